@@ -84,7 +84,7 @@ ACTIONS: tuple[ActionSpec, ...] = (
         ("Ctrl+Shift+O",),
         "open_session",
         "File",
-        "Bring back a session from a .loom file.",
+        "Open a session from a .loom file.",
         starts_section=True,
     ),
     ActionSpec(
@@ -94,7 +94,7 @@ ACTIONS: tuple[ActionSpec, ...] = (
         ("Ctrl+S",),
         "save_session",
         "File",
-        "Save everything that is set to a .loom file.",
+        "Save the session to a .loom file.",
     ),
     ActionSpec(
         "import-latent",
@@ -121,7 +121,7 @@ ACTIONS: tuple[ActionSpec, ...] = (
         ("Ctrl+Alt+O",),
         "open_picture",
         "File",
-        "Bring back what a saved picture remembers.",
+        "Restore the session stored in a saved picture.",
     ),
     ActionSpec(
         "save-picture",
@@ -152,7 +152,7 @@ ACTIONS: tuple[ActionSpec, ...] = (
         ("Ctrl+Alt+E",),
         "resume_export",
         "File",
-        "Go on with an export that was stopped: choose the .manifest.json beside its frames.",
+        "Resume a stopped export: choose the .manifest.json beside its frames.",
     ),
     ActionSpec(
         "cancel-export",
@@ -161,7 +161,7 @@ ACTIONS: tuple[ActionSpec, ...] = (
         ("Ctrl+.",),
         "cancel_export",
         "File",
-        "Stop the export that is running; the same export goes on later.",
+        "Stop the running export; it can be resumed later.",
         "exporting",
     ),
     ActionSpec(
@@ -171,11 +171,11 @@ ACTIONS: tuple[ActionSpec, ...] = (
         ("Ctrl+Q",),
         "quit",
         "File",
-        "Close the window; the session comes back next time.",
+        "Close the window; the next start restores the session.",
         starts_section=True,
     ),
     ActionSpec(
-        "undo", "&Undo", "undo", ("Ctrl+Z",), "undo", "Edit", "Take back the last step; one drag is one step.", "undo"
+        "undo", "&Undo", "undo", ("Ctrl+Z",), "undo", "Edit", "Undo the last step; one drag is one step.", "undo"
     ),
     ActionSpec(
         "redo",
@@ -184,7 +184,7 @@ ACTIONS: tuple[ActionSpec, ...] = (
         ("Ctrl+Shift+Z", "Ctrl+Y"),
         "redo",
         "Edit",
-        "Bring back the step that undo took.",
+        "Redo the step that was undone.",
         "redo",
     ),
     ActionSpec(
@@ -194,7 +194,7 @@ ACTIONS: tuple[ActionSpec, ...] = (
         ("A",),
         "mix_in_current",
         "Edit",
-        "Add the latent as it is now to the mix, as a source.",
+        "Add the current latent to the mix as a source.",
         "model",
         starts_section=True,
     ),
@@ -205,7 +205,7 @@ ACTIONS: tuple[ActionSpec, ...] = (
         ("K", "S"),
         "keep_current",
         "Edit",
-        "Keep this step, with a star, or keep it no longer.",
+        "Keep this step with a star, or remove its star.",
         "model",
     ),
     ActionSpec(
@@ -215,7 +215,7 @@ ACTIONS: tuple[ActionSpec, ...] = (
         ("Z",),
         "zero_sliders",
         "Edit",
-        "Bring every direction back to 0.",
+        "Set every direction to 0.",
         "model",
         starts_section=True,
     ),
@@ -236,10 +236,10 @@ ACTIONS: tuple[ActionSpec, ...] = (
         ("Ctrl+,",),
         "preferences",
         "Edit",
-        "Choose theme and font, and how a flick behaves.",
+        "Choose the theme, the font and other preferences.",
         starts_section=True,
     ),
-    ActionSpec("fit", "&Fit", "fit", ("F",), "fit", "View", "Show the whole picture as large as it goes."),
+    ActionSpec("fit", "&Fit", "fit", ("F",), "fit", "View", "Fit the whole picture into the canvas."),
     ActionSpec(
         "one-to-one",
         "&1:1",
@@ -247,7 +247,7 @@ ACTIONS: tuple[ActionSpec, ...] = (
         ("1",),
         "one_to_one",
         "View",
-        "Show one pixel of the picture on one pixel of the screen.",
+        "Show one picture pixel per screen pixel.",
     ),
     ActionSpec(
         "zoom-in",
@@ -274,7 +274,7 @@ ACTIONS: tuple[ActionSpec, ...] = (
         ("M",),
         "transform",
         "View",
-        "Move, turn and scale the picture by handles.",
+        "Move, rotate and scale the picture with handles.",
         "transform",
         checkable=True,
     ),
@@ -285,7 +285,7 @@ ACTIONS: tuple[ActionSpec, ...] = (
         ("L",),
         "layer",
         "View",
-        "Show the layer that was chosen last instead of the picture, or the picture again.",
+        "Switch between the picture and the last chosen layer.",
         "model",
         checkable=True,
     ),
@@ -296,7 +296,7 @@ ACTIONS: tuple[ActionSpec, ...] = (
         ("B",),
         "before",
         "View",
-        "Hold to see the picture before the gesture under way, or before the last step.",
+        "Hold to see the picture before the current gesture or the last step.",
         "model",
         checkable=True,
         starts_section=True,
@@ -308,7 +308,7 @@ ACTIONS: tuple[ActionSpec, ...] = (
         ("C",),
         "compare",
         "View",
-        "Compare two kept pictures that are selected, one with the picture, or the picture with that before the step.",
+        "Compare two selected kept pictures, one with the picture, or the pictures before and after the last step.",
         "model",
     ),
     ActionSpec(
@@ -341,7 +341,7 @@ ACTIONS: tuple[ActionSpec, ...] = (
         ("P",),
         "panels",
         "View",
-        "Show all panels, or hide them all and leave the picture its room.",
+        "Show all panels, or hide them to enlarge the picture.",
         checkable=True,
         starts_section=True,
     ),
@@ -352,12 +352,14 @@ ACTIONS: tuple[ActionSpec, ...] = (
         ("F11",),
         "picture_alone",
         "View",
-        "Fill the screen with the picture; Escape brings the window back.",
+        "Show the picture in full screen; Escape leaves.",
         checkable=True,
     ),
-    ActionSpec("next-panel", "&Next panel", "", ("F6",), "next_panel", "View", "Bring the keyboard to the next panel."),
     ActionSpec(
-        "previous-panel", "Pre&vious panel", "", ("Shift+F6",), "previous_panel", "View", "Bring it to the one before."
+        "next-panel", "&Next panel", "", ("F6",), "next_panel", "View", "Move the keyboard focus to the next panel."
+    ),
+    ActionSpec(
+        "previous-panel", "Pre&vious panel", "", ("Shift+F6",), "previous_panel", "View", "Focus the previous panel."
     ),
     ActionSpec(
         "theme-system",
@@ -366,7 +368,7 @@ ACTIONS: tuple[ActionSpec, ...] = (
         ("Ctrl+Alt+S",),
         "theme_system",
         "View",
-        "Be dark or light as the system is.",
+        "Follow the system's dark or light theme.",
         checkable=True,
         group="theme",
         starts_section=True,
@@ -400,7 +402,7 @@ ACTIONS: tuple[ActionSpec, ...] = (
         ("Ctrl+Shift+R",),
         "reset_layout",
         "View",
-        "Put every dock back where it was first.",
+        "Reset the panels to their first layout.",
         starts_section=True,
     ),
     ActionSpec(
@@ -431,7 +433,7 @@ ACTIONS: tuple[ActionSpec, ...] = (
         ("Ctrl+R",),
         "show_recent",
         "Model",
-        "Choose among the models that were open lately.",
+        "Choose a recent model.",
     ),
     ActionSpec(
         "bundled",
@@ -440,7 +442,7 @@ ACTIONS: tuple[ActionSpec, ...] = (
         ("Ctrl+B",),
         "open_bundled",
         "Model",
-        "Open the model that came with the program.",
+        "Open the model that ships with the program.",
     ),
     ActionSpec(
         "inspect",
@@ -449,7 +451,7 @@ ACTIONS: tuple[ActionSpec, ...] = (
         ("Ctrl+I",),
         "inspect",
         "Model",
-        "Show everything that is known of the model file.",
+        "Show all details of the model file.",
         "model",
         starts_section=True,
     ),
@@ -470,7 +472,7 @@ ACTIONS: tuple[ActionSpec, ...] = (
         ("D",),
         "drift",
         "Play",
-        "Let the picture walk the plane by itself.",
+        "Move over the seed plane automatically.",
         "model",
         checkable=True,
     ),
@@ -481,7 +483,7 @@ ACTIONS: tuple[ActionSpec, ...] = (
         ("G",),
         "glide",
         "Play",
-        "A flick of the picture goes on until you click.",
+        "After a flick, keep moving until you click.",
         checkable=True,
     ),
     ActionSpec(
@@ -522,7 +524,7 @@ ACTIONS: tuple[ActionSpec, ...] = (
         ("Shift+F1",),
         "show_about",
         "Help",
-        "Say which version this is.",
+        "Show version and licence.",
         starts_section=True,
     ),
 )

@@ -12,7 +12,7 @@ from explorer_app.window.controls.switch import Switch
 from explorer_app.window.look import theme
 
 _THEMES = (
-    ("system", "System", "Be dark or light as the system is."),
+    ("system", "System", "Follow the system's dark or light theme."),
     ("dark", "Dark", "Be dark."),
     ("light", "Light", "Be light."),
 )
@@ -54,7 +54,7 @@ class PreferencesDialog(QDialog):
         self.hint.setSizePolicy(policy)
         self.hint.hide()
         self.glide = Switch("Glide on")
-        self.glide.setToolTip("A flick of the picture goes on until you click.")
+        self.glide.setToolTip("After a flick, keep moving until you click.")
         self.glide.setChecked(preferences.flick_glide)
         self.glide.toggled.connect(self.glide_chosen)
         self.encoders = QSpinBox()

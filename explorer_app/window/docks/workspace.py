@@ -403,7 +403,7 @@ class Workspace(QMainWindow):
             return  # reading the child of each event would wrap every internal Qt object
         child = event.child()
         if isinstance(child, QTabBar):
-            child.setAccessibleName("Panels that share this place")
+            child.setAccessibleName("Tabbed panels")
 
     # -- keyboard ---------------------------------------------------------------------------------------------------
 

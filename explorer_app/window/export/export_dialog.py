@@ -140,18 +140,18 @@ class ExportDialog(QDialog):
         inside.addWidget(self.empty)
         kept = len(self._history.kept)
         recent = min(RECENT_STEPS, len(self._history.entries))
-        self.add_current = self._adder("+ Current", "Add the picture as it is now.", self._add_current)
+        self.add_current = self._adder("+ Current", "Add the current latent.", self._add_current)
         self.add_kept = self._adder(f"+ Kept ({kept:,})", "Add every step that has a star.", self._add_kept)
         self.add_kept.setEnabled(kept > 0)
         self.add_recent = self._adder(f"+ Recent ({recent})", f"Add the newest {recent} steps.", self._add_recent)
         self.add_recent.setEnabled(recent > 0)
-        self.remove = self._adder("Remove", "Take the selected latents out of the path (Delete).", self._remove)
+        self.remove = self._adder("Remove", "Remove the selected latents from the path (Delete).", self._remove)
         self.seeds = QLineEdit(self)
         self.seeds.setPlaceholderText("Seeds, such as 0,1,4-6")
         self.seeds.setAccessibleName("Seeds")
         self.seeds.setToolTip("Whole numbers from 0 to 4294967295 and ranges; Enter adds them.")
         self.seeds.installEventFilter(self)
-        self.add_seeds = self._adder("Add", "Add these seeds, with everything else as it is set now.", self._add_seeds)
+        self.add_seeds = self._adder("Add", "Add these seeds with all other current settings.", self._add_seeds)
 
     def _make_form(self) -> None:
         self.kind = QComboBox(self)
@@ -162,19 +162,19 @@ class ExportDialog(QDialog):
         self.frames = SpinBox(1, 10_000, self)
         self.frames.setAccessibleName("Frames per step")
         self.frames.setToolTip("Frames from one latent to the next, 1 to 10000.")
-        self.loop = QCheckBox("Loop: go on to the first again", self)
-        self.loop.setToolTip("The last frame comes one before the first, so that it plays endlessly.")
+        self.loop = QCheckBox("Loop: return to the first", self)
+        self.loop.setToolTip("The last frame precedes the first, so that it plays endlessly.")
         self.folder = QLineEdit(self)
         self.folder.setAccessibleName("Folder")
-        self.folder.setToolTip("Folder that gets the files; it is made if it is not there.")
+        self.folder.setToolTip("Folder for the files; it is created if needed.")
         self.browse = QPushButton("Choose…", self)
         self.browse.setToolTip("Choose the folder.")
         self.browse.clicked.connect(self._choose_folder)
         self.name = QLineEdit(self)
         self.name.setAccessibleName("Name")
-        self.name.setToolTip("What the files are called; the frames of a sequence are numbered.")
-        self.overwrite = QCheckBox("Replace what has this name", self)
-        self.overwrite.setToolTip("Without this, an export that was stopped goes on, and nothing else is touched.")
+        self.name.setToolTip("Name of the files; the frames of a sequence are numbered.")
+        self.overwrite = QCheckBox("Replace existing files", self)
+        self.overwrite.setToolTip("If off, a stopped export is resumed, and other files are kept.")
         self.length = QLabel(self)
         self.length.setFont(fonts.strong())
         theme.set_role(self.length, "strong")
@@ -199,7 +199,7 @@ class ExportDialog(QDialog):
         theme.set_role(self.hint, "dim")
         self.export = QPushButton("Export", self)
         self.export.setDefault(True)
-        self.export.setToolTip("Start: it runs in the background, and the picture goes on following you.")
+        self.export.setToolTip("Start the export in the background; you can keep exploring.")
         self.export.clicked.connect(self._ask)
         theme.set_role(self.export, "main")
         self.cancel = QPushButton("Cancel", self)
@@ -375,7 +375,7 @@ class ExportDialog(QDialog):
         except ExportError as error:
             return error.sentence
         if self.picture_path.exists() and not self.overwrite.isChecked():
-            return f"There is a {self.picture_path.name} in this folder; choose another name, or have it replaced."
+            return f"There is a {self.picture_path.name} in this folder; choose another name, or replace it."
         return ""
 
     def _files_text(self, wanted: SequenceSettings) -> str:
@@ -417,7 +417,7 @@ class ExportDialog(QDialog):
         self.arrow.setVisible(is_path)
         self.last.setVisible(is_path)
         is_loop = self.loop.isChecked()
-        self.last.setToolTip("Last keyframe; the loop goes on to the first." if is_loop else "Last frame.")
+        self.last.setToolTip("Last keyframe; the loop returns to the first." if is_loop else "Last frame.")
 
     def _enable_kinds(self, keys: Sequence[ExportKey]) -> None:
         """Enable the kinds of path that fit the keyframes: only integer seeds have a z, which the z paths need."""

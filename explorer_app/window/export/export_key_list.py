@@ -36,7 +36,7 @@ class ExportKeyList(QListWidget):
         super().__init__(parent)
         self.setAccessibleName("Path")
         self.setProperty("role", "well")
-        self.setToolTip("The path from top to bottom: drag to sort, Delete takes away.")
+        self.setToolTip("The path from top to bottom: drag to reorder, Delete removes.")
         self.setIconSize(QSize(theme.px(_SIDE_PX), theme.px(_SIDE_PX)))
         self.setSpacing(theme.px(1))
         self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)

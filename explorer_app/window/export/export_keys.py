@@ -60,14 +60,14 @@ def parse_seeds(text: str) -> tuple[int, ...]:
     for part in re.split(r"[,;\s]+", text.strip()):
         match = re.fullmatch(r"(\d{1,10})(?:-(\d{1,10}))?", part)
         if match is None:
-            raise ValueError(f"Seeds are whole numbers and ranges such as 0,1,4-6, but “{part or text}” came.")
+            raise ValueError(f"Seeds are whole numbers and ranges such as 0,1,4-6, not “{part or text}”.")
         first = int(match[1])
         last = int(match[2]) if match[2] else first
         if max(first, last) >= SEED_COUNT:
-            raise ValueError(f"Seeds go up to {SEED_COUNT - 1}, but {max(first, last)} came.")
+            raise ValueError(f"Seeds go up to {SEED_COUNT - 1}, so {max(first, last)} is too large.")
         step = 1 if last >= first else -1
         if len(seeds) + abs(last - first) + 1 > MAX_SEEDS:
-            raise ValueError(f"One line may stand for {MAX_SEEDS} seeds, but this one has more.")
+            raise ValueError(f"One line may have up to {MAX_SEEDS} seeds, but this one has more.")
         seeds.extend(range(first, last + step, step))
     return tuple(seeds)
 
@@ -112,7 +112,7 @@ def objection(settings: SequenceSettings) -> str:
     if not settings.keys:
         return "Add at least two latents to the path."
     if len(settings.keys) < 2:
-        return "Add a second latent, such as a seed, to go to; File > Save picture saves a single picture."
+        return "Add a second latent, such as a seed; File > Save picture saves a single picture."
     try:
         plan_sequence(
             SequenceSettings(

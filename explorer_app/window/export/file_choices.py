@@ -59,7 +59,7 @@ class FileChoices(QObject):
         self.size.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
         self.size.setAccessibleName("Size")
         self.size.setToolTip(
-            "Width × height of the files, such as 1920 × 1080. The picture is scaled, and cropped to the shape."
+            "Width × height of the files, such as 1920 × 1080. The picture is scaled and cropped to fit."
         )
         self.size.addItems([f"As rendered ({rendered[0]} × {rendered[1]})", *SIZES])
         self.fps = SpinBox(1, 240, parent)

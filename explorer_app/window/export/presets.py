@@ -69,5 +69,5 @@ def parse_size(text: str) -> Size | None:
     match = re.fullmatch(r"(\d{1,5})(?:\s*[x×,]\s*(\d{1,5}))?(?:\s*px)?", text, re.IGNORECASE | re.ASCII)
     sides = (int(match[1]), int(match[2] or match[1])) if match else (0, 0)
     if not all(1 <= side <= MAX_SIDE_PX for side in sides):
-        raise ValueError(f"A size is like 512 or 1920 × 1080, up to {MAX_SIDE_PX:,} pixels, but “{text}” came.")
+        raise ValueError(f"A size is like 512 or 1920 × 1080, up to {MAX_SIDE_PX:,} pixels, not “{text}”.")
     return sides

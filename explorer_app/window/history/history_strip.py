@@ -65,13 +65,13 @@ class HistoryStrip(QWidget):
         for clear in self.filter.findChildren(QToolButton):
             clear.setToolTip("Show all kept pictures again.")
         self.filter.setAccessibleName("Filter kept pictures")
-        self.filter.setToolTip("Show only kept pictures whose name holds these words.")
+        self.filter.setToolTip("Show only kept pictures whose name contains these words.")
         self.filter.setMinimumWidth(theme.px(72))
         self.filter.setMaximumWidth(theme.px(132))
         self.order = QToolButton(self)
         theme.set_role(self.order, "flat")
         self.order.setAccessibleName("Order of kept pictures")
-        self.order.setToolTip("Choose the order of the kept pictures; in your own order they are moved by dragging.")
+        self.order.setToolTip("Choose the order of the kept pictures; in your own order, drag to move them.")
         self._menu = self._order_menu()
         self._pages = QStackedWidget()
         self._pages.addWidget(self.steps)
@@ -137,7 +137,7 @@ class HistoryStrip(QWidget):
         here = history.current.number if history.current is not None else -1
         at_kept = next((row for row, entry in enumerate(shown) if entry.number == here), -1)
         self.kept.can_move = key is None and len(shown) == len(history.kept)
-        self.kept.say_empty("No name holds these words" if history.kept else "Keep a step (S) to find it here")
+        self.kept.say_empty("No name contains these words" if history.kept else "Keep a step (S) to find it here")
         self.kept.show_entries(shown, frozenset(entry.number for entry in shown), at_kept)
         self.order.setText(f"{_ORDERS[self._order][0]} ▾")
 

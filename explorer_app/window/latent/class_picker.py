@@ -203,7 +203,7 @@ class ClassList(QListView):
         if self.model().rowCount() == 0:
             painter = QPainter(self.viewport())
             painter.setPen(QColor(theme.current().dim))
-            painter.drawText(self.viewport().rect(), Qt.AlignmentFlag.AlignCenter, "No class is like that")
+            painter.drawText(self.viewport().rect(), Qt.AlignmentFlag.AlignCenter, "No class matches")
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:  # noqa: N802
         """Select the class under the pointer."""
@@ -256,7 +256,7 @@ class ClassPicker(Popup):
         self.list = ClassList(self)
         self.list.setModel(self.model)
         self.list.setFixedHeight(theme.px(_ROW) * _ROWS_IN_SIGHT)
-        self.hint = QLabel("Click for one class, Ctrl-click to weigh several")
+        self.hint = QLabel("Click for one class, Ctrl-click to weight several")
         theme.set_role(self.hint, "hint")
         self.rows: list[SliderRow] = []
         self._weights = QVBoxLayout()
@@ -290,9 +290,9 @@ class ClassPicker(Popup):
             f"Search {count} classes by name or number" if self._names else f"Filter {count} classes"
         )
         self.filter.setToolTip(
-            f"Show only classes whose number or name holds these words; the names are from {file}."
+            f"Show only classes whose number or name contains these words; the names are from {file}."
             if self._names
-            else f"Show only classes whose number holds these digits; {NAMES_TIP}, gives them names."
+            else f"Show only classes whose number contains these digits; {NAMES_TIP}, gives them names."
         )
         self._show_rows()
 
@@ -380,7 +380,7 @@ class ClassPicker(Popup):
         same = [number for number, _ in classes] == [number for number, _ in self._classes]
         self._classes = classes
         self.model.show_weights(classes)
-        self.hint.setText("Click for one class, Ctrl-click to weigh several")
+        self.hint.setText("Click for one class, Ctrl-click to weight several")
         if not same:
             self._show_rows()
         for row, (_, weight) in zip(self.rows, classes, strict=True):

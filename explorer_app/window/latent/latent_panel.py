@@ -98,7 +98,7 @@ class LatentPanel(QWidget):
         self.seed.setToolTip("Seed, 0 to 4294967295: type one or step with the arrow keys.")
         self.plane_x = self._fraction("x")
         self.plane_y = self._fraction("y")
-        self.snap = self._button("Snap", "Go to the nearest whole seed.", self._snap)
+        self.snap = self._button("Snap", "Go to the nearest seed.", self._snap)
         self.random = self._button("Random", "Go to a random seed (R).", self.random_requested.emit)
         self.class_button = self._button("Class ▾", "", self._pick_class)
         self.hint = HintLabel("drag to walk")
@@ -131,7 +131,7 @@ class LatentPanel(QWidget):
     def _fraction(axis: str) -> NumberField:
         field = NumberField(-99.99, 99.99, signed=True, reset=0.0, widest="+0.00")
         field.setAccessibleName(f"Plane {axis}")
-        field.setToolTip(f"Way from the seed along {axis}, −0.5 to +0.5; more goes further; a double-click sets 0.00.")
+        field.setToolTip(f"Offset from the seed along {axis}, usually −0.5 to +0.5; a double-click sets 0.00.")
         return field
 
     @staticmethod
@@ -228,7 +228,7 @@ class LatentPanel(QWidget):
         self._class_names = facts.class_names if facts is not None else ()
         self.class_button.setEnabled(self._classes > 0)
         self._class_tip = (
-            f"Choose one of {self._classes} classes, or weigh several; "
+            f"Choose one of {self._classes} classes, or weight several; "
             + (f"their names are from {facts.class_file}." if facts.class_names else f"{NAMES_TIP}, gives them names.")
             if facts is not None and facts.c_dim
             else "This network has no classes."

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gpu_backend import Directions, ModelFacts
 
 _MODES = (
-    ("const", "Constant", "Noise: the maps that come with the model, the same for every picture."),
+    ("const", "Constant", "Noise: the model's own maps, the same for every picture."),
     ("random", "Random", "Noise: maps drawn from the noise seed."),
     ("none", "Off", "Noise: none, which smooths the finest structure."),
 )
@@ -57,7 +57,7 @@ class NoiseSection(QWidget):
         self.layers_button = QToolButton()
         theme.set_role(self.layers_button, "flat")
         self.layers_button.setText("Layers ▾")
-        self.layers_button.setToolTip("Set the strength of the noise of each layer.")
+        self.layers_button.setToolTip("Set the noise strength of each layer.")
         self.layers_button.setAccessibleName("Noise of each layer")
         self.layers = NoiseLayers(self)
         self._build()

@@ -94,7 +94,7 @@ class SeedPlane(QWidget):
         self.setAccessibleName("Seed plane")
         self.setEnabled(False)
         self.setToolTip(
-            "Drag to walk among the seeds: Shift goes slowly, Ctrl keeps to whole seeds, Escape goes back, "
+            "Drag to move among the seeds: Shift is slower, Ctrl snaps to seeds, Escape cancels, "
             "a double-click goes to a seed, the wheel zooms, the middle button moves the plane."
         )
 

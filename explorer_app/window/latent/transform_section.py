@@ -40,7 +40,7 @@ class TransformSection(QWidget):
         self.scale = self._field("scale", MIN_SCALE, MAX_SCALE, 1.0, "10.00", "How much larger")
         self.reset = QPushButton("Reset")
         self.reset.setAccessibleName("Reset transform")
-        self.reset.setToolTip("Put the picture back where it was: not moved, not turned, scale 1.")
+        self.reset.setToolTip("Reset the transform: not moved, not rotated, scale 1.")
         self.reset.clicked.connect(lambda _on: self.edited.emit(set_transform(Transform()), True))
         for field, part in ((self.place_x, "x"), (self.place_y, "y"), (self.angle, "degrees"), (self.scale, "scale")):
             field.entered.connect(

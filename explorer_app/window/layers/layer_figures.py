@@ -20,9 +20,9 @@ else:
     np = LazyModule("numpy")
 
 _NAMES = (
-    ("mean", "Mean of the numbers, before normalisation and gain."),
-    ("std", "Standard deviation of the numbers, before normalisation and gain."),
-    ("max", "Largest of the numbers, before normalisation and gain."),
+    ("mean", "Mean of the values, before normalisation and gain."),
+    ("std", "Standard deviation of the values, before normalisation and gain."),
+    ("max", "Largest of the values, before normalisation and gain."),
 )
 _WIDEST = "−00.000"
 

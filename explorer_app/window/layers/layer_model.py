@@ -15,9 +15,9 @@ _PICTURE = "Picture"
 _MIDDLE = Qt.AlignmentFlag.AlignVCenter
 
 COLUMNS = (
-    ("Layer", "Layers in the order in which the network runs them, the picture first."),
-    ("Pixels", "Width and height of what a layer gives."),
-    ("Channels", "How many channels a layer gives; one or three of them are shown."),
+    ("Layer", "Layers in execution order, the picture first."),
+    ("Pixels", "Width and height of a layer's output."),
+    ("Channels", "Number of channels of a layer; one or three of them are shown."),
 )
 """Title and tooltip."""
 

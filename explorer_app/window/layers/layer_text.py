@@ -18,7 +18,7 @@ def channels_text(tap: Tap) -> str:
 def layer_tip(layer: LayerFacts) -> str:
     """Return a sentence about a layer."""
     count = f"{layer.channels} channel{'s' if layer.channels > 1 else ''}"
-    return f"Show what {layer.name} gives: {count} of {layer.side} × {layer.side}."
+    return f"Show the output of {layer.name}: {count} of {layer.side} × {layer.side}."
 
 
 def figure_text(value: float) -> str:

@@ -34,5 +34,5 @@ class TapBadge(QToolButton):
         words = f"{tap.layer}, {channels_text(tap)}"
         self.setText(f"{words}  ×")
         self.setAccessibleName(f"{words}; show the picture")
-        self.setToolTip(f"The layer {words} is shown; a click shows the picture again (Escape, or L to and fro).")
+        self.setToolTip(f"The layer {words} is shown; a click shows the picture again (Escape, or L to switch).")
         self.adjustSize()

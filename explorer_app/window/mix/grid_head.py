@@ -60,13 +60,13 @@ class GridHead(QWidget):
             shape = GridShape(self.width(), len(self._resolutions))
             group = self._group_at(event.pos().x())
             if event.pos().x() < shape.left:
-                words = "The current latent, which the sources are laid over."
+                words = "The current latent, the base of the mix."
             elif event.pos().y() < 2 * theme.px(_LABEL) and group is not None:
                 words = f"Rows {group.first}–{group.last}: {group.caption} px."
             else:
                 row = shape.column_at(event.pos().x())
                 left = self._shares[row] if row < len(self._shares) else 1.0
-                words = f"Row {row}, {self._resolutions[row]} px: {left:.0%} of the current latent is left."
+                words = f"Row {row}, {self._resolutions[row]} px: {left:.0%} of the current latent remains."
             QToolTip.showText(event.globalPos(), words, self)
             return True
         return super().event(event)

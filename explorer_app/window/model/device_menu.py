@@ -61,7 +61,7 @@ class DeviceMenu(QMenu):
     def _add_devices(self, state: DeviceState) -> None:
         group = self._devices
         chosen = device_text.chosen_key(state)
-        entries = [("auto", "Automatic", "The first GPU that can render, else the CPU.")]
+        entries = [("auto", "Automatic", "The first GPU that can render, otherwise the CPU.")]
         entries += [(gpu.id, device_text.gpu_text(gpu, state), gpu.reason) for gpu in state.gpus]
         for key, words, tip in entries:
             self._add_choice(group, words, tip, key == chosen).triggered.connect(
@@ -72,9 +72,9 @@ class DeviceMenu(QMenu):
             self._add_choice(group, words, state.why_no_gpu, False).setEnabled(False)
             if state.why_no_gpu:
                 self._add_sentence(state.why_no_gpu)
-        self._add_choice(group, "CPU", "The processor; slower, and always there.", chosen == "cpu").triggered.connect(
-            lambda _=False: self.device_chosen.emit("cpu")
-        )
+        self._add_choice(
+            group, "CPU", "The processor: slower, but always available.", chosen == "cpu"
+        ).triggered.connect(lambda _=False: self.device_chosen.emit("cpu"))
 
     def _add_precisions(self, state: DeviceState) -> None:
         for key, words, tip in device_text.PRECISIONS:

@@ -6,8 +6,8 @@ from explorer_app.controller import DeviceState
 from explorer_app.rendering.renderer_like import DeviceLike, MemoryLike
 
 PRECISIONS = (
-    ("fp16", "fp16 – fast", "Activations in half precision on the GPU: the fast way."),
-    ("fp32", "fp32 – to check against", "Activations in single precision on the GPU: slower, and exact to a pixel."),
+    ("fp16", "fp16 – fast", "Activations in half precision on the GPU: fastest."),
+    ("fp32", "fp32 – to check against", "Activations in single precision on the GPU: slower, for reference."),
 )
 """Key, label and tooltip of each selectable precision."""
 

@@ -38,17 +38,17 @@ class ModelPanel(QWidget):
         self.about = self._line("dim")
         self.device = self._line("strong", elided=True)
         self.device_button = QPushButton("Change ▾", self)
-        self.device_button.setToolTip("Choose on which device pictures are rendered, and how exactly.")
+        self.device_button.setToolTip("Choose the rendering device and the precision.")
         self.device_button.setAccessibleName("Change the device")
         theme.set_role(self.device_button, "flat")
         self.reason = self._line("dim")
         self.memory = self._line("dim")
-        self.memory.setToolTip("Memory that the model takes on the device, with what frames are copied through.")
+        self.memory.setToolTip("Memory of the model and its frame buffers on the device.")
         self.safe = self._line("strong", elided=True)
         self.safe_mark = QLabel(self)
         self.safety = self._line("dim")
         self.asked = Disclosure(
-            "", "What the file asked to import and what was left alone; nothing of it was run.", self
+            "", "Names that the file imports and parts that were ignored; none of its code was run.", self
         )
         self.hash = self._line("dim", elided=True)
         self.hash.setAccessibleName("SHA-256")
@@ -64,9 +64,9 @@ class ModelPanel(QWidget):
         self.open_button.setToolTip("Open a model file: .pkl, .pt or .safetensors (Ctrl+O).")
         self.open_button.clicked.connect(self.open_requested)
         self.recent_button = QPushButton("Recent ▾", self)
-        self.recent_button.setToolTip("Open a model that was open lately (Ctrl+R).")
+        self.recent_button.setToolTip("Open a recent model (Ctrl+R).")
         self.inspect_button = QPushButton("Inspect", self)
-        self.inspect_button.setToolTip("Show everything that is known of this file (Ctrl+I).")
+        self.inspect_button.setToolTip("Show all details of this file (Ctrl+I).")
         self.inspect_button.clicked.connect(self.inspect_requested)
 
         safe = QHBoxLayout()

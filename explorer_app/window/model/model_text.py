@@ -54,7 +54,7 @@ def safety_details(facts: ModelFacts) -> str:
     """Return the names in the file's pickle imports and the ignored parts, one per line."""
     lines = []
     if facts.names_requested:
-        lines += ["Names asked for, none imported:", *(f"  {printable(name)}" for name in facts.names_requested)]
+        lines += ["Names in the file, none imported:", *(f"  {printable(name)}" for name in facts.names_requested)]
     if facts.ignored:
         lines += ["Ignored:", *(f"  {printable(part)}" for part in facts.ignored)]
     return "\n".join(lines)

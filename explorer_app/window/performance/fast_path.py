@@ -17,9 +17,9 @@ from gpu_backend import RenderOptions
 if TYPE_CHECKING:
     from gpu_backend import Comparison
 
-_NO_GRAPH = "There is no graph on the processor: its steps run one after the other by themselves."
-_GRAPH = "On: all kernels of a frame are handed to the GPU as one graph. Off: one launch after the other."
-_FUSED = "On: the fused kernels. Off: the plain functions that they are checked against; the picture must be the same."
+_NO_GRAPH = "The CPU has no graph: it runs the steps one after the other."
+_GRAPH = "On: all kernels of a frame are launched as one CUDA graph. Off: one launch per kernel."
+_FUSED = "On: the fused kernels. Off: the plain reference kernels; the picture must be the same."
 
 
 class FastPath(QWidget):
@@ -47,7 +47,9 @@ class FastPath(QWidget):
         self.fused = Switch("Fused", self)
         self.fused.setToolTip(_FUSED)
         self.compare = QPushButton("Compare", self)
-        self.compare.setToolTip("Render this picture all ways: their times, and the largest difference of a pixel.")
+        self.compare.setToolTip(
+            "Render this picture with all options; show their times and the largest pixel difference."
+        )
         self.compare.clicked.connect(self.compare_requested)
         self.graph_times = _note(self)
         self.fused_times = _note(self)
@@ -125,7 +127,7 @@ class FastPath(QWidget):
         else:
             self.difference.show_words(f"largest difference {largest}", f"differ by {largest}", f"± {largest}", largest)
         self.difference.setToolTip(
-            f"Fused and reference: the pixel that differs most does so by {largest}, "
+            f"Fused and reference: the largest pixel difference is {largest}, "
             f"pixels do so by {comparison.mean_difference:.3g} on average."
         )
 

@@ -23,7 +23,7 @@ _MEMORY_MS = 2000
 _SOURCES = {
     "events": "Times come from events between the kernels, scaled to the time of a frame without them, gaps included.",
     "cupti": "Times come from CUPTI and are exact.",
-    "cpu": "Times of the picture that was measured last; drafts, and pictures that are not measured, take less.",
+    "cpu": "Times of the picture that was measured last; drafts, and pictures that are not measured, take less time.",
 }
 
 
@@ -163,7 +163,7 @@ class KernelLine(QWidget):
             short = f"compiling {kernels}: {done} of {total}"
             who = self._meanwhile
             self.state.show_words(f"{short}; the picture comes from {who}", short, f"compiling {done} of {total}")
-            self.state.setToolTip(f"Kernels are compiled once and kept; until then {who} makes the picture.")
+            self.state.setToolTip(f"Kernels are compiled once and kept; until then {who} renders.")
         else:
             self.state.show_words(*summaries(self._steps))
             tip = "\n".join(filter(None, (reasons(self._steps), _SOURCES[self._source] if self._steps else "")))

@@ -10,13 +10,13 @@ from explorer_app.window.look import theme
 from explorer_app.window.performance.figure import Figure, milliseconds, short_count, short_milliseconds
 from explorer_app.window.performance.frame_plot import FramePlot
 
-_FPS = ("frames / s", "", "Frames a second while the picture last moved.")
+_FPS = ("frames / s", "", "Frames per second during the last movement.")
 _GRAPH_SHARES, _FPS_SHARES = (5, 6, 7, 3), (16, 17, 11, 10)
 """Stretch factors of the figures: the graph's time has the longest caption; times on a CPU have four digits."""
 _WIDEST = "gesture to screen 00.00 ms"
 _GRAPH_TIP = (
     "Time of a frame on the GPU, from the first kernel to the last; gaps: the part of it in which no kernel ran, "
-    "when the steps were measured last; only CUPTI tells them, events between kernels count gaps to the kernels."
+    "when the steps were measured last; only CUPTI measures them; with events the gaps count as kernel time."
 )
 
 
@@ -26,14 +26,14 @@ class Overview(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._has_graph = False
-        self.p50 = Figure("frame p50", "ms", "Half of the newest frames took at most this long, drafts among them.")
-        self.p99 = Figure("p99 · p95 –", "ms", "Ninety-nine frames of a hundred took at most this long.")
+        self.p50 = Figure("frame p50", "ms", "Median time of the newest frames, drafts included.")
+        self.p99 = Figure("p99 · p95 –", "ms", "99 % of the newest frames took at most this long.")
         self.third = Figure(*_FPS)
-        self.dropped = Figure("dropped", "", "Frames that a newer one replaced before they could be shown.")
+        self.dropped = Figure("dropped", "", "Frames replaced by a newer one before they were shown.")
         self.plot = FramePlot(self)
         self.latency = QLabel(self)
         self.latency.setToolTip(
-            "Median time from a gesture, as the system stamped it, to its picture being painted, over the newest 60."
+            "Median time from an input event's timestamp to the paint of its picture, over the newest 60."
         )
         self.host = HintLabel("", self)
         for label in (self.latency, self.host):
@@ -108,7 +108,7 @@ class Overview(QWidget):
         if self._has_graph:
             host = "–" if host_ms is None else f"{milliseconds(host_ms)} ms"
             self.host.show_words(f"host work {host} a frame", f"host {host}", "")
-            self.host.setToolTip("Median time that this process works for a frame, waiting for the GPU excluded.")
+            self.host.setToolTip("Median CPU time per frame, without waiting for the GPU.")
         else:
             self.host.show_words(f"budget {FRAME_BUDGET_MS:.0f} ms", "")
-            self.host.setToolTip("A frame that takes longer is no longer felt as following the hand.")
+            self.host.setToolTip("Slower frames feel detached from the pointer.")

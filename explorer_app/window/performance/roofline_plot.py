@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 _TIP = (
     "Across: operations for each byte moved. Up: operations a second. The line is what the device can do: at the left "
     "its memory bounds, at the right its arithmetic. Circle: fused; square: plain; triangle: fallback. "
-    "Steps that count no operations are not here."
+    "Steps without counted operations are not shown."
 )
-_EMPTY = "Point at a kernel: its name and figures are told here."
+_EMPTY = "Point at a kernel to see its name and figures."
 _LEAST_DECADES = 2
 """Smallest height of the view in decades, so that it has more than one labelled tick."""
 

@@ -115,7 +115,7 @@ class Commands(QObject):
         self._choose_file("model", "Open model", MODEL_FILES, self._files.open_model)
 
     def open_bundled(self) -> None:
-        """Open the model that came with the program."""
+        """Open the model that ships with the program."""
         self._files.open_model(None)
 
     def open_session(self) -> None:
@@ -259,7 +259,7 @@ class Commands(QObject):
         """Compare the selected kept pictures, or the picture with the one before the last step."""
         numbers = self._parts.history.selected_numbers()
         if len(numbers) > 2:
-            self._messages.info("Two pictures are compared: select one or two of those that are kept.")
+            self._messages.info("Select one or two kept pictures to compare.")
         else:
             self._parts.comparing.compare(numbers)
 
@@ -315,7 +315,7 @@ class Commands(QObject):
         """Copy the table of steps to the clipboard."""
         text = self._parts.performance.csv()
         if not text:
-            self._messages.warning("No steps are measured yet: show the performance panel and move the picture.")
+            self._messages.warning("No steps measured yet: show the performance panel and move the picture.")
             return
         QGuiApplication.clipboard().setText(text)
         self._messages.info(f"{len(text.splitlines()) - 1} steps are on the clipboard, with all their columns.")

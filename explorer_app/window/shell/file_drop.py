@@ -22,11 +22,11 @@ def drop_text(path: Path) -> str:
     """Return a sentence for the effect of dropping a file; any unknown suffix is opened as a model."""
     suffix = path.suffix.lower()
     if suffix in PICTURE_ENDINGS:
-        return f"Drop to restore what {path.name} remembers"
+        return f"Drop to restore the session of {path.name}"
     if suffix in (".npz", ".npy"):
         return f"Drop to show the latent {path.name}"
     if suffix == ".loom":
         return f"Drop to open the session {path.name}"
     if path.name.endswith(MANIFEST_SUFFIX):
-        return f"Drop to go on with the export {path.name.removesuffix(MANIFEST_SUFFIX)}"
+        return f"Drop to resume the export {path.name.removesuffix(MANIFEST_SUFFIX)}"
     return f"Drop to open the model {path.name}"

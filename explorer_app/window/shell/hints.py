@@ -17,9 +17,9 @@ from explorer_app.window.look import fonts, theme
 from explorer_app.window.look.icons import icon
 
 HINTS = {
-    "latent": "Drag the ring, or the picture itself: every place between the seeds is a picture.",
-    "sliders": "Each slider changes one thing. Shift goes finely, Ctrl snaps, a double-click sets zero.",
-    "mix": "Add a source, then paint the rows that it gives: coarse rows shape, fine rows colour.",
+    "latent": "Drag the ring, or the picture itself: every position between the seeds is a picture.",
+    "sliders": "Each slider changes one thing. Shift is finer, Ctrl snaps, a double-click sets zero.",
+    "mix": "Add a source, then paint its rows: coarse rows set shape, fine rows set colour.",
 }
 """Dock key -> text of its hint."""
 
@@ -47,7 +47,7 @@ class HintLine(QFrame):
         self.button.setIcon(icon("close", "dim"))
         self.button.setIconSize(QSize(theme.px(12), theme.px(12)))
         self.button.setAccessibleName("Put the hint away")
-        self.button.setToolTip("Put this hint away; Help > Tour shows it again.")
+        self.button.setToolTip("Dismiss this hint; Help > Tour shows it again.")
         self.button.clicked.connect(self.dismissed)
         layout = QHBoxLayout(self)
         layout.setContentsMargins(theme.MARGIN + theme.GRID, theme.GRID, theme.GRID, theme.GRID)

@@ -434,7 +434,7 @@ class MainWindow(QMainWindow):
         elif facts is None:
             self.state.show_no_model()
         elif frame is None:
-            self.state.show_waiting(printable(facts.name), "The first picture is being made.")
+            self.state.show_waiting(printable(facts.name), "Rendering the first picture.")
         else:
             self.state.show_nothing()
 

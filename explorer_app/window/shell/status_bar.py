@@ -43,9 +43,7 @@ class StatusBar(QStatusBar):
         self.export_bar.setAccessibleName("Export")
         self.export_cancel = QToolButton(self.export)
         self.export_cancel.setIcon(icon("cancel", "dim"))
-        self.export_cancel.setToolTip(
-            "Stop the export; the frames that are done stay, and the same export goes on later."
-        )
+        self.export_cancel.setToolTip("Stop the export; finished frames stay, and it can be resumed later.")
         self.export_cancel.setAccessibleName("Cancel export")
         self.export_cancel.clicked.connect(self.export_cancel_requested)
         theme.set_role(self.export_cancel, "flat")

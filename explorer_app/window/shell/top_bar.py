@@ -38,11 +38,11 @@ class TopBar(QWidget):
         self.device_button = self._chip()
         self.fps = QLabel(self)
         self.fps.setAccessibleName("Frames a second")
-        self.fps.setToolTip("Frames a second while the picture last moved.")
+        self.fps.setToolTip("Frames per second during the last movement.")
         theme.set_role(self.fps, "accent")
         self.time = QLabel(self)
         self.time.setAccessibleName("Frame time")
-        self.time.setToolTip("Time that the newest frame took, in milliseconds.")
+        self.time.setToolTip("Time of the newest frame in milliseconds.")
         theme.set_role(self.time, "dim")
         metrics = self.fontMetrics()
         for label, widest in ((self.fps, "0000 fps"), (self.time, "00.00 ms")):

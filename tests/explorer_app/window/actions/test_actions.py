@@ -68,7 +68,7 @@ def test_triggering_an_action_asks_for_its_command(qapp: QApplication) -> None:
 def test_tooltips_tell_the_shortcut(qapp: QApplication) -> None:
     recorder = Recorder()
     actions = make_actions(recorder, recorder)
-    assert actions["undo"].toolTip() == "Take back the last step; one drag is one step (Ctrl+Z)."
+    assert actions["undo"].toolTip() == "Undo the last step; one drag is one step (Ctrl+Z)."
 
 
 def test_what_is_not_possible_is_disabled(qapp: QApplication) -> None:

@@ -34,5 +34,5 @@ def test_channels_waves_and_levels_are_said_in_the_words_of_the_field() -> None:
     assert channels_text(Tap("a", (2, 0, 1))) == "channels 2, 0, 1"
     assert frequency_text(0.125, -0.25) == "+0.125, −0.250 cycles/px"
     assert decibels_text(-43.4) == "−43 dB"
-    assert layer_tip(LayerFacts("b4.conv1", 512, 4)) == "Show what b4.conv1 gives: 512 channels of 4 × 4."
-    assert layer_tip(LayerFacts("out", 1, 4)) == "Show what out gives: 1 channel of 4 × 4."
+    assert layer_tip(LayerFacts("b4.conv1", 512, 4)) == "Show the output of b4.conv1: 512 channels of 4 × 4."
+    assert layer_tip(LayerFacts("out", 1, 4)) == "Show the output of out: 1 channel of 4 × 4."

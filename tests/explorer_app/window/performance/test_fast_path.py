@@ -83,7 +83,7 @@ def test_on_the_processor_the_graph_is_greyed_and_says_why_and_fused_works(panel
     panel.show_graph(False)
     assert not panel.graph.isEnabled()
     assert not panel.graph.isChecked()
-    assert "no graph on the processor" in panel.graph.toolTip()
+    assert "CPU has no graph" in panel.graph.toolTip()
     qtbot.mouseClick(panel.fused, Qt.MouseButton.LeftButton)
     assert heard.options == [RenderOptions(use_graph=True, use_fused=False)]
     panel.show_comparison(CPU)

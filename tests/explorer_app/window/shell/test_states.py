@@ -137,7 +137,7 @@ def test_between_the_model_and_its_first_picture_it_says_so(make: Make) -> None:
     controller.engine.preview.frame = None
     window = make(controller)
     assert window.state.isVisible()
-    assert window.state.sentence.text() == "The first picture is being made."
+    assert window.state.sentence.text() == "Rendering the first picture."
     controller.render()
     assert window.state.isHidden()
 
