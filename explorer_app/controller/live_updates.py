@@ -2,7 +2,7 @@
 
 A mouse may send a thousand events per second. Each event only replaces the session. A change after a pause is rendered
 immediately; later changes wait for the next tick, which is one screen refresh. Panels update with the rendered frame,
-at most every fourth refresh: nobody reads numbers faster, and the picture has priority.
+at most every fourth refresh: numbers cannot be read faster, and the picture has priority.
 """
 
 from __future__ import annotations
