@@ -143,7 +143,7 @@ def test_one_frame_is_no_sequence(qtbot: QtBot, settings: Settings, tmp_path: Pa
     dialog.loop.setChecked(loop)
     assert dialog.keys.count() == 1
     assert not dialog.export.isEnabled()
-    assert "Save picture" in dialog.hint.text()
+    assert "Still" in dialog.hint.text()
     assert dialog.length.text() == length_text(0, 24)
 
 
