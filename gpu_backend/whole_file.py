@@ -8,6 +8,7 @@ into the same folder deletes it, unless its writer still runs.
 from __future__ import annotations
 
 import contextlib
+import errno
 import functools
 import os
 import re
@@ -89,7 +90,8 @@ def write_whole(
 ) -> None:
     """Write a file atomically into an existing folder.
 
-    The first write into a folder deletes the part files there whose writers are dead.
+    A symbolic link stays: the file that it leads to is replaced, or created. The first write into a folder deletes the
+    part files there whose writers are dead.
 
     Parameters
     ----------
@@ -107,6 +109,7 @@ def write_whole(
         untouched.
     """
     disk = disk or Disk()
+    path = _link_target(path)
     _sweep_once(path.parent, disk)
     aside = path.with_name(part_name(path.name, os.getpid()))
     written = aside if isinstance(content, bytes) else aside / path.name
@@ -131,6 +134,16 @@ def write_whole(
                 disk.remove(aside)
     finally:
         _live.discard(str(aside))
+
+
+def _link_target(path: Path) -> Path:
+    """Return the file that a symbolic link leads to, which may be missing; any other path as it is."""
+    if not path.is_symlink():
+        return path
+    target = Path(os.path.realpath(path))
+    if target.is_symlink():
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
+    return target
 
 
 def part_name(name: str, pid: int) -> str:

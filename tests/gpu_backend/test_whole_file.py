@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import subprocess
 import sys
 import time
@@ -55,6 +56,33 @@ def test_a_function_writes_the_file_aside(tmp_path: Path) -> None:
     write_whole(tmp_path / "file", fill)
     assert seen == [("file", tmp_path, b"old")], "a library may choose the format by the name"
     assert (tmp_path / "file").read_bytes() == b"new"
+
+
+@posix
+@pytest.mark.parametrize("content", [b"new", fill_by_replacing])
+def test_a_link_stays_and_the_file_that_it_leads_to_is_replaced(
+    content: bytes | Callable[[Path], None], tmp_path: Path
+) -> None:
+    (tmp_path / "dotfiles").mkdir()
+    (tmp_path / "dotfiles" / "settings.json").write_bytes(b"old")
+    (tmp_path / "settings.json").symlink_to(Path("dotfiles") / "settings.json")
+    (tmp_path / "missing.json").symlink_to(tmp_path / "dotfiles" / "missing.json")
+    for name in ("settings.json", "missing.json"):
+        write_whole(tmp_path / name, content)
+        assert (tmp_path / name).is_symlink()
+        assert (tmp_path / "dotfiles" / name).read_bytes() == b"new"
+    left = sorted(path.name for path in tmp_path.rglob("*"))
+    assert left == ["dotfiles", "missing.json", "missing.json", "settings.json", "settings.json"]
+
+
+@posix
+def test_a_link_that_leads_nowhere_is_an_error_and_stays(tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    (tmp_path / "dangling").symlink_to(tmp_path / "no folder" / "file")
+    for name, reason in (("loop", errno.ELOOP), ("dangling", errno.ENOENT)):
+        with pytest.raises(OSError, match=re.escape(os.strerror(reason))):
+            write_whole(tmp_path / name, b"new")
+        assert (tmp_path / name).is_symlink()
 
 
 def failing(path: Path) -> None:
