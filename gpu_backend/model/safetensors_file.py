@@ -114,7 +114,7 @@ def write_safetensors(
         arrays[name] = np.ascontiguousarray(array, dtype).reshape(array.shape)
     metadata = {KEY: json.dumps(_said(model), sort_keys=True)}
     try:
-        write_whole(path, lambda aside: safetensors.numpy.save_file(arrays, aside, metadata), check=_read_back)
+        write_whole(path, safetensors.numpy.save(arrays, metadata), check=_read_back)
     except Refusal as refusal:
         raise ModelFileError(refusal.sentence(path.name).replace("was not opened", "was not written", 1)) from refusal
     except (OSError, SafetensorError) as error:
