@@ -30,6 +30,7 @@ from gpu_backend.training import metrics as names
 from gpu_backend.training.checkpoint import checkpoints, find_checkpoint, read_checkpoint, write_checkpoint
 from gpu_backend.training.data import PictureSource, open_source
 from gpu_backend.training.data.prefetch import Prefetch
+from gpu_backend.training.data.reference import data_reference, find_data
 from gpu_backend.training.ema import ema_beta
 from gpu_backend.training.estimate import step_seconds
 from gpu_backend.training.log import TrainLog
@@ -73,17 +74,20 @@ def train(
     """
     with joined(request.device) as processes:
         saved: dict[str, Any] = {}
+        given = request.given
         state: dict[str, Any] | None = None
         if request.resume is not None:
             path = find_checkpoint(request.resume)
             saved, state = read_checkpoint(path, processes.device)
+            if "data" not in given:
+                given = {**given, "data": find_data(saved, request.out)}
             if processes.is_first:
                 say(f"Going on from {path.name}.")
         elif checkpoints(request.out):
             raise RequestError(
                 f"The folder {request.out} holds a training already; go on with --resume, or choose another folder."
             )
-        options = options_from(saved, request.given).checked(processes.count)
+        options = options_from(saved, given).checked(processes.count)
         differing = options.differing_sizes(options_from(saved, {})) if saved else ()
         if differing:
             raise RequestError(
@@ -92,6 +96,11 @@ def train(
         make_folder(request.out)
         opened = opened or functools.partial(open_source, say=say if processes.is_first else _ignore)
         with contextlib.closing(opened(options.data, options.resolution, processes.device)) as source:
+            reference = data_reference(options.data)
+            if saved.get("data_fingerprint", reference["data_fingerprint"]) != reference["data_fingerprint"]:
+                (say if processes.is_first else _ignore)(
+                    "The pictures are not those that the checkpoint was trained on."
+                )
             training = Training(options, processes)
             if state is not None:
                 training.load_state(state)
@@ -99,14 +108,22 @@ def train(
                 say(f"Training on {source.name} at {options.resolution} x {options.resolution}, {processes.device}.")
                 if training.kernels_problem:
                     say(f"Steps take longer, since our own kernels do not run here: {training.kernels_problem}")
-            return _Loop(training, request.out, say, progress).run(source)
+            return _Loop(training, {**options.to_json(), **reference}, request.out, say, progress).run(source)
 
 
 class _Loop:
     """State of a call of `train`."""
 
-    def __init__(self, training: Training, out: Path, say: Say, progress: Callable[[TrainProgress], None]) -> None:
+    def __init__(
+        self,
+        training: Training,
+        saved_options: dict[str, Any],
+        out: Path,
+        say: Say,
+        progress: Callable[[TrainProgress], None],
+    ) -> None:
         self.training, self.out, self._say, self._progress = training, out, say, progress
+        self._saved_options = saved_options
         self.options: TrainOptions = training.options
         self.processes: Processes = training.processes
         self._log = TrainLog(out / "log.csv", training.step) if self.processes.is_first else None
@@ -148,7 +165,7 @@ class _Loop:
                     f"has free; compute them in more parts with --accumulate {self.options.accumulate * 2}.",
                     str(error),
                 ) from error
-        return TrainOutcome(training.pictures_seen, is_stopped, self._snapshot)
+        return TrainOutcome(training.pictures_seen, is_stopped, self._snapshot, asked.number)
 
     def _say_estimate(self) -> None:
         """Say how long the training may take, before a first step that may take minutes."""
@@ -271,7 +288,7 @@ class _Loop:
 
     def _write(self, state: dict[str, Any]) -> None:
         training = self.training
-        write_checkpoint(self.out, self.options.to_json(), state)
+        write_checkpoint(self.out, self._saved_options, state)
         self._snapshot = write_snapshot(self.out, training.ema, training.pictures_seen)
         write_sheet(self.out / f"sheet-{training.pictures_seen:09d}.png", sample_sheet(training.ema, training.device))
         problem = plots_problem()
