@@ -1,8 +1,8 @@
 """The entry point of ``latentloom`` and of ``python -m explorer_app``."""
 
-from explorer_app.interrupts import EXIT_STOPPED, go_on, leave_at_once
+from explorer_app.interrupts import EXIT_STOPPED, handle_stops, leave, restore
 
-_former = leave_at_once()
+_former = handle_stops(leave)
 
 
 def main() -> int:
@@ -10,7 +10,7 @@ def main() -> int:
     from explorer_app import start_times as start_times  # its import is the first step of a start
     from explorer_app.cli import main as run
 
-    go_on(_former)
+    restore(_former)
     try:
         return run()
     except KeyboardInterrupt:  # a second one, while the first was answered

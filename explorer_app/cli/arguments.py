@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import math
 import re
-import sys
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -59,11 +59,14 @@ class Parser(argparse.ArgumentParser):
         )
 
     def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
-        """Print help or the version; unlike the base, a failure to do so is an error."""
-        stream = sys.stderr if file is None else file
-        if stream is None:
+        """Print help or the version; unlike in the base class, a failure to do so is an error.
+
+        The base class passes None for a closed stdout, and would print to stderr then.
+        """
+        if file is None:
             raise UsageError("The result goes to standard output, but that is closed.")
-        stream.write(message)
+        with contextlib.suppress(BrokenPipeError):  # a reader that leaves early has what it wanted
+            file.write(message)
 
     def error(self, message: str) -> NoReturn:
         """Say what is wrong."""

@@ -35,15 +35,15 @@ class Console:
         self._is_terminal = self._stream is not None and self._stream.isatty()
         self._pending = 0
         self._warned: set[str] = set()
-        self.is_stopped = False
-        """Whether Ctrl-C was pressed. A library may have swallowed the exception (one that is being imported does)."""
+        self.stopped_by = 0
+        """Number of the signal that stopped the program, or 0. A library may have swallowed its KeyboardInterrupt."""
 
     def progress(self, text: str, *, is_last: bool = False) -> None:
-        """Show how far something is. Raises KeyboardInterrupt after a Ctrl-C that was swallowed.
+        """Show how far something is. Raises KeyboardInterrupt after a signal to stop that was swallowed.
 
         `is_last` says that all is done, so that it matters no more whether the reader has left.
         """
-        if self.is_stopped:
+        if self.stopped_by:
             raise KeyboardInterrupt
         with contextlib.suppress(*([BrokenPipeError] if is_last else [])):
             self._progress(text)
@@ -58,7 +58,7 @@ class Console:
 
     def status(self, text: str) -> None:
         """Show something that only matters to who is watching a terminal; raises as `progress`."""
-        if self.is_stopped:
+        if self.stopped_by:
             raise KeyboardInterrupt
         if self._is_terminal:
             self.progress(text)

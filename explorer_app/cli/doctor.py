@@ -14,7 +14,7 @@ from explorer_app.app import Places
 from explorer_app.assets import bundled_model
 from explorer_app.cli.arguments import Parser
 from explorer_app.cli.console import Console
-from explorer_app.cli.private_paths import without_home
+from explorer_app.cli.path_text import without_home
 from explorer_app.logs import log_path
 from explorer_app.version import __version__
 from gpu_backend import Diagnosis, GpuDiagnosis, LoomError, Model, diagnose, fused_plan, process_nbytes, read_model

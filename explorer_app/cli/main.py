@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import importlib
 import logging
-import signal
 import sys
 import threading
 from collections.abc import Iterator, Sequence
@@ -13,8 +12,8 @@ from types import FrameType
 
 from explorer_app.cli.arguments import UsageError
 from explorer_app.cli.console import Console, discard_unwritten, flush_results
-from explorer_app.cli.private_paths import without_home
-from explorer_app.interrupts import EXIT_STOPPED
+from explorer_app.cli.path_text import without_home
+from explorer_app.interrupts import EXIT_STOPPED, handle_stops, restore, stop_status
 from explorer_app.logs import ProgramLog
 from explorer_app.messages import describe, is_from_outside, working_folder_problem
 from explorer_app.version import __version__
@@ -50,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line and return the exit status.
 
     0: done. 1: a bug, shown with its traceback. 2: an error, shown as one sentence. 130: stopped by Ctrl-C. 141: the
-    reader of the output left before the work was done.
+    reader of the output left before the work was done. 143: stopped by SIGTERM.
     """
     name, words = _command_of(list(sys.argv[1:] if arguments is None else arguments))
     console = Console()
@@ -63,20 +62,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 @contextlib.contextmanager
 def _interrupts_noted(console: Console) -> Iterator[None]:
-    """Tell the console of a Ctrl-C besides raising KeyboardInterrupt as Python does."""
+    """Raise KeyboardInterrupt on Ctrl-C and on SIGTERM, and tell the console of the signal."""
 
     def note(number: int, frame: FrameType | None) -> None:
-        console.is_stopped = True
+        console.stopped_by = number
         raise KeyboardInterrupt
 
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    former = signal.signal(signal.SIGINT, note)
+    former = handle_stops(note)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, former)
+        restore(former)
 
 
 def _run(name: str, words: Sequence[str], console: Console, log: ProgramLog) -> int:
@@ -100,7 +99,7 @@ def _run(name: str, words: Sequence[str], console: Console, log: ProgramLog) -> 
         return EXIT_ERROR
     except KeyboardInterrupt:
         _say(console, "Stopped.")
-        return EXIT_STOPPED
+        return stop_status(console.stopped_by) if console.stopped_by else EXIT_STOPPED
     except BrokenPipeError:
         return 0 if only_prints else EXIT_NO_READER
     except Exception as error:

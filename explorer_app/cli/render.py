@@ -29,6 +29,7 @@ from explorer_app.cli.arguments import (
 from explorer_app.cli.class_option import class_of
 from explorer_app.cli.console import Console
 from explorer_app.cli.network import find_network, read_network, reference_to
+from explorer_app.cli.path_text import folder_text
 from explorer_app.cli.renderer import chosen, start_renderer
 from explorer_app.cli.sequence import render_sequence
 from explorer_app.cli.source import Source, read_source
@@ -290,10 +291,16 @@ def _check_places(options: argparse.Namespace) -> None:
     """Refuse names and folders that cannot be written."""
     check_name(_name(options))
     folder = options.outdir if options.video is None else options.video.parent
-    check_output_path(folder / (f"{_name(options)}{MANIFEST_SUFFIX}" if options.path else "seed0000.webp"))
+    check_output_path(folder / (f"{_name(options)}{MANIFEST_SUFFIX}" if options.path else _first_name(options)))
     for file in (options.sheet, options.video):
         if file is not None:
             check_output_path(file)
+
+
+def _first_name(options: argparse.Namespace) -> str:
+    """Return the name of the first picture."""
+    stem = options.sources[0].stem if options.sources else f"seed{options.seeds[0]:04d}"
+    return f"{stem}{FORMATS[options.form or 'png'].endings[0]}"
 
 
 def _flag(name: str) -> str:
@@ -466,4 +473,6 @@ def _render_stills(
         writers.close(discard=not is_whole)
     if writers.error is not None:
         raise writers.error
-    console.conclude(f"{len(targets)} picture{'s are' if len(targets) > 1 else ' is'} in {targets[0].parent}.")
+    console.conclude(
+        f"{len(targets)} picture{'s are' if len(targets) > 1 else ' is'} in {folder_text(targets[0].parent)}."
+    )

@@ -6,6 +6,7 @@ import time
 
 from explorer_app.cli.arguments import UsageError
 from explorer_app.cli.console import Console
+from explorer_app.cli.path_text import folder_text
 from explorer_app.exporting.errors import TakenError
 from explorer_app.exporting.job import SequenceJob
 from explorer_app.exporting.progress import ProgressMeter
@@ -55,7 +56,9 @@ def render_sequence(
         job.join()
         if isinstance(error, KeyboardInterrupt | DeviceLostError | DeviceMemoryError):
             command = "the same command" if isinstance(error, KeyboardInterrupt) else "the same with --device cpu"
-            console.note(f"{job.done} of {job.total} frames are in {settings.folder}; {command} goes on from there.")
+            console.note(
+                f"{job.done} of {job.total} frames are in {folder_text(settings.folder)}; {command} goes on from there."
+            )
         if isinstance(error, TakenError):
             raise UsageError(
                 f"{error.what}; choose another --name or --outdir, or replace it with --overwrite."
@@ -64,4 +67,6 @@ def render_sequence(
     if settings.video_path is not None:
         console.conclude(f"{settings.video_path} has {job.total} frames, described by {settings.name}.manifest.json.")
     else:
-        console.conclude(f"{job.total} frames are in {settings.folder}, described by {settings.name}.manifest.json.")
+        console.conclude(
+            f"{job.total} frames are in {folder_text(settings.folder)}, described by {settings.name}.manifest.json."
+        )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from explorer_app.cli.arguments import Parser
 from explorer_app.cli.console import Console
-from explorer_app.cli.private_paths import without_home
+from explorer_app.cli.path_text import without_home
 from gpu_backend import add_train_options, run_training, train_request_of
 
 _EXAMPLES = """examples:
@@ -29,7 +29,7 @@ def parser() -> Parser:
 
 
 def run(words: Sequence[str], console: Console) -> int:
-    """Train; Ctrl-C saves first and is then reported as in other commands."""
+    """Train; a signal to stop saves first and is then reported as in other commands."""
     request = train_request_of(parser().parse_args(words))
     outcome = run_training(request, console.note, console.progress)
     if outcome.snapshot is not None:
@@ -38,6 +38,10 @@ def run(words: Sequence[str], console: Console) -> int:
         )
     if outcome.was_stopped:
         if outcome.snapshot is not None:
-            console.conclude(f"Go on with: latentloom train --out {without_home(str(request.out))} --resume")
+            again = f"--out {request.out} --resume" + (
+                f" --data {request.given['data']}" if "data" in request.given else ""
+            )
+            console.conclude(f"Go on with: latentloom train {without_home(again)}")
+        console.stopped_by = outcome.stop_signal
         raise KeyboardInterrupt
     return 0

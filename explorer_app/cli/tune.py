@@ -13,7 +13,7 @@ from pathlib import Path
 from explorer_app.cli.arguments import Parser, UsageError, device, finite_number
 from explorer_app.cli.console import Console
 from explorer_app.cli.network import read_network
-from explorer_app.cli.private_paths import without_home
+from explorer_app.cli.path_text import without_home
 from gpu_backend import ConvTile, Model, TileFinding, TileProgress, TileTuning, random_model, shape_of
 
 _BUDGET_S = 300.0

@@ -26,7 +26,7 @@ _COMMANDS_HELP = """commands that need no display:
 
 exit status:
   0 done, 1 a bug (its traceback is on stderr and in the log), 2 an error told in one sentence,
-  130 stopped by Ctrl-C, 141 the reader of the output left before the work was done"""
+  130 stopped by Ctrl-C, 143 by SIGTERM, 141 the reader of the output left before the work was done"""
 
 
 def parser() -> Parser:

@@ -30,9 +30,11 @@ class TrainRequest:
 class TrainOutcome:
     """Result of a training: the pictures seen, whether it was stopped early, and the newest snapshot.
 
-    Of several processes, only the first writes snapshots; the others have None.
+    Of several processes, only the first writes snapshots; the others have None. `stop_signal` is the number of the
+    signal that stopped this process, or 0.
     """
 
     pictures_seen: int
     was_stopped: bool
     snapshot: Path | None
+    stop_signal: int = 0

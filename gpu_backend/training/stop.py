@@ -13,10 +13,11 @@ _AT_ONCE_S = 1.0
 
 
 class StopRequest:
-    """Flag for a stop signal."""
+    """Flag for a stop signal, and its number."""
 
     def __init__(self) -> None:
         self.is_asked = False
+        self.number = 0
         self._asked_at = 0.0
 
     def ask(self, number: int = 0, frame: FrameType | None = None) -> None:
@@ -28,7 +29,7 @@ class StopRequest:
         if self.is_asked and number == signal.SIGINT and now - self._asked_at > _AT_ONCE_S:
             raise KeyboardInterrupt
         if not self.is_asked:
-            self.is_asked, self._asked_at = True, now
+            self.is_asked, self.number, self._asked_at = True, number, now
 
 
 @contextmanager

@@ -7,7 +7,7 @@ import pytest
 
 from explorer_app.app import Places
 from explorer_app.cli import doctor
-from explorer_app.cli.private_paths import without_home
+from explorer_app.cli.path_text import without_home
 from explorer_app.logs import log_path
 from explorer_app.version import __version__
 from gpu_backend import Diagnosis, GpuDiagnosis, KernelDiagnosis, PlainLayer

@@ -130,6 +130,26 @@ def test_help_that_cannot_be_printed_is_told_where_nothing_is_buffered(
     assert "No space left" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("words", [["--help"], ["--version"], ["render", "--help"]])
+def test_help_with_a_closed_stdout_is_an_error(
+    words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdout", None)
+    assert main(words) == 2
+    err = capsys.readouterr().err
+    assert "standard output, but that is closed" in err
+    assert err.count("\n") == 1
+
+
+def test_help_whose_reader_leaves_early_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Unbuffered(io.StringIO):
+        def write(self, text: str) -> int:
+            raise BrokenPipeError(32, "Broken pipe")
+
+    monkeypatch.setattr(sys, "stdout", Unbuffered())
+    assert main(["--version"]) == 0
+
+
 def test_a_deleted_working_folder_is_told_before_a_library_trips_over_it(
     command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, networks: Path
 ) -> None:
@@ -215,17 +235,55 @@ def test_log_leaves_nothing_among_the_options_of_a_training(command: Command, tm
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no SIGINT to one process")
-def test_ctrl_c_while_modules_are_imported_is_no_traceback() -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_to_stop_while_modules_are_imported_is_no_traceback(number: signal.Signals) -> None:
     code = (
         "import os, signal, sys, explorer_app.__main__ as start\n"
         "class Interrupts:\n"
         "    def find_spec(self, name, path=None, target=None):\n"
-        "        if name == 'explorer_app.cli.console': os.kill(os.getpid(), signal.SIGINT)\n"
+        f"        if name == 'explorer_app.cli.console': os.kill(os.getpid(), {number.value})\n"
         "sys.meta_path.insert(0, Interrupts())\n"
         "sys.exit(start.main())\n"
     )
     done = run_fresh(code)
-    assert (done.returncode, done.stdout, done.stderr) == (130, "", "Stopped.\n")
+    assert (done.returncode, done.stdout, done.stderr) == (128 + number, "", "Stopped.\n")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no SIGTERM to one process")
+def test_sigterm_ends_a_command_as_ctrl_c_does_with_a_status_of_its_own(
+    command: Command, as_render: Callable[[Run], None]
+) -> None:
+    kept: list[str] = []
+
+    def run(words: Sequence[str], console: Console) -> int:
+        try:
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(5)
+        finally:
+            kept.append("finished frames")
+        return 0
+
+    as_render(run)
+    before = signal.getsignal(signal.SIGTERM)
+    outcome = command("render")
+    assert (outcome.status, outcome.err, kept) == (143, "Stopped.\n", ["finished frames"])
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no SIGINT to one process")
+def test_a_signal_that_the_shell_had_ignored_for_a_background_job_stays_ignored(
+    command: Command, as_render: Callable[[Run], None]
+) -> None:
+    def run(words: Sequence[str], console: Console) -> int:
+        os.kill(os.getpid(), signal.SIGINT)
+        return 0
+
+    as_render(run)
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        assert command("render").status == 0
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_nothing_is_imported_before_ctrl_c_is_heard() -> None:

@@ -22,6 +22,26 @@ def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
+def test_a_folder_that_cannot_be_written_is_refused_with_the_name_of_the_first_picture(
+    command: Command, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    for words, name in (
+        (("--seeds", "7-9", "--format", "jpeg"), "seed0007.jpg"),
+        (("--from", tmp_path / "mine.loom"), "mine.png"),
+    ):
+        assert f"{name} cannot be written" in command("render", *words, "--outdir", tmp_path / "file").sentence
+
+
+def test_the_working_folder_is_named_so_that_no_two_full_stops_meet(
+    command: Command, networks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = ("render", "--network", networks / "plain.safetensors", "--seeds", "0", "--outdir", ".")
+    assert command(*words).err.endswith("1 picture is in ./.\n")
+    assert " frames are in ./, described by" in command(*words, "--path", "linear", "--frames", "2", "--loop").err
+
+
 def test_seeds_become_pictures_named_after_them(command: Command, networks: Path, tmp_path: Path) -> None:
     network = networks / "plain.safetensors"
     outcome = command("render", "--network", network, "--seeds", "0,12345,4-6", "--trunc", "0.7", "--outdir", tmp_path)

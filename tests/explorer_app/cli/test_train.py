@@ -62,7 +62,9 @@ def one_thread() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("one_thread")
-def test_a_folder_of_pictures_becomes_a_network(command: Command, tmp_path: Path) -> None:
+def test_a_folder_of_pictures_becomes_a_network(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pictures = tmp_path / "pictures"
     pictures.mkdir()
     for number in range(4):
@@ -75,4 +77,15 @@ def test_a_folder_of_pictures_becomes_a_network(command: Command, tmp_path: Path
     again = command("train", *words, "--resume", "--kimg", "0.012")
     assert again.status == 0, again.err
     assert "Going on from checkpoint-000000008.pt." in again.err
+    monkeypatch.chdir(tmp_path / "out")
+    checkpoint = (tmp_path / "out" / "checkpoint-000000012.pt").read_bytes()
+    assert str(tmp_path).encode() not in checkpoint, "a path names folders of a person"
+    (tmp_path / "elsewhere").mkdir()
+    pictures.rename(tmp_path / "elsewhere" / "pictures")
+    assert "say with --data where" in command("train", *words, "--resume", "--kimg", "0.016").sentence
+    moved = command("train", *words, "--resume", "--kimg", "0.016", "--data", tmp_path / "elsewhere" / "pictures")
+    assert (moved.status, "not those" in moved.err) == (0, False), moved.err
+    (tmp_path / "elsewhere" / "pictures" / "0.png").unlink()
+    other = command("train", *words, "--resume", "--kimg", "0.02", "--data", tmp_path / "elsewhere" / "pictures")
+    assert (other.status, "The pictures are not those that the checkpoint was trained on." in other.err) == (0, True)
     assert "there is no" in command("train", "--out", tmp_path / "other", "--data", tmp_path / "nowhere").sentence

@@ -124,19 +124,20 @@ def test_an_older_checkpoint_cuts_the_log_back(tmp_path: Path) -> None:
     assert checkpoints(tmp_path)[-1].name == "checkpoint-000000016.pt", "the newest is the one written last"
 
 
-def test_ctrl_c_saves_after_the_step_at_hand(tmp_path: Path) -> None:
-    handler = signal.getsignal(signal.SIGINT)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_to_stop_saves_after_the_step_at_hand(number: signal.Signals, tmp_path: Path) -> None:
+    handler = signal.getsignal(number)
 
     def interrupt(batch: int) -> None:
         if batch == 3:
-            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(number)
 
     outcome = run(tmp_path, 1.0, at_batch=interrupt)
-    assert (outcome.was_stopped, outcome.pictures_seen) == (True, 16)
+    assert (outcome.was_stopped, outcome.stop_signal, outcome.pictures_seen) == (True, number, 16)
     assert [path.name for path in checkpoints(tmp_path)] == ["checkpoint-000000016.pt"]
     assert outcome.snapshot is not None
     assert outcome.snapshot.is_file()
-    assert signal.getsignal(signal.SIGINT) is handler
+    assert signal.getsignal(number) is handler
 
 
 def test_ctrl_c_before_the_first_step_is_done_ends_at_once(tmp_path: Path) -> None:
