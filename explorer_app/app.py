@@ -217,7 +217,7 @@ class App:
         backend: BackendLike | None = None,
         bundled: Path | None = None,
     ) -> None:
-        from explorer_app.controller import Controller, may_need_processor, preferred_choice
+        from explorer_app.controller import Controller, expects_gpu, may_need_processor, preferred_choice
         from explorer_app.rendering.backend import Backend
         from explorer_app.rendering.model_loader import ModelLoader
         from explorer_app.rendering.processor_preparation import ProcessorPreparation
@@ -245,6 +245,7 @@ class App:
             choice = preferred_choice(self.settings, device, precision)
             if may_need_processor(self.settings, choice):
                 self._preparation.preload()
+            self._expects_gpu = partial(expects_gpu, self.settings, choice)
             self._renders = RenderThread(backend, choice)
             bundled_seed = 0 if bundled else BUNDLED_SEED
             bundled = bundled or _bundled(messages)
@@ -305,7 +306,8 @@ class App:
     def _begin(self, file: Path | None) -> None:
         if self._is_closed:
             return
-        self._preparation.import_now()
+        if not self._expects_gpu():
+            self._preparation.import_now()
         self.controller.start(*_model_and_document(file))
 
 

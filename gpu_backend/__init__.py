@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         diagnose as diagnose,
         fused_plan as fused_plan,
     )
+    from gpu_backend.driver_library import driver_is_installed as driver_is_installed
     from gpu_backend.errors import (
         CancelledError as CancelledError,
         DeviceError as DeviceError,
@@ -128,7 +129,11 @@ if TYPE_CHECKING:
     )
     from gpu_backend.renderer import Renderer as Renderer, open_renderer as open_renderer
     from gpu_backend.renderer.comparison import Comparison as Comparison
-    from gpu_backend.renderer.kernels import compile_kernels as compile_kernels, kernels_ready as kernels_ready
+    from gpu_backend.renderer.kernels import (
+        compile_kernels as compile_kernels,
+        kernels_ready as kernels_ready,
+        prepare_device as prepare_device,
+    )
     from gpu_backend.renderer.memory import MemoryFacts as MemoryFacts
     from gpu_backend.renderer.options import RenderOptions as RenderOptions
     from gpu_backend.renderer.pending_frame import PendingFrame as PendingFrame
@@ -189,6 +194,7 @@ _HOMES = {
     "cuda.tuning.tile_tuning": ("TileTuning",),
     "device": ("DeviceFacts", "Roofline", "device_process_nbytes", "find_devices"),
     "diagnosis": ("Diagnosis", "GpuDiagnosis", "KernelDiagnosis", "PlainLayer", "diagnose", "fused_plan"),
+    "driver_library": ("driver_is_installed",),
     "errors": (
         "CancelledError",
         "DeviceError",
@@ -259,7 +265,7 @@ _HOMES = {
     ),
     "renderer": ("Renderer", "open_renderer"),
     "renderer.comparison": ("Comparison",),
-    "renderer.kernels": ("compile_kernels", "kernels_ready"),
+    "renderer.kernels": ("compile_kernels", "kernels_ready", "prepare_device"),
     "renderer.memory": ("MemoryFacts",),
     "renderer.options": ("RenderOptions",),
     "renderer.pending_frame": ("PendingFrame",),

@@ -85,6 +85,13 @@ class InstantBackend:
     def preload(self) -> None:
         """Nothing is needed."""
 
+    def prepare_device(self, choice: Any) -> None:
+        """Nothing."""
+
+    def compiles_soon(self, missing: int) -> bool:
+        """Nothing is compiled."""
+        return False
+
     def import_processor(self) -> None:
         """Nothing is needed."""
 

@@ -28,7 +28,7 @@ An object is given the objects above it that it needs, and emits signals of its 
 
 from explorer_app.controller.adapting import adapt
 from explorer_app.controller.controller import Controller
-from explorer_app.controller.device_selector import may_need_processor, preferred_choice
+from explorer_app.controller.device_selector import expects_gpu, may_need_processor, preferred_choice
 from explorer_app.controller.device_state import Compiling, DeviceState
 from explorer_app.controller.direction_finding import DirectionFinding
 from explorer_app.controller.editing import Editing
@@ -53,6 +53,7 @@ __all__ = [
     "ThumbnailService",
     "WholePictures",
     "adapt",
+    "expects_gpu",
     "may_need_processor",
     "preferred_choice",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 
 from PySide6.QtCore import QObject, Signal, Slot
@@ -20,6 +21,7 @@ from explorer_app.rendering.render_events import (
 from explorer_app.rendering.render_thread import RenderThread
 from explorer_app.rendering.renderer_like import PROCESSOR_ID, DeviceLike
 from explorer_app.settings import Settings
+from gpu_backend import driver_is_installed
 
 _TOLD = "devices.told"
 """The last message about an unusable GPU."""
@@ -27,6 +29,9 @@ _TOLD = "devices.told"
 
 _RENDERED = "devices.rendered"
 """`DeviceLike.id` of the device that rendered last."""
+
+_CORES_TO_COMPILE = 8
+"""With fewer, the kernels of a first start take longer to compile than torch takes to import."""
 
 
 class DeviceSelector(QObject):
@@ -133,6 +138,19 @@ class DeviceSelector(QObject):
 def may_need_processor(settings: Settings, choice: DeviceChoice) -> bool:
     """Return whether the first pictures may be rendered on the CPU: unless a GPU rendered the last time."""
     return not choice.wants_gpu or settings.choice(_RENDERED, PROCESSOR_ID) == PROCESSOR_ID
+
+
+def expects_gpu(settings: Settings, choice: DeviceChoice) -> bool:
+    """Return whether a GPU will render the first picture although none ever did: at the first start beside a driver.
+
+    Loads the driver's library, but does not start the driver.
+    """
+    return (
+        choice.wants_gpu
+        and not settings.choice(_RENDERED, "")
+        and (os.cpu_count() or 1) >= _CORES_TO_COMPILE
+        and driver_is_installed()
+    )
 
 
 def preferred_choice(settings: Settings, device: str = "", precision: str = "") -> DeviceChoice:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 
 from explorer_app.rendering.backend import BackendLike
+from explorer_app.rendering.device_choice import DeviceChoice
 from explorer_app.rendering.render_events import DeviceFailed, DevicesFound, RenderEvent
 
 _END_S = 1.0
@@ -14,7 +15,7 @@ _END_S = 1.0
 
 
 class DeviceFinder:
-    """Looks once.
+    """Looks once, and then starts the GPU that is chosen, so that the first renderer need not.
 
     Parameters
     ----------
@@ -24,14 +25,21 @@ class DeviceFinder:
         Notified when it is done.
     report
         Receives `DevicesFound`, on the finder's thread.
+    choice
+        The chosen device.
     """
 
     def __init__(
-        self, backend: BackendLike, condition: threading.Condition, report: Callable[[RenderEvent], None]
+        self,
+        backend: BackendLike,
+        condition: threading.Condition,
+        report: Callable[[RenderEvent], None],
+        choice: DeviceChoice,
     ) -> None:
         self._backend = backend
         self._condition = condition
         self._report = report
+        self._choice = choice
         self._thread: threading.Thread | None = None
         self._began_s = 0.0
         self._is_done = False
@@ -73,3 +81,5 @@ class DeviceFinder:
         with self._condition:
             self._is_done = True
             self._condition.notify_all()
+        if self._choice.wants_gpu:
+            self._backend.prepare_device(self._choice)

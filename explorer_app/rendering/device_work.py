@@ -48,7 +48,7 @@ class DeviceWork:
         choice: DeviceChoice,
         report: Callable[[RenderEvent], None],
     ) -> None:
-        self._finder = DeviceFinder(backend, condition, report)
+        self._finder = DeviceFinder(backend, condition, report, choice)
         self._compiler = KernelCompiler(backend, condition, report)
         self._choices: Mailbox[DeviceChoice] = Mailbox(condition)
         self._options: Mailbox[RenderOptions] = Mailbox(condition)

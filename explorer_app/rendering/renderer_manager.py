@@ -6,6 +6,7 @@
                                      │ yes ──► the renderer of the choice
                                      └ no ───► the CPU (a model) or the present renderer (a choice) answers meanwhile
                                                └─ kernels compiled ──► the renderer of the choice takes over
+    the first model, few kernels missing ──► they are compiled before its first picture: torch takes longer to import
     a GPU rendered a picture ──► the kernels that show layers are compiled as well, meanwhile
     the GPU fails ──► the CPU takes over with the same model; no request is lost
 """
@@ -30,7 +31,7 @@ from explorer_app.rendering.render_events import (
     RenderEvent,
 )
 from explorer_app.rendering.renderer_like import PROCESSOR_ID, MemoryLike, RendererLike
-from gpu_backend import DeviceLostError, DeviceMemoryError, TorchError
+from gpu_backend import CancelledError, DeviceLostError, DeviceMemoryError, TorchError
 
 if TYPE_CHECKING:
     from gpu_backend import Model, RenderOptions
@@ -106,6 +107,9 @@ class RendererManager:
         """Make a renderer for a model and let it take over; on failure or cancelling, nothing changes."""
         try:
             made = self._make(model, is_wanted)
+        except CancelledError:
+            self._remake()
+            return
         except Exception as error:
             self._remake()
             self._report(ModelRefused(model.facts.path, error))
@@ -201,7 +205,7 @@ class RendererManager:
     def _make(self, model: Model, is_wanted: Callable[[], bool]) -> _Made:
         """Return the best renderer that can be made at once. Raises the errors of the CPU's renderer."""
         try:
-            return self._make_at_once(model)
+            return self._make_at_once(model, is_wanted)
         except TorchError:
             if not self._choice.wants_gpu or self._is_gpu_lost:
                 raise
@@ -210,15 +214,10 @@ class RendererManager:
         ready, total = self._backend.kernels_ready(model, self._choice)
         self._has_kernels = total > 0
         if ready < total:
-            self._backend.compile_kernels(
-                model,
-                self._choice,
-                progress=lambda done, total: self._report(KernelsCompiling(done, total)),
-                should_cancel=lambda: not is_wanted(),
-            )
+            self._compile_now(model, is_wanted)
         return _Made(self._make_chosen(model))
 
-    def _make_at_once(self, model: Model) -> _Made:
+    def _make_at_once(self, model: Model, is_wanted: Callable[[], bool]) -> _Made:
         choice = self._choice
         self.is_provisional = choice.wants_gpu and not self._knows_gpus()
         if not choice.wants_gpu or self._is_gpu_lost or self.is_provisional:
@@ -226,11 +225,25 @@ class RendererManager:
         try:
             ready, total = self._backend.kernels_ready(model, choice)
             self._has_kernels = total > 0
+            if ready < total and self.renderer is None and self._backend.compiles_soon(total - ready):
+                self._compile_now(model, is_wanted)
+                ready = total
             if ready >= total:
                 return _Made(self._make_chosen(model))
+        except CancelledError:
+            raise
         except Exception as error:
             return _Made(self._backend.make_renderer(model, PROCESSOR), error=error)
         return _Made(self._backend.make_renderer(model, PROCESSOR), kernels=(ready, total))
+
+    def _compile_now(self, model: Model, is_wanted: Callable[[], bool]) -> None:
+        """Compile the missing kernels on this thread, while there is no renderer that could show pictures meanwhile."""
+        self._backend.compile_kernels(
+            model,
+            self._choice,
+            progress=lambda done, total: self._report(KernelsCompiling(done, total)),
+            should_cancel=lambda: not is_wanted(),
+        )
 
     def _make_chosen(self, model: Model) -> RendererLike:
         """Return the chosen renderer; where memory is short, close the present one first."""

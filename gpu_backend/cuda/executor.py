@@ -303,6 +303,17 @@ def _kernel_records() -> KernelRecords | None:
     return cupti_records()
 
 
+def start_gpu(gpu: Gpu) -> None:
+    """Create the process's context on a GPU. It stays until the process ends, so an executor finds it there.
+
+    Raises
+    ------
+    DeviceError
+        If the driver does not give one.
+    """
+    _open_driver(gpu).close()
+
+
 def _open_driver(gpu: Gpu) -> Driver:
     # Imported here: the driver's own module, which nothing may load before the probe has found a GPU.
     from gpu_backend.cuda.driver.gpu_driver import GpuDriver

@@ -1,4 +1,4 @@
-"""Ahead-of-time compilation of the kernels that a model needs on a GPU.
+"""What can be done for a model's first picture on a GPU ahead of time: starting the GPU, compiling kernels.
 
 Only the probe calls the driver, so any thread may compile while another one renders on the CPU. Compiled kernels are
 stored in the user's cache folder, where the GPU executor finds them.
@@ -6,10 +6,13 @@ stored in the user's cache folder, where the GPU executor finds them.
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from gpu_backend.device import choose_gpu
+from gpu_backend.errors import DeviceError
 from gpu_backend.model import Model
 from gpu_backend.plan.families import build_plan
 from gpu_backend.plan.plan import PlanKey, Precision
@@ -18,6 +21,22 @@ if TYPE_CHECKING:
     from gpu_backend.cuda.driver.probe import Gpu
     from gpu_backend.cuda.schedule import Schedule
     from gpu_backend.ops.kernels.recipe import KernelRecipe
+
+
+def prepare_device(device: str = "auto") -> None:
+    """Import the GPU's executor and start the GPU, on any thread, so that making a renderer need not.
+
+    Does nothing for the CPU. Raises nothing: a GPU that does not start is reported when a renderer is made.
+    """
+    with contextlib.suppress(DeviceError):
+        gpu = choose_gpu(device)
+        if gpu is None:
+            return
+        # Imported here, because only a GPU needs it.
+        from gpu_backend.cuda import executor
+
+        executor.start_gpu(gpu)
+        importlib.import_module("gpu_backend.renderer.renderer")
 
 
 def compile_kernels(

@@ -134,12 +134,14 @@ class Engine:
     failing: BaseException | None = None
     refusing: BaseException | None = None
     prepared: list[str] = field(default_factory=list)
-    """What was loaded and imported for the processor before there was a renderer."""
+    """What was loaded and imported before there was a renderer, and which GPU was started."""
     gpus: tuple[FakeDevice, ...] = ()
     processor: FakeDevice = FakeDevice()
     find_gate: Gate = field(default_factory=Gate)
     kernels: int = 14
     missing: int = 0
+    quick_kernels: int = 0
+    """As many kernels are compiled sooner than torch is imported."""
     compile_gate: Gate = field(default_factory=Gate)
     compile_failing: Exception | None = None
     layer_gate: Gate = field(default_factory=Gate)
@@ -172,6 +174,12 @@ class Engine:
     def find_devices(self) -> tuple[FakeDevice, ...]:
         self.find_gate.pass_through()
         return (*self.gpus, self.processor)
+
+    def prepare_device(self, choice: DeviceChoice) -> None:
+        self.prepared.append(choice.device)
+
+    def compiles_soon(self, missing: int) -> bool:
+        return missing <= self.quick_kernels
 
     def kernels_ready(self, model: Model, choice: DeviceChoice) -> tuple[int, int]:
         if self.gpu_missing is not None:

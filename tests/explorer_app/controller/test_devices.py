@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from explorer_app.controller import Compiling, preferred_choice
+from explorer_app.controller import Compiling, device_selector, expects_gpu, preferred_choice
 from explorer_app.exporting.keyframes import Keyframe
 from explorer_app.exporting.sequence import SequenceSettings
 from explorer_app.messages import Level, Message
@@ -320,3 +320,30 @@ def test_a_device_that_never_answers_costs_neither_the_end_nor_the_session(
     harness.engine.gate.wait_for_knock()
     harness.controller.close()
     assert load_session(harness.state / "session.loom").position == Position(10.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("choice", "cores", "has_driver", "rendered", "expected"),
+    [
+        ("auto", 16, True, "", True),
+        ("cuda:0", 16, True, "", True),
+        ("cpu", 16, True, "", False),
+        ("auto", 4, True, "", False),
+        ("auto", 16, False, "", False),
+        ("auto", 16, True, "cpu", False),
+    ],
+)
+def test_a_first_start_expects_a_gpu_beside_a_driver_and_cores_that_compile_its_kernels(
+    harness: Harness,
+    monkeypatch: pytest.MonkeyPatch,
+    choice: str,
+    cores: int,
+    has_driver: bool,
+    rendered: str,
+    expected: bool,
+) -> None:
+    monkeypatch.setattr(device_selector, "driver_is_installed", lambda: has_driver)
+    monkeypatch.setattr("os.cpu_count", lambda: cores)
+    if rendered:
+        harness.settings.choose("devices.rendered", rendered)
+    assert expects_gpu(harness.settings, DeviceChoice(choice)) is expected

@@ -128,6 +128,49 @@ def test_without_torch_the_first_picture_waits_for_the_gpus_kernels(
     assert harness.compiling[-1] == (14, 14)
 
 
+def test_few_kernels_are_compiled_before_the_first_picture_which_needs_no_torch_then(
+    start: Callable[..., Harness], engine: Engine
+) -> None:
+    engine.missing = engine.quick_kernels = 14
+    harness = start()
+    harness.show(7)
+    assert engine.made_on == [("cuda:0", "fp16")]
+    assert harness.compiling[-1] == (14, 14)
+
+
+def test_few_kernels_that_do_not_compile_leave_the_first_picture_to_the_cpu(
+    start: Callable[..., Harness], engine: Engine
+) -> None:
+    engine.missing = engine.quick_kernels = 2
+    engine.compile_failing = DeviceError("There is no compiler.")
+    harness = start()
+    harness.show(1)
+    assert harness.devices == ["cpu"]
+    assert harness.of(DeviceFailed)[0].error is engine.compile_failing
+
+
+def test_closing_while_few_kernels_are_compiled_makes_no_renderer(
+    threads_before: set[threading.Thread], start: Callable[..., Harness], engine: Engine
+) -> None:
+    engine.missing = engine.quick_kernels = 5
+    engine.compile_gate.shut()
+    harness = start(opens=False)
+    harness.thread.open(MODEL)
+    harness.until(lambda: "rendering" in engine.threads)
+    harness.thread.close()
+    assert set(threading.enumerate()) <= threads_before
+    assert engine.made == []
+
+
+def test_a_chosen_gpu_is_started_once_devices_are_known_and_none_for_the_cpu(
+    start: Callable[..., Harness], engine: Engine
+) -> None:
+    harness = start()
+    harness.until(lambda: engine.prepared == ["auto"])
+    start(DeviceChoice("cpu", "fp32")).show(1)
+    assert engine.prepared == ["auto"]
+
+
 def test_without_torch_and_without_a_gpu_the_reason_is_told(start: Callable[..., Harness], engine: Engine) -> None:
     engine.cpu_refusing = TorchError("Rendering on the CPU needs torch.")
     engine.gpus = ()

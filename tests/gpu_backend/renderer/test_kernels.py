@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 import gpu_backend.device as device
-from gpu_backend import CancelledError, Model, compile_kernels, kernels_ready
+from gpu_backend import CancelledError, DeviceError, Model, compile_kernels, kernels_ready, prepare_device
+from gpu_backend.cuda import executor
 from gpu_backend.cuda.compiling import compilation
 from gpu_backend.cuda.driver.probe import Gpu, Probe
 from gpu_backend.cuda.launches.lowering import lower
@@ -33,6 +34,22 @@ def test_on_the_cpu_there_is_nothing_to_compile() -> None:
     compile_kernels(MODEL, "cpu", progress=lambda *numbers: told.append(numbers))
     assert told == []
     assert kernels_ready(MODEL, "cpu") == (0, 0)
+
+
+@pytest.mark.usefixtures("_a_gpu")
+def test_a_gpu_that_is_prepared_is_started_and_one_that_does_not_start_is_not_reported_yet(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    started: list[Gpu] = []
+
+    def start_gpu(gpu: Gpu) -> None:
+        started.append(gpu)
+        raise DeviceError("The GPU is full.")
+
+    monkeypatch.setattr(executor, "start_gpu", start_gpu)
+    for name in ("cpu", "auto", "cuda:0", "cuda:7"):
+        prepare_device(name)
+    assert started == [GPU, GPU]
 
 
 def test_kernels_for_both_networks_are_named_each_once_and_plain_ones_too() -> None:
