@@ -62,7 +62,10 @@ if TYPE_CHECKING:
     from gpu_backend.latent.paths import (
         LatentPath as LatentPath,
         PathKind as PathKind,
+        is_on_seed as is_on_seed,
         path_blends as path_blends,
+        weighted_blend as weighted_blend,
+        z_blend as z_blend,
     )
     from gpu_backend.latent.plane import plane_point as plane_point, plane_seed as plane_seed
     from gpu_backend.latent.seeds import seed_class as seed_class
@@ -208,7 +211,7 @@ _HOMES = {
     "frame": ("Frame", "FrameTimings", "KernelFacts", "StepTime", "TappedLayer", "ValueStatistics"),
     "latent.directions": ("Directions",),
     "latent.flattening": ("flat_latent",),
-    "latent.paths": ("LatentPath", "PathKind", "path_blends"),
+    "latent.paths": ("LatentPath", "PathKind", "is_on_seed", "path_blends", "weighted_blend", "z_blend"),
     "latent.plane": ("plane_point", "plane_seed"),
     "latent.seeds": ("seed_class",),
     "layer_statistics": ("LayerStatistics", "log_spectrum"),

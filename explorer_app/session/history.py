@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from explorer_app.session.session import Session
+from explorer_app.session.session import Session, as_still
 from gpu_backend import MAX_KEPT, MAX_STEPS, plane_seed
 
 
@@ -131,7 +131,8 @@ class History:
         entry = self.entry(number)
         if entry is None or self.is_kept(number) or len(self.kept) >= MAX_KEPT:
             return self
-        return replace(self, kept=(*self.kept, replace(entry, label=place_name(entry.session), kept_s=now_s)))
+        kept = replace(entry, session=as_still(entry.session), label=place_name(entry.session), kept_s=now_s)
+        return replace(self, kept=(*self.kept, kept))
 
     def renamed(self, number: int, name: str) -> History:
         """Return the history with another name for a kept entry; an unknown number changes nothing."""

@@ -12,18 +12,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
+from explorer_app.session.blend import resolve_blend as resolve_blend
 from explorer_app.session.parameters import Parameter, Value, parameter
 from explorer_app.session.session import Position, Session
-from gpu_backend import (
-    DirectionAmount,
-    Latent,
-    MixSource,
-    Recipe,
-    RenderRequest,
-    Transform,
-    flat_latent,
-    plane_point,
-)
+from gpu_backend import Latent, RenderRequest, Transform, flat_latent
 
 
 class Curve(Protocol):
@@ -106,38 +98,6 @@ def unobserved(request: RenderRequest) -> RenderRequest:
 def resolve_transform(session: Session) -> tuple[float, ...] | None:
     """Return the nine numbers of a session's transform; None at rest, so that the network keeps its own."""
     return None if session.transform == Transform() else session.transform.matrix
-
-
-def resolve_blend(session: Session) -> tuple[tuple[Recipe, float], ...]:
-    """Return the (recipe, weight) pairs that a session describes."""
-    mix = tuple(MixSource(latent=source.latent, strengths=source.strengths) for source in session.mix)
-    directions = tuple(
-        DirectionAmount(name=slider.direction, amount=slider.amount, rows=slider.rows)
-        for slider in session.sliders
-        if slider.amount != 0.0
-    )
-    if session.pinned_blend:
-        return tuple(
-            (
-                replace(
-                    recipe,
-                    latent=replace(
-                        recipe.latent,
-                        mix=(*recipe.latent.mix, *mix),
-                        directions=(*recipe.latent.directions, *directions),
-                    ),
-                ),
-                weight,
-            )
-            for recipe, weight in session.pinned_blend
-        )
-    latent = Latent(
-        point=plane_point(session.position.x, session.position.y),
-        classes=session.classes,
-        mix=mix,
-        directions=directions,
-    )
-    return ((Recipe(latent=latent, truncation=session.truncation), 1.0),)
 
 
 def kept_latent(session: Session) -> Latent:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from explorer_app.session.tracks import NO_TIMELINE, Timeline
 from gpu_backend import Latent, Noise, Recipe, RowRange, Tap, Transform, Truncation
 
 MIN_SCALE, MAX_SCALE = 1e-3, 1e3
@@ -82,6 +83,8 @@ class Session:
         counts.
     tap
         The layer that is shown instead of the picture; None for the picture.
+    timeline
+        What moves the rest over time. A picture, a kept session and a key of the timeline hold none.
     """
 
     model: ModelReference = ModelReference()
@@ -94,6 +97,7 @@ class Session:
     mix: tuple[Source, ...] = ()
     transform: Transform = Transform()
     tap: Tap | None = None
+    timeline: Timeline = NO_TIMELINE
 
     def slider(self, direction: str) -> Slider:
         """Return the slider of a direction, the default one if it was never touched."""
@@ -108,3 +112,8 @@ class Session:
         if all(item.direction != slider.direction for item in self.sliders):
             sliders.append(slider)
         return replace(self, sliders=tuple(item for item in sliders if item != Slider(item.direction)))
+
+
+def as_still(session: Session) -> Session:
+    """Return a session without its timeline, as pictures, kept sessions and keys hold it."""
+    return session if session.timeline is NO_TIMELINE else replace(session, timeline=NO_TIMELINE)

@@ -11,7 +11,7 @@ in any order and on another machine.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, get_args
@@ -84,7 +84,7 @@ class LatentPath:
     def blend(self, frame: int) -> _Blend:
         """Return the blend of a frame, 0 <= frame < len(self)."""
         if not self._recipes:
-            return _combined(self._keys, self.weights(frame))
+            return weighted_blend(self._keys, self.weights(frame))
         key, fraction = self.place(frame)
         first, second = self._recipes[key], self._recipes[(key + 1) % len(self._recipes)]
         return _between(first, second, fraction, self._kind == "z-slerp", self._z_dim)
@@ -113,6 +113,33 @@ def path_blends(
     """Return the blend of every frame of a `LatentPath`, with its arguments and errors."""
     path = LatentPath(keys, kind, frames_per_step, loop, z_dim=z_dim)
     return [path.blend(frame) for frame in range(len(path))]
+
+
+def z_blend(first: _Blend, second: _Blend, kind: PathKind, fraction: float, *, z_dim: int = 512) -> _Blend:
+    """Return the blend at a fraction, 0..1, of the way in z between two keyframes on whole seeds.
+
+    Raises
+    ------
+    RequestError
+        If a keyframe is no single recipe on a whole seed.
+    """
+    ends = (_recipe_on_seed(first, 0), _recipe_on_seed(second, 1))
+    return _between(*ends, fraction, kind == "z-slerp", z_dim) if fraction < 1.0 else ((ends[1], 1.0),)
+
+
+def is_on_seed(blend: _Blend) -> bool:
+    """Return whether a blend is a single recipe on a whole seed, so that a path in z can pass through it."""
+    point = blend[0][0].latent.point if len(blend) == 1 and blend[0][1] == 1.0 else None
+    return isinstance(point, Point) and len(point.seeds) == 1 and point.seeds[0][1] == 1.0
+
+
+def weighted_blend(blends: Sequence[_Blend], weights: Mapping[int, float]) -> _Blend:
+    """Return the weighted sum of blends, by their index; equal recipes are merged."""
+    total: dict[Recipe, float] = {}
+    for index, weight in weights.items():
+        for recipe, share in blends[index]:
+            total[recipe] = total.get(recipe, 0.0) + weight * share
+    return tuple(total.items())
 
 
 def lerp_weights(fraction: float) -> tuple[float, float]:
@@ -150,26 +177,14 @@ def _linear_weights(key: int, following: int, fraction: float) -> dict[int, floa
     return {key: first, following: second}
 
 
-def _combined(keys: Sequence[_Blend], weights: dict[int, float]) -> _Blend:
-    """Return the weighted sum of keyframes; equal recipes are merged."""
-    total: dict[Recipe, float] = {}
-    for index, weight in weights.items():
-        for recipe, share in keys[index]:
-            total[recipe] = total.get(recipe, 0.0) + weight * share
-    return tuple(total.items())
-
-
 def _recipe_on_seed(blend: _Blend, index: int) -> Recipe:
     """Return the recipe of a keyframe that is a single recipe on a single seed."""
-    recipe, weight = blend[0]
-    point = recipe.latent.point
-    is_seed = isinstance(point, Point) and len(point.seeds) == 1 and point.seeds[0][1] == 1.0
-    if len(blend) != 1 or weight != 1.0 or not is_seed:
+    if not is_on_seed(blend):
         raise RequestError(
             f"A path in z needs keyframes that stand on whole seeds, but keyframe {index + 1} lies between seeds; "
             "choose a path in w or snap it to a seed."
         )
-    return recipe
+    return blend[0][0]
 
 
 def _seed_of(recipe: Recipe) -> int:
@@ -192,4 +207,4 @@ def _between(first: Recipe, second: Recipe, fraction: float, on_arc: bool, z_dim
         seeds = ((first_seed, weights[0]), (second_seed, weights[1]))
     point = Point(seeds=seeds, space="z")
     ends = (replace(recipe, latent=replace(recipe.latent, point=point)) for recipe in (first, second))
-    return _combined([((recipe, 1.0),) for recipe in ends], {0: 1.0 - fraction, 1: fraction})
+    return weighted_blend([((recipe, 1.0),) for recipe in ends], {0: 1.0 - fraction, 1: fraction})

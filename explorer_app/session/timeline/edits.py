@@ -1,0 +1,335 @@
+"""Edits of a timeline: pure functions that return another one, and the edit that puts one into the session.
+
+A key is named by its track's path and its time in seconds (`KeyName`), since no two keys of a track have the same time.
+While keys are dragged, each event moves the keys of the timeline before the drag, so that nothing adds up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from explorer_app.session.parameters import Parameter, parameter
+from explorer_app.session.session import Session, as_still
+from explorer_app.session.timeline.evaluation import value_at
+from explorer_app.session.tracks import (
+    HOLD,
+    MAX_KEYS,
+    MAX_TRACKS,
+    SMOOTH,
+    STATE,
+    WALK,
+    BeatGrid,
+    Easing,
+    Key,
+    Timeline,
+    Track,
+)
+from gpu_backend import LoomError
+
+KeyName = tuple[str, Fraction]
+"""A track's path, and the key's time in seconds."""
+
+Clip = tuple[tuple[str, Key], ...]
+"""Copied keys: path and key, whose time in seconds counts from the first of them."""
+
+LABEL = "Timeline"
+
+
+class TimelineError(LoomError):
+    """A timeline would hold more than it may."""
+
+
+@dataclass(frozen=True, slots=True)
+class SetTimeline:
+    """The edit that replaces the session's timeline; see `explorer_app.session.edits`."""
+
+    timeline: Timeline
+    label: str = LABEL
+
+    @property
+    def target(self) -> Hashable:
+        """The whole timeline: two gestures cannot move it at once."""
+        return "timeline"
+
+    def is_nudge(self, session: Session) -> bool:
+        """Return whether several in a row are one step of undo: keys that are nudged."""
+        return self.label == "Nudge keys"
+
+    def apply(self, session: Session) -> Session:
+        """Return the session with the timeline."""
+        return replace(session, timeline=self.timeline)
+
+
+# -- tracks -------------------------------------------------------------------------------------------------------
+
+
+def with_track(timeline: Timeline, track: Track) -> Timeline:
+    """Return the timeline with a track in the place of that of the same path, or as the last one.
+
+    Raises
+    ------
+    TimelineError
+        If there would be more tracks or keys than a timeline may have.
+    """
+    others = sum(len(item.keys) for item in timeline.tracks if item.path != track.path)
+    if others + len(track.keys) > MAX_KEYS:
+        raise TimelineError(f"A timeline may have {MAX_KEYS:,} keys, but this one would have more.")
+    if timeline.track(track.path) is not None:
+        return replace(timeline, tracks=tuple(track if item.path == track.path else item for item in timeline.tracks))
+    if len(timeline.tracks) >= MAX_TRACKS:
+        raise TimelineError(f"A timeline may have {MAX_TRACKS} tracks, but this one would have more.")
+    return replace(timeline, tracks=(*timeline.tracks, track))
+
+
+def without_track(timeline: Timeline, path: str) -> Timeline:
+    """Return the timeline without a track."""
+    return replace(timeline, tracks=tuple(track for track in timeline.tracks if track.path != path))
+
+
+def moved_track(timeline: Timeline, path: str, place: int) -> Timeline:
+    """Return the timeline with a track at another place in the list."""
+    track = timeline.track(path)
+    if track is None:
+        return timeline
+    rest = [item for item in timeline.tracks if item.path != path]
+    rest.insert(max(0, min(place, len(rest))), track)
+    return replace(timeline, tracks=tuple(rest))
+
+
+# -- keys ---------------------------------------------------------------------------------------------------------
+
+
+def names_of(timeline: Timeline, path: str | None = None) -> frozenset[KeyName]:
+    """Return the names of every key of a track, or of all of them."""
+    return frozenset(
+        (track.path, timeline.seconds(key))
+        for track in timeline.tracks
+        if path in (None, track.path)
+        for key in track.keys
+    )
+
+
+def key_at(timeline: Timeline, name: KeyName) -> Key | None:
+    """Return the key of a name; None if it is gone."""
+    track = timeline.track(name[0])
+    return None if track is None else next((key for key in track.keys if timeline.seconds(key) == name[1]), None)
+
+
+def usual_easing(path: str) -> Easing:
+    """Return the easing of a new key: values that cannot be between two others hold."""
+    if path == STATE:
+        return SMOOTH
+    return HOLD if parameter(path).kind in ("integer", "choice", "rows", "layer") else SMOOTH
+
+
+def with_key(timeline: Timeline, path: str, t: Fraction, value: Any, easing: Easing | None = None) -> Timeline:
+    """Return the timeline with a key at a time in seconds, in the place of one that stands there.
+
+    A key that is replaced keeps its easing unless one is given. A track that is missing is added. While keys snap to
+    beats, new ones count in beats.
+    """
+    track = timeline.track(path) or Track(path)
+    former = key_at(timeline, (path, t))
+    chosen = easing or (former.easing if former is not None else usual_easing(path))
+    is_beat = former.is_beat if former is not None else timeline.snap == "beat"
+    value = as_still(value) if path == STATE else value
+    key = Key(timeline.grid.beat(t) if is_beat else t, value, chosen, is_beat)
+    longer = replace(timeline, end=max(timeline.end, t))
+    return with_track(longer, _with_keys(timeline, track, (*track.keys, key)))
+
+
+def without_keys(timeline: Timeline, names: Collection[KeyName]) -> Timeline:
+    """Return the timeline without keys; their tracks stay."""
+    return _each_track(timeline, names, lambda track, chosen: [key for key in track.keys if key not in chosen])
+
+
+def moved_keys(
+    timeline: Timeline, names: Collection[KeyName], by: Fraction, *, raised: float = 0.0
+) -> tuple[Timeline, frozenset[KeyName]]:
+    """Return the timeline with keys moved, and the keys' new names; a key that they land on is replaced.
+
+    Parameters
+    ----------
+    by
+        Seconds. The keys keep their distances, and the first does not go before 0.
+    raised
+        Added to numbers, which stay in their range.
+    """
+    first = min((t for _, t in names), default=Fraction(0))
+    by = max(by, -first)
+    return _moved(timeline, names, lambda t: t + by, raised)
+
+
+def stretched_keys(
+    timeline: Timeline, names: Collection[KeyName], pivot: Fraction, factor: Fraction
+) -> tuple[Timeline, frozenset[KeyName]]:
+    """Return the timeline with keys moved away from a pivot by a factor above 0, and the keys' new names."""
+    return _moved(timeline, names, lambda t: max(Fraction(0), pivot + (t - pivot) * factor), 0.0)
+
+
+def eased_keys(timeline: Timeline, names: Collection[KeyName], easing: Easing) -> Timeline:
+    """Return the timeline with another easing for the way that begins at each key."""
+    return _each_track(
+        timeline,
+        names,
+        lambda track, chosen: [replace(key, easing=easing) if key in chosen else key for key in track.keys],
+    )
+
+
+def copied_keys(timeline: Timeline, names: Collection[KeyName]) -> Clip:
+    """Return keys for `pasted_keys`, their times counted from the first of them."""
+    first = min((t for _, t in names), default=Fraction(0))
+    return tuple(
+        (track.path, replace(key, time=timeline.seconds(key) - first, is_beat=False))
+        for track in timeline.tracks
+        for key in track.keys
+        if (track.path, timeline.seconds(key)) in names
+    )
+
+
+def pasted_keys(timeline: Timeline, clip: Clip, t: Fraction) -> tuple[Timeline, frozenset[KeyName]]:
+    """Return the timeline with copied keys from a time in seconds on, and their names."""
+    by_track: dict[str, list[Key]] = {}
+    for path, key in clip:
+        by_track.setdefault(path, []).append(replace(key, time=key.time + t))
+    pasted = timeline
+    for path, keys in by_track.items():
+        track = pasted.track(path) or Track(path)
+        longer = replace(pasted, end=max(pasted.end, *(key.time for key in keys)))
+        pasted = with_track(longer, _with_keys(timeline, track, (*track.keys, *keys)))
+    return pasted, frozenset((path, key.time) for path, keys in by_track.items() for key in keys)
+
+
+def with_grid(timeline: Timeline, grid: BeatGrid) -> Timeline:
+    """Return the timeline on another grid of beats; keys that count in beats move with it."""
+    changed = replace(timeline, grid=grid)
+    return replace(changed, tracks=tuple(_with_keys(changed, track, track.keys) for track in timeline.tracks))
+
+
+def counted_in(timeline: Timeline, names: Collection[KeyName], *, is_beat: bool) -> Timeline:
+    """Return the timeline with the times of keys counted in beats or in seconds; nothing moves."""
+
+    def recounted(key: Key) -> Key:
+        if key.is_beat == is_beat:
+            return key
+        seconds = timeline.seconds(key)
+        return replace(key, time=timeline.grid.beat(seconds) if is_beat else seconds, is_beat=is_beat)
+
+    return _each_track(
+        timeline, names, lambda track, chosen: [recounted(key) if key in chosen else key for key in track.keys]
+    )
+
+
+def snapped(timeline: Timeline, t: Fraction) -> Fraction:
+    """Return the time of the frame or of the quarter beat that is nearest to a time, as the timeline snaps."""
+    match timeline.snap:
+        case "frame":
+            return round(t * timeline.fps) / timeline.fps
+        case "beat":
+            return max(Fraction(0), timeline.grid.seconds(Fraction(round(timeline.grid.beat(t) * 4), 4)))
+        case _:
+            return t
+
+
+def with_state(timeline: Timeline, session: Session, t: Fraction) -> Timeline:
+    """Return the timeline with a key that keeps the whole picture at a time in seconds.
+
+    Tracks of single parameters would go on moving what the key keeps, so each that has keys gets one too.
+    """
+    kept = with_key(timeline, STATE, t, session)
+    for track in timeline.tracks:
+        if track.path not in (STATE, WALK) and track.keys:
+            kept = with_key(kept, track.path, t, parameter(track.path).read(session))
+    return kept
+
+
+def with_parameter_key(timeline: Timeline, session: Session, path: str, t: Fraction) -> Timeline:
+    """Return the timeline with a key of a parameter's present value."""
+    return with_key(timeline, path, t, parameter(path).read(session))
+
+
+def with_recorded(timeline: Timeline, path: str, points: Iterable[tuple[Fraction, Any]], easing: Easing) -> Timeline:
+    """Return the timeline with a recorded take: its points replace the keys of that stretch of time."""
+    taken = [(max(Fraction(0), t), value) for t, value in points]
+    if not taken:
+        return timeline
+    first, last = taken[0][0], taken[-1][0]
+    track = timeline.track(path) or Track(path)
+    kept = [key for key in track.keys if not first <= timeline.seconds(key) <= last]
+    keys = [Key(t, value, easing) for t, value in taken]
+    longer = replace(timeline, end=max(timeline.end, last))
+    return with_track(longer, _with_keys(timeline, track, (*kept, *keys)))
+
+
+# -- inside -------------------------------------------------------------------------------------------------------
+
+
+def _with_keys(timeline: Timeline, track: Track, keys: Iterable[Key]) -> Track:
+    """Return a track with these keys in the order of their times; of two at one time the later in the list stays."""
+    by_time = {timeline.seconds(key): key for key in keys}
+    return replace(track, keys=tuple(by_time[t] for t in sorted(by_time)))
+
+
+def _each_track(
+    timeline: Timeline, names: Collection[KeyName], change: Callable[[Track, Collection[Key]], Iterable[Key]]
+) -> Timeline:
+    """Return the timeline with the keys of the tracks that have chosen ones replaced."""
+    chosen = _by_track(names)
+    tracks = []
+    for track in timeline.tracks:
+        times = chosen.get(track.path)
+        if times:
+            keys = [key for key in track.keys if timeline.seconds(key) in times]
+            track = _with_keys(timeline, track, change(track, keys))
+        tracks.append(track)
+    return replace(timeline, tracks=tuple(tracks))
+
+
+def _by_track(names: Collection[KeyName]) -> Mapping[str, set[Fraction]]:
+    found: dict[str, set[Fraction]] = {}
+    for path, t in names:
+        found.setdefault(path, set()).add(t)
+    return found
+
+
+def _moved(
+    timeline: Timeline, names: Collection[KeyName], place: Callable[[Fraction], Fraction], raised: float
+) -> tuple[Timeline, frozenset[KeyName]]:
+    chosen = _by_track(names)
+    tracks, moved_names, end = [], set(), timeline.end
+    for track in timeline.tracks:
+        times = chosen.get(track.path)
+        if times:
+            row = parameter(track.path) if raised and track.path != STATE else None
+            rest, moved = [], []
+            for key in track.keys:
+                t = timeline.seconds(key)
+                if t not in times:
+                    rest.append(key)
+                    continue
+                t = place(t)
+                end = max(end, t)
+                moved_names.add((track.path, t))
+                moved.append(_key_on(timeline, _raised(key, row, raised), t))
+            track = _with_keys(timeline, track, (*rest, *moved))
+        tracks.append(track)
+    return replace(timeline, tracks=tuple(tracks), end=end), frozenset(moved_names)
+
+
+def _key_on(timeline: Timeline, key: Key, t: Fraction) -> Key:
+    return replace(key, time=timeline.grid.beat(t) if key.is_beat else t)
+
+
+def _raised(key: Key, row: Parameter | None, by: float) -> Key:
+    if row is None or row.kind not in ("number", "angle", "integer") or key.value is None:
+        return key
+    return replace(key, value=row.clamped(key.value + by))
+
+
+def between_value(timeline: Timeline, path: str, session: Session, t: Fraction) -> Any:
+    """Return the value of a new key that moves nothing: that of the curve at the time, else the session's."""
+    value = value_at(timeline, path, float(t))
+    return parameter(path).read(session) if value is None else value

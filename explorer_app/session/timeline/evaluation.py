@@ -1,0 +1,165 @@
+"""Session with a timeline, time -> session: pure, and random access.
+
+A track's curve is compiled when it is first needed and stays with the track, so that another key recompiles one track.
+Tracks apply in this order, whatever their order on the screen, so that a more particular one moves what a more general
+one sets: states, the latent, parameters, the walk.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from explorer_app.session.blend import resolve_blend
+from explorer_app.session.parameters import Parameter, Value, parameter
+from explorer_app.session.session import Session, Slider
+from explorer_app.session.timeline.curves import Curve, LatentCurve, LatentWay, ValueCurve, number_curve
+from explorer_app.session.timeline.easing import eased
+from explorer_app.session.timeline.states import mixed_states, placed, states_in_z
+from explorer_app.session.timeline.walk import walked
+from explorer_app.session.tracks import STATE, WALK, Timeline, Track
+
+_LATENT = "pinned_blend"
+_SLIDER = "slider/"
+_NUMBERS = ("number", "angle", "integer")
+
+
+def session_at(session: Session, t: float) -> Session:
+    """Return the session as its timeline has it at a time in seconds. Every value is kept within its range."""
+    program = _program(session.timeline)
+    if program.states is not None:
+        session = placed(program.states.at(t), session)
+    if program.latent is not None:
+        session = replace(session, pinned_blend=program.latent.at(t))
+    for row, curve in program.rows:
+        session = row.write(session, row.clamped(curve.at(t)))
+    if program.sliders:
+        session = _with_amounts(session, {direction: curve.at(t) for direction, curve in program.sliders})
+    if program.walk is not None:
+        blend = walked(resolve_blend(replace(session, sliders=(), mix=())), program.walk, t)
+        session = replace(session, pinned_blend=blend)
+    return session
+
+
+def value_at(timeline: Timeline, path: str, t: float) -> Value:
+    """Return the value of a track at a time; None if it has no keys, or its values are no parameter's."""
+    track = timeline.track(path)
+    if track is None or not track.keys or path in (STATE, WALK):
+        return None
+    value = _curve(track, timeline).at(t)
+    return parameter(path).clamped(value)
+
+
+def moves_something(timeline: Timeline) -> bool:
+    """Return whether a timeline changes the picture over time."""
+    return any(_acts(track) for track in timeline.tracks)
+
+
+class _States:
+    """A curve through whole sessions."""
+
+    __slots__ = ("_states", "_track", "_way")
+
+    def __init__(self, track: Track, timeline: Timeline) -> None:
+        self._way = LatentWay(track, timeline)
+        self._track = track
+        self._states: list[Session] = [key.value for key in track.keys]
+
+    def at(self, t: float) -> Session:
+        """Return the state at a time; the key's own at a key."""
+        index, u = self._way.clock.place(t)
+        if u == 0.0:
+            return self._states[index]
+        share = eased(self._track.keys[index].easing, u)
+        if share in (0.0, 1.0):
+            return self._states[index + round(share)]
+        if self._track.way.startswith("z"):
+            first, second = self._states[index : index + 2]
+            return states_in_z(first, second, self._track.way, share, share, self._way.z_dim)
+        return mixed_states(self._states, self._way.weights(index, share), index)
+
+
+class _Program:
+    """The curves of a timeline, by what they move."""
+
+    __slots__ = ("latent", "rows", "sliders", "states", "walk")
+
+    def __init__(self, timeline: Timeline) -> None:
+        self.states: _States | None = None
+        self.latent: LatentCurve | None = None
+        self.rows: list[tuple[Parameter, Curve]] = []
+        self.sliders: list[tuple[str, Curve]] = []
+        self.walk: Track | None = None
+        for track in timeline.tracks:
+            if not _acts(track):
+                continue
+            if track.path == WALK:
+                self.walk = track
+            elif track.path == STATE:
+                self.states = _curve(track, timeline)
+            elif track.path == _LATENT:
+                self.latent = _curve(track, timeline)
+            elif track.path.startswith(_SLIDER):
+                self.sliders.append((track.path[len(_SLIDER) :], _curve(track, timeline)))
+            else:
+                self.rows.append((parameter(track.path), _curve(track, timeline)))
+
+
+def _acts(track: Track) -> bool:
+    return not track.is_muted and bool(track.keys or track.path == WALK)
+
+
+def _program(timeline: Timeline) -> _Program:
+    program = timeline.derived.get("program")
+    if program is None:
+        program = timeline.derived["program"] = _Program(timeline)
+    assert isinstance(program, _Program)
+    return program
+
+
+def _curve(track: Track, timeline: Timeline) -> Any:
+    """Return the compiled curve of a track. Only its beats and arcs depend on the timeline."""
+    key = ("curve", timeline.grid, timeline.z_dim)
+    curve = track.derived.get(key)
+    if curve is None:
+        curve = track.derived[key] = _made_curve(track, timeline)
+    return curve
+
+
+def _made_curve(track: Track, timeline: Timeline) -> Curve:
+    if track.path == STATE:
+        return _States(track, timeline)
+    row = parameter(track.path)
+    if row.kind == "latent":
+        return LatentCurve(track, timeline)
+    if row.kind in _NUMBERS and all(key.value is not None for key in track.keys):
+        return number_curve(track, timeline, row)
+    return ValueCurve(track, timeline, row)
+
+
+_SET_DIRECTION, _SET_AMOUNT, _SET_ROWS, _SET_LABEL, _SET_STARRED = (
+    Slider.__dict__[name].__set__ for name in ("direction", "amount", "rows", "label", "starred")
+)
+"""Set the fields of a slider that is being made. `Slider(...)` takes twice as long, and a frame may have hundreds."""
+
+
+def _with_amounts(session: Session, amounts: dict[str, float]) -> Session:
+    """Return the session with the amounts of many sliders set at once; one at its default is not kept."""
+    sliders = []
+    for slider in session.sliders:
+        direction = slider.direction
+        if direction not in amounts:
+            sliders.append(slider)
+            continue
+        amount = amounts.pop(direction)
+        moved = object.__new__(Slider)
+        _SET_DIRECTION(moved, direction)
+        _SET_AMOUNT(moved, amount)
+        _SET_ROWS(moved, slider.rows)
+        _SET_LABEL(moved, slider.label)
+        _SET_STARRED(moved, slider.starred)
+        if amount or moved != Slider(direction):
+            sliders.append(moved)
+    if amounts:
+        sliders += [Slider(direction, amount) for direction, amount in amounts.items() if amount]
+    return replace(session, sliders=tuple(sliders))

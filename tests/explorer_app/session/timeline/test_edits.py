@@ -1,0 +1,258 @@
+"""Edits of a timeline."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from explorer_app.session.edits import GoToSeed
+from explorer_app.session.parameters import SetParameter
+from explorer_app.session.session import Session, Slider
+from explorer_app.session.timeline.baking import baked_walk
+from explorer_app.session.timeline.easing import as_bezier, eased
+from explorer_app.session.timeline.edits import (
+    SetTimeline,
+    TimelineError,
+    copied_keys,
+    counted_in,
+    eased_keys,
+    key_at,
+    moved_keys,
+    moved_track,
+    names_of,
+    pasted_keys,
+    snapped,
+    stretched_keys,
+    with_grid,
+    with_key,
+    with_recorded,
+    with_state,
+    with_track,
+    without_keys,
+    without_track,
+)
+from explorer_app.session.timeline.evaluation import session_at
+from explorer_app.session.timeline.seam import seam
+from explorer_app.session.timeline.simplify import simplified
+from explorer_app.session.tracks import (
+    HOLD,
+    LINEAR,
+    MAX_KEYS,
+    STATE,
+    WALK,
+    BeatGrid,
+    Easing,
+    Key,
+    Timeline,
+    Track,
+)
+
+PSI, GAIN = "truncation.psi", "noise.gain"
+
+
+def piece(*pairs: tuple[int, float], path: str = PSI, **others: object) -> Timeline:
+    timeline = Timeline(**others)  # type: ignore[arg-type]
+    for t, value in pairs:
+        timeline = with_key(timeline, path, Fraction(t), value)
+    return timeline
+
+
+def times(timeline: Timeline, path: str = PSI) -> list[Fraction]:
+    track = timeline.track(path)
+    return [] if track is None else [timeline.seconds(key) for key in track.keys]
+
+
+def test_a_key_goes_in_at_its_time_and_replaces_one_that_stands_there() -> None:
+    timeline = piece((3, 0.3), (1, 0.1), (2, 0.2))
+    assert times(timeline) == [1, 2, 3]
+    eased_there = eased_keys(timeline, [(PSI, Fraction(2))], HOLD)
+    again = with_key(eased_there, PSI, Fraction(2), 0.9)
+    key = key_at(again, (PSI, Fraction(2)))
+    assert key is not None
+    assert (key.value, key.easing) == (0.9, HOLD)
+    assert len(times(again)) == 3
+
+
+def test_a_key_after_the_end_makes_the_timeline_longer() -> None:
+    assert piece((25, 0.1)).end == 25
+
+
+def test_keys_of_choices_and_whole_numbers_hold() -> None:
+    timeline = with_key(Timeline(), "noise.seed", Fraction(0), 4)
+    assert timeline.tracks[0].keys[0].easing == HOLD
+
+
+def test_several_keys_move_at_once_and_their_distances_stay() -> None:
+    timeline = with_key(piece((1, 0.1), (2, 0.2), (5, 0.5)), GAIN, Fraction(2), 1.0)
+    moved, names = moved_keys(timeline, [(PSI, Fraction(1)), (PSI, Fraction(2)), (GAIN, Fraction(2))], Fraction(1, 2))
+    assert times(moved) == [Fraction(3, 2), Fraction(5, 2), 5]
+    assert times(moved, GAIN) == [Fraction(5, 2)]
+    assert names == {(PSI, Fraction(3, 2)), (PSI, Fraction(5, 2)), (GAIN, Fraction(5, 2))}
+
+
+def test_keys_do_not_move_before_the_start() -> None:
+    moved, _ = moved_keys(piece((1, 0.1), (3, 0.2)), names_of(piece((1, 0.1), (3, 0.2))), Fraction(-9))
+    assert times(moved) == [0, 2]
+
+
+def test_a_moved_key_replaces_the_one_that_it_lands_on() -> None:
+    moved, _ = moved_keys(piece((1, 0.1), (2, 0.2)), [(PSI, Fraction(1))], Fraction(1))
+    assert times(moved) == [2]
+    assert moved.tracks[0].keys[0].value == 0.1
+
+
+def test_values_move_up_within_their_range() -> None:
+    moved, _ = moved_keys(piece((1, 0.1), (2, 1.9)), [(PSI, Fraction(1)), (PSI, Fraction(2))], Fraction(0), raised=0.5)
+    assert [round(key.value, 9) for key in moved.tracks[0].keys] == [0.6, 2.0]
+
+
+def test_keys_stretch_away_from_a_pivot() -> None:
+    timeline = piece((1, 0.1), (2, 0.2), (3, 0.3))
+    stretched, _ = stretched_keys(timeline, names_of(timeline), Fraction(1), Fraction(3, 2))
+    assert times(stretched) == [1, Fraction(5, 2), 4]
+
+
+def test_copied_keys_are_pasted_at_the_playhead() -> None:
+    timeline = with_key(piece((1, 0.1), (2, 0.2)), GAIN, Fraction(3, 2), 1.0)
+    clip = copied_keys(timeline, names_of(timeline))
+    pasted, names = pasted_keys(timeline, clip, Fraction(20))
+    assert times(pasted) == [1, 2, 20, 21]
+    assert times(pasted, GAIN) == [Fraction(3, 2), Fraction(41, 2)]
+    assert names == {(PSI, Fraction(20)), (PSI, Fraction(21)), (GAIN, Fraction(41, 2))}
+    assert pasted.end == 21
+
+
+def test_deleted_keys_are_gone_and_their_track_stays() -> None:
+    timeline = without_keys(piece((1, 0.1), (2, 0.2)), [(PSI, Fraction(1)), (PSI, Fraction(2))])
+    assert timeline.track(PSI) == Track(PSI)
+
+
+def test_tracks_are_sorted_and_removed_by_their_path() -> None:
+    timeline = with_key(piece((1, 0.1)), GAIN, Fraction(0), 1.0)
+    assert [track.path for track in moved_track(timeline, GAIN, 0).tracks] == [GAIN, PSI]
+    assert without_track(timeline, PSI).track(PSI) is None
+
+
+def test_times_snap_to_frames_or_to_quarter_beats() -> None:
+    assert snapped(Timeline(fps=Fraction(25), snap="frame"), Fraction(101, 100)) == 1
+    beats = Timeline(grid=BeatGrid(Fraction(120), Fraction(1, 10)), snap="beat")
+    assert snapped(beats, Fraction(27, 100)) == Fraction(1, 10) + Fraction(1, 8)
+    assert snapped(Timeline(snap="off"), Fraction(1, 7)) == Fraction(1, 7)
+
+
+def test_keys_that_count_in_beats_follow_a_new_tempo_and_keep_their_order() -> None:
+    timeline = replace(piece((1, 0.1), (2, 0.2)), grid=BeatGrid(Fraction(60)))
+    in_beats = counted_in(timeline, [(PSI, Fraction(2))], is_beat=True)
+    assert times(in_beats) == [1, 2]
+    faster = with_grid(in_beats, BeatGrid(Fraction(180)))
+    assert times(faster) == [Fraction(2, 3), 1]
+    assert [key.value for key in faster.tracks[0].keys] == [0.2, 0.1]
+
+
+def test_new_keys_count_in_beats_while_keys_snap_to_them() -> None:
+    timeline = with_key(Timeline(grid=BeatGrid(Fraction(60)), snap="beat"), PSI, Fraction(3), 0.4)
+    assert timeline.tracks[0].keys == (Key(Fraction(3), 0.4, is_beat=True),)
+
+
+def test_keeping_the_picture_keys_the_whole_session_and_every_other_track() -> None:
+    session = replace(GoToSeed(12).apply(Session()), sliders=(Slider("a", 2.0),))
+    timeline = with_key(Timeline(), "slider/a", Fraction(0), -1.0)
+    kept = with_state(timeline, replace(session, timeline=timeline), Fraction(4))
+    shown = session_at(replace(Session(), timeline=kept), 4.0)
+    assert replace(shown, timeline=Timeline()) == session
+    assert shown.slider("a").amount == 2.0
+    state = kept.track(STATE)
+    assert state is not None
+    assert state.keys[0].value.timeline == Timeline()
+
+
+def test_a_timeline_has_a_limit() -> None:
+    full = Timeline((Track(PSI, tuple(Key(Fraction(n), 0.0) for n in range(MAX_KEYS))),))
+    with pytest.raises(TimelineError, match="50,000 keys"):
+        with_key(full, GAIN, Fraction(0), 1.0)
+
+
+def test_the_edit_puts_the_timeline_into_the_session() -> None:
+    timeline = piece((1, 0.1))
+    assert SetTimeline(timeline).apply(Session()).timeline is timeline
+    assert SetTimeline(timeline, "Nudge keys").is_nudge(Session())
+    assert not SetTimeline(timeline).is_nudge(Session())
+
+
+def test_every_easing_becomes_a_bezier_of_the_same_shape() -> None:
+    for kind in ("linear", "smooth", "in", "out"):
+        easing = Easing(kind)
+        for step in range(11):
+            assert eased(as_bezier(easing), step / 10) == pytest.approx(eased(easing, step / 10), abs=1e-9)
+    assert eased(as_bezier(Easing("in-out")), 0.5) == pytest.approx(0.5)
+
+
+def test_a_steep_bezier_is_still_solved() -> None:
+    steep = Easing("bezier", (1.0, 0.0, 0.0, 1.0))
+    values = [eased(steep, step / 50) for step in range(51)]
+    assert values == sorted(values)
+    assert (values[0], values[-1]) == (pytest.approx(0.0), pytest.approx(1.0))
+
+
+def test_a_recording_is_simplified_within_its_tolerance() -> None:
+    samples = [(Fraction(n, 100), (n / 100) ** 2) for n in range(201)]
+    kept = simplified(samples, 0.01)
+    assert len(kept) < 25
+    timeline = with_recorded(Timeline(), "slider/a", kept, LINEAR)
+    session = Session(timeline=timeline)
+    for t, value in samples:
+        assert session_at(session, float(t)).slider("a").amount == pytest.approx(value, abs=0.01 + 1e-9)
+
+
+def test_of_values_that_are_no_numbers_every_change_is_kept() -> None:
+    samples = [(Fraction(0), "const"), (Fraction(1), "const"), (Fraction(2), "random"), (Fraction(3), "random")]
+    assert simplified(samples, 0.1) == [samples[0], samples[2]]
+
+
+def test_a_take_replaces_the_keys_of_its_time() -> None:
+    timeline = piece((0, 0.0), (2, 0.2), (3, 0.3), (9, 0.9))
+    taken = with_recorded(timeline, PSI, [(Fraction(1), 1.0), (Fraction(4), 1.5)], LINEAR)
+    assert times(taken) == [0, 1, 4, 9]
+
+
+def test_the_loop_check_tells_values_from_velocities() -> None:
+    def loop(*values: float, easing: Easing = LINEAR) -> Session:
+        keys = tuple(Key(Fraction(n), value, easing) for n, value in enumerate(values))
+        return Session(timeline=Timeline((Track("slider/a", keys),)))
+
+    open_loop = seam(loop(0.0, 1.0, 2.0), 0.0, 2.0)
+    corner = seam(loop(0.0, 1.0, 0.0), 0.0, 2.0)
+    smooth = seam(loop(0.0, 1.0, 0.0, easing=Easing("smooth")), 0.0, 2.0)
+    assert (open_loop.value_meets, open_loop.velocity_meets) == (False, False)
+    assert (corner.value_meets, corner.velocity_meets) == (True, False)
+    assert (smooth.value_meets, smooth.velocity_meets) == (True, True)
+
+
+def test_a_walk_closes_over_its_period_and_not_over_half_of_it() -> None:
+    session = replace(GoToSeed(2).apply(Session()), timeline=Timeline((Track(WALK, period=Fraction(8), radius=0.5),)))
+    whole = seam(session, 0.0, 8.0)
+    assert (whole.value_meets, whole.velocity_meets) == (True, True)
+    assert not seam(session, 0.0, 4.0).value_meets
+
+
+def test_a_baked_walk_shows_nearly_the_same_and_closes_too() -> None:
+    walk = Timeline((Track(WALK, period=Fraction(8), radius=0.5, seed=3),), end=Fraction(8))
+    session = replace(GoToSeed(2).apply(Session()), timeline=walk)
+    baked = replace(session, timeline=baked_walk(session))
+    assert baked.timeline.track(WALK) is None
+    for t in (0.0, 1.1, 4.7, 7.9):
+        first, second = dict(session_at(session, t).pinned_blend), dict(session_at(baked, t).pinned_blend)
+        assert max(abs(first.get(recipe, 0.0) - second.get(recipe, 0.0)) for recipe in {**first, **second}) < 0.01
+    assert seam(baked, 0.0, 8.0).velocity_meets
+
+
+def test_setting_a_parameter_leaves_the_timeline_alone() -> None:
+    timeline = piece((1, 0.1))
+    assert SetParameter(PSI, 0.3).apply(Session(timeline=timeline)).timeline is timeline
+
+
+def test_a_track_takes_the_place_of_that_of_its_path() -> None:
+    timeline = with_track(piece((1, 0.1)), Track(PSI, is_muted=True))
+    assert timeline.tracks == (Track(PSI, is_muted=True),)
