@@ -60,6 +60,17 @@ def test_colours_are_written_in_the_theme_only() -> None:
     assert COLOUR.search(theme.read_text("utf-8")), "the rule knows a colour when it sees one"
 
 
+def test_only_the_window_itself_knows_the_whole_controller() -> None:
+    def takes_all(path: Path) -> bool:
+        imported = (node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.ImportFrom))
+        return any(alias.name == "Controller" for node in imported for alias in node.names)
+
+    knowing = [path for path in sources("explorer_app/window") if takes_all(path)]
+    assert names(knowing) == ["explorer_app/window/shell/main_window.py"]
+    kept = re.findall(r"self\._\w+ = controller$", knowing[0].read_text("utf-8"), re.MULTILINE)
+    assert kept == [], "it hands out the controller's parts and does not keep the whole"
+
+
 def test_nothing_in_the_packages_is_left_unfinished() -> None:
     marks = re.compile(r"NotImplementedError|\b(?:TODO|FIXME|XXX|HACK)\b")
     assert names([path for path in sources(*PACKAGES, "packaging") if marks.search(path.read_text("utf-8"))]) == []

@@ -34,6 +34,7 @@ from explorer_app.controller.direction_finding import DirectionFinding
 from explorer_app.controller.editing import Editing
 from explorer_app.controller.engine import Engine
 from explorer_app.controller.export_queue import ExportQueueController
+from explorer_app.controller.files import Files
 from explorer_app.controller.preview import Preview
 from explorer_app.controller.progress import ExportProgress, Loading
 from explorer_app.controller.thumbnail_service import ThumbnailService
@@ -48,6 +49,7 @@ __all__ = [
     "Engine",
     "ExportProgress",
     "ExportQueueController",
+    "Files",
     "Loading",
     "Preview",
     "ThumbnailService",

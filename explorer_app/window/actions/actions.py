@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 
 from PySide6.QtCore import QObject, Qt
 from PySide6.QtGui import QAction, QKeySequence
@@ -13,8 +14,8 @@ from explorer_app.window.actions.action_table import ACTIONS, MENUS
 from explorer_app.window.look.icons import icon
 
 
-def make_actions(owner: QObject, commands: QObject) -> dict[str, QAction]:
-    """Return key -> QAction for each row of the table, connected to its command."""
+def make_actions(owner: QObject, commands: object) -> dict[str, QAction]:
+    """Return key -> QAction for each row of the table, connected to its command, an attribute path of `commands`."""
     made: dict[str, QAction] = {}
     for spec in ACTIONS:
         action = QAction(spec.text, owner)
@@ -30,11 +31,11 @@ def make_actions(owner: QObject, commands: QObject) -> dict[str, QAction]:
         action.setToolTip(f"{tip.rstrip('.')} ({shown}).")
         action.setStatusTip("")
         action.setCheckable(spec.checkable)
-        ask = getattr(commands, spec.asks)
+        command = attrgetter(spec.command)(commands)
         if spec.checkable:
-            action.triggered.connect(ask)
+            action.triggered.connect(command)
         else:
-            action.triggered.connect(lambda _=False, ask=ask: ask())
+            action.triggered.connect(lambda _=False, command=command: command())
         made[spec.key] = action
     return made
 

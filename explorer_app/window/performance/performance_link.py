@@ -7,6 +7,8 @@ from PySide6.QtCore import QObject, Slot
 from explorer_app.controller import Engine
 from explorer_app.rendering.renderer_like import PROCESSOR_ID
 from explorer_app.settings import Settings
+from explorer_app.window.docks.dock import Dock
+from explorer_app.window.docks.workspace import Workspace
 from explorer_app.window.performance.performance_panel import PerformancePanel
 
 COLUMNS_CHOICE = "performance_columns"
@@ -14,12 +16,25 @@ COLUMNS_CHOICE = "performance_columns"
 
 
 class PerformanceLink(QObject):
-    """Shows the engine's figures in the panel, and passes the panel's requests to the engine."""
+    """Shows the engine's figures in the panel, and passes the panel's requests to the engine.
 
-    def __init__(self, panel: PerformancePanel, engine: Engine, settings: Settings, parent: QObject) -> None:
+    Steps are measured while the dock is visible. The panel is compact unless the workspace is Measure.
+    """
+
+    def __init__(
+        self,
+        panel: PerformancePanel,
+        dock: Dock,
+        workspace: Workspace,
+        engine: Engine,
+        settings: Settings,
+        parent: QObject,
+    ) -> None:
         super().__init__(parent)
         self._panel = panel
+        self._dock = dock
         self._engine = engine
+        self._is_stopped = False
         self._settings = settings
         engine.model_changed.connect(self._show_device)
         engine.devices.changed.connect(self._show_device)
@@ -32,12 +47,32 @@ class PerformanceLink(QObject):
         self._show_device()
         self._show_options()
         self._show_comparison()
+        workspace.switched.connect(self._show_workspace)
+        self._show_workspace(workspace.name)
+        engine.preview.statistics_changed.connect(self._show_statistics)
+        dock.visibilityChanged.connect(self._set_on_show)
+        if dock.is_seen:
+            self._set_on_show(True)
+
+    def stop(self) -> None:
+        """Ignore the dock from now on: a window that closes hides it. May be called twice."""
+        if not self._is_stopped:
+            self._is_stopped = True
+            self._dock.visibilityChanged.disconnect(self._set_on_show)
 
     @Slot(bool)
-    def set_on_show(self, on: bool) -> None:
+    def _set_on_show(self, on: bool) -> None:
         """Measure and show steps while the panel is visible."""
         self._panel.set_on_show(on)
         self._engine.set_measuring(on)
+
+    @Slot(str)
+    def _show_workspace(self, name: str) -> None:
+        self._panel.set_compact(name != "measure")
+
+    @Slot()
+    def _show_statistics(self) -> None:
+        self._panel.show_statistics(self._engine.preview.statistics)
 
     @Slot()
     def _show_device(self) -> None:
@@ -54,7 +89,7 @@ class PerformanceLink(QObject):
             self._panel.show_compiling(0, 0)
         else:
             self._panel.show_compiling(compiling.done, compiling.total, state.renders_meanwhile)
-        self._panel.show_statistics(self._engine.preview.statistics)
+        self._show_statistics()
 
     @Slot()
     def _show_options(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Protocol
+from typing import Any, Protocol
 
 from PySide6.QtCore import QObject, Slot
 from PySide6.QtGui import QImage
@@ -36,6 +36,11 @@ class ThumbnailDispatcher(QObject):
         self._thumbnails = thumbnails
         self._waiting: dict[Hashable, tuple[ThumbnailWidget, object, Session | RenderRequest]] = {}
         thumbnails.changed.connect(self._deliver_all)
+
+    def serve(self, widget: Any, name: str) -> None:
+        """Deliver to a widget what its signal `thumbnail_wanted(key, what)` requests, until it is destroyed."""
+        widget.thumbnail_wanted.connect(lambda key, what: self.request(name, widget, key, what))
+        widget.destroyed.connect(lambda: self.forget(name))
 
     def request(self, name: str, widget: ThumbnailWidget, key: object, what: Session | RenderRequest) -> None:
         """Request the thumbnail of `what` for a widget under its own `key`; `name` identifies the widget."""

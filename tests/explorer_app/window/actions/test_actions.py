@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from typing import get_type_hints
 
 import pytest
 from PySide6.QtCore import QObject
@@ -17,16 +18,27 @@ from explorer_app.window.shell.commands import Commands
 
 
 class Recorder(QObject):
-    """Remembers which command was asked for."""
+    """Stands for `Commands`: remembers which command was requested, as "group.method"."""
 
     def __init__(self) -> None:
         super().__init__()
         self.asked: list[str] = []
 
-    def __getattr__(self, name: str) -> Callable[..., None]:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        return lambda *_: self.asked.append(name)
+    def __getattr__(self, group: str) -> RecordingGroup:
+        if group.startswith("_"):
+            raise AttributeError(group)
+        return RecordingGroup(group, self.asked)
+
+
+class RecordingGroup:
+    """One group of commands."""
+
+    def __init__(self, name: str, asked: list[str]) -> None:
+        self._name = name
+        self._asked = asked
+
+    def __getattr__(self, method: str) -> Callable[..., None]:
+        return lambda *_: self._asked.append(f"{self._name}.{method}")
 
 
 @pytest.mark.parametrize("spec", ACTIONS, ids=lambda spec: spec.key)
@@ -36,7 +48,8 @@ def test_each_line_has_a_shortcut_a_sentence_an_icon_that_exists_and_a_command(s
     assert spec.tip.endswith(".")
     assert spec.tip[0].isupper()
     assert not spec.icon or spec.icon in icons.GLYPHS
-    assert callable(getattr(Commands, spec.asks))
+    group, method = spec.command.split(".")
+    assert callable(getattr(get_type_hints(Commands)[group], method))
     assert spec.menu in MENUS
 
 
@@ -62,7 +75,7 @@ def test_triggering_an_action_asks_for_its_command(qapp: QApplication) -> None:
     actions = make_actions(recorder, recorder)
     for spec in ACTIONS:
         actions[spec.key].trigger()
-    assert recorder.asked == [spec.asks for spec in ACTIONS]
+    assert recorder.asked == [spec.command for spec in ACTIONS]
 
 
 def test_tooltips_tell_the_shortcut(qapp: QApplication) -> None:

@@ -241,14 +241,14 @@ def test_without_a_transform_nothing_of_it_is_seen(make: Make, controller: FakeC
     assert canvas.transform.button is not None
     assert not canvas.transform.button.isVisible()
     assert canvas.transform.room_beside == 0
-    window.commands.show_shortcuts()
+    window.commands.help.show_shortcuts()
     dialog = dialog_of(window, ShortcutsDialog)
     assert "Transform" not in dialog.shown
     dialog.close()
 
 
 def test_the_list_of_shortcuts_has_it_for_a_model_that_takes_it(hand: Hand) -> None:
-    hand.window.commands.show_shortcuts()
+    hand.window.commands.help.show_shortcuts()
     dialog = dialog_of(hand.window, ShortcutsDialog)
     assert "Transform" in dialog.shown
     dialog.close()

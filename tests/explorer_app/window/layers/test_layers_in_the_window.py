@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QApplication
 from explorer_app.session.edits import PLACE
 from explorer_app.session.parameters import SetParameter
 from explorer_app.session.session import Position, Session
-from explorer_app.window.shell.commands import picture_name
+from explorer_app.window.shell.file_commands import picture_name
 from explorer_app.window.shell.main_window import MainWindow
 from gpu_backend import Tap, Transform
 from tests.helpers.fake_controller import FakeController, facts

@@ -21,8 +21,8 @@ from explorer_app.window.dialogs.about import AboutDialog
 from explorer_app.window.dialogs.shortcuts_dialog import ShortcutsDialog
 from explorer_app.window.export.export_dialog import ExportDialog
 from explorer_app.window.model.model_details import ModelDetails
-from explorer_app.window.shell import commands
-from explorer_app.window.shell.commands import MODEL_FILES, picture_name
+from explorer_app.window.shell import help_commands
+from explorer_app.window.shell.file_commands import MODEL_FILES, picture_name
 from explorer_app.window.shell.main_window import MainWindow
 from gpu_backend import Truncation
 from tests.helpers.fake_controller import FakeController, facts
@@ -54,7 +54,7 @@ def test_zoom_keys_work_on_the_canvas(window: MainWindow) -> None:
 
 
 def test_keys_that_are_typed_into_a_field_stay_there(window: MainWindow, controller: FakeController) -> None:
-    window.commands.export_sequence()
+    window.commands.files.export_sequence()
     dialog = dialog_of(window, ExportDialog)
     dialog.name.setFocus()
     dialog.name.clear()
@@ -153,7 +153,7 @@ def test_the_folder_of_the_log_file_is_opened_or_its_path_is_told(
 ) -> None:
     opened: list[str] = []
     path = tmp_path / "logs" / "latentloom.log"
-    monkeypatch.setattr(commands, "log_path", lambda: path)
+    monkeypatch.setattr(help_commands, "log_path", lambda: path)
 
     def open_url(url: QUrl) -> bool:
         opened.append(url.toLocalFile())

@@ -77,7 +77,7 @@ def test_hints_leave_the_sliders_their_height_and_take_it_from_no_single_panel(
 ) -> None:
     window = make(controller, 1600, 980)
     before = {key: window.docks[key].height() for key in HINTS}
-    window.commands.show_tour()
+    window.commands.help.show_tour()
 
     def is_shared() -> bool:
         grown = window.docks["sliders"].height() - before["sliders"]

@@ -1,0 +1,74 @@
+"""Opens dialogs and file choosers over the main window. None is a modal loop: each reports its result by a signal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import QSize
+from PySide6.QtWidgets import QDialog, QFileDialog, QWidget
+
+from explorer_app.settings import Settings
+
+FRAME = (16, 48)
+"""Allowance for the window manager's frame, in px; its true size is unknown until the window is shown."""
+
+
+class Dialogs:
+    """Opens dialogs.
+
+    Parameters
+    ----------
+    window
+        Their parent.
+    settings
+        Stores the folder that was chosen last for each purpose.
+    """
+
+    def __init__(self, window: QWidget, settings: Settings) -> None:
+        self.window = window
+        self._settings = settings
+
+    def open(self, dialog: QDialog) -> None:
+        """Open a dialog; if one of its kind is already open, raise that one instead."""
+        for other in self.window.findChildren(type(dialog)):
+            if other is not dialog and other.isVisible():
+                dialog.deleteLater()
+                other.raise_()
+                other.activateWindow()
+                return
+        room = self.window.screen().availableGeometry().size() - QSize(*FRAME)
+        dialog.resize(dialog.size().boundedTo(room))
+        dialog.open()
+
+    def choose_file(self, purpose: str, title: str, files: str, then: Callable[[Path], None]) -> None:
+        """Choose an existing file and pass it to `then`; `files` is Qt's name filter."""
+        chooser = self._chooser(purpose, title, files, then)
+        chooser.setFileMode(QFileDialog.FileMode.ExistingFile)
+        self.open(chooser)
+
+    def choose_target(self, purpose: str, title: str, files: str, name: str, then: Callable[[Path], None]) -> None:
+        """Choose a file to write, `name` at first, and pass it to `then`."""
+        chooser = self._chooser(purpose, title, files, then)
+        chooser.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        chooser.setDefaultSuffix(Path(name).suffix.lstrip("."))
+        chooser.filterSelected.connect(lambda chosen: chooser.setDefaultSuffix(_first_suffix(chosen)))
+        chooser.selectFile(name)
+        self.open(chooser)
+
+    def _chooser(self, purpose: str, title: str, files: str, then: Callable[[Path], None]) -> QFileDialog:
+        folder = self._settings.folder(purpose)
+        chooser = QFileDialog(self.window, title, str(folder or Path.home()), files)
+
+        def chosen(name: str) -> None:
+            self._settings.remember_folder(purpose, Path(name).parent)
+            then(Path(name))
+
+        chooser.fileSelected.connect(chosen)
+        chooser.finished.connect(chooser.deleteLater)
+        return chooser
+
+
+def _first_suffix(name_filter: str) -> str:
+    """Return "jpg" of "JPEG (*.jpg *.jpeg)"."""
+    return name_filter.rpartition("(*.")[2].split()[0].rstrip(")")

@@ -1,0 +1,53 @@
+"""Commands that edit the session."""
+
+from __future__ import annotations
+
+from explorer_app.controller import Editing
+from explorer_app.session.edits import ZeroSliders, set_truncation
+from explorer_app.session.session import Session
+from explorer_app.window.canvas.canvas import Canvas
+
+
+class EditCommands:
+    """Undo, kept pictures, and edits without a widget of their own."""
+
+    def __init__(self, editing: Editing, canvas: Canvas) -> None:
+        self._editing = editing
+        self._canvas = canvas
+
+    def undo(self) -> None:
+        """Undo the last step; a running glide ends first and is the last step."""
+        self._canvas.stop_glide()
+        self._editing.undo()
+
+    def redo(self) -> None:
+        """Redo the step that was undone last."""
+        self._canvas.stop_glide()
+        self._editing.redo()
+
+    def mix_in_current(self) -> None:
+        """Add the current latent as a mix source."""
+        self._editing.mix_in_current()
+
+    def keep_current(self) -> None:
+        """Add the current step to the kept pictures, or remove it from them."""
+        history = self._editing.history
+        if history.current is not None:
+            number = history.current.number
+            self._editing.set_starred(number, not history.is_kept(number))
+
+    def zero_sliders(self) -> None:
+        """Set every direction slider to zero."""
+        self._editing.edit(ZeroSliders(), True)
+
+    def reset_truncation(self) -> None:
+        """Reset truncation to the value of a new session."""
+        self._editing.edit(set_truncation(Session().truncation), True)
+
+    def random_seed(self) -> None:
+        """Jump to a random seed."""
+        self._editing.random_seed()
+
+    def drift(self, on: bool) -> None:
+        """Start or stop drifting over the seed plane."""
+        self._editing.set_drifting(on)

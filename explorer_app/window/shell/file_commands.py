@@ -1,0 +1,115 @@
+"""Commands that open, save and export."""
+
+from __future__ import annotations
+
+from explorer_app.controller import Editing, Engine, ExportQueueController, Files
+from explorer_app.exporting.formats.picture_format import FORMATS, PICTURE_ENDINGS, FormatName
+from explorer_app.exporting.sequence import MANIFEST_SUFFIX
+from explorer_app.session.session import Session
+from explorer_app.settings import Settings
+from explorer_app.window.shell.dialogs import Dialogs
+from explorer_app.window.shell.thumbnail_dispatcher import ThumbnailDispatcher
+
+MODEL_FILES = "Models (*.pkl *.pt *.pth *.safetensors);;All files (*)"
+SESSION_FILES = "Sessions (*.loom)"
+MANIFEST_FILES = f"Manifests of exports (*{MANIFEST_SUFFIX})"
+LATENT_FILES = "Latents (*.npz *.npy *.pt)"
+PICTURE_FILES = f"Pictures ({' '.join(f'*{ending}' for ending in PICTURE_ENDINGS)})"
+_SAVED_FORMATS: tuple[FormatName, ...] = ("png", "jpeg", "webp", "tiff", "exr")
+SAVED_PICTURES = ";;".join(
+    f"{FORMATS[name].label} ({' '.join(f'*{ending}' for ending in FORMATS[name].endings)})" for name in _SAVED_FORMATS
+)
+
+
+class FileCommands:
+    """Models, sessions, pictures, latents and exports."""
+
+    def __init__(
+        self,
+        dialogs: Dialogs,
+        files: Files,
+        export: ExportQueueController,
+        editing: Editing,
+        engine: Engine,
+        settings: Settings,
+        thumbnails: ThumbnailDispatcher,
+    ) -> None:
+        self._dialogs = dialogs
+        self._files = files
+        self._export = export
+        self._editing = editing
+        self._engine = engine
+        self._settings = settings
+        self._thumbnails = thumbnails
+
+    def open_model(self) -> None:
+        """Choose a model file."""
+        self._dialogs.choose_file("model", "Open model", MODEL_FILES, self._files.open_model)
+
+    def open_bundled(self) -> None:
+        """Open the model that ships with the program."""
+        self._files.open_model(None)
+
+    def open_session(self) -> None:
+        """Choose a session file."""
+        self._dialogs.choose_file("session", "Open session", SESSION_FILES, self._files.open_session)
+
+    def save_session(self) -> None:
+        """Choose a file for the session and save it."""
+        self._dialogs.choose_target("session", "Save session", SESSION_FILES, "session.loom", self._files.save_session)
+
+    def import_latent(self) -> None:
+        """Choose a file of w rows and show it as the latent."""
+        self._dialogs.choose_file("latent", "Import latent", LATENT_FILES, self._files.import_latent)
+
+    def export_latent(self) -> None:
+        """Choose a file for the picture's w rows and save them."""
+        name = f"{picture_name(self._editing.session)}.npz"
+        self._dialogs.choose_target("latent", "Export latent", LATENT_FILES, name, self._files.export_latent)
+
+    def open_picture(self) -> None:
+        """Choose a saved picture and restore its session."""
+        self._dialogs.choose_file("picture", "Restore from picture", PICTURE_FILES, self._files.open_picture)
+
+    def save_picture(self) -> None:
+        """Choose a file for the picture and save it."""
+        name = f"{picture_name(self._editing.session)}.png"
+        self._dialogs.choose_target("picture", "Save picture", SAVED_PICTURES, name, self._export.save_picture)
+
+    def export_sequence(self) -> None:
+        """Open the export dialog."""
+        facts = self._engine.model.facts
+        if facts is None:
+            return
+        from explorer_app.window.export.export_dialog import ExportDialog  # dialogs are imported when they are opened
+
+        frame = self._engine.preview.frame
+        frame_ms = None if frame is None or frame.is_draft or frame.tap is not None else frame.timings.total_ms
+        dialog = ExportDialog(
+            self._editing.session, self._editing.history, facts, self._settings, self._dialogs.window, frame_ms=frame_ms
+        )
+        dialog.export_requested.connect(self._export.start)
+        dialog.picture_requested.connect(self._export.save_picture)
+        self._thumbnails.serve(dialog.keys, "export")
+        dialog.keys.ask_for_thumbnails()
+        self._dialogs.open(dialog)
+
+    def resume_export(self) -> None:
+        """Choose the manifest of an interrupted export and resume it."""
+        self._dialogs.choose_file("export", "Resume export", MANIFEST_FILES, self._export.resume)
+
+    def cancel_export(self) -> None:
+        """Cancel the running export."""
+        self._export.cancel()
+
+    def quit(self) -> None:
+        """Close the window."""
+        self._dialogs.window.close()
+
+
+def picture_name(session: Session) -> str:
+    """Return a file name without suffix for a session's picture: "seed0012"; a layer appends "-b64.conv1"."""
+    x, y = session.position.x, session.position.y
+    is_seed = not session.pinned_blend and x == round(x) and y == round(y)
+    name = f"seed{round(x) + 100 * round(y):04d}" if is_seed else "picture"
+    return name if session.tap is None else f"{name}-{session.tap.layer}"

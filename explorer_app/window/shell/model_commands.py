@@ -1,0 +1,100 @@
+"""Commands of the model and of its measurements."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
+
+from PySide6.QtGui import QGuiApplication
+
+from explorer_app.controller import DirectionFinding, Editing, Engine
+from explorer_app.messages import MessageLog
+from explorer_app.window.shell.dialogs import Dialogs
+from explorer_app.window.shell.thumbnail_dispatcher import ThumbnailDispatcher
+from explorer_app.window.shell.top_bar import TopBar
+
+if TYPE_CHECKING:
+    from explorer_app.window.performance.performance_panel import PerformancePanel
+    from explorer_app.window.sliders.find_directions import FindDirections
+
+TRACE_FILES = "Chrome traces (*.json)"
+
+
+class ModelParts(Protocol):
+    """The parts of the main window that these commands use; they exist once the window is built."""
+
+    top_bar: TopBar
+
+    @property
+    def performance(self) -> PerformancePanel:
+        """The panel of frame and kernel times. Like the other panels it is created on first access."""
+        ...
+
+
+class ModelCommands:
+    """Facts of the model, directions, measured steps."""
+
+    def __init__(
+        self,
+        dialogs: Dialogs,
+        parts: ModelParts,
+        engine: Engine,
+        editing: Editing,
+        directions: DirectionFinding,
+        messages: MessageLog,
+        thumbnails: ThumbnailDispatcher,
+    ) -> None:
+        self._dialogs = dialogs
+        self._parts = parts
+        self._engine = engine
+        self._editing = editing
+        self._directions = directions
+        self._messages = messages
+        self._thumbnails = thumbnails
+
+    def find_directions(self) -> None:
+        """Open the dialog that searches for directions."""
+        from explorer_app.window.sliders.find_directions import FindDirections
+
+        directions, facts = self._directions, self._engine.model.facts
+        if facts is None:
+            return
+        dialog = FindDirections(facts, self._editing.history.kept, self._dialogs.window)
+        dialog.find_requested.connect(directions.find)
+        dialog.cancel_requested.connect(directions.cancel)
+        dialog.take_back_requested.connect(directions.take_back)
+        dialog.show_state(directions.state)
+        show = partial(_show_directions_state, dialog, directions)
+        directions.changed.connect(show)
+        dialog.finished.connect(lambda _: directions.changed.disconnect(show))
+        self._thumbnails.serve(dialog, "directions")
+        dialog.ask_for_thumbnails()
+        self._dialogs.open(dialog)
+
+    def show_recent(self) -> None:
+        """Open the menu of recent models."""
+        self._parts.top_bar.model_button.showMenu()
+
+    def inspect(self) -> None:
+        """Show the model panel with all its details."""
+        if self._engine.model.facts is not None:
+            from explorer_app.window.model.model_details import ModelDetails
+
+            self._dialogs.open(ModelDetails(self._engine.model.facts, self._dialogs.window))
+
+    def copy_steps(self) -> None:
+        """Copy the table of steps to the clipboard."""
+        text = self._parts.performance.csv()
+        if not text:
+            self._messages.warning("No steps measured yet: show the performance panel and move the picture.")
+            return
+        QGuiApplication.clipboard().setText(text)
+        self._messages.info(f"{len(text.splitlines()) - 1} steps are on the clipboard, with all their columns.")
+
+    def save_trace(self) -> None:
+        """Choose a file for the trace and save it."""
+        self._dialogs.choose_target("trace", "Save trace", TRACE_FILES, "trace.json", self._engine.save_trace)
+
+
+def _show_directions_state(dialog: FindDirections, directions: DirectionFinding) -> None:
+    dialog.show_state(directions.state)

@@ -1,0 +1,104 @@
+"""Connects each panel, once it is created, to the objects that it shows and changes.
+
+Panels that follow the session (`SessionPanel`) get sessions and models from `SessionPanels`; a link adds what only its
+panel has. A link is a child of the window, so a panel that was never opened costs no connection.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Slot
+
+from explorer_app.controller import Editing, Engine
+from explorer_app.window.canvas.comparing import Comparing
+from explorer_app.window.docks.dock import Dock
+
+if TYPE_CHECKING:
+    from explorer_app.window.history.history_strip import HistoryStrip
+    from explorer_app.window.latent.latent_panel import LatentPanel
+    from explorer_app.window.layers.layers_panel import LayersPanel
+    from explorer_app.window.model.model_panel import ModelPanel
+
+
+class LatentLink(QObject):
+    """Random seeds and drift of the latent panel."""
+
+    def __init__(self, panel: LatentPanel, editing: Editing, parent: QObject) -> None:
+        super().__init__(parent)
+        self._panel = panel
+        self._editing = editing
+        panel.random_requested.connect(editing.random_seed)
+        panel.drift_changed.connect(self._drift_requested)
+        editing.drifting_changed.connect(self._show)
+        self._show()
+
+    @Slot()
+    def _show(self) -> None:
+        self._panel.show_drift(self._editing.drift_speed if self._editing.drifting else 0.0)
+
+    @Slot(float)
+    def _drift_requested(self, speed: float) -> None:
+        if speed:
+            self._editing.set_drift_speed(speed)
+        self._editing.set_drifting(bool(speed))
+
+
+class HistoryLink(QObject):
+    """Steps and kept pictures."""
+
+    def __init__(self, panel: HistoryStrip, editing: Editing, comparing: Comparing, parent: QObject) -> None:
+        super().__init__(parent)
+        self._panel = panel
+        self._editing = editing
+        panel.go_to_requested.connect(editing.go_to)
+        panel.kept_requested.connect(editing.go_to_kept)
+        panel.star_requested.connect(editing.set_starred)
+        panel.rename_requested.connect(editing.rename_kept)
+        panel.move_requested.connect(editing.move_kept)
+        panel.compare_requested.connect(comparing.compare)
+        editing.history_changed.connect(self._show)
+        self._show()
+
+    @Slot()
+    def _show(self) -> None:
+        self._panel.show_history(self._editing.history)
+
+
+class LayersLink(QObject):
+    """The values of the layer that the preview shows."""
+
+    def __init__(self, panel: LayersPanel, dock: Dock, engine: Engine, parent: QObject) -> None:
+        super().__init__(parent)
+        self._panel = panel
+        self._preview = engine.preview
+        dock.visibilityChanged.connect(panel.set_on_show)
+        panel.set_on_show(dock.is_seen)
+        self._preview.frame_changed.connect(self._show)
+        engine.model_changed.connect(self._show)
+        self._show()
+
+    @Slot()
+    def _show(self) -> None:
+        self._panel.show_frame(self._preview.frame)
+
+
+class ModelLink(QObject):
+    """Facts of the model, and the devices."""
+
+    def __init__(self, panel: ModelPanel, engine: Engine, parent: QObject) -> None:
+        super().__init__(parent)
+        self._panel = panel
+        self._engine = engine
+        engine.model_changed.connect(self._show_model)
+        engine.devices.changed.connect(self._show_devices)
+        self._show_model()
+        self._show_devices()
+
+    @Slot()
+    def _show_model(self) -> None:
+        self._panel.show_model(self._engine.model.facts, is_bundled=self._engine.model.is_bundled)
+
+    @Slot()
+    def _show_devices(self) -> None:
+        self._panel.show_devices(self._engine.devices.state)
