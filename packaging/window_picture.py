@@ -22,10 +22,10 @@ sys.path.insert(0, str(ROOT))
 
 from explorer_app.app import App, Places  # noqa: E402
 from explorer_app.messages import MessageLog  # noqa: E402
-from explorer_app.session.edits import PLACE, AddSource, Edit, GoToSeed, SetSlider  # noqa: E402
+from explorer_app.session.edits import PLACE, AddSource, Edit, GoToSeed, Together  # noqa: E402
 from explorer_app.session.parameters import SetParameter  # noqa: E402
 from explorer_app.session.resolve import resolve_blend  # noqa: E402
-from explorer_app.session.session import Position, Slider, Source  # noqa: E402
+from explorer_app.session.session import Position, Source  # noqa: E402
 from explorer_app.window.docks.layouts import WORKSPACES, WorkspaceName  # noqa: E402
 from explorer_app.window.look import theme  # noqa: E402
 from explorer_app.window.shell.dock_table import DOCKS  # noqa: E402
@@ -48,8 +48,15 @@ def tour(rows: int) -> Iterator[tuple[Edit, bool]]:
     yield GoToSeed(42), True
     yield GoToSeed(38), False
     yield SetParameter("truncation.psi", 0.76), False
-    yield SetSlider(Slider("world/tree density", 1.4, RowRange(4, 6), starred=True)), False
-    yield SetSlider(Slider("world/sky hue", -0.6, RowRange(4, 13))), False
+    trees = {"slider": 1.4, "rows": RowRange(4, 6), "star": True}
+    for name, values in {
+        "world/tree density": trees,
+        "world/sky hue": {"slider": -0.6, "rows": RowRange(4, 13)},
+    }.items():
+        yield (
+            Together(tuple(SetParameter(f"{field}/{name}", value) for field, value in values.items()), "Slider"),
+            False,
+        )
     yield AddSource(_source(42, [0.6 if row >= 6 else 0.0 for row in range(rows)])), False
     yield AddSource(_source(55, [max(0.0, (row - 9) / (rows - 4)) for row in range(rows)])), True
 

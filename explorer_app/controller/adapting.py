@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from explorer_app.session.parameters import fixed_parameters
-from explorer_app.session.session import SLIDER_COUNT, ModelReference, Session, Slider, Source
+from explorer_app.session.parameters import fit_cutoff, fit_rows, fixed_parameters, own_parameters
+from explorer_app.session.session import SLIDER_COUNT, ModelReference, Session, Slider
 from gpu_backend import Latent, ModelFacts, Recipe, RowRange, StoredLatent, Truncation
 
 
@@ -41,10 +41,14 @@ def adapt(session: Session, facts: ModelFacts, usual_cutoff: int | None = None) 
         classes=_fit_classes(session.classes, facts, is_other),
         truncation=_with_usual_cutoff(session.truncation, facts, is_other, usual_cutoff),
         noise=replace(session.noise, layer_gains=session.noise.layer_gains[: len(facts.noise_layers)]),
-        sliders=tuple(_fit_slider(slider, facts) for slider in session.sliders if _has_direction(slider, facts)),
-        mix=tuple(_fit_source(source, facts) for source in session.mix if _takes(source.latent, facts)),
+        sliders=tuple(slider for slider in session.sliders if _has_direction(slider, facts)),
+        mix=tuple(
+            replace(source, latent=_fit_latent(source.latent, facts))
+            for source in session.mix
+            if _takes(source.latent, facts)
+        ),
     )
-    for row in fixed_parameters():
+    for row in (*fixed_parameters(), *own_parameters(fitted)):
         if row.path != "classes":  # fitted above: what no class means depends on the model before
             value = row.fit(row.read(fitted), facts) if row.is_available(facts) else row.default
             fitted = row.write(fitted, value) if value != row.read(fitted) else fitted
@@ -94,12 +98,6 @@ def _usual_words(facts: ModelFacts) -> str:
     return f"truncation acts on {count} rows, as is usual for it"
 
 
-def _fit_truncation(truncation: Truncation, facts: ModelFacts) -> Truncation:
-    if truncation.cutoff is None or truncation.cutoff <= facts.num_ws:
-        return truncation
-    return replace(truncation, cutoff=facts.num_ws)
-
-
 def _has_direction(slider: Slider, facts: ModelFacts) -> bool:
     """Return whether the model has a slider's direction.
 
@@ -110,18 +108,6 @@ def _has_direction(slider: Slider, facts: ModelFacts) -> bool:
     kind, _, number = slider.direction.partition("/")
     limit = {"axis": facts.w_dim, "sefa": min(facts.w_dim, SLIDER_COUNT)}.get(kind, 0)
     return number.isascii() and number.isdecimal() and int(number[:9]) < limit
-
-
-def _fit_slider(slider: Slider, facts: ModelFacts) -> Slider:
-    return replace(slider, rows=_fit_rows(slider.rows, facts))
-
-
-def _fit_rows(rows: RowRange, facts: ModelFacts) -> RowRange:
-    if rows.first >= facts.num_ws:
-        return RowRange()
-    if rows.last is None or rows.last < facts.num_ws:
-        return rows
-    return RowRange(rows.first, facts.num_ws - 1)
 
 
 def _takes(latent: Latent, facts: ModelFacts) -> bool:
@@ -140,16 +126,9 @@ def _ranges(session: Session) -> dict[str, RowRange]:
     return {slider.direction: slider.rows for slider in session.sliders}
 
 
-def _fit_strengths(strengths: tuple[float, ...], facts: ModelFacts) -> tuple[float, ...]:
-    return (*strengths[: facts.num_ws], *(0.0,) * (facts.num_ws - len(strengths)))
-
-
-def _fit_source(source: Source, facts: ModelFacts) -> Source:
-    return replace(source, latent=_fit_latent(source.latent, facts), strengths=_fit_strengths(source.strengths, facts))
-
-
 def _fit_recipe(recipe: Recipe, facts: ModelFacts) -> Recipe:
-    return Recipe(_fit_latent(recipe.latent, facts), _fit_truncation(recipe.truncation, facts))
+    truncation = replace(recipe.truncation, cutoff=fit_cutoff(recipe.truncation.cutoff, facts))
+    return Recipe(_fit_latent(recipe.latent, facts), truncation)
 
 
 def _fit_latent(latent: Latent, facts: ModelFacts) -> Latent:
@@ -162,7 +141,7 @@ def _fit_latent(latent: Latent, facts: ModelFacts) -> Latent:
             for source in latent.mix
         ),
         directions=tuple(
-            replace(item, rows=_fit_rows(item.rows, facts))
+            replace(item, rows=fit_rows(item.rows, facts))
             for item in latent.directions
             if _has_direction(Slider(item.name), facts)
         ),

@@ -12,9 +12,9 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Protocol
 
-from explorer_app.session.parameters import SetParameter
+from explorer_app.session.parameters import SetParameter, parameter
 from explorer_app.session.session import Position, Session, Slider, Source
-from gpu_backend import SEED_COUNT, RowRange, Transform, Truncation
+from gpu_backend import SEED_COUNT, Latent, RowRange, Transform, Truncation
 
 ROW_STEP = 100
 """Seeds that one unit of y on the plane skips."""
@@ -47,19 +47,24 @@ class Edit(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Together:
-    """Several parameters set as one: in one gesture, and as one step of undo."""
+    """Several parameters set as one: in one gesture, and as one step of undo.
+
+    `moves` is the path of the parameter that the gesture moves, if the others only follow it; empty if it moves all.
+    """
 
     edits: tuple[SetParameter, ...]
     label: str
+    moves: str = ""
 
     @property
     def target(self) -> Hashable:
-        """The paths that it sets."""
-        return tuple(edit.path for edit in self.edits)
+        """The path that it moves, else all paths that it sets."""
+        return self.moves or tuple(edit.path for edit in self.edits)
 
     def is_nudge(self, session: Session) -> bool:
-        """Return whether several in a row are one step of undo."""
-        return all(edit.is_nudge(session) for edit in self.edits)
+        """Return whether several in a row are one step of undo; values that stay as they are do not count."""
+        changing = (edit for edit in self.edits if parameter(edit.path).read(session) != edit.value)
+        return all(edit.is_nudge(session) for edit in changing)
 
     def apply(self, session: Session) -> Session:
         """Return the session after all of them."""
@@ -89,6 +94,20 @@ def set_strengths(strengths: Sequence[tuple[float, ...]]) -> Together:
 def set_row_ranges(directions: Sequence[str], rows: RowRange) -> Together:
     """Return the edit that sets the rows that several directions act on."""
     return Together(tuple(SetParameter(f"rows/{name}", rows) for name in directions), "Layer range")
+
+
+def set_slider(direction: str, rows: RowRange, edit: SetParameter) -> Together:
+    """Return an edit of a direction's amount, name or star that also sets its rows of w.
+
+    A session holds no rows for an untouched slider, so they come with the first edit of it.
+    """
+    return Together((edit, SetParameter(f"rows/{direction}", rows)), edit.label, moves=edit.path)
+
+
+def set_source(index: int, latent: Latent, name: str) -> Together:
+    """Return the edit that puts another latent with its name into a mix source; the strengths stay."""
+    edits = SetParameter(f"mix/{index}/latent", latent), SetParameter(f"mix/{index}/name", name)
+    return Together(edits, "Source's seed")
 
 
 class _Whole:
@@ -126,27 +145,6 @@ class GoToSeed(_Whole):
         """Return the session standing on the seed."""
         seed = self.seed % SEED_COUNT
         return replace(session, position=Position(float(seed % ROW_STEP), float(seed // ROW_STEP)), pinned_blend=())
-
-
-@dataclass(frozen=True, slots=True)
-class SetSlider(_Whole):
-    """Replace one direction's slider; a slider at its default is dropped from the session."""
-
-    slider: Slider
-    label: str = "Slider"
-
-    @property
-    def target(self) -> Hashable:
-        """The path of the slider's amount."""
-        return f"slider/{self.slider.direction}"
-
-    def is_nudge(self, session: Session) -> bool:
-        """Return whether only the amount changes."""
-        return replace(self.slider, amount=0.0) == replace(session.slider(self.slider.direction), amount=0.0)
-
-    def apply(self, session: Session) -> Session:
-        """Return the session with the slider replaced."""
-        return session.with_slider(self.slider)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,18 +189,3 @@ class RemoveSource(_Whole):
     def apply(self, session: Session) -> Session:
         """Return the session without the source."""
         return replace(session, mix=(*session.mix[: self.index], *session.mix[self.index + 1 :]))
-
-
-@dataclass(frozen=True, slots=True)
-class SetSource(_Whole):
-    """Replace one mix source (another seed, another name)."""
-
-    index: int
-    source: Source
-    label: str = "Mix source"
-
-    _named_by: ClassVar = ("index",)
-
-    def apply(self, session: Session) -> Session:
-        """Return the session with the source replaced."""
-        return replace(session, mix=(*session.mix[: self.index], self.source, *session.mix[self.index + 1 :]))

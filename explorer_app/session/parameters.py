@@ -18,11 +18,25 @@ from functools import cache, lru_cache
 from operator import attrgetter
 from typing import Any, Literal
 
-from explorer_app.session.session import MAX_SCALE, MIN_SCALE, Position, Session
+from explorer_app.session.session import MAX_SCALE, MIN_SCALE, Position, Session, Slider
 from explorer_app.session.taps import MAX_GAIN_DB, fit_tap
-from gpu_backend import MAX_ITEMS, SEED_COUNT, LoomError, ModelFacts, RowRange
+from gpu_backend import MAX_ITEMS, SEED_COUNT, Latent, LoomError, ModelFacts, RowRange
 
-Kind = Literal["number", "angle", "integer", "choice", "point", "latent", "weights", "strengths", "rows", "layer"]
+Kind = Literal[
+    "number",
+    "angle",
+    "integer",
+    "choice",
+    "point",
+    "latent",
+    "weights",
+    "strengths",
+    "rows",
+    "layer",
+    "source",
+    "text",
+    "flag",
+]
 """What a parameter's values are.
 
 ================  ==================================================  =========================================
@@ -38,6 +52,9 @@ weights           ((index, weight), …)                                linear f
 strengths         one float in 0..1 a row of w                        linear in each row
 rows              RowRange                                            the first until the end
 layer             Tap, None for the picture                           the first until the end
+source            Latent                                              the first until the end
+text              str                                                 the first until the end
+flag              bool                                                the first until the end
 ================  ==================================================  =========================================
 """
 
@@ -154,6 +171,10 @@ class Parameter:
                 return "pinned" if value else "on the plane"
             case "layer":
                 return "picture" if value is None else str(value.layer)
+            case "source":
+                return ", ".join(f"seed {seed}" for seed, _ in getattr(value.point, "seeds", ())) or "stored"
+            case "flag":
+                return "on" if value else "off"
             case _:
                 return "all" if value is None else str(value)
 
@@ -186,8 +207,15 @@ def parameters_of(session: Session, facts: ModelFacts) -> Iterator[Parameter]:
     """Return every parameter that a session has with a model: the fixed ones, layers of noise, sliders, the mix."""
     yield from (row for row in fixed_parameters() if row.is_available(facts))
     yield from (parameter(f"noise.layer/{index}") for index in range(len(facts.noise_layers)))
-    yield from (parameter(f"slider/{slider.direction}") for slider in session.sliders)
-    yield from (parameter(f"mix/{index}/strengths") for index in range(len(session.mix)))
+    yield from own_parameters(session)
+
+
+def own_parameters(session: Session) -> Iterator[Parameter]:
+    """Return the parameters of the sliders and mix sources of a session."""
+    for slider in session.sliders:
+        yield from (parameter(f"{field}/{slider.direction}") for field in ("slider", "rows", "name", "star"))
+    for index in range(len(session.mix)):
+        yield from (parameter(f"mix/{index}/{field}") for field in ("latent", "name", "strengths"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +284,7 @@ def _rows() -> dict[str, Parameter]:
             low=0,
             high=MAX_ITEMS,
             write=_write_cutoff,
-            fit=lambda value, facts: None if value is None else min(value, facts.num_ws),
+            fit=fit_cutoff,
         ),
         _field("noise.mode", "Noise", "choice", is_merged=False),
         _field("noise.seed", "Noise seed", "integer", low=0, high=SEED_COUNT - 1, is_merged=False),
@@ -389,48 +417,63 @@ def _noise_layer(path: str, index: str) -> Parameter:
     )
 
 
-def _slider(path: str, direction: str) -> Parameter:
-    return Parameter(
-        path,
-        "Slider",
-        "number",
-        0.0,
-        read=lambda session: session.slider(direction).amount,
-        write=lambda session, value: session.with_slider(replace(session.slider(direction), amount=value)),
-    )
+def _slider_field(name: str, label: str, kind: Kind, **options: Any) -> Callable[[str, str], Parameter]:
+    """Return what makes the parameter of one field of a direction's slider."""
+
+    def make(path: str, direction: str) -> Parameter:
+        return Parameter(
+            path,
+            label,
+            kind,
+            getattr(Slider(direction), name),
+            read=lambda session: getattr(session.slider(direction), name),
+            write=lambda session, value: session.with_slider(replace(session.slider(direction), **{name: value})),
+            **options,
+        )
+
+    return make
 
 
-def _slider_rows(path: str, direction: str) -> Parameter:
-    return Parameter(
-        path,
-        "Layer range",
-        "rows",
-        RowRange(),
-        read=lambda session: session.slider(direction).rows,
-        write=lambda session, value: session.with_slider(replace(session.slider(direction), rows=value)),
-        is_merged=False,
-    )
+def _source_field(name: str, label: str, kind: Kind, default: Value, **options: Any) -> Callable[[str, str], Parameter]:
+    """Return what makes the parameter of one field of a mix source; writing to a missing source does nothing."""
+
+    def make(path: str, index_text: str) -> Parameter:
+        index = int(index_text)
+
+        def read(session: Session) -> Value:
+            return getattr(session.mix[index], name) if index < len(session.mix) else default
+
+        def write(session: Session, value: Value) -> Session:
+            if index >= len(session.mix):
+                return session
+            changed = replace(session.mix[index], **{name: value})
+            return replace(session, mix=(*session.mix[:index], changed, *session.mix[index + 1 :]))
+
+        return Parameter(path, label, kind, default, read=read, write=write, is_merged=False, **options)
+
+    return make
 
 
-def _strengths(path: str, index: str) -> Parameter:
-    source = int(index)
+def fit_cutoff(cutoff: int | None, facts: ModelFacts) -> int | None:
+    """Return a cutoff within the w rows of a model; None stands for all rows."""
+    return None if cutoff is None else min(cutoff, facts.num_ws)
 
-    def write(session: Session, value: tuple[float, ...]) -> Session:
-        if source >= len(session.mix):
-            return session
-        changed = replace(session.mix[source], strengths=value)
-        return replace(session, mix=(*session.mix[:source], changed, *session.mix[source + 1 :]))
 
-    return Parameter(
-        path,
-        "Mix",
-        "strengths",
-        (),
-        read=lambda session: session.mix[source].strengths if source < len(session.mix) else (),
-        write=write,
-        is_merged=False,
-        fit=lambda value, facts: (*value[: facts.num_ws], *(0.0,) * (facts.num_ws - len(value))),
-    )
+def fit_rows(rows: RowRange, facts: ModelFacts) -> RowRange:
+    """Return the part of a range of w rows that a model has; all rows if it has none of them."""
+    if rows.first >= facts.num_ws:
+        return RowRange()
+    if rows.last is None or rows.last < facts.num_ws:
+        return rows
+    return RowRange(rows.first, facts.num_ws - 1)
+
+
+def fit_strengths(strengths: tuple[float, ...], facts: ModelFacts) -> tuple[float, ...]:
+    """Return one strength for each w row of a model; missing ones are 0."""
+    return (*strengths[: facts.num_ws], *(0.0,) * (facts.num_ws - len(strengths)))
+
+
+_strengths = _source_field("strengths", "Mix", "strengths", (), fit=fit_strengths)
 
 
 def _strength(path: str, index: str, row_text: str) -> Parameter:
@@ -451,8 +494,12 @@ def _strength(path: str, index: str, row_text: str) -> Parameter:
 
 _FAMILIES: tuple[tuple[str, Callable[..., Parameter]], ...] = (
     (r"noise\.layer/(\d{1,4})", _noise_layer),
-    (r"rows/(.{1,4096})", _slider_rows),
-    (r"slider/(.{1,4096})", _slider),
+    (r"slider/(.{1,4096})", _slider_field("amount", "Slider", "number")),
+    (r"rows/(.{1,4096})", _slider_field("rows", "Layer range", "rows", is_merged=False, fit=fit_rows)),
+    (r"name/(.{1,4096})", _slider_field("label", "Rename slider", "text", is_merged=False)),
+    (r"star/(.{1,4096})", _slider_field("starred", "Star slider", "flag", is_merged=False)),
+    (r"mix/(\d{1,4})/latent", _source_field("latent", "Source's latent", "source", Latent())),
+    (r"mix/(\d{1,4})/name", _source_field("label", "Rename source", "text", "")),
     (r"mix/(\d{1,4})/strengths", _strengths),
     (r"mix/(\d{1,4})/strength/(\d{1,4})", _strength),
 )

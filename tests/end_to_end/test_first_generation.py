@@ -10,11 +10,11 @@ import pytest
 from PySide6.QtCore import QPoint
 
 from explorer_app.messages import Level
-from explorer_app.session.edits import AddSource, SetSlider, set_truncation
+from explorer_app.session.edits import AddSource, set_truncation
 from explorer_app.session.session import Slider, Source
 from gpu_backend import Latent, Noise, Point, RenderRequest, RowRange, Truncation, open_renderer
 from tests.helpers import mouse
-from tests.helpers.edits import set_noise
+from tests.helpers.edits import set_noise, whole_slider
 from tests.helpers.person import Person
 from tests.helpers.stylegan1 import make_stylegan1
 from tests.helpers.stylegan1_file import write_stylegan1
@@ -46,8 +46,8 @@ def test_a_visit_to_a_first_generation_network(sit_down: Callable[..., Person], 
         set_noise(Noise(mode="none")),
         set_noise(Noise(mode="random", seed=3, gain=2.0)),
         set_noise(Noise(layer_gains=(1.0, 0.0, 3.0))),
-        SetSlider(Slider("sefa/0", 3.0, RowRange(0, 3))),
-        SetSlider(Slider("axis/2", 3.0)),
+        whole_slider(Slider("sefa/0", 3.0, RowRange(0, 3))),
+        whole_slider(Slider("axis/2", 3.0)),
         AddSource(other),
     )
     for edit in edits:

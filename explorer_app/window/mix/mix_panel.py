@@ -25,7 +25,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from explorer_app.session.edits import AddSource, RemoveSource, SetSource, set_strengths
+from explorer_app.session.edits import AddSource, RemoveSource, set_source, set_strengths
 from explorer_app.session.mix_presets import PRESETS, base_share, preset_strengths
 from explorer_app.session.parameters import SetParameter
 from explorer_app.session.row_groups import row_groups
@@ -57,7 +57,7 @@ class MixPanel(QWidget):
     Signals
     -------
     edited(object, bool)
-        `AddSource`, `RemoveSource`, `SetSource`, `SetParameter` (a preset) or `Together` (painted: a drag may
+        `AddSource`, `RemoveSource`, `SetParameter` (a name, a preset) or `Together` (painted: a drag may
         cross sources); True once a gesture.
     gesture_cancelled()
         Escape ended a drag.
@@ -344,10 +344,8 @@ class MixPanel(QWidget):
         seed = seeds[0][0] if len(seeds) == 1 else random.randrange(_RANDOM_SEEDS)
 
         def take(seed: int) -> None:
-            old = self._session.mix[index]
             latent = Latent(point=Point(((seed, 1.0),)), classes=self._session.classes)
-            edit = SetSource(index, replace(old, latent=latent, label=f"seed {seed}"), label="Source's seed")
-            self.edited.emit(edit, True)
+            self.edited.emit(set_source(index, latent, f"seed {seed}"), True)
 
         self.ask.ask_seed("Another seed for this source", seed, "Set", where, take)
 
@@ -356,7 +354,6 @@ class MixPanel(QWidget):
 
         def take(name: str) -> None:
             if name and name != old.label:
-                edit = SetSource(index, replace(self._session.mix[index], label=name), label="Rename source")
-                self.edited.emit(edit, True)
+                self.edited.emit(SetParameter(f"mix/{index}/name", name), True)
 
         self.ask.ask_text("Name of this source", old.label, "Rename", where, take)

@@ -19,7 +19,8 @@ from PySide6.QtCore import (
 from PySide6.QtGui import QColor, QFocusEvent, QKeyEvent, QMouseEvent, QPainter, QPen
 from PySide6.QtWidgets import QFrame, QListView, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
-from explorer_app.session.edits import SetSlider
+from explorer_app.session.edits import set_slider
+from explorer_app.session.parameters import SetParameter
 from explorer_app.session.session import Session, Slider
 from explorer_app.window.controls.number_field import NumberField
 from explorer_app.window.controls.slider_painting import paint_slider
@@ -195,7 +196,7 @@ class AxisList(QListView):
     Signals
     -------
     edited(object, bool)
-        `SetSlider`; True for the last one of a gesture.
+        `Together`, from `set_slider`; True for the last one of a gesture.
     gesture_cancelled()
         Escape ended a drag.
     """
@@ -364,4 +365,5 @@ class AxisList(QListView):
 
     def _emit(self, final: bool) -> None:
         slider = axis_rows(self._session, self.new_rows, self._axis)
-        self.edited.emit(SetSlider(replace(slider, amount=self._amount)), final)
+        edit = SetParameter(f"slider/{slider.direction}", self._amount)
+        self.edited.emit(set_slider(slider.direction, slider.rows, edit), final)

@@ -11,7 +11,8 @@ from PySide6.QtGui import QEnterEvent, QHideEvent
 from PySide6.QtWidgets import QFrame, QScrollArea, QToolButton, QVBoxLayout, QWidget
 
 from explorer_app.session.direction_names import default_name, is_named, shown_directions
-from explorer_app.session.edits import SetSlider
+from explorer_app.session.edits import set_slider
+from explorer_app.session.parameters import SetParameter
 from explorer_app.session.session import Session, Slider
 from explorer_app.window.controls.slider_row import SliderRow
 from explorer_app.window.look import icons, theme
@@ -58,13 +59,13 @@ class DirectionRow(SliderRow):
 
     Signals
     -------
-    slider_set(object, bool, str)
-        The new `Slider`, whether the gesture ended, and the label of the undo step.
+    edited(object, bool)
+        An Edit of the amount, the name or the star; True once a gesture.
     rows_requested()
         The button of the rows was pressed.
     """
 
-    slider_set = Signal(object, bool, str)
+    edited = Signal(object, bool)
     rows_requested = Signal()
 
     def __init__(self, made_for: DirectionRange, label_px: int = _LABEL_PX) -> None:
@@ -96,8 +97,8 @@ class DirectionRow(SliderRow):
         layout.insertWidget(0, self.star)  # type: ignore[union-attr]
         layout.addWidget(self.rows)  # type: ignore[union-attr]
         layout.setSpacing(4)  # type: ignore[union-attr]
-        self.moved.connect(lambda amount, final: self._set(replace(self._slider, amount=amount), final, "Slider"))
-        self.renamed.connect(lambda name: self._set(replace(self._slider, label=name), True, "Rename slider"))
+        self.moved.connect(self._move)
+        self.renamed.connect(self._rename)
         self.show_slider(self._slider, (4,))
 
     @property
@@ -135,15 +136,24 @@ class DirectionRow(SliderRow):
             )
             self.star.setToolTip(words)
 
+    def _move(self, amount: float, final: bool) -> None:
+        edit = SetParameter(f"slider/{self._slider.direction}", amount)
+        self._emit(replace(self._slider, amount=amount), edit, final)
+
+    def _rename(self, name: str) -> None:
+        self._emit(replace(self._slider, label=name), SetParameter(f"name/{self._slider.direction}", name), True)
+
     def _toggle_star(self) -> None:
         starred = not self._slider.starred
-        self._set(replace(self._slider, starred=starred), True, "Star slider" if starred else "Take star away")
+        edit = SetParameter(f"star/{self._slider.direction}", starred, "" if starred else "Take star away")
+        self._emit(replace(self._slider, starred=starred), edit, True)
 
-    def _set(self, slider: Slider, final: bool, label: str) -> None:
+    def _emit(self, slider: Slider, edit: SetParameter, final: bool) -> None:
+        """Emit an edit that leads to this slider."""
         untouched = Slider(slider.direction)
-        if replace(slider, rows=untouched.rows) == untouched and slider.rows == self._made_for.rows:
-            slider = untouched  # back at its default, so that the session drops it
-        self.slider_set.emit(slider, final, label)
+        is_default = replace(slider, rows=untouched.rows) == untouched and slider.rows == self._made_for.rows
+        rows = untouched.rows if is_default else slider.rows  # so that the session drops a default slider
+        self.edited.emit(set_slider(slider.direction, rows, edit), final)
 
 
 class DirectionList(QScrollArea):
@@ -152,7 +162,7 @@ class DirectionList(QScrollArea):
     Signals
     -------
     edited(object, bool)
-        `SetSlider`; True once a gesture.
+        An Edit of one direction; True once a gesture.
     gesture_cancelled()
         Escape ended a drag.
     rows_requested(object)
@@ -252,7 +262,7 @@ class DirectionList(QScrollArea):
         label_px = _NAMED_PX if any(is_named(item.direction) for item in ranges) else _LABEL_PX
         for index in range(first, count):
             row = DirectionRow(ranges[index], label_px)
-            row.slider_set.connect(lambda slider, final, label: self.edited.emit(SetSlider(slider, label=label), final))
+            row.edited.connect(self.edited)
             row.cancelled.connect(self.gesture_cancelled)
             row.rows_requested.connect(lambda row=row: self.rows_requested.emit(row))
             if self._shown is not None:

@@ -11,9 +11,8 @@ import pytest
 
 from explorer_app.messages import Level
 from explorer_app.session.direction_files import DirectionFiles
-from explorer_app.session.edits import SetSlider
 from explorer_app.session.parameters import SetParameter
-from explorer_app.session.session import Session, Slider
+from explorer_app.session.session import Session
 from gpu_backend import DirectionSearch, Model, ModelFileError, RowRange, read_directions
 from tests.helpers.controller_harness import Harness
 from tests.helpers.fake_renderer import Library, fake_model
@@ -93,7 +92,7 @@ def test_undo_takes_found_directions_back_and_redo_brings_them_again(dogs: Harne
     find(dogs)
     written = path.read_bytes()
     assert (editing.history.undo_label, editing.session) == ("Find directions", before)
-    editing.edit(SetSlider(Slider("mine/1", 1.5)))
+    editing.edit(SetParameter("slider/mine/1", 1.5))
     moved = editing.session
     undo(dogs, 2)
     assert not path.exists()

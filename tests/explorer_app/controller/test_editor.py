@@ -13,12 +13,11 @@ from explorer_app.session.edits import (
     Edit,
     GoToSeed,
     RemoveSource,
-    SetSlider,
     set_transform,
     set_truncation,
 )
 from explorer_app.session.parameters import SetParameter
-from explorer_app.session.session import Position, Session, Slider, Source
+from explorer_app.session.session import Position, Session, Source
 from gpu_backend import Latent, Noise, Transform, Truncation
 from tests.helpers.edits import set_noise
 
@@ -28,7 +27,7 @@ def walk(value: float) -> Edit:
 
 
 def slide(value: float, name: str = "sefa/0") -> Edit:
-    return SetSlider(Slider(name, value))
+    return SetParameter(f"slider/{name}", value)
 
 
 def labels(editor: Editor) -> list[str]:

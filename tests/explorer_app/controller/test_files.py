@@ -12,13 +12,14 @@ from explorer_app.exporting.keyframes import Keyframe
 from explorer_app.exporting.picture import read_picture, write_picture
 from explorer_app.exporting.sequence import SequenceSettings
 from explorer_app.messages import Level
-from explorer_app.session.edits import AddSource, GoToSeed, SetSlider, set_truncation
+from explorer_app.session.edits import AddSource, GoToSeed, set_truncation
 from explorer_app.session.parameters import SetParameter
 from explorer_app.session.resolve import resolve
 from explorer_app.session.session import Session, Slider, Source
 from explorer_app.session.storage import load_session_file, save_session
 from gpu_backend import Latent, Point, Recipe, RenderRequest, Truncation, read_latent, stored_latent, write_latent
 from tests.helpers.controller_harness import Harness
+from tests.helpers.edits import whole_slider
 from tests.helpers.fake_engine import fake_frame
 
 
@@ -26,7 +27,7 @@ def change(harness: Harness) -> None:
     """Set a little of everything."""
     harness.controller.editing.edit(GoToSeed(1207))
     harness.controller.editing.edit(set_truncation(Truncation(0.4, 6)))
-    harness.controller.editing.edit(SetSlider(Slider("sefa/1", 2.5, label="sun")))
+    harness.controller.editing.edit(whole_slider(Slider("sefa/1", 2.5, label="sun")))
     harness.controller.editing.edit(AddSource(Source(Latent(), (0.25,) * 12, "seed 0")))
     harness.rest()
 

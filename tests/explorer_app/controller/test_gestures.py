@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
-from explorer_app.session.edits import AddSource, GoToSeed, SetSlider, set_transform, set_truncation
+from explorer_app.session.edits import AddSource, GoToSeed, set_transform, set_truncation
 from explorer_app.session.parameters import SetParameter
 from explorer_app.session.resolve import resolve
 from explorer_app.session.session import Slider, Source
@@ -14,8 +12,7 @@ from tests.helpers.requests import point_of
 
 
 def slide(harness: Harness, amount: float, direction: str = "sefa/0", final: bool = True) -> None:
-    slider = replace(harness.controller.editing.session.slider(direction), amount=amount)
-    harness.controller.editing.edit(SetSlider(slider), final)
+    harness.controller.editing.edit(SetParameter(f"slider/{direction}", amount), final)
 
 
 def test_after_three_thousand_events_the_last_gesture_comes_within_two_frames(open_harness: Harness) -> None:
@@ -112,9 +109,10 @@ def test_a_key_after_undo_does_not_change_the_step_that_is_undone(open_harness: 
 def test_renaming_and_starring_a_slider_are_steps_of_their_own(open_harness: Harness) -> None:
     harness = open_harness
     slide(harness, 0.1)
-    harness.controller.editing.edit(SetSlider(Slider("sefa/0", 0.1, label="sun"), "Rename"))
-    harness.controller.editing.edit(SetSlider(Slider("sefa/0", 0.1, label="sun", starred=True), "Star"))
-    assert harness.labels == ["Start", "Slider", "Rename", "Star"]
+    harness.controller.editing.edit(SetParameter("name/sefa/0", "sun"))
+    harness.controller.editing.edit(SetParameter("star/sefa/0", True))
+    assert harness.labels == ["Start", "Slider", "Rename slider", "Star slider"]
+    assert harness.controller.editing.session.sliders == (Slider("sefa/0", 0.1, label="sun", starred=True),)
 
 
 def test_everything_that_a_person_sets_can_be_taken_back(open_harness: Harness) -> None:

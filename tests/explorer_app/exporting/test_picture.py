@@ -11,7 +11,8 @@ from explorer_app.exporting.errors import ExportError
 from explorer_app.exporting.formats.png import KEYWORD
 from explorer_app.exporting.picture import encode_picture, read_picture, write_picture
 from explorer_app.exporting.picture_document import PictureDocument
-from explorer_app.session.edits import GoToSeed, SetSlider
+from explorer_app.session.edits import GoToSeed
+from explorer_app.session.parameters import SetParameter
 from explorer_app.session.resolve import resolve
 from explorer_app.session.session import ModelReference, Position, Session, Slider, Source
 from gpu_backend import Latent, Noise, Point, Recipe, RenderRequest, RowRange, Truncation, stored_latent
@@ -119,7 +120,7 @@ def test_a_full_disk_leaves_the_older_picture_and_no_rest(tmp_path: Path, stage:
     path = tmp_path / "a.png"
     write_picture(path, fake_frame(resolve(SESSION)), model_name="m")
     before = path.read_bytes()
-    other = SetSlider(Slider("axis/1", 2.0)).apply(SESSION)
+    other = SetParameter("slider/axis/1", 2.0).apply(SESSION)
     with pytest.raises(ExportError, match=r"^The disk is full, so a\.png in .* could not be written; .*\.$"):
         write_picture(path, fake_frame(resolve(other)), model_name="m", disk=FullDisk(0, stage))
     assert path.read_bytes() == before

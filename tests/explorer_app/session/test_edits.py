@@ -5,9 +5,10 @@ from explorer_app.session.edits import (
     AddSource,
     GoToSeed,
     RemoveSource,
-    SetSlider,
-    SetSource,
+    Together,
     ZeroSliders,
+    set_slider,
+    set_source,
     set_transform,
     set_truncation,
 )
@@ -15,7 +16,7 @@ from explorer_app.session.parameters import SetParameter
 from explorer_app.session.resolve import kept_latent, resolve, unobserved
 from explorer_app.session.session import ModelReference, Position, Session, Slider, Source
 from gpu_backend import Latent, Noise, Point, Recipe, RenderRequest, RowRange, Tap, Transform, Truncation, plane_point
-from tests.helpers.edits import set_noise
+from tests.helpers.edits import set_noise, whole_slider
 from tests.helpers.requests import point_of
 
 PLAIN = Session(model=ModelReference("/m", "m", "id"))
@@ -44,13 +45,26 @@ def test_truncation_and_classes_reach_a_held_latent_too() -> None:
 
 
 def test_a_slider_back_at_its_default_leaves_no_trace() -> None:
-    session = SetSlider(Slider("sefa/0", 2.0)).apply(PLAIN)
+    session = SetParameter("slider/sefa/0", 2.0).apply(PLAIN)
     assert resolve(session).blend[0][0].latent.directions[0].amount == 2.0
-    assert SetSlider(Slider("sefa/0")).apply(session) == PLAIN
+    assert SetParameter("slider/sefa/0", 0.0).apply(session) == PLAIN
+
+
+def test_the_first_amount_of_a_direction_brings_its_rows_and_a_drag_back_to_zero_drops_both() -> None:
+    def drag(amount: float) -> Together:
+        rows = RowRange(0, 4) if amount else RowRange()
+        return set_slider("world/sun", rows, SetParameter("slider/world/sun", amount))
+
+    assert drag(1.0).target == drag(2.0).target == "slider/world/sun"
+    session = drag(1.0).apply(PLAIN)
+    assert session.sliders == (Slider("world/sun", 1.0, RowRange(0, 4)),)
+    assert not drag(1.0).is_nudge(PLAIN), "the first amount is a step of its own"
+    assert drag(1.5).is_nudge(session)
+    assert drag(0.0).apply(session) == PLAIN
 
 
 def test_zeroing_keeps_names_stars_and_ranges() -> None:
-    session = SetSlider(Slider("sefa/0", 2.0, label="sun")).apply(SetSlider(Slider("sefa/1", 1.0)).apply(PLAIN))
+    session = whole_slider(Slider("sefa/0", 2.0, label="sun")).apply(SetParameter("slider/sefa/1", 1.0).apply(PLAIN))
     assert ZeroSliders().apply(session).sliders == (Slider("sefa/0", label="sun"),)
 
 
@@ -63,7 +77,7 @@ def test_a_range_goes_to_its_direction_alone() -> None:
 def test_sources_are_added_changed_and_taken_away() -> None:
     session = AddSource(source(2)).apply(AddSource(source(1)).apply(PLAIN))
     session = SetParameter("mix/0/strengths", (1.0,)).apply(session)
-    session = SetSource(1, source(3)).apply(session)
+    session = set_source(1, source(3).latent, "seed 3").apply(session)
     assert [(item.label, item.strengths) for item in session.mix] == [("seed 1", (1.0,)), ("seed 3", (0.5, 0.5))]
     assert [item.label for item in RemoveSource(0).apply(session).mix] == ["seed 3"]
     assert [item.latent for item in resolve(session).blend[0][0].latent.mix] == [source(1).latent, source(3).latent]

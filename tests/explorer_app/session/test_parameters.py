@@ -29,6 +29,10 @@ VALUES = {
     "layer": Tap("b8.conv0"),
     "slider/world/sun height": 1.5,
     "rows/sefa/3": RowRange(1, 2),
+    "name/sefa/3": "haze",
+    "star/sefa/3": True,
+    "mix/1/latent": Latent(Point(((7, 1.0),))),
+    "mix/1/name": "dusk",
     "mix/1/strengths": (0.25, 0.5),
     "mix/0/strength/1": 0.75,
 }
@@ -122,7 +126,7 @@ def test_half_way_between_two_values(path: str, first: Any, second: Any, middle:
 def test_parameters_of_a_session_are_those_that_its_model_has() -> None:
     session = Session(sliders=(Slider("sefa/0", 1.0),), mix=SESSION.mix)
     paths = {row.path for row in parameters_of(session, facts())}
-    assert {"position", "truncation.psi", "noise.layer/0", "slider/sefa/0", "mix/1/strengths"} <= paths
+    assert {"position", "truncation.psi", "noise.layer/0", "slider/sefa/0", "star/sefa/0", "mix/1/strengths"} <= paths
     assert "transform.x" not in paths
     assert "classes" not in paths
 
@@ -132,3 +136,10 @@ def test_two_hands_on_one_group_of_fields_do_not_touch_each_others() -> None:
     session = SetParameter("noise.gain", 0.5).apply(SetParameter("transform.x", 0.25).apply(session))
     assert session.noise == Noise("random", 4, 0.5)
     assert session.transform == Transform(0.25, 0.0, 10.0)
+
+
+def test_writing_to_a_mix_source_that_is_not_there_changes_nothing() -> None:
+    for path in ("mix/5/latent", "mix/5/name", "mix/5/strengths"):
+        row = parameter(path)
+        assert row.write(SESSION, VALUES[path.replace("5", "1")]) == SESSION
+        assert row.read(SESSION) == row.default

@@ -9,7 +9,7 @@ from PySide6.QtGui import QHelpEvent, QImage
 from PySide6.QtWidgets import QApplication, QMenu, QToolTip
 from pytestqt.qtbot import QtBot
 
-from explorer_app.session.edits import AddSource, RemoveSource, SetSource
+from explorer_app.session.edits import AddSource, RemoveSource
 from explorer_app.session.parameters import SetParameter
 from explorer_app.session.row_groups import row_groups
 from explorer_app.session.session import Session, Slider, Source
@@ -114,8 +114,8 @@ def test_a_source_gets_another_seed_and_keeps_its_strengths(panel: WatchedPanel,
     qtbot.keyClicks(panel.ask.seed, "77")
     qtbot.mouseClick(panel.ask.button, Qt.MouseButton.LeftButton)
     (edit,) = panel.edits.steps
-    assert isinstance(edit, SetSource)
-    assert edit.source == source(77, (1.0,) * 14)
+    assert edit.label == "Source's seed"
+    assert panel.edits.session.mix[1] == source(77, (1.0,) * 14)
 
 
 def test_a_new_source_is_asked_for_by_its_seed_and_starts_with_the_fine_rows(panel: WatchedPanel, qtbot: QtBot) -> None:

@@ -13,9 +13,9 @@ from pytestqt.qtbot import QtBot
 
 from explorer_app.logs import log_path
 from explorer_app.messages import MessageLog
-from explorer_app.session.edits import PLACE, SetSlider, ZeroSliders, set_truncation
+from explorer_app.session.edits import PLACE, ZeroSliders, set_truncation
 from explorer_app.session.parameters import SetParameter
-from explorer_app.session.session import Position, Session, Slider
+from explorer_app.session.session import Position, Session
 from explorer_app.settings import RecentModel, Settings
 from explorer_app.window.dialogs.about import AboutDialog
 from explorer_app.window.dialogs.shortcuts_dialog import ShortcutsDialog
@@ -66,7 +66,7 @@ def test_keys_that_are_typed_into_a_field_stay_there(window: MainWindow, control
 
 
 def test_sliders_and_truncation_are_reset_by_their_actions(window: MainWindow, controller: FakeController) -> None:
-    controller.editing.edit(SetSlider(Slider("sefa/0", 2.0)))
+    controller.editing.edit(SetParameter("slider/sefa/0", 2.0))
     controller.editing.edit(set_truncation(Truncation(0.1, 3)))
     window.actions_by_key["zero-sliders"].trigger()
     window.actions_by_key["reset-truncation"].trigger()
