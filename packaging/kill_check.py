@@ -36,7 +36,8 @@ from PySide6.QtCore import QCoreApplication  # noqa: E402
 
 from explorer_app.controller.autosave import Autosave  # noqa: E402
 from explorer_app.controller.file_worker import FileWorker  # noqa: E402
-from explorer_app.controller.unfinished_export import UnfinishedExport  # noqa: E402
+from explorer_app.exporting.export_list import new_record, with_changes, with_job  # noqa: E402
+from explorer_app.exporting.export_store import ExportStore  # noqa: E402
 from explorer_app.exporting.job import SequenceJob  # noqa: E402
 from explorer_app.exporting.keyframes import Keyframe  # noqa: E402
 from explorer_app.exporting.manifest import read_manifest  # noqa: E402
@@ -290,23 +291,30 @@ def check_places(folder: Path, former: int, new: int) -> None:
     assert not any(found[new:]), found
 
 
-def write_note(folder: Path, number: int) -> None:
-    """Begin an export, whose manifest the next start looks for, or go on with it."""
-    out = folder / export_name(number)
-    UnfinishedExport(folder).note(out / "walk.manifest.json")
-    write_frames(out, stop_after=1)
+def write_exports(folder: Path, number: int) -> None:
+    """Take over what the last start left, put one export behind the others and begin it."""
+    store = ExportStore(folder, folder)
+    store.claim()
+    key = Keyframe.of(resolve(session_of(0)))
+    settings = SequenceSettings((key, key), folder / "out", f"walk{number}", MODEL, "w-linear", FRAMES - 1, z_dim=8)
+    record = new_record(settings, store.owner)
+    store.add(record, settings, lambda jobs: with_job(jobs, record))
+    store.update(lambda jobs: with_changes(jobs, record.job_id, state="running"))
+    store.close()
 
 
-def check_note(folder: Path, former: int, new: int) -> None:
-    """Expect the former export or the new one to be offered; nothing, if the new one had no manifest yet."""
-    manifest = UnfinishedExport(folder).left()
-    name = "" if manifest is None else manifest.settings.folder.name
-    assert name in (export_name(former), export_name(new)) or (former != new and not name), name
-
-
-def export_name(number: int) -> str:
-    """Return the folder of a state's export: another one in state 2, with which state 3 goes on."""
-    return f"export{min(number, 2)}"
+def check_exports(folder: Path, former: int, new: int) -> None:
+    """Expect every export but perhaps the newest, with its settings."""
+    store = ExportStore(folder, folder)
+    jobs, _ = store.claim()
+    names = [job.name for job in jobs]
+    assert f"walk{former}" in names, names
+    assert former != new or names[-1] == f"walk{new}", names
+    for job in jobs:
+        assert job.state == "paused", job
+        assert store.settings(job).name == job.name
+    assert not list(folder.glob("*.broken"))
+    store.close()
 
 
 # -- files of a person ----------------------------------------------------------------------------------------------
@@ -434,7 +442,7 @@ CASES = (
     Case("autosave", write_state, check_state),
     Case("settings", write_settings, check_settings),
     Case("model places", write_places, check_places),
-    Case("begun export", write_note, check_note),
+    Case("export list", write_exports, check_exports),
     Case("session", write_session, check_session),
     Case("picture", write_png, check_png),
     Case("export", write_export, check_export),

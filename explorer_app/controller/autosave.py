@@ -74,6 +74,11 @@ class Autosave(QObject):
         """The folder that this window alone writes into, once `load` was called; None where nothing is kept."""
         return None if self._folder is None else self._folder.path
 
+    @property
+    def shared_folder(self) -> Path | None:
+        """The folder that all windows of this user share; None where nothing is kept."""
+        return None if self._folder is None else self._folder.shared
+
     def load(self) -> Session | None:
         """Return the last session, None if there is none or it is broken; begin to read history and kept sessions."""
         self._folder = self._claimed()

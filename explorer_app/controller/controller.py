@@ -134,7 +134,7 @@ class Controller(QObject):
         `document` is a session or a picture to open on top of it.
         """
         self.bring_back(model, document)
-        self.export.offer_unfinished(self._autosave.folder)
+        self.export.open_list(self._autosave.shared_folder, self._autosave.folder)
         self._renders.start()
         self.engine.preview.set_measuring(self._settings.values.performance_visible)
         if document is not None:

@@ -1,22 +1,23 @@
-"""Exports: one sequence at a time, and single pictures beside it."""
+"""Exports: sequences one after the other, and single pictures beside them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
+from typing import Literal
 
 from PySide6.QtCore import QObject, Signal, Slot
 
 from explorer_app.controller.editing import Editing
+from explorer_app.controller.export_jobs import ExportJobs
 from explorer_app.controller.file_worker import FileWorker
 from explorer_app.controller.model_opener import ModelOpener
 from explorer_app.controller.pending_document import PendingDocument
 from explorer_app.controller.picture_job import PictureJob
 from explorer_app.controller.preview import Preview
 from explorer_app.controller.progress import ExportProgress
-from explorer_app.controller.unfinished_export import UnfinishedExport, stopped_sentence
+from explorer_app.exporting.export_list import MAX_JOBS, ExportRecord, Jobs, JobState, moved, with_changes, without
 from explorer_app.exporting.formats.picture_format import PICTURE_ENDINGS, PictureFormat, Size, format_of_path
 from explorer_app.exporting.job import SequenceJob
 from explorer_app.exporting.manifest import Manifest, read_manifest
@@ -25,24 +26,32 @@ from explorer_app.exporting.progress import ProgressMeter
 from explorer_app.exporting.sequence import SequenceSettings
 from explorer_app.exporting.sinks.picture_folder import frame_path
 from explorer_app.exporting.writers import MAX_THREADS
-from explorer_app.messages import Action, Level, MessageLog
+from explorer_app.messages import Action, Level, MessageLog, describe
 from explorer_app.rendering.render_events import ExportAdvanced, ExportEnded
 from explorer_app.rendering.render_thread import RenderThread
 from explorer_app.session.resolve import resolve, unobserved
+from explorer_app.session.session import ModelReference
 from explorer_app.settings import Settings
-from gpu_backend import Frame
-
-_NOT_NOTED = "The export was not noted, so the next start will not offer to go on with it"
+from gpu_backend import Frame, LoomError
 
 _END_S = 10.0
 """Files under way are finished before the program ends, but a disk that hangs must not block the exit."""
 
+_MAX_NAMED = 3
+
 
 class ExportQueueController(QObject):
-    """Starts and stops exports on the render thread, and reports their progress."""
+    """Runs the exports of the list on the render thread, one at a time, and reports their progress.
+
+    A job begins when it is the first that waits and its model is open. The list survives the program: see `ExportJobs`.
+    """
 
     changed = Signal()
     """`progress`."""
+    jobs_changed = Signal()
+    """`jobs`."""
+    finished = Signal()
+    """The last job that could begin has ended."""
 
     def __init__(
         self,
@@ -67,16 +76,21 @@ class ExportQueueController(QObject):
         self._settings = settings
         self._messages = messages
         self._clock = clock
-        self._unfinished: UnfinishedExport | None = None
-        self._awaited: SequenceSettings | None = None
-        """A sequence that waits for its model."""
-        self._offered: Path | None = None
+        self._list = ExportJobs(worker, messages, parent=self)
+        self._list.changed.connect(self.jobs_changed)
+        self._current = ""
+        """The job that runs, or whose settings are being read."""
+        self._end: JobState = "cancelled"
+        """What becomes of the current job when it is stopped."""
         self._job: SequenceJob | None = None
         self._stopped: SequenceJob | None = None
         """The last stopped job; it may still have files open."""
+        self._is_closed = False
         self._has_succeeded = False
+        self._has_failed = False
         self._meter = ProgressMeter(0)
         self._progress: ExportProgress | None = None
+        model.loading_changed.connect(self._advance)
 
     @property
     def progress(self) -> ExportProgress | None:
@@ -85,8 +99,22 @@ class ExportQueueController(QObject):
 
     @property
     def has_succeeded(self) -> bool:
-        """Whether the last sequence was exported completely."""
+        """Whether the sequences that ran last, one after the other, were all exported completely."""
         return self._has_succeeded
+
+    @property
+    def jobs(self) -> Jobs:
+        """All exports, those of other windows included; the ones that wait begin in this order."""
+        return self._list.jobs
+
+    @property
+    def current(self) -> str:
+        """The id of the job that runs; empty without one."""
+        return self._current
+
+    def is_own(self, job: ExportRecord) -> bool:
+        """Return whether a job belongs to this window, and not to another one that is open."""
+        return job.owner == self._list.owner
 
     def save_picture(self, path: Path | str, form: PictureFormat | None = None, size: Size | None = None) -> None:
         """Write the picture in full with its recipe, or the layer on show; a message reports the end.
@@ -117,118 +145,261 @@ class ExportQueueController(QObject):
         else:
             self._renders.export(PictureJob(replace(request, wants_image=needs_values), write), urgent=True)
 
+    def waits_for(self, job: ExportRecord) -> str:
+        """Return the name of the model that a waiting job needs to be opened; empty if it only waits for its turn."""
+        facts = self._model.facts
+        is_open = facts is not None and facts.model_id == job.model_id
+        return "" if job.state != "waiting" or is_open else job.model or "it was made with"
+
+    # -- the list ---------------------------------------------------------------------------------------------------
+
     @Slot(object)
     def start(self, settings: SequenceSettings) -> None:
-        """Write a sequence in the background with the open model, one at a time; the preview continues."""
+        """Write a sequence in the background with the open model, after those that wait; the preview continues."""
         facts = self._model.facts
         if facts is None or settings.model.model_id != facts.model_id:
             self._messages.warning("An export needs the model that its keyframes were made with; open it first.")
             return
-        if self._job is not None:
-            self._messages.warning("An export is running; wait for its end or cancel it, then start another.")
-            return
-        self._awaited = self._offered = None
-        self._job = SequenceJob(settings, threads=self._encoder_threads(), after=self._stopped)
-        if self._unfinished is not None:
-            self._worker.submit(partial(self._unfinished.note, settings.manifest_path), failed=_NOT_NOTED)
-        self._meter = ProgressMeter(self._job.total)
-        self._show(ExportProgress(settings.name, 0, self._job.total))
-        self._renders.export(self._job)
+        self._put(settings)
 
-    def offer_unfinished(self, folder: Path | None) -> None:
-        """Offer to resume the unfinished export of a session folder, and record exports there from now on."""
-        if folder is None:
-            return
-        self._unfinished = UnfinishedExport(folder)
-        self._worker.fetch(self._unfinished.left, self._offer)
+    def open_list(self, shared: Path | None, folder: Path | None) -> None:
+        """Read the list of a state folder and keep it there from now on; offer to go on with what was interrupted."""
+        if shared is not None and folder is not None:
+            self._list.open(shared, folder, self._offer)
+
+    @Slot()
+    def refresh(self) -> None:
+        """Read what other windows have done to the list."""
+        self._list.refresh()
 
     @Slot(object)
     def resume(self, manifest: Path | str) -> None:
         """Continue the sequence of a manifest, with its model; that is opened first if it is at hand."""
         path = Path(manifest)
-        self._pending.read(lambda: read_manifest(path), self._resume)
+        self._pending.read(lambda: read_manifest(path), self._resume_manifest)
 
-    def model_opened(self) -> None:
-        """Begin the sequence that waits for a model; if another one is open now, the sequence waits no longer."""
-        settings, self._awaited = self._awaited, None
-        if settings is not None:
-            self.start(settings)
+    @Slot(str)
+    def resume_job(self, job_id: str) -> None:
+        """Let a paused, failed or cancelled job wait for its turn; frames that are there are not rendered again."""
+        record = self._list.find(job_id)
+        if record is None or record.state not in ("paused", "failed", "cancelled") or not self.is_own(record):
+            return
+        self._set(job_id, state="waiting", error="")
+        self._advance()
+        self._open_model_of(record, Path(record.folder))
+
+    @Slot(str)
+    def pause(self, job_id: str) -> None:
+        """Stop a job after the frames that are made; it stays in the list until it is resumed."""
+        self._stop(job_id, "paused")
 
     @Slot()
-    def cancel(self) -> None:
-        """Stop the sequence and the frame that is being made; the same export continues there another time."""
-        if self._job is not None and self._progress is not None:
-            self._renders.cancel_export(self._job)
-            self._show(replace(self._progress, is_stopping=True))
+    def cancel(self, job_id: str = "") -> None:
+        """Stop a job and the frame that is being made, the running one if none is named; it can be resumed later."""
+        self._stop(job_id or self._current, "cancelled")
+
+    @Slot(str)
+    def remove(self, job_id: str) -> None:
+        """Take a job that does not run out of the list; its files stay."""
+        record = self._list.find(job_id)
+        if record is not None and job_id != self._current and self.is_own(record):
+            self._list.change(lambda jobs: without(jobs, (job_id,)))
+            self._count_waiting()
+
+    @Slot()
+    def clear(self) -> None:
+        """Take the exports that are done, failed or cancelled out of the list; their files stay."""
+        ended = {job.job_id for job in self.jobs if not job.is_unfinished and self.is_own(job)}
+        self._list.change(lambda jobs: without(jobs, ended))
+
+    @Slot(str, int)
+    def move(self, job_id: str, step: Literal[-1, 1]) -> None:
+        """Let a waiting job begin before the waiting one before it (-1), or after the one after it (1)."""
+        self._list.change(lambda jobs: moved(jobs, job_id, step))
+
+    @Slot()
+    def model_opened(self) -> None:
+        """Begin the first job that waits for the model that is open now."""
+        self._advance()
 
     def close(self) -> None:
         """Wait for a limited time until files under way are complete. May be called twice."""
+        self._is_closed = True
         for job in (self._job, self._stopped):
             if job is not None:
                 job.stop(cancelled=False)
                 job.join(_END_S)
+        if self._job is not None:
+            self._set(self._current, done=self._job.done)
+        self._list.close()
+
+    # -- events of the render thread --------------------------------------------------------------------------------
 
     def take_advanced(self, event: ExportAdvanced) -> None:
         """Update the progress of a job."""
         if event.job is self._job and self._job is not None and self._progress is not None:
-            progress = self._meter.update(self._job.done, self._job.found, self._clock())
-            self._show(replace(self._progress, done=progress.done, seconds_left=progress.seconds_left))
+            made = self._meter.update(self._job.done, self._job.found, self._clock())
+            self._show(
+                replace(self._progress, done=made.done, seconds_left=made.seconds_left, per_second=made.per_second)
+            )
 
     def take_ended(self, event: ExportEnded) -> None:
-        """Report the end of a job."""
+        """Report the end of a job, and begin the next."""
         if event.error is not None:
             self._messages.exception(event.error)
         if event.job is not self._job or self._job is None:
             return
         job, self._job = self._job, None
         self._stopped = job
-        self._has_succeeded = event.error is None and not event.is_cancelled
-        if event.error is None and self._unfinished is not None:
-            self._worker.submit(self._unfinished.forget, failed=_NOT_NOTED)
-        if event.error is None and event.is_cancelled:
+        if event.error is not None:
+            self._close_current("failed", job.done, describe(event.error)[0])
+        elif event.is_cancelled:
+            self._close_current(self._end, job.delivered)
             self._messages.info(
-                f"The export was stopped after {job.delivered:,} of {job.total:,} frames; the same export goes on."
+                f"The export was {'paused' if self._end == 'paused' else 'stopped'} after {job.delivered:,} of "
+                f"{job.total:,} frames; the same export goes on."
             )
-        elif event.error is None:
+        else:
+            self._close_current("done", job.total)
             settings, folder, video = job.settings, job.settings.folder, job.settings.video_path
             last = frame_path(folder, settings.name, settings.form, job.total - 1)
             if video is not None:
                 self._messages.info(f"Exported {job.total:,} frames to {video}.", file=video)
             else:
                 self._messages.info(f"Exported {job.total:,} frames to {folder}.", file=folder, picture=last)
-        self._show(None)
+        self._advance()
+        if not self._current:
+            self._end_run()
 
-    def _resume(self, manifest: Manifest) -> None:
-        settings, facts, loading = manifest.settings, self._model.facts, self._model.loading
+    # -- inside -----------------------------------------------------------------------------------------------------
+
+    def _put(self, settings: SequenceSettings) -> None:
+        """Add a job behind the others, and begin it if none runs."""
+        if sum(job.is_unfinished for job in self.jobs) >= MAX_JOBS:
+            self._messages.warning(f"The list holds {MAX_JOBS:,} exports; wait until some of them are done.")
+            return
+        if self._job is not None and self._job.settings == settings and self._end_is_open:
+            self._messages.info(f"The export “{settings.name}” is running already.")
+            return
+        self._list.add(settings)
+        self._advance()
+        waits = self._progress is not None and self._progress.waiting
+        if waits:
+            self._messages.info(f"The export “{settings.name}” begins when the ones before it are done.")
+
+    @property
+    def _end_is_open(self) -> bool:
+        return self._progress is not None and not self._progress.is_stopping
+
+    @Slot()
+    def _advance(self) -> None:
+        """Begin the first job that waits for the open model, unless one runs."""
+        facts = self._model.facts
+        if not self._current and facts is not None and self._model.loading is None and not self._is_closed:
+            waiting = (job for job in self.jobs if job.state == "waiting" and self.is_own(job))
+            record = next((job for job in waiting if job.model_id == facts.model_id), None)
+            if record is not None:
+                self._begin(record)
+        self._count_waiting()
+
+    def _begin(self, record: ExportRecord) -> None:
+        self._current, self._end = record.job_id, "cancelled"
+        self._set(record.job_id, state="running", error="")
+        self._show(ExportProgress(record.name, 0, record.total))
+
+        def take(settings: SequenceSettings | LoomError) -> None:
+            if self._current != record.job_id or self._is_closed:
+                return
+            if isinstance(settings, LoomError):
+                self._messages.exception(settings)
+                self._close_current("failed", 0, settings.sentence)
+            elif not self._end_is_open:
+                self._close_current(self._end, 0)
+            else:
+                self._job = SequenceJob(settings, threads=self._encoder_threads(), after=self._stopped)
+                self._meter = ProgressMeter(self._job.total)
+                self._renders.export(self._job)
+                return
+            self._advance()
+            if not self._current:
+                self._end_run()
+
+        self._list.with_settings(record, take)
+
+    def _stop(self, job_id: str, end: JobState) -> None:
+        record = self._list.find(job_id)
+        if record is None or not self.is_own(record) or not record.is_unfinished:
+            return
+        if job_id != self._current:
+            self._set(job_id, state=end)
+            self._count_waiting()
+        elif self._end_is_open and self._progress is not None:
+            self._end = end
+            if self._job is not None:
+                if end == "paused":
+                    self._job.pause()
+                self._renders.cancel_export(self._job)
+            self._show(replace(self._progress, is_stopping=True))
+
+    def _close_current(self, state: JobState, done: int, error: str = "") -> None:
+        self._set(self._current, state=state, done=done, error=error)
+        self._current = ""
+        self._has_failed = self._has_failed or state != "done"
+
+    def _end_run(self) -> None:
+        self._has_succeeded, self._has_failed = not self._has_failed, False
+        self._show(None)
+        self.finished.emit()
+
+    def _set(self, job_id: str, **changes: object) -> None:
+        self._list.change(lambda jobs: with_changes(jobs, job_id, **changes))
+
+    def _count_waiting(self) -> None:
+        """Show how many jobs come after the current one."""
         if self._progress is not None:
-            self._messages.warning("An export is running; wait for its end or cancel it, then resume another.")
+            waiting = sum(job.state == "waiting" and self.is_own(job) for job in self.jobs)
+            self._show(replace(self._progress, waiting=waiting))
+
+    def _resume_manifest(self, manifest: Manifest) -> None:
+        settings = manifest.settings
+        self._put(settings)
+        record = next((job for job in reversed(self.jobs) if job.name == settings.name), None)
+        if record is not None and record.state == "waiting":
+            self._open_model_of(record, settings.folder)
+
+    def _open_model_of(self, record: ExportRecord, folder: Path) -> None:
+        """Open the model of a job that waits for it, unless an export runs with another one."""
+        facts, loading = self._model.facts, self._model.loading
+        if self._current or (facts is not None and loading is None and facts.model_id == record.model_id):
             return
-        if facts is not None and loading is None and settings.model.model_id == facts.model_id:
-            self.start(settings)
-            return
-        model = settings.model
-        path = self._model.known_path(model, settings.folder)
+        path = self._model.known_path(ModelReference("", record.model, record.model_id), folder)
         if path is not None:
-            self._awaited = settings
             if facts is not None:
-                self._messages.info(f"The export “{settings.name}” goes on with {model.name}, which is being opened.")
+                self._messages.info(f"The export “{record.name}” goes on with {record.model}, which is being opened.")
             if loading is None or Path(loading.path) != path:
                 self._model.open(path)
-        elif facts is None or loading is not None:
-            self._awaited = settings
-        else:
+        elif facts is not None and loading is None:
             self._messages.warning(
-                f"The export “{settings.name}” was made with {model.name or 'another model'}, which is not at hand; "
-                "open that model, then resume the export.",
-                f"Its model has the SHA-256 {model.model_id}.",
+                f"The export “{record.name}” was made with {record.model or 'another model'}, which is not at hand; "
+                "open that model, and the export goes on.",
+                f"Its model has the SHA-256 {record.model_id}.",
             )
 
-    def _offer(self, manifest: Manifest | None) -> None:
-        if manifest is not None and self._job is None:
-            path = manifest.settings.manifest_path
-            self._offered = path
-            action = Action("Resume export", lambda: self.resume(path), lambda: self._offered is not None)
-            self._messages.post(Level.INFO, stopped_sentence(manifest), action=action)
+    def _offer(self, interrupted: frozenset[str]) -> None:
+        """Offer to go on with the jobs that the last start left."""
+        jobs = [job for job in self.jobs if job.job_id in interrupted]
+        if not jobs:
+            return
+
+        def left() -> list[str]:
+            return [job.job_id for job in self.jobs if job.job_id in interrupted and job.state == "paused"]
+
+        def resume() -> None:
+            for job_id in left():
+                self.resume_job(job_id)
+
+        words = "Resume export" if len(jobs) == 1 else "Resume exports"
+        self._messages.post(Level.INFO, _offer_sentence(jobs), action=Action(words, resume, lambda: bool(left())))
 
     def _encoder_threads(self) -> int | None:
         """Return how many threads a person wants to encode; None for all cores but one."""
@@ -239,3 +410,13 @@ class ExportQueueController(QObject):
         if progress != self._progress:
             self._progress = progress
             self.changed.emit()
+
+
+def _offer_sentence(jobs: list[ExportRecord]) -> str:
+    """Return the message about exports that are not finished."""
+    if len(jobs) == 1:
+        job = jobs[0]
+        frames = f"{job.total:,} frame{'' if job.total == 1 else 's'}"
+        return f"The export “{job.name}” of {frames} in {job.folder} is not finished."
+    names = ", ".join(f"“{job.name}”" for job in jobs[:_MAX_NAMED])
+    return f"{len(jobs):,} exports are not finished: {names}{' and more' if len(jobs) > _MAX_NAMED else ''}."

@@ -44,6 +44,10 @@ class ExportProgress:
         Estimate from the frames of this run; None before the first.
     is_stopping
         It was cancelled and is about to end.
+    per_second
+        Frames a second of the last frames; None before the second.
+    waiting
+        Exports that begin after this one.
     """
 
     name: str
@@ -51,6 +55,8 @@ class ExportProgress:
     total: int
     seconds_left: float | None = None
     is_stopping: bool = False
+    per_second: float | None = None
+    waiting: int = 0
 
     @property
     def share(self) -> float:

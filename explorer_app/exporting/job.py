@@ -75,6 +75,7 @@ class SequenceJob:
         self._accepted = 0
         self._is_stopped = False
         self._is_cancelled = False
+        self._is_paused = False
         self._has_ended = False
         self._error: BaseException | None = None
         self._is_announced = False
@@ -155,6 +156,10 @@ class SequenceJob:
             self._is_stopped = True
             self._is_cancelled = self._is_cancelled or cancelled
             self._condition.notify_all()
+
+    def pause(self) -> None:
+        """Let the manifest say "unfinished" also after `stop` as cancelled; the caller stops the job."""
+        self._is_paused = True
 
     def wait(self) -> bool:
         """Wait until there is a frame to render, and return True; False when the job has ended.
@@ -269,7 +274,7 @@ class SequenceJob:
             return
         if self.done == self.total:
             self._write_manifest("complete")
-        elif self._is_cancelled and self._is_announced:
+        elif self._is_cancelled and self._is_announced and not self._is_paused:
             self._write_manifest("cancelled")
 
     def _note(self) -> None:

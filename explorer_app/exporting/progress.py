@@ -11,11 +11,12 @@ _WINDOW = 32
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Progress of an export. `seconds_left` is None until two frames have been rendered."""
+    """Progress of an export. `seconds_left` and `per_second` are None until two frames have been rendered."""
 
     done: int
     total: int
     seconds_left: float | None = None
+    per_second: float | None = None
 
     @property
     def fraction(self) -> float:
@@ -63,7 +64,7 @@ class ProgressMeter:
         if last == first or last_s <= first_s:
             return Progress(done, self._total)
         pace_s = (last_s - first_s) / (last - first)
-        return Progress(done, self._total, max(0.0, pace_s * (self._total - done) - (now_s - last_s)))
+        return Progress(done, self._total, max(0.0, pace_s * (self._total - done) - (now_s - last_s)), 1.0 / pace_s)
 
 
 def time_text(seconds: float) -> str:

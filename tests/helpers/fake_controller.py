@@ -16,6 +16,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from explorer_app.controller import DeviceState
 from explorer_app.controller.direction_finding import DirectionsState
 from explorer_app.controller.progress import ExportProgress, Loading
+from explorer_app.exporting.export_list import ExportRecord, Jobs
 from explorer_app.exporting.sequence import SequenceSettings
 from explorer_app.rendering.frame_statistics import FrameStatistics
 from explorer_app.rendering.thumbnails import ThumbnailStore
@@ -415,12 +416,46 @@ class FakeExport(QObject):
     """Stands for `ExportQueueController`."""
 
     changed = Signal()
+    jobs_changed = Signal()
+    finished = Signal()
 
     def __init__(self, asked: Asked) -> None:
         super().__init__()
         self._asked = asked
         self.progress: ExportProgress | None = None
         self.has_succeeded = False
+        self.jobs: Jobs = ()
+        self.current = ""
+        self.owner = ""
+        self.missing_model = ""
+
+    def show_jobs(self, *jobs: ExportRecord) -> None:
+        self.jobs = jobs
+        self.jobs_changed.emit()
+
+    def is_own(self, job: ExportRecord) -> bool:
+        return job.owner == self.owner
+
+    def waits_for(self, job: ExportRecord) -> str:
+        return self.missing_model
+
+    def refresh(self) -> None:
+        self._asked.append(("refresh_exports",))
+
+    def pause(self, job_id: str) -> None:
+        self._asked.append(("pause_export", job_id))
+
+    def resume_job(self, job_id: str) -> None:
+        self._asked.append(("resume_job", job_id))
+
+    def remove(self, job_id: str) -> None:
+        self._asked.append(("remove_export", job_id))
+
+    def move(self, job_id: str, step: int) -> None:
+        self._asked.append(("move_export", job_id, step))
+
+    def clear(self) -> None:
+        self._asked.append(("clear_exports",))
 
     def save_picture(self, path: Path | str) -> None:
         self._asked.append(("save_picture", path))
@@ -431,8 +466,8 @@ class FakeExport(QObject):
     def resume(self, manifest: Path | str) -> None:
         self._asked.append(("resume_export", Path(manifest)))
 
-    def cancel(self) -> None:
-        self._asked.append(("cancel_export",))
+    def cancel(self, job_id: str = "") -> None:
+        self._asked.append(("cancel_export", job_id) if job_id else ("cancel_export",))
 
 
 class FakeDirectionFinding(QObject):

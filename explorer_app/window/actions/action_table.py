@@ -146,8 +146,17 @@ ACTIONS: tuple[ActionSpec, ...] = (
         button="Export…",
     ),
     ActionSpec(
+        "exports",
+        "E&xports…",
+        "queue",
+        ("Ctrl+Shift+E",),
+        "files.show_exports",
+        "File",
+        "Show the exports that run, wait and are done; pause, reorder and resume them.",
+    ),
+    ActionSpec(
         "resume-export",
-        "Resume e&xport…",
+        "Resume export &from manifest…",
         "",
         ("Ctrl+Alt+E",),
         "files.resume_export",

@@ -54,8 +54,10 @@ class QuitQuestion(QObject):
         box = QMessageBox(self._window)
         box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         box.setWindowTitle("Quit Latent Loom")
+        more = f" and {progress.waiting:,} more wait" if progress.waiting > 1 else " and one more waits"
         box.setText(
-            f"The export “{progress.name}” is running: {progress.done:,} of {progress.total:,} frames are done."
+            f"The export “{progress.name}” is running: {progress.done:,} of {progress.total:,} frames are done"
+            f"{more if progress.waiting else ''}."
         )
         box.setInformativeText("What is kept for later goes on where it stopped; the next start offers it.")
         finish = box.addButton("Finish, then quit", QMessageBox.ButtonRole.YesRole)
@@ -75,7 +77,7 @@ class QuitQuestion(QObject):
         if self._export.progress is None:
             self._window.close()
         else:
-            self._messages.info("The window closes when the export is done.")
+            self._messages.info("The window closes when the exports are done.")
 
     @Slot()
     def _keep(self) -> None:

@@ -94,6 +94,17 @@ class FileCommands:
         dialog.keys.ask_for_thumbnails()
         self._dialogs.open(dialog)
 
+    def show_exports(self) -> None:
+        """Open the list of exports, or bring it to the front; the window stays usable beside it."""
+        from explorer_app.window.export.exports_dialog import ExportsDialog
+
+        dialog = self._dialogs.window.findChild(ExportsDialog)
+        if dialog is None:
+            dialog = ExportsDialog(self._export, self._dialogs.window)
+            dialog.show()
+        dialog.raise_()
+        dialog.activateWindow()
+
     def resume_export(self) -> None:
         """Choose the manifest of an interrupted export and resume it."""
         self._dialogs.choose_file("export", "Resume export", MANIFEST_FILES, self._export.resume)

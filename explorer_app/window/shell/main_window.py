@@ -15,7 +15,7 @@ from PySide6.QtGui import (
     QDropEvent,
     QKeyEvent,
 )
-from PySide6.QtWidgets import QMainWindow, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QMainWindow, QVBoxLayout, QWidget
 
 from explorer_app.controller import Controller
 from explorer_app.messages import MessageLog
@@ -226,6 +226,8 @@ class MainWindow(QMainWindow):
         self.device_menu.precision_chosen.connect(engine.devices.choose_precision)
         self.device_menu.again_requested.connect(engine.devices.try_again)
         self.status_bar.export_cancel_requested.connect(self._export.cancel)
+        self.status_bar.exports_requested.connect(self.commands.files.show_exports)
+        self._export.finished.connect(self._exports_finished)
         self.message_strip.filled.connect(self._show_caption)
         self.message_strip.progress.cancel_requested.connect(self._files.cancel_loading)
         self.input_age = InputAge(self)
@@ -324,6 +326,11 @@ class MainWindow(QMainWindow):
         self.canvas.show_model(self._engine.model.facts)
         self.canvas.show_frame(self._engine.preview.frame)
         self.canvas.show_stored(self._engine.stored_picture)
+
+    @Slot()
+    def _exports_finished(self) -> None:
+        """Call for attention in the task bar if the person is elsewhere; the message says what happened."""
+        QApplication.alert(self)
 
     # -- files that are dropped -------------------------------------------------------------------------------------
 

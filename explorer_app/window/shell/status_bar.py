@@ -25,9 +25,12 @@ class StatusBar(QStatusBar):
     -------
     export_cancel_requested()
         The export's Cancel button was pressed.
+    exports_requested()
+        The text of the export was clicked.
     """
 
     export_cancel_requested = Signal()
+    exports_requested = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -36,7 +39,10 @@ class StatusBar(QStatusBar):
         self.message = ElidedLabel("", self)
         self.message.setAccessibleName("Under way")
         self.export = QWidget(self)
-        self.export_text = QLabel(self.export)
+        self.export_text = QToolButton(self.export)
+        self.export_text.setToolTip("Show all exports.")
+        self.export_text.clicked.connect(self.exports_requested)
+        theme.set_role(self.export_text, "flat")
         self.export_bar = QProgressBar(self.export)
         self.export_bar.setTextVisible(False)
         self.export_bar.setFixedWidth(theme.px(120))
@@ -55,7 +61,8 @@ class StatusBar(QStatusBar):
         row.addWidget(self.export_cancel)
         self.engine = QLabel(self)
         self.engine.setAccessibleName("Engine")
-        for label in (self.message, self.export_text, self.engine):
+        self.export_text.setFont(fonts.table())
+        for label in (self.message, self.engine):
             label.setFont(fonts.table())
             theme.set_role(label, "dim")
         self.setContentsMargins(theme.px(12), 0, theme.px(12), 0)
@@ -94,7 +101,9 @@ class StatusBar(QStatusBar):
             left = " · stopping"
         elif progress.seconds_left is not None and progress.done < progress.total:
             left = f" · {time_text(progress.seconds_left)} left"
-        self.export_text.setText(f"Export “{progress.name}” {progress.done:,} / {progress.total:,}{left}")
+        waiting = f" · {progress.waiting:,} more" if progress.waiting else ""
+        name = printable(progress.name).replace("&", "&&")
+        self.export_text.setText(f"Export “{name}” {progress.done:,} / {progress.total:,}{left}{waiting}")
         self.export_bar.setRange(0, max(1, progress.total))
         self.export_bar.setValue(progress.done)
         self.export_cancel.setEnabled(not progress.is_stopping)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import threading
 from collections.abc import Callable
@@ -99,7 +98,7 @@ def test_what_a_window_left_is_offered_at_the_next_start_and_ends_byte_for_byte(
     assert len(offers(third)) == 1, "the log is the same: nothing was offered anew"
 
 
-@pytest.mark.parametrize("end", ["complete", "cancelled", "deleted", "damaged"])
+@pytest.mark.parametrize("end", ["complete", "cancelled"])
 def test_nothing_is_offered_of_an_export_that_was_ended(open_harness: Harness, end: str) -> None:
     harness = open_harness
     settings = sequence(harness)
@@ -108,18 +107,40 @@ def test_nothing_is_offered_of_an_export_that_was_ended(open_harness: Harness, e
     else:
         harness.controller.export.start(settings)
     harness.until(lambda: harness.controller.export.progress is None)
-    if end in ("deleted", "damaged"):  # the note is there, but what it names is not
-        (harness.state / "export.json").write_text(json.dumps({"manifest": str(settings.manifest_path)}))
-        shutil.rmtree(settings.folder)
-    if end == "damaged":
-        settings.folder.mkdir()
-        settings.manifest_path.write_text("{}")
     again = harness.reopened()
     again.start()
     again.close()
     assert offers(again) == []
     assert again.said(Level.WARNING) == []
-    assert not (harness.state / "export.json").exists()
+    assert [job.state for job in again.controller.export.jobs] == ["done" if end == "complete" else "cancelled"]
+
+
+def test_an_export_whose_end_was_not_noted_is_done_by_its_manifest(open_harness: Harness) -> None:
+    settings = sequence(open_harness)
+    stop_after(open_harness, settings, 2, lambda: None)
+    open_harness.close()
+    settings.manifest_path.write_bytes(manifest_bytes(settings, "complete", 6))
+    again = open_harness.reopened()
+    again.start()
+    again.until(lambda: [job.state for job in again.controller.export.jobs] == ["done"])
+    assert offers(again) == []
+
+
+def test_an_export_whose_files_were_deleted_meanwhile_begins_anew(
+    open_harness: Harness, undisturbed: dict[str, bytes]
+) -> None:
+    settings = sequence(open_harness)
+    stop_after(open_harness, settings, 2, lambda: None)
+    again = open_harness.reopened()
+    shutil.rmtree(settings.folder)
+    again.start()
+    again.until(lambda: offers(again))
+    action = offers(again)[0].action
+    assert action is not None
+    action.call()
+    again.until(lambda: settings.manifest_path.exists() and is_complete(settings))
+    again.until(lambda: again.controller.export.progress is None)
+    assert content(settings.folder) == undisturbed
 
 
 def test_an_export_that_is_resumed_before_the_last_model_is_read_goes_on_with_it(
@@ -134,7 +155,7 @@ def test_an_export_that_is_resumed_before_the_last_model_is_read_goes_on_with_it
     again.controller.start()
     assert again.controller.engine.model.facts is not None, "known from the last start"
     again.controller.export.resume(settings.manifest_path)
-    again.until(lambda: again.controller.export._awaited is not None)
+    again.until(lambda: any(job.state == "waiting" for job in again.controller.export.jobs))
     again.library.gate.open()
     again.until(lambda: is_complete(settings))
     again.close()
@@ -162,7 +183,10 @@ def test_an_export_of_a_model_that_is_not_at_hand_says_so(open_harness: Harness)
     settings.manifest_path.write_bytes(manifest_bytes(settings, "unfinished", None))
     harness.controller.export.resume(settings.manifest_path)
     harness.until(lambda: harness.said(Level.WARNING))
-    assert "was made with zebras, which is not at hand; open that model" in harness.said(Level.WARNING)[0]
+    assert (
+        "was made with zebras, which is not at hand; open that model, and the export goes on"
+        in harness.said(Level.WARNING)[0]
+    )
     assert harness.controller.export.progress is None
 
 
@@ -188,14 +212,13 @@ def test_frames_that_came_while_the_window_was_busy_are_shown_as_one_step(open_h
     assert harness.heard.count("export") <= 6
 
 
-def test_a_second_export_waits_for_the_first(open_harness: Harness) -> None:
+def test_an_export_that_runs_is_not_begun_twice(open_harness: Harness) -> None:
     harness = open_harness
     settings = sequence(harness)
     harness.engine.gate.shut()
     harness.controller.export.start(settings)
     harness.until(settings.manifest_path.exists)
-    harness.controller.export.resume(settings.manifest_path)
-    harness.until(lambda: harness.said(Level.WARNING))
-    assert "An export is running" in harness.said(Level.WARNING)[0]
+    harness.controller.export.start(settings)
+    assert harness.said()[-1] == "The export “walk” is running already."
     harness.engine.gate.open()
     harness.until(lambda: harness.controller.export.progress is None)

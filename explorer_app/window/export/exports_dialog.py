@@ -1,0 +1,287 @@
+"""The exports: what runs, waits and is done, with progress and what can be done about each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import (
+    QDialog,
+    QFrame,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QProgressBar,
+    QPushButton,
+    QScrollArea,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from explorer_app.controller import ExportProgress, ExportQueueController
+from explorer_app.exporting.export_list import ExportRecord, JobState
+from explorer_app.exporting.progress import time_text
+from explorer_app.window.controls.elided_label import ElidedLabel
+from explorer_app.window.controls.plain_tip import plain_tip
+from explorer_app.window.look import fonts, theme
+from explorer_app.window.look.icons import icon
+from explorer_app.window.messages.file_actions import reveal
+
+_REFRESH_MS = 2000
+"""Interval at which the list of other windows is read while the dialog is open."""
+
+_STATES: dict[JobState, tuple[str, str]] = {
+    "waiting": ("Waiting", "dim"),
+    "running": ("Running", "accent"),
+    "paused": ("Paused", "dim"),
+    "failed": ("Failed", "bad"),
+    "cancelled": ("Stopped", "dim"),
+    "done": ("Done", "good"),
+}
+"""Word and label role of a state."""
+
+
+class ExportRow(QFrame):
+    """One export: name, state, progress and buttons.
+
+    Signals
+    -------
+    pause_requested, resume_requested, cancel_requested, remove_requested()
+        The button was pressed.
+    move_requested(int)
+        -1 for up, 1 for down.
+    """
+
+    pause_requested = Signal()
+    resume_requested = Signal()
+    cancel_requested = Signal()
+    remove_requested = Signal()
+    move_requested = Signal(int)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._path = Path()
+        self.name = ElidedLabel("", self)
+        self.name.setFont(fonts.strong())
+        theme.set_role(self.name, "strong")
+        self.state = QLabel(self)
+        self.state.setFont(fonts.table())
+        self.bar = QProgressBar(self)
+        self.bar.setTextVisible(False)
+        self.bar.setFixedHeight(theme.px(6))
+        self.details = ElidedLabel("", self, mode=Qt.TextElideMode.ElideMiddle)
+        self.details.setFont(fonts.table())
+        theme.set_role(self.details, "dim")
+        self.pause = self._button("pause", "Pause", "Stop after the frames that are made; resume it at any time.")
+        self.resume = self._button("resume", "Resume", "Go on; frames that are there are not rendered again.")
+        self.up = self._button("chevron-up", "Up", "Begin it before the export above.")
+        self.down = self._button("chevron-down", "Down", "Begin it after the export below.")
+        self.folder = self._button("open", "Show in folder", "Show the files in the file manager.")
+        self.cancel = self._button("cancel", "Stop", "Stop the export; finished frames stay, and it can be resumed.")
+        self.remove = self._button("remove", "Remove", "Take it out of this list; its files stay.")
+        self.pause.clicked.connect(self.pause_requested)
+        self.resume.clicked.connect(self.resume_requested)
+        self.cancel.clicked.connect(self.cancel_requested)
+        self.remove.clicked.connect(self.remove_requested)
+        self.up.clicked.connect(lambda: self.move_requested.emit(-1))
+        self.down.clicked.connect(lambda: self.move_requested.emit(1))
+        self.folder.clicked.connect(self._reveal)
+        head = QHBoxLayout()
+        head.setSpacing(theme.px(8))
+        head.addWidget(self.name, 1)
+        head.addWidget(self.state)
+        texts = QVBoxLayout()
+        texts.setSpacing(theme.px(4))
+        texts.addLayout(head)
+        texts.addWidget(self.bar)
+        texts.addWidget(self.details)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(theme.px(4), theme.px(8), theme.px(4), theme.px(8))
+        row.setSpacing(theme.px(4))
+        row.addLayout(texts, 1)
+        row.addSpacing(theme.px(12))
+        slots = ((self.up,), (self.down,), (self.pause, self.resume), (self.cancel, self.remove), (self.folder,))
+        places = QGridLayout()
+        places.setSpacing(theme.px(4))
+        for column, buttons in enumerate(slots):  # those of one slot are never shown together
+            places.setColumnMinimumWidth(column, self.folder.sizeHint().width())
+            for button in buttons:
+                places.addWidget(button, 0, column)
+        row.addLayout(places)
+
+    def show_job(self, job: ExportRecord, progress: ExportProgress | None, *, is_own: bool, waits_for: str) -> None:
+        """Show a job.
+
+        Parameters
+        ----------
+        progress
+            Progress of the job if it runs in this window; None otherwise.
+        is_own
+            Whether this window may change it.
+        waits_for
+            Name of the model that a waiting job needs to be opened; empty if it only waits for its turn.
+        """
+        self._path = Path(job.folder) / job.file
+        self.name.setText(job.name)
+        self.name.setToolTip(plain_tip(str(self._path)))
+        is_stopping = progress is not None and progress.is_stopping
+        word, role = _STATES[job.state]
+        self.state.setText("Stopping" if is_stopping else word)
+        theme.set_role(self.state, role)
+        done = job.done if progress is None else progress.done
+        self.bar.setRange(0, max(1, job.total))
+        self.bar.setValue(done)
+        self.bar.setAccessibleName(f"Progress of {job.name}")
+        self.bar.setVisible(job.state in ("running", "paused"))
+        details = _details(job, done, progress, is_own=is_own, waits_for=waits_for)
+        self.details.setText(details)
+        self.details.setToolTip(plain_tip(details))
+        self.pause.setVisible(is_own and job.state in ("running", "waiting"))
+        self.pause.setEnabled(not is_stopping)
+        self.resume.setVisible(is_own and job.state in ("paused", "failed", "cancelled"))
+        is_failed = job.state == "failed"
+        self.resume.setAccessibleName("Try again" if is_failed else "Resume")
+        self.up.setVisible(is_own and job.state == "waiting")
+        self.down.setVisible(is_own and job.state == "waiting")
+        self.cancel.setVisible(is_own and job.is_unfinished)
+        self.cancel.setEnabled(not is_stopping)
+        self.remove.setVisible(is_own and not job.is_unfinished)
+
+    def _button(self, glyph: str, name: str, tip: str) -> QToolButton:
+        button = QToolButton(self)
+        button.setIcon(icon(glyph, "dim"))
+        button.setAccessibleName(name)
+        button.setToolTip(tip)
+        theme.set_role(button, "flat")
+        return button
+
+    def _reveal(self) -> None:
+        if not reveal(self._path if self._path.exists() else self._path.parent):
+            QGuiApplication.clipboard().setText(str(self._path))
+            self.folder.setToolTip("No file manager answered, so the path is on the clipboard instead.")
+
+
+class ExportsDialog(QDialog):
+    """A non-modal list of all exports, also of those that other windows run.
+
+    Parameters
+    ----------
+    export
+        Has the list, and is told what to do.
+    """
+
+    def __init__(self, export: ExportQueueController, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setWindowTitle("Exports")
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self._export = export
+        self._rows: dict[str, ExportRow] = {}
+        self.empty = QLabel("No exports yet. File > Export makes pictures, sequences and videos.", self)
+        self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.empty.setWordWrap(True)
+        theme.set_role(self.empty, "dim")
+        self._inside = QWidget(self)
+        self._column = QVBoxLayout(self._inside)
+        self._column.setContentsMargins(0, 0, theme.px(8), 0)
+        self._column.setSpacing(0)
+        self._column.addWidget(self.empty, 1)
+        self._column.addStretch(1)
+        scrolled = QScrollArea(self)
+        scrolled.setWidgetResizable(True)
+        scrolled.setFrameShape(QFrame.Shape.NoFrame)
+        scrolled.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        scrolled.setWidget(self._inside)
+        self.clear = QPushButton("Clear finished", self)
+        self.clear.setToolTip("Take exports that are done, failed or stopped out of this list; their files stay.")
+        self.clear.setAutoDefault(False)
+        self.clear.clicked.connect(export.clear)
+        self.close_button = QPushButton("Close", self)
+        self.close_button.setDefault(True)
+        self.close_button.clicked.connect(self.accept)
+        buttons = QHBoxLayout()
+        buttons.addWidget(self.clear)
+        buttons.addStretch(1)
+        buttons.addWidget(self.close_button)
+        whole = QVBoxLayout(self)
+        edge = theme.px(16)
+        whole.setContentsMargins(edge, edge, edge, edge)
+        whole.setSpacing(theme.px(12))
+        whole.addWidget(scrolled, 1)
+        whole.addLayout(buttons)
+        self.resize(theme.px(680), theme.px(420))
+        export.jobs_changed.connect(self._show_jobs)
+        export.changed.connect(self._show_jobs)
+        self._timer = QTimer(self, interval=_REFRESH_MS)
+        self._timer.timeout.connect(export.refresh)
+        self._timer.start()
+        export.refresh()
+        self._show_jobs()
+
+    @property
+    def rows(self) -> list[ExportRow]:
+        """The rows, from top to bottom."""
+        return [self._rows[job.job_id] for job in self._export.jobs]
+
+    @Slot()
+    def _show_jobs(self) -> None:
+        jobs = self._export.jobs
+        ids = [job.job_id for job in jobs]
+        for job_id in [job_id for job_id in self._rows if job_id not in ids]:
+            row = self._rows.pop(job_id)
+            row.hide()
+            row.deleteLater()
+        own = [job for job in jobs if self._export.is_own(job)]
+        waiting = [job.job_id for job in own if job.state == "waiting"]
+        for place, job in enumerate(jobs):
+            row = self._rows.get(job.job_id) or self._add_row(job.job_id)
+            if self._column.indexOf(row) != place + 1:
+                self._column.insertWidget(place + 1, row)
+                row.show()
+            is_current = job.job_id == self._export.current
+            row.show_job(
+                job,
+                self._export.progress if is_current else None,
+                is_own=job in own,
+                waits_for=self._export.waits_for(job),
+            )
+            row.up.setEnabled(job.job_id in waiting[1:])
+            row.down.setEnabled(job.job_id in waiting[:-1])
+        self.empty.setVisible(not jobs)
+        self.clear.setEnabled(any(not job.is_unfinished for job in own))
+
+    def _add_row(self, job_id: str) -> ExportRow:
+        row = ExportRow(self._inside)
+        export = self._export
+        row.pause_requested.connect(lambda: export.pause(job_id))
+        row.resume_requested.connect(lambda: export.resume_job(job_id))
+        row.cancel_requested.connect(lambda: export.cancel(job_id))
+        row.remove_requested.connect(lambda: export.remove(job_id))
+        row.move_requested.connect(lambda step: export.move(job_id, step))
+        self._rows[job_id] = row
+        return row
+
+
+def _details(job: ExportRecord, done: int, progress: ExportProgress | None, *, is_own: bool, waits_for: str) -> str:
+    """Return the second line of a job: "PNG · 37 of 96 frames · 12.3 a second · 35 s left"."""
+    if job.error:
+        return job.error
+    noun = "frame" if job.total == 1 else "frames"
+    parts = [job.kind, f"{job.total:,} {noun}" if job.state in ("waiting", "done") else ""]
+    if job.state not in ("waiting", "done"):
+        parts[1] = f"{done:,} of {job.total:,} {noun}"
+    if progress is not None and progress.per_second is not None:
+        parts.append(f"{_rate(progress.per_second)} a second")
+    if progress is not None and progress.seconds_left is not None and done < job.total:
+        parts.append(f"{time_text(progress.seconds_left)} left")
+    if not is_own:
+        parts.append("in another window")
+    elif waits_for:
+        parts.append(f"waits for the model {waits_for}")
+    parts.append(job.folder)
+    return " · ".join(parts)
+
+
+def _rate(per_second: float) -> str:
+    return f"{per_second:,.0f}" if per_second >= 20 else f"{per_second:.1f}"

@@ -1,0 +1,159 @@
+"""The list of exports as a person sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QToolButton
+
+from explorer_app.controller import ExportProgress
+from explorer_app.exporting.export_list import ExportRecord, JobState
+from explorer_app.window.export.exports_dialog import ExportRow, ExportsDialog
+from explorer_app.window.shell.main_window import MainWindow
+from tests.helpers.fake_controller import FakeController
+from tests.helpers.windows import asked
+
+
+def record(name: str, state: JobState = "waiting", *, done: int = 0, error: str = "", owner: str = "") -> ExportRecord:
+    job_id = name.encode().hex().ljust(16, "0")[:16]
+    return ExportRecord(
+        job_id, state, "/films", name, f"{name}_00000.png", "PNG", "cats", "a" * 64, 96, done, owner, error
+    )
+
+
+@pytest.fixture
+def dialog(window: MainWindow) -> Iterator[ExportsDialog]:
+    window.commands.files.show_exports()
+    dialog = window.findChild(ExportsDialog)
+    assert isinstance(dialog, ExportsDialog)
+    yield dialog
+    dialog.close()
+
+
+def press(button: QToolButton) -> None:
+    assert button.isVisible()
+    QTest.mouseClick(button, Qt.MouseButton.LeftButton)
+
+
+def buttons(row: ExportRow) -> set[str]:
+    return {button.accessibleName() for button in row.findChildren(QToolButton) if button.isVisible()}
+
+
+def test_an_empty_list_says_where_exports_come_from(dialog: ExportsDialog) -> None:
+    assert dialog.empty.isVisible()
+    assert not dialog.clear.isEnabled()
+
+
+def test_the_list_is_opened_once(window: MainWindow, dialog: ExportsDialog) -> None:
+    window.commands.files.show_exports()
+    assert len(window.findChildren(ExportsDialog)) == 1
+
+
+@pytest.mark.parametrize(
+    ("state", "word", "offered"),
+    [
+        ("waiting", "Waiting", {"Pause", "Up", "Down", "Stop", "Show in folder"}),
+        ("running", "Running", {"Pause", "Stop", "Show in folder"}),
+        ("paused", "Paused", {"Resume", "Stop", "Show in folder"}),
+        ("failed", "Failed", {"Try again", "Remove", "Show in folder"}),
+        ("cancelled", "Stopped", {"Resume", "Remove", "Show in folder"}),
+        ("done", "Done", {"Remove", "Show in folder"}),
+    ],
+)
+def test_each_state_has_its_word_and_its_buttons(
+    dialog: ExportsDialog, controller: FakeController, state: JobState, word: str, offered: set[str]
+) -> None:
+    controller.export.show_jobs(record("walk", state, done=12))
+    (row,) = dialog.rows
+    assert row.state.text() == word
+    assert buttons(row) == offered
+
+
+def test_the_one_that_runs_tells_frames_pace_and_time(dialog: ExportsDialog, controller: FakeController) -> None:
+    job = record("walk", "running")
+    controller.export.current = job.job_id
+    controller.export.show_jobs(job)
+    controller.progress(ExportProgress("walk", 37, 96, 12.0, per_second=4.91))
+    (row,) = dialog.rows
+    assert row.details.text() == "PNG · 37 of 96 frames · 4.9 a second · 12 s left · /films"
+    assert (row.bar.value(), row.bar.maximum()) == (37, 96)
+    controller.progress(ExportProgress("walk", 37, 96, is_stopping=True))
+    assert row.state.text() == "Stopping"
+    assert not row.pause.isEnabled()
+    assert not row.cancel.isEnabled()
+
+
+def test_a_failure_tells_its_sentence(dialog: ExportsDialog, controller: FakeController) -> None:
+    controller.export.show_jobs(record("walk", "failed", error="The disk is full."))
+    assert dialog.rows[0].details.text() == "The disk is full."
+
+
+def test_every_button_asks_for_its_job(dialog: ExportsDialog, controller: FakeController) -> None:
+    one, two = record("one"), record("two")
+    controller.export.show_jobs(one, two)
+    first, second = dialog.rows
+    assert (first.up.isEnabled(), first.down.isEnabled()) == (False, True)
+    assert (second.up.isEnabled(), second.down.isEnabled()) == (True, False)
+    press(second.up)
+    press(first.pause)
+    press(first.cancel)
+    controller.export.show_jobs(record("one", "paused"), record("two", "done"))
+    press(first.resume)
+    press(second.remove)
+    QTest.mouseClick(dialog.clear, Qt.MouseButton.LeftButton)
+    assert asked(controller, "move_export") == [("move_export", two.job_id, -1)]
+    assert asked(controller, "pause_export") == [("pause_export", one.job_id)]
+    assert asked(controller, "cancel_export") == [("cancel_export", one.job_id)]
+    assert asked(controller, "resume_job") == [("resume_job", one.job_id)]
+    assert asked(controller, "remove_export") == [("remove_export", two.job_id)]
+    assert asked(controller, "clear_exports") == [("clear_exports",)]
+
+
+def test_rows_follow_the_order_of_the_list(dialog: ExportsDialog, controller: FakeController) -> None:
+    controller.export.show_jobs(record("one"), record("two"), record("three"))
+    controller.export.show_jobs(record("three"), record("one"))
+    dialog.adjustSize()
+    rows = sorted(dialog.findChildren(ExportRow), key=lambda row: row.y())
+    assert [row.name.text() for row in rows if row.isVisible()] == ["three", "one"]
+
+
+def test_an_export_of_another_window_is_shown_and_left_alone(dialog: ExportsDialog, controller: FakeController) -> None:
+    controller.export.show_jobs(record("walk", "running", owner="windows/2"))
+    (row,) = dialog.rows
+    assert buttons(row) == {"Show in folder"}
+    assert "in another window" in row.details.text()
+
+
+def test_a_job_that_waits_for_a_model_names_it(dialog: ExportsDialog, controller: FakeController) -> None:
+    controller.export.missing_model = "dogs"
+    controller.export.show_jobs(record("walk"))
+    assert "waits for the model dogs" in dialog.rows[0].details.text()
+
+
+def test_show_in_folder_falls_back_to_the_clipboard(
+    dialog: ExportsDialog, controller: FakeController, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[Path] = []
+
+    def reveal(path: Path) -> bool:
+        shown.append(path)
+        return False
+
+    monkeypatch.setattr("explorer_app.window.export.exports_dialog.reveal", reveal)
+    controller.export.show_jobs(record("walk", "done"))
+    press(dialog.rows[0].folder)
+    assert shown == [Path("/films")]
+    assert "clipboard" in dialog.rows[0].folder.toolTip()
+
+
+def test_the_status_bar_leads_to_the_list(window: MainWindow, controller: FakeController) -> None:
+    controller.progress(ExportProgress("walk", 3, 9, waiting=2))
+    assert window.status_bar.export_text.text() == "Export “walk” 3 / 9 · 2 more"
+    window.status_bar.export_text.click()
+    dialog = window.findChild(ExportsDialog)
+    assert isinstance(dialog, ExportsDialog)
+    dialog.close()
