@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from explorer_app.session.parameters import fit_cutoff, fit_rows, fixed_parameters, own_parameters
+from explorer_app.session.parameters import fit_cutoff, fit_rows, fixed_parameters, own_parameters, parameter
 from explorer_app.session.session import SLIDER_COUNT, ModelReference, Session, Slider
+from explorer_app.session.tracks import STATE, WALK, Timeline, Track
 from gpu_backend import Latent, ModelFacts, Recipe, RowRange, StoredLatent, Truncation
 
 
@@ -47,6 +48,7 @@ def adapt(session: Session, facts: ModelFacts, usual_cutoff: int | None = None) 
             for source in session.mix
             if _takes(source.latent, facts)
         ),
+        timeline=_fit_timeline(session.timeline, facts),
     )
     for row in (*fixed_parameters(), *own_parameters(fitted)):
         if row.path != "classes":  # fitted above: what no class means depends on the model before
@@ -68,9 +70,53 @@ def adapt(session: Session, facts: ModelFacts, usual_cutoff: int | None = None) 
         ("noise strengths of missing layers were dropped", fitted.noise != session.noise),
         ("the transform, which it does not take, was reset", fitted.transform != session.transform),
         ("the picture is shown, since it has no such layer", fitted.tap is None and session.tap is not None),
+        (
+            "tracks of what it does not have were taken away",
+            len(fitted.timeline.tracks) != len(session.timeline.tracks),
+        ),
         ("the layer is shown by channels that it has", fitted.tap is not None and fitted.tap != session.tap),
     )
     return Fitted(fitted, tuple(phrase for phrase, is_so in changes if is_so))
+
+
+def _fit_timeline(timeline: Timeline, facts: ModelFacts) -> Timeline:
+    """Return a timeline that moves only what the model has; the very same if nothing has to change."""
+    tracks = tuple(fitted for track in timeline.tracks if (fitted := _fit_track(track, facts)) is not None)
+    is_same = all(a is b for a, b in zip(tracks, timeline.tracks, strict=False)) and len(tracks) == len(timeline.tracks)
+    z_dim = facts.z_dim if tracks else timeline.z_dim
+    return timeline if is_same and z_dim == timeline.z_dim else replace(timeline, tracks=tracks, z_dim=z_dim)
+
+
+def _fit_track(track: Track, facts: ModelFacts) -> Track | None:
+    """Return a track with values that the model can have; None if it has no such parameter."""
+    if track.path == WALK:
+        return track
+    if track.path == STATE:
+        values = [
+            adapt(key.value, facts).session if key.value.model.model_id != facts.model_id else key.value
+            for key in track.keys
+        ]
+    else:
+        row = parameter(track.path)
+        direction = track.path.partition("/")[2] if track.path.startswith(("slider/", "rows/")) else ""
+        if not row.is_available(facts) or (direction and not _has_direction(Slider(direction), facts)):
+            return None
+        if row.kind == "latent":
+            values = [_fit_blend(key.value, facts) for key in track.keys]
+            if not all(values):
+                return None
+        else:
+            values = [row.fit(key.value, facts) for key in track.keys]
+    if all(value == key.value for key, value in zip(track.keys, values, strict=True)):
+        return track
+    return replace(track, keys=tuple(replace(key, value=value) for key, value in zip(track.keys, values, strict=True)))
+
+
+def _fit_blend(blend: tuple[tuple[Recipe, float], ...], facts: ModelFacts) -> tuple[tuple[Recipe, float], ...]:
+    """Return a blend with recipes that suit the model; empty if a stored latent has another shape."""
+    if not all(_takes(recipe.latent, facts) for recipe, _ in blend):
+        return ()
+    return tuple((_fit_recipe(recipe, facts), weight) for recipe, weight in blend)
 
 
 def _fit_classes(

@@ -161,10 +161,10 @@ class Editor:
         return True
 
     def go_to_kept(self, number: int) -> bool:
-        """Make a step of a kept entry, as it was kept; return whether there is such an entry."""
+        """Make a step of a kept entry with the present timeline; return whether there is such an entry."""
         entry = self._history.entry(number)
         if entry is not None:
-            self.set_transient(entry.session)
+            self.set_transient(replace(entry.session, timeline=self._session.timeline))
             self.commit("Kept")
         return entry is not None
 

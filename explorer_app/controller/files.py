@@ -5,6 +5,7 @@ A document comes back with its model if that is open or known to be at hand, oth
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Slot
@@ -110,7 +111,8 @@ class Files(QObject):
             if file.kept:
                 self._editing.keep(file.kept)
             steps = file.steps[: file.position]  # the session itself comes after them
-            self._restore(Restoring(file.session, file.session.model, f"The session {path.name}", path.parent, steps))
+            what = f"The session {path.name}"
+            self._restore(Restoring(file.session, file.session.model, what, path.parent, steps, is_project=True))
 
         self._pending.read(lambda: load_session_file(path), take)
 
@@ -194,7 +196,10 @@ class Files(QObject):
         if restoring.model.model_id not in ("", facts.model_id):
             self._pending.wait_until_found(restoring)
             self._messages.warning(*difference(restoring, facts, fitted.changes))
-        self._editing.restore(fitted.session, restoring.label, restoring.steps)
+        session = fitted.session
+        if not restoring.is_project:
+            session = replace(session, timeline=self._editing.session.timeline)
+        self._editing.restore(session, restoring.label, restoring.steps)
 
     @Slot()
     def _model_failed(self) -> None:

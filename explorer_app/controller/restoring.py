@@ -25,6 +25,8 @@ class Restoring:
         (session, label) pairs of the history that led to it.
     label
         What undo calls the step.
+    is_project
+        Whether the timeline belongs to it; otherwise the present one stays.
     """
 
     session: Session
@@ -33,6 +35,7 @@ class Restoring:
     beside: Path | None = None
     steps: LabelledSessions = ()
     label: str = "Restore"
+    is_project: bool = False
 
 
 def picture_session(document: PictureDocument) -> Session:

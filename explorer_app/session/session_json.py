@@ -67,7 +67,7 @@ class SessionFileError(LoomError):
 
 
 def session_to_json(session: Session) -> dict[str, Any]:
-    """Return a session as JSON-able data; empty parts are left out."""
+    """Return a session as JSON-able data; empty parts are left out, and so is the timeline (`timeline_json`)."""
     data: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
@@ -112,7 +112,7 @@ def session_to_json(session: Session) -> dict[str, Any]:
 
 
 def stored_of(sessions: Iterable[Session]) -> dict[str, StoredLatent]:
-    """Return every stored latent that sessions use, by digest."""
+    """Return every stored latent that sessions use without their timelines, by digest."""
     found: dict[str, StoredLatent] = {}
     for session in sessions:
         found.update(stored_in(recipe.latent for recipe, _ in session.pinned_blend))
@@ -146,24 +146,24 @@ def session_from_json(data: object, stored: Mapping[str, StoredLatent] | None = 
             model=_model(data.get("model", {})),
             position=_position(data.get("position", [0.0, 0.0])),
             pinned_blend=tuple(
-                (recipe_from_json(a, budget, stored), _number(b, "weight"))
-                for a, b in _pairs(data.get("held", []), "held")
+                (recipe_from_json(a, budget, stored), read_number(b, "weight"))
+                for a, b in read_pairs(data.get("held", []), "held")
             ),
             classes=tuple(
-                (_integer(a, "class", 0, 1 << 20), _number(b, "class weight"))
-                for a, b in _pairs(data.get("classes", []), "classes")
+                (read_integer(a, "class", 0, 1 << 20), read_number(b, "class weight"))
+                for a, b in read_pairs(data.get("classes", []), "classes")
             ),
             truncation=Truncation(
-                psi=_number(data.get("psi", default.truncation.psi), "psi"),
+                psi=read_number(data.get("psi", default.truncation.psi), "psi"),
                 cutoff=_optional_integer(data.get("cutoff"), "cutoff"),
             ),
             noise=noise_from_json(data.get("noise", {})),
-            sliders=tuple(_slider(item) for item in _list(data.get("sliders", []), "sliders")),
+            sliders=tuple(_slider(item) for item in read_list(data.get("sliders", []), "sliders")),
             mix=_sources(data.get("mix", []), stored),
             transform=_transform(data.get("transform", {})),
             tap=None if data.get("tap") is None else tap_from_json(data["tap"]),
         )
-        return _with_parameters(session, _mapping(data.get("parameters", {}), "parameters"))
+        return _with_parameters(session, read_mapping(data.get("parameters", {}), "parameters"))
     except SessionFileError:
         raise
     except LoomError as error:
@@ -186,50 +186,50 @@ def _value(row: Parameter, data: object) -> Value:
     name = row.label.lower()
     match row.kind:
         case "number" | "angle":
-            return row.clamped(_number(data, name))
+            return row.clamped(read_number(data, name))
         case "integer":
-            return row.clamped(None if data is None else _number(data, name))
+            return row.clamped(None if data is None else read_number(data, name))
         case "choice":
-            return _text(data, name)
+            return read_text(data, name)
         case _:
             raise SessionFileError(f"The {name} cannot be kept as a number or a text.")
 
 
 def _model(data: object) -> ModelReference:
-    fields = _mapping(data, "model")
+    fields = read_mapping(data, "model")
     return ModelReference(
-        name=_text(fields.get("name", ""), "model name"),
-        model_id=_text(fields.get("sha256", ""), "model's SHA-256"),
+        name=read_text(fields.get("name", ""), "model name"),
+        model_id=read_text(fields.get("sha256", ""), "model's SHA-256"),
     )
 
 
 def _position(data: object) -> Position:
-    numbers = [_number(item, "position") for item in _list(data, "position")]
+    numbers = [read_number(item, "position") for item in read_list(data, "position")]
     if len(numbers) != 2:
         raise SessionFileError(f"The position must be two numbers, but has {len(numbers)}.")
     return Position(*numbers)
 
 
 def _slider(data: object) -> Slider:
-    fields = _mapping(data, "slider")
+    fields = read_mapping(data, "slider")
     starred = fields.get("starred", False)
     if not isinstance(starred, bool):
         raise SessionFileError("A slider's star must be true or false, but is something else.")
-    rows = _list(fields.get("rows", [0, None]), "slider's rows")
+    rows = read_list(fields.get("rows", [0, None]), "slider's rows")
     if len(rows) != 2:
         raise SessionFileError("A slider's rows must be a first and a last, but are not.")
     return Slider(
-        direction=_text(fields.get("direction"), "slider's direction"),
-        amount=_number(fields.get("amount", 0.0), "slider's amount"),
-        rows=RowRange(_integer(rows[0], "first row", 0, MAX_ITEMS), _optional_integer(rows[1], "last row")),
-        label=_text(fields.get("label", ""), "slider's label"),
+        direction=read_text(fields.get("direction"), "slider's direction"),
+        amount=read_number(fields.get("amount", 0.0), "slider's amount"),
+        rows=RowRange(read_integer(rows[0], "first row", 0, MAX_ITEMS), _optional_integer(rows[1], "last row")),
+        label=read_text(fields.get("label", ""), "slider's label"),
         starred=starred,
     )
 
 
 def _sources(data: object, stored: Mapping[str, StoredLatent] | None) -> tuple[Source, ...]:
     budget = replace(_NESTED_BUDGET)
-    sources = tuple(_source(item, budget, stored) for item in _list(data, "mix"))
+    sources = tuple(_source(item, budget, stored) for item in read_list(data, "mix"))
     flat = RecipeBudget()
     for source in sources:
         spend_latent(source.latent, flat, 1)
@@ -237,11 +237,11 @@ def _sources(data: object, stored: Mapping[str, StoredLatent] | None) -> tuple[S
 
 
 def _source(data: object, budget: RecipeBudget, stored: Mapping[str, StoredLatent] | None) -> Source:
-    fields = _mapping(data, "mix source")
+    fields = read_mapping(data, "mix source")
     return Source(
         latent=flat_latent(latent_from_json(_used_parts(fields.get("latent", {})), budget, 1, stored)),
-        strengths=tuple(_number(item, "strength") for item in _list(fields.get("strengths", []), "strengths")),
-        label=_text(fields.get("label", ""), "mix source's label"),
+        strengths=tuple(read_number(item, "strength") for item in read_list(fields.get("strengths", []), "strengths")),
+        label=read_text(fields.get("label", ""), "mix source's label"),
     )
 
 
@@ -263,21 +263,23 @@ def _used_parts(latent: object) -> object:
 
 
 def _transform(data: object) -> Transform:
-    fields, rest = _mapping(data, "transform"), Transform()
+    fields, rest = read_mapping(data, "transform"), Transform()
     names = ("x", "y", "degrees", "scale")
-    x, y, degrees, scale = (_number(fields.get(name, getattr(rest, name)), f"transform's {name}") for name in names)
+    x, y, degrees, scale = (read_number(fields.get(name, getattr(rest, name)), f"transform's {name}") for name in names)
     if not MIN_SCALE <= scale <= MAX_SCALE:
         raise SessionFileError(f"The transform's scale must be in {MIN_SCALE:g}..{MAX_SCALE:g}, but is {scale:g}.")
     return Transform(x, y, degrees, scale)
 
 
-def _mapping(data: object, what: str) -> Mapping[str, Any]:
+def read_mapping(data: object, what: str) -> Mapping[str, Any]:
+    """Return data that is an object. Raises SessionFileError, as the functions below do."""
     if not isinstance(data, Mapping):
         raise SessionFileError(f"The {what} must be an object, but is {_kind(data)}.")
     return data
 
 
-def _list(data: object, what: str, limit: int = MAX_ITEMS) -> Sequence[Any]:
+def read_list(data: object, what: str, limit: int = MAX_ITEMS) -> Sequence[Any]:
+    """Return data that is a list of at most `limit` items."""
     if not isinstance(data, list | tuple):
         raise SessionFileError(f"The {what} must be a list, but is {_kind(data)}.")
     if len(data) > limit:
@@ -285,30 +287,34 @@ def _list(data: object, what: str, limit: int = MAX_ITEMS) -> Sequence[Any]:
     return data
 
 
-def _pairs(data: object, what: str) -> list[tuple[Any, Any]]:
-    pairs = [item for item in _list(data, what) if isinstance(item, list | tuple) and len(item) == 2]
-    if len(pairs) != len(_list(data, what)):
+def read_pairs(data: object, what: str) -> list[tuple[Any, Any]]:
+    """Return data that is a list of pairs."""
+    pairs = [item for item in read_list(data, what) if isinstance(item, list | tuple) and len(item) == 2]
+    if len(pairs) != len(read_list(data, what)):
         raise SessionFileError(f"Each item of {what} must be a pair, but one is not.")
     return [(a, b) for a, b in pairs]
 
 
-def _text(data: object, what: str) -> str:
+def read_text(data: object, what: str) -> str:
+    """Return data that is a text of a usual length."""
     if not isinstance(data, str) or len(data) > MAX_TEXT:
         raise SessionFileError(f"The {what} must be a text of at most {MAX_TEXT} letters, but is {_kind(data)}.")
     return data
 
 
-def _number(data: object, what: str) -> float:
+def read_number(data: object, what: str) -> float:
+    """Return data that is a finite number."""
     if isinstance(data, bool) or not isinstance(data, int | float) or not math.isfinite(data):
         raise SessionFileError(f"The {what} must be a finite number, but is {_kind(data)}.")
     return float(data)
 
 
 def _optional_integer(data: object, what: str) -> int | None:
-    return None if data is None else _integer(data, what, 0, MAX_ITEMS)
+    return None if data is None else read_integer(data, what, 0, MAX_ITEMS)
 
 
-def _integer(data: object, what: str, low: int, high: int) -> int:
+def read_integer(data: object, what: str, low: int, high: int) -> int:
+    """Return data that is a whole number within a range."""
     if isinstance(data, bool) or not isinstance(data, int) or not low <= data <= high:
         raise SessionFileError(f"The {what} must be a whole number in {low}..{high}, but is {_kind(data)}.")
     return data

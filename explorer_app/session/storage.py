@@ -3,8 +3,11 @@
 ::
 
     session.json            {"format": "latent-loom-session", ...,                          session_json.py
-                             "history": {"position": 3, "steps": [[label, session], ...]},  the newest steps of undo
-                             "kept": [[label, session, when], ...]}     what was kept, seconds since 1970
+                             "history": {"position": 3, "steps": [[label, session], ...],   the newest steps of undo
+                                         "timelines": [0, ...]},                    and the timeline of each
+                             "kept": [[label, session, when], ...],     what was kept, seconds since 1970
+                             "tracks": [...], "timelines": [...],       timelines of the session and of the steps,
+                             "timeline": 0}                             each track once; the session's timeline
     latents.safetensors     digest -> (num_ws, w_dim) float32, if the sessions use any stored latents
 
 A file that is JSON alone, as earlier versions wrote it, opens too.
@@ -20,19 +23,22 @@ import re
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from explorer_app.session.history import KeptSession
-from explorer_app.session.session import Session
+from explorer_app.session.session import Session, as_still
 from explorer_app.session.session_json import (
     SessionFileError as SessionFileError,
     session_from_json,
     session_to_json,
     stored_of,
 )
+from explorer_app.session.timeline.timeline_json import stored_of_tracks, track_bytes
+from explorer_app.session.timeline.track_pool import TrackPool, read_timelines, steps_that_fit
+from explorer_app.session.tracks import Timeline
 from gpu_backend import (
     MAX_KEPT,
     MAX_STEPS,
@@ -100,11 +106,24 @@ def save_session(
     SessionFileError
         If there is more than the reader allows; a former file is then untouched.
     """
+    pool = TrackPool()
+    timeline = pool.number(session.timeline)
+    first, last = steps_that_fit(steps, position, pool)
+    steps, position = steps[first:last], position - first if steps else position
     everything = (session, *(item.session for item in kept), *(step for step, _ in steps))
-    stored = stored_of(everything)
-    text = session_bytes(session)
+    stored = {**stored_of(everything), **stored_of_tracks(pool.tracks)}
+    text = session_bytes(as_still(session))
+    if timeline is not None:
+        text = _with_part(text, b'"timeline":%d' % timeline)
     if steps:
-        text = _with_part(text, b'"history":{"position":%d,"steps":[%b]}' % (position, _labelled_bytes(steps)))
+        history = b'"position":%d,"steps":[%b]' % (position, _labelled_bytes(steps))
+        if pool.timelines:
+            numbers = json.dumps([pool.number(step.timeline) for step, _ in steps]).encode()
+            history += b',"timelines":' + numbers
+        text = _with_part(text, b'"history":{%b}' % history)
+    if pool.timelines:
+        text = _with_part(text, b'"tracks":[%b]' % b",".join(track_bytes(track) for track in pool.tracks))
+        text = _with_part(text, b'"timelines":[%b]' % b",".join(pool.timelines))
     if kept:
         text = _with_part(text, b'"kept":[%b]' % _kept_bytes(kept))
     if len(kept) > MAX_KEPT or len(steps) > MAX_STEPS:
@@ -134,13 +153,15 @@ def session_bytes(session: Session) -> bytes:
 
 def _labelled_bytes(sessions: Sequence[tuple[Session, str]]) -> bytes:
     return b",".join(
-        b"[%b,%b]" % (json.dumps(label[:MAX_TEXT]).encode(), session_bytes(session)) for session, label in sessions
+        b"[%b,%b]" % (json.dumps(label[:MAX_TEXT]).encode(), session_bytes(as_still(session)))
+        for session, label in sessions
     )
 
 
 def _kept_bytes(kept: Sequence[KeptSession]) -> bytes:
     return b",".join(
-        b"[%b,%b,%b]" % (json.dumps(item.label[:MAX_TEXT]).encode(), session_bytes(item.session), b"%.3f" % item.kept_s)
+        b"[%b,%b,%b]"
+        % (json.dumps(item.label[:MAX_TEXT]).encode(), session_bytes(as_still(item.session)), b"%.3f" % item.kept_s)
         for item in kept
     )
 
@@ -269,12 +290,30 @@ def file_of_bytes(content: bytes, name: str) -> SessionFile:
         raise SessionFileError(f"{name} should be a session in JSON, but is something else.", str(error)) from error
     try:
         session = session_from_json(data, stored)
+        timelines = read_timelines(data.get("tracks", []), data.get("timelines", []), stored)
+        session = _with_timeline(session, data.get("timeline"), timelines)
         history, position = _history(data)
         steps = _labelled(history, stored)
+        numbers = _list(data.get("history", {}).get("timelines", []), "timelines of the steps", MAX_STEPS)
+        if numbers and len(numbers) != len(steps):
+            raise SessionFileError("The history must have a timeline for each step, but has not.")
+        if numbers:
+            steps = tuple(
+                (_with_timeline(step, number, timelines), label)
+                for (step, label), number in zip(steps, numbers, strict=True)
+            )
         kept = _kept(data.get("kept", []), stored)
         return SessionFile(session, kept, steps, min(position, len(steps) - 1))
     except SessionFileError as error:
         raise SessionFileError(f"{name}: {error.sentence}", error.details) from error
+
+
+def _with_timeline(session: Session, number: object, timelines: Sequence[Timeline]) -> Session:
+    if number is None:
+        return session
+    if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < len(timelines):
+        raise SessionFileError("The session's timeline must be one of the file, but is not.")
+    return replace(session, timeline=timelines[number])
 
 
 def _without_zero_strengths(text: bytes) -> bytes:

@@ -37,6 +37,9 @@ Clip = tuple[tuple[str, Key], ...]
 
 LABEL = "Timeline"
 
+_STEPPED = ("integer", "choice", "rows", "layer", "source", "text", "flag")
+"""Kinds of values of which a new key holds until the next one."""
+
 
 class TimelineError(LoomError):
     """A timeline would hold more than it may."""
@@ -122,7 +125,7 @@ def usual_easing(path: str) -> Easing:
     """Return the easing of a new key: values that cannot be between two others hold."""
     if path == STATE:
         return SMOOTH
-    return HOLD if parameter(path).kind in ("integer", "choice", "rows", "layer") else SMOOTH
+    return HOLD if parameter(path).kind in _STEPPED else SMOOTH
 
 
 def with_key(timeline: Timeline, path: str, t: Fraction, value: Any, easing: Easing | None = None) -> Timeline:
