@@ -7,10 +7,14 @@ from dataclasses import dataclass
 
 from gpu_backend.bench.contender import Case
 
-PEERS = ("eager", "channels-last", "traced", "compiled")
+PEERS = ("eager", "channels-last", "traced", "graph", "compiled", "autotuned")
 PRECISIONS = ("fp16", "bf16", "tf32", "fp32")
 GPU_BATCHES = (1, 8, 16, 32)
 _QUICK_BATCHES = (1, 8)
+_SLOW = {"autotuned"}
+"""Peers that take minutes to prepare a case; measured only where they are named, or all are."""
+
+_NEEDS_GPU = {"graph"}
 _OTHER_PRECISIONS = {"channels-last"}
 """Peers that are measured in more than one precision by default: the fastest of those that need no compiling."""
 
@@ -47,22 +51,22 @@ def choose(
     """
     if not batches:
         batches = (_QUICK_BATCHES if quick else GPU_BATCHES) if on_gpu else (1,)
-    names = PEERS if peers is None else tuple(peers)
+    names = tuple(peers) if peers is not None else tuple(who for who in PEERS if on_gpu or who not in _NEEDS_GPU)
     usual = ("fp16", "bf16", "tf32", "fp32") if on_gpu else ("fp32", "bf16")
     wanted = tuple(precisions) or (usual[:1] if quick else usual)
     own = tuple(precision for precision in ("fp16", "fp32") if precision in wanted) if on_gpu else ("fp32",)
     whole = [
         Case(who, precision, batch)
         for precision in wanted
-        for who in ("compiled", "channels-last", "traced", "eager")
+        for who in ("compiled", "autotuned", "graph", "channels-last", "traced", "eager")
         for batch in batches
         if who in names
     ]
     if everything or precisions:
         return Choice(tuple(batches), own, tuple(whole))
-    chosen = [case for case in whole if _is_telling(case, usual[0])]
+    chosen = [case for case in whole if _is_telling(case, usual[0]) and (peers is not None or case.who not in _SLOW)]
     left_out = len(whole) - len(chosen)
-    sentence = f"{left_out} more cases of peers in other precisions: --all, or name some with --precision"
+    sentence = f"{left_out} more cases of peers: --all, or name some with --precision and --peers"
     return Choice(tuple(batches), own, tuple(chosen), sentence if left_out else "")
 
 

@@ -52,9 +52,14 @@ def csv_text(report: Report) -> str:
     """Return the measurements as CSV, and what was skipped as lines with a reason in place of numbers."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow((*_COLUMNS, "skipped"))
+    writer.writerow((*_COLUMNS, "gain", "memory_saved", "skipped"))
     for row in report.measurements:
-        writer.writerow([getattr(row, name) for name in _COLUMNS] + [""])
+        compared = (_rounded(report.gain_over(row)), _rounded(report.memory_saved_over(row)))
+        writer.writerow([*(getattr(row, name) for name in _COLUMNS), *compared, ""])
     for item in report.skipped:
-        writer.writerow([item.what] + [""] * (len(_COLUMNS) - 1) + [item.reason])
+        writer.writerow([item.what] + [""] * (len(_COLUMNS) + 1) + [item.reason])
     return text.getvalue()
+
+
+def _rounded(value: float | None) -> str:
+    return "" if value is None else f"{value:.4g}"

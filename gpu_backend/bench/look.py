@@ -12,7 +12,7 @@ STRONG = "#eef1f4"
 DIM = "#8b939e"
 
 OURS = "#e8a33d"
-SERIES = ("#5aa9e6", "#7bc47f", "#c98bdb", "#f2777a")
+SERIES = ("#5aa9e6", "#7bc47f", "#c98bdb", "#4fc3b5", "#f2777a", "#c2a27c")
 """The peers, in the order of `gpu_backend.bench.cases.PEERS`."""
 
 SETTINGS: dict[Any, Any] = {

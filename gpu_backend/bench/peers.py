@@ -1,14 +1,18 @@
-"""What one would pick instead: the plain network in PyTorch, run in four ways.
+"""What one would pick instead: the plain network in PyTorch, run in six ways.
 
 eager            as written, NCHW
 channels-last    the same with NHWC tensors, which tensor cores want
 traced           channels-last, `torch.jit.trace` and `freeze`
+graph            channels-last, captured once and replayed as a CUDA graph
 compiled         channels-last, `torch.compile(mode="reduce-overhead")`: fused by Inductor, replayed as a CUDA graph
+autotuned        channels-last, `torch.compile(mode="max-autotune")`: the same, and kernels chosen by timing templates
 """
 
 from __future__ import annotations
 
+import contextlib
 import gc
+import io
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -22,6 +26,12 @@ from gpu_backend.bench.contender import ROTATION, CannotRunError, Case
 from gpu_backend.bench.plain_stylegan2 import PlainPicture, plain_problem
 from gpu_backend.bench.torch_side import DTYPES, arithmetic, events_ms, precision_problem
 from gpu_backend.model.spec import StyleGAN2Spec
+
+_COMPILED = {"compiled": "reduce-overhead", "autotuned": "max-autotune"}
+"""Modes of `torch.compile`."""
+
+_WARM_UP = 3
+"""Runs before a graph is captured: cuDNN searches for its convolutions, and the allocator finds its size."""
 
 
 class Peer:
@@ -57,6 +67,8 @@ class Peer:
             If this network, precision or device has no such peer.
         """
         problem = plain_problem(self._spec) or precision_problem(self._case.precision, self._device)
+        if self._case.who == "graph" and not self._is_cuda:
+            problem = "only GPUs replay CUDA graphs"
         if problem:
             raise CannotRunError(problem)
         if self._is_cuda:
@@ -69,8 +81,9 @@ class Peer:
         net = PlainPicture(self._spec).to(self._device, dtype)
         if self._case.who != "eager":
             net = net.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-        with self._settings(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # compilers warn about themselves; what they give is what is measured
+        # Compilers warn about themselves, and autotuning prints every trial; what they give is what is measured.
+        with self._settings(), warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
+            warnings.simplefilter("ignore")
             self._run = self._made(net.eval())
             self._run(self._rows[0])
             self._synchronize()
@@ -95,7 +108,7 @@ class Peer:
         """Let go of the network and of all that was compiled for it."""
         self._run = None
         self._rows = ()
-        if self._case.who == "compiled":
+        if self._case.who in _COMPILED:
             torch.compiler.reset()
         gc.collect()
         if self._is_cuda:
@@ -104,14 +117,16 @@ class Peer:
     def _made(self, net: PlainPicture) -> Callable[[Tensor], Tensor]:
         if self._case.who == "traced":
             return _traced(net, self._rows[0])
-        if self._case.who == "compiled":
-            return torch.compile(net, mode="reduce-overhead", fullgraph=True, dynamic=False)
+        if self._case.who == "graph":
+            return _captured(net, self._rows[0])
+        if self._case.who in _COMPILED:
+            return torch.compile(net, mode=_COMPILED[self._case.who], fullgraph=True, dynamic=False)
         return net
 
     @contextmanager
     def _settings(self) -> Iterator[None]:
         """Run without gradients and with the wanted arithmetic; compiled code sees plain tensors."""
-        quiet = torch.no_grad() if self._case.who in ("traced", "compiled") else torch.inference_mode()
+        quiet = torch.no_grad() if self._case.who in ("traced", *_COMPILED) else torch.inference_mode()
         here = torch.cuda.device(self._device) if self._is_cuda else nullcontext()
         with arithmetic(self._case.precision), quiet, here:
             yield
@@ -136,3 +151,24 @@ def _traced(net: PlainPicture, rows: Tensor) -> Callable[[Tensor], Tensor]:
     jit: Any = torch.jit
     frozen: Callable[[Tensor], Tensor] = jit.freeze(jit.trace(net, (rows,), check_trace=False))
     return frozen
+
+
+def _captured(net: PlainPicture, rows: Tensor) -> Callable[[Tensor], Tensor]:
+    """Capture a run; a replay copies its rows in. The result is the graph's own tensor, which the next replay fills."""
+    static = rows.clone()
+    stream = torch.cuda.Stream(rows.device)
+    stream.wait_stream(torch.cuda.current_stream(rows.device))
+    with torch.cuda.stream(stream):
+        for _ in range(_WARM_UP):
+            net(static)
+    torch.cuda.current_stream(rows.device).wait_stream(stream)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        picture: Tensor = net(static)
+
+    def replay(rows: Tensor) -> Tensor:
+        static.copy_(rows)
+        graph.replay()
+        return picture
+
+    return replay

@@ -41,13 +41,15 @@ class StyledConv(nn.Module):
     ) -> None:
         super().__init__()
         self.up, self.to_rgb = up, to_rgb
-        self.weight = _frozen(torch.randn(outputs, inputs, kernel, kernel) / math.sqrt(inputs * kernel**2))
+        weight = torch.randn(outputs, inputs, kernel, kernel) / math.sqrt(inputs * kernel**2)
+        # As it is used, so that no call transposes it: a transposed convolution wants inputs first.
+        self.weight = _frozen(weight.transpose(0, 1).contiguous() if up else weight)
         self.affine_weight = _frozen(torch.randn(inputs, w_dim) / math.sqrt(w_dim))
         self.affine_bias = _frozen(torch.ones(inputs))
         self.bias = _frozen(torch.zeros(outputs))
         self.noise = _frozen(torch.randn(1, 1, side, side))
         self.noise_strength = _frozen(torch.tensor(0.1))
-        self.squares = _frozen(self.weight.square().sum((2, 3)))
+        self.squares = _frozen(weight.square().sum((2, 3)))
 
     def forward(self, x: Tensor, w: Tensor) -> Tensor:
         """(batch, inputs, side, side) and (batch, w_dim) to (batch, outputs, side or twice, ...)."""
@@ -59,7 +61,7 @@ class StyledConv(nn.Module):
         demod = torch.rsqrt(functional.linear(style.float().square(), self.squares.float()) + 1e-8).to(x.dtype)
         x = x * style[:, :, None, None]
         if self.up:
-            x = filtered(functional.conv_transpose2d(x, self.weight.transpose(0, 1), stride=2))
+            x = filtered(functional.conv_transpose2d(x, self.weight, stride=2))
         else:
             x = functional.conv2d(x, self.weight, padding=self.weight.shape[-1] // 2)
         x = x * demod[:, :, None, None] + self.noise * self.noise_strength

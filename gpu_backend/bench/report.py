@@ -17,8 +17,6 @@ FORMAT = 1
 OURS = "latentloom"
 NO_GRAPH = "latentloom, no graph"
 
-Outcome = Literal["met, aim too", "met", "not met", "not measured"]
-
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
@@ -159,18 +157,6 @@ class Gesture:
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
-    """One line of the verdict: what was wanted, what came. All numbers are milliseconds or, for `unit` "x", ratios."""
-
-    name: str
-    unit: Literal["ms", "x"]
-    value: float | None
-    must: float
-    aim: float | None
-    outcome: Outcome
-
-
-@dataclass(frozen=True, slots=True)
 class Report:
     """Everything of one run."""
 
@@ -180,7 +166,6 @@ class Report:
     kernels: tuple[KernelCost, ...] = ()
     ceiling: Ceiling | None = None
     gestures: tuple[Gesture, ...] = ()
-    verdict: tuple[Judgement, ...] = ()
     method: tuple[str, ...] = ()
     compiling: Compiling | None = None
     """None on the processor, and in files that are older than this."""
@@ -190,6 +175,22 @@ class Report:
         """Return a measurement, if there is one."""
         wanted = (who, precision, batch)
         return next((m for m in self.measurements if (m.who, m.precision, m.batch) == wanted), None)
+
+    def baseline(self, batch: int) -> Measurement | None:
+        """Return what others are compared with: this renderer in its first precision, with its graph."""
+        return next((m for m in self.measurements if m.who == OURS and m.batch == batch), None)
+
+    def gain_over(self, row: Measurement) -> float | None:
+        """Return how many times as fast the baseline is as a contender; None for the baseline, or without one."""
+        ours = self.baseline(row.batch)
+        return None if ours is None or ours is row else row.latency_ms / ours.latency_ms
+
+    def memory_saved_over(self, row: Measurement) -> float | None:
+        """Return the share of a contender's memory that the baseline does without; None where one is not measured."""
+        ours = self.baseline(row.batch)
+        if ours is None or ours is row or ours.nbytes is None or not row.nbytes:
+            return None
+        return 1.0 - ours.nbytes / row.nbytes
 
 
 def to_json(report: Report) -> dict[str, Any]:

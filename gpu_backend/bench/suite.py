@@ -1,4 +1,4 @@
-"""A whole run: a drag, our networks, their kernels, the roofline, the peers, the verdict."""
+"""A whole run: a drag, our networks, their kernels, the roofline, the peers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ from gpu_backend.bench.report import Ceiling, Compiling, Gesture, KernelCost, Re
 from gpu_backend.bench.shapes import SHAPES, shape_of
 from gpu_backend.bench.stopwatch import Budget, Effort, Stopwatch
 from gpu_backend.bench.torch_side import cuda_problem
-from gpu_backend.bench.verdict import judge
 from gpu_backend.device import DeviceFacts, keep_roofline, make_executor, processor_name
 from gpu_backend.model import Model, StyleGAN2Spec, read_model
 from gpu_backend.plan.executor import Executor
@@ -54,8 +53,7 @@ def run_suite(options: BenchOptions, say: Say) -> Report:
         model = _model(options, on_gpu=facts.id != "cpu")
         run = _Run(options, model, facts, budget, say)
         report = run.measure()
-    report = replace(report, run=replace(report.run, wall_s=round(time.monotonic() - start, 1)))
-    return replace(report, verdict=judge(report))
+    return replace(report, run=replace(report.run, wall_s=round(time.monotonic() - start, 1)))
 
 
 class _Run:
@@ -78,7 +76,7 @@ class _Run:
         self.executors: dict[Precision, Executor] = {}
 
     def measure(self) -> Report:
-        """Everything in its order; what is judged comes before what is not."""
+        """Everything in its order, what matters most first: a budget may end the run."""
         compiling, gestures = self._compiling(), self._gestures()
         try:
             kernels, ceiling = self._on_gpu() if self.on_gpu else self._on_processor()

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from gpu_backend.bench.report import OURS, Gesture, Judgement, KernelCost, Measurement, Report
-from gpu_backend.bench.verdict import GPU, NETWORK, is_judged
+from gpu_backend.bench.report import Gesture, KernelCost, Measurement, Report
 
 _LEFT = "<"
 _RIGHT = ">"
@@ -23,7 +22,6 @@ def table(report: Report) -> str:
         *(_gesture(gesture) for gesture in report.gestures),
         _compiling(report),
         _skipped(report),
-        _verdict(report),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -41,7 +39,7 @@ def _head(report: Report) -> str:
 def _measurements(report: Report) -> str:
     if not report.measurements:
         return ""
-    head = ("who", "precision", "batch", "median ms", "ms/image", "images/s", "memory", "runs", "x ours")
+    head = ("who", "precision", "batch", "median ms", "ms/image", "images/s", "memory", "runs", "gain", "memory saved")
     rows = [
         (
             row.who,
@@ -52,22 +50,24 @@ def _measurements(report: Report) -> str:
             number(row.images_per_s),
             "" if row.nbytes is None else size(row.nbytes),
             str(row.runs),
-            _times_ours(report, row),
+            _gain(report, row),
+            _saving(report, row),
         )
         for row in sorted(report.measurements, key=lambda row: (row.batch, row.latency_ms))
     ]
     return _grid(head, rows, left=2)
 
 
-def _times_ours(report: Report, row: Measurement) -> str:
-    """Time relative to ours in the report's first precision."""
-    ours = ours_at(report, row.batch)
-    return "" if ours is None or ours is row else f"{row.latency_ms / ours.latency_ms:.2f}"
+def _gain(report: Report, row: Measurement) -> str:
+    """How many times as fast this renderer is, in its first precision."""
+    gain = report.gain_over(row)
+    return "" if gain is None else f"{gain:.2f} x"
 
 
-def ours_at(report: Report, batch: int) -> Measurement | None:
-    """Return the baseline: this renderer in its first precision, with its graph."""
-    return next((m for m in report.measurements if m.who == OURS and m.batch == batch), None)
+def _saving(report: Report, row: Measurement) -> str:
+    """How much of a contender's memory this renderer does without."""
+    saving = report.memory_saved_over(row)
+    return "" if saving is None else f"{saving:.0%}"
 
 
 def _kernel_tables(report: Report) -> Iterator[str]:
@@ -143,32 +143,6 @@ def _skipped(report: Report) -> str:
     return "\n".join(f"skipped: {item.what}: {item.reason}" for item in report.skipped)
 
 
-def _verdict(report: Report) -> str:
-    if report.run.device_kind == "cpu":
-        return "\n".join(_ratios(report))
-    if not is_judged(report):
-        return f"The goals are set for {NETWORK} on an {GPU}, so this run is not judged by them."
-    head = ("goal", "came", "must", "aim", "verdict")
-    return _grid(head, [_judgement(line) for line in report.verdict], left=1)
-
-
-def _judgement(line: Judgement) -> tuple[str, ...]:
-    sign = "<=" if line.unit == "ms" else ">="
-    unit = " ms" if line.unit == "ms" else " x"
-    came = "" if line.value is None else f"{line.value:.3f}{unit}"
-    aim = "" if line.aim is None else f"{line.aim:g}{unit}"
-    return (line.name, came, f"{sign} {line.must:g}{unit}", aim, line.outcome)
-
-
-def _ratios(report: Report) -> Iterator[str]:
-    for row in report.measurements:
-        ours = ours_at(report, row.batch)
-        if ours is not None and row.who != OURS:
-            ratio = row.latency_ms / ours.latency_ms
-            name = f"plain PyTorch ({row.who}, {row.precision}, batch {row.batch})"
-            yield f"latentloom is {ratio:.2f} times as fast as {name}"
-
-
 def number(value: float) -> str:
     """Return a number with three figures, or all before the point."""
     if value >= 100:
@@ -193,7 +167,7 @@ def _grid(head: Sequence[str], rows: Sequence[Sequence[str]], *, left: int) -> s
     for row in (head, *rows):
         cells = []
         for column, (cell, width) in enumerate(zip(row, widths, strict=True)):
-            is_left = column < left or head[column] in ("state", "verdict")
+            is_left = column < left or head[column] == "state"
             cells.append(f"{cell:{_LEFT if is_left else _RIGHT}{width}}")
         lines.append("  ".join(cells).rstrip())
     return "\n".join(lines)

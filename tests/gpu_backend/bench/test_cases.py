@@ -9,7 +9,7 @@ def test_by_default_every_peer_runs_in_half_precision_and_every_precision_is_see
     assert choice.batches == (1, 8, 16, 32)
     assert choice.ours == ("fp16", "fp32")
     assert {(c.who, c.batch) for c in choice.peers if c.precision == "fp16"} == {
-        (who, batch) for who in PEERS for batch in (1, 8, 16, 32)
+        (who, batch) for who in PEERS if who != "autotuned" for batch in (1, 8, 16, 32)
     }
     assert {c.precision for c in choice.peers} == {"fp16", "bf16", "tf32", "fp32"}
     assert all(c.precision == "fp16" for c in choice.peers if c.who == "compiled")
@@ -21,8 +21,8 @@ def test_the_peer_to_beat_comes_first() -> None:
 
 def test_what_is_left_out_is_counted_and_all_brings_it() -> None:
     some, everything = choose(on_gpu=True), choose(on_gpu=True, everything=True)
-    assert len(everything.peers) == 4 * 4 * 4
-    assert some.left_out.startswith(f"{64 - len(some.peers)} more")
+    assert len(everything.peers) == 4 * 4 * len(PEERS)
+    assert some.left_out.startswith(f"{96 - len(some.peers)} more")
     assert everything.left_out == ""
 
 
@@ -36,12 +36,17 @@ def test_what_is_named_is_measured_in_all_combinations() -> None:
 def test_the_processor_has_fp32_of_ours_and_batch_1() -> None:
     choice = choose(on_gpu=False)
     assert (choice.batches, choice.ours) == ((1,), ("fp32",))
-    assert {c.who for c in choice.peers if c.precision == "fp32"} == set(PEERS)
+    assert {c.who for c in choice.peers if c.precision == "fp32"} == set(PEERS) - {"graph", "autotuned"}
     assert {c.who for c in choice.peers if c.precision == "bf16"} == {"channels-last"}
-    assert choice.left_out.startswith("3 more")
+    assert choice.left_out.startswith("5 more")
 
 
 def test_quick_is_little() -> None:
     choice = choose(on_gpu=True, quick=True)
     assert choice.batches == (1, 8)
     assert {c.precision for c in choice.peers} == {"fp16"}
+
+
+def test_a_peer_that_takes_minutes_is_measured_where_it_is_named() -> None:
+    assert {c.who for c in choose(on_gpu=True, peers=("autotuned",)).peers} == {"autotuned"}
+    assert {c.precision for c in choose(on_gpu=True, peers=("autotuned",)).peers} == {"fp16"}

@@ -25,7 +25,7 @@ def peer_with_our_weights() -> PlainSynthesis:
         assert isinstance(module, StyledConv)
         name = f"synthesis.{layer.name}"
         weight = torch.from_numpy(weights[f"{name}.weight"])
-        module.weight.copy_(weight)
+        module.weight.copy_(weight.transpose(0, 1) if module.up else weight)
         module.squares.copy_(weight.square().sum((2, 3)))
         module.affine_weight.copy_(torch.from_numpy(weights[f"{name}.affine.weight"]) / 12**0.5)
         module.affine_bias.copy_(torch.from_numpy(weights[f"{name}.affine.bias"]))
