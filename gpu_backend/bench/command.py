@@ -36,23 +36,41 @@ def run_bench(options: BenchOptions, say: Callable[[str], None], show: Callable[
     """
     # Imported here: torch takes a second to load, which --help need not wait for.
     with torch_needed("The benchmark"):
+        from gpu_backend.bench.all_shapes import measure_all_shapes, summary, write_all
         from gpu_backend.bench.files import write_files
+        from gpu_backend.bench.ladder import ladder_table, write_ladder
         from gpu_backend.bench.stopwatch import STOPPED
-        from gpu_backend.bench.suite import run_suite
+        from gpu_backend.bench.suite import run_ladder, run_suite
         from gpu_backend.bench.table import table
     from gpu_backend.result_folder import make_folder
 
-    if options.out is not None:
-        make_folder(options.out)  # before minutes are spent
-    report = run_suite(options, lambda what: say(f"measuring: {what}"))
-    lines = table(report).splitlines()
-    if options.out is not None:  # first: the reader of the table may close the pipe
-        files, problem = write_files(report, options.out)
-        if problem:
-            lines.append(f"skipped: plots: {problem}")
-        say(f"written: {', '.join(str(file) for file in files)}")
+    def note(what: str) -> None:
+        say(f"measuring: {what}")
+
+    out = options.out
+    if out is not None:
+        make_folder(out)  # before minutes are spent
+    if options.ladder:
+        found = run_ladder(options, note)
+        if out is not None:
+            write_ladder(found, out / "ladder.csv")
+        show(ladder_table(found).splitlines())
+        return all(climbed.problem != STOPPED for climbed in found)
+    reports = measure_all_shapes(options, note) if options.all_shapes else (run_suite(options, note),)
+    lines: list[str] = []
+    for report in reports:
+        lines += table(report).splitlines()
+        if out is not None:  # first: the reader of the table may close the pipe
+            files, problem = write_files(report, out / report.run.network if options.all_shapes else out)
+            if problem:
+                lines.append(f"skipped: plots: {problem}")
+            say(f"written: {', '.join(str(file) for file in files)}")
+    if options.all_shapes:
+        lines += ["", *summary(reports).splitlines()]
+        if out is not None:
+            say(f"written: {write_all(reports, out)}")
     show(lines)
-    return all(item.reason != STOPPED for item in report.skipped)
+    return all(item.reason != STOPPED for report in reports for item in report.skipped)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

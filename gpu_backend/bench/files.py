@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 from gpu_backend.bench.plots import draw_plots
@@ -25,6 +26,8 @@ _COLUMNS = (
     "runs",
     "prepare_s",
 )
+COMPARED = (*_COLUMNS, "gain", "memory_saved", "skipped")
+"""Columns of the CSV."""
 
 
 def write_files(report: Report, folder: Path) -> tuple[tuple[Path, ...], str]:
@@ -52,13 +55,19 @@ def csv_text(report: Report) -> str:
     """Return the measurements as CSV, and what was skipped as lines with a reason in place of numbers."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow((*_COLUMNS, "gain", "memory_saved", "skipped"))
+    writer.writerow(COMPARED)
+    writer.writerows(csv_rows(report))
+    return text.getvalue()
+
+
+def csv_rows(report: Report) -> Iterator[tuple[str, ...]]:
+    """Return the lines of the CSV below its head."""
     for row in report.measurements:
         compared = (_rounded(report.gain_over(row)), _rounded(report.memory_saved_over(row)))
-        writer.writerow([*(getattr(row, name) for name in _COLUMNS), *compared, ""])
+        values = (getattr(row, name) for name in _COLUMNS)
+        yield (*("" if value is None else str(value) for value in values), *compared, "")
     for item in report.skipped:
-        writer.writerow([item.what] + [""] * (len(_COLUMNS) + 1) + [item.reason])
-    return text.getvalue()
+        yield (item.what, *[""] * (len(COMPARED) - 2), item.reason)
 
 
 def _rounded(value: float | None) -> str:

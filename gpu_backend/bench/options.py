@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gpu_backend.bench.cases import PEERS, PRECISIONS
-from gpu_backend.bench.shapes import SHAPES, Shape, shape_of
+from gpu_backend.bench.shapes import SHAPES, SHAPES_WITH_PEERS, Shape, shape_of
 from gpu_backend.errors import RequestError
 from gpu_backend.run_facts import without_folders
 
@@ -37,6 +37,8 @@ class BenchOptions:
     peers: tuple[str, ...] | None = None
     precisions: tuple[str, ...] = ()
     everything: bool = False
+    all_shapes: bool = False
+    ladder: bool = False
     quick: bool = False
     runs: int | None = None
     threads: int | None = None
@@ -61,6 +63,8 @@ def add_bench_options(parser: argparse.ArgumentParser) -> None:
     add("--peers", type=_peers, metavar="LIST", help=f"of {', '.join(PEERS)}, or none (default: all)")
     add("--precision", type=_precisions, default=(), metavar="LIST", help=f"of {', '.join(PRECISIONS)}")
     add("--all", dest="everything", action="store_true", help="every peer in every precision and batch")
+    add("--all-shapes", action="store_true", help=f"--all of {', '.join(SHAPES_WITH_PEERS)}, batches 1 to 32")
+    add("--ladder", action="store_true", help="what each optimisation gains, from plain kernels to a batch of 32")
     add("--quick", action="store_true", help="fewer cases and fewer runs")
     add("--runs", type=_count, metavar="N", help="timed runs of each (default: 50; 15 on the processor)")
     add("--threads", type=_count, metavar="N", help="threads on the processor, for all (default: torch's own number)")
@@ -69,7 +73,7 @@ def add_bench_options(parser: argparse.ArgumentParser) -> None:
         type=_seconds,
         metavar="S",
         help="start no new case after so many seconds, and name those "
-        f"(default: {_BUDGET_S:g}; {_BUDGET_OF_ALL_S:g} with --all)",
+        f"(default: {_BUDGET_S:g}; {_BUDGET_OF_ALL_S:g} with --all and --all-shapes)",
     )
     add("--out", type=Path, metavar="DIR", help="write bench.csv, bench.json and plots into this folder")
     add("--commit", default="", metavar="TEXT", help="for the record where git cannot tell")
@@ -85,9 +89,13 @@ def bench_options_of(parsed: argparse.Namespace, command: str) -> BenchOptions:
     """
     if parsed.file is not None and parsed.shape is not None:
         raise RequestError("Either a model file or --shape says what to measure, but both came.")
+    if parsed.all_shapes and (parsed.file is not None or parsed.shape is not None):
+        raise RequestError("--all-shapes measures shapes of its own, but a model file or --shape came beside it.")
+    if parsed.ladder and parsed.all_shapes:
+        raise RequestError("--ladder measures one network, but --all-shapes came beside it.")
     budget_s = parsed.budget_s
     if budget_s is None:
-        budget_s = _BUDGET_OF_ALL_S if parsed.everything else _BUDGET_S
+        budget_s = _BUDGET_OF_ALL_S if parsed.everything or parsed.all_shapes else _BUDGET_S
     return BenchOptions(
         file=parsed.file,
         shape=None if parsed.shape is None else shape_of(parsed.shape),
@@ -96,6 +104,8 @@ def bench_options_of(parsed: argparse.Namespace, command: str) -> BenchOptions:
         peers=parsed.peers,
         precisions=parsed.precision,
         everything=parsed.everything,
+        all_shapes=parsed.all_shapes,
+        ladder=parsed.ladder,
         quick=parsed.quick,
         runs=parsed.runs,
         threads=parsed.threads,

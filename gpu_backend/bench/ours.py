@@ -32,6 +32,8 @@ class Ours:
         Returns the executor of this precision; called when the contender is prepared. The caller owns the executor.
     use_graph
         Whether the captured graph is replayed, or its kernels are launched one by one.
+    use_fused
+        Whether fused kernels run, or the plain ones that they are checked against.
     """
 
     def __init__(
@@ -42,12 +44,14 @@ class Ours:
         batch: int,
         *,
         use_graph: bool = True,
+        use_fused: bool = True,
     ) -> None:
         self._model = model
         self._give = executor
         self._precision: Precision = precision
         self._batch = batch
         self._use_graph = use_graph
+        self._use_fused = use_fused
         self._rows = example_rows(model, batch)
         self._executor: Executor | None = None
         self._bound: BoundPlan | None = None
@@ -69,7 +73,7 @@ class Ours:
         self._executor = self._give(self._precision)
         spec = self._model.spec
         key = PlanKey(self._model.facts.model_id, "synthesis", self._batch, spec.resolution, self._precision)
-        self._bound = self._executor.bind(build_plan(spec, key))
+        self._bound = self._executor.bind(build_plan(spec, key), use_fused=self._use_fused)
         self._submit().wait()
 
     def settle(self) -> None:
@@ -100,6 +104,13 @@ class Ours:
             pending.wait()
             found.append(pending.steps)
         return found
+
+    def picture(self) -> NDArray[np.uint8]:
+        """Return the first picture of the first input: the same for every batch, (resolution, resolution, 4)."""
+        if self._bound is None:
+            raise RuntimeError("this contender was not prepared")
+        pixels: NDArray[np.uint8] = self._bound.run({"ws": self._rows[0]}, use_graph=self._use_graph)["pixels"]
+        return np.array(pixels[0])
 
     def close(self) -> None:
         """Free the plan; the executor stays with its owner."""

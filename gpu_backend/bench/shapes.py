@@ -52,6 +52,9 @@ SHAPES = {
 StyleGAN3 those at 1024 and 256 in both configurations; of StyleGAN1 those at 1024 and 256. Those of StyleGAN-XL have
 heads of seven layers; the public files say their layers themselves, and need not be so."""
 
+SHAPES_WITH_PEERS = tuple(shape.name for shape in SHAPES.values() if shape.config == "skip")
+"""Names of the shapes that the plain network is written for, the largest first."""
+
 _OWN = re.compile(r"([0-9]{1,4}):([0-9]{1,6}):([0-9]{1,4})", re.ASCII)
 
 

@@ -16,6 +16,7 @@ from gpu_backend.bench.ceiling import measured_ceiling
 from gpu_backend.bench.compiling import measure_compiling
 from gpu_backend.bench.gesture import measure_gesture
 from gpu_backend.bench.kernels import beside_ceiling, measure_kernels
+from gpu_backend.bench.ladder import Climbed, climb
 from gpu_backend.bench.options import BenchOptions
 from gpu_backend.bench.ours import Ours
 from gpu_backend.bench.peers import Peer
@@ -38,8 +39,13 @@ _GPU_SHAPE, _CPU_SHAPE = SHAPES["ffhq1024"], SHAPES["ffhq256"]
 _KERNEL_BATCHES = (1, 8)
 
 
-def run_suite(options: BenchOptions, say: Say) -> Report:
+def run_suite(options: BenchOptions, say: Say, budget: Budget | None = None) -> Report:
     """Measure what the options ask for; Ctrl-C ends that, and what was measured until then is reported.
+
+    Parameters
+    ----------
+    budget
+        Shared with other runs; that of the options if None.
 
     Raises
     ------
@@ -47,13 +53,27 @@ def run_suite(options: BenchOptions, say: Say) -> Report:
         If the model cannot be read or the device is not there.
     """
     start = time.monotonic()
-    budget = Budget(options.budget_s)
+    budget = budget or Budget(options.budget_s)
     with _threads(options.threads):
         facts = _device_facts(options.device)
         model = _model(options, on_gpu=facts.id != "cpu")
         run = _Run(options, model, facts, budget, say)
         report = run.measure()
     return replace(report, run=replace(report.run, wall_s=round(time.monotonic() - start, 1)))
+
+
+def run_ladder(options: BenchOptions, say: Say) -> tuple[Climbed, ...]:
+    """Measure what each optimisation gains on the network and the device of the options.
+
+    Raises
+    ------
+    LoomError
+        If the model cannot be read or the device is not there.
+    """
+    with _threads(options.threads):
+        facts = _device_facts(options.device)
+        model = _model(options, on_gpu=facts.id != "cpu")
+        return climb(model, facts.id, Budget(options.budget_s), say, runs=options.runs)
 
 
 class _Run:

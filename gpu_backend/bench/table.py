@@ -55,7 +55,7 @@ def _measurements(report: Report) -> str:
         )
         for row in sorted(report.measurements, key=lambda row: (row.batch, row.latency_ms))
     ]
-    return _grid(head, rows, left=2)
+    return grid(head, rows, left=2)
 
 
 def _gain(report: Report, row: Measurement) -> str:
@@ -78,7 +78,7 @@ def _kernel_tables(report: Report) -> Iterator[str]:
         if on_gpu:
             head += ["registers", "spills", "occupancy", "waves", "state"]
         total = sum(cost.time_us for cost in costs)
-        text = f"kernels, batch {batch}: {total:.0f} us\n" + _grid(
+        text = f"kernels, batch {batch}: {total:.0f} us\n" + grid(
             head, [_kernel(cost, on_gpu) for cost in costs], left=2
         )
         yield f"{text}\n{_FEWER_PRODUCTS}" if not on_gpu and any(map(_is_above_roofline, costs)) else text
@@ -160,7 +160,7 @@ def rate(flop_per_s: float) -> str:
     return f"{flop_per_s / 1e12:.3g} TFLOP/s" if flop_per_s >= 1e12 else f"{flop_per_s / 1e9:.3g} GFLOP/s"
 
 
-def _grid(head: Sequence[str], rows: Sequence[Sequence[str]], *, left: int) -> str:
+def grid(head: Sequence[str], rows: Sequence[Sequence[str]], *, left: int) -> str:
     """Align columns: the first `left` to the left, the others to the right, a last one of words to the left too."""
     widths = [max(len(row[column]) for row in (head, *rows)) for column in range(len(head))]
     lines = []

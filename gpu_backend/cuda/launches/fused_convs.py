@@ -30,7 +30,7 @@ WORKSPACE = "conv/workspace"
 COUNTERS = "conv/counters"
 """Regions of all convolutions with split-K: each needs them only while it runs."""
 
-_WITH_TMA = ("sm_90a",)
+WITH_TMA = ("sm_90a",)
 """Architectures whose convolutions are fed by it. Later ones have it too; there it was not measured."""
 
 _MOST_NUMBERS = 2**31 - 1
@@ -52,7 +52,7 @@ def conv_geometry(work: ConvWork, site: ConvSite, target: Target) -> ConvGeometr
         tile = target.tiles.choose(shape, taps=taps, picture_channels=pictures, has_moments=has_moments)
     except NoTileError as error:
         return Refused(str(error))
-    uses_tma = target.architecture in _WITH_TMA
+    uses_tma = target.architecture in WITH_TMA
     geometry = ConvGeometry(shape, tile, taps, pictures, has_moments, uses_tma)
     if not geometry.fits(target.architecture, target.shared_nbytes_per_block):
         return Refused(f"no fused kernel fits this GPU for a picture of {pictures} channels")

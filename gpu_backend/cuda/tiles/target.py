@@ -39,6 +39,22 @@ def target_of(gpu: Gpu, tiles_folder: Path | None) -> Target:
     return Target(architecture, gpu.multiprocessors, shared_nbytes, tiles)
 
 
+def without_tables(target: Target) -> Target:
+    """Return a target whose tiles come from the rule of thumb alone, to show what tuning gains."""
+    table = target.tiles
+    tiles = TileTable(table.architecture, table.multiprocessors, shared_nbytes_per_block=table.shared_nbytes_per_block)
+    return replace(target, tiles=tiles)
+
+
+def portable(target: Target) -> Target:
+    """Return a target without the instructions of its architecture alone: no wgmma and no TMA; tiles by rule."""
+    architecture = target.architecture.removesuffix("a")
+    tiles = TileTable(
+        architecture, target.multiprocessors, shared_nbytes_per_block=target.tiles.shared_nbytes_per_block
+    )
+    return replace(target, architecture=architecture, tiles=tiles)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _BatchTiles(TileTable):
     """Answers for any batch as its table would for this one."""

@@ -1,0 +1,91 @@
+"""Every public shape that a peer exists for, in every precision and batch: ours, each way of running PyTorch, gains."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from gpu_backend.bench.files import COMPARED, csv_rows
+from gpu_backend.bench.options import BenchOptions
+from gpu_backend.bench.report import NO_GRAPH, OURS, Measurement, Report
+from gpu_backend.bench.shapes import SHAPES, SHAPES_WITH_PEERS
+from gpu_backend.bench.stopwatch import STOPPED, Budget
+from gpu_backend.bench.suite import run_suite
+from gpu_backend.bench.table import grid, number
+from gpu_backend.whole_file import write_whole
+
+BATCHES = (1, 2, 4, 8, 16, 32)
+CPU_BATCHES = (1, 2)
+
+
+def measure_all_shapes(options: BenchOptions, say: Callable[[str], None]) -> tuple[Report, ...]:
+    """Measure shape after shape until the budget is spent or Ctrl-C ends the run.
+
+    Raises
+    ------
+    DeviceError
+        If the device is not there.
+    """
+    budget = Budget(options.budget_s)
+    found: list[Report] = []
+    for name in SHAPES_WITH_PEERS:
+        batches = options.batches or (CPU_BATCHES if options.device == "cpu" else BATCHES)
+        own = replace(options, shape=SHAPES[name], batches=batches, everything=True)
+        report = run_suite(own, partial(_said, say, name), budget)
+        found.append(report)
+        if any(item.reason == STOPPED for item in report.skipped):
+            break
+    return tuple(found)
+
+
+def summary(reports: Sequence[Report]) -> str:
+    """Return a line a shape, precision and batch: ours beside the fastest peer, and what it saves."""
+    head = ("shape", "precision", "batch", "ms/image", "images/s", "fastest peer", "ms/image", "gain", "memory saved")
+    rows = [row for report in reports for row in _summary_rows(report)]
+    return grid(head, rows, left=2) if rows else ""
+
+
+def write_all(reports: Sequence[Report], folder: Path) -> Path:
+    """Write the measurements of all shapes into one CSV, the shape in its first column; return the file."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(("shape", *COMPARED))
+    writer.writerows((report.run.network, *row) for report in reports for row in csv_rows(report))
+    path = folder / "all-shapes.csv"
+    write_whole(path, text.getvalue().encode())
+    return path
+
+
+def _summary_rows(report: Report) -> Iterator[tuple[str, ...]]:
+    pairs = dict.fromkeys((row.precision, row.batch) for row in report.measurements)
+    for precision, batch in pairs:
+        ours = report.find(OURS, precision, batch) or report.baseline(batch)
+        peers = [row for row in report.measurements if (row.precision, row.batch) == (precision, batch)]
+        peers = [row for row in peers if row.who not in (OURS, NO_GRAPH)]
+        if ours is None or not peers:
+            continue
+        peer = min(peers, key=lambda row: row.latency_ms)
+        saved = _saved(ours, peer)
+        yield (
+            report.run.network,
+            precision if ours.precision == precision else f"{precision} (ours: {ours.precision})",
+            str(batch),
+            number(ours.image_ms),
+            number(ours.images_per_s),
+            peer.who,
+            number(peer.image_ms),
+            f"{peer.latency_ms / ours.latency_ms:.2f} x",
+            "" if saved is None else f"{saved:.0%}",
+        )
+
+
+def _said(say: Callable[[str], None], name: str, what: str) -> None:
+    say(f"{name}: {what}")
+
+
+def _saved(ours: Measurement, peer: Measurement) -> float | None:
+    return None if ours.nbytes is None or not peer.nbytes else 1.0 - ours.nbytes / peer.nbytes

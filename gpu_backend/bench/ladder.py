@@ -1,0 +1,211 @@
+"""What each optimisation gains: the same network rendered step by step, from plain fp32 kernels to a batch of 32.
+
+A rung adds one thing to the rung before. Each is timed as in the main table, and its first picture is compared with
+that of the first rung.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import statistics
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpu_backend.bench.ours import Ours
+from gpu_backend.bench.stopwatch import SPENT, STOPPED, Budget, why
+from gpu_backend.bench.table import grid, number
+from gpu_backend.cuda.launches.fused_convs import WITH_TMA
+from gpu_backend.cuda.launches.lowering import lower
+from gpu_backend.cuda.schedule import Schedule
+from gpu_backend.cuda.tiles.target import Target, portable, without_tables
+from gpu_backend.device import choose_gpu, make_executor
+from gpu_backend.model import Model
+from gpu_backend.plan.executor import Executor
+from gpu_backend.plan.plan import Plan, Precision
+from gpu_backend.whole_file import write_whole
+
+LEAST_RUNS = 50
+_WARM_UP = 5
+_SLOW_MS = 100.0
+"""On the CPU a slower rung gets a tenth of the runs, but at least five."""
+
+Change = Callable[[Target], Target]
+
+
+@dataclass(frozen=True, slots=True)
+class Rung:
+    """One way of rendering.
+
+    Attributes
+    ----------
+    what
+        What it adds to the rung before.
+    change
+        What becomes of the GPU's target before a plan is lowered for it.
+    """
+
+    what: str
+    precision: Precision
+    batch: int = 1
+    use_fused: bool = True
+    use_graph: bool = False
+    change: Change | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Climbed:
+    """What came of a rung; `problem` says why it was not measured.
+
+    Attributes
+    ----------
+    image_ms
+        Median time an image.
+    largest_difference
+        Of a byte of its first picture to that of the first rung, 0 to 255.
+    """
+
+    rung: Rung
+    image_ms: float = 0.0
+    runs: int = 0
+    largest_difference: int = 0
+    problem: str = ""
+
+
+def rungs_of(architecture: str) -> tuple[Rung, ...]:
+    """Return the rungs for a GPU's architecture; for the CPU, if it is empty."""
+    if not architecture:
+        return (
+            Rung("reference functions", "fp32", use_fused=False),
+            Rung("fused steps, packed weights", "fp32"),
+            Rung("batch 8", "fp32", batch=8),
+        )
+    rungs = [
+        Rung("plain kernels", "fp32", use_fused=False),
+        Rung("half precision", "fp16", use_fused=False),
+    ]
+    has_tma = architecture in WITH_TMA
+    rungs.append(Rung("tensor cores (mma), fused epilogues", "fp16", change=portable))
+    if has_tma:
+        rungs.append(Rung("TMA", "fp16", change=without_tables))
+    return (
+        *rungs,
+        Rung("tuned tiles, wgmma" if has_tma else "tuned tiles", "fp16"),
+        Rung("CUDA graph", "fp16", use_graph=True),
+        Rung("batch 8", "fp16", batch=8, use_graph=True),
+        Rung("batch 32", "fp16", batch=32, use_graph=True),
+    )
+
+
+def climb(
+    model: Model, device: str, budget: Budget, say: Callable[[str], None], *, runs: int | None = None
+) -> tuple[Climbed, ...]:
+    """Measure every rung on a device; one that fails, or has no time left, says so. Ctrl-C keeps what was measured.
+
+    Parameters
+    ----------
+    runs
+        Timed runs of each; `LEAST_RUNS` if None.
+
+    Raises
+    ------
+    DeviceError
+        If there is no such device.
+    """
+    gpu = choose_gpu(device)
+    first: NDArray[np.uint8] | None = None
+    found: list[Climbed] = []
+    is_stopped = False
+    for rung in rungs_of("" if gpu is None else gpu.compile_architecture):
+        if is_stopped or budget.is_spent:
+            found.append(Climbed(rung, problem=STOPPED if is_stopped else SPENT))
+            continue
+        say(rung.what)
+        try:
+            climbed, picture = _measured(model, device if gpu is None else gpu.id, rung, runs or LEAST_RUNS)
+        except KeyboardInterrupt:
+            is_stopped = True
+            found.append(Climbed(rung, problem=STOPPED))
+            continue
+        except Exception as error:  # whatever fails is named; the other rungs are measured all the same
+            found.append(Climbed(rung, problem=why(error)))
+            continue
+        first = picture if first is None else first
+        difference = int(np.abs(picture.astype(np.int16) - first).max())
+        found.append(replace(climbed, largest_difference=difference))
+    return tuple(found)
+
+
+def ladder_table(found: Sequence[Climbed]) -> str:
+    """Return the rungs as lines: time, gain over the rung before and over the first, difference of a pixel."""
+    head = ("rung", "precision", "batch", "ms/image", "gain", "gain in all", "largest difference", "runs")
+    return grid(head, [_row(found, place) for place in range(len(found))], left=2)
+
+
+def write_ladder(found: Sequence[Climbed], path: Path) -> None:
+    """Write the rungs as CSV."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(("rung", "precision", "batch", "ms_an_image", "gain", "gain_in_all", "difference", "runs"))
+    writer.writerows(_row(found, place) for place in range(len(found)))
+    write_whole(path, text.getvalue().encode())
+
+
+def _row(found: Sequence[Climbed], place: int) -> tuple[str, ...]:
+    climbed = found[place]
+    rung = climbed.rung
+    name = (rung.what if place == 0 else f"+ {rung.what}", rung.precision, str(rung.batch))
+    if climbed.problem:
+        return (*name, climbed.problem, "", "", "", "")
+    measured = [earlier.image_ms for earlier in found[:place] if not earlier.problem]
+    gains = (f"{ms / climbed.image_ms:.2f} x" for ms in (measured[-1], measured[0])) if measured else ("", "")
+    return (*name, number(climbed.image_ms), *gains, str(climbed.largest_difference), str(climbed.runs))
+
+
+def _measured(model: Model, device: str, rung: Rung, runs: int) -> tuple[Climbed, NDArray[np.uint8]]:
+    with _executor(model, device, rung) as executor:
+        ours = Ours(
+            model, lambda precision: executor, rung.precision, rung.batch, use_graph=rung.use_graph,
+            use_fused=rung.use_fused,
+        )  # fmt: skip
+        try:
+            ours.prepare()
+            picture = ours.picture()
+            warm = ours.times_ms(_WARM_UP)
+            if device == "cpu" and warm[-1] > _SLOW_MS:
+                runs = max(5, runs // 10)
+            times = ours.times_ms(runs)
+        finally:
+            ours.close()
+    return Climbed(rung, statistics.median(times) / rung.batch, len(times)), picture
+
+
+@contextlib.contextmanager
+def _executor(model: Model, device: str, rung: Rung) -> Iterator[Executor]:
+    """Make an executor that lowers plans for the target that a rung wants."""
+    gpu = choose_gpu(device)
+    executor: Executor
+    if gpu is None or rung.change is None:
+        executor = make_executor(model, device, rung.precision)[0]
+    else:
+        # Imported here: it speaks to the driver, which nothing may load before a GPU was found.
+        from gpu_backend.cuda.executor import CudaExecutor
+
+        executor = CudaExecutor(model, gpu.index, rung.precision, lowered=_lowering(rung.change))
+    try:
+        yield executor
+    finally:
+        executor.close()
+
+
+def _lowering(change: Change) -> Callable[..., Schedule]:
+    def lowered(plan: Plan, weights: Any, target: Target, **options: Any) -> Schedule:
+        return lower(plan, weights, change(target), **options)
+
+    return lowered

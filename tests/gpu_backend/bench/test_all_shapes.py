@@ -1,0 +1,54 @@
+"""All shapes in one run: a report each, one table and one CSV of all."""
+
+import csv
+from pathlib import Path
+
+import pytest
+import torch
+
+from gpu_backend.bench import all_shapes
+from gpu_backend.bench.all_shapes import summary
+from gpu_backend.bench.command import main
+from gpu_backend.bench.report import OURS
+from gpu_backend.bench.shapes import SHAPES, SHAPES_WITH_PEERS, Shape
+from tests.gpu_backend.bench.made_up import made_up_report
+
+TINY = {name: Shape(name, side, 128, 8) for name, side in (("tiny16", 16), ("tiny8", 8))}
+
+
+def test_the_plain_network_is_written_for_the_shapes_that_are_measured() -> None:
+    assert {SHAPES[name].config for name in SHAPES_WITH_PEERS} == {"skip"}
+    assert SHAPES_WITH_PEERS[0] == "ffhq1024"
+
+
+def test_each_shape_is_measured_printed_and_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(all_shapes, "SHAPES", TINY)
+    monkeypatch.setattr(all_shapes, "SHAPES_WITH_PEERS", tuple(TINY))
+    monkeypatch.setattr("gpu_backend.bench.files.plots_problem", lambda: "left out of this test")
+    monkeypatch.setattr("gpu_backend.bench.ceiling._CPU_COPY_NBYTES", 1 << 16)
+    monkeypatch.setattr("gpu_backend.bench.ceiling._CPU_SIDE", 32)
+    monkeypatch.setattr("gpu_backend.bench.gesture._LEAST", 3)
+    words = ["--all-shapes", "--device", "cpu", "--runs", "3", "--peers", "eager", "--precision", "fp32"]
+    words += ["--threads", str(torch.get_num_threads()), "--out", str(tmp_path), "--quick"]
+    assert main(words) == 0
+    rows = list(csv.DictReader((tmp_path / "all-shapes.csv").read_text().splitlines()))
+    measured = {(row["shape"], row["who"], row["batch"]) for row in rows if row["latency_ms"]}
+    assert measured == {(name, who, batch) for name in TINY for who in (OURS, "eager") for batch in ("1", "2")}
+    assert all(float(row["gain"]) > 0 for row in rows if row["who"] == "eager")
+    assert (tmp_path / "tiny8" / "bench.json").is_file()
+    assert len([line for line in capsys.readouterr().out.splitlines() if line.startswith("tiny16 ")]) == 2
+
+
+def test_the_summary_holds_ours_against_the_fastest_peer_of_each_precision() -> None:
+    lines = summary([made_up_report()]).splitlines()
+    assert len(lines) == 5, "two precisions, two batches"
+    first = next(line for line in lines if line.startswith("ffhq1024  fp16           1"))
+    assert first.split()[5:] == ["compiled", "1.20", "3.00", "x", "75%"]
+
+
+@pytest.mark.parametrize("words", [["--shape", "ffhq256"], ["model.pkl"], ["--ladder"]])
+def test_what_does_not_go_together_is_refused(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--all-shapes", *words]) == 2
+    assert "--all-shapes" in capsys.readouterr().err
