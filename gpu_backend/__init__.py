@@ -183,6 +183,7 @@ if TYPE_CHECKING:
     from gpu_backend.training.request import TrainOutcome as TrainOutcome, TrainRequest as TrainRequest
     from gpu_backend.whole_file import (
         Disk as Disk,
+        FileGroup as FileGroup,
         remove_leftovers as remove_leftovers,
         write_whole as write_whole,
     )
@@ -304,7 +305,7 @@ _HOMES = {
         "free_set_name",
     ),
     "training.request": ("TrainOutcome", "TrainRequest"),
-    "whole_file": ("Disk", "part_name", "remove_leftovers", "write_whole"),
+    "whole_file": ("Disk", "FileGroup", "part_name", "remove_leftovers", "write_whole"),
 }
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)
 

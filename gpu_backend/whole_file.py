@@ -14,9 +14,10 @@ import os
 import re
 import stat
 import sys
+import threading
 import time
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 _PART = re.compile(r"\.(?P<name>.+)\.(?P<host>[0-9a-f]{8})-(?P<pid>[0-9]{1,10})-[0-9a-f]{8}\.part", re.DOTALL)
@@ -25,6 +26,14 @@ _OLD_PART = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{8}\.part", re.DOTALL)
 
 _ABANDONED_S = 24 * 3600.0
 """Age of a part file of another machine, or of an unknown writer, at which it counts as abandoned."""
+
+_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+
+_MANY = 4
+"""Files from which on flushing their whole file system is cheaper than flushing each."""
+
+_MOST_UNFLUSHED = 512
+"""Files that may wait to be flushed before a group asks for a pause."""
 
 _live: set[str] = set()
 """Part files that this process is writing now."""
@@ -36,12 +45,43 @@ _swept: set[str] = set()
 class Disk:
     """The file operations of a write, in one place so that a test can let them fail."""
 
-    def write(self, path: Path, data: bytes) -> None:
-        """Create a new file with these bytes and flush it to the disk."""
-        with path.open("xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
+    def write(self, path: Path, data: bytes, *, flushed: bool = True) -> None:
+        """Create a new file with these bytes, and flush it to the disk unless the caller does that later."""
+        file = os.open(path, _NEW_FILE, 0o666)
+        try:
+            view = memoryview(data)
+            while view:
+                view = view[os.write(file, view) :]
+            if flushed:
+                os.fsync(file)
+        finally:
+            os.close(file)
+
+    def flush(self, paths: Sequence[Path]) -> None:
+        """Flush files of one folder to the disk.
+
+        From four files on, Linux is asked to flush their file system at once: 0.4 ms a file instead of 2 to 9 (ext4).
+        """
+        if len(paths) >= _MANY and (sync := _sync_of_file_systems()) is not None:
+            folder = os.open(paths[0].parent, os.O_RDONLY)
+            try:
+                if sync(folder) == 0:
+                    return
+            finally:
+                os.close(folder)
+        for path in paths:
+            with path.open("rb+") as file:
+                os.fsync(file.fileno())
+
+    def flush_folder(self, folder: Path) -> None:
+        """Flush a folder, which holds the names of its files. One that cannot be flushed is no error."""
+        if sys.platform != "win32":
+            with contextlib.suppress(OSError):
+                number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+                try:
+                    os.fsync(number)
+                finally:
+                    os.close(number)
 
     def write_by(self, path: Path, fill: Callable[[Path], None]) -> None:
         """Create a new file in a new folder, let `fill` write it, and flush it to the disk.
@@ -56,19 +96,11 @@ class Disk:
         with path.open("rb+") as file:
             os.fsync(file.fileno())
 
-    def move(self, source: Path, target: Path) -> None:
-        """Replace a file by another in one step, and flush the folder, which holds the new name.
-
-        A folder that cannot be flushed is no error: the file is in place by then.
-        """
+    def move(self, source: Path, target: Path, *, flushed: bool = True) -> None:
+        """Replace a file by another in one step, and flush the folder unless the caller does that later."""
         source.replace(target)
-        if sys.platform != "win32":
-            with contextlib.suppress(OSError):
-                folder = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY)
-                try:
-                    os.fsync(folder)
-                finally:
-                    os.close(folder)
+        if flushed:
+            self.flush_folder(target.parent)
 
     def remove(self, path: Path) -> None:
         """Delete a file, or a folder with its content; a missing one is fine."""
@@ -136,6 +168,131 @@ def write_whole(
         _live.discard(str(aside))
 
 
+class FileGroup:
+    """Writes files of one folder atomically, as `write_whole` does, and flushes together what was written meanwhile.
+
+    Flushing is most of what a small file costs. A thread of its own flushes and moves all files that were added since
+    it last looked: one by one while they come slowly, hundreds at a time while they come fast.
+
+    Parameters
+    ----------
+    folder
+        Made when the first file is added.
+    stored
+        Called on the group's thread after files came into place.
+    """
+
+    def __init__(self, folder: Path, disk: Disk | None = None, stored: Callable[[], None] = lambda: None) -> None:
+        self._folder = folder
+        self._disk = disk or Disk()
+        self._stored = stored
+        self._condition = threading.Condition()
+        self._added: list[tuple[Path, Path]] = []
+        self._moving = 0
+        self._written = 0
+        self._error: BaseException | None = None
+        self._is_closing = False
+        self._is_ready = False
+        self._thread = threading.Thread(target=self._run, name="file-group", daemon=True)
+        self._thread.start()
+
+    @property
+    def written(self) -> int:
+        """Number of files that are in place."""
+        return self._written
+
+    @property
+    def error(self) -> BaseException | None:
+        """Why files could not be flushed or moved; those that are added later are not written."""
+        return self._error
+
+    @property
+    def has_room(self) -> bool:
+        """Whether the disk keeps up."""
+        return len(self._added) + self._moving < _MOST_UNFLUSHED
+
+    def add(self, name: str, data: bytes) -> None:
+        """Write a file beside its target, to be moved there soon. Safe on any thread.
+
+        Raises
+        ------
+        OSError
+            If the system refuses; nothing of the file is left.
+        """
+        if not self._is_ready:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            _sweep_once(self._folder, self._disk)
+            self._is_ready = True
+        target = _link_target(self._folder / name)
+        if target.parent != self._folder:
+            write_whole(target, data, self._disk)
+            with self._condition:
+                self._written += 1
+            self._stored()
+            return
+        aside = self._folder / part_name(name, os.getpid())
+        _live.add(str(aside))
+        try:
+            try:
+                self._disk.write(aside, data, flushed=False)
+            except FileNotFoundError:  # a person deleted the folder
+                self._folder.mkdir(parents=True, exist_ok=True)
+                self._disk.write(aside, data, flushed=False)
+        except BaseException as error:
+            self._drop(aside)
+            if isinstance(error, OSError) and error.filename is None:
+                error.filename = str(target)
+            raise
+        with self._condition:
+            self._added.append((aside, target))
+            self._condition.notify()
+
+    def close(self) -> None:
+        """Move what was added, and end the thread. May be called twice."""
+        with self._condition:
+            self._is_closing = True
+            self._condition.notify()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while files := self._take():
+            done = 0
+            try:
+                if self._error is None:
+                    self._disk.flush([aside for aside, _ in files])
+                    for aside, target in files:
+                        self._disk.move(aside, target, flushed=False)
+                        _live.discard(str(aside))
+                        done += 1
+                    self._disk.flush_folder(self._folder)
+            except BaseException as error:  # reported through `error`
+                if isinstance(error, OSError) and error.errno is not None:
+                    error.filename = str(files[done][1])
+                self._error = error
+            for aside, _ in files[done:]:
+                with contextlib.suppress(BaseException):
+                    self._drop(aside)
+            with self._condition:
+                self._moving = 0
+                self._written += done
+            self._stored()
+
+    def _take(self) -> list[tuple[Path, Path]]:
+        """Wait for files and return all of them; none at the end."""
+        with self._condition:
+            self._condition.wait_for(lambda: self._added or self._is_closing)
+            files, self._added = self._added, []
+            self._moving = len(files)
+            return files
+
+    def _drop(self, aside: Path) -> None:
+        try:
+            with contextlib.suppress(OSError):
+                self._disk.remove(aside)
+        finally:
+            _live.discard(str(aside))
+
+
 def _link_target(path: Path) -> Path:
     """Return the file that a symbolic link leads to, which may be missing; any other path as it is."""
     if not path.is_symlink():
@@ -187,6 +344,17 @@ def _is_abandoned(path: Path, match: re.Match[str]) -> bool:
         if not _is_running(pid):
             return True
     return time.time() - path.lstat().st_mtime > _ABANDONED_S
+
+
+@functools.cache
+def _sync_of_file_systems() -> Callable[[int], int] | None:
+    """Return Linux's syncfs, which takes a descriptor of any file there and returns 0 on success; None elsewhere."""
+    if sys.platform != "linux":
+        return None
+    import ctypes  # here, since most starts write no group of files
+
+    sync = getattr(ctypes.CDLL(None), "syncfs", None)
+    return None if sync is None else lambda number: int(sync(number))
 
 
 @functools.cache

@@ -43,10 +43,10 @@ class SlowDisk(Disk):
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
 
-    def write(self, path: Path, data: bytes) -> None:
+    def write(self, path: Path, data: bytes, *, flushed: bool = True) -> None:
         """Write after a wait."""
         time.sleep(self._seconds)
-        super().write(path, data)
+        super().write(path, data, flushed=flushed)
 
 
 class Bench:

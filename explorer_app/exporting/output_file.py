@@ -37,7 +37,12 @@ def told_in_a_sentence(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise ExportError(_sentence(error, path), details=str(error)) from error
+        raise output_error(error, path) from error
+
+
+def output_error(error: OSError, path: Path) -> ExportError:
+    """Return an OSError of writing `path` as an ExportError that says what to do."""
+    return ExportError(_sentence(error, path), details=str(error))
 
 
 def check_output_path(path: Path) -> None:

@@ -1,17 +1,20 @@
 """A file is there whole or not at all, with the permissions that any other file gets."""
 
+import contextlib
 import errno
 import os
 import re
+import shutil
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
-from gpu_backend import remove_leftovers, write_whole
+from gpu_backend import Disk, FileGroup, remove_leftovers, write_whole
 from gpu_backend.whole_file import part_name
 from tests.helpers.failing_disk import FullDisk, MortalDisk, PowerCutError, dead_part
 
@@ -304,3 +307,72 @@ def test_a_kill_at_any_step_leaves_the_old_or_the_new_file_and_the_next_write_cl
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert len(done.stdout.split()) == 2
+
+
+class CountingDisk(Disk):
+    """Counts flushes, and holds the first one until it is let."""
+
+    def __init__(self) -> None:
+        self.gate = threading.Event()
+        self.flushed: list[list[str]] = []
+
+    def flush(self, paths: Sequence[Path]) -> None:
+        self.flushed.append([path.name.split(".")[1] for path in paths])
+        assert self.gate.wait(30)
+        super().flush(paths)
+
+
+def test_files_that_were_added_while_others_were_flushed_are_flushed_together(tmp_path: Path) -> None:
+    disk, stored = CountingDisk(), threading.Semaphore(0)
+    group = FileGroup(tmp_path / "out", disk, stored.release)
+    group.add("0", b"first")
+    while not disk.flushed:
+        stored.acquire(timeout=0.001)
+    for number in range(1, 9):
+        group.add(str(number), b"more")
+    assert (group.written, group.has_room) == (0, True)
+    assert not (tmp_path / "out" / "0").exists(), "it is not on the disk yet"
+    disk.gate.set()
+    group.close()
+    group.close()
+    assert disk.flushed == [["0"], [str(number) for number in range(1, 9)]]
+    assert group.written == 9
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [str(number) for number in range(9)]
+
+
+@pytest.mark.parametrize("stage", ["write", "move"])
+def test_a_full_disk_ends_a_group_and_leaves_no_parts(stage: str, tmp_path: Path) -> None:
+    group = FileGroup(tmp_path, FullDisk(2, stage))
+    with contextlib.suppress(OSError):
+        for number in range(5):
+            group.add(str(number), b"data")
+            while stage == "write" and group.written <= number and group.error is None:
+                time.sleep(0.001)
+    group.close()
+    assert group.written == 2
+    assert [path.name for path in sorted(tmp_path.iterdir())] == ["0", "1"]
+    assert (group.error is None) == (stage == "write"), "who adds is told of a write at once"
+
+
+def test_a_group_makes_its_folder_again_when_it_was_deleted(tmp_path: Path) -> None:
+    group = FileGroup(tmp_path / "out")
+    group.add("0", b"data")
+    while group.written < 1:
+        time.sleep(0.001)
+    shutil.rmtree(tmp_path / "out")
+    group.add("1", b"data")
+    group.close()
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["1"]
+
+
+def test_a_group_writes_through_a_link(tmp_path: Path) -> None:
+    (tmp_path / "far").mkdir()
+    (tmp_path / "far" / "file").write_bytes(b"old")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "0").symlink_to(tmp_path / "far" / "file")
+    group = FileGroup(tmp_path / "out")
+    group.add("0", b"new")
+    group.close()
+    assert (tmp_path / "far" / "file").read_bytes() == b"new"
+    assert (tmp_path / "out" / "0").is_symlink()
+    assert group.written == 1

@@ -31,18 +31,18 @@ class MortalDisk(Disk):
         self._left = last
         self.died = False
 
-    def write(self, path: Path, data: bytes) -> None:
+    def write(self, path: Path, data: bytes, *, flushed: bool = True) -> None:
         """Write, or die half way."""
         if self._dies():
             path.write_bytes(data[: len(data) // 2])
             raise PowerCutError
-        super().write(path, data)
+        super().write(path, data, flushed=flushed)
 
-    def move(self, source: Path, target: Path) -> None:
+    def move(self, source: Path, target: Path, *, flushed: bool = True) -> None:
         """Move, or die before."""
         if self._dies():
             raise PowerCutError
-        super().move(source, target)
+        super().move(source, target, flushed=flushed)
 
     def remove(self, path: Path) -> None:
         """Remove, or die before."""
@@ -69,16 +69,16 @@ class FullDisk(Disk):
         self._stage = stage
         self._number = number
 
-    def write(self, path: Path, data: bytes) -> None:
+    def write(self, path: Path, data: bytes, *, flushed: bool = True) -> None:
         """Write while there is room."""
         if self._stage == "write" and self._room == 0:
             path.write_bytes(data[: len(data) // 2])
             raise OSError(self._number, "no room")
-        super().write(path, data)
+        super().write(path, data, flushed=flushed)
 
-    def move(self, source: Path, target: Path) -> None:
+    def move(self, source: Path, target: Path, *, flushed: bool = True) -> None:
         """Move while there is room."""
         if self._room == 0:
             raise OSError(self._number, "no room")
-        super().move(source, target)
+        super().move(source, target, flushed=flushed)
         self._room -= 1

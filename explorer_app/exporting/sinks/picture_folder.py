@@ -9,12 +9,12 @@ from pathlib import Path
 
 from explorer_app.exporting.errors import ExportError, PictureError, TakenError
 from explorer_app.exporting.formats.picture_format import PICTURE_ENDINGS, PictureFormat, Size
-from explorer_app.exporting.output_file import write_output
+from explorer_app.exporting.output_file import output_error, told_in_a_sentence
 from explorer_app.exporting.picture import encode_picture
 from explorer_app.exporting.picture_document import document_to_text
 from explorer_app.exporting.sinks.frame_sink import Claim, FramePlan
 from explorer_app.exporting.writers import WriterPool
-from gpu_backend import PICTURE_LIMITS, Disk, Frame, remove_leftovers
+from gpu_backend import PICTURE_LIMITS, Disk, FileGroup, Frame, remove_leftovers
 
 
 class PictureFolder:
@@ -52,22 +52,27 @@ class PictureFolder:
         self._thread_count = threads
         self._plan: FramePlan | None = None
         self._writers: WriterPool | None = None
-        self._written: set[int] = set()
+        self._files: FileGroup | None = None
 
     @property
     def written(self) -> int:
         """Number of files that were written."""
-        return len(self._written)
+        return 0 if self._files is None else self._files.written
 
     @property
     def error(self) -> BaseException | None:
         """What the first file to fail raised."""
-        return None if self._writers is None else self._writers.error
+        if self._writers is None or self._files is None:
+            return None
+        error = self._files.error
+        if isinstance(error, OSError):
+            return output_error(error, self._folder / Path(str(error.filename)).name)
+        return error or self._writers.error
 
     @property
     def is_ready(self) -> bool:
         """Whether the writers have room for another frame."""
-        return self._writers is not None and self._writers.has_room
+        return self._writers is not None and self._files is not None and self._writers.has_room and self._files.has_room
 
     def path(self, index: int) -> Path:
         """Return where a frame goes."""
@@ -89,6 +94,7 @@ class PictureFolder:
             self._remove_surplus(len(plan), claim.replaced_total)
         elif not claim.is_ours:
             self._refuse_foreign_frames(len(plan))
+        self._files = FileGroup(self._folder, self._disk, changed)
         self._writers = WriterPool(self._thread_count, changed)
 
     def resumable_from(self, index: int, should_stop: Callable[[], bool]) -> int | None:
@@ -110,13 +116,17 @@ class PictureFolder:
         """Finish or discard what waits, and end the writers."""
         if self._writers is not None:
             self._writers.close(discard=discard)
+        if self._files is not None:
+            self._files.close()
 
     def _write(self, index: int, frame: Frame) -> None:
         assert self._plan is not None
-        write_output(
-            self.path(index), encode_picture(frame, self._plan.document(index), self._form, self._size), self._disk
-        )
-        self._written.add(index)
+        assert self._files is not None
+        if self._files.error is None:
+            path = self.path(index)
+            data = encode_picture(frame, self._plan.document(index), self._form, self._size)
+            with told_in_a_sentence(path):
+                self._files.add(path.name, data)
 
     def _refuse_foreign_frames(self, total: int) -> None:
         """Raise TakenError if a file under a frame's name is not that frame."""

@@ -161,10 +161,10 @@ class StuckDisk(Disk):
     def __init__(self) -> None:
         self.gate = threading.Event()
 
-    def write(self, path: Path, data: bytes) -> None:
+    def write(self, path: Path, data: bytes, *, flushed: bool = True) -> None:
         if ".png." in path.name:
             assert self.gate.wait(30)
-        super().write(path, data)
+        super().write(path, data, flushed=flushed)
 
 
 def has_delivered(job: SequenceJob, count: int) -> bool:
