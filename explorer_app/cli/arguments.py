@@ -143,6 +143,14 @@ def frame_rate(text: str) -> Fraction:
     return broadcast if match[3] is not None and abs(rate - broadcast) < Fraction(1, 1000) else rate
 
 
+def seconds(text: str) -> Fraction:
+    """Return a time like ``12``, ``1.5`` or ``1/3``."""
+    match = re.fullmatch(r"([0-9]{1,6})(?:/([0-9]{1,6})|(\.[0-9]{1,9}))?", text, re.ASCII)
+    if match is None or (match[2] is not None and int(match[2]) == 0):
+        raise argparse.ArgumentTypeError(f"seconds like 12 or 1.5 are wanted, but {text[:40]!r} came")
+    return Fraction(text)
+
+
 def size(text: str) -> tuple[int, int]:
     """Return the width and height of a text like ``1920x1080``, or ``512`` for a square."""
     match = re.fullmatch(r"([0-9]{1,5})(?:x([0-9]{1,5}))?", text, re.ASCII)

@@ -21,6 +21,7 @@ from explorer_app.cli.arguments import (
     frame_rate,
     positive_count,
     scale,
+    seconds,
     seed,
     seed_list,
     size,
@@ -30,6 +31,7 @@ from explorer_app.cli.class_option import class_of
 from explorer_app.cli.console import Console
 from explorer_app.cli.network import find_network, read_network, reference_to
 from explorer_app.cli.path_text import folder_text
+from explorer_app.cli.project import network_of_project, project_fps, project_name, project_settings, read_project
 from explorer_app.cli.renderer import chosen, start_renderer
 from explorer_app.cli.sequence import render_sequence
 from explorer_app.cli.source import Source, read_source
@@ -62,6 +64,7 @@ _EXAMPLES = """examples:
   latentloom render --network ffhq.pkl --seeds 0,1,4-6 --trunc 0.7 --outdir out
   latentloom render --network cats.pkl --seeds 3-6 --path cubic --frames 60 --loop --outdir out
   latentloom render --seeds 3-6 --path cubic --frames 60 --loop --video loop.webm --fps 30
+  latentloom render --project piece.loom --fps 30 --start 0 --end 12 --outdir out
   latentloom render --from picture.png --outdir again
   latentloom render --resume out/path.manifest.json"""
 
@@ -69,7 +72,14 @@ _TRANSFORM = ("translate", "rotate", "scale")
 _SEED_ONLY = ("trunc", "trunc_cutoff", "class_text", "noise_mode", "noise_seed", *_TRANSFORM)
 _VIDEO = ("fps", "codec")
 _FILES = ("form", "quality", "compression", "size", "video", *_VIDEO)
+_PROJECT_ONLY = ("start", "end")
 _PATH_ONLY = ("frames", "loop", "name", "overwrite")
+_SEQUENCE = ("name", "overwrite")
+"""Options of a path and of a project."""
+_ALL_BUT_RESUME = (
+    *("seeds", "sources", "project", "outdir", "sheet", "path"),
+    *(*_FILES, *_SEED_ONLY, *_PATH_ONLY, *_PROJECT_ONLY),
+)
 _SHEET_SIDE_PX = 128
 _SHEET_PICTURES = 4096
 _PATIENCE_S = 0.2
@@ -90,6 +100,12 @@ def parser() -> Parser:
         nargs="+",
         metavar="FILE",
         help="make saved pictures or sessions (.loom) again, or go through them with --path",
+    )
+    made.add_argument(
+        "--project",
+        type=Path,
+        metavar="FILE",
+        help="render the timeline of a project (.loom), as the window exports it: a sequence, or with --video a video",
     )
     made.add_argument(
         "--resume",
@@ -121,9 +137,11 @@ def parser() -> Parser:
         "--video",
         type=Path,
         metavar="FILE",
-        help="with --path: one video (.webm, .mp4, .mov; needs the extra `video`) or animation (.gif, .apng, .webp)",
+        help="one video (.webm, .mp4, .mov; needs the extra `video`) or animation (.gif, .apng, .webp)",
     )
-    files.add_argument("--fps", type=frame_rate, metavar="N", help="frames a second of --video (default: 30)")
+    files.add_argument(
+        "--fps", type=frame_rate, metavar="N", help="frames a second of --video (default: 30) or --project (its own)"
+    )
     files.add_argument(
         "--codec", choices=tuple(CODECS), help="of --video, where the ending leaves a choice: .mp4, .webm"
     )
@@ -161,13 +179,18 @@ def parser() -> Parser:
     )
     look.add_argument("--rotate", type=finite_number, metavar="DEG", help="turn it counterclockwise by degrees")
     look.add_argument("--scale", type=scale, metavar="S", help="scale it; 2 makes everything twice as large")
+    project = made.add_argument_group("with --project")
+    project.add_argument("--start", type=seconds, metavar="S", help="second of the first frame (default: 0)")
+    project.add_argument("--end", type=seconds, metavar="S", help="second after the last frame (default: the end)")
     path = made.add_argument_group("sequences; the same command goes on where it was stopped")
     path.add_argument(
         "--path", choices=tuple(PATHS), help="go from one to the next: in w, or in z for z-linear and slerp"
     )
     path.add_argument("--frames", type=positive_count, metavar="N", help="frames per step (default: 24)")
     path.add_argument("--loop", action="store_true", default=None, help="go back from the last to the first")
-    path.add_argument("--name", metavar="NAME", help="files are NAME_00000.png and so on (default: path)")
+    path.add_argument(
+        "--name", metavar="NAME", help="files are NAME_00000.png and so on (default: path, or the project)"
+    )
     path.add_argument(
         "--overwrite", action="store_true", default=None, help="replace a different sequence of that name"
     )
@@ -181,6 +204,8 @@ def run(words: Sequence[str], console: Console) -> int:
         return _resume(options, console)
     _check(options)
     form = _form(options)
+    if options.project is not None:
+        return _render_project(options, form, console)
     sources = [read_source(path) for path in options.sources or ()]
     if options.network is not None or not sources:
         model = read_network(options.network, console)
@@ -206,10 +231,22 @@ def run(words: Sequence[str], console: Console) -> int:
     return 0
 
 
+def _render_project(options: argparse.Namespace, form: PictureFormat, console: Console) -> int:
+    """Render a stretch of a project's timeline."""
+    session = read_project(options.project)
+    model = network_of_project(session, options, console)
+    video = _video(options, project_fps(session, options))
+    settings = project_settings(session, options, model, form, video, console)
+    choice = chosen(options.device, options.precision)
+    with contextlib.closing(start_renderer(model, choice, console)) as renderer:
+        render_sequence(settings, renderer, console, threads=options.jobs)
+    return 0
+
+
 def _resume(options: argparse.Namespace, console: Console) -> int:
     """Go on with the sequence of a manifest, with the network that it was begun with."""
     _check_jobs(options)
-    for name in ("seeds", "sources", "outdir", "sheet", "path", *_FILES, *_SEED_ONLY, *_PATH_ONLY):
+    for name in _ALL_BUT_RESUME:
         if getattr(options, name) is not None:
             raise UsageError(f"--resume goes on as the sequence was begun, so {_flag(name)} cannot be given with it.")
     settings = read_manifest(options.resume).settings
@@ -231,26 +268,30 @@ def _resume(options: argparse.Namespace, console: Console) -> int:
 
 def _check(options: argparse.Namespace) -> None:
     """Refuse what does not go together before anything is opened."""
-    if (options.seeds is None) == (options.sources is None):
-        raise UsageError("Either --seeds or --from must say what to render; see latentloom render --help.")
+    if [options.seeds, options.sources, options.project].count(None) != 2:
+        raise UsageError("One of --seeds, --from and --project must say what to render; see latentloom render --help.")
+    _check_project(options)
     _check_video(options)
     _check_jobs(options)
     if options.outdir is None and options.video is None:
         raise UsageError("--outdir must say where to save the output images.")
-    if options.sources is not None:
+    if options.sources is not None or options.project is not None:
+        given = "--from" if options.project is None else "--project"
         for name in _SEED_ONLY:
             if getattr(options, name) is not None:
                 raise UsageError(
-                    f"--from brings the picture's own settings back, so {_flag(name)} cannot be given with it."
+                    f"{given} brings the picture's own settings back, so {_flag(name)} cannot be given with it."
                 )
     if options.path is None:
         for name in _PATH_ONLY:
+            if options.project is not None and name in _SEQUENCE:
+                continue
             if getattr(options, name) is not None:
                 raise UsageError(
                     f"{_flag(name)} belongs to a sequence; say with --path how to go from one to the next."
                 )
-    if options.sheet is not None and options.path is not None:
-        raise UsageError("--sheet lays single pictures out, so it cannot be given with --path.")
+    if options.sheet is not None and (options.path is not None or options.project is not None):
+        raise UsageError("--sheet lays single pictures out, so it cannot be given with --path or --project.")
     if options.sheet is not None and options.sheet.suffix.lower() not in ENDINGS:
         raise UsageError(f"The sheet should end in .png or .jpg, but {options.sheet.name} does not.")
     if options.sheet is not None and options.form == "exr":
@@ -262,20 +303,34 @@ def _check(options: argparse.Namespace) -> None:
 
 def _name(options: argparse.Namespace) -> str:
     """Return what the files of a sequence are called."""
+    if options.project is not None:
+        return project_name(options)
     if options.video is not None:
         return str(options.video.stem)
     return "path" if options.name is None else str(options.name)
+
+
+def _check_project(options: argparse.Namespace) -> None:
+    """Refuse what does not go together with a project, and what belongs to one."""
+    if options.project is None:
+        for name in _PROJECT_ONLY:
+            if getattr(options, name) is not None:
+                raise UsageError(f"{_flag(name)} belongs to a project; say with --project which one.")
+    elif options.path is not None:
+        raise UsageError("A project has a timeline of its own, so --path cannot be given with --project.")
 
 
 def _check_video(options: argparse.Namespace) -> None:
     """Refuse what does not go together with a video."""
     if options.video is None:
         for name in _VIDEO:
+            if name == "fps" and options.project is not None:
+                continue
             if getattr(options, name) is not None:
                 raise UsageError(f"{_flag(name)} belongs to a video; say with --video where it goes.")
         return
-    if options.path is None:
-        raise UsageError("--video needs --path, which says how to go from one picture to the next.")
+    if options.path is None and options.project is None:
+        raise UsageError("--video needs --path, which says how to go from one picture to the next, or --project.")
     for name in ("form", "compression", "outdir", "name"):
         if getattr(options, name) is not None:
             raise UsageError(f"--video says where the frames go and how, so {_flag(name)} cannot be given with it.")
@@ -291,7 +346,9 @@ def _check_places(options: argparse.Namespace) -> None:
     """Refuse names and folders that cannot be written."""
     check_name(_name(options))
     folder = options.outdir if options.video is None else options.video.parent
-    check_output_path(folder / (f"{_name(options)}{MANIFEST_SUFFIX}" if options.path else _first_name(options)))
+    check_output_path(
+        folder / (f"{_name(options)}{MANIFEST_SUFFIX}" if options.path or options.project else _first_name(options))
+    )
     for file in (options.sheet, options.video):
         if file is not None:
             check_output_path(file)
@@ -403,7 +460,7 @@ def _form(options: argparse.Namespace) -> PictureFormat:
         raise UsageError(error.sentence) from error
 
 
-def _video(options: argparse.Namespace) -> VideoFormat | None:
+def _video(options: argparse.Namespace, usual_fps: Fraction = Fraction(30)) -> VideoFormat | None:
     """Return the video that is asked for; None for pictures. Raises UsageError as `_form` does."""
     if options.video is None:
         return None
@@ -411,7 +468,7 @@ def _video(options: argparse.Namespace) -> VideoFormat | None:
         form = video_format_of_path(
             options.video,
             codec=options.codec,
-            fps=Fraction(30) if options.fps is None else options.fps,
+            fps=usual_fps if options.fps is None else options.fps,
             quality=options.quality,
         )
         require_encoder(form)

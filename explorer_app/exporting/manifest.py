@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
@@ -23,6 +23,7 @@ from explorer_app.exporting.formats.picture_format import (
     Size,
 )
 from explorer_app.exporting.keyframes import Keyframe
+from explorer_app.exporting.piece_json import piece_from_json, piece_stored, piece_to_json
 from explorer_app.exporting.sequence import MANIFEST_SUFFIX, MAX_FRAMES, MAX_KEYS, SequenceSettings, plan_sequence
 from explorer_app.exporting.video.video_format import CODECS, VideoFormat
 from explorer_app.session.session import ModelReference
@@ -45,8 +46,8 @@ from gpu_backend import (
 )
 
 FORMAT = "latent-loom-sequence"
-VERSION = 3
-"""2: formats and sizes were not known; 1: see `_settings_1`."""
+VERSION = 4
+"""3: no pieces; still written for sequences of keyframes. 2: formats and sizes were not known; 1: see `_settings_1`."""
 
 State = Literal["unfinished", "cancelled", "complete"]
 
@@ -83,7 +84,7 @@ def manifest_bytes(settings: SequenceSettings, state: State, frames_written: int
     """
     head = {
         "format": FORMAT,
-        "version": VERSION,
+        "version": 3 if settings.piece is None else VERSION,
         "made_by": f"Latent Loom {__version__}",
         "state": state,
         "frames_written": frames_written,
@@ -101,6 +102,9 @@ def manifest_bytes(settings: SequenceSettings, state: State, frames_written: int
     keys = ",\n".join(json.dumps(_key_to_json(key)) for key in settings.keys)
     lines.append(f'"keys": [\n{keys}\n]')
     stored = stored_in(recipe.latent for key in settings.keys for recipe, _ in key.blend)
+    if settings.piece is not None:
+        lines.append(f'"piece": {json.dumps(piece_to_json(settings.piece))}')
+        stored = piece_stored(settings.piece)
     if stored:
         lines.append(f'"latents": {json.dumps(stored_to_json(stored))}')
     data = ("{\n" + ",\n".join(lines) + "\n}\n").encode("ascii")
@@ -146,7 +150,7 @@ def manifest_of(data: bytes, path: Path) -> Manifest:
     if not isinstance(fields, Mapping) or fields.get("format") != FORMAT:
         raise ExportError(f"{path.name} should be {_WHAT}, but says that it is something else.")
     version = fields.get("version")
-    if version not in (1, 2, VERSION):
+    if version not in (1, 2, 3, VERSION):
         raise ExportError(
             f"{path.name} was written by another version of Latent Loom; this one reads manifests up to {VERSION}."
         )
@@ -246,6 +250,11 @@ def _settings(fields: Mapping[str, Any], path: Path) -> SequenceSettings:
     model = fields.get("model")
     model = model if isinstance(model, Mapping) else {}
     stored = stored_from_json(fields.get("latents", {}))
+    if fields.get("piece") is not None:
+        made = _made(fields, (), model.get("name"), model.get("sha256"), path)
+        piece = piece_from_json(fields["piece"], stored)
+        session = replace(piece.session, model=made.model)
+        return replace(made, piece=replace(piece, session=session))
     keys = [_key(item, stored) for item in _keys(fields)]
     return _made(fields, keys, model.get("name"), model.get("sha256"), path)
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+import math
 from dataclasses import dataclass, replace
-from itertools import accumulate
+from fractions import Fraction
+from itertools import accumulate, pairwise
 from pathlib import Path
 
 from explorer_app.exporting.errors import ExportError
@@ -12,8 +14,10 @@ from explorer_app.exporting.formats.picture_format import MAX_SIDE_PX, PictureFo
 from explorer_app.exporting.keyframes import Keyframe, KeyframePath
 from explorer_app.exporting.picture_document import PictureDocument
 from explorer_app.exporting.video.video_format import VideoFormat
-from explorer_app.session.session import ModelReference
-from gpu_backend import PathKind, RecipeBudget, RenderRequest, spend_latent
+from explorer_app.session.resolve import resolve
+from explorer_app.session.session import ModelReference, Session
+from explorer_app.session.timeline.evaluation import is_blended, keyed_at, session_at
+from gpu_backend import PathKind, RecipeBudget, RenderRequest, RequestError, spend_blend, spend_latent
 
 MAX_FRAMES = 100_000
 """As many as five digits can number."""
@@ -34,13 +38,61 @@ _CUBIC_KEYS = 32
 
 
 @dataclass(frozen=True, slots=True)
+class Piece:
+    """A stretch of a project's timeline.
+
+    Attributes
+    ----------
+    session
+        What the timeline does not move, and the timeline. `of` makes it independent of where the playhead stood.
+    fps
+        Frames a second.
+    start, end
+        In seconds; the frame at `end` is not part of it, so that a loop repeats without a double frame.
+    """
+
+    session: Session
+    fps: Fraction
+    start: Fraction
+    end: Fraction
+
+    @classmethod
+    def of(cls, session: Session, fps: Fraction, start: Fraction, end: Fraction) -> Piece:
+        """Return a stretch of a session's timeline."""
+        return cls(keyed_at(session, float(start)), fps, start, end)
+
+    @property
+    def frame_count(self) -> int:
+        """Number of frames; at least one."""
+        return max(1, math.ceil((self.end - self.start) * self.fps))
+
+    def time(self, index: int) -> Fraction:
+        """Return the time of a frame in seconds."""
+        return self.start + index / self.fps
+
+
+class PiecePath:
+    """The keyframe of each frame of a piece, in any order, as `KeyframePath` has it for keyframes."""
+
+    def __init__(self, piece: Piece) -> None:
+        self._piece = piece
+
+    def __len__(self) -> int:
+        return self._piece.frame_count
+
+    def frame(self, index: int) -> Keyframe:
+        """Return what a frame shows."""
+        return Keyframe.of(resolve(session_at(self._piece.session, float(self._piece.time(index)))))
+
+
+@dataclass(frozen=True, slots=True)
 class SequenceSettings:
     """What the person asked for.
 
     Attributes
     ----------
     keys
-        Keyframes, in the order in which they are passed.
+        Keyframes, in the order in which they are passed; none for a piece.
     kind, frames_per_step, loop
         As for `gpu_backend.LatentPath`.
     folder, name
@@ -59,6 +111,8 @@ class SequenceSettings:
         Write one video ``<folder>/<name>.mp4`` instead of pictures; `form` does not matter then.
     overwrite
         Take the place of a different sequence of that name.
+    piece
+        What to render in place of a path through keyframes; `kind`, `frames_per_step` and `loop` do not matter then.
     """
 
     keys: tuple[Keyframe, ...]
@@ -74,10 +128,13 @@ class SequenceSettings:
     size: Size | None = None
     video: VideoFormat | None = None
     overwrite: bool = False
+    piece: Piece | None = None
 
     @property
     def frame_count(self) -> int:
         """Number of frames that these settings give."""
+        if self.piece is not None:
+            return self.piece.frame_count
         return frame_count(len(self.keys), self.frames_per_step, self.loop)
 
     @property
@@ -100,6 +157,7 @@ class SequenceSettings:
                 item,
                 folder=Path(),
                 model=ModelReference(),
+                piece=None if item.piece is None else replace(item.piece, session=_neutral(item.piece.session)),
                 form=item.form.without_compression,
                 video=None if item.video is None else item.video.normal,
                 overwrite=False,
@@ -107,6 +165,14 @@ class SequenceSettings:
             for item in (self, other)
         ]
         return self.model.model_id == other.model.model_id and neutral[0] == neutral[1]
+
+
+def _neutral(session: Session) -> Session:
+    """Return a session without what makes no picture: names, and how the timeline plays and snaps."""
+    timeline = replace(
+        session.timeline, loop=None, is_looping=True, is_ping_pong=False, snap="off", end=Fraction(1), fps=Fraction(1)
+    )
+    return replace(session, model=ModelReference(), timeline=timeline)
 
 
 def frame_count(keys: int, frames_per_step: int, loop: bool) -> int:
@@ -117,7 +183,7 @@ def frame_count(keys: int, frames_per_step: int, loop: bool) -> int:
 class SequencePlan:
     """Implements `FramePlan`: what each frame is, by its index. Made by `plan_sequence`."""
 
-    def __init__(self, settings: SequenceSettings, path: KeyframePath) -> None:
+    def __init__(self, settings: SequenceSettings, path: KeyframePath | PiecePath) -> None:
         self.settings = settings
         self._path = path
         self._written_as = written_as(settings.form, settings.size)
@@ -164,9 +230,31 @@ def plan_sequence(settings: SequenceSettings) -> SequencePlan:
             f"A sequence can have {MAX_FRAMES:,} frames, but this one would have {settings.frame_count:,}; "
             "take fewer frames per step."
         )
+    if settings.piece is not None:
+        _check_piece(settings.piece)
+        return SequencePlan(settings, PiecePath(settings.piece))
     _check_budget(settings)
     path = KeyframePath(settings.keys, settings.kind, settings.frames_per_step, settings.loop, z_dim=settings.z_dim)
     return SequencePlan(settings, path)
+
+
+def _check_piece(piece: Piece) -> None:
+    """Raise ExportError if a piece has no length or nothing moves in it, or if a frame would take too much work.
+
+    Between two keys of latents a frame holds the recipes of both and of their neighbours, so the middle counts.
+    """
+    if piece.end <= piece.start or piece.fps <= 0:
+        raise ExportError("A piece should end after it starts, but does not; choose another start or end.")
+    timeline = piece.session.timeline
+    times = sorted({timeline.seconds(key) for track in timeline.tracks if is_blended(track) for key in track.keys})
+    for first, second in pairwise(times):
+        at = session_at(piece.session, float((first + second) / 2))
+        try:
+            spend_blend(resolve(at).blend, RecipeBudget())
+        except RequestError as error:
+            raise ExportError(
+                f"The picture at {float((first + second) / 2):.2f} s holds too much: {error.sentence}"
+            ) from error
 
 
 def _check_budget(settings: SequenceSettings) -> None:

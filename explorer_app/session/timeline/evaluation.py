@@ -25,7 +25,15 @@ _NUMBERS = ("number", "angle", "integer")
 
 
 def session_at(session: Session, t: float) -> Session:
-    """Return the session as its timeline has it at a time in seconds. Every value is kept within its range."""
+    """Return the session as its timeline has it at a time in seconds, the walk included: what is rendered."""
+    return with_walk(keyed_at(session, t), t)
+
+
+def keyed_at(session: Session, t: float) -> Session:
+    """Return the session with the values that keys have at a time. Every value is kept within its range.
+
+    Applied to a session that is at another time already, it gives the same: keys set values, and add nothing to them.
+    """
     program = _program(session.timeline)
     if program.states is not None:
         session = placed(program.states.at(t), session)
@@ -35,10 +43,15 @@ def session_at(session: Session, t: float) -> Session:
         session = row.write(session, row.clamped(curve.at(t)))
     if program.sliders:
         session = _with_amounts(session, {direction: curve.at(t) for direction, curve in program.sliders})
-    if program.walk is not None:
-        blend = walked(resolve_blend(replace(session, sliders=(), mix=())), program.walk, t)
-        session = replace(session, pinned_blend=blend)
     return session
+
+
+def with_walk(session: Session, t: float) -> Session:
+    """Return a session that its timeline's walk has moved on, if there is one."""
+    walk = _program(session.timeline).walk
+    if walk is None:
+        return session
+    return replace(session, pinned_blend=walked(resolve_blend(replace(session, sliders=(), mix=())), walk, t))
 
 
 def value_at(timeline: Timeline, path: str, t: float) -> Value:
@@ -48,6 +61,11 @@ def value_at(timeline: Timeline, path: str, t: float) -> Value:
         return None
     value = _curve(track, timeline).at(t)
     return parameter(path).clamped(value)
+
+
+def is_blended(track: Track) -> bool:
+    """Return whether a frame between two keys of a track holds the recipes of several keys."""
+    return track.path in (STATE, _LATENT) and not track.is_muted
 
 
 def moves_something(timeline: Timeline) -> bool:

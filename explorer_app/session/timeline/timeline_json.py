@@ -152,7 +152,7 @@ def track_from_json(data: object, stored: Stored = None) -> Track:
         outside=cast("Outside", _choice(fields.get("outside", "hold"), Outside, "track's outside")),
         way=cast("PathKind", _choice(fields.get("way", "w-cubic"), PathKind, "track's way")),
         is_muted=_flag(fields.get("muted", False), "track's mute"),
-        period=_positive(fields.get("period", [10, 1]), "track's period", MAX_SECONDS),
+        period=read_positive(fields.get("period", [10, 1]), "track's period", MAX_SECONDS),
         radius=read_number(fields.get("radius", 0.25), "track's radius"),
         seed=read_integer(fields.get("seed", 0), "track's seed", 0, SEED_COUNT - 1),
     )
@@ -164,7 +164,7 @@ def timeline_from_json(data: object, tracks: Sequence[Track]) -> Timeline:
     """Read what `timeline_to_json` wrote; keys are put in order. Raises SessionFileError."""
     fields = read_mapping(data, "timeline")
     loop = fields.get("loop")
-    start_end = None if loop is None else [_time(item, "loop") for item in read_list(loop, "loop", 2)]
+    start_end = None if loop is None else [read_time(item, "loop") for item in read_list(loop, "loop", 2)]
     if start_end is not None and (len(start_end) != 2 or not 0 <= start_end[0] < start_end[1]):
         raise SessionFileError("The loop must be a start and an end after it, but is not.")
     numbers = [
@@ -172,13 +172,13 @@ def timeline_from_json(data: object, tracks: Sequence[Track]) -> Timeline:
         for item in read_list(fields.get("tracks", []), "timeline's tracks", MAX_TRACKS)
     ]
     grid = BeatGrid(
-        _positive(fields.get("bpm", [120, 1]), "tempo", 10_000),
-        _time(fields.get("offset", [0, 1]), "first beat"),
+        read_positive(fields.get("bpm", [120, 1]), "tempo", 10_000),
+        read_time(fields.get("offset", [0, 1]), "first beat"),
         read_integer(fields.get("beats_per_bar", 4), "beats in a bar", 1, 64),
     )
     timeline = Timeline(
-        fps=_positive(fields.get("fps", [30, 1]), "frames a second", MAX_FPS),
-        end=_positive(fields.get("end", [10, 1]), "timeline's end", MAX_SECONDS),
+        fps=read_positive(fields.get("fps", [30, 1]), "frames a second", MAX_FPS),
+        end=read_positive(fields.get("end", [10, 1]), "timeline's end", MAX_SECONDS),
         loop=None if start_end is None else (start_end[0], start_end[1]),
         is_looping=_flag(fields.get("looping", True), "timeline's loop"),
         is_ping_pong=_flag(fields.get("ping_pong", False), "timeline's way back"),
@@ -222,7 +222,7 @@ def _key(path: str, data: object, stored: Stored) -> Key:
     else:
         made = Easing(cast("EasingKind", _choice(easing, EasingKind, "easing")))
     return Key(
-        _time(items[:2], "key's time"), _value(path, items[2], stored), made, len(items) == 5 and items[4] is True
+        read_time(items[:2], "key's time"), _value(path, items[2], stored), made, len(items) == 5 and items[4] is True
     )
 
 
@@ -312,7 +312,8 @@ def _terms(value: Fraction) -> list[int]:
     return [value.numerator, value.denominator]
 
 
-def _time(data: object, what: str) -> Fraction:
+def read_time(data: object, what: str) -> Fraction:
+    """Return a rational number, written as numerator and denominator. Raises SessionFileError."""
     terms = read_list(data, what, 2)
     if len(terms) != 2:
         raise SessionFileError(f"The {what} must be a fraction, but is not.")
@@ -325,8 +326,9 @@ def _time(data: object, what: str) -> Fraction:
     return value
 
 
-def _positive(data: object, what: str, most: int) -> Fraction:
-    value = _time(data, what)
+def read_positive(data: object, what: str, most: int) -> Fraction:
+    """Return a rational number above 0 and up to `most`. Raises SessionFileError."""
+    value = read_time(data, what)
     if not 0 < value <= most:
         raise SessionFileError(f"The {what} must be above 0 and at most {most:,}, but is {float(value):g}.")
     return value

@@ -220,7 +220,7 @@ def test_a_reader_of_the_progress_that_leaves_ends_the_work_with_a_status_of_its
 def test_log_may_stand_before_or_after_the_command(command: Command, words: tuple[str, ...]) -> None:
     outcome = command(*words)
     assert outcome.status == 2
-    assert "latentloom render: Either --seeds or --from" in outcome.err
+    assert "latentloom render: One of --seeds, --from" in outcome.err
 
 
 def test_log_shows_what_is_logged(command: Command, networks: Path) -> None:

@@ -1,0 +1,95 @@
+"""``latentloom render --project``: a stretch of a project's timeline, as the window exports it."""
+
+from __future__ import annotations
+
+import argparse
+from fractions import Fraction
+from pathlib import Path
+
+from explorer_app.cli.arguments import UsageError
+from explorer_app.cli.console import Console
+from explorer_app.cli.network import find_network, read_network, reference_to
+from explorer_app.controller.adapting import adapt
+from explorer_app.exporting.formats.picture_format import PictureFormat
+from explorer_app.exporting.sequence import Piece, SequenceSettings
+from explorer_app.exporting.video.video_format import VideoFormat
+from explorer_app.session.session import Session
+from explorer_app.session.storage import load_session
+from explorer_app.session.timeline.evaluation import moves_something
+from gpu_backend import Model
+
+
+def read_project(path: Path) -> Session:
+    """Return the session of a project whose timeline moves something.
+
+    Raises
+    ------
+    LoomError
+        If the file is no project, or nothing moves in it.
+    """
+    session = load_session(path)
+    if not moves_something(session.timeline):
+        raise UsageError(f"Nothing moves on the timeline of {path.name}; render its picture with --from.")
+    return session
+
+
+def network_of_project(session: Session, options: argparse.Namespace, console: Console) -> Model:
+    """Return the network to render a project with: its own unless another one is given."""
+    if options.network is None:
+        return find_network([(session.model, options.project)], console)
+    model = read_network(options.network, console)
+    if session.model.model_id not in ("", model.facts.model_id):
+        console.warn(
+            f"{options.project.name} was made with {session.model.name or 'another network'} "
+            f"(SHA-256 {session.model.model_id[:12]}…), not with {model.facts.name}: the pictures will be different."
+        )
+    return model
+
+
+def project_settings(
+    session: Session,
+    options: argparse.Namespace,
+    model: Model,
+    form: PictureFormat,
+    video: VideoFormat | None,
+    console: Console,
+) -> SequenceSettings:
+    """Return what the command line asks to render of a project.
+
+    Raises
+    ------
+    UsageError
+        If the stretch ends before it starts, or lies outside of every timeline.
+    """
+    fitted = adapt(session, model.facts)
+    for change in fitted.changes:
+        console.warn(f"{options.project.name} was fitted to {model.facts.name}: {change}.")
+    timeline = fitted.session.timeline
+    start: Fraction = options.start or Fraction(0)
+    end: Fraction = timeline.end if options.end is None else options.end
+    if end <= start:
+        raise UsageError(f"--end should be after {float(start):g} s, where the piece starts, but is {float(end):g} s.")
+    return SequenceSettings(
+        keys=(),
+        folder=options.outdir if options.video is None else options.video.parent,
+        name=project_name(options),
+        model=reference_to(model.facts),
+        z_dim=model.facts.z_dim,
+        form=form,
+        size=options.size,
+        video=video,
+        overwrite=bool(options.overwrite),
+        piece=Piece.of(fitted.session, project_fps(session, options), start, end),
+    )
+
+
+def project_fps(session: Session, options: argparse.Namespace) -> Fraction:
+    """Return the frames a second that are asked for, those of the timeline unless others are."""
+    return options.fps if options.fps is not None else session.timeline.fps
+
+
+def project_name(options: argparse.Namespace) -> str:
+    """Return what the files are called: by the name that is given, else as the project."""
+    if options.video is not None:
+        return str(options.video.stem)
+    return str(options.name if options.name is not None else options.project.stem)

@@ -1,0 +1,66 @@
+"""A stretch of a timeline as JSON, for manifests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+from explorer_app.exporting.sequence import Piece
+from explorer_app.session.session import as_still
+from explorer_app.session.session_json import (
+    read_list,
+    read_mapping,
+    session_from_json,
+    session_to_json,
+    stored_of,
+)
+from explorer_app.session.timeline.timeline_json import (
+    read_positive,
+    read_time,
+    stored_of_tracks,
+    timeline_from_json,
+    timeline_to_json,
+    track_from_json,
+    track_to_json,
+)
+from explorer_app.session.tracks import MAX_TRACKS
+from gpu_backend import StoredLatent
+
+_MAX_FPS = 1000
+
+
+def piece_to_json(piece: Piece) -> dict[str, Any]:
+    """Return a piece as JSON-able data."""
+    tracks = piece.session.timeline.tracks
+    return {
+        "fps": _terms(piece.fps),
+        "start": _terms(piece.start),
+        "end": _terms(piece.end),
+        "session": session_to_json(as_still(piece.session)),
+        "tracks": [track_to_json(track) for track in tracks],
+        "timeline": timeline_to_json(piece.session.timeline, range(len(tracks))),
+    }
+
+
+def piece_stored(piece: Piece) -> dict[str, StoredLatent]:
+    """Return the stored latents of a piece, by digest."""
+    return {**stored_of((piece.session,)), **stored_of_tracks(piece.session.timeline.tracks)}
+
+
+def piece_from_json(data: object, stored: Mapping[str, StoredLatent]) -> Piece:
+    """Read what `piece_to_json` wrote. Raises LoomError."""
+    fields = read_mapping(data, "piece")
+    tracks = [track_from_json(item, stored) for item in read_list(fields.get("tracks", []), "tracks", MAX_TRACKS)]
+    timeline = timeline_from_json(fields.get("timeline", {}), tracks)
+    return Piece(
+        replace(session_from_json(fields.get("session"), stored), timeline=timeline),
+        read_positive(fields.get("fps"), "frames a second", _MAX_FPS),
+        read_time(fields.get("start"), "start"),
+        read_time(fields.get("end"), "end"),
+    )
+
+
+def _terms(value: Fraction) -> list[int]:
+    return [value.numerator, value.denominator]
