@@ -184,6 +184,7 @@ class FileGroup:
 
     def __init__(self, folder: Path, disk: Disk | None = None, stored: Callable[[], None] = lambda: None) -> None:
         self._folder = folder
+        self._pid = os.getpid()
         self._disk = disk or Disk()
         self._stored = stored
         self._condition = threading.Condition()
@@ -223,14 +224,14 @@ class FileGroup:
             self._folder.mkdir(parents=True, exist_ok=True)
             _sweep_once(self._folder, self._disk)
             self._is_ready = True
-        target = _link_target(self._folder / name)
-        if target.parent != self._folder:
+        target = self._folder / name
+        if target.is_symlink():
             write_whole(target, data, self._disk)
             with self._condition:
                 self._written += 1
             self._stored()
             return
-        aside = self._folder / part_name(name, os.getpid())
+        aside = self._folder / part_name(name, self._pid)
         _live.add(str(aside))
         try:
             try:

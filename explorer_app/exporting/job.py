@@ -28,8 +28,11 @@ from explorer_app.exporting.video.video_format import require_encoder
 from explorer_app.exporting.writers import usual_threads
 from gpu_backend import MANIFEST_LIMITS, Disk, Frame, LoomError, RenderRequest, read_regular_file, remove_leftovers
 
-_AHEAD = 16
+_AHEAD = 32
 """Missing frames that are known before they are rendered."""
+
+_LOW = 16
+"""The search goes on when so many of them are left: waking its thread for each would cost more than the search."""
 
 _WAIT_S = 0.2
 
@@ -65,7 +68,11 @@ class SequenceJob:
         self._sink = sink or _sink_of(settings, self._disk, threads or usual_threads())
         self._after = after
         self._changed: Callable[[], None] = lambda: None
-        self._condition = threading.Condition()
+        lock = threading.RLock()
+        self._condition = threading.Condition(lock)
+        """For who renders."""
+        self._search_condition = threading.Condition(lock)
+        """For the job's own thread, which is woken only when it has something to do."""
         self._thread = threading.Thread(target=self._run, name=f"export {settings.name}", daemon=True)
         self._plan: SequencePlan | None = None
         self._manifest: bytes | None = None
@@ -128,7 +135,8 @@ class SequenceJob:
                 return None
             index, request = self._missing.popleft()
             self._awaited.append((index, request))
-            self._condition.notify_all()
+            if len(self._missing) <= _LOW:
+                self._search_condition.notify_all()
             return request
 
     def deliver(self, frame: Frame) -> None:
@@ -144,7 +152,8 @@ class SequenceJob:
                 return  # it was under way when the job was stopped, or when an earlier one failed
             self._sink.accept(self._take_awaited(frame), frame)
             self._accepted += 1
-            self._condition.notify_all()
+            if not self._awaited:
+                self._search_condition.notify_all()
 
     def stop(self, *, cancelled: bool) -> None:
         """Want no more frames. May be called twice.
@@ -156,6 +165,7 @@ class SequenceJob:
             self._is_stopped = True
             self._is_cancelled = self._is_cancelled or cancelled
             self._condition.notify_all()
+            self._search_condition.notify_all()
 
     def pause(self) -> None:
         """Let the manifest say "unfinished" also after `stop` as cancelled; the caller stops the job."""
@@ -239,12 +249,16 @@ class SequenceJob:
             self._announce()
             request = plan.request(missing)
             with self._condition:
-                self._condition.wait_for(lambda: len(self._missing) < _AHEAD or self._is_over)
+                if len(self._missing) >= _AHEAD:
+                    self._search_condition.wait_for(lambda: len(self._missing) <= _LOW or self._is_over)
                 if self._is_over:
                     return
+                was_empty = not self._missing
                 self._missing.append((missing, request))
-                self._condition.notify_all()
-            self._changed()
+                if was_empty:
+                    self._condition.notify_all()
+            if was_empty:
+                self._changed()
             index = missing + 1
         with self._condition:
             if not self._is_over:
@@ -259,7 +273,7 @@ class SequenceJob:
     def _await_frames(self) -> None:
         """Wait until every frame was delivered, the job was stopped or the sink failed."""
         with self._condition:
-            self._condition.wait_for(lambda: self._is_over or not (self._missing or self._awaited))
+            self._search_condition.wait_for(lambda: self._is_over or not (self._missing or self._awaited))
 
     @property
     def _is_over(self) -> bool:
@@ -280,12 +294,16 @@ class SequenceJob:
     def _note(self) -> None:
         with self._condition:
             self._condition.notify_all()
+            if self._sink.error is not None:
+                self._search_condition.notify_all()
         self._changed()
 
     def _take_awaited(self, frame: Frame) -> int:
         """Return which frame of the sequence this is, and no longer wait for it."""
         for place, (index, request) in enumerate(self._awaited):
-            if request == frame.request and not (frame.is_draft and request.resolution is None):
+            if (request is frame.request or request == frame.request) and not (
+                frame.is_draft and request.resolution is None
+            ):
                 del self._awaited[place]
                 return index
         raise ExportError("The exporter got a picture that it had not asked for; start the export again.")

@@ -29,6 +29,9 @@ VERSION = 1
 
 _MAX_WRITTEN_AS = 100
 
+_ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
+"""`json.dumps` would make one for every picture."""
+
 
 @dataclass(frozen=True, slots=True)
 class PictureDocument:
@@ -77,7 +80,7 @@ def document_to_text(document: PictureDocument) -> str:
     data["model"] = {"name": document.model_name, "sha256": document.request.model_id}
     if document.written_as:
         data["written_as"] = document.written_as
-    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
+    text = _ENCODER.encode(data)
     try:
         check_json_size(text, PICTURE_LIMITS, "a picture's recipe")
     except LimitError as error:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from explorer_app.exporting.errors import ExportError, PictureError, TakenError
 from explorer_app.exporting.formats.picture_format import PICTURE_ENDINGS, PictureFormat, Size
-from explorer_app.exporting.output_file import output_error, told_in_a_sentence
+from explorer_app.exporting.output_file import output_error
 from explorer_app.exporting.picture import encode_picture
 from explorer_app.exporting.picture_document import document_to_text
 from explorer_app.exporting.sinks.frame_sink import Claim, FramePlan
@@ -47,12 +47,15 @@ class PictureFolder:
         self._folder = folder
         self._name = name
         self._form = form or PictureFormat()
+        self._ending = self._form.ending
         self._size = size
         self._disk = disk or Disk()
         self._thread_count = threads
         self._plan: FramePlan | None = None
         self._writers: WriterPool | None = None
         self._files: FileGroup | None = None
+        self._found: set[str] = set()
+        """Files of frames that were in the folder when it was opened."""
 
     @property
     def written(self) -> int:
@@ -76,7 +79,10 @@ class PictureFolder:
 
     def path(self, index: int) -> Path:
         """Return where a frame goes."""
-        return frame_path(self._folder, self._name, self._form, index)
+        return self._folder / self._file_name(index)
+
+    def _file_name(self, index: int) -> str:
+        return f"{self._name}_{index:05d}{self._ending}"
 
     def frame_index(self, file_name: str) -> int | None:
         """Return the number in a frame's file name, None for other names; it may lie past a sequence's end."""
@@ -94,6 +100,7 @@ class PictureFolder:
             self._remove_surplus(len(plan), claim.replaced_total)
         elif not claim.is_ours:
             self._refuse_foreign_frames(len(plan))
+        self._found = {name for name, _ in self._frames()}
         self._files = FileGroup(self._folder, self._disk, changed)
         self._writers = WriterPool(self._thread_count, changed)
 
@@ -103,7 +110,7 @@ class PictureFolder:
         for place in range(index, len(self._plan)):
             if should_stop():
                 return None
-            if not self._is_stored(place):
+            if self._file_name(place) not in self._found or not self._is_stored(place):
                 return place
         return None
 
@@ -123,10 +130,11 @@ class PictureFolder:
         assert self._plan is not None
         assert self._files is not None
         if self._files.error is None:
-            path = self.path(index)
             data = encode_picture(frame, self._plan.document(index), self._form, self._size)
-            with told_in_a_sentence(path):
-                self._files.add(path.name, data)
+            try:
+                self._files.add(self._file_name(index), data)
+            except OSError as error:
+                raise output_error(error, self.path(index)) from error
 
     def _refuse_foreign_frames(self, total: int) -> None:
         """Raise TakenError if a file under a frame's name is not that frame."""
