@@ -12,9 +12,13 @@ def main() -> int:
 
     restore(_former)
     try:
-        return run()
+        status = run()
     except KeyboardInterrupt:  # a second one, while the first was answered
-        return EXIT_STOPPED
+        status = EXIT_STOPPED
+    # Dataclasses and named tuples are made by exec. A KeyboardInterrupt in one marks the process as killed by SIGINT,
+    # handled or not, and CPython then kills it by that signal at its end. The next exec removes the mark.
+    exec("")
+    return status
 
 
 if __name__ == "__main__":

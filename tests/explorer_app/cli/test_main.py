@@ -286,6 +286,27 @@ def test_a_signal_that_the_shell_had_ignored_for_a_background_job_stays_ignored(
         signal.signal(signal.SIGINT, before)
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no SIGINT to one process")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_to_stop_while_a_dataclass_is_made_has_its_status(number: signal.Signals, tmp_path: Path) -> None:
+    (tmp_path / "stopped.py").write_text(
+        "import sys, explorer_app.__main__ as start\n"
+        "from explorer_app.cli import render\n"
+        f"code = 'import os, time; os.kill(os.getpid(), {number.value}); time.sleep(5)'\n"
+        "render.run = lambda words, console: exec(code)\n"
+        "sys.argv = ['latentloom', 'render']\n"
+        "sys.exit(start.main())\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "stopped"],  # Python looks at the mark after a module only
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *filter(None, sys.path)])},
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (128 + number, "", "Stopped.\n")
+
+
 def test_nothing_is_imported_before_ctrl_c_is_heard() -> None:
     code = (
         "import sys; there = set(sys.modules); import explorer_app.__main__; print(*sorted(set(sys.modules) - there))"
