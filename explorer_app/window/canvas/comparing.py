@@ -66,7 +66,10 @@ class Comparing(QObject):
         self._show()
 
     def compare(self, numbers: Sequence[int]) -> None:
-        """Compare two history entries by number; one entry with the picture; none: before and after the last step."""
+        """Compare two history entries by number; one entry with the picture; none: before and after the last step.
+
+        Comparing the same pictures again ends the comparison.
+        """
         history = self._editing.history
         entries = [entry for number in numbers[:2] if (entry := history.entry(number)) is not None]
         sides = [(entry.label, entry.session) for entry in entries]
@@ -75,10 +78,17 @@ class Comparing(QObject):
             sides.append(before)
         if len(sides) == 1:
             sides.append(("Now", self._editing.session))
-        if len(sides) == 2 and self._engine.model.facts is not None:
+        if len(sides) == 2 and sides == self._compared:
+            self.leave()
+        elif len(sides) == 2 and self._engine.model.facts is not None:
             self._before.setChecked(False)
             self._compared = sides
             self._show()
+
+    @property
+    def is_on(self) -> bool:
+        """Whether two pictures are compared."""
+        return len(self._compared) == 2
 
     @Slot()
     def leave(self) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import PySide6
 from PySide6.QtCore import Qt, qVersion
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QDialog, QDialogButtonBox, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QHBoxLayout, QLabel, QLayout, QVBoxLayout, QWidget
 
 from explorer_app.messages import Message
 from explorer_app.rendering.renderer_like import DeviceLike
@@ -18,6 +18,7 @@ from explorer_app.window.look.app_icon import app_icon
 from gpu_backend import ModelFacts
 
 _MOST_MESSAGES = 40
+_TEXT_PX = 320
 
 
 def report(facts: ModelFacts | None, device: DeviceLike | None, messages: Sequence[Message]) -> str:
@@ -65,6 +66,7 @@ class AboutDialog(QDialog):
         )
         text.setWordWrap(True)
         text.setFont(fonts.body())
+        text.setFixedWidth(theme.px(_TEXT_PX))  # the dialog's size follows from the text's height at this width
         words = QVBoxLayout()
         words.setSpacing(theme.px(4))
         for label in (name, version, text):
@@ -81,4 +83,4 @@ class AboutDialog(QDialog):
         layout.setSpacing(theme.px(16))
         layout.addLayout(top)
         layout.addWidget(box)
-        self.setFixedWidth(theme.px(420))
+        layout.setSizeConstraint(QLayout.SizeConstraint.SetFixedSize)

@@ -101,7 +101,7 @@ QAbstractSpinBox::down-arrow { image: url("$down"); width: ${p8}px; height: ${p8
 
 QComboBox {
     background: $raised; color: $text; border: 1px solid $edge; border-radius: ${radius}px;
-    padding: 0 ${p8}px; min-height: ${control}px;
+    padding: 0 ${p8}px; min-height: ${control}px; combobox-popup: 0;
 }
 QComboBox:hover { background: $hover; }
 QComboBox:focus { border-color: $accent; }
@@ -111,6 +111,10 @@ QComboBox::down-arrow { image: url("$down"); width: ${p10}px; height: ${p10}px; 
 QComboBox QAbstractItemView {
     background: $head; color: $text; border: 1px solid $edge; outline: none; padding: ${p4}px;
     selection-background-color: $raised; selection-color: $strong;
+}
+QComboBox QAbstractItemView::item { min-height: ${field}px; padding: 0 ${p4}px; border-radius: 4px; }
+QComboBox QAbstractItemView::item:selected, QComboBox QAbstractItemView::item:hover {
+    background: $raised; color: $strong;
 }
 
 QCheckBox, QRadioButton { background: transparent; color: $text; spacing: ${p6}px; min-height: ${field}px; }

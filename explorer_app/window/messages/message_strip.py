@@ -24,11 +24,11 @@ class MessageStrip(QWidget):
 
     Signals
     -------
-    filled(bool)
-        True when the strip gets its first line, False when it is empty again.
+    filled()
+        The strip got its first line, or is empty again.
     """
 
-    filled = Signal(bool)
+    filled = Signal()
 
     _arrived = Signal()
 
@@ -52,6 +52,11 @@ class MessageStrip(QWidget):
     def lines(self) -> tuple[MessageLine, ...]:
         """The shown lines, oldest first."""
         return tuple(self._lines)
+
+    @property
+    def is_filled(self) -> bool:
+        """Whether there is a message or progress to show."""
+        return bool(self._lines) or not self.progress.isHidden()
 
     def stop(self) -> None:
         """Disconnect from the log and remove all lines. Idempotent."""
@@ -123,7 +128,6 @@ class MessageStrip(QWidget):
             self._tell()
 
     def _tell(self) -> None:
-        is_filled = bool(self._lines) or not self.progress.isHidden()
-        if is_filled == self.isHidden():
-            self.filled.emit(is_filled)  # first, so that the caption's change joins the same layout
-            self.setVisible(is_filled)
+        if self.is_filled == self.isHidden():
+            self.filled.emit()  # first, so that the caption's change joins the same layout
+            self.setVisible(self.is_filled)

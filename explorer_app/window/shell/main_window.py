@@ -69,6 +69,9 @@ if TYPE_CHECKING:
 
 _FIRST_SIZE = (1600, 980)
 _LEAST_SIZE = (640, 440)
+_NARROW_CANVAS_PX = 480
+"""Canvas width in px below which messages take the window's width."""
+
 _LATEST_PANELS_MS = 400
 """Delay after which an unpainted (minimised or covered) window creates its panels, in ms."""
 
@@ -164,11 +167,11 @@ class MainWindow(QMainWindow):
     def _make_docks(self) -> None:
         area = QWidget(self)
         centre = QWidget(area)
-        around_canvas = QVBoxLayout(centre)
-        around_canvas.setContentsMargins(0, 0, 0, 0)
-        around_canvas.setSpacing(0)
-        around_canvas.addWidget(self.canvas, 1)
-        around_canvas.addWidget(self.message_strip)
+        self._around_canvas = QVBoxLayout(centre)
+        self._around_canvas.setContentsMargins(0, 0, 0, 0)
+        self._around_canvas.setSpacing(0)
+        self._around_canvas.addWidget(self.canvas, 1)
+        self._around_canvas.addWidget(self.message_strip)
         self.workspace = Workspace(centre, self.canvas, area)
         self._around = QVBoxLayout(area)
         self._around.setContentsMargins(theme.GAP, theme.GAP, theme.GAP, theme.GAP)
@@ -228,7 +231,9 @@ class MainWindow(QMainWindow):
         self.status_bar.export_cancel_requested.connect(self._export.cancel)
         self.status_bar.exports_requested.connect(self.commands.files.show_exports)
         self._export.finished.connect(self._exports_finished)
-        self.message_strip.filled.connect(self._show_caption)
+        self.message_strip.filled.connect(self._place_messages)
+        # Queued: the layout that resizes the canvas must not lose a widget meanwhile.
+        self.canvas.resized.connect(self._place_messages, Qt.ConnectionType.QueuedConnection)
         self.message_strip.progress.cancel_requested.connect(self._files.cancel_loading)
         self.input_age = InputAge(self)
         self.input_age.input_came.connect(engine.preview.input_came)
@@ -362,11 +367,21 @@ class MainWindow(QMainWindow):
     def _show_workspace(self, name: str) -> None:
         self.actions_by_key[f"workspace-{name}"].setChecked(True)
 
-    @Slot(bool)
-    def _show_caption(self, is_strip_filled: bool) -> None:
-        """Hide the caption in full screen and while the message strip has lines: they take its room."""
-        margin = 0 if is_strip_filled else theme.px(EDGE_PX)
-        self.canvas.caption.set_shown(not is_strip_filled and not self._is_picture_alone, margin)
+    @Slot()
+    def _place_messages(self) -> None:
+        """Put the message strip below the canvas, or below all panels where the canvas is narrow."""
+        if self.message_strip.is_filled:
+            is_narrow = self.canvas.width() < theme.px(_NARROW_CANVAS_PX)
+            place = self._around if is_narrow else self._around_canvas
+            if place.indexOf(self.message_strip) < 0:
+                place.addWidget(self.message_strip)
+        self._show_caption()
+
+    def _show_caption(self) -> None:
+        """Hide the caption in full screen and while messages below the canvas take its room."""
+        has_messages = self.message_strip.is_filled and self._around_canvas.indexOf(self.message_strip) >= 0
+        margin = 0 if has_messages else theme.px(EDGE_PX)
+        self.canvas.caption.set_shown(not has_messages and not self._is_picture_alone, margin)
 
     def set_picture_alone(self, on: bool) -> None:
         """Fill the screen with the canvas, or bring back the window as it was."""
@@ -376,7 +391,7 @@ class MainWindow(QMainWindow):
         self.actions_by_key["picture-alone"].setChecked(on)
         self.top_bar.setVisible(not on)
         self.status_bar.setVisible(not on)
-        self._show_caption(not self.message_strip.isHidden())
+        self._show_caption()
         edge = 0 if on else theme.GAP
         self._around.setContentsMargins(edge, edge, edge, edge)
         if on:
@@ -389,8 +404,10 @@ class MainWindow(QMainWindow):
         self.canvas.setFocus()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 - Qt's name
-        """Escape leaves full screen."""
-        if event.key() == Qt.Key.Key_Escape and self._is_picture_alone:
+        """Escape ends a comparison, then leaves full screen, wherever the focus is."""
+        if event.key() == Qt.Key.Key_Escape and self.comparing.is_on:
+            self.comparing.leave()
+        elif event.key() == Qt.Key.Key_Escape and self._is_picture_alone:
             self.set_picture_alone(False)
         else:
             super().keyPressEvent(event)

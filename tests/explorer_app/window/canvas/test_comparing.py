@@ -109,6 +109,18 @@ def test_one_entry_is_compared_with_the_picture_as_it_is_now(walked: MainWindow,
     assert not walked.comparing.view.isVisible(), "another model has other pictures"
 
 
+def test_the_same_command_or_escape_anywhere_ends_a_comparison(walked: MainWindow, controller: FakeController) -> None:
+    view, compare = walked.comparing.view, walked.actions_by_key["compare"]
+    compare.trigger()
+    assert view.isVisible()
+    compare.trigger()
+    assert not view.isVisible()
+    compare.trigger()
+    walked.latent.setFocus()
+    QTest.keyClick(walked.latent, Qt.Key.Key_Escape)
+    assert not view.isVisible()
+
+
 def test_more_than_two_selected_pictures_are_not_compared(walked: MainWindow, controller: FakeController) -> None:
     for entry in controller.editing.history.entries:
         controller.editing.set_starred(entry.number, True)

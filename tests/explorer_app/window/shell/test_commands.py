@@ -8,7 +8,7 @@ import pytest
 from PySide6.QtCore import QRect, Qt, QUrl
 from PySide6.QtGui import QDesktopServices, QGuiApplication
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QAbstractButton, QApplication, QDialog, QFileDialog
+from PySide6.QtWidgets import QAbstractButton, QApplication, QDialog, QFileDialog, QLabel
 from pytestqt.qtbot import QtBot
 
 from explorer_app.logs import log_path
@@ -146,6 +146,16 @@ def test_dialogs_open_once_and_do_not_block(window: MainWindow, key: str, kind: 
     assert len(dialogs) == 1
     QTest.keyClick(dialogs[0], Qt.Key.Key_Escape)
     qtbot.waitUntil(lambda: not window.findChildren(kind))
+
+
+def test_about_shows_all_of_its_text(window: MainWindow, qtbot: QtBot) -> None:
+    window.actions_by_key["about"].trigger()
+    dialog = dialog_of(window, AboutDialog)
+    qtbot.waitExposed(dialog)
+    for label in dialog.findChildren(QLabel):
+        needed = label.heightForWidth(label.width()) if label.wordWrap() else label.sizeHint().height()
+        assert label.height() >= needed, label.text()
+    dialog.close()
 
 
 def test_the_folder_of_the_log_file_is_opened_or_its_path_is_told(

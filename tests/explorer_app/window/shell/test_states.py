@@ -41,6 +41,23 @@ def test_the_bundled_model_is_one_click_away(make: Make, qtbot: QtBot) -> None:
     assert asked(controller, "open_model") == [("open_model", None)]
 
 
+def test_messages_stand_below_the_canvas_or_below_all_panels_where_the_canvas_is_narrow(
+    make: Make, messages: MessageLog, qtbot: QtBot
+) -> None:
+    window = make(FakeController(), 1280, 720)
+    strip, canvas = window.message_strip, window.canvas
+    messages.error("This file is not a model: it begins with a web page; download the model itself, not the page.")
+    qtbot.waitUntil(lambda: strip.isVisible() and strip.width() == canvas.width())
+    assert canvas.caption.height == 0, "the strip takes its room"
+    window.actions_by_key["workspace-measure"].trigger()
+    qtbot.waitUntil(lambda: strip.isVisible() and strip.width() == window.workspace.width())
+    assert canvas.width() < strip.width() / 2
+    assert strip.lines[0].sentence.height() < 3 * strip.lines[0].fontMetrics().height(), "one line of text"
+    assert canvas.caption.height > 0
+    window.actions_by_key["workspace-explore"].trigger()
+    qtbot.waitUntil(lambda: strip.isVisible() and strip.width() == canvas.width())
+
+
 def test_loading_shows_how_far_it_is_and_can_be_cancelled(make: Make, qtbot: QtBot) -> None:
     controller = FakeController(with_model=False)
     window = make(controller)
