@@ -12,6 +12,7 @@
      │   ├─ Editor                    session, history, gestures under way          editor.py
      │   ├─ LiveUpdates               when a live session is rendered and shown     live_updates.py
      │   └─ Autosave                  the last session comes back                   autosave.py
+     ├─ playback: Playback        the playhead: plays, scrubs, records              playback.py
      ├─ export: ExportQueueController
      │                            sequences, and pictures that are saved            export_queue.py
      ├─ files: Files              models, sessions, pictures, latents               files.py, pending_document.py
@@ -35,6 +36,7 @@ from explorer_app.controller.editing import Editing
 from explorer_app.controller.engine import Engine
 from explorer_app.controller.export_queue import ExportQueueController
 from explorer_app.controller.files import Files
+from explorer_app.controller.playback import Playback
 from explorer_app.controller.preview import Preview
 from explorer_app.controller.progress import ExportProgress, Loading
 from explorer_app.controller.thumbnail_service import ThumbnailService
@@ -51,6 +53,7 @@ __all__ = [
     "ExportQueueController",
     "Files",
     "Loading",
+    "Playback",
     "Preview",
     "ThumbnailService",
     "WholePictures",

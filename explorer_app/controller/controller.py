@@ -20,6 +20,7 @@ from explorer_app.controller.files import Files
 from explorer_app.controller.last_start import LastStart
 from explorer_app.controller.model_opener import ModelOpener
 from explorer_app.controller.pending_document import PendingDocument
+from explorer_app.controller.playback import Playback
 from explorer_app.controller.preview import Preview
 from explorer_app.controller.thumbnail_service import ThumbnailService
 from explorer_app.controller.whole_pictures import WholePictureKey, WholePictures
@@ -72,6 +73,8 @@ class Controller(QObject):
         The model, the device, the preview, ways of rendering.
     editing
         The session, its history, gestures.
+    playback
+        The playhead over the session's timeline.
     files
         Models, sessions, pictures and latents from files and into files.
     export
@@ -113,6 +116,7 @@ class Controller(QObject):
         editing = self.editing = Editing(
             model, preview, self._autosave, settings, messages, clock, first_seed=bundled_seed, parent=self
         )
+        self.playback = Playback(editing, messages, clock, parent=self)
         pending = PendingDocument(worker)
         self.export = ExportQueueController(
             renders, model, preview, editing, pending, worker, settings, messages, clock, parent=self
@@ -169,6 +173,7 @@ class Controller(QObject):
         if self._is_closed:
             return
         self._is_closed = True
+        self.playback.close()
         self.editing.close()  # the session is written before the wait for the device, which may be long
         self.engine.preview.close()
         self.whole_pictures.close()

@@ -5,6 +5,9 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Protocol
 
 from PySide6.QtCore import QObject, Signal, Slot
 
@@ -23,6 +26,8 @@ from explorer_app.session.parameters import SetParameter
 from explorer_app.session.resolve import NO_MODULATION, Modulation, evaluate, kept_latent, resolve, unobserved
 from explorer_app.session.session import Position, Session, Source
 from explorer_app.session.storage import KeptSessions, SessionFile
+from explorer_app.session.timeline.edits import TIMELINE, SetTimeline
+from explorer_app.session.timeline.evaluation import keyed_at, moves_something, with_walk
 from explorer_app.settings import Settings
 from gpu_backend import (
     MAX_KEPT,
@@ -39,6 +44,26 @@ from gpu_backend import (
 
 _DRIFT = "drift"
 """The source of the edits of drifting."""
+
+
+class Recorder(Protocol):
+    """What turns gestures into keys while the timeline plays."""
+
+    def takes(self, edit: Edit) -> bool:
+        """Return whether an edit is to be recorded."""
+        ...
+
+    def sample(self, edit: Edit, session: Session) -> None:
+        """Record the values that an edit sets, as `session` has them."""
+        ...
+
+    def take(self, edit: Edit, session: Session) -> Edit:
+        """Return the edit of the timeline that holds the gesture that ends with an edit."""
+        ...
+
+    def drop(self) -> None:
+        """Forget the gesture that was cancelled."""
+        ...
 
 
 class Editing(QObject):
@@ -88,6 +113,10 @@ class Editing(QObject):
         self._editor = Editor()
         self._announced_history = self._editor.history
         self._modulation = NO_MODULATION
+        self._time = Fraction(0)
+        self._is_time_moving = False
+        self.recorder: Recorder | None = None
+        """Takes the edits that are recorded into the timeline; None while nobody plays."""
         self._live = LiveUpdates(self._ask_live, self.session_changed.emit, parent=self)
         self._drift = Drift(clock, parent=self)
         self._drift.moved.connect(self._drifted)
@@ -104,8 +133,8 @@ class Editing(QObject):
 
     @property
     def effective(self) -> Session:
-        """The session that is rendered: the person's, with modulation applied at the present time."""
-        return evaluate(self.session, self._modulation, self._clock())
+        """The session that is rendered: at the playhead, and with modulation at the present time."""
+        return evaluate(with_walk(self.session, float(self._time)), self._modulation, self._clock())
 
     @property
     def history(self) -> History:
@@ -171,14 +200,63 @@ class Editing(QObject):
         """
         if self._drift.is_on and not self._editor.is_gesturing(besides=_DRIFT):
             self._editor.finish(_DRIFT)  # so that undo reverts the edit, and not the drift until then
+        if isinstance(edit, SetTimeline):
+            edit = self._fitted_timeline(edit)
+        recorder = self.recorder
+        if recorder is not None and recorder.takes(edit):
+            edit = self._recorded(edit, final, source, recorder)
         self._editor.edit(edit, final, self._clock(), source)
-        self._show(live=self._editor.is_gesturing())
+        if edit.target == TIMELINE:
+            self._follow_time()
+        self._show(live=self._editor.is_gesturing() or self._is_time_moving)
+
+    def _fitted_timeline(self, edit: SetTimeline) -> SetTimeline:
+        """Return an edit of the timeline for the open model."""
+        facts = self._model.facts
+        if facts is None or edit.timeline.z_dim == facts.z_dim:
+            return edit
+        return replace(edit, timeline=replace(edit.timeline, z_dim=facts.z_dim))
+
+    def _recorded(self, edit: Edit, final: bool, source: str, recorder: Recorder) -> Edit:
+        """Record what an edit sets; return the edit to make: at the end of a gesture, that of the timeline."""
+        recorder.sample(edit, edit.apply(self._editor.session))
+        if not final:
+            return edit
+        take = recorder.take(edit, self._editor.session)
+        self._editor.cancel_gesture_of(source, edit.target)
+        return take
 
     @Slot()
     def cancel_gesture(self, source: str | None = None) -> None:
         """Revert the newest gesture of a source, None for any; without one nothing happens."""
         if self._editor.cancel(source):
-            self._show(live=self._editor.is_gesturing())
+            if self.recorder is not None:
+                self.recorder.drop()
+            self._follow_time()
+            self._show(live=self._editor.is_gesturing() or self._is_time_moving)
+
+    # -- time -------------------------------------------------------------------------------------------------------
+
+    @property
+    def time_s(self) -> float:
+        """Where the playhead stands, in seconds."""
+        return float(self._time)
+
+    def advance(self, t: Fraction, *, live: bool) -> None:
+        """Show the session as its timeline has it at a time in seconds; no step, and nothing to save.
+
+        What a hand moves meanwhile stays under the hand.
+        """
+        self._time, self._is_time_moving = t, live
+        if moves_something(self.session.timeline):
+            self._follow_time()
+            self._show(live=live, is_edit=False)
+
+    def _follow_time(self) -> None:
+        """Bring what the timeline moves to the playhead."""
+        if moves_something(self.session.timeline):
+            t = float(self._time)
+            self._editor.advance(lambda session: keyed_at(session, t))
 
     @Slot()
     def random_seed(self) -> None:
@@ -360,8 +438,11 @@ class Editing(QObject):
         """Undo, redo or go to a step: gestures under way become steps first, so that they can be undone too."""
         self._stop_drifting()
         self._editor.finish()
+        timeline = self.session.timeline
         if move():
             self._editor.set_transient(self._adapted(self.session))
+            if self.session.timeline is not timeline:
+                self._follow_time()  # a step of the timeline: what it moves is shown at the playhead again
             self.stepped.emit()
         self._show()
 
@@ -389,14 +470,18 @@ class Editing(QObject):
         facts = self._model.facts
         return session if facts is None else adapt(session, facts).session
 
-    def _show(self, *, live: bool = False) -> None:
-        """Ask for the picture and announce the session: at once, or in step with frames during a live gesture."""
+    def _show(self, *, live: bool = False, is_edit: bool = True) -> None:
+        """Ask for the picture and announce the session: at once, or in step with frames during a live gesture.
+
+        Time that passes is no edit: there is nothing to save.
+        """
         if live or self._drift.is_on:
             self._live.changed()
         else:
             self._preview.ask(self.effective, live=False)
             self.announce()
-        self._autosave.remember(self.session, self._editor.history)
+        if is_edit:
+            self._autosave.remember(self.session, self._editor.history)
 
     def follow_screen(self, hz: float) -> None:
         """Follow live gestures as often as a screen of this refresh rate shows something new."""

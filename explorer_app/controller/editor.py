@@ -11,12 +11,13 @@ So a step never holds half of another gesture, and undo takes back exactly one o
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass, replace
 
 from explorer_app.session.edits import Edit, RemoveSource
 from explorer_app.session.history import History, KeptSession
 from explorer_app.session.session import Session
+from explorer_app.session.timeline.edits import TIMELINE
 
 MERGE_S = 0.6
 """Nudges of one thing within this time of each other are one step."""
@@ -109,6 +110,11 @@ class Editor:
         self._session = self._with_gestures()
         return True
 
+    def cancel_gesture_of(self, source: str, target: Hashable) -> None:
+        """Bring back what was before the gesture of a source and a target, if there is one."""
+        if self._gestures.pop((source, target), None) is not None:
+            self._session = self._with_gestures()
+
     def commit(self, label: str) -> bool:
         """Make a step of the committed session, unless it is the step one stands on; return whether it did."""
         current = self._history.current
@@ -128,6 +134,19 @@ class Editor:
         """Replace the session without a step; gestures under way are void."""
         self._gestures.clear()
         self._committed = self._session = session
+
+    def advance(self, evaluate: Callable[[Session], Session]) -> None:
+        """Let time pass: `evaluate` moves the committed session, without a step. Gestures under way stay on top.
+
+        While the timeline itself is being edited, its newest state evaluates.
+        """
+        timeline = self._session.timeline
+        moved = evaluate(replace(self._committed, timeline=timeline))
+        self._committed = replace(moved, timeline=self._committed.timeline)
+        for gesture in self._gestures.values():
+            if gesture.edit.target != TIMELINE:
+                moved = gesture.edit.apply(moved)
+        self._session = moved
 
     def amend(self, session: Session) -> None:
         """Replace the session in the step that one stands on: it was fitted to the model, the person did nothing."""

@@ -141,7 +141,7 @@ class Timeline:
     snap
         What keys snap to while they are dragged.
     z_dim
-        Length of z of the model; arcs in z depend on it.
+        Length of z of the model that is open; arcs in z depend on it. It belongs to the model and is not compared.
     """
 
     tracks: tuple[Track, ...] = ()
@@ -152,7 +152,7 @@ class Timeline:
     is_ping_pong: bool = False
     grid: BeatGrid = BeatGrid()
     snap: Snap = "frame"
-    z_dim: int = 512
+    z_dim: int = field(default=512, compare=False)
     derived: dict[Any, Any] = field(init=False, default_factory=dict, repr=False, compare=False)
     """As of a track."""
 

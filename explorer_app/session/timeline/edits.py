@@ -37,6 +37,9 @@ Clip = tuple[tuple[str, Key], ...]
 
 LABEL = "Timeline"
 
+TIMELINE = "timeline"
+"""What edits of the timeline set."""
+
 _STEPPED = ("integer", "choice", "rows", "layer", "source", "text", "flag")
 """Kinds of values of which a new key holds until the next one."""
 
@@ -55,7 +58,7 @@ class SetTimeline:
     @property
     def target(self) -> Hashable:
         """The whole timeline: two gestures cannot move it at once."""
-        return "timeline"
+        return TIMELINE
 
     def is_nudge(self, session: Session) -> bool:
         """Return whether several in a row are one step of undo: keys that are nudged."""

@@ -1,0 +1,259 @@
+"""The playhead: playing in exact time, scrubbing, and recording what a hand moves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
+
+from explorer_app.controller.editing import Editing
+from explorer_app.messages import MessageLog
+from explorer_app.session.edits import Edit, Together
+from explorer_app.session.parameters import ParameterError, SetParameter, parameter
+from explorer_app.session.session import Session
+from explorer_app.session.timeline.edits import (
+    SetTimeline,
+    with_parameter_key,
+    with_recorded,
+    with_state,
+)
+from explorer_app.session.timeline.playing import played
+from explorer_app.session.timeline.simplify import simplified
+from explorer_app.session.tracks import HOLD, LINEAR, MAX_SECONDS, Timeline
+from gpu_backend import LoomError
+
+_LEAST_TICK_MS = 4
+
+_TOLERANCE = 0.005
+"""What a recorded curve may miss, as a share of the range that it covers."""
+
+_STEPPED = ("choice", "rows", "layer", "source", "text", "flag", "integer")
+
+
+class Playback(QObject):
+    """Moves the playhead over the session's timeline, and puts what is recorded into it.
+
+    Playing follows the clock: each tick shows the frame that is due, so frames are skipped and time is never slowed.
+
+    Parameters
+    ----------
+    clock
+        Seconds from any origin.
+    """
+
+    moved = Signal()
+    """`time`."""
+    playing_changed = Signal()
+    """`is_playing`, `is_recording`, `armed`."""
+
+    def __init__(
+        self, editing: Editing, messages: MessageLog, clock: Callable[[], float], parent: QObject | None = None
+    ) -> None:
+        super().__init__(parent)
+        self._editing = editing
+        self._messages = messages
+        self._clock = clock
+        self._time = Fraction(0)
+        self._begun: tuple[Fraction, float] | None = None
+        """Where and when playing began; None at rest."""
+        self._timer = QTimer(self)
+        self._timer.setTimerType(Qt.TimerType.PreciseTimer)
+        self._timer.timeout.connect(self._tick)
+        self._is_recording = False
+        self._armed: frozenset[str] = frozenset()
+        self._samples: dict[str, list[tuple[Fraction, Any]]] = {}
+        """What the gestures under way recorded, by parameter."""
+        editing.recorder = self
+
+    # -- state ------------------------------------------------------------------------------------------------------
+
+    @property
+    def time(self) -> Fraction:
+        """Where the playhead stands, in seconds."""
+        return self._time
+
+    @property
+    def is_playing(self) -> bool:
+        """Whether the playhead moves by itself."""
+        return self._begun is not None
+
+    @property
+    def is_recording(self) -> bool:
+        """Whether gestures become keys."""
+        return self._is_recording
+
+    @property
+    def armed(self) -> frozenset[str]:
+        """Paths of the parameters that are recorded; all that a hand moves while there are none."""
+        return self._armed
+
+    @property
+    def timeline(self) -> Timeline:
+        """The session's timeline."""
+        return self._editing.session.timeline
+
+    # -- the playhead -----------------------------------------------------------------------------------------------
+
+    @Slot(object, bool)
+    def seek(self, t: Fraction, final: bool = True) -> None:
+        """Put the playhead somewhere; while it is dragged (`final` False) pictures are as quick as during a drag."""
+        self._time = min(max(Fraction(0), t), Fraction(MAX_SECONDS))
+        if self._begun is not None:
+            self._begun = self._time, self._clock()
+        self._editing.advance(self._time, live=not final or self.is_playing)
+        self.moved.emit()
+
+    @Slot(bool)
+    def set_playing(self, on: bool) -> None:
+        """Play or pause. At the end of what plays it begins again."""
+        if on == self.is_playing:
+            return
+        if not on:
+            self._stop()
+            return
+        timeline = self.timeline
+        start = self._time
+        if not timeline.is_looping and played(timeline, start, 0.0).is_over:
+            start = timeline.playing_range[0]
+        self._begun = start, self._clock()
+        self._timer.start(max(_LEAST_TICK_MS, int(1000 / timeline.fps)))
+        self.playing_changed.emit()
+        self._tick()
+
+    @Slot(bool)
+    def set_recording(self, on: bool) -> None:
+        """Record what is moved from now on, which plays too; False ends the take and goes on playing."""
+        if on == self._is_recording:
+            return
+        self._is_recording = on
+        self._samples.clear()
+        if on and not self.is_playing:
+            self.set_playing(True)
+        self.playing_changed.emit()
+
+    @Slot(str, bool)
+    def set_armed(self, path: str, on: bool) -> None:
+        """Choose a parameter for recording, or no longer."""
+        self._armed = self._armed | {path} if on else self._armed - {path}
+        self.playing_changed.emit()
+
+    @Slot(int)
+    def step(self, frames: int) -> None:
+        """Move by whole frames."""
+        self.set_playing(False)
+        fps = self.timeline.fps
+        self.seek((round(self._time * fps) + frames) / fps)
+
+    def close(self) -> None:
+        """Stop playing. May be called twice."""
+        self._timer.stop()
+        self._begun = None
+        self._is_recording = False
+
+    # -- keys -------------------------------------------------------------------------------------------------------
+
+    @Slot()
+    def keep_picture(self) -> None:
+        """Make a key of the whole picture at the playhead."""
+        session = self._editing.session
+        self._set(lambda: with_state(session.timeline, session, self._time), "Keep picture here")
+
+    @Slot(str)
+    def animate(self, path: str) -> None:
+        """Make a key of a parameter's present value at the playhead; its track is added if there is none."""
+        session = self._editing.session
+        self._set(lambda: with_parameter_key(session.timeline, session, path, self._time), f"Animate {_label(path)}")
+
+    def _set(self, change: Callable[[], Timeline], label: str) -> None:
+        try:
+            self._editing.edit(SetTimeline(change(), label))
+        except LoomError as error:
+            self._messages.warning(error.sentence)
+
+    # -- recording, called by `Editing` ------------------------------------------------------------------------------
+
+    def takes(self, edit: Edit) -> bool:
+        """Return whether an edit is to be recorded."""
+        paths = _paths(edit)
+        return self._is_recording and self.is_playing and bool(paths) and self._wants(paths)
+
+    def sample(self, edit: Edit, session: Session) -> None:
+        """Record the values that an edit has just set, at the present moment."""
+        t = self._now()
+        for path in _paths(edit):
+            samples = self._samples.setdefault(path, [])
+            if samples and t <= samples[-1][0]:
+                if t == samples[-1][0]:
+                    samples.pop()
+                else:  # playing went back to its start: a new pass begins
+                    samples.clear()
+            samples.append((t, parameter(path).read(session)))
+
+    def take(self, edit: Edit, session: Session) -> SetTimeline:
+        """Return the edit that puts a gesture's simplified curves into the timeline."""
+        timeline, paths = session.timeline, _paths(edit)
+        for path in paths:
+            samples = self._samples.pop(path, [])
+            row = parameter(path)
+            values = [value for _, value in samples if isinstance(value, int | float)]
+            span = max(values) - min(values) if values else 1.0
+            points = simplified(samples, max(_TOLERANCE * span, 1e-6))
+            timeline = with_recorded(timeline, path, points, HOLD if row.kind in _STEPPED else LINEAR)
+        return SetTimeline(timeline, f"Record {_label(paths[0])}")
+
+    def drop(self) -> None:
+        """Forget what a gesture that was cancelled recorded."""
+        self._samples.clear()
+
+    # -- inside -----------------------------------------------------------------------------------------------------
+
+    def _wants(self, paths: tuple[str, ...]) -> bool:
+        return not self._armed or bool(self._armed.intersection(paths))
+
+    def _now(self) -> Fraction:
+        """Return the exact time of what plays, between frames, in thousandths of a second."""
+        if self._begun is None:
+            return self._time
+        start, since_s = self._begun
+        place = played(self.timeline, start, self._clock() - since_s)
+        behind = Fraction(round(((self._clock() - since_s) % float(1 / self.timeline.fps)) * 1000), 1000)
+        return place.t + behind
+
+    def _stop(self) -> None:
+        self._timer.stop()
+        self._begun = None
+        self._is_recording = False
+        self._samples.clear()
+        self._editing.advance(self._time, live=False)
+        self.playing_changed.emit()
+
+    @Slot()
+    def _tick(self) -> None:
+        if self._begun is None:
+            return
+        start, since_s = self._begun
+        place = played(self.timeline, start, self._clock() - since_s)
+        if place.t != self._time:
+            self._time = place.t
+            self._editing.advance(self._time, live=True)
+            self.moved.emit()
+        if place.is_over:
+            self._stop()
+
+
+def _paths(edit: Edit) -> tuple[str, ...]:
+    """Return the paths of the parameters that an edit sets; none for one that does something else."""
+    if isinstance(edit, SetParameter):
+        return (edit.path,)
+    if isinstance(edit, Together):
+        return tuple(item.path for item in edit.edits)
+    return ()
+
+
+def _label(path: str) -> str:
+    try:
+        return parameter(path).label.lower()
+    except ParameterError:
+        return "parameter"

@@ -1,0 +1,46 @@
+"""Where the playhead is after a time: exact frames, whatever the render rate."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from explorer_app.session.tracks import Timeline
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A frame's time in seconds, and whether playing has come to its end there."""
+
+    t: Fraction
+    is_over: bool = False
+
+
+def played(timeline: Timeline, start: Fraction, elapsed_s: float) -> Place:
+    """Return the frame that is due so long after playing began at a time.
+
+    Frames are counted from the start of the playing range and never slowed: whoever asks late gets a later frame. One
+    that begins outside the range begins at its start.
+    """
+    first, last = timeline.playing_range
+    count = max(1, math.ceil((last - first) * timeline.fps))
+    begun = math.floor((start - first) * timeline.fps)
+    if not 0 <= begun < count:
+        begun = 0
+    index = begun + max(0, math.floor(Fraction(elapsed_s) * timeline.fps))
+    if not timeline.is_looping:
+        is_over = index >= count - 1
+        return Place(first + min(index, count - 1) / timeline.fps, is_over)
+    if timeline.is_ping_pong and count > 1:
+        index %= 2 * count - 2
+        index = min(index, 2 * count - 2 - index)
+    return Place(first + index % count / timeline.fps)
+
+
+def time_text(t: Fraction, fps: Fraction) -> str:
+    """Return a time as minutes, seconds and frames: "0:10:14"."""
+    rate = max(1, round(fps))
+    frames = math.floor(t * fps + Fraction(1, 2))
+    seconds, frame = divmod(frames, rate) if fps == rate else (math.floor(t), round((t - math.floor(t)) * fps))
+    return f"{seconds // 60}:{seconds % 60:02d}:{frame:02d}"

@@ -1,0 +1,247 @@
+"""Playing, scrubbing and recording over a fake renderer, with a clock that the test winds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from explorer_app.session.edits import GoToSeed
+from explorer_app.session.parameters import SetParameter
+from explorer_app.session.resolve import resolve
+from explorer_app.session.session import Session
+from explorer_app.session.storage import load_session
+from explorer_app.session.timeline.edits import SetTimeline, with_key, with_state
+from explorer_app.session.timeline.evaluation import session_at
+from explorer_app.session.tracks import STATE, WALK, Timeline, Track
+from tests.helpers.controller_harness import Harness
+
+PSI = "truncation.psi"
+
+
+@pytest.fixture
+def ramp(harness: Harness) -> Harness:
+    """Return a harness whose timeline moves psi from 0 to 1 in 10 s."""
+    harness.start()
+    timeline = with_key(with_key(Timeline(), PSI, Fraction(0), 0.0), PSI, Fraction(10), 1.0)
+    harness.controller.editing.edit(SetTimeline(timeline))
+    return harness
+
+
+def at(harness: Harness) -> float:
+    return harness.controller.editing.session.truncation.psi
+
+
+def wind(harness: Harness, seconds: float) -> None:
+    """Let time pass, and the playhead notice."""
+    harness.now_s += seconds
+    harness.controller.playback._tick()
+
+
+def test_scrubbing_shows_the_picture_at_the_playhead_and_makes_no_step(ramp: Harness) -> None:
+    playback, steps = ramp.controller.playback, len(ramp.labels)
+    for t in (1, 3, 5):
+        playback.seek(Fraction(t), False)
+    assert at(ramp) == pytest.approx(0.5)
+    playback.seek(Fraction(5), True)
+    ramp.rest()
+    assert ramp.frames[-1].request == resolve(ramp.controller.editing.session)
+    assert len(ramp.labels) == steps
+
+
+def test_playing_keeps_time_however_late_it_is_asked(ramp: Harness) -> None:
+    playback = ramp.controller.playback
+    playback.set_playing(True)
+    wind(ramp, 0.5)
+    assert playback.time == Fraction(1, 2)
+    wind(ramp, 3.51)
+    assert playback.time == 4
+    playback.set_playing(False)
+    wind(ramp, 5.0)
+    assert playback.time == 4
+    assert at(ramp) == pytest.approx(session_at(ramp.controller.editing.session, 4.0).truncation.psi)
+
+
+def test_playing_once_ends_at_the_end_and_begins_again_from_the_start(ramp: Harness) -> None:
+    playback, editing = ramp.controller.playback, ramp.controller.editing
+    editing.edit(SetTimeline(replace(editing.session.timeline, is_looping=False)))
+    playback.set_playing(True)
+    wind(ramp, 60.0)
+    assert not playback.is_playing
+    assert playback.time == Fraction(299, 30)
+    playback.set_playing(True)
+    assert playback.time == 0
+
+
+def test_a_hand_moves_on_from_what_is_shown_and_undo_takes_only_that_back(ramp: Harness) -> None:
+    editing = ramp.controller.editing
+    ramp.controller.playback.seek(Fraction(10))
+    editing.edit(SetParameter("noise.gain", 0.5), False)
+    editing.edit(SetParameter("noise.gain", 0.5), True)
+    assert (at(ramp), editing.session.noise.gain) == (1.0, 0.5)
+    editing.undo()
+    assert editing.session.noise.gain == 1.0
+
+
+def test_a_hand_on_what_is_animated_wins_until_the_playhead_moves(ramp: Harness) -> None:
+    editing, playback = ramp.controller.editing, ramp.controller.playback
+    playback.seek(Fraction(5))
+    editing.edit(SetParameter(PSI, 0.9))
+    assert at(ramp) == 0.9
+    playback.step(1)
+    assert at(ramp) == pytest.approx(session_at(editing.session, 5 + 1 / 30).truncation.psi)
+
+
+def test_keeping_the_picture_makes_a_key_of_everything(harness: Harness) -> None:
+    harness.start()
+    playback, editing = harness.controller.playback, harness.controller.editing
+    editing.edit(GoToSeed(4))
+    playback.keep_picture()
+    playback.seek(Fraction(2))
+    editing.edit(GoToSeed(9))
+    playback.keep_picture()
+    state = editing.session.timeline.track(STATE)
+    assert state is not None
+    assert [key.time for key in state.keys] == [0, 2]
+    playback.seek(Fraction(0))
+    assert resolve(editing.session) == resolve(GoToSeed(4).apply(editing.session))
+    playback.seek(Fraction(1))
+    assert len(editing.session.pinned_blend) == 2
+    editing.undo()
+    editing.undo()
+    assert harness.labels[-2:] == ["Go to seed", "Keep picture here"]
+    state = editing.session.timeline.track(STATE)
+    assert state is not None
+    assert len(state.keys) == 1
+
+
+def test_dragging_keys_shows_what_they_make_at_the_playhead(ramp: Harness) -> None:
+    editing = ramp.controller.editing
+    ramp.controller.playback.seek(Fraction(10))
+    timeline = editing.session.timeline
+    editing.edit(SetTimeline(with_key(timeline, PSI, Fraction(10), 2.0)), False, "TimelinePanel")
+    assert at(ramp) == 2.0
+    editing.cancel_gesture("TimelinePanel")
+    assert at(ramp) == 1.0
+
+
+def test_undo_of_a_key_shows_the_picture_that_was_there_at_the_playhead(ramp: Harness) -> None:
+    editing = ramp.controller.editing
+    ramp.controller.playback.seek(Fraction(5))
+    editing.edit(SetTimeline(with_key(editing.session.timeline, PSI, Fraction(5), -1.0)))
+    assert at(ramp) == -1.0
+    editing.undo()
+    assert at(ramp) == pytest.approx(0.5)
+
+
+def test_a_walk_moves_the_picture_and_leaves_the_session_where_it_is(harness: Harness) -> None:
+    harness.start()
+    editing = harness.controller.editing
+    editing.edit(SetTimeline(Timeline((Track(WALK, radius=0.5),))))
+    before = editing.session
+    for t in (1, 2, 3):
+        harness.controller.playback.seek(Fraction(t))
+    assert editing.session == before
+    assert resolve(editing.effective) == resolve(session_at(before, 3.0))
+
+
+def record(harness: Harness, *values: float, path: str = "noise.gain", cancelled: bool = False) -> None:
+    """Move a parameter for a second while it is recorded."""
+    editing = harness.controller.editing
+    for value in values[:-1]:
+        wind(harness, 0.1)
+        editing.edit(SetParameter(path, value), False, "Panel")
+    wind(harness, 0.1)
+    if cancelled:
+        editing.cancel_gesture("Panel")
+    else:
+        editing.edit(SetParameter(path, values[-1]), True, "Panel")
+
+
+def test_a_recorded_gesture_becomes_few_keys_and_one_step(ramp: Harness) -> None:
+    playback, editing = ramp.controller.playback, ramp.controller.editing
+    steps = len(ramp.labels)
+    playback.set_recording(True)
+    assert playback.is_playing
+    record(ramp, *(n / 10 for n in range(11)), 1.0, 1.0)
+    track = editing.session.timeline.track("noise.gain")
+    assert track is not None
+    assert len(track.keys) < 6
+    assert (track.keys[0].value, track.keys[-1].value) == (0.0, 1.0)
+    assert len(ramp.labels) == steps + 1
+    assert ramp.labels[-1] == "Record noise"
+    playback.set_playing(False)
+    playback.seek(Fraction(3, 5))
+    assert editing.session.noise.gain == pytest.approx(0.5, abs=0.06)
+    editing.undo()
+    assert editing.session.timeline.track("noise.gain") is None
+
+
+def test_only_armed_parameters_are_recorded(ramp: Harness) -> None:
+    playback, editing = ramp.controller.playback, ramp.controller.editing
+    playback.set_armed(PSI, True)
+    playback.set_recording(True)
+    record(ramp, 0.1, 0.2, 0.3)
+    assert editing.session.timeline.track("noise.gain") is None
+    assert editing.session.noise.gain == 0.3
+
+
+def test_a_cancelled_gesture_records_nothing(ramp: Harness) -> None:
+    ramp.controller.playback.set_recording(True)
+    record(ramp, 0.1, 0.2, 0.3, cancelled=True)
+    assert ramp.controller.editing.session.timeline.track("noise.gain") is None
+    assert ramp.controller.editing.session.noise.gain == 1.0
+
+
+def test_the_timeline_is_saved_a_second_after_a_change_and_comes_back(ramp: Harness) -> None:
+    ramp.until(lambda: (ramp.state / "1" / "session.loom").exists() or list(ramp.state.rglob("session.loom")))
+    (path,) = ramp.state.rglob("session.loom")
+    ramp.until(lambda: load_session(path).timeline.tracks)
+    timeline = ramp.controller.editing.session.timeline
+    again = ramp.reopened()
+    again.start()
+    assert again.controller.editing.session.timeline == timeline
+    again.until(lambda: again.controller.editing.history.can_undo)
+    again.controller.editing.undo()
+    assert again.controller.editing.session.timeline.tracks == ()
+
+
+def test_a_picture_leaves_the_timeline_and_a_project_brings_its_own(ramp: Harness) -> None:
+    files, editing = ramp.controller.files, ramp.controller.editing
+    timeline = editing.session.timeline
+    ramp.rest()
+    ramp.controller.export.save_picture(ramp.folder / "still.png")
+    ramp.until((ramp.folder / "still.png").exists)
+    files.save_session(ramp.folder / "piece.loom")
+    ramp.until((ramp.folder / "piece.loom").exists)
+    editing.edit(SetTimeline(replace(timeline, tracks=())))
+    bare = editing.session.timeline
+    editing.edit(SetParameter("noise.gain", 0.2))
+    steps = len(ramp.labels)
+    files.open_picture(ramp.folder / "still.png")
+    ramp.until(lambda: editing.session.noise.gain == 1.0)
+    assert len(ramp.labels) == steps + 1
+    assert editing.session.timeline == bare
+    files.open_session(ramp.folder / "piece.loom")
+    ramp.until(lambda: editing.session.timeline == timeline)
+
+
+def test_a_kept_picture_leaves_the_timeline_alone(ramp: Harness) -> None:
+    editing = ramp.controller.editing
+    editing.set_starred(editing.history.entries[-1].number, True)
+    timeline = with_state(editing.session.timeline, editing.session, Fraction(3))
+    editing.edit(SetTimeline(timeline))
+    editing.go_to_kept(editing.history.kept[0].number)
+    assert editing.session.timeline == timeline
+
+
+def test_a_track_of_something_that_the_model_lacks_goes_with_a_message(harness: Harness) -> None:
+    harness.start()
+    editing = harness.controller.editing
+    timeline: Any = with_key(Timeline(), "slider/axis/99999", Fraction(0), 1.0)
+    editing.restore(Session(model=editing.session.model, timeline=timeline), "Restore")
+    harness.open("dogs")
+    assert editing.session.timeline.tracks == ()
+    assert any("tracks of what it does not have" in sentence for sentence in harness.said())
