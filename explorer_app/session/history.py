@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from explorer_app.session.session import Session, as_still
+from explorer_app.session.timeline.evaluation import keyed_at
 from gpu_backend import MAX_KEPT, MAX_STEPS, plane_seed
 
 
@@ -177,7 +178,7 @@ class History:
         """
         if not steps or not self.entries:
             return self
-        is_continued = steps[position][0] == self.entries[0].session
+        is_continued = _is_same(steps[position][0], self.entries[0].session)
         number = self.next_number
         earlier = [HistoryEntry(number + index, session, label) for index, (session, label) in enumerate(steps)]
         if len(self.entries) == 1 and is_continued:
@@ -187,6 +188,11 @@ class History:
         entries = (*earlier[: position + 1], *own)[-MAX_STEPS:]
         behind = len(self.entries) - 1 - self.position
         return replace(self, entries=entries, position=len(entries) - 1 - behind, next_number=number + len(steps))
+
+
+def _is_same(step: Session, session: Session) -> bool:
+    """Return whether a session is that of a step, wherever on the timeline the playhead stood."""
+    return step == session or (step.timeline == session.timeline and keyed_at(step, 0.0) == keyed_at(session, 0.0))
 
 
 def place_name(session: Session) -> str:
