@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from gpu_backend.cpu.torch_import import import_torch as import_torch, preload_library as preload_library
     from gpu_backend.cuda.tuning.tile_search import TileFinding as TileFinding, TileProgress as TileProgress
     from gpu_backend.cuda.tuning.tile_tuning import TileTuning as TileTuning
+    from gpu_backend.cuda.tuning.tuning_run import TuningRun as TuningRun, TuningShare as TuningShare
     from gpu_backend.device import (
         DeviceFacts as DeviceFacts,
         Roofline as Roofline,
@@ -197,6 +198,7 @@ _HOMES = {
     "cpu.torch_import": ("import_torch", "preload_library"),
     "cuda.tuning.tile_search": ("TileFinding", "TileProgress"),
     "cuda.tuning.tile_tuning": ("TileTuning",),
+    "cuda.tuning.tuning_run": ("TuningRun", "TuningShare"),
     "device": ("DeviceFacts", "Roofline", "device_process_nbytes", "find_devices"),
     "diagnosis": ("Diagnosis", "GpuDiagnosis", "KernelDiagnosis", "PlainLayer", "diagnose", "fused_plan"),
     "driver_library": ("driver_is_installed",),

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import statistics
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import islice
 from operator import attrgetter
@@ -37,11 +37,24 @@ WORTH = 0.01
 _CHOICES = attrgetter(*(choice.name for choice in fields(ConvTile) if choice.name != "split_k"))
 
 
+class Preparation(Protocol):
+    """Kernels that are being compiled on other threads."""
+
+    @property
+    def is_done(self) -> bool:
+        """Whether `wait` returns at once."""
+        ...
+
+    def wait(self) -> None:
+        """Wait for the end; an interrupt starts no further kernel."""
+        ...
+
+
 class TileTimer(Protocol):
     """Runs a convolution with a tile."""
 
-    def prepare(self, shape: ConvShape, tiles: Sequence[ConvTile]) -> None:
-        """Compile what these tiles need, all at once; `time_us` reports a tile that does not compile."""
+    def prepare(self, shape: ConvShape, tiles: Sequence[ConvTile]) -> Preparation:
+        """Begin to compile what these tiles need, all at once; `time_us` reports a tile that does not compile."""
         ...
 
     def time_us(self, shape: ConvShape, tile: ConvTile) -> float:
@@ -104,17 +117,35 @@ class TileProgress:
     best_us: float
 
 
-def search(
+Step = TileProgress | TileFinding | Preparation
+"""What a bounded step of a search yields: its progress, a result, or kernels that have to be waited for."""
+
+
+def findings_of(
+    steps: Iterable[Step], progress: Callable[[TileProgress], None] = lambda progress: None
+) -> Iterator[TileFinding]:
+    """Take all steps of a search, one after the other, on a thread that has nothing else to do; yield the findings."""
+    for step in steps:
+        if isinstance(step, TileProgress):
+            progress(step)
+        elif isinstance(step, TileFinding):
+            yield step
+        else:
+            step.wait()
+
+
+def search_steps(
     shapes: Sequence[ConvShape],
     in_use: Callable[[ConvShape], ConvTile],
     candidates: Callable[[ConvShape], Iterable[ConvTile]],
     timer: TileTimer,
     *,
     budget_s: float = math.inf,
-    progress: Callable[[TileProgress], None] = lambda progress: None,
     clock: Callable[[], float] = time.monotonic,
-) -> Iterator[TileFinding]:
-    """Yield a finding for every shape, in order.
+) -> Generator[Step, None, None]:
+    """Yield after each bounded step: one tile was timed or checked, or kernels begin to be compiled.
+
+    A thread that has other work does it between two steps, and comes back to a `Preparation` once it is done.
 
     Parameters
     ----------
@@ -123,7 +154,8 @@ def search(
     candidates
         The likeliest first, since a budget may end before the last.
     budget_s
-        Time for all shapes. What one leaves goes to those after it; each has at least its tile in use timed.
+        Time for all shapes, by `clock`. What one leaves goes to those after it; each has at least its tile in use
+        timed.
     """
     end = clock() + budget_s
     for number, shape in enumerate(shapes, 1):
@@ -132,10 +164,10 @@ def search(
         def has_time(share: float = share) -> bool:
             return clock() < share
 
-        def tell(tried: int, count: int, best_us: float, number: int = number, shape: ConvShape = shape) -> None:
-            progress(TileProgress(shape, number, len(shapes), tried, count, best_us))
+        def at(tried: int, count: int, best_us: float, number: int = number, shape: ConvShape = shape) -> TileProgress:
+            return TileProgress(shape, number, len(shapes), tried, count, best_us)
 
-        finding = _search_one(shape, in_use(shape), candidates(shape), timer, has_time, tell)
+        finding = yield from _search_one(shape, in_use(shape), candidates(shape), timer, has_time, at)
         if finding is not None:
             yield finding
 
@@ -146,19 +178,21 @@ def _search_one(
     candidates: Iterable[ConvTile],
     timer: TileTimer,
     has_time: Callable[[], bool],
-    tell: Callable[[int, int, float], None],
-) -> TileFinding | None:
+    at: Callable[[int, int, float], TileProgress],
+) -> Generator[Step, None, TileFinding | None]:
     """Return what is fastest and right for a shape; None if nothing is."""
     waiting = dict.fromkeys((before, *candidates))
     count = len(waiting)
     times: dict[ConvTile, float] = {}
     refused: list[Refused] = []
     best_us, in_vain = math.inf, 0
-    tell(0, count, best_us)
+    yield at(0, count, best_us)
     while waiting and in_vain < PATIENCE:
         for tile in (turn := _next(waiting, times)):
             del waiting[tile]
-        timer.prepare(shape, turn)
+        preparation = timer.prepare(shape, turn)
+        yield preparation
+        preparation.wait()
         for tile in turn:
             if (times or refused) and not has_time():
                 waiting.clear()
@@ -167,13 +201,14 @@ def _search_one(
                 times[tile] = timer.time_us(shape, tile)
             except KernelError as error:
                 refused.append(Refused(tile, error.sentence, is_wrong=False))
-            tell(len(times) + len(refused), count, min(times.values(), default=math.inf))
+            yield at(len(times) + len(refused), count, min(times.values(), default=math.inf))
         now_us = min(times.values(), default=math.inf)
         in_vain = 0 if now_us < best_us * (1 - WORTH) else in_vain + 1
         best_us = min(best_us, now_us)
     tried = len(times) + len(refused)
-    times.update(_finals(shape, times, before, timer))
-    return _chosen(shape, before, times, timer, refused, (tried, count))
+    done = at(tried, count, best_us)
+    times.update((yield from _finals(shape, times, before, timer, done)))
+    return (yield from _chosen(shape, before, times, timer, refused, done))
 
 
 def _next(waiting: Iterable[ConvTile], times: Mapping[ConvTile, float]) -> list[ConvTile]:
@@ -193,8 +228,8 @@ def resembles(one: ConvTile, other: ConvTile) -> bool:
 
 
 def _finals(
-    shape: ConvShape, times: dict[ConvTile, float], before: ConvTile, timer: TileTimer
-) -> dict[ConvTile, float]:
+    shape: ConvShape, times: dict[ConvTile, float], before: ConvTile, timer: TileTimer, done: TileProgress
+) -> Generator[Step, None, dict[ConvTile, float]]:
     """Return medians of the best few and of the tile in use, timed in turn: whatever else happens meets them all."""
     best = sorted(times, key=times.__getitem__)[:FINALISTS]
     if before in times and before not in best:
@@ -203,6 +238,7 @@ def _finals(
     for _ in range(ROUNDS):
         for tile in best:
             rounds[tile].append(timer.time_us(shape, tile))
+            yield done
     return {tile: statistics.median(found) for tile, found in rounds.items()}
 
 
@@ -212,19 +248,22 @@ def _chosen(
     times: dict[ConvTile, float],
     timer: TileTimer,
     refused: list[Refused],
-    counts: tuple[int, int],
-) -> TileFinding | None:
+    done: TileProgress,
+) -> Generator[Step, None, TileFinding | None]:
     """Go from the fastest to the slowest until one is right."""
     before_us = times.get(before, math.inf)
     if before in times and (why := timer.problem(shape, before)):
         refused.append(Refused(before, why, is_wrong=True))
         del times[before]
         before_us = math.inf
+    yield done
     for tile in sorted(times, key=times.__getitem__):
         if tile != before and times[tile] > before_us * (1 - WORTH):
             tile = before
         elif tile != before and (why := timer.problem(shape, tile)):
             refused.append(Refused(tile, why, is_wrong=True))
+            yield done
             continue
+        counts = done.tried, done.candidates
         return TileFinding(shape, before, before_us, tile, times[tile], *counts, tuple(refused))
     return None

@@ -10,7 +10,7 @@ import contextlib
 import math
 import os
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -41,6 +41,42 @@ _PERIOD = (1 << 20) + 7
 _OUTPUT = "tuning/output"
 
 
+class _Compiling:
+    """Implements `gpu_backend.cuda.tuning.tile_search.Preparation`: a thread a core, until all kernels are compiled.
+
+    `take` gets the results once, on the thread that waits.
+    """
+
+    def __init__(
+        self,
+        recipes: Sequence[KernelRecipe],
+        compiled: Callable[[KernelRecipe], bytes | KernelError],
+        take: Callable[[Mapping[KernelRecipe, bytes | KernelError]], None],
+    ) -> None:
+        self._team = ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="compiling tiles")
+        self._results = {recipe: self._team.submit(compiled, recipe) for recipe in recipes}
+        self._take = take
+
+    @property
+    def is_done(self) -> bool:
+        """Whether every kernel is compiled."""
+        return all(result.done() for result in self._results.values())
+
+    def wait(self) -> None:
+        """Wait for every kernel; what an interrupt leaves is not begun."""
+        try:
+            results, self._results = {recipe: item.result() for recipe, item in self._results.items()}, {}
+        except BaseException:
+            self.stop()
+            raise
+        self._take(results)
+        self._team.shutdown()
+
+    def stop(self) -> None:
+        """Begin no further kernel, and wait for those under way. May be called twice."""
+        self._team.shutdown(cancel_futures=True)
+
+
 class DeviceTileTimer:
     """Implements `gpu_backend.cuda.tuning.tile_search.TileTimer` on a device that its thread has entered.
 
@@ -61,6 +97,7 @@ class DeviceTileTimer:
         self._cut: dict[ConvTile, IsolatedConv] = {}
         self._shape: ConvShape | None = None
         self._expected: NDArray[np.float32] | None = None
+        self._compiling: _Compiling | None = None
         self._events: list[Event] = []
         try:
             self._events.extend(driver.make_event() for _ in range(2))
@@ -68,20 +105,17 @@ class DeviceTileTimer:
             self.close()
             raise
 
-    def prepare(self, shape: ConvShape, tiles: Sequence[ConvTile]) -> None:
-        """Compile what these tiles need, all at once."""
+    def prepare(self, shape: ConvShape, tiles: Sequence[ConvTile]) -> _Compiling:
+        """Begin to compile what these tiles need, all at once."""
         self._turn_to(shape)
         recipes: dict[KernelRecipe, None] = {}
         for tile in tiles:
             with contextlib.suppress(KernelError):
                 recipes[self._conv(shape, tile).launch.recipe] = None
         wanted = [recipe for recipe in recipes if recipe not in self._compiled]
-        with ThreadPoolExecutor(os.cpu_count()) as team:
-            try:
-                self._compiled.update(zip(wanted, team.map(self._compile, wanted), strict=True))
-            except BaseException:
-                team.shutdown(cancel_futures=True)
-                raise
+        self._stop_compiling()
+        self._compiling = _Compiling(wanted, self._compile, self._compiled.update)
+        return self._compiling
 
     def time_us(self, shape: ConvShape, tile: ConvTile) -> float:
         """Return what a launch takes within a run of them."""
@@ -113,7 +147,8 @@ class DeviceTileTimer:
         return sentence
 
     def close(self) -> None:
-        """Free everything. May be called twice."""
+        """Free everything. Waits for kernels that are being compiled. May be called twice."""
+        self._stop_compiling()
         self._forget_shape()
         for kernel in self._kernels.values():
             self._driver.unload(kernel)
@@ -278,6 +313,11 @@ class DeviceTileTimer:
         except KernelError as error:
             return error
         return KernelError(f"it spills {kernel.spill_nbytes} bytes") if kernel.spill_nbytes else kernel.cubin
+
+    def _stop_compiling(self) -> None:
+        if self._compiling is not None:
+            self._compiling.stop()
+            self._compiling = None
 
     def _turn_to(self, shape: ConvShape) -> None:
         if shape != self._shape:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,7 +17,14 @@ from gpu_backend.cuda.driver.probe import Gpu, gpu_called, probe
 from gpu_backend.cuda.tiles.table import Tuned, kernels_digest, read_entries, save_entries, tuned_folder, tuned_path
 from gpu_backend.cuda.tiles.target import target_of
 from gpu_backend.cuda.tuning.isolated_conv import IsolatedConvs, fused_extras
-from gpu_backend.cuda.tuning.tile_search import TileFinding, TileProgress, TileTimer, search
+from gpu_backend.cuda.tuning.tile_search import (
+    Step,
+    TileFinding,
+    TileProgress,
+    TileTimer,
+    findings_of,
+    search_steps,
+)
 from gpu_backend.cuda.tuning.tile_timer import DeviceTileTimer
 from gpu_backend.errors import DeviceError
 from gpu_backend.model.model import Model
@@ -95,7 +103,16 @@ class TileTuning:
     def findings(
         self, *, budget_s: float = math.inf, progress: Callable[[TileProgress], None] = lambda progress: None
     ) -> Generator[TileFinding, None, None]:
-        """Yield what was found, a shape after the other; each is in the table when it is yielded.
+        """Yield what was found, a shape after the other: all of `steps`, on a thread that has nothing else to do."""
+        with contextlib.closing(self.steps(budget_s=budget_s)) as steps:
+            yield from findings_of(steps, progress)
+
+    def steps(
+        self, *, budget_s: float = math.inf, clock: Callable[[], float] = time.monotonic
+    ) -> Generator[Step, None, None]:
+        """Yield after each bounded step, as `search_steps`; a finding is in the table when it is yielded.
+
+        One thread takes all steps, and closes the generator: the first step opens the GPU for it.
 
         Raises
         ------
@@ -104,14 +121,16 @@ class TileTuning:
         """
         entries = read_entries(self.path)
         with self._open_timer(self.gpu, self._convs) as timer:
-            found = search(self.shapes, self._in_use, self._candidates, timer, budget_s=budget_s, progress=progress)
-            for finding in found:
-                entries[finding.shape] = Tuned(finding.tile, finding.time_us)
-                try:
-                    save_entries(self.path, entries, self._about())
-                except OSError as error:
-                    raise DeviceError(f"The table {self.path.name} was not written: {error.strerror}.") from error
-                yield finding
+            for step in search_steps(
+                self.shapes, self._in_use, self._candidates, timer, budget_s=budget_s, clock=clock
+            ):
+                if isinstance(step, TileFinding):
+                    entries[step.shape] = Tuned(step.tile, step.time_us)
+                    try:
+                        save_entries(self.path, entries, self._about())
+                    except OSError as error:
+                        raise DeviceError(f"The table {self.path.name} was not written: {error.strerror}.") from error
+                yield step
 
     def _in_use(self, shape: ConvShape) -> ConvTile:
         return self._target.tiles.choose(shape, taps=self._taps, picture_channels=self._picture_channels)

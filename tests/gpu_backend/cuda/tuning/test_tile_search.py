@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -7,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from gpu_backend.cuda.errors import KernelError
-from gpu_backend.cuda.tuning.tile_search import Refused, TileFinding, TileProgress, resembles, search
+from gpu_backend.cuda.tuning.tile_search import Refused, TileFinding, TileProgress, findings_of, resembles, search_steps
 from gpu_backend.ops.kernels.conv_tile import ConvShape, ConvTile
 
 SHAPE = ConvShape("conv", 64, 512, 512, 1)
@@ -26,6 +27,18 @@ def in_use(shape: ConvShape) -> ConvTile:
 
 
 @dataclass
+class FakePreparation:
+    """Kernels that were compiled beforehand."""
+
+    is_done: bool = True
+    waits: int = 0
+
+    def wait(self) -> None:
+        self.waits += 1
+        self.is_done = True
+
+
+@dataclass
 class FakeTimer:
     """Knows the times beforehand; a clock that it moves by a second a timing."""
 
@@ -35,9 +48,11 @@ class FakeTimer:
     now: float = 0.0
     prepared: list[tuple[ConvShape, int]] = field(default_factory=list)
     timed: list[ConvTile] = field(default_factory=list)
+    preparation: FakePreparation = field(default_factory=FakePreparation)
 
-    def prepare(self, shape: ConvShape, tiles: Sequence[ConvTile]) -> None:
+    def prepare(self, shape: ConvShape, tiles: Sequence[ConvTile]) -> FakePreparation:
         self.prepared.append((shape, len(tiles)))
+        return self.preparation
 
     def time_us(self, shape: ConvShape, tile: ConvTile) -> float:
         self.now += 1
@@ -52,7 +67,9 @@ class FakeTimer:
 
 
 def find(timer: FakeTimer, *, budget_s: float = math.inf, tiles: Sequence[ConvTile] = ALL) -> TileFinding:
-    (finding,) = search([SHAPE], in_use, lambda shape: tiles, timer, budget_s=budget_s, clock=lambda: timer.now)
+    (finding,) = findings_of(
+        search_steps([SHAPE], in_use, lambda shape: tiles, timer, budget_s=budget_s, clock=lambda: timer.now)
+    )
     return finding
 
 
@@ -100,19 +117,23 @@ def test_the_best_are_timed_again_so_that_one_lucky_timing_decides_nothing() -> 
 
 def test_a_shape_for_which_nothing_is_right_gives_no_finding() -> None:
     timer = FakeTimer(dict.fromkeys(ALL, 1.0), dict.fromkeys(ALL, "wrong"))
-    assert list(search([SHAPE], in_use, lambda shape: ALL, timer)) == []
+    assert list(findings_of(search_steps([SHAPE], in_use, lambda shape: ALL, timer))) == []
 
 
 def test_a_budget_is_shared_and_every_shape_has_its_tile_in_use_timed() -> None:
     many = tuple(replace(TILE, depth=16 * (1 + number)) for number in range(100))
     timer = FakeTimer(dict.fromkeys((*many, TILE), 10.0))
     shapes = [replace(SHAPE, batch=batch) for batch in (1, 2, 4)]
-    findings = list(search(shapes, in_use, lambda shape: many, timer, budget_s=120, clock=lambda: timer.now))
+    findings = list(
+        findings_of(search_steps(shapes, in_use, lambda shape: many, timer, budget_s=120, clock=lambda: timer.now))
+    )
     assert [finding.shape for finding in findings] == shapes
     assert 30 <= findings[0].tried <= 41, "a third of the time"
     assert timer.now <= 120 + 3 * 20
     late = FakeTimer(timer.times)
-    findings = list(search(shapes, in_use, lambda shape: many, late, budget_s=0, clock=lambda: late.now))
+    findings = list(
+        findings_of(search_steps(shapes, in_use, lambda shape: many, late, budget_s=0, clock=lambda: late.now))
+    )
     assert [finding.tried for finding in findings] == [1, 1, 1]
 
 
@@ -135,8 +156,9 @@ def test_a_search_follows_what_is_good_and_ends_when_nothing_is_gained() -> None
 def test_a_search_tells_how_far_it_is() -> None:
     told: list[TileProgress] = []
     timer = FakeTimer(dict(zip(ALL, (10.0, 12.0, 7.0, 8.0, 30.0), strict=True)))
-    list(search([SHAPE], in_use, lambda shape: ALL, timer, progress=told.append))
-    assert [item.tried for item in told] == [0, 1, 2, 3, 4, 5]
+    list(findings_of(search_steps([SHAPE], in_use, lambda shape: ALL, timer), told.append))
+    assert [item.tried for item in told[:6]] == [0, 1, 2, 3, 4, 5]
+    assert {item.tried for item in told[6:]} == {5}, "the best are timed again, and checked"
     assert (told[-1].number, told[-1].shapes, told[-1].best_us) == (1, 1, 7.0)
 
 
@@ -151,5 +173,18 @@ def test_what_was_found_before_an_interruption_is_kept() -> None:
     found: list[TileFinding] = []
     timer = FakeTimer(dict.fromkeys(ALL, 9.0) | {TILE: 10.0})
     with pytest.raises(KeyboardInterrupt):
-        found.extend(search(shapes, in_use, candidates, timer))
+        found.extend(findings_of(search_steps(shapes, in_use, candidates, timer)))
     assert [finding.shape for finding in found] == [SHAPE]
+
+
+def test_a_step_times_or_checks_one_tile_and_kernels_are_waited_for_between_two_steps() -> None:
+    timer = FakeTimer(dict(zip(ALL, (10.0, 12.0, 7.0, 8.0, 30.0), strict=True)))
+    timer.preparation.is_done = False
+    calls = []
+    for step in search_steps([SHAPE], in_use, lambda shape: ALL, timer):
+        calls.append(len(timer.timed))
+        if step is timer.preparation:
+            assert not timer.timed
+            step.wait()
+    assert max(after - before for before, after in itertools.pairwise(calls)) == 1
+    assert timer.preparation.waits == 2, "the search itself takes the results"
