@@ -133,6 +133,7 @@ if TYPE_CHECKING:
     )
     from gpu_backend.renderer import Renderer as Renderer, open_renderer as open_renderer
     from gpu_backend.renderer.comparison import Comparison as Comparison
+    from gpu_backend.renderer.kernel_checks import KernelChecks as KernelChecks, kernel_checks as kernel_checks
     from gpu_backend.renderer.kernels import (
         compile_kernels as compile_kernels,
         kernels_ready as kernels_ready,
@@ -272,6 +273,7 @@ _HOMES = {
     ),
     "renderer": ("Renderer", "open_renderer"),
     "renderer.comparison": ("Comparison",),
+    "renderer.kernel_checks": ("KernelChecks", "kernel_checks"),
     "renderer.kernels": ("compile_kernels", "kernels_ready", "prepare_device"),
     "renderer.memory": ("MemoryFacts",),
     "renderer.options": ("RenderOptions",),

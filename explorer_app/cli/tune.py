@@ -100,14 +100,12 @@ def report(findings: Sequence[TileFinding]) -> list[str]:
     lines = [f"{'convolution':<32}{'batch':>6}{'before us':>11}{'after us':>10}{'gain':>8}{'tried':>12}  tile"]
     for item in findings:
         shape = item.shape
-        name = f"{shape.kind} {shape.side} x {shape.side}, {shape.cin} to {shape.cout}"
         is_known = math.isfinite(item.before_us)
         before = f"{item.before_us:.1f}" if is_known else "no result"
         gain = f"{item.before_us / item.time_us:.2f} x" if is_known else ""
         tried = f"{item.tried} of {item.candidates}"
-        lines.append(
-            f"{name:<32}{shape.batch:>6}{before:>11}{item.time_us:>10.1f}{gain:>8}{tried:>12}  {tile_text(item.tile)}"
-        )
+        figures = f"{shape.batch:>6}{before:>11}{item.time_us:>10.1f}{gain:>8}{tried:>12}"
+        lines.append(f"{shape.title:<32}{figures}  {tile_text(item.tile)}")
     wrong = [(item.shape, refused) for item in findings for refused in item.refused if refused.is_wrong]
     lines += [
         f"wrong, so discarded, for {shape.kind} {shape.side}: {tile_text(refused.tile)}: {refused.why}"
@@ -138,7 +136,5 @@ def _network(options: argparse.Namespace, console: Console) -> Model:
 def _status(told: TileProgress) -> str:
     shape = told.shape
     best = f", best {told.best_us:.1f} us" if math.isfinite(told.best_us) else ""
-    return (
-        f"{told.number} of {told.shapes}: {shape.kind} {shape.side} x {shape.side}, {shape.cin} to {shape.cout}, "
-        f"batch {shape.batch}: {told.tried} of {told.candidates} tried{best}"
-    )
+    tried = f"{told.tried} of {told.candidates} tried{best}"
+    return f"{told.number} of {told.shapes}: {shape.title}, batch {shape.batch}: {tried}"

@@ -18,6 +18,7 @@
      ├─ files: Files              models, sessions, pictures, latents               files.py, pending_document.py
      ├─ directions: DirectionFinding
      │                            the search for directions                         direction_finding.py
+     ├─ tuning: Tuning            the search for the fastest tiles on this GPU      tuning.py
      ├─ thumbnails: ThumbnailService
      │                            small pictures of any session                     thumbnail_service.py
      ├─ whole_pictures: WholePictures
@@ -29,7 +30,7 @@ An object is given the objects above it that it needs, and emits signals of its 
 
 from explorer_app.controller.adapting import adapt
 from explorer_app.controller.controller import Controller
-from explorer_app.controller.device_selector import expects_gpu, may_need_processor, preferred_choice
+from explorer_app.controller.device_selector import DeviceSelector, expects_gpu, may_need_processor, preferred_choice
 from explorer_app.controller.device_state import Compiling, DeviceState
 from explorer_app.controller.direction_finding import DirectionFinding
 from explorer_app.controller.editing import Editing
@@ -40,11 +41,13 @@ from explorer_app.controller.playback import Playback
 from explorer_app.controller.preview import Preview
 from explorer_app.controller.progress import ExportProgress, Loading
 from explorer_app.controller.thumbnail_service import ThumbnailService
+from explorer_app.controller.tuning import Tuning, TuningState
 from explorer_app.controller.whole_pictures import WholePictures
 
 __all__ = [
     "Compiling",
     "Controller",
+    "DeviceSelector",
     "DeviceState",
     "DirectionFinding",
     "Editing",
@@ -56,6 +59,8 @@ __all__ = [
     "Playback",
     "Preview",
     "ThumbnailService",
+    "Tuning",
+    "TuningState",
     "WholePictures",
     "adapt",
     "expects_gpu",

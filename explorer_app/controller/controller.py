@@ -23,6 +23,7 @@ from explorer_app.controller.pending_document import PendingDocument
 from explorer_app.controller.playback import Playback
 from explorer_app.controller.preview import Preview
 from explorer_app.controller.thumbnail_service import ThumbnailService
+from explorer_app.controller.tuning import Tuning
 from explorer_app.controller.whole_pictures import WholePictureKey, WholePictures
 from explorer_app.messages import MessageLog
 from explorer_app.rendering.device_choice import DeviceChoice
@@ -39,6 +40,9 @@ from explorer_app.rendering.render_events import (
     RenderEvent,
     ThumbnailFailed,
     ThumbnailMade,
+    TuningAdvanced,
+    TuningEnded,
+    TuningFound,
 )
 from explorer_app.rendering.render_thread import RenderThread
 from explorer_app.session.direction_files import DirectionFiles
@@ -81,6 +85,8 @@ class Controller(QObject):
         Sequences, and single pictures that are saved.
     directions
         The search for directions.
+    tuning
+        The search for the fastest tiles on this GPU.
     thumbnails, whole_pictures
         Small pictures, and whole ones to compare with, of any session.
     """
@@ -126,6 +132,7 @@ class Controller(QObject):
         self.directions = DirectionFinding(renders, model, editing, self.export, own, worker, messages, parent=self)
         self.thumbnails = ThumbnailService(renders, model, messages, lambda: editing.shown, parent=self)
         self.whole_pictures = WholePictures(renders, model, messages, lambda: preview.frame, parent=self)
+        self.tuning = Tuning(renders, engine, self.export, messages, parent=self)
         self._last_start = LastStart(bundled_model, worker, lambda: engine.whole_frame, parent=self)
         preview.frame_changed.connect(self.thumbnails.take_shown)
         preview.frame_changed.connect(self.whole_pictures.note_shown)
@@ -212,6 +219,12 @@ class Controller(QObject):
                 self.export.take_advanced(event)
             case ExportEnded():
                 self.export.take_ended(event)
+            case TuningAdvanced():
+                self.tuning.take_advanced(event)
+            case TuningFound():
+                self.tuning.take_found(event)
+            case TuningEnded():
+                self.tuning.take_ended(event)
             case DirectionsAdvanced():
                 self.directions.take_advanced(event)
             case DirectionsFound():

@@ -14,6 +14,7 @@ from explorer_app.rendering.render_events import (
     DeviceChanged,
     DeviceFailed,
     DevicesFound,
+    KernelsChecking,
     KernelsCompiling,
     MemoryChanged,
     ModelOpened,
@@ -106,6 +107,10 @@ class DeviceSelector(QObject):
     def take_compiling(self, event: KernelsCompiling) -> None:
         """Show how many kernels are compiled."""
         self._show(replace(self._state, compiling=Compiling(event.done, event.total)))
+
+    def take_checking(self, event: KernelsChecking) -> None:
+        """Show how many kernels are checked."""
+        self._show(replace(self._state, compiling=Compiling(event.done, event.total, is_checking=True)))
 
     def take_memory(self, event: MemoryChanged) -> None:
         """Show how much memory the renderer uses."""

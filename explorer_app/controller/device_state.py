@@ -10,10 +10,17 @@ from explorer_app.rendering.renderer_like import PROCESSOR_ID, DeviceLike, Memor
 
 @dataclass(frozen=True, slots=True)
 class Compiling:
-    """Progress of compiling kernels for the chosen GPU."""
+    """Progress of compiling kernels for the chosen GPU, or of checking them there."""
 
     done: int
     total: int
+    is_checking: bool = False
+
+    @property
+    def doing(self) -> str:
+        """What is done, with the number of kernels: "compiling 14 kernels"."""
+        verb = "checking" if self.is_checking else "compiling"
+        return f"{verb} {'1 kernel' if self.total == 1 else f'{self.total} kernels'}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +38,7 @@ class DeviceState:
     memory
         Memory that it uses.
     compiling
-        Kernels that are being compiled meanwhile.
+        Kernels that are being compiled or checked meanwhile.
     problem
         Why the chosen GPU does not render, in one sentence; empty if it does or none is chosen.
     """
@@ -80,7 +87,8 @@ class DeviceState:
         if self.compiling is not None:
             total = self.compiling.total
             kernels = "a kernel is" if total == 1 else f"{total} kernels are"
-            return f"Until {kernels} compiled for {self._chosen_name}, {self.renders_meanwhile} renders."
+            done = "checked on" if self.compiling.is_checking else "compiled for"
+            return f"Until {kernels} {done} {self._chosen_name}, {self.renders_meanwhile} renders."
         return self.problem or self.device.reason
 
     @property

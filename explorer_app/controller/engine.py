@@ -21,6 +21,7 @@ from explorer_app.rendering.render_events import (
     DeviceChanged,
     DeviceFailed,
     DevicesFound,
+    KernelsChecking,
     KernelsCompiling,
     MemoryChanged,
     ModelOpened,
@@ -193,6 +194,8 @@ class Engine(QObject):
                 self._forget_comparison()
             case KernelsCompiling():
                 self.devices.take_compiling(event)
+            case KernelsChecking():
+                self.devices.take_checking(event)
             case MemoryChanged():
                 self.devices.take_memory(event)
             case Compared(comparison=comparison):

@@ -16,7 +16,57 @@ from explorer_app.rendering.device_choice import DeviceChoice
 from explorer_app.rendering.renderer_like import DeviceLike, RendererLike
 
 if TYPE_CHECKING:
-    from gpu_backend import Model
+    from gpu_backend import Model, TileFinding, TuningShare
+
+
+class ChecksLike(Protocol):
+    """Self-checks of kernels in bounded steps; one thread uses them."""
+
+    @property
+    def is_done(self) -> bool:
+        """Whether there is no further step."""
+        ...
+
+    @property
+    def progress(self) -> tuple[int, int]:
+        """How many kernels of how many are checked; (0, 0) before that is known."""
+        ...
+
+    def step(self) -> None:
+        """Check one kernel. Raises DeviceError."""
+        ...
+
+    def close(self) -> None:
+        """Free the GPU; verdicts stay. May be called twice."""
+        ...
+
+
+class TuningLike(Protocol):
+    """A search for the fastest tiles in bounded steps. After it is made, one thread uses it."""
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether kernels are being compiled, so that there is no step to take yet."""
+        ...
+
+    @property
+    def is_done(self) -> bool:
+        """Whether there is no further step."""
+        ...
+
+    @property
+    def state(self) -> TuningShare:
+        """How much is done."""
+        ...
+
+    def step(self) -> TileFinding | None:
+        """Time or check one tile; return what was found, if this step found it. Raises DeviceError."""
+        ...
+
+    def close(self) -> None:
+        """Free the GPU; what was found stays in the table. May be called twice."""
+        ...
+
 
 _KERNELS_A_THREAD = 2.5
 """On 16 threads of a server, 35 kernels take 2.2 s; importing torch's CUDA build takes 3.6 s there."""
@@ -76,6 +126,26 @@ class BackendLike(Protocol):
 
     def compile_layer_kernels(self, model: Model, choice: DeviceChoice, *, should_cancel: Callable[[], bool]) -> None:
         """Compile the kernels that show layers, at low priority; otherwise as `compile_kernels`."""
+        ...
+
+    def kernel_checks(self, model: Model, choice: DeviceChoice) -> ChecksLike | None:
+        """Return the self-checks that a renderer of the choice would make; None if it would make none.
+
+        Raises
+        ------
+        DeviceError
+            If the device that is wanted cannot be used.
+        """
+        ...
+
+    def make_tuning(self, model: Model, device: str, budget_s: float) -> TuningLike:
+        """Return a search for the fastest tiles of a model on a GPU, on any thread.
+
+        Raises
+        ------
+        LoomError
+            If there is no such GPU.
+        """
         ...
 
     def make_renderer(self, model: Model, choice: DeviceChoice) -> RendererLike:
@@ -138,6 +208,14 @@ class Backend:
         gpu_backend.compile_kernels(
             model, choice.device, precision=choice.precision, of_layers=True, should_cancel=should_cancel
         )
+
+    def kernel_checks(self, model: Model, choice: DeviceChoice) -> ChecksLike | None:
+        """Look into the record of verdicts."""
+        return gpu_backend.kernel_checks(model, choice.device, precision=choice.precision)
+
+    def make_tuning(self, model: Model, device: str, budget_s: float) -> TuningLike:
+        """Make a tuning that leaves a core to the window."""
+        return gpu_backend.TuningRun(gpu_backend.TileTuning(model, device, spare_cores=1), budget_s)
 
     def make_renderer(self, model: Model, choice: DeviceChoice) -> RendererLike:
         """Make a renderer."""

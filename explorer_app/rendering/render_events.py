@@ -11,7 +11,7 @@ from explorer_app.rendering.renderer_like import DeviceLike, DirectionsLike, Mem
 from gpu_backend import Frame, ModelFacts
 
 if TYPE_CHECKING:
-    from gpu_backend import Comparison, DirectionFinder, NamedDirections
+    from gpu_backend import Comparison, DirectionFinder, NamedDirections, TileFinding, TuningShare
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +65,14 @@ class KernelsCompiling:
 
 
 @dataclass(frozen=True, slots=True)
+class KernelsChecking:
+    """Kernels are being checked on the GPU, `done` of `total`; another renderer answers meanwhile."""
+
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
 class MemoryChanged:
     """The renderer's memory has changed since the last such event."""
 
@@ -107,6 +115,27 @@ class DirectionsFailed:
 
     finder: DirectionFinder
     error: BaseException
+
+
+@dataclass(frozen=True, slots=True)
+class TuningAdvanced:
+    """Progress of a search for the fastest tiles."""
+
+    state: TuningShare
+
+
+@dataclass(frozen=True, slots=True)
+class TuningFound:
+    """The fastest tile of one convolution; it is in the table of this GPU."""
+
+    found: TileFinding
+
+
+@dataclass(frozen=True, slots=True)
+class TuningEnded:
+    """A search for the fastest tiles is over: done, stopped, or failed by `error`."""
+
+    error: BaseException | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +183,7 @@ RenderEvent = (
     | DevicesFound
     | DeviceChanged
     | DeviceFailed
+    | KernelsChecking
     | KernelsCompiling
     | MemoryChanged
     | Compared
@@ -166,4 +196,7 @@ RenderEvent = (
     | ExportEnded
     | ThumbnailMade
     | ThumbnailFailed
+    | TuningAdvanced
+    | TuningEnded
+    | TuningFound
 )

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
-from explorer_app.rendering.backend import BackendLike
+from explorer_app.rendering.backend import BackendLike, TuningLike
 from explorer_app.rendering.device_choice import DeviceChoice
 from explorer_app.rendering.device_work import DeviceWork
 from explorer_app.rendering.event_queue import EventQueue
@@ -36,15 +36,16 @@ from explorer_app.rendering.mailbox import Mailbox
 from explorer_app.rendering.preview_request import PreviewFrame, PreviewRequest
 from explorer_app.rendering.render_events import RenderEvent, RenderFailed
 from explorer_app.rendering.tasks.comparison import ComparisonTask
-from explorer_app.rendering.tasks.device import DeviceTask, FindDevicesTask, OpenModelTask, OptionsTask
+from explorer_app.rendering.tasks.device import DeviceTask, FindDevicesTask, OpenModelTask, OptionsTask, SelfCheckTask
 from explorer_app.rendering.tasks.directions import DirectionsTask
 from explorer_app.rendering.tasks.export import ExportTask, SavePictureTask
 from explorer_app.rendering.tasks.preview import PreviewTask
 from explorer_app.rendering.tasks.task import RenderTask
 from explorer_app.rendering.tasks.task_queue import TaskQueue
 from explorer_app.rendering.tasks.thumbnail import ThumbnailTask
+from explorer_app.rendering.tasks.tuning import TuningTask
 from explorer_app.rendering.thumbnails import THUMBNAIL_PX
-from gpu_backend import DeviceLostError, DeviceMemoryError, Frame, RenderRequest
+from gpu_backend import DeviceError, DeviceLostError, DeviceMemoryError, Frame, RenderRequest
 
 if TYPE_CHECKING:
     from gpu_backend import DirectionFinder, Model, RenderOptions
@@ -84,6 +85,7 @@ class RenderThread(QObject):
         parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
+        self._backend = backend
         self._state = Lifecycle.NEW
         self._thread = threading.Thread(target=self._run, name="rendering", daemon=True)
         self._condition = threading.Condition()
@@ -99,6 +101,7 @@ class RenderThread(QObject):
         self._exports = ExportTask(self._condition, report, recovers)
         self._directions = DirectionsTask(self._condition, report, recovers)
         self._thumbnails = ThumbnailTask(self._condition, report, recovers, thumbnail_rest_s)
+        self._tuning = TuningTask(self._condition, self._make_tuning, report, thumbnail_rest_s)
         self._opening = OpenModelTask(self._condition, self._device, lambda: self._state is Lifecycle.RUNNING)
         self._queue = TaskQueue(
             self._condition,
@@ -106,12 +109,14 @@ class RenderThread(QObject):
                 DeviceTask(self._device, self._opening, self._swap),
                 self._opening,
                 OptionsTask(self._device, self._swap),
+                SelfCheckTask(self._device, self._swap),
                 self._preview,
                 self._comparison,
                 self._pictures,
                 self._exports,
                 self._directions,
                 self._thumbnails,
+                self._tuning,
                 FindDevicesTask(self._device),
             ),
             has_renderer=lambda: self._manager.renderer is not None,
@@ -158,6 +163,7 @@ class RenderThread(QObject):
         A picture at rest (`at_rest`) is cancelled by a newer request; one of a gesture never is.
         """
         self._thumbnails.note_preview()
+        self._tuning.note_preview()
         self._preview.ask(PreviewRequest(request, asked_s, at_rest))
 
     def finish_drafts_with(self, finish: Callable[[Frame], Frame]) -> None:
@@ -209,6 +215,17 @@ class RenderThread(QObject):
         """End the search for directions, without an event."""
         self._directions.cancel()
 
+    def tune(self, budget_s: float) -> None:
+        """Search for the fastest tiles of the open model on this GPU while pictures rest; events report the findings.
+
+        Stops by itself after `budget_s` seconds of work, roughly.
+        """
+        self._tuning.put(budget_s)
+
+    def stop_tuning(self) -> None:
+        """End the search for the fastest tiles; an event reports it."""
+        self._tuning.stop()
+
     def ask_thumbnail(
         self, key: Hashable, request: Callable[[], RenderRequest], side_px: int | None = THUMBNAIL_PX
     ) -> None:
@@ -234,10 +251,18 @@ class RenderThread(QObject):
         finally:
             for exports in (self._pictures, self._exports):
                 exports.end_all()
+            self._tuning.close()
             self._preview.close()
             self._frames.close()
             self._opening.close()
             self._device.close()
+
+    def _make_tuning(self, budget_s: float) -> TuningLike:
+        """Make a tuning of the open model, on any thread. Raises DeviceError."""
+        model, renderer = self._manager.model, self._manager.renderer
+        if model is None or renderer is None or not self._manager.is_on_gpu:
+            raise DeviceError("Tuning is for a GPU that renders, but none does; choose a GPU in the device menu.")
+        return self._backend.make_tuning(model, renderer.device.id, budget_s)
 
     def _next_task(self) -> RenderTask | None:
         """Wait for a ready task and return it; None when the thread is to end."""

@@ -5,7 +5,8 @@
     a model, or another choice ──► is every kernel ready?
                                      │ yes ──► the renderer of the choice
                                      └ no ───► the CPU (a model) or the present renderer (a choice) answers meanwhile
-                                               └─ kernels compiled ──► the renderer of the choice takes over
+                                               └─ kernels compiled, and checked one by one
+                                                    └─► the renderer of the choice takes over
     the first model, few kernels missing ──► they are compiled before its first picture: torch takes longer to import
     a GPU rendered a picture ──► the kernels that show layers are compiled as well, meanwhile
     the GPU fails ──► the CPU takes over with the same model; no request is lost
@@ -18,12 +19,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from explorer_app.rendering.backend import BackendLike
+from explorer_app.rendering.backend import BackendLike, ChecksLike
 from explorer_app.rendering.device_choice import PROCESSOR, DeviceChoice
 from explorer_app.rendering.kernel_compiler import CompilingEnded, KernelCompiler
 from explorer_app.rendering.render_events import (
     DeviceChanged,
     DeviceFailed,
+    KernelsChecking,
     KernelsCompiling,
     MemoryChanged,
     ModelOpened,
@@ -86,6 +88,7 @@ class RendererManager:
         self._model: Model | None = None
         self._options: RenderOptions | None = None
         self._memory: MemoryLike | None = None
+        self._checks: ChecksLike | None = None
         self._is_gpu_lost = False
         self._has_kernels = False
         self._has_begun_layers = False
@@ -97,6 +100,11 @@ class RendererManager:
     def is_on_gpu(self) -> bool:
         """Whether a GPU renders now."""
         return self.renderer is not None and self.renderer.device.id != PROCESSOR_ID
+
+    @property
+    def model(self) -> Model | None:
+        """The open model; None before the first."""
+        return self._model
 
     @property
     def wants_gpu(self) -> bool:
@@ -126,7 +134,7 @@ class RendererManager:
             made.renderer.close()
             self._remake()
             return
-        self._compiler.cancel()
+        self._cancel_take_over()
         self._model = model
         former = self._take_over(made.renderer)
         self._report(opened)
@@ -136,7 +144,7 @@ class RendererManager:
 
     def use(self, choice: DeviceChoice) -> None:
         """Choose another device or precision, or try again; the present renderer stays until the new one is ready."""
-        self._compiler.cancel()
+        self._cancel_take_over()
         self._choice = choice
         self._is_gpu_lost = self.is_provisional = False
         model = self._model
@@ -153,7 +161,7 @@ class RendererManager:
         if ready < total:
             self._compile(model, ready, total)
         else:
-            self._replace(model)
+            self._check(model)
 
     def use_found(self) -> None:
         """Apply the choice now that devices are known."""
@@ -166,11 +174,34 @@ class RendererManager:
         if ended.error is not None:
             self._report(DeviceFailed(ended.error, was_rendering=False))
         else:
-            self._replace(ended.model)
+            self._check(ended.model)
+
+    @property
+    def is_checking(self) -> bool:
+        """Whether `check_next` has a kernel to check."""
+        return self._checks is not None
+
+    def check_next(self) -> None:
+        """Check one kernel of the chosen GPU; after the last, let the GPU take over."""
+        checks, model = self._checks, self._model
+        if checks is None or model is None:
+            return
+        before = checks.progress
+        try:
+            checks.step()
+        except Exception as error:
+            self._cancel_checks()
+            self._report(DeviceFailed(error, was_rendering=False))
+            return
+        if checks.is_done:
+            self._cancel_checks()
+            self._replace(model)
+        elif checks.progress != before:
+            self._report(KernelsChecking(*checks.progress))
 
     def fall_back(self, error: Exception) -> None:
         """Continue on the CPU after the GPU failed."""
-        self._compiler.cancel()
+        self._cancel_take_over()
         self._is_gpu_lost = isinstance(error, DeviceLostError)
         self._drop()
         self._report(DeviceFailed(error, was_rendering=True))
@@ -198,6 +229,7 @@ class RendererManager:
     def close(self) -> None:
         """Compile no more and free the device. May be called twice."""
         self._compiler.close()
+        self._cancel_checks()
         self._drop()
 
     # -- making -----------------------------------------------------------------------------------------------------
@@ -257,6 +289,33 @@ class RendererManager:
                 raise
             self._drop()
             return self._backend.make_renderer(model, choice)
+
+    def _check(self, model: Model) -> None:
+        """Begin to check kernels of the chosen renderer, which then takes over.
+
+        Without a renderer that shows pictures meanwhile, the chosen one checks its kernels when it is made.
+        """
+        checks = None
+        if self.renderer is not None and self._choice.wants_gpu:
+            try:
+                checks = self._backend.kernel_checks(model, self._choice)
+            except Exception as error:
+                self._report(DeviceFailed(error, was_rendering=False))
+                return
+        if checks is None:
+            self._replace(model)
+        self._checks = checks
+
+    def _cancel_take_over(self) -> None:
+        """Compile and check nothing more for a GPU that was to take over."""
+        self._compiler.cancel()
+        self._cancel_checks()
+
+    def _cancel_checks(self) -> None:
+        checks, self._checks = self._checks, None
+        if checks is not None:
+            with contextlib.suppress(Exception):  # on a lost device even this may fail
+                checks.close()
 
     def _replace(self, model: Model) -> None:
         """Replace the renderer by the chosen one, with the open model."""

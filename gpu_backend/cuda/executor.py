@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -20,7 +20,7 @@ from gpu_backend.cuda.errors import KernelError
 from gpu_backend.cuda.launches.lowering import lower
 from gpu_backend.cuda.running.bound_plan import CudaBoundPlan
 from gpu_backend.cuda.running.constants import ConstantStore
-from gpu_backend.cuda.running.self_check import SelfCheckRecord, check_kernels, doubtful_recipes, record_of
+from gpu_backend.cuda.running.self_check import SelfCheckRecord, check_steps, doubtful_recipes, record_of, returned
 from gpu_backend.cuda.schedule import Schedule
 from gpu_backend.cuda.tiles.table import tuned_folder
 from gpu_backend.cuda.tiles.target import Target, target_of, target_of_batch
@@ -136,7 +136,7 @@ class CudaExecutor:
         self._bound = [earlier for earlier in self._bound if not earlier.is_closed]
         while True:
             schedule = self._loaded(plan, self._target, use_fused=use_fused)
-            if not use_fused or not self._check(plan, schedule):
+            if not use_fused or not returned(self._check_steps(plan, schedule)):
                 break
         bound = self._bind(schedule)
         self._bound.append(bound)
@@ -191,7 +191,21 @@ class CudaExecutor:
                 )
             self._failures[recipe.digest] = why
 
-    def _check(self, plan: Plan, schedule: Schedule) -> bool:
+    def check_steps(self, plan: Plan) -> Generator[tuple[int, int], None, None]:
+        """Check the kernels of a plan ahead of `bind`, in steps: yields how many of how many were checked so far.
+
+        Most steps run and compare one kernel; the first ones load kernels, and bind the fused and the plain schedule.
+
+        Raises
+        ------
+        DeviceMemoryError, DeviceLostError, KernelError
+            As `bind`.
+        """
+        self._driver.enter()
+        while (yield from self._check_steps(plan, self._loaded(plan, self._target, use_fused=True))):
+            pass
+
+    def _check_steps(self, plan: Plan, schedule: Schedule) -> Generator[tuple[int, int], None, bool]:
         """Check what was never checked on this GPU; return whether a kernel failed."""
         if plan.key.part != "synthesis":
             return False
@@ -203,7 +217,7 @@ class CudaExecutor:
             # A kernel is the same for every batch: one picture is checked sooner, and takes less memory.
             candidates.insert(0, (self._single(plan), target_of_batch(self._target, plan.key.batch)))
         for candidate, target in candidates:
-            verdicts = self._verdicts(candidate, target, new)
+            verdicts = yield from self._verdict_steps(candidate, target, new)
             self._record.note(verdicts)
             wrong = {recipe: why for recipe, why in verdicts.items() if why}
             if wrong:
@@ -225,14 +239,25 @@ class CudaExecutor:
         self._common |= unknown - doubtful
         return doubtful & unknown
 
-    def _verdicts(self, plan: Plan, target: Target, wanted: frozenset[KernelRecipe]) -> dict[KernelRecipe, str]:
+    def _verdict_steps(
+        self, plan: Plan, target: Target, wanted: frozenset[KernelRecipe]
+    ) -> Generator[tuple[int, int], None, dict[KernelRecipe, str]]:
         """Run a plan both ways and judge kernels; nothing is judged where there is no room for both."""
         fused = plain = None
         try:
+            total = len(wanted)
             fused = self._bind(self._loaded(plan, target, use_fused=True))
+            yield 0, total
             plain = self._bind(self._loaded(plan, target, use_fused=False))
+            yield 0, total
             inputs = self._check_inputs(plain.schedule)
-            return check_kernels(fused, plain, inputs, wanted, self._make_comparer(), self._record.note)
+            steps = check_steps(fused, plain, inputs, wanted, self._make_comparer(), self._record.note)
+            while True:
+                try:
+                    yield next(steps), total
+                except StopIteration as end:
+                    verdicts: dict[KernelRecipe, str] = end.value
+                    return verdicts
         except DeviceMemoryError:
             return {}
         finally:

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from explorer_app.controller import DeviceState
-from explorer_app.controller.direction_finding import DirectionsState
 from explorer_app.controller.progress import ExportProgress, Loading
 from explorer_app.exporting.export_list import ExportRecord, Jobs
 from explorer_app.exporting.sequence import SequenceSettings
@@ -36,10 +35,8 @@ from gpu_backend import (
     RowRange,
     StepTime,
 )
+from tests.helpers.fake_searches import Asked, FakeDirectionFinding, FakeTuning
 from tests.helpers.taps import layer_pixels, tapped_layer
-
-Asked = list[tuple[Any, ...]]
-"""Calls, as (what, *arguments)."""
 
 
 @dataclass(frozen=True)
@@ -470,26 +467,6 @@ class FakeExport(QObject):
         self._asked.append(("cancel_export", job_id) if job_id else ("cancel_export",))
 
 
-class FakeDirectionFinding(QObject):
-    """Stands for `DirectionFinding`."""
-
-    changed = Signal()
-
-    def __init__(self, asked: Asked) -> None:
-        super().__init__()
-        self._asked = asked
-        self.state = DirectionsState()
-
-    def find(self, search: Any, having: Any = (), lacking: Any = ()) -> None:
-        self._asked.append(("find_directions", search, having, lacking))
-
-    def cancel(self) -> None:
-        self._asked.append(("cancel_directions",))
-
-    def take_back(self) -> None:
-        self._asked.append(("take_directions_back",))
-
-
 class FakeThumbnails(QObject):
     """Stands for `ThumbnailService`: paints at once, or never."""
 
@@ -538,6 +515,7 @@ class FakeController:
         self.files = FakeFiles(self.asked, self.engine.model)
         self.export = FakeExport(self.asked)
         self.directions = FakeDirectionFinding(self.asked)
+        self.tuning = FakeTuning(self.asked)
         self.thumbnails = FakeThumbnails(self.editing, self.engine.model, serves=serves_thumbnails)
         self.whole_pictures = FakeWholePictures(self.asked)
         if with_model:

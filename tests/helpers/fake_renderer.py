@@ -13,6 +13,8 @@ import numpy as np
 from explorer_app.rendering.device_choice import PROCESSOR, DeviceChoice
 from gpu_backend import (
     CancelledError,
+    ConvShape,
+    ConvTile,
     Frame,
     FrameTimings,
     Model,
@@ -22,6 +24,8 @@ from gpu_backend import (
     RowRange,
     StepTime,
     StoredLatent,
+    TileFinding,
+    TuningShare,
 )
 from tests.helpers.networks import make_stylegan2
 from tests.helpers.taps import layer_pixels, tapped_layer
@@ -155,6 +159,16 @@ class Engine:
     """Raised when a renderer on the CPU is made."""
     gpu_missing: Exception | None = None
     """Raised when the kernels of a GPU are asked for: there is no such GPU."""
+    unchecked: int = 0
+    """Kernels of a GPU that were never checked there."""
+    check_gate: Gate = field(default_factory=Gate)
+    check_failing: Exception | None = None
+    checks: list[FakeChecks] = field(default_factory=list)
+    tunings: list[FakeTuning] = field(default_factory=list)
+    tiles: int = 3
+    """As many convolutions a tuning finds tiles for."""
+    tuning_failing: Exception | None = None
+    tuning_waits: bool = False
     empty_px: int = 0
     """The largest drafts that are all in one colour."""
     paleness: int = 0
@@ -206,6 +220,18 @@ class Engine:
             raise self.compile_failing
         self.layers_compiled.append((model.facts.model_id, choice.precision))
 
+    def kernel_checks(self, model: Model, choice: DeviceChoice) -> FakeChecks | None:
+        if not self.gpus or not choice.wants_gpu or not self.unchecked:
+            return None
+        self.checks.append(FakeChecks(self.unchecked, self.check_gate, self.check_failing))
+        return self.checks[-1]
+
+    def make_tuning(self, model: Model, device: str, budget_s: float) -> FakeTuning:
+        self.threads.add(threading.current_thread().name)
+        made = FakeTuning(device, self.tiles, self.tuning_failing, self.tuning_waits)
+        self.tunings.append(made)
+        return made
+
     def make_renderer(self, model: Model, choice: DeviceChoice) -> FakeRenderer:
         self.threads.add(threading.current_thread().name)
         if self.refusing is not None:
@@ -224,6 +250,70 @@ class Engine:
         assert self.missing == 0, "kernels are compiled before a renderer needs them"
         gpu = next((gpu for gpu in self.gpus if gpu.id == choice.device), self.gpus[0])
         return replace(gpu, precision=choice.precision)
+
+
+@dataclass
+class FakeChecks:
+    """Implements `explorer_app.rendering.backend.ChecksLike`: checks one kernel a step, as the gate lets it through."""
+
+    count: int
+    gate: Gate
+    error: Exception | None = None
+    done: int = 0
+    closed: int = 0
+
+    @property
+    def is_done(self) -> bool:
+        return self.done == self.count
+
+    @property
+    def progress(self) -> tuple[int, int]:
+        return self.done, self.count
+
+    def step(self) -> None:
+        if self.error is not None:
+            raise self.error
+        if self.gate.pass_soon():
+            self.done += 1
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+@dataclass
+class FakeTuning:
+    """Implements `explorer_app.rendering.backend.TuningLike`: finds as many tiles as it is told, one a step."""
+
+    device: str
+    count: int
+    error: Exception | None = None
+    is_waiting: bool = False
+    is_done: bool = False
+    closed: int = 0
+    steps: int = 0
+
+    @property
+    def state(self) -> TuningShare:
+        return TuningShare(self.steps / self.count, None)
+
+    def step(self) -> TileFinding | None:
+        if self.error is not None:
+            raise self.error
+        self.steps += 1
+        self.is_done = self.steps > self.count
+        return None if self.is_done else finding(self.steps)
+
+    def close(self) -> None:
+        self.is_done = True
+        self.closed += 1
+
+
+def finding(number: int, gain: float = 2.0) -> TileFinding:
+    """The result for a convolution of `number` channels: another tile is faster by a factor, or the same stays."""
+    tile = ConvTile(8, 16, 64, 32, 3, 2, 2)
+    shape = ConvShape("conv", 64, 512, 8 * number, 1)
+    after = tile if gain == 1.0 else replace(tile, rows=4)
+    return TileFinding(shape, tile, 10.0, after, 10.0 / gain, 40, 900)
 
 
 class FakePending:

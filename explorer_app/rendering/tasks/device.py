@@ -41,6 +41,30 @@ class DeviceTask(RenderTask):
         return True
 
 
+class SelfCheckTask(RenderTask):
+    """Self-checks of kernels, one a step, before a GPU takes over; the present renderer shows pictures meanwhile.
+
+    While pictures move, it gets a share of the time, so that the GPU takes over all the same.
+    """
+
+    priority = Priority.SELF_CHECK
+    needs_renderer = False
+    preview_share = 0.25
+
+    def __init__(self, device: DeviceWork, swap: Swap) -> None:
+        self._device = device
+        self._swap = swap
+
+    def seconds_until_ready(self) -> float | None:
+        """Return 0 while kernels are to be checked."""
+        return 0.0 if self._device.manager.is_checking else None
+
+    def step(self, renderer: RendererLike | None, should_yield: Callable[[], bool]) -> bool:
+        """Check one kernel; after the last, the GPU takes over."""
+        self._swap(self._device.manager.check_next)
+        return True
+
+
 class OptionsTask(RenderTask):
     """Another way of rendering; the newest wins."""
 

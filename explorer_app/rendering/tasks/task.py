@@ -21,18 +21,22 @@ class Priority(IntEnum):
     """Pictures are to be rendered in another way."""
     PREVIEW = 3
     """The picture on the canvas."""
-    COMPARISON = 4
-    """The same picture in every way there is, with times and differences."""
-    PICTURE = 5
+    SELF_CHECK = 4
+    """Kernels are checked on a GPU that is to take over."""
+    COMPARISON = 5
+    """The same picture in every way of rendering, with times and differences."""
+    PICTURE = 6
     """A single picture that a person saves."""
-    EXPORT = 6
+    EXPORT = 7
     """Frames of sequences."""
-    SEARCH = 7
+    SEARCH = 8
     """A search for directions."""
-    THUMBNAIL = 8
+    THUMBNAIL = 9
     """Small pictures, while nothing moves."""
-    IDLE = 9
-    """What may wait until nothing else is to do."""
+    TUNING = 10
+    """A search for the fastest tiles of this GPU, while nothing moves."""
+    IDLE = 11
+    """Work that may wait until nothing else is to do."""
 
 
 URGENT = frozenset({Priority.DEVICE, Priority.MODEL})

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Menu = Literal["File", "Edit", "View", "Model", "Play", "Help"]
-Need = Literal["", "model", "picture", "undo", "redo", "exporting", "transform"]
+Need = Literal["", "model", "picture", "undo", "redo", "exporting", "transform", "gpu"]
 
 MENUS: tuple[Menu, ...] = ("File", "Edit", "View", "Model", "Play", "Help")
 
@@ -485,6 +485,18 @@ ACTIONS: tuple[ActionSpec, ...] = (
         "Model",
         "Find directions for the sliders: PCA, SeFa, or from kept pictures.",
         "model",
+    ),
+    ActionSpec(
+        "tune",
+        "&Tune for this GPU…",
+        "",
+        ("Ctrl+Alt+U",),
+        "model.tune",
+        "Model",
+        "Find the fastest way to run each convolution on this GPU; needs a GPU that renders.",
+        "gpu",
+        starts_section=True,
+        button="Tune…",
     ),
     ActionSpec(
         "drift",

@@ -43,7 +43,5 @@ def engine_text(state: DeviceState) -> str:
     if state.device is None:
         return ""
     if state.compiling is not None:
-        total = state.compiling.total
-        kernels = "1 kernel" if total == 1 else f"{total} kernels"
-        return f"{state.device.name} · compiling {kernels}, {state.compiling.done} done"
+        return f"{state.device.name} · {state.compiling.doing}, {state.compiling.done} done"
     return f"{state.device.name} ready"

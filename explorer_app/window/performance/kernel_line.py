@@ -10,6 +10,7 @@ from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QVBoxLayout, QWidget
 
 import gpu_backend
+from explorer_app.controller import Compiling
 from explorer_app.rendering.frame_statistics import StepCost
 from explorer_app.rendering.renderer_like import PROCESSOR_ID, MemoryLike
 from explorer_app.window.controls.hint_label import HintLabel
@@ -52,7 +53,7 @@ class KernelLine(QWidget):
         super().__init__(parent)
         self._steps: Sequence[StepCost] = ()
         self._source = "cpu"
-        self._compiling = (0, 0)
+        self._compiling: Compiling | None = None
         self._meanwhile = ""
         self.sign = QLabel(self)
         self.sign.setAccessibleName("A kernel fell back")
@@ -88,9 +89,9 @@ class KernelLine(QWidget):
         self._tell_memory()
         self._tell()
 
-    def show_compiling(self, done: int, total: int, meanwhile: str = "the CPU") -> None:
-        """Show the compile progress and the device that renders meanwhile; a `total` of 0 hides it."""
-        self._compiling = (done, total)
+    def show_compiling(self, compiling: Compiling | None, meanwhile: str = "the CPU") -> None:
+        """Show how many kernels are compiled or checked, and the device that renders meanwhile; None hides it."""
+        self._compiling = compiling
         self._meanwhile = meanwhile
         self._tell()
 
@@ -147,23 +148,25 @@ class KernelLine(QWidget):
         self.memory.setToolTip("\n".join(tips))
 
     def _tell(self) -> None:
-        done, total = self._compiling
-        self.bar.setVisible(total > 0)
-        has_fallen = total == 0 and any(state_of(step) == "fallback" for step in self._steps)
+        compiling = self._compiling
+        self.bar.setVisible(compiling is not None)
+        has_fallen = compiling is None and any(state_of(step) == "fallback" for step in self._steps)
         self.sign.setVisible(has_fallen)
         role = "accent" if has_fallen else "dim"
         if self.state.property("role") != role:
             theme.set_role(self.state, role)
         if has_fallen and self.sign.pixmap().isNull():
             self.sign.setPixmap(icon("warning", "warn").pixmap(theme.px(14), theme.px(14)))
-        if total:
-            self.bar.setRange(0, total)
-            self.bar.setValue(done)
-            kernels = "1 kernel" if total == 1 else f"{total} kernels"
-            short = f"compiling {kernels}: {done} of {total}"
+        if compiling is not None:
+            self.bar.setRange(0, compiling.total)
+            self.bar.setValue(compiling.done)
+            count = f"{compiling.done} of {compiling.total}"
+            short = f"{compiling.doing}: {count}"
             who = self._meanwhile
-            self.state.show_words(f"{short}; the picture comes from {who}", short, f"compiling {done} of {total}")
-            self.state.setToolTip(f"Kernels are compiled once and kept; until then {who} renders.")
+            self.state.show_words(
+                f"{short}; the picture comes from {who}", short, f"{compiling.doing.split()[0]} {count}"
+            )
+            self.state.setToolTip(f"Kernels are compiled and checked once; until then {who} renders.")
         else:
             self.state.show_words(*summaries(self._steps))
             tip = "\n".join(filter(None, (reasons(self._steps), _SOURCES[self._source] if self._steps else "")))

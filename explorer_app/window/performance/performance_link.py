@@ -85,10 +85,7 @@ class PerformanceLink(QObject):
         else:
             self._panel.show_memory(state.memory, state.device.id)
         compiling = state.compiling
-        if compiling is None:
-            self._panel.show_compiling(0, 0)
-        else:
-            self._panel.show_compiling(compiling.done, compiling.total, state.renders_meanwhile)
+        self._panel.show_compiling(compiling, state.renders_meanwhile)
         self._show_statistics()
 
     @Slot()

@@ -9,6 +9,7 @@ from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QLabel, QPushButton, QVBoxLayout, QWidget
 
+from explorer_app.controller import Compiling
 from explorer_app.rendering.frame_statistics import FrameStatistics
 from explorer_app.rendering.renderer_like import MemoryLike
 from explorer_app.window.look import theme
@@ -164,9 +165,9 @@ class PerformancePanel(QWidget):
         """Show the renderer's memory on a device, and the process's memory there."""
         self.kernels.show_memory(memory, device)
 
-    def show_compiling(self, done: int, total: int, meanwhile: str = "the CPU") -> None:
-        """Show the compile progress and the device that renders meanwhile; a `total` of 0 hides it."""
-        self.kernels.show_compiling(done, total, meanwhile)
+    def show_compiling(self, compiling: Compiling | None, meanwhile: str = "the CPU") -> None:
+        """Show how many kernels are compiled or checked, and the device that renders meanwhile; None hides it."""
+        self.kernels.show_compiling(compiling, meanwhile)
 
     def show_columns(self, keys: str) -> None:
         """Restore chosen columns."""

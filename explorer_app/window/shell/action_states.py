@@ -29,6 +29,7 @@ class ActionStates(QObject):
         self._export = export
         self._has_picture = False
         engine.model_changed.connect(self._enable)
+        engine.devices.changed.connect(self._enable)
         engine.preview.frame_changed.connect(self._frame_changed)
         editing.session_changed.connect(self._check_layer)
         editing.drifting_changed.connect(self._check_drift)
@@ -72,5 +73,6 @@ class ActionStates(QObject):
             "undo": history.can_undo,
             "redo": history.can_redo,
             "exporting": self._export.progress is not None,
+            "gpu": facts is not None and self._engine.devices.state.is_on_gpu,
         }
         actions.enable(self._by_key, {need for need, is_there in there.items() if is_there})

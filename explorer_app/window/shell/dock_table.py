@@ -127,7 +127,7 @@ DOCKS: tuple[DockSpec, ...] = (
         _performance,
         (266, 350),
         (368, 476),
-        buttons={"copy-steps": "flat", "save-trace": "flat"},
+        buttons={"tune": "flat", "copy-steps": "flat", "save-trace": "flat"},
     ),
     DockSpec("model", "Model", _model, (250, 256), (637, 294), scrolls=True, first_height=334),
     DockSpec("layers", "Layers", _layers, (0, 0), (0, 0), needs_model=True),

@@ -160,7 +160,9 @@ class MainWindow(QMainWindow):
             edit=EditCommands(editing, self.canvas),
             preferences=PreferenceCommands(dialogs, self._settings, self.canvas, self.actions_by_key),
             view=ViewCommands(self, messages),
-            model=ModelCommands(dialogs, self, engine, editing, controller.directions, messages, thumbnails),
+            model=ModelCommands(
+                dialogs, self, engine, editing, controller.directions, controller.tuning, messages, thumbnails
+            ),
             help=HelpCommands(dialogs, self, engine, messages),
         )
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from PySide6.QtGui import QGuiApplication
 
-from explorer_app.controller import DirectionFinding, Editing, Engine
+from explorer_app.controller import DeviceSelector, DirectionFinding, Editing, Engine, Tuning
 from explorer_app.messages import MessageLog
 from explorer_app.window.shell.dialogs import Dialogs
 from explorer_app.window.shell.thumbnail_dispatcher import ThumbnailDispatcher
@@ -15,6 +15,7 @@ from explorer_app.window.shell.top_bar import TopBar
 
 if TYPE_CHECKING:
     from explorer_app.window.performance.performance_panel import PerformancePanel
+    from explorer_app.window.performance.tune_dialog import TuneDialog
     from explorer_app.window.sliders.find_directions import FindDirections
 
 TRACE_FILES = "Chrome traces (*.json)"
@@ -41,6 +42,7 @@ class ModelCommands:
         engine: Engine,
         editing: Editing,
         directions: DirectionFinding,
+        tuning: Tuning,
         messages: MessageLog,
         thumbnails: ThumbnailDispatcher,
     ) -> None:
@@ -49,6 +51,7 @@ class ModelCommands:
         self._engine = engine
         self._editing = editing
         self._directions = directions
+        self._tuning = tuning
         self._messages = messages
         self._thumbnails = thumbnails
 
@@ -69,6 +72,22 @@ class ModelCommands:
         dialog.finished.connect(lambda _: directions.changed.disconnect(show))
         self._thumbnails.serve(dialog, "directions")
         dialog.ask_for_thumbnails()
+        self._dialogs.open(dialog)
+
+    def tune(self) -> None:
+        """Open the dialog that searches for the fastest tiles on this GPU."""
+        from explorer_app.window.performance.tune_dialog import TuneDialog
+
+        tuning, devices = self._tuning, self._engine.devices
+        device = devices.state.device
+        dialog = TuneDialog("the GPU" if device is None else device.name, self._dialogs.window)
+        dialog.start_requested.connect(tuning.start)
+        dialog.stop_requested.connect(tuning.stop)
+        show = partial(_show_tuning_state, dialog, tuning, devices)
+        show()
+        tuning.changed.connect(show)
+        devices.changed.connect(show)
+        dialog.finished.connect(lambda _: (tuning.changed.disconnect(show), devices.changed.disconnect(show)))
         self._dialogs.open(dialog)
 
     def show_recent(self) -> None:
@@ -94,6 +113,10 @@ class ModelCommands:
     def save_trace(self) -> None:
         """Choose a file for the trace and save it."""
         self._dialogs.choose_target("trace", "Save trace", TRACE_FILES, "trace.json", self._engine.save_trace)
+
+
+def _show_tuning_state(dialog: TuneDialog, tuning: Tuning, devices: DeviceSelector) -> None:
+    dialog.show_state(tuning.state, is_on_gpu=devices.state.is_on_gpu)
 
 
 def _show_directions_state(dialog: FindDirections, directions: DirectionFinding) -> None:

@@ -12,10 +12,10 @@ import contextlib
 import hashlib
 import json
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from numpy.typing import NDArray
 
@@ -32,6 +32,8 @@ from gpu_backend.whole_file import write_whole
 
 TOLERANCE = {"float16": 4e-3, "float32": 2e-2}
 """Of the relative L2 error, by the type of the region: pictures are float32, and sums of many channels."""
+
+Result = TypeVar("Result")
 
 _MOST_NBYTES = 1 << 20
 _FORMAT = 1
@@ -91,15 +93,17 @@ def doubtful_recipes(fused: Schedule, plain: Schedule) -> frozenset[KernelRecipe
     return frozenset(fused.recipes) - frozenset(plain.recipes)
 
 
-def check_kernels(
+def check_steps(
     fused: Bench,
     plain: Bench,
     inputs: Mapping[str, NDArray[Any]],
     wanted: Collection[KernelRecipe],
     comparer: Compares,
     note: Callable[[Mapping[KernelRecipe, str]], None] = lambda verdicts: None,
-) -> dict[KernelRecipe, str]:
+) -> Generator[int, None, dict[KernelRecipe, str]]:
     """Run both schedules of a plan on these inputs and return the verdict on each wanted kernel that ran.
+
+    Yields the number of verdicts after each kernel that was judged, so that a thread can do other work between two.
 
     A verdict is empty for a kernel that is right, else one phrase that says where it was off, and how far, or that it
     does not start.
@@ -142,7 +146,18 @@ def check_kernels(
             except DeviceLostError:
                 note({launch.recipe: f"it stopped the GPU in its self-check in {launch.layer}"})
                 raise
+        yield len(verdicts)
     return verdicts
+
+
+def returned(steps: Generator[Any, None, Result]) -> Result:
+    """Take all steps of a generator and return what it returns."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            result: Result = end.value
+            return result
 
 
 def _ask_plain(

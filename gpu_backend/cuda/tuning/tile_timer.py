@@ -42,7 +42,7 @@ _OUTPUT = "tuning/output"
 
 
 class _Compiling:
-    """Implements `gpu_backend.cuda.tuning.tile_search.Preparation`: a thread a core, until all kernels are compiled.
+    """Implements `gpu_backend.cuda.tuning.tile_search.Preparation`.
 
     `take` gets the results once, on the thread that waits.
     """
@@ -52,8 +52,9 @@ class _Compiling:
         recipes: Sequence[KernelRecipe],
         compiled: Callable[[KernelRecipe], bytes | KernelError],
         take: Callable[[Mapping[KernelRecipe, bytes | KernelError]], None],
+        threads: int,
     ) -> None:
-        self._team = ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="compiling tiles")
+        self._team = ThreadPoolExecutor(threads, thread_name_prefix="compiling tiles")
         self._results = {recipe: self._team.submit(compiled, recipe) for recipe in recipes}
         self._take = take
 
@@ -80,13 +81,20 @@ class _Compiling:
 class DeviceTileTimer:
     """Implements `gpu_backend.cuda.tuning.tile_search.TileTimer` on a device that its thread has entered.
 
-    `compiled` compiles a recipe, on any thread, and raises KernelError.
+    `compiled` compiles a recipe, on any thread, and raises KernelError; `spare_cores` are left to other work.
     """
 
     def __init__(
-        self, driver: Driver, convs: IsolatedConvs, compiled: Callable[[KernelRecipe], CompiledKernel], l2_nbytes: int
+        self,
+        driver: Driver,
+        convs: IsolatedConvs,
+        compiled: Callable[[KernelRecipe], CompiledKernel],
+        l2_nbytes: int,
+        *,
+        spare_cores: int = 0,
     ) -> None:
         self._driver = driver
+        self._threads = max(1, (os.cpu_count() or 1) - spare_cores)
         self._convs = convs
         self._compiler = compiled
         self._l2_nbytes = l2_nbytes
@@ -114,7 +122,7 @@ class DeviceTileTimer:
                 recipes[self._conv(shape, tile).launch.recipe] = None
         wanted = [recipe for recipe in recipes if recipe not in self._compiled]
         self._stop_compiling()
-        self._compiling = _Compiling(wanted, self._compile, self._compiled.update)
+        self._compiling = _Compiling(wanted, self._compile, self._compiled.update, self._threads)
         return self._compiling
 
     def time_us(self, shape: ConvShape, tile: ConvTile) -> float:

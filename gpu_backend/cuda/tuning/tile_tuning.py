@@ -10,6 +10,7 @@ import math
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from gpu_backend.cuda.compiling.compiler import compile_kernel
@@ -37,15 +38,19 @@ OpenTimer = Callable[[Gpu, IsolatedConvs], contextlib.AbstractContextManager[Til
 
 
 @contextlib.contextmanager
-def device_timer(gpu: Gpu, convs: IsolatedConvs) -> Iterator[TileTimer]:
-    """Open a GPU for timing; the thread that enters is the one that times."""
+def device_timer(gpu: Gpu, convs: IsolatedConvs, *, spare_cores: int = 0) -> Iterator[TileTimer]:
+    """Open a GPU for timing; the thread that enters is the one that times. `spare_cores` compile nothing."""
     # Imported here: the driver's own module, which nothing may load before the probe has found a GPU.
     from gpu_backend.cuda.driver.gpu_driver import GpuDriver
 
     driver = GpuDriver(gpu.index)
     try:
         timer = DeviceTileTimer(
-            driver, convs, lambda recipe: compile_kernel(recipe, gpu.compile_architecture), gpu.l2_nbytes
+            driver,
+            convs,
+            lambda recipe: compile_kernel(recipe, gpu.compile_architecture),
+            gpu.l2_nbytes,
+            spare_cores=spare_cores,
         )
         try:
             yield timer
@@ -67,6 +72,8 @@ class TileTuning:
     table
         The file to write; None for that of this GPU and these kernels in the person's cache folder. What it holds
         already stays.
+    spare_cores
+        Cores of the CPU that compile nothing, for a window that shows pictures meanwhile.
 
     Raises
     ------
@@ -81,7 +88,8 @@ class TileTuning:
         *,
         batches: Sequence[int] = (1,),
         table: Path | None = None,
-        open_timer: OpenTimer = device_timer,
+        spare_cores: int = 0,
+        open_timer: OpenTimer | None = None,
     ) -> None:
         self.gpu = _gpu_of(device)
         folder = tuned_folder()
@@ -89,7 +97,7 @@ class TileTuning:
         self._target = target_of(self.gpu, folder)
         spec = model.spec
         self._taps, self._picture_channels = fused_extras(spec)
-        self._open_timer = open_timer
+        self._open_timer = open_timer or partial(device_timer, spare_cores=spare_cores)
         model_id, side = model.facts.model_id, spec.resolution
         plans = [build_plan(spec, PlanKey(model_id, "synthesis", batch, side, "fp16")) for batch in batches]
         self._convs = IsolatedConvs(plans, model.weights, self._target)

@@ -46,6 +46,11 @@ class ConvShape:
     batch: int
 
     @property
+    def title(self) -> str:
+        """The work in words: "conv 64 x 64, 512 to 512"."""
+        return f"{self.kind} {self.side} x {self.side}, {self.cin} to {self.cout}"
+
+    @property
     def positions_side(self) -> int:
         """Side of the picture that is cut into tiles."""
         return self.side // 2 if self.kind == "up_conv" else self.side

@@ -6,6 +6,7 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 import gpu_backend
+from explorer_app.controller import Compiling
 from explorer_app.window.performance import kernel_line
 from explorer_app.window.performance.kernel_line import KernelLine
 from explorer_app.window.performance.kernel_state import summaries
@@ -44,15 +45,15 @@ def test_a_kernel_that_fell_back_is_named_with_its_reason_and_a_sign(line: Kerne
 def test_compiling_tells_how_far_it_is_and_that_the_picture_is_there(line: KernelLine) -> None:
     height = line.sizeHint().height()
     line.show_steps(costs(fallback=1), "cpu")
-    line.show_compiling(9, 14)
+    line.show_compiling(Compiling(9, 14))
     assert line.state.text() == "compiling 14 kernels: 9 of 14; the picture comes from the CPU"
     assert line.bar.isVisible()
     assert (line.bar.value(), line.bar.maximum()) == (9, 14)
     assert not line.sign.isVisible()
     assert line.sizeHint().height() == height
-    line.show_compiling(0, 1, "Loom 9000 (fp16)")
+    line.show_compiling(Compiling(0, 1), "Loom 9000 (fp16)")
     assert line.state.text() == "compiling 1 kernel: 0 of 1; the picture comes from Loom 9000 (fp16)"
-    line.show_compiling(0, 0)
+    line.show_compiling(None)
     assert not line.bar.isVisible()
     assert "fallback" in line.state.text()
 

@@ -11,6 +11,7 @@ from PySide6.QtCore import QPointF, Qt
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from explorer_app.controller import Compiling
 from explorer_app.rendering.frame_statistics import FrameStatistics
 from explorer_app.window.performance.figure import milliseconds, short_count, short_milliseconds
 from explorer_app.window.performance.frame_plot import mark_for
@@ -238,7 +239,7 @@ def test_where_it_is_low_the_plot_gives_way_to_the_table(gpu_panel: PerformanceP
 def test_compiling_moves_nothing(gpu_panel: PerformancePanel) -> None:
     QApplication.processEvents()
     before = gpu_panel.table.geometry()
-    gpu_panel.show_compiling(3, 14)
+    gpu_panel.show_compiling(Compiling(3, 14))
     QApplication.processEvents()
     assert gpu_panel.table.geometry() == before
 

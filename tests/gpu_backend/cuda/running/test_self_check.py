@@ -14,8 +14,9 @@ from gpu_backend.cuda.errors import KernelError
 from gpu_backend.cuda.launches.lowering import lower
 from gpu_backend.cuda.running.self_check import (
     SelfCheckRecord,
-    check_kernels,
+    check_steps,
     doubtful_recipes,
+    returned,
 )
 from gpu_backend.cuda.schedule import Schedule
 from gpu_backend.cuda.tiles.target import target_of, target_of_batch
@@ -97,7 +98,7 @@ def judged(
 ) -> dict[KernelRecipe, str]:
     paper = Paper()
     first, second = kind(fused, paper, fused_log, offset), PaperBench(plain, paper, plain_log)
-    verdicts = check_kernels(first, second, {}, wanted, paper)
+    verdicts = returned(check_steps(first, second, {}, wanted, paper))
     assert not paper.kept
     return verdicts
 

@@ -1,0 +1,95 @@
+"""Self-checks in steps, on a GPU made of Python."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from gpu_backend.cuda.compiling.compilation import Compilation
+from gpu_backend.cuda.compiling.compiler import CompiledKernel
+from gpu_backend.cuda.executor import CudaExecutor
+from gpu_backend.cuda.running.self_check import SelfCheckRecord
+from gpu_backend.errors import DeviceLostError
+from gpu_backend.ops.kernels.recipe import KernelRecipe
+from gpu_backend.renderer.kernel_checks import KernelChecks, kernel_checks
+from tests.helpers.fake_gpu import FAKE_GPU, FakeDriver, FakeKernel
+from tests.helpers.hand_schedule import SCALE, hand_driver, hand_lower, hand_schedule, scale_wrongly
+from tests.helpers.networks import make_stylegan2
+
+MODEL = make_stylegan2()
+
+
+def compiled(recipes: Iterable[KernelRecipe], architecture: str) -> Compilation:
+    return Compilation({recipe: CompiledKernel(b"", 32, 0, 16) for recipe in recipes}, {})
+
+
+def executor_on(driver: FakeDriver, folder: Path) -> CudaExecutor:
+    record = SelfCheckRecord(folder, "driver")
+    return CudaExecutor(
+        MODEL, precision="fp32", driver=driver, gpu=FAKE_GPU, record=record, compiled=compiled, lowered=hand_lower
+    )
+
+
+def checks_on(driver: FakeDriver, folder: Path) -> KernelChecks:
+    return KernelChecks(MODEL, "fp32", lambda: executor_on(driver, folder))
+
+
+def test_each_step_runs_at_most_one_fused_kernel_and_the_renderer_made_afterwards_checks_nothing(
+    tmp_path: Path,
+) -> None:
+    driver = hand_driver()
+    checks = checks_on(driver, tmp_path)
+    progress = []
+    while not checks.is_done:
+        before = driver.launches
+        checks.step()
+        progress.append(checks.progress)
+        assert driver.launches - before <= 8, "a kernel, its plain ones, and comparisons"
+    assert progress[-1] == (1, 1)
+    assert len(progress) >= 4
+    assert not driver.device, "the GPU is free for the renderer"
+    second = hand_driver()
+    executor_on(second, tmp_path).bind(hand_schedule().plan)
+    assert second.launches == 0
+
+
+def test_a_kernel_that_is_wrong_is_known_to_the_renderer_that_is_made_afterwards(tmp_path: Path) -> None:
+    driver = hand_driver()
+    driver.kernels = {**driver.kernels, "scale": FakeKernel(scale_wrongly)}
+    checks = checks_on(driver, tmp_path)
+    while not checks.is_done:
+        checks.step()
+    assert executor_on(hand_driver(), tmp_path).fallbacks == {SCALE.digest: "its self-check was off by 10.0% in first"}
+
+
+def test_checks_that_are_stopped_free_the_gpu(tmp_path: Path) -> None:
+    driver = hand_driver()
+    checks = checks_on(driver, tmp_path)
+    for _ in range(3):
+        checks.step()
+    assert driver.device
+    checks.close()
+    checks.close()
+    assert not driver.device
+    checks.step()
+    assert checks.is_done
+
+
+def test_a_gpu_that_is_lost_ends_the_checks(tmp_path: Path) -> None:
+    def stop(driver: FakeDriver, *_: object) -> None:
+        driver.lose_after = 0
+        raise DeviceLostError("The device was lost.")
+
+    driver = hand_driver()
+    driver.kernels = {**driver.kernels, "scale": FakeKernel(stop)}
+    checks = checks_on(driver, tmp_path)
+    with pytest.raises(DeviceLostError):  # noqa: PT012 - which step raises it does not matter
+        for _ in range(100):
+            checks.step()
+    assert checks.is_done
+
+
+def test_on_the_cpu_there_is_nothing_to_check() -> None:
+    assert kernel_checks(MODEL, "cpu") is None
