@@ -185,6 +185,17 @@ def device(text: str) -> str:
     return text
 
 
+def gpu_list(text: str) -> tuple[int, ...] | None:
+    """Return the numbers of a list like ``0,1,3``; None for ``all``, and no number for ``none``."""
+    if text == "all":
+        return None
+    if text == "none":
+        return ()
+    if not re.fullmatch(r"[0-9]{1,3}(,[0-9]{1,3})*", text, re.ASCII):
+        raise argparse.ArgumentTypeError(f"GPUs are numbers like 0,1,3, or all, or none, but {text[:40]!r} came")
+    return tuple(dict.fromkeys(int(part) for part in text.split(",")))
+
+
 def add_device(parser: argparse.ArgumentParser, *, remembered: bool = False) -> None:
     """Add ``--device`` and ``--precision``; with `remembered`, left out they are None: whatever was chosen last."""
     usual = ("as chosen in the window",) * 2 if remembered else ("auto, the best there is", "fp16, the fast one")

@@ -60,7 +60,7 @@ def run(words: Sequence[str], console: Console) -> int:
     with contextlib.closing(start_renderer(model, choice, console)) as renderer:
         render_sequence(settings, renderer, console)
     frames = PictureFolder(settings.folder, settings.name)
-    pictures = [frames.path(index) for index in range(0, settings.frame_count, _SHEET_STEP)]
+    pictures = [frames.unit_path(index) for index in range(0, settings.frame_count, _SHEET_STEP)]
     write_contact_sheet(sheet, pictures, columns=SHEET_COLUMNS)
     console.conclude(f"See {sheet} for some of them at a glance.")
     return 0

@@ -24,6 +24,7 @@ _COMMANDS = {
     "inspect": "inspection",
     "convert": "convert",
     "demo": "demo",
+    "farm": "farm",
     "bench": "bench",
     "doctor": "doctor",
     "train": "train",

@@ -29,6 +29,7 @@ from explorer_app.cli.arguments import (
 )
 from explorer_app.cli.class_option import class_of
 from explorer_app.cli.console import Console
+from explorer_app.cli.farm_sequence import add_farm_options, check_farm_options, is_for_farm, render_on_farm
 from explorer_app.cli.network import find_network, read_network, reference_to
 from explorer_app.cli.path_text import folder_text
 from explorer_app.cli.project import network_of_project, project_fps, project_name, project_settings, read_project
@@ -65,6 +66,7 @@ _EXAMPLES = """examples:
   latentloom render --network cats.pkl --seeds 3-6 --path cubic --frames 60 --loop --outdir out
   latentloom render --seeds 3-6 --path cubic --frames 60 --loop --video loop.webm --fps 30
   latentloom render --project piece.loom --fps 30 --start 0 --end 12 --outdir out
+  latentloom render --seeds 3-6 --path cubic --frames 600 --outdir out --gpus all
   latentloom render --from picture.png --outdir again
   latentloom render --resume out/path.manifest.json"""
 
@@ -155,6 +157,7 @@ def parser() -> Parser:
         "--jobs", type=positive_count, metavar="N", help="pictures to encode at a time (default: all cores but one)"
     )
     add_device(made)
+    add_farm_options(made)
     look = made.add_argument_group("with --seeds")
     look.add_argument("--trunc", type=finite_number, metavar="PSI", help="truncation psi (default: 1)")
     look.add_argument(
@@ -218,6 +221,9 @@ def run(words: Sequence[str], console: Console) -> int:
     targets = [] if options.path else _targets(sources, options.outdir, form.ending)
     if options.sheet is not None:
         _check_sheet(options.sheet, sources, targets)
+    if is_for_farm(options):
+        render_on_farm(_settings(sources, options, form, model.facts), model, options, console)
+        return 0
     choice = chosen(options.device, options.precision)
     with contextlib.closing(start_renderer(model, choice, console)) as renderer:
         if options.path:
@@ -237,6 +243,9 @@ def _render_project(options: argparse.Namespace, form: PictureFormat, console: C
     model = network_of_project(session, options, console)
     video = _video(options, project_fps(session, options))
     settings = project_settings(session, options, model, form, video, console)
+    if is_for_farm(options):
+        render_on_farm(settings, model, options, console)
+        return 0
     choice = chosen(options.device, options.precision)
     with contextlib.closing(start_renderer(model, choice, console)) as renderer:
         render_sequence(settings, renderer, console, threads=options.jobs)
@@ -246,6 +255,7 @@ def _render_project(options: argparse.Namespace, form: PictureFormat, console: C
 def _resume(options: argparse.Namespace, console: Console) -> int:
     """Go on with the sequence of a manifest, with the network that it was begun with."""
     _check_jobs(options)
+    check_farm_options(options)
     for name in _ALL_BUT_RESUME:
         if getattr(options, name) is not None:
             raise UsageError(f"--resume goes on as the sequence was begun, so {_flag(name)} cannot be given with it.")
@@ -260,6 +270,9 @@ def _resume(options: argparse.Namespace, console: Console) -> int:
             )
     else:
         model = find_network([(settings.model, options.resume)], console)
+    if is_for_farm(options):
+        render_on_farm(settings, model, options, console)
+        return 0
     choice = chosen(options.device, options.precision)
     with contextlib.closing(start_renderer(model, choice, console)) as renderer:
         render_sequence(settings, renderer, console, threads=options.jobs)
@@ -273,6 +286,9 @@ def _check(options: argparse.Namespace) -> None:
     _check_project(options)
     _check_video(options)
     _check_jobs(options)
+    check_farm_options(options)
+    if is_for_farm(options) and options.path is None and options.project is None:
+        raise UsageError("A farm renders sequences; add --path (with --frames 1, each seed is one frame).")
     if options.outdir is None and options.video is None:
         raise UsageError("--outdir must say where to save the output images.")
     if options.sources is not None or options.project is not None:

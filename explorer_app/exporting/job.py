@@ -17,16 +17,21 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from explorer_app.exporting.errors import ExportError, TakenError
-from explorer_app.exporting.manifest import State, frames_total, identity_of, manifest_bytes, manifest_of
+from explorer_app.exporting.claim import claim_place
+from explorer_app.exporting.errors import ExportError
+from explorer_app.exporting.manifest import MadeOn, State, identity_of, manifest_bytes
 from explorer_app.exporting.output_file import write_output
 from explorer_app.exporting.sequence import SequencePlan, SequenceSettings, plan_sequence
 from explorer_app.exporting.sinks.frame_sink import Claim, FrameSink
 from explorer_app.exporting.sinks.picture_folder import PictureFolder
 from explorer_app.exporting.video.video_format import require_encoder
 from explorer_app.exporting.writers import usual_threads
-from gpu_backend import MANIFEST_LIMITS, Disk, Frame, LoomError, RenderRequest, read_regular_file, remove_leftovers
+from gpu_backend import Disk, Frame, RenderRequest
+
+if TYPE_CHECKING:
+    from explorer_app.exporting.sinks.video_file import VideoFile
 
 _AHEAD = 32
 """Missing frames that are known before they are rendered."""
@@ -65,7 +70,7 @@ class SequenceJob:
     ) -> None:
         self.settings = settings
         self._disk = disk or Disk()
-        self._sink = sink or _sink_of(settings, self._disk, threads or usual_threads())
+        self._sink = sink or sink_of(settings, self._disk, threads or usual_threads())
         self._after = after
         self._changed: Callable[[], None] = lambda: None
         lock = threading.RLock()
@@ -76,6 +81,7 @@ class SequenceJob:
         self._thread = threading.Thread(target=self._run, name=f"export {settings.name}", daemon=True)
         self._plan: SequencePlan | None = None
         self._manifest: bytes | None = None
+        self._made_on: tuple[MadeOn, ...] = ()
         self._missing: deque[tuple[int, RenderRequest]] = deque()
         self._awaited: deque[tuple[int, RenderRequest]] = deque()
         self._found = 0
@@ -221,24 +227,10 @@ class SequenceJob:
 
     def _claim(self) -> Claim:
         """Read an existing manifest, and return what may be done with the frames beside it."""
-        path = self.settings.manifest_path
-        remove_leftovers(path.parent, path.name.__eq__, self._disk)
-        data = b""
-        what = f"The folder {self.settings.folder} holds a different sequence named {self.settings.name}"
-        try:
-            data = read_regular_file(path, MANIFEST_LIMITS.nbytes, "a manifest of a sequence")
-            if manifest_of(data, path).settings.makes_the_same_as(self.settings):
-                self._manifest = data
-                return Claim(is_ours=True)
-        except FileNotFoundError:
-            return Claim(is_ours=self.settings.overwrite)
-        except OSError as error:
-            what = f"{path.name} in {self.settings.folder} cannot be read ({error.strerror})"
-        except LoomError as error:
-            what = f"The folder {self.settings.folder} holds another file in this place: {error.sentence.rstrip('.')}"
-        if self.settings.overwrite:
-            return Claim(is_ours=True, replaced_total=frames_total(data))
-        raise TakenError(what)
+        claim, manifest = claim_place(self.settings, self._disk)
+        if manifest is not None:
+            self._manifest, self._made_on = manifest.data, manifest.made_on
+        return claim
 
     def _search(self, plan: SequencePlan) -> None:
         """Look for missing frames, a few ahead of the renderer."""
@@ -309,13 +301,13 @@ class SequenceJob:
         raise ExportError("The exporter got a picture that it had not asked for; start the export again.")
 
     def _write_manifest(self, state: State) -> None:
-        data = manifest_bytes(self.settings, state, None if state == "unfinished" else self.done)
+        data = manifest_bytes(self.settings, state, None if state == "unfinished" else self.done, self._made_on)
         if data != self._manifest:
             write_output(self.settings.manifest_path, data, self._disk)
             self._manifest = data
 
 
-def _sink_of(settings: SequenceSettings, disk: Disk, threads: int) -> FrameSink:
+def sink_of(settings: SequenceSettings, disk: Disk, threads: int) -> PictureFolder | VideoFile:
     """Return where the settings want the frames to go. No file is looked at, and no encoder is loaded."""
     video, path = settings.video, settings.video_path
     if video is None or path is None:

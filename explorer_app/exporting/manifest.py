@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
@@ -55,6 +55,14 @@ _WHAT = "a manifest of a sequence"
 
 
 @dataclass(frozen=True, slots=True)
+class MadeOn:
+    """Which frames a device of a farm made: its name, driver, precision and version; ascending numbers."""
+
+    device: str
+    frames: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Manifest:
     """What a manifest says.
 
@@ -67,14 +75,22 @@ class Manifest:
         "cancelled" after a person stopped it for good.
     frames_written
         Frames at the end of the run that wrote the manifest; None while it is unfinished.
+    made_on
+        Devices of a farm that made frames; empty for an export in one process.
+    data
+        The manifest's bytes.
     """
 
     settings: SequenceSettings
     state: State
     frames_written: int | None
+    made_on: tuple[MadeOn, ...] = ()
+    data: bytes = field(default=b"", repr=False, compare=False)
 
 
-def manifest_bytes(settings: SequenceSettings, state: State, frames_written: int | None) -> bytes:
+def manifest_bytes(
+    settings: SequenceSettings, state: State, frames_written: int | None, made_on: Sequence[MadeOn] = ()
+) -> bytes:
     """Return the content of a manifest; the same arguments always give the same bytes.
 
     Raises
@@ -98,6 +114,8 @@ def manifest_bytes(settings: SequenceSettings, state: State, frames_written: int
         "resolution": settings.resolution,
         "files": _files_to_json(settings),
     }
+    if made_on:
+        head["made_on"] = {made.device: _ranges(made.frames) for made in made_on}
     lines = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in head.items()]
     keys = ",\n".join(json.dumps(_key_to_json(key)) for key in settings.keys)
     lines.append(f'"keys": [\n{keys}\n]')
@@ -166,6 +184,8 @@ def manifest_of(data: bytes, path: Path) -> Manifest:
         settings,
         cast("State", state) if state in get_args(State) else "unfinished",
         written if isinstance(written, int) and not isinstance(written, bool) else None,
+        _made_on(fields.get("made_on"), settings.frame_count),
+        data,
     )
 
 
@@ -177,6 +197,30 @@ def frames_total(data: bytes) -> int:
         return 0
     total = fields.get("frames_total") if isinstance(fields, Mapping) and fields.get("format") == FORMAT else None
     return total if isinstance(total, int) and 0 <= total <= MAX_FRAMES else 0
+
+
+def _ranges(frames: Sequence[int]) -> list[list[int]]:
+    """Return ascending numbers as ranges [first, last]."""
+    ranges: list[list[int]] = []
+    for frame in frames:
+        if ranges and frame == ranges[-1][1] + 1:
+            ranges[-1][1] = frame
+        else:
+            ranges.append([frame, frame])
+    return ranges
+
+
+def _made_on(data: object, total: int) -> tuple[MadeOn, ...]:
+    """Read which device made which frames; a note for people, so that what is not understood is left out."""
+    made = []
+    for device, ranges in data.items() if isinstance(data, Mapping) else ():
+        frames: set[int] = set()
+        for pair in ranges if isinstance(ranges, list) else ():
+            if isinstance(pair, list) and len(pair) == 2 and all(type(end) is int for end in pair):
+                frames.update(range(max(0, pair[0]), min(pair[1] + 1, total)))
+        if frames:
+            made.append(MadeOn(str(device), tuple(sorted(frames))))
+    return tuple(made)
 
 
 def _key_to_json(key: Keyframe) -> dict[str, Any]:

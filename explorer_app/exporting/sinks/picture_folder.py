@@ -77,9 +77,9 @@ class PictureFolder:
         """Whether the writers have room for another frame."""
         return self._writers is not None and self._files is not None and self._writers.has_room and self._files.has_room
 
-    def path(self, index: int) -> Path:
+    def unit_path(self, unit: int) -> Path:
         """Return where a frame goes."""
-        return self._folder / self._file_name(index)
+        return self._folder / self._file_name(unit)
 
     def _file_name(self, index: int) -> str:
         return f"{self._name}_{index:05d}{self._ending}"
@@ -110,7 +110,7 @@ class PictureFolder:
         for place in range(index, len(self._plan)):
             if should_stop():
                 return None
-            if self._file_name(place) not in self._found or not self._is_stored(place):
+            if self._file_name(place) not in self._found or not self.is_stored(place, self._plan):
                 return place
         return None
 
@@ -134,18 +134,19 @@ class PictureFolder:
             try:
                 self._files.add(self._file_name(index), data)
             except OSError as error:
-                raise output_error(error, self.path(index)) from error
+                raise output_error(error, self.unit_path(index)) from error
 
     def _refuse_foreign_frames(self, total: int) -> None:
         """Raise TakenError if a file under a frame's name is not that frame."""
+        assert self._plan is not None
         for name, index in self._frames():
-            if index < total and not self._is_stored(index):
+            if index < total and not self.is_stored(index, self._plan):
                 raise TakenError(f"The folder {self._folder} holds a {name} that is not part of this sequence")
 
     def _remove_surplus(self, total: int, replaced_total: int) -> None:
         """Delete frames of the replaced sequence that this one does not write over: further ones, other formats."""
         for name, index in self._frames(any_format=True):
-            if index < replaced_total and (index >= total or name != self.path(index).name):
+            if index < replaced_total and (index >= total or name != self.unit_path(index).name):
                 try:
                     self._disk.remove(self._folder / name)
                 except OSError as error:
@@ -164,16 +165,15 @@ class PictureFolder:
             return []
         return [(name, index) for name in names if (index := self._index_in(name, endings)) is not None]
 
-    def _is_stored(self, index: int) -> bool:
+    def is_stored(self, unit: int, plan: FramePlan) -> bool:
         """Return whether a frame's file is whole and carries its recipe."""
         from explorer_app.exporting.formats.codecs import scan_picture  # when the first folder is looked through
 
-        assert self._plan is not None
         try:
-            scan = scan_picture(self.path(index), PICTURE_LIMITS.nbytes)
+            scan = scan_picture(self.unit_path(unit), PICTURE_LIMITS.nbytes)
         except PictureError:
             return False
-        return scan.is_whole and scan.text == document_to_text(self._plan.document(index))
+        return scan.is_whole and scan.text == document_to_text(plan.document(unit))
 
 
 def frame_path(folder: Path, name: str, form: PictureFormat, index: int) -> Path:

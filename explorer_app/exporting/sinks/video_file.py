@@ -53,9 +53,9 @@ class VideoFile:
         threads: int = 2,
     ) -> None:
         self._path = path
-        self._codec = codec
+        self.codec = codec
         self._identity = identity
-        self._segment_frames = segment_frames
+        self.segment_frames = segment_frames
         self._disk = disk or Disk()
         self._thread_count = threads
         self._folder = path.with_name(f".{path.stem}.{identity}.segments")
@@ -103,7 +103,7 @@ class VideoFile:
             raise ExportError(
                 f"{self._path} should be a video, but is a folder, a pipe or a device; choose another name."
             )
-        self._is_whole = self._path.exists() and self._codec.comment_of(self._path) == _MARK + self._identity
+        self._is_whole = self._path.exists() and self.codec.comment_of(self._path) == _MARK + self._identity
         if self._path.exists() and not self._is_whole and not claim.is_ours:
             raise TakenError(f"The folder {self._path.parent} holds a {self._path.name} that is not this sequence")
         self._remove_other_segments()
@@ -117,9 +117,9 @@ class VideoFile:
         while index < len(self._plan) and not self._is_whole:
             if should_stop():
                 return None
-            if not self._segment_path(index // self._segment_frames).exists():
+            if not self.unit_path(index // self.segment_frames).exists():
                 return index
-            index = (index // self._segment_frames + 1) * self._segment_frames
+            index = (index // self.segment_frames + 1) * self.segment_frames
         return None
 
     def accept(self, index: int, frame: Frame) -> None:
@@ -145,7 +145,7 @@ class VideoFile:
             self._join()
 
     def _convert(self, index: int, frame: Frame) -> None:
-        picture = self._codec.converted(frame)
+        picture = self.codec.converted(frame)
         with self._condition:
             self._pictures[index] = picture
             self._condition.notify_all()
@@ -155,12 +155,12 @@ class VideoFile:
         try:
             while (taken := self._take()) is not None:
                 index, picture = taken
-                encoder = encoder or self._codec.encoder()
+                encoder = encoder or self.codec.encoder()
                 encoder.add(picture)
-                segment = index // self._segment_frames
-                if index + 1 in (len(self._plan or ()), (segment + 1) * self._segment_frames):
-                    write_output(self._segment_path(segment), encoder.finish(), self._disk)
-                    self._written += index + 1 - segment * self._segment_frames
+                segment = index // self.segment_frames
+                if index + 1 in (len(self._plan or ()), (segment + 1) * self.segment_frames):
+                    write_output(self.unit_path(segment), encoder.finish(), self._disk)
+                    self._written += index + 1 - segment * self.segment_frames
                     encoder = None
                 self._changed()
         except BaseException as error:  # reported through `error`
@@ -182,14 +182,14 @@ class VideoFile:
         """Put the video together if all of its segments are there, and delete them."""
         assert self._plan is not None
         total = len(self._plan)
-        paths = [self._segment_path(place) for place in range(-(-total // self._segment_frames))]
+        paths = [self.unit_path(place) for place in range(-(-total // self.segment_frames))]
         if not all(path.exists() for path in paths):
             return
         try:
             with told_in_a_sentence(self._path):
                 write_whole(
                     self._path,
-                    lambda target: self._codec.join(paths, total, target, _MARK + self._identity),
+                    lambda target: self.codec.join(paths, total, target, _MARK + self._identity),
                     self._disk,
                     check=self._check,
                 )
@@ -200,11 +200,16 @@ class VideoFile:
             self._failure = _told(error, self._path)
 
     def _check(self, path: Path) -> None:
-        if self._codec.comment_of(path) != _MARK + self._identity:
+        if self.codec.comment_of(path) != _MARK + self._identity:
             raise ExportError(f"{self._path.name} could not be read back; export it again.")
 
-    def _segment_path(self, segment: int) -> Path:
-        return self._folder / f"{segment:05d}{self._codec.segment_ending}"
+    def unit_path(self, unit: int) -> Path:
+        """Return where a segment goes."""
+        return self._folder / f"{unit:05d}{self.codec.segment_ending}"
+
+    def is_stored(self, unit: int, plan: FramePlan) -> bool:
+        """Return whether a segment is there: it came into place whole."""
+        return self.unit_path(unit).exists()
 
     def _remove_other_segments(self) -> None:
         """Delete segments of other sequences that would go to the same file."""

@@ -17,6 +17,7 @@ from explorer_app.exporting.keyframes import Keyframe
 from explorer_app.exporting.manifest import manifest_bytes, read_manifest
 from explorer_app.exporting.picture import read_picture
 from explorer_app.exporting.sequence import SequenceSettings, plan_sequence
+from explorer_app.exporting.sinks.frame_sink import FramePlan
 from explorer_app.exporting.sinks.picture_folder import PictureFolder
 from explorer_app.session.session import ModelReference
 from gpu_backend import Disk, Latent, Noise, Point, Recipe, RenderRequest, Transform, Truncation
@@ -507,14 +508,14 @@ def test_a_job_that_is_stopped_while_it_looks_through_a_folder_changes_nothing_t
     export(wanted)
     before = content(wanted.folder)
     looked = threading.Event()
-    stored = PictureFolder._is_stored
+    stored = PictureFolder.is_stored
 
-    def slow(sink: PictureFolder, index: int) -> bool:
+    def slow(sink: PictureFolder, index: int, plan: FramePlan) -> bool:
         looked.set()
         threading.Event().wait(0.005)
-        return stored(sink, index)
+        return stored(sink, index, plan)
 
-    monkeypatch.setattr(PictureFolder, "_is_stored", slow)
+    monkeypatch.setattr(PictureFolder, "is_stored", slow)
     job = started(wanted)
     assert looked.wait(30)
     job.stop(cancelled=True)

@@ -1,0 +1,43 @@
+"""A model as a farm gets it."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import gpu_backend
+
+if TYPE_CHECKING:
+    from gpu_backend import Model
+
+
+@dataclass(frozen=True, slots=True)
+class FarmModel:
+    """A model's file, and its named directions, which lie in another one.
+
+    Attributes
+    ----------
+    path, name, model_id
+        The file, the model's name, and the file's SHA-256.
+    directions
+        A file of directions; empty for none.
+    """
+
+    path: Path
+    name: str
+    model_id: str
+    directions: bytes = field(default=b"", repr=False)
+
+
+def farm_model_of(model: Model) -> FarmModel:
+    """Return a model as a farm gets it. Raises LoomError if its directions cannot be written."""
+    directions = b""
+    if model.directions is not None:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "model.directions.safetensors"
+            gpu_backend.write_directions(model.directions, path, model.facts.model_id)
+            directions = path.read_bytes()
+    facts = model.facts
+    return FarmModel(Path(facts.path).absolute(), facts.name, facts.model_id, directions)
