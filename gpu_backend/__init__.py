@@ -18,8 +18,15 @@ from gpu_backend.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from gpu_backend.bench.command import run_bench as run_bench
+    from gpu_backend.bench.device_rate import DeviceRate as DeviceRate
     from gpu_backend.bench.options import add_bench_options as add_bench_options, bench_options_of as bench_options_of
     from gpu_backend.bench.random_model import random_model as random_model
+    from gpu_backend.bench.scaling import (
+        ScalingRow as ScalingRow,
+        scaling_table as scaling_table,
+        with_efficiency as with_efficiency,
+        write_scaling as write_scaling,
+    )
     from gpu_backend.bench.shapes import shape_of as shape_of
     from gpu_backend.cpu.torch_import import import_torch as import_torch, preload_library as preload_library
     from gpu_backend.cuda.tuning.tile_search import TileFinding as TileFinding, TileProgress as TileProgress
@@ -160,6 +167,7 @@ if TYPE_CHECKING:
         tap_from_json as tap_from_json,
         tap_to_json as tap_to_json,
     )
+    from gpu_backend.run_facts import date_now as date_now, find_commit as find_commit, find_versions as find_versions
     from gpu_backend.torch_import import TorchError as TorchError
     from gpu_backend.training.arguments import (
         add_train_options as add_train_options,
@@ -193,8 +201,10 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "bench.command": ("run_bench",),
+    "bench.device_rate": ("DeviceRate",),
     "bench.options": ("add_bench_options", "bench_options_of"),
     "bench.random_model": ("random_model",),
+    "bench.scaling": ("ScalingRow", "scaling_table", "with_efficiency", "write_scaling"),
     "bench.shapes": ("shape_of",),
     "cpu.torch_import": ("import_torch", "preload_library"),
     "cuda.tuning.tile_search": ("TileFinding", "TileProgress"),
@@ -297,6 +307,7 @@ _HOMES = {
         "tap_to_json",
     ),
     "torch_import": ("TorchError",),
+    "run_facts": ("date_now", "find_commit", "find_versions"),
     "training.arguments": ("add_train_options", "train_request_of"),
     "training.benchmark.command": ("run_train_bench",),
     "training.benchmark.options": ("add_train_bench_options", "train_bench_options_of"),

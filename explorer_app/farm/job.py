@@ -124,6 +124,8 @@ class FarmJob:
         self._upload = asyncio.Lock()
         self._token = os.urandom(16).hex()
         self._made_on: dict[str, set[int]] = {}
+        self._given_to: dict[int, str] = {}
+        """Device of the worker that last got a unit: it rendered what another one finds."""
         self._announced = False
         self._found = 0
         self._done = 0
@@ -235,7 +237,7 @@ class FarmJob:
         self._is_cancelled = self._is_cancelled or cancelled
         self._wake()
 
-    def wait(self, timeout_s: float) -> bool:
+    def wait(self, timeout_s: float | None) -> bool:
         """Wait until the job has ended, at most so long; return whether it has. Raises its error."""
         if self.join(timeout_s) and self._error is not None:
             raise self._error
@@ -452,6 +454,7 @@ class FarmJob:
                 report = await self._rendered(link, address, units, output)
                 await self._store(units, report, record, output)
             except WorkerLostError as error:
+                self._given_to.update(dict.fromkeys(units, record.device))
                 self._pool.give_back(units)
                 if error.has_died:
                     self._fail(record, units, error)
@@ -461,7 +464,8 @@ class FarmJob:
                 if error.is_cancelled:  # that worker is leaving
                     return
                 self._fail(record, units, error)
-            except BaseException:
+            except BaseException:  # the worker has left, or the job is stopped
+                self._given_to.update(dict.fromkeys(units, record.device))
                 self._pool.give_back(units)
                 raise
 
@@ -499,11 +503,12 @@ class FarmJob:
             self._tell(f"{record.name}: {warning}")
         rendered = [unit for unit in report.units if not unit.is_found]
         size = self._pool.unit_frames
-        for unit in rendered:
+        for unit in report.units:
+            device = self._given_to.get(unit.unit, record.device) if unit.is_found else record.device
             first = unit.unit * size
             for frames in self._made_on.values():
                 frames.difference_update(range(first, first + unit.frames))
-            self._made_on.setdefault(record.device, set()).update(range(first, first + unit.frames))
+            self._made_on.setdefault(device, set()).update(range(first, first + unit.frames))
         self._found += sum(unit.frames for unit in report.units if unit.is_found)
         self._done += sum(unit.frames for unit in report.units)
         record.note_chunk(sum(unit.frames for unit in rendered), report.seconds)

@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gpu_backend
 from explorer_app.exporting.job import sink_of
@@ -47,6 +47,9 @@ from gpu_backend import (
     RenderRequest,
     read_model,
 )
+
+if TYPE_CHECKING:
+    from gpu_backend import DeviceRate
 
 _KEPT_JOBS = 8
 _WAITING_PER_THREAD = 2
@@ -99,6 +102,7 @@ class Station:
         self._is_closing = False
         self._renderer: RendererLike | None = None
         self._rendered_with: tuple[str, str, bytes] | None = None
+        self._device_rate: DeviceRate | None = None
         self._render_thread = ThreadPoolExecutor(1, "farm-render")
         self._encoders = ThreadPoolExecutor(threads, "farm-encoder")
         self.is_broken = False
@@ -209,6 +213,14 @@ class Station:
         frame = self._render_thread.submit(self._sample, job, index).result()
         return frame.width, frame.height, frame.pixels.tobytes()
 
+    def render_to_device(self, recipe: JobRecipe, pictures: int, batch: int) -> int:
+        """Render at least so many pictures without copying them to the host; return how many. For a benchmark."""
+        return self._render_thread.submit(self._render_to_device, recipe, pictures, batch).result()
+
+    def end_benchmark(self) -> None:
+        """Free what `render_to_device` keeps."""
+        self._render_thread.submit(self._end_benchmark).result()
+
     def cancel(self, job_id: str) -> None:
         """Give up the chunks of a job soon; the same job may be opened again."""
         self._cancelled.add(job_id)
@@ -217,6 +229,7 @@ class Station:
         """Give up what is under way, and free the device. May be called twice."""
         self._is_closing = True
         with suppress(RuntimeError):  # the second time
+            self._render_thread.submit(self._end_benchmark).result()
             self._render_thread.submit(self._close_renderer).result()
         self._render_thread.shutdown()
         self._encoders.shutdown()
@@ -313,6 +326,19 @@ class Station:
         self._ready_renderer(job.recipe)
         assert self._renderer is not None
         return self._renderer.render(job.plan.request(index), should_cancel=lambda: self._is_closing)
+
+    def _render_to_device(self, recipe: JobRecipe, pictures: int, batch: int) -> int:
+        if self._device_rate is None:
+            model = self._model_of(recipe)
+            if model is None:
+                raise FarmError("This worker has lost the job's model.")
+            self._device_rate = gpu_backend.DeviceRate(model, self._choice.device, recipe.precision, batch)
+        return self._device_rate.render(pictures)
+
+    def _end_benchmark(self) -> None:
+        rate, self._device_rate = self._device_rate, None
+        if rate is not None:
+            rate.close()
 
     def _close_renderer(self) -> None:
         renderer, self._renderer, self._rendered_with = self._renderer, None, None
