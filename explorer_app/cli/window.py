@@ -17,6 +17,7 @@ _COMMANDS_HELP = """commands that need no display:
   latentloom convert   turn a pickle into a safetensors file
   latentloom demo      render a short loop of the bundled model
   latentloom bench     measure this renderer beside plain PyTorch
+  latentloom farm      render on many GPUs, of this machine and others
   latentloom train     train a network on pictures
   latentloom train-bench  measure a training step, one optimisation after the other
   latentloom directions  find named directions for a model

@@ -19,7 +19,8 @@ from explorer_app.exporting.sequence import SequenceSettings
 from explorer_app.farm.address import FarmAddress
 from explorer_app.farm.errors import FarmError, StationError
 from explorer_app.farm.farm_model import FarmModel
-from explorer_app.farm.job import LANES, FarmJob
+from explorer_app.farm.foreman import LANES
+from explorer_app.farm.job import FarmJob
 from explorer_app.farm.link import FarmLink, connect
 from explorer_app.farm.local_farm import CrewMember, LocalFarm
 from explorer_app.farm.work import JobRecipe, Member

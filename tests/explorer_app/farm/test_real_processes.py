@@ -28,7 +28,7 @@ def test_no_frame_is_lost_or_made_twice_when_a_worker_and_then_the_scheduler_are
     crew = [CrewMember(f"cpu{number}", None, 1, 1) for number in range(2)]
     moved = threading.Event()
     with LocalFarm(None, crew) as farm:
-        job = FarmJob(settings, farm_model_of(model), lambda: contextlib.nullcontext(farm.address), spot_checks=1)
+        job = FarmJob(settings, farm_model_of(model), lambda: contextlib.nullcontext(farm.address), spot_checks=0)
         job.start(moved.set)
 
         def wait_for(frames: int) -> None:
@@ -56,5 +56,3 @@ def test_no_frame_is_lost_or_made_twice_when_a_worker_and_then_the_scheduler_are
     manifest = read_manifest(settings.manifest_path)
     assert (manifest.state, manifest.frames_written) == ("complete", settings.frame_count)
     assert sorted(frame for made in manifest.made_on for frame in made.frames) == list(range(settings.frame_count))
-    assert job.spot_check is not None
-    assert job.spot_check.steps == 0

@@ -1,0 +1,38 @@
+"""Brings a job's model to the workers that lack it: once to a machine, and to several machines together."""
+
+from __future__ import annotations
+
+import asyncio
+
+from explorer_app.farm.farm_model import FarmModel
+from explorer_app.farm.link import FarmLink
+
+_GATHERING_S = 0.2
+"""Workers that ask within this time get it together."""
+
+
+class ModelDelivery:
+    """Copies of one model to workers. Used in one event loop."""
+
+    def __init__(self, model: FarmModel) -> None:
+        self._model = model
+        self._wanting: dict[str, str] = {}
+        """Address of a worker that lacks the model, by the identity of its store."""
+        self._upload = asyncio.Lock()
+
+    async def bring(self, link: FarmLink, address: str) -> None:
+        """Return when the model has come to a worker, or failed to.
+
+        Raises
+        ------
+        WorkerLostError, StationError
+            If a worker that gets it at the same time left or failed.
+        """
+        identity: str = await link.call(address, "identity")
+        self._wanting[identity] = address
+        await asyncio.sleep(_GATHERING_S)
+        async with self._upload:
+            if identity not in self._wanting:
+                return  # it came with another worker's
+            group, self._wanting = list(self._wanting.values()), {}
+            await link.bring_model(self._model.path, self._model.model_id, self._model.path.suffix, group)
