@@ -7,7 +7,6 @@ import asyncio
 import contextlib
 import logging
 import re
-import signal
 import sys
 import threading
 from collections.abc import Awaitable, Callable, Sequence
@@ -23,6 +22,7 @@ from explorer_app.farm.keys import default_keys_path, make_keys
 from explorer_app.farm.link import DaskLink, connect
 from explorer_app.farm.local_farm import LocalFarm, crew_of_this_machine
 from explorer_app.farm.work import JobStatus, Order
+from explorer_app.interrupts import handle_stops, restore
 from explorer_app.rendering.device_choice import DeviceChoice
 
 _Answer = TypeVar("_Answer")
@@ -271,13 +271,13 @@ def _run_until_told(main: Callable[[asyncio.Event], Awaitable[None]], watches_st
     async def run() -> None:
         stop = asyncio.Event()
         loop = asyncio.get_running_loop()
-        former = signal.signal(signal.SIGTERM, lambda number, frame: loop.call_soon_threadsafe(stop.set))
+        former = handle_stops(lambda number, frame: loop.call_soon_threadsafe(stop.set))
         if watches_stdin:
             threading.Thread(target=_watch_stdin, args=(loop, stop), name="farm-stdin", daemon=True).start()
         try:
             await main(stop)
         finally:
-            signal.signal(signal.SIGTERM, former)
+            restore(former)
 
     asyncio.run(run())
 
@@ -290,15 +290,10 @@ def _watch_stdin(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
 
 
 def _until_stopped(console: Console) -> None:
-    """Wait for Ctrl-C, or for SIGTERM, which then counts as one."""
-    former = signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGINT))
-    try:
-        while not console.is_stopped:
+    """Wait for Ctrl-C or SIGTERM."""
+    with contextlib.suppress(KeyboardInterrupt):
+        while not console.stopped_by:
             threading.Event().wait(_LOOK_S)
-    except KeyboardInterrupt:
-        pass
-    finally:
-        signal.signal(signal.SIGTERM, former)
     console.note("The farm ends.")
 
 

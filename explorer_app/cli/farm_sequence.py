@@ -10,6 +10,7 @@ from pathlib import Path
 
 from explorer_app.cli.arguments import UsageError, count, gpu_list
 from explorer_app.cli.console import Console
+from explorer_app.cli.path_text import folder_text
 from explorer_app.exporting.errors import TakenError
 from explorer_app.exporting.sequence import SequenceSettings
 from explorer_app.farm.address import FarmAddress, farm_address
@@ -100,7 +101,8 @@ def render_on_farm(settings: SequenceSettings, model: Model, options: argparse.N
         job.join()
         if job.done and not isinstance(error, TakenError):
             console.note(
-                f"{job.done} of {job.total} frames are in {settings.folder}; the same command goes on from there."
+                f"{job.done} of {job.total} frames are in {folder_text(settings.folder)}; "
+                "the same command goes on from there."
             )
         if isinstance(error, TakenError):
             raise UsageError(
@@ -123,7 +125,7 @@ def _conclude(job: FarmJob, console: Console) -> None:
     elif check is not None:
         console.warn(check.sentence)
     what = (
-        f"{job.total} frames are in {settings.folder}"
+        f"{job.total} frames are in {folder_text(settings.folder)}"
         if settings.video_path is None
         else f"{settings.video_path} has {job.total} frames"
     )

@@ -6,11 +6,11 @@ import contextlib
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from explorer_app.exporting.errors import ExportError
-from gpu_backend import Disk, part_name, write_whole
+from gpu_backend import Disk, FileGroup, part_name, write_whole
 
 _FULL = frozenset({errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)})
 
@@ -29,6 +29,24 @@ def write_output(path: Path, data: bytes, disk: Disk | None = None) -> None:
     with told_in_a_sentence(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, data, disk)
+
+
+def write_outputs(files: Mapping[Path, bytes], disk: Disk | None = None) -> None:
+    """Write files of one folder, each in one piece, and flush them together. Raises ExportError as `write_output`."""
+    group: FileGroup | None = None
+    try:
+        for path, data in files.items():
+            with told_in_a_sentence(path):
+                group = group or FileGroup(path.parent, disk)
+                group.add(path.name, data)
+    finally:
+        if group is not None:
+            group.close()
+    error = None if group is None else group.error
+    if isinstance(error, OSError):
+        raise output_error(error, next(iter(files)).with_name(Path(str(error.filename)).name)) from error
+    if error is not None:
+        raise error
 
 
 @contextlib.contextmanager

@@ -29,7 +29,7 @@ class UnitEncoder(Protocol):
         """Return a frame encoded or converted; runs on several threads at a time."""
         ...
 
-    def units(self, prepared: Iterator[tuple[int, Future[Any]]], total: int) -> Iterator[tuple[int, bytes]]:
+    def units(self, prepared: Iterator[tuple[int, Future[Any]]], total: int) -> Iterator[tuple[int, Any]]:
         """Return number and file of each unit, from prepared frames in order; `total` is that of the job."""
         ...
 
@@ -47,8 +47,8 @@ class PictureEncoder:
         settings = self._plan.settings
         return encode_picture(frame, self._plan.document(index), settings.form, settings.size)
 
-    def units(self, prepared: Iterator[tuple[int, Future[bytes]]], total: int) -> Iterator[tuple[int, bytes]]:
-        """Return the files as they are."""
+    def units(self, prepared: Iterator[tuple[int, Future[Any]]], total: int) -> Iterator[tuple[int, Any]]:
+        """Return what became of the frames as it is: their files, or what the caller made of those."""
         for index, file in prepared:
             yield index, file.result()
 

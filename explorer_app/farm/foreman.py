@@ -18,7 +18,7 @@ from pathlib import Path
 
 from explorer_app.exporting.errors import ExportError
 from explorer_app.exporting.manifest import manifest_bytes
-from explorer_app.exporting.output_file import write_output
+from explorer_app.exporting.output_file import write_outputs
 from explorer_app.exporting.sequence import SequenceSettings
 from explorer_app.exporting.sinks.picture_folder import PictureFolder
 from explorer_app.exporting.sinks.video_file import VideoFile
@@ -348,14 +348,13 @@ class Foreman:
             raise StationError(f"{record.name} sent other frames than it was asked for.")
 
         def store() -> None:
+            if output == "returned":
+                write_outputs({self._sink.unit_path(unit.unit): unit.data for unit in report.units}, self._disk)
+                return
             for unit in report.units:
                 path = self._sink.unit_path(unit.unit)
-                if output == "returned":
-                    write_output(path, unit.data, self._disk)
-                elif not path.is_file() or path.stat().st_size != unit.nbytes:
-                    raise StationError(
-                        f"{record.name} says that it wrote {path.name}, but the file is not there whole."
-                    )
+                if not path.is_file() or path.stat().st_size != unit.nbytes:
+                    raise StationError(f"{record.name} says that it wrote {path.name}, but that is not there whole.")
 
         await asyncio.to_thread(store)
         for warning in report.warnings:

@@ -201,7 +201,7 @@ def _pem_of_key(key: EllipticCurvePrivateKey) -> str:
 class _PrivateDisk(Disk):
     """Creates files that only their owner may read, from the first byte on."""
 
-    def write(self, path: Path, data: bytes) -> None:
+    def write(self, path: Path, data: bytes, *, flushed: bool = True) -> None:
         with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             file.write(data)
             file.flush()

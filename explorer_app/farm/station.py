@@ -23,11 +23,11 @@ from typing import TYPE_CHECKING, Any
 import gpu_backend
 from explorer_app.exporting.job import sink_of
 from explorer_app.exporting.manifest import manifest_of
-from explorer_app.exporting.output_file import write_output
+from explorer_app.exporting.output_file import output_error
 from explorer_app.exporting.sequence import MANIFEST_SUFFIX, SequencePlan, plan_sequence
 from explorer_app.exporting.sinks.picture_folder import PictureFolder
 from explorer_app.exporting.sinks.video_file import VideoFile
-from explorer_app.farm.encoding import UnitEncoder, encoder_of
+from explorer_app.farm.encoding import PictureEncoder, UnitEncoder, encoder_of
 from explorer_app.farm.errors import FarmError
 from explorer_app.farm.model_store import ModelStore
 from explorer_app.farm.work import Chunk, ChunkReport, JobRecipe, Opened, StoredUnit
@@ -40,6 +40,7 @@ from gpu_backend import (
     CancelledError,
     DeviceLostError,
     Disk,
+    FileGroup,
     Frame,
     LoomError,
     Model,
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
 
 _KEPT_JOBS = 8
 _WAITING_PER_THREAD = 2
+_DISK_LOOK_S = 0.005
 _END = object()
 
 _log = logging.getLogger(__name__)
@@ -169,36 +171,44 @@ class Station:
             raise FarmError("This worker does not know the job any more.")
         found, missing = self._missing(job, chunk)
         started: list[float] = []
-        work = _FrameQueue(job.encoder.prepare, self._encoders, self._threads * (1 + _WAITING_PER_THREAD))
+        warnings: dict[str, None] = {}
+        files = _ChunkFiles(job.sink, self._disk) if chunk.output == "shared" else None
+        prepare = job.encoder.prepare
+        if files is not None and isinstance(job.encoder, PictureEncoder):
+            prepare = partial(_encoded_and_kept, job.encoder, files)  # written by the thread that encodes it
+        work = _FrameQueue(prepare, self._encoders, self._threads * (1 + _WAITING_PER_THREAD))
 
         def should_cancel() -> bool:
             return self._is_closing or work.is_over or chunk.job in self._cancelled
 
-        warnings: dict[str, None] = {}
+        taken = None if chunk.output == "none" else work
         rendering = self._render_thread.submit(
-            self._render_frames,
-            job,
-            missing,
-            None if chunk.output == "none" else work,
-            should_cancel,
-            started,
-            warnings,
+            self._render_frames, job, missing, taken, should_cancel, started, warnings
         )
         units: list[StoredUnit] = []
         try:
-            for unit, data in job.encoder.units(iter(work), len(job.plan)):
+            for unit, made in job.encoder.units(iter(work), len(job.plan)):
                 frames = min(job.encoder.unit_frames, len(job.plan) - unit * job.encoder.unit_frames)
-                if chunk.output == "shared":
-                    write_output(job.sink.unit_path(unit), data, self._disk)
-                units.append(StoredUnit(unit, frames, len(data), data if chunk.output == "returned" else b""))
+                if files is None:
+                    units.append(StoredUnit(unit, frames, len(made), made))
+                else:
+                    units.append(StoredUnit(unit, frames, made if isinstance(made, int) else files.keep(unit, made)))
         except BaseException as error:
             work.give_up()
-            with suppress(CancelledError):
+            with suppress(LoomError):
                 rendering.result()
+            if files is not None:
+                files.close()
             if isinstance(error, LoomError) or not isinstance(error, Exception):
                 raise
             raise FarmError(_told(error), str(error)) from error
-        rendering.result()
+        try:
+            rendering.result()
+        finally:
+            if files is not None:
+                files.close()
+        if files is not None:
+            files.check()
         if chunk.output == "none":
             size = job.encoder.unit_frames
             units = [StoredUnit(index // size, 1, 0) for index in missing]
@@ -372,6 +382,41 @@ class Station:
         except (OSError, ValueError):
             return ""
         return answer.name
+
+
+class _ChunkFiles:
+    """The files of a chunk, flushed together. Safe on any thread."""
+
+    def __init__(self, sink: PictureFolder | VideoFile, disk: Disk) -> None:
+        self._sink = sink
+        self._group = FileGroup(sink.unit_path(0).parent, disk)
+
+    def keep(self, unit: int, data: bytes) -> int:
+        """Write a unit's file, once the disk keeps up; return its size. Raises ExportError."""
+        path = self._sink.unit_path(unit)
+        try:
+            while not self._group.has_room and self._group.error is None:
+                time.sleep(_DISK_LOOK_S)
+            self._group.add(path.name, data)
+        except OSError as error:
+            raise output_error(error, path) from error
+        return len(data)
+
+    def close(self) -> None:
+        """Bring the files into place."""
+        self._group.close()
+
+    def check(self) -> None:
+        """Raise ExportError if a file did not come into place."""
+        error = self._group.error
+        if isinstance(error, OSError):
+            raise output_error(error, self._sink.unit_path(0).with_name(Path(str(error.filename)).name)) from error
+        if error is not None:
+            raise error
+
+
+def _encoded_and_kept(encoder: PictureEncoder, files: _ChunkFiles, index: int, frame: Frame) -> int:
+    return files.keep(index, encoder.prepare(index, frame))
 
 
 class _FrameQueue:

@@ -20,6 +20,7 @@ from tests.helpers.networks import make_stylegan2
 _PATIENCE_S = 90.0
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="the system has no SIGKILL")
 def test_no_frame_is_lost_or_made_twice_when_a_worker_and_then_the_scheduler_are_killed(tmp_path: Path) -> None:
     write_safetensors(make_stylegan2(seed=1), tmp_path / "small.safetensors")
