@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import replace
 
 from gpu_backend.ops.kernels.conv_tile import (
@@ -29,6 +30,7 @@ _LOOP_OVERHEAD = 4
 """Cost of a block outside of its loop over row tiles, in steps through the input channels."""
 
 
+@functools.lru_cache(maxsize=1024)  # layers of one shape come in several plans
 def default_tile(
     shape: ConvShape,
     architecture: str,

@@ -1,9 +1,9 @@
 """Every kernel that plans lower to compiles for every architecture and spills no register. Needs no GPU.
 
-To take a minute and not ten, each architecture compiles every source. Each set of architectures with the same code
-paths (`CODE_PATHS`) compiles every value of each macro that is no tile's, and of every source the kernel that keeps
-most sums. Each tile is compiled in one kernel, for one of the architectures that use it. ``EVERY_KERNEL=1`` compiles
-all for all.
+Compiling all of them takes ten minutes, so machine code is made of a selection: for each architecture every source; for
+each text that the preprocessor leaves of a source (`levels_of`) every value of each macro that is no tile's, and of
+every flavour of tile the kernel whose threads keep most sums; every width of wgmma. The compiler's frontend checks all
+other tiles. ``EVERY_KERNEL=1`` compiles all for all.
 """
 
 from __future__ import annotations
@@ -28,11 +28,12 @@ from gpu_backend.cuda.tuning.isolated_conv import macros_of
 from gpu_backend.model import stylegan1, stylegan2, stylegan3
 from gpu_backend.model.model import Weights
 from gpu_backend.model.spec import NetworkSpec, StyleGAN1Spec, StyleGAN3Spec
+from gpu_backend.ops.kernels import kernel_source
 from gpu_backend.ops.kernels.conv_tile import ConvTile
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.plan.families import build_plan
 from gpu_backend.plan.plan import Plan, PlanKey, Precision
-from tests.helpers.kernel_checks import ARCHITECTURES, EVERY
+from tests.helpers.kernel_checks import ARCHITECTURES, EVERY, frontend_log
 from tests.helpers.networks import NetworkOptions, make_spec
 from tests.helpers.stylegan1 import make_spec1
 from tests.helpers.stylegan3 import R, StyleGAN3Options, make_spec as make_stylegan3_spec
@@ -57,9 +58,6 @@ MACHINES = {
     "sm_100": Machine(148, 232448),
     "sm_120": Machine(170, 101376),
 }
-
-CODE_PATHS = (("sm_75",), ("sm_80",), ("sm_86", "sm_89"), ("sm_90a",), ("sm_100", "sm_120"))
-"""Architectures for which the preprocessor leaves the same text of every source; LEVEL is compared with numbers."""
 
 _FLAVOURS = frozenset({"SPLIT_K", "WGMMA", "WEIGHTS_IN_SMEM"})
 """Choices of a tile that make another kernel of it."""
@@ -146,6 +144,11 @@ def tile_of(recipe: KernelRecipe) -> tuple[str, frozenset[tuple[str, str]]]:
     return recipe.stem, frozenset(macro for macro in macros if macro[0] in TILE_MACROS | _FLAVOURS)
 
 
+def flavour_of(recipe: KernelRecipe) -> frozenset[tuple[str, str]]:
+    """What a tile is besides its numbers."""
+    return frozenset(macro for macro in tile_of(recipe)[1] if macro[0] in _FLAVOURS)
+
+
 def sums_of(recipe: KernelRecipe) -> int:
     """How many sums a thread keeps, or about: a kernel with more of them spills sooner."""
     defines = {name: int(value) for name, value in recipe.defines}
@@ -158,24 +161,37 @@ def sums_of(recipe: KernelRecipe) -> int:
 
 
 @functools.cache
+def thresholds(stem: str) -> tuple[int, ...]:
+    """Values that a source, with what it includes, compares LEVEL with."""
+    return tuple(sorted({int(level) for level in re.findall(r"LEVEL\s*[<>=]+\s*(\d+)", kernel_source(stem).whole)}))
+
+
+def levels_of(stem: str, architecture: str) -> tuple[bool, ...]:
+    """Which thresholds an architecture reaches: architectures that reach the same ones compile the same text."""
+    level = 10 * int(re.sub(r"\D", "", architecture))
+    return tuple(level >= threshold for threshold in thresholds(stem))
+
+
+@functools.cache
 def claims() -> dict[tuple[str, KernelRecipe], frozenset[Hashable]]:
     """(architecture, kernel) -> what is shown by compiling it: see the top of this file."""
     found: dict[tuple[str, KernelRecipe], set[Hashable]] = {}
-    for architectures in CODE_PATHS:
-        heaviest: dict[str, tuple[str, KernelRecipe]] = {}
-        for architecture in architectures:
-            for recipe in kernels_of(architecture):
-                macros = {("macro", architectures, trait) for trait in traits(recipe)}
-                found[architecture, recipe] = {
-                    ("source", architecture, recipe.stem),
-                    ("tile", tile_of(recipe)),
-                    *macros,
-                }
-                before = heaviest.setdefault(recipe.stem, (architecture, recipe))
-                if sums_of(recipe) > sums_of(before[1]):
-                    heaviest[recipe.stem] = (architecture, recipe)
-        for stem, kernel in heaviest.items():
-            found[kernel].add(("heaviest", architectures, stem))
+    heaviest: dict[Hashable, tuple[str, KernelRecipe]] = {}
+    for architecture in MACHINES:
+        for recipe in kernels_of(architecture):
+            text = recipe.stem, levels_of(recipe.stem, architecture)
+            shown = found[architecture, recipe] = {
+                ("source", architecture, recipe.stem),
+                *(("macro", text, trait) for trait in traits(recipe)),
+            }
+            macros = dict(recipe.defines)
+            if macros.get("WGMMA") == "1":
+                shown.add(("width", recipe.stem, int(macros["CHANNELS"]) // int(macros["WARPS_N"])))
+            before = heaviest.setdefault((text, flavour_of(recipe)), (architecture, recipe))
+            if sums_of(recipe) > sums_of(before[1]):
+                heaviest[text, flavour_of(recipe)] = (architecture, recipe)
+    for flavour, kernel in heaviest.items():
+        found[kernel].add(("heaviest", flavour))
     return {kernel: frozenset(shown) for kernel, shown in found.items()}
 
 
@@ -211,9 +227,21 @@ def test_every_kernel_compiles_and_spills_nothing(architecture: str, compiled_be
     assert too_many == [], f"a multiprocessor has not as many registers as one block asks for\n{report}"
 
 
+@pytest.mark.long
+def test_the_compilers_frontend_accepts_every_other_tile() -> None:
+    shown = {tile_of(recipe) for recipes in wanted().values() for recipe in recipes}
+    others = {tile_of(recipe): (recipe, name) for name in MACHINES for recipe in kernels_of(name)}
+    refused = {
+        recipe.title: log
+        for tile, (recipe, name) in others.items()
+        if tile not in shown
+        if (log := frontend_log(recipe, name))
+    }
+    assert refused == {}
+
+
 def test_no_architecture_and_no_kernel_is_left_out() -> None:
     assert tuple(MACHINES) == ARCHITECTURES
-    assert {name for architectures in CODE_PATHS for name in architectures} == set(ARCHITECTURES)
     for architecture, recipes in wanted().items():
         assert {recipe.stem for recipe in recipes} == sources(), architecture
     shown = {claim for name, recipes in wanted().items() for recipe in recipes for claim in claims()[name, recipe]}
@@ -241,10 +269,10 @@ def test_a_kernel_is_known_by_the_parts_that_it_includes_too(monkeypatch: pytest
     assert recipe.digest != before
 
 
-def test_architectures_share_a_code_path_only_where_no_source_tells_them_apart() -> None:
+def test_architectures_share_a_text_only_where_the_source_compares_nothing_between_them() -> None:
+    assert thresholds("filtered_lrelu") == (800, 860, 900)
+    assert levels_of("filtered_lrelu", "sm_86") == levels_of("filtered_lrelu", "sm_89") == (True, True, False)
+    assert levels_of("to_rgb", "sm_75") != levels_of("to_rgb", "sm_80") == levels_of("to_rgb", "sm_90a")
     texts = "".join(path.read_text("utf-8") for path in (*KERNELS.glob("*.cu"), *KERNELS.glob("parts/*.cuh")))
-    levels = {int(level) for level in re.findall(r"LEVEL\s*[<>=]+\s*(\d+)", texts)}
-    assert levels
-    for architectures in CODE_PATHS:
-        numbers = [10 * int(re.sub(r"\D", "", name)) for name in architectures]
-        assert len({tuple(number >= level for level in sorted(levels)) for number in numbers}) == 1, architectures
+    assert set(re.findall(r"__CUDA_ARCH\w*", texts)) == {"__CUDA_ARCH__"}
+    assert texts.count("__CUDA_ARCH__") == 1, "sources ask for LEVEL, which tests may set"
