@@ -47,15 +47,24 @@ _UNAVOIDABLE = "This plugin does not support "
 _SLOW_MACHINE = "Matplotlib is building the font cache"
 """Logged as a warning where reading the system's fonts takes more than five seconds."""
 
+_POOLS_OF_LIBRARIES = {
+    "InductorSubproc": "torch.compile: hears what its compiling processes answer",
+    "subproc_worker_timer": "torch.compile: puts those processes to sleep when they have nothing to do",
+    "tqdm_monitor": "tqdm, which torch.compile shows its progress with: refreshes bars",
+}
+"""Threads that a library starts once and keeps for as long as the program runs."""
+
 _THREAD_END_S = 30.0
 """Patience with a thread that is ending, on a machine that is busy with other things."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let every second worker collect from the other end: workers then share the rewriting of assertions.
+    """Flush nothing to the disk, and let every second worker collect from the other end.
 
-    It takes half of the time of a collection, and what one worker has rewritten another one reads.
+    Files of tests need not survive a power failure, and a flush takes milliseconds. Workers that collect from both ends
+    share the rewriting of assertions, half of the time of a collection: what one has rewritten another one reads.
     """
+    os.fsync = _check_descriptor
     folder = Path(__file__).parent
     is_second = os.environ.get("PYTEST_XDIST_WORKER", "gw0")[-1] in "13579"
     if is_second and [config.invocation_params.dir / argument for argument in config.args] == [folder]:
@@ -66,19 +75,43 @@ def pytest_configure(config: pytest.Config) -> None:
         config.args = [str(path) for path in sorted(entries, reverse=True)]
 
 
+def _check_descriptor(fd: Any) -> None:
+    """Raise for what is no open file, as `os.fsync` does."""
+    os.fstat(fd if isinstance(fd, int) else fd.fileno())
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with what takes long; the order is the same however the tests were collected."""
     items.sort(key=lambda item: (item.get_closest_marker("long") is None, str(item.path)))
+    _skip_without_gpu([item for item in items if item.get_closest_marker("gpu")])
+
+
+def _skip_without_gpu(items: list[pytest.Item]) -> None:
+    """Mark what needs a GPU as skipped where there is none: otherwise the fixtures of a thousand tests are made."""
+    if not items or os.environ.get("REQUIRE_GPU") == "1":
+        return
+    from gpu_backend.cuda.driver.probe import probe
+
+    found = probe()
+    if not found.gpus:
+        for item in items:
+            item.add_marker(pytest.mark.skip(reason=found.problem))
 
 
 @pytest.fixture(autouse=True)
 def own_collections() -> Iterator[None]:
-    """Garbage is collected between tests, or when one asks: on a thread that a test started, it could be Qt's."""
+    """Garbage is collected between tests, or when one asks: on a thread that a test started, it could be Qt's.
+
+    What has survived a collection of everything is looked at no more: later collections would take a third of a second.
+    """
     from explorer_app.collector import collect_due
 
     gc.disable()
     yield
+    before = gc.get_stats()[2]["collections"]
     collect_due()
+    if gc.get_stats()[2]["collections"] > before:
+        gc.freeze()
 
 
 def pytest_collection_finish() -> None:
@@ -131,9 +164,13 @@ def threads_before() -> set[threading.Thread]:
 
 @pytest.fixture(autouse=True)
 def no_thread_left(threads_before: set[threading.Thread]) -> Iterator[None]:
-    """Every thread that the test started has ended, daemons included."""
+    """Every thread that the test started has ended, daemons included, but for pools of libraries."""
     yield
-    left = [thread for thread in threading.enumerate() if thread not in threads_before]
+    left = [
+        thread
+        for thread in threading.enumerate()
+        if thread not in threads_before and thread.name not in _POOLS_OF_LIBRARIES
+    ]
     for thread in left:
         thread.join(_THREAD_END_S)
     assert not any(thread.is_alive() for thread in left), f"still running: {left}"

@@ -33,7 +33,6 @@ def apply(app: QApplication, mode: Mode = "system") -> None:
         _Appearance.is_following = True
         hints.colorSchemeChanged.connect(lambda: _follow(app))
         fonts.remember_system_font(app)
-    if app.style().objectName().lower() != "fusion":
         app.setStyle("Fusion")
     if mode == "system":
         hints.unsetColorScheme()

@@ -190,6 +190,7 @@ def _folder() -> str:
     return folder
 
 
+@cache
 def _write_images(tokens: Tokens, folder: str) -> dict[str, str]:
     """Write arrows and ticks in a theme's colours to files, since a style sheet loads pictures only from files.
 

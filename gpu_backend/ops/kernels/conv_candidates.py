@@ -30,9 +30,9 @@ def candidates(
 ) -> tuple[ConvTile, ...]:
     """Return tiles that fit, each with the split-K that fills the GPU; the likeliest first."""
     found: dict[ConvTile, float] = {}
-    for tile in _tiles(shape, architecture, multiprocessors):
+    for tile in _tiles(shape, architecture, multiprocessors, taps):
         geometry = ConvGeometry(shape, tile, taps, picture_channels)
-        if not 8 <= geometry.sums_per_thread <= 144 or not geometry.fits(architecture, shared_nbytes_per_block):
+        if not geometry.fits(architecture, shared_nbytes_per_block):
             continue
         for split_k in _split_ks(geometry.blocks, geometry.steps, multiprocessors):
             if (tile.stages == 1) != (tile.row_tiles == 1 and geometry.steps <= split_k):
@@ -43,7 +43,7 @@ def candidates(
     return tuple(sorted(found, key=lambda tile: -found[tile]))
 
 
-def _tiles(shape: ConvShape, architecture: str, multiprocessors: int) -> Iterator[ConvTile]:
+def _tiles(shape: ConvShape, architecture: str, multiprocessors: int, taps: int) -> Iterator[ConvTile]:
     up = shape.kind == "up_conv"
     instructions: tuple[Instruction, ...] = ("mma", "wgmma") if architecture == "sm_90a" else ("mma",)
     usual = [channels for channels in BLOCK_CHANNELS if channels == 16 or channels < 2 * shape.cout]
@@ -52,13 +52,16 @@ def _tiles(shape: ConvShape, architecture: str, multiprocessors: int) -> Iterato
     edges = [edge for edge in (_UP_EDGES if up else _EDGES) if edge[1] <= shape.positions_side]
     for (rows, columns), channels, depth, mma in itertools.product(edges, widths, depths, instructions):
         warps = _WGMMA_WARPS if mma == "wgmma" else _UP_WARPS if up else _WARPS
-        for (warps_m, warps_n), blocks, stages in itertools.product(warps, (1, 2, 3, 4), (1, 2, 3, 4)):
-            tile = ConvTile(rows, columns, channels, depth, stages, warps_m, warps_n, 1, mma, blocks)
-            for row_tiles, weights_in_smem in itertools.product(
-                _row_tiles(shape, tile, multiprocessors), (False, True)
-            ):
-                if row_tiles > 1 or not weights_in_smem:
-                    yield replace(tile, row_tiles=row_tiles, weights_in_smem=weights_in_smem)
+        for warps_m, warps_n in warps:
+            least = ConvTile(rows, columns, channels, depth, 1, warps_m, warps_n, 1, mma)
+            if not 8 <= ConvGeometry(shape, least, taps).sums_per_thread <= 144:
+                continue
+            for blocks in (1, 2, 3, 4):
+                counts = _row_tiles(shape, replace(least, blocks=blocks), multiprocessors)
+                for stages, row_tiles, weights_in_smem in itertools.product((1, 2, 3, 4), counts, (False, True)):
+                    if row_tiles > 1 or not weights_in_smem:
+                        sizes = rows, columns, channels, depth, stages, warps_m, warps_n
+                        yield ConvTile(*sizes, 1, mma, blocks, row_tiles, weights_in_smem)
 
 
 def _row_tiles(shape: ConvShape, tile: ConvTile, multiprocessors: int) -> Iterable[int]:

@@ -59,7 +59,7 @@ def _npy_that_lies() -> bytes:
 def _bomb() -> bytes:
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("w.npy", b"\0" * (80 << 20))
+        archive.writestr("w.npy", b"\0" * (80 << 20), compresslevel=1)
     return target.getvalue()
 
 

@@ -223,8 +223,8 @@ def test_the_details_say_what_the_first_bytes_begin(name: str, kind: str) -> Non
 
 def test_a_file_truncated_anywhere_is_refused_with_one_sentence(tmp_path: Path) -> None:
     content = (GOLDEN / f"{S1}.pkl").read_bytes()
-    path = tmp_path / "cut.pkl"
-    for percent in range(100):
+    for percent in range(0, 100, 3):
+        path = tmp_path / f"cut at {percent}.pkl"
         path.write_bytes(content[: len(content) * percent // 100])
         with pytest.raises(ModelFileError) as caught:
             read_model(path)
