@@ -217,10 +217,16 @@ class App:
         backend: BackendLike | None = None,
         bundled: Path | None = None,
     ) -> None:
-        from explorer_app.controller import Controller, expects_gpu, may_need_processor, preferred_choice
+        from explorer_app.controller import (
+            Controller,
+            expects_gpu,
+            may_need_processor,
+            may_render_on_gpu,
+            preferred_choice,
+        )
         from explorer_app.rendering.backend import Backend
         from explorer_app.rendering.model_loader import ModelLoader
-        from explorer_app.rendering.processor_preparation import ProcessorPreparation
+        from explorer_app.rendering.preparation import Preparation
         from explorer_app.rendering.render_thread import RenderThread
         from explorer_app.session.direction_files import DirectionFiles
         from explorer_app.session.model_hashes import ModelHashes
@@ -233,7 +239,7 @@ class App:
         self._bridge = MessageBridge(messages)
         self._bridge.install()
         backend = backend or Backend()
-        self._preparation = ProcessorPreparation(backend)
+        self._preparation = Preparation(backend)
         try:
             self.settings = Settings(places.settings, messages)
             qt.setApplicationName("latentloom")
@@ -244,7 +250,9 @@ class App:
             appearance.apply(qt, self.settings.values.theme)
             choice = preferred_choice(self.settings, device, precision)
             if may_need_processor(self.settings, choice):
-                self._preparation.preload()
+                self._preparation.preload_processor()
+            if may_render_on_gpu(self.settings, choice):
+                self._preparation.preload_gpu(choice)
             self._expects_gpu = partial(expects_gpu, self.settings, choice)
             self._renders = RenderThread(backend, choice)
             bundled_seed = 0 if bundled else BUNDLED_SEED

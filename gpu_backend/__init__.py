@@ -46,7 +46,10 @@ if TYPE_CHECKING:
         diagnose as diagnose,
         fused_plan as fused_plan,
     )
-    from gpu_backend.driver_library import driver_is_installed as driver_is_installed
+    from gpu_backend.driver_library import (
+        driver_is_installed as driver_is_installed,
+        preload_driver as preload_driver,
+    )
     from gpu_backend.errors import (
         CancelledError as CancelledError,
         DeviceError as DeviceError,
@@ -212,7 +215,7 @@ _HOMES = {
     "cuda.tuning.tuning_run": ("TuningRun", "TuningShare"),
     "device": ("DeviceFacts", "Roofline", "device_process_nbytes", "find_devices"),
     "diagnosis": ("Diagnosis", "GpuDiagnosis", "KernelDiagnosis", "PlainLayer", "diagnose", "fused_plan"),
-    "driver_library": ("driver_is_installed",),
+    "driver_library": ("driver_is_installed", "preload_driver"),
     "errors": (
         "CancelledError",
         "DeviceError",

@@ -85,6 +85,9 @@ class InstantBackend:
     def preload(self) -> None:
         """Nothing is needed."""
 
+    def preload_gpu(self, choice: Any) -> None:
+        """Nothing is needed."""
+
     def prepare_device(self, choice: Any) -> None:
         """Nothing."""
 

@@ -30,7 +30,13 @@ An object is given the objects above it that it needs, and emits signals of its 
 
 from explorer_app.controller.adapting import adapt
 from explorer_app.controller.controller import Controller
-from explorer_app.controller.device_selector import DeviceSelector, expects_gpu, may_need_processor, preferred_choice
+from explorer_app.controller.device_selector import (
+    DeviceSelector,
+    expects_gpu,
+    may_need_processor,
+    may_render_on_gpu,
+    preferred_choice,
+)
 from explorer_app.controller.device_state import Compiling, DeviceState
 from explorer_app.controller.direction_finding import DirectionFinding
 from explorer_app.controller.editing import Editing
@@ -65,5 +71,6 @@ __all__ = [
     "adapt",
     "expects_gpu",
     "may_need_processor",
+    "may_render_on_gpu",
     "preferred_choice",
 ]

@@ -145,6 +145,11 @@ def may_need_processor(settings: Settings, choice: DeviceChoice) -> bool:
     return not choice.wants_gpu or settings.choice(_RENDERED, PROCESSOR_ID) == PROCESSOR_ID
 
 
+def may_render_on_gpu(settings: Settings, choice: DeviceChoice) -> bool:
+    """Return whether the first pictures may come from a GPU: unless the CPU is chosen, or rendered the last time."""
+    return choice.wants_gpu and settings.choice(_RENDERED, "") != PROCESSOR_ID
+
+
 def expects_gpu(settings: Settings, choice: DeviceChoice) -> bool:
     """Return whether a GPU will render the first picture although none ever did: at the first start beside a driver.
 

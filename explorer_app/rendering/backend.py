@@ -79,6 +79,10 @@ class BackendLike(Protocol):
         """Load the CPU's libraries as far as that blocks no other thread; imports neither torch nor a driver."""
         ...
 
+    def preload_gpu(self, choice: DeviceChoice) -> None:
+        """Start the driver of the chosen GPU, if there is one, without importing anything; raises nothing."""
+        ...
+
     def import_processor(self) -> None:
         """Import the CPU's modules, so that making a renderer need not; raises nothing."""
         ...
@@ -165,6 +169,11 @@ class Backend:
     def preload(self) -> None:
         """Load torch's largest library."""
         gpu_backend.preload_library()
+
+    def preload_gpu(self, choice: DeviceChoice) -> None:
+        """Start the driver, which takes half a second beside the window that is built."""
+        if gpu_backend.preload_driver(choice.device):
+            start_times.mark(start_times.DRIVER)
 
     def import_processor(self) -> None:
         """Import torch."""

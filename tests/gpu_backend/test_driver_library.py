@@ -2,6 +2,8 @@
 
 import ctypes
 import sys
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -55,3 +57,44 @@ def test_without_a_driver_packages_do_not_matter(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setitem(sys.modules, "cuda.bindings", None)  # as while torch is imported
     with pytest.raises(RuntimeError, match="not installed"):
         InstalledSystem().initialise()
+
+
+class FakeLibrary:
+    """The driver's library: records what is called, and fails where it is told to."""
+
+    def __init__(self, failing: str = "") -> None:
+        self.called: list[tuple[str, int]] = []
+        self._failing = failing
+
+    def __getattr__(self, name: str) -> Callable[..., int]:
+        def call(*arguments: Any) -> int:
+            number = arguments[-1]
+            self.called.append((name, number if isinstance(number, int) else number.value))
+            return int(name == self._failing)
+
+        return call
+
+
+@pytest.mark.parametrize(
+    ("device", "failing", "called", "is_there"),
+    [
+        ("auto", "", [("cuInit", 0), ("cuDeviceGet", 0), ("cuDevicePrimaryCtxRetain", 0)], True),
+        ("cuda:3", "", [("cuInit", 0), ("cuDeviceGet", 3), ("cuDevicePrimaryCtxRetain", 0)], True),
+        ("auto", "cuInit", [("cuInit", 0)], False),
+        ("cuda:1", "cuDeviceGet", [("cuInit", 0), ("cuDeviceGet", 1)], False),
+        ("cpu", "", [], False),
+    ],
+)
+def test_the_driver_is_started_with_a_context_on_the_chosen_gpu(
+    monkeypatch: pytest.MonkeyPatch, device: str, failing: str, called: list[tuple[str, int]], is_there: bool
+) -> None:
+    library = FakeLibrary(failing)
+    monkeypatch.setattr(driver_library, "driver_is_installed", lambda: True)
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: library)
+    assert driver_library.preload_driver(device) is is_there
+    assert library.called == called
+
+
+def test_without_a_driver_nothing_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(driver_library, "driver_is_installed", lambda: False)
+    assert not driver_library.preload_driver("cuda")

@@ -189,6 +189,9 @@ class Engine:
         self.find_gate.pass_through()
         return (*self.gpus, self.processor)
 
+    def preload_gpu(self, choice: DeviceChoice) -> None:
+        self.prepared.append(f"preload {choice.device}")
+
     def prepare_device(self, choice: DeviceChoice) -> None:
         self.prepared.append(choice.device)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from explorer_app.controller import Compiling, device_selector, expects_gpu, preferred_choice
+from explorer_app.controller import Compiling, device_selector, expects_gpu, may_render_on_gpu, preferred_choice
 from explorer_app.exporting.keyframes import Keyframe
 from explorer_app.exporting.sequence import SequenceSettings
 from explorer_app.messages import Level, Message
@@ -347,3 +347,21 @@ def test_a_first_start_expects_a_gpu_beside_a_driver_and_cores_that_compile_its_
     if rendered:
         harness.settings.choose("devices.rendered", rendered)
     assert expects_gpu(harness.settings, DeviceChoice(choice)) is expected
+
+
+@pytest.mark.parametrize(
+    ("choice", "rendered", "expected"),
+    [
+        ("auto", "", True),
+        ("auto", "cuda:0", True),
+        ("cuda:1", "cuda:0", True),
+        ("auto", "cpu", False),
+        ("cpu", "", False),
+    ],
+)
+def test_a_driver_is_started_ahead_unless_the_cpu_renders(
+    harness: Harness, choice: str, rendered: str, expected: bool
+) -> None:
+    if rendered:
+        harness.settings.choose("devices.rendered", rendered)
+    assert may_render_on_gpu(harness.settings, DeviceChoice(choice)) is expected
