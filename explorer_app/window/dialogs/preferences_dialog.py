@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QDialog, QDialogButtonBox, QFormLayout, QLabel, QSpinBox, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QFormLayout, QLabel, QVBoxLayout, QWidget
 
 from explorer_app.exporting.writers import MAX_THREADS
 from explorer_app.settings import Preferences
+from explorer_app.window.controls.number_field import SpinBox
 from explorer_app.window.controls.segmented import SegmentedControl
 from explorer_app.window.controls.switch import Switch
 from explorer_app.window.look import theme
@@ -57,8 +58,7 @@ class PreferencesDialog(QDialog):
         self.glide.setToolTip("After a flick, keep moving until you click.")
         self.glide.setChecked(preferences.flick_glide)
         self.glide.toggled.connect(self.glide_chosen)
-        self.encoders = QSpinBox()
-        self.encoders.setRange(0, MAX_THREADS)
+        self.encoders = SpinBox(0, MAX_THREADS)
         self.encoders.setSpecialValueText("All cores but one")
         self.encoders.setAccessibleName("Encoders")
         self.encoders.setToolTip("Pictures of an export that are compressed at a time, from the next export on.")
