@@ -452,7 +452,7 @@ def _bundled(messages: MessageLog) -> Path | None:
     try:
         return bundled_model()
     except LoomError as error:
-        messages.warning(error.sentence, error.details)
+        messages.note(error.sentence, error.details)  # opening it at the start, if no other model is, warns
         return None
 
 

@@ -90,11 +90,18 @@ class ModelOpener(QObject):
         """Whether the open model is the bundled one."""
         return self.facts is not None and self._is_bundled_path(self.facts.path)
 
+    @property
+    def has_bundled(self) -> bool:
+        """Whether the installation has the bundled model."""
+        return self._bundled is not None
+
     def open(self, path: Path | None) -> None:
         """Begin to open a file, None for the bundled model; opening another one is cancelled."""
         path = path or self._bundled
         if path is None:
-            self._messages.warning("No model came with this installation; choose a model file with File > Open model.")
+            self._messages.warning(
+                "The bundled model is missing from this installation; choose a model file with File > Open model."
+            )
             return
         self._renders.cancel_opening()
         self._show(Loading(str(path), 0, 0, "Reading"))

@@ -140,7 +140,7 @@ class FakeModel(QObject):
         super().__init__()
         self.facts: ModelFacts | None = None
         self.directions: FakeDirections | None = None
-        self.is_bundled = True
+        self.is_bundled = self.has_bundled = True
         self.loading: Loading | None = None
 
     def load(self, loading: Loading | None) -> None:

@@ -91,13 +91,14 @@ class CanvasOverlay(QFrame):
         """Hide the card."""
         self.hide()
 
-    def show_no_model(self) -> None:
+    def show_no_model(self, *, has_bundled: bool = True) -> None:
         """Show how to open a first model."""
         self._compose(
             ("model", "dim"),
             "No model is open",
             "Open a StyleGAN file, or drop one here. Nothing in the file is run.",
-            open_buttons=True,
+            open_button=True,
+            bundled_button=has_bundled,
         )
 
     def show_loading(self, name: str, sentence: str, share: float) -> None:
@@ -119,7 +120,8 @@ class CanvasOverlay(QFrame):
         sentence: str,
         *,
         bar: bool = False,
-        open_buttons: bool = False,
+        open_button: bool = False,
+        bundled_button: bool = False,
         cancel: bool = False,
     ) -> None:
         self._mark_name = mark
@@ -128,8 +130,8 @@ class CanvasOverlay(QFrame):
         self.title.setToolTip(title)
         self.sentence.setText(sentence)
         self.bar.setVisible(bar)
-        self.open_button.setVisible(open_buttons)
-        self.bundled_button.setVisible(open_buttons)
+        self.open_button.setVisible(open_button)
+        self.bundled_button.setVisible(bundled_button)
         self.cancel_button.setVisible(cancel)
         self.setAccessibleName(f"{title}: {sentence}")
         self.show()

@@ -8,17 +8,16 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeySequence
 from PySide6.QtWidgets import (
     QDialog,
-    QFrame,
     QGridLayout,
     QHBoxLayout,
     QLabel,
     QLineEdit,
-    QScrollArea,
     QVBoxLayout,
     QWidget,
 )
 
 from explorer_app.window.actions.action_table import ACTIONS, MENUS
+from explorer_app.window.controls.column_scroll import ColumnScroll
 from explorer_app.window.look import fonts, theme
 
 GESTURES: tuple[tuple[str, str], ...] = (
@@ -84,13 +83,7 @@ class ShortcutsDialog(QDialog):
                 side.addWidget(self._section(name, sections[name]))
             side.addStretch(1)
             sides.addLayout(side, 1)
-        area = QScrollArea(self)
-        area.setWidgetResizable(True)
-        area.setFrameShape(QFrame.Shape.NoFrame)
-        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        area.setWidget(columns)
-        bar = area.verticalScrollBar().sizeHint().width()
-        area.setMinimumWidth(columns.minimumSizeHint().width() + bar)  # avoids horizontal clipping
+        area = ColumnScroll(columns, self)
         layout = QVBoxLayout(self)
         edge = theme.px(16)
         layout.setContentsMargins(edge, edge, edge, edge)

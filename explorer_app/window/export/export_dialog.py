@@ -14,12 +14,10 @@ from PySide6.QtWidgets import (
     QDialog,
     QFileDialog,
     QFormLayout,
-    QFrame,
     QHBoxLayout,
     QLabel,
     QLineEdit,
     QPushButton,
-    QScrollArea,
     QVBoxLayout,
     QWidget,
 )
@@ -32,6 +30,7 @@ from explorer_app.exporting.sequence import SequenceSettings, check_name
 from explorer_app.session.history import History, HistoryEntry
 from explorer_app.session.session import Session
 from explorer_app.settings import Settings
+from explorer_app.window.controls.column_scroll import ColumnScroll
 from explorer_app.window.controls.number_field import SpinBox
 from explorer_app.window.controls.segmented import SegmentedControl
 from explorer_app.window.controls.wrapped_label import WrappedLabel
@@ -275,13 +274,7 @@ class ExportDialog(QDialog):
         right.addWidget(self.picture_hint)
         right.addWidget(self.hint)
         right.addStretch(1)
-        scrolled = QScrollArea(self)  # on a low screen the form scrolls and the buttons stay visible
-        scrolled.setWidgetResizable(True)
-        scrolled.setFrameShape(QFrame.Shape.NoFrame)
-        scrolled.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        scrolled.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        scrolled.setWidget(choices)
-        scrolled.setMinimumWidth(choices.minimumSizeHint().width() + scrolled.verticalScrollBar().sizeHint().width())
+        scrolled = ColumnScroll(choices, self)  # on a low screen the form scrolls and the buttons stay visible
         files_side = QVBoxLayout()
         files_side.setSpacing(theme.px(8))
         files_side.addWidget(scrolled, 1)

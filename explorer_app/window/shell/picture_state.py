@@ -70,7 +70,7 @@ class PictureState(QObject):
             else:
                 self._card.show_loading(*news)
         elif facts is None:
-            self._card.show_no_model()
+            self._card.show_no_model(has_bundled=engine.model.has_bundled)
         elif frame is None:
             self._card.show_waiting(printable(facts.name), "Rendering the first picture.")
         else:

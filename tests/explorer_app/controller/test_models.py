@@ -91,7 +91,7 @@ def test_without_any_model_the_program_starts_and_says_so(harness: Harness) -> N
     harness.controller.start()
     assert harness.controller.engine.model.facts is None
     assert harness.controller.engine.model.loading is None
-    assert "No model came with this installation" in harness.said(Level.WARNING)[0]
+    assert "The bundled model is missing from this installation" in harness.said(Level.WARNING)[0]
     harness.drag(1.0)
     harness.controller.editing.mix_in_current()
     harness.controller.thumbnails.request("key", harness.controller.editing.session)

@@ -41,6 +41,14 @@ def test_the_bundled_model_is_one_click_away(make: Make, qtbot: QtBot) -> None:
     assert asked(controller, "open_model") == [("open_model", None)]
 
 
+def test_a_bundled_model_that_is_missing_is_not_offered(make: Make) -> None:
+    controller = FakeController(with_model=False)
+    controller.engine.model.has_bundled = False
+    window = make(controller)
+    assert window.state.open_button.isVisible()
+    assert not window.state.bundled_button.isVisible()
+
+
 def test_messages_stand_below_the_canvas_or_below_all_panels_where_the_canvas_is_narrow(
     make: Make, messages: MessageLog, qtbot: QtBot
 ) -> None:
