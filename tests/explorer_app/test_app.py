@@ -273,12 +273,14 @@ def test_a_signal_closes_the_running_program_cleanly_and_keeps_what_was_set(
 ) -> None:
     for variable in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "HOME"):
         monkeypatch.setenv(variable, str(tmp_path))
+    # One of them with torch and all threads that it starts; without it, the other comes sooner.
+    program = "explorer_app.app.App" if name == "SIGINT" else "tests.helpers.faked_app.FakedApp"
     done = run_python(f"""
         import os, signal, threading
-        import explorer_app.app
+        import explorer_app.app, tests.helpers.faked_app
         from explorer_app.session.edits import GoToSeed
 
-        class Watched(explorer_app.app.App):
+        class Watched({program}):
             def start(self, file=None):
                 super().start(file)
                 self.controller.engine.preview.frame_changed.connect(self.leave)
@@ -327,8 +329,9 @@ def test_an_exception_in_a_slot_or_a_thread_is_told_in_all_three_places(own_fold
         START.format("""
     import threading
     from PySide6.QtCore import QTimer
+    from tests.helpers.faked_app import FakedApp
 
-    class Watched(explorer_app.app.App):
+    class Watched(FakedApp):
         def start(self, file=None):
             super().start(file)
             self.messages.subscribe(lambda message: print(message.level.name, message.sentence))
@@ -389,10 +392,11 @@ def test_once_there_is_a_picture_garbage_collections_pass_over_what_the_start_ma
     done = run_python("""
         import gc
         import explorer_app.app
+        from tests.helpers.faked_app import FakedApp
 
         counts = []
 
-        class Watched(explorer_app.app.App):
+        class Watched(FakedApp):
             def start(self, file=None):
                 counts.append(gc.get_freeze_count())
                 super().start(file)

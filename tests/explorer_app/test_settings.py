@@ -169,6 +169,7 @@ _JSON = st.recursive(
 @given(st.dictionaries(st.sampled_from(["version", *Preferences.__dataclass_fields__]), _JSON))
 def test_no_file_can_ever_stop_a_start(tmp_path_factory: pytest.TempPathFactory, data: dict[str, Any]) -> None:
     path = tmp_path_factory.getbasetemp() / "fuzzed-settings.json"
+    path.unlink(missing_ok=True)  # writing over a file takes milliseconds: it is put on the disk at once
     path.write_text(json.dumps(data))
     settings, _ = open_settings(path)
     settings.change(last_model="x")

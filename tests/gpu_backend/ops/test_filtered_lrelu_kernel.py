@@ -24,7 +24,7 @@ from gpu_backend.ops.kernels.recipe import KernelRecipe
 from tests.helpers.conv_cases import H200
 from tests.helpers.filter_cases import TOLERANCE, FilterCase, build, check_filter_case, filters_of
 from tests.helpers.gpu import target_of
-from tests.helpers.kernel_checks import accepted, one_each
+from tests.helpers.kernel_checks import EVERY, accepted, frontend_log, one_each
 
 CASES = (
     FilterCase(5, 38, 36),
@@ -140,6 +140,10 @@ def test_it_compiles_for_all_blocks_that_a_multiprocessor_shall_hold_and_spills_
         defines = dict(launch.recipe.defines)
         expected = {"PHASE": phase, "RANK": rank, "IMG_CHANNELS": picture_channels}
         assert expected == {name: int(defines[name]) for name in expected}
+        if not picture_channels and rank < 2 and not EVERY:
+            # It keeps fewer values than the one with the products of toRGB, which comes next.
+            assert frontend_log(launch.recipe, architecture) == ""
+            continue
         kernel = compile_kernel(launch.recipe, architecture)
         assert kernel.spill_nbytes == 0, f"{launch.recipe.title} spills {kernel.spill_nbytes} bytes"
         assert int(defines["MIN_BLOCKS"]) * launch.block[0] * kernel.registers <= 65536

@@ -1,0 +1,15 @@
+"""The program with a renderer that needs no torch, to test what surrounds the rendering in a process of its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import explorer_app.app
+from tests.helpers.fake_renderer import Engine
+
+
+class FakedApp(explorer_app.app.App):
+    """Renders landscapes at once, on the processor."""
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        super().__init__(*arguments, **{**settings, "backend": Engine()})
