@@ -60,11 +60,14 @@ class TensorMap:
     box
         Channels, columns and rows of one copy; 16, 32 or 64 channels, which lie swizzled in shared memory. What is
         outside the picture becomes zeros.
+    splits_columns
+        The box has columns in pairs, and gives the even ones before the odd ones; the extents' columns are even.
     """
 
     address: Address
     extents: tuple[int, int, int, int]
     box: tuple[int, int, int]
+    splits_columns: bool = False
 
 
 Argument = Address | TensorMap | np.int32 | np.uint32 | np.float32 | None

@@ -164,14 +164,20 @@ class GpuDriver:
 
     def tensor_map(self, address: int, described: TensorMap) -> bytes:
         """Return a tensor map of activations at an address."""
-        channels, columns, rows, _ = described.extents
-        strides = 2 * channels, 2 * channels * columns, 2 * channels * columns * rows
-        box = *described.box, 1
+        channels, columns, rows, pictures = described.extents
+        pixel, row, picture = 2 * channels, 2 * channels * columns, 2 * channels * columns * rows
+        extents: tuple[int, ...] = described.extents
+        strides: tuple[int, ...] = (pixel, row, picture)
+        box: tuple[int, ...] = (*described.box, 1)
+        if described.splits_columns:
+            extents = channels, columns // 2, 2, rows, pictures
+            strides = 2 * pixel, pixel, row, picture
+            box = described.box[0], described.box[1], 2, described.box[2], 1
         answer = cuda.cuTensorMapEncodeTiled(
             cuda.CUtensorMapDataType.CU_TENSOR_MAP_DATA_TYPE_FLOAT16,
-            len(described.extents),
+            len(extents),
             address,
-            [cuda.cuuint64_t(extent) for extent in described.extents],
+            [cuda.cuuint64_t(extent) for extent in extents],
             [cuda.cuuint64_t(stride) for stride in strides],
             [cuda.cuuint32_t(extent) for extent in box],
             [cuda.cuuint32_t(1) for _ in box],

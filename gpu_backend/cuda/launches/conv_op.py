@@ -25,6 +25,7 @@ from gpu_backend.cuda.launches.gpu_op import (
     slot_name,
 )
 from gpu_backend.cuda.launches.plain_convs import plain_conv
+from gpu_backend.cuda.launches.streaming_up_conv import streaming_choice, streaming_recipe, streaming_up_conv
 from gpu_backend.cuda.launches.style_layout import pad8
 from gpu_backend.cuda.launches.weight_exponent import weight_exponent
 from gpu_backend.cuda.schedule import Address, Built, Launch, Region
@@ -38,7 +39,13 @@ from gpu_backend.ops.upfirdn import doubling_left_pad, resampling_matrix
 from gpu_backend.plan.fusion import FusedStep, small
 from gpu_backend.plan.plan import Step
 
-_LABELS = ("modulated_conv", "modulated_up_conv", "plain_modulated_conv", "plain_modulated_up_conv")
+_LABELS = (
+    "modulated_conv",
+    "modulated_up_conv",
+    "streaming_up_conv",
+    "plain_modulated_conv",
+    "plain_modulated_up_conv",
+)
 
 
 class ModulatedConvOp(GpuOp):
@@ -146,6 +153,10 @@ def conv_site(step: FusedStep, context: LoweringContext) -> ConvSite:
 
 def fused_choice(work: ConvWork, site: ConvSite, context: LoweringContext) -> Fused | Refused:
     """Return a convolution on tensor cores, or why there is none."""
+    streaming = streaming_choice(work, site, context.target)
+    if streaming is not None:
+        recipe = streaming_recipe(work, site, streaming)
+        return Fused((recipe,), partial(streaming_up_conv, work, site, context.weights, streaming))
     geometry = conv_geometry(work, site, context.target)
     if isinstance(geometry, Refused):
         return geometry
@@ -171,7 +182,7 @@ def observe_conv(step: Step, launch: Launch, regions: Mapping[str, Region]) -> O
     x = region_of(launch.arguments["x"], regions)
     batch, side, _, channels = step.attributes.output_shape(x.shape[0])
     # A fused up-convolution stores one of the two: the kernel is compiled for that.
-    stores_y = launch.label == "modulated_up_conv"
+    stores_y = launch.label in ("modulated_up_conv", "streaming_up_conv")
     return Observation(
         (batch, side, side, pad8(channels)),
         x.dtype,

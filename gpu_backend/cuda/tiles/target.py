@@ -24,12 +24,15 @@ class Target:
         Most shared memory that a block may ask for.
     tiles
         How its convolutions are cut.
+    streams
+        Whether up-convolutions may be streaming ones, which have no tile.
     """
 
     architecture: str
     multiprocessors: int
     shared_nbytes_per_block: int
     tiles: TileTable
+    streams: bool = True
 
 
 def target_of(gpu: Gpu, tiles_folder: Path | None) -> Target:

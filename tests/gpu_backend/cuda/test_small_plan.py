@@ -25,13 +25,19 @@ WORST = {"fp16": 6, "fp32": 1}
 
 @pytest.mark.parametrize("precision", ["fp16", "fp32"])
 @pytest.mark.parametrize(
-    ("architecture", "batch", "width"), [("skip", 1, 72), ("skip", 3, 20), ("resnet", 2, 40), ("orig", 1, 24)]
+    ("architecture", "batch", "width", "resolution"),
+    [("skip", 1, 72, 32), ("skip", 3, 20, 32), ("resnet", 2, 40, 32), ("orig", 1, 24, 32), ("skip", 2, 24, 128)],
 )
 def test_a_small_plan_gives_the_picture_of_the_processor(
-    gpu: Gpu, architecture: str, batch: int, width: int, precision: Any
+    gpu: Gpu, architecture: str, batch: int, width: int, resolution: int, precision: Any
 ) -> None:
+    """The widest has a streaming up-convolution, on GPUs that have one."""
     model = make_stylegan2(
-        architecture=architecture, resolution=32, channel_base=2048, channel_max=width, conv_clamp=256.0
+        architecture=architecture,
+        resolution=resolution,
+        channel_base=64 * resolution,
+        channel_max=width,
+        conv_clamp=256.0,
     )
     generator = np.random.default_rng(batch)
     executor = CudaExecutor(model, gpu.index, precision)

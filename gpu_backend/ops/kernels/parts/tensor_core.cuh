@@ -57,6 +57,10 @@ __device__ __forceinline__ unsigned matrix_descriptor(unsigned address) { return
 template <int CHANNELS_>
 __device__ __forceinline__ void wgmma(float* sum, const unsigned (&a)[4], unsigned b);
 
+// The same where sum was 0, or nothing yet.
+template <int CHANNELS_>
+__device__ __forceinline__ void wgmma_first(float* sum, const unsigned (&a)[4], unsigned b);
+
 // Eight channels are four sums of a thread: their operands and their names, as many as channels, and what the factors are called.
 #define F4(i) "+f"(sum[i]), "+f"(sum[i + 1]), "+f"(sum[i + 2]), "+f"(sum[i + 3])
 #define SUMS_8 F4(0)
@@ -92,10 +96,13 @@ __device__ __forceinline__ void wgmma(float* sum, const unsigned (&a)[4], unsign
 #define SUMS_128 SUMS_120, F4(60)
 #define NAMES_128 NAMES_120 ", %60, %61, %62, %63"
 #define WGMMA_OF(N, A, B)                                                                                                  \
+    WGMMA_AS(wgmma, "1", N, A, B)                                                                                          \
+    WGMMA_AS(wgmma_first, "0", N, A, B)
+#define WGMMA_AS(NAME, ADDS, N, A, B)                                                                                      \
     template <>                                                                                                            \
-    __device__ __forceinline__ void wgmma<N>(float* sum, const unsigned (&a)[4], unsigned b) {                              \
+    __device__ __forceinline__ void NAME<N>(float* sum, const unsigned (&a)[4], unsigned b) {                              \
         asm volatile("{.reg .b64 matrix; mov.b64 matrix, {" B "}; wgmma.mma_async.sync.aligned.m64n" #N "k16.f32.f16.f16 {" \
-                     NAMES_##N "}, {" A "}, matrix, 1, 1, 1, 0;}\n"                                                         \
+                     NAMES_##N "}, {" A "}, matrix, " ADDS ", 1, 1, 0;}\n"                                                  \
                      : SUMS_##N                                                                                            \
                      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b), "n"(MATRIX_ROWS));                               \
     }
@@ -115,5 +122,6 @@ WGMMA_OF(112, "%56, %57, %58, %59", "%60, %61")
 WGMMA_OF(120, "%60, %61, %62, %63", "%64, %65")
 WGMMA_OF(128, "%64, %65, %66, %67", "%68, %69")
 #undef WGMMA_OF
+#undef WGMMA_AS
 #undef F4
 #endif

@@ -1,0 +1,97 @@
+"""Launches of the up-convolution whose FIR filter stays in registers: wide pictures, few channels, Hopper."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpu_backend.cuda.launches.conv_arguments import (
+    ACTIVATION_NUMBERS,
+    Weights,
+    constant,
+    conv_arguments,
+    region,
+    weight_of,
+)
+from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork
+from gpu_backend.cuda.launches.packed_weights import pack_weight
+from gpu_backend.cuda.schedule import Built, Constant, Launch, TensorMap
+from gpu_backend.cuda.tiles.target import Target
+from gpu_backend.ops.kernels.conv_tile import ConvShape
+from gpu_backend.ops.kernels.recipe import KernelRecipe
+from gpu_backend.ops.kernels.streaming_tile import StreamingGeometry, streaming_geometry
+
+_ARCHITECTURE = "sm_90a"
+_FILTER_TAPS = 4
+_TAP_ORDER = (0, 1, 3, 4, 8, 6, 7, 2, 5)
+"""Taps 3 ky + kx as the kernel's products take them: of (m, n), (m - 1, n - 1), (m - 1, n) and (m, n - 1)."""
+
+
+def streaming_choice(work: ConvWork, site: ConvSite, target: Target) -> StreamingGeometry | None:
+    """Return how the streaming kernel divides an up-convolution; None where another kernel computes it."""
+    if not target.streams or target.architecture != _ARCHITECTURE or len(work.taps) != _FILTER_TAPS:
+        return None
+    if work.has_odd_border or work.is_normalised or site.skip is not None or site.rgb is not None:
+        return None
+    shape = ConvShape("up_conv", work.side, work.cin, work.cout, site.batch)
+    return streaming_geometry(shape, target.multiprocessors, target.shared_nbytes_per_block)
+
+
+def streaming_up_conv(work: ConvWork, site: ConvSite, weights: Weights, geometry: StreamingGeometry) -> Built:
+    """Build an up-convolution with its whole epilogue.
+
+    Reads ``site.x``, ``styles``, ``demod``, ``noise_gain`` and ``noise_source``; writes and declares ``site.y`` and
+    ``site.y_raw``.
+    """
+    channels, depth = geometry.channels, geometry.depth
+    key = f"streaming/{work.weight}/{channels}x{depth}/{site.weight_exponent}"
+    weight = Constant(key, partial(_packed, weights, work, channels, depth, site.weight_exponent))
+    arguments, constants, regions = conv_arguments(work, site, weights, weight)
+    extents = (work.cin, work.side_in, work.side_in, site.batch)
+    tma_map = TensorMap(region(site.x), extents, (depth, geometry.pairs, 1), splits_columns=True)
+    launch = Launch(
+        layer=work.layer,
+        label="streaming_up_conv",
+        recipe=streaming_recipe(work, site, geometry),
+        grid=geometry.grid,
+        block=(geometry.threads, 1, 1),
+        shared_nbytes=geometry.dynamic_nbytes,
+        arguments={**arguments, "weight": constant(key), "tma_map": tma_map},
+        flops=site.batch * work.flops,
+        nbytes=site.nbytes(work),
+    )
+    return Built((launch,), constants, regions)
+
+
+def streaming_recipe(work: ConvWork, site: ConvSite, geometry: StreamingGeometry) -> KernelRecipe:
+    """Return the kernel of an up-convolution."""
+    defines = {
+        "HALF": 1,
+        "WGMMA": 1,
+        **geometry.macros,
+        "ACTIVATION": ACTIVATION_NUMBERS[work.act.activation],
+        "HAS_Y": int(site.y is not None),
+        "HAS_RAW": int(site.y_raw is not None),
+    }
+    return KernelRecipe("streaming_up_conv", tuple((name, str(value)) for name, value in defines.items()))
+
+
+def channel_order(channels: int) -> NDArray[np.int64]:
+    """Return, for each place among a block's output channels, the channel there: a lane's channels are neighbours.
+
+    A lane quarter q holds, of fragment n, the places 8 n + 2 q and the next one.
+    """
+    place = np.arange(channels)
+    fragment, quarter, number = place // 8, place % 8 // 2, place % 2
+    return quarter * (channels // 4) + 2 * fragment + number
+
+
+def _packed(weights: Weights, work: ConvWork, channels: int, depth: int, exponent: int) -> NDArray[np.float16]:
+    weight = weight_of(work, weights)
+    padded = -(-len(weight) // channels) * channels
+    whole = np.zeros((padded, *weight.shape[1:]), np.float32)
+    whole[: len(weight)] = weight
+    ordered = whole.reshape(-1, channels, work.in_channels, 9)[:, channel_order(channels)][..., list(_TAP_ORDER)]
+    return pack_weight(ordered.reshape(whole.shape), channels, depth, exponent, work.weight_scale)

@@ -1,0 +1,137 @@
+"""How a streaming up-convolution is divided among warps and blocks; the sizes are those of ``streaming_up_conv.cu``.
+
+A warp goes down a strip of 14 columns of positions. A warpgroup of four warps has `strips` strips side by side and
+4 / `strips` segments of `rows` rows, one below the other; a block has `warpgroups` warpgroups, one below the other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpu_backend.ops.kernels.conv_tile import ConvShape
+
+STRIP_COLUMNS = 14
+"""Columns of positions that a fragment of sixteen gives: the FIR filter needs one more at either side."""
+
+MOST_CHANNELS = 128
+"""Input channels from which on the weights of a block leave no shared memory for the rows of activations."""
+
+_TAPS = 9
+_ALIGNMENT = 1024
+_LEAST_SIDE = 64
+_MOST_ROWS = 64
+_PROLOGUE_ROWS = 2
+"""What the beginning of a block takes, weights and first rows, in rows of positions."""
+_BLOCK_NBYTES = 1024
+"""Shared memory that the system takes of each block."""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamingGeometry:
+    """A division of a shape.
+
+    Attributes
+    ----------
+    shape
+        Of an up-convolution.
+    channels
+        Output channels of a block: 16 or 32.
+    depth
+        Input channels of a box of activations: 16, 32 or 64.
+    strips
+        Strips of a warpgroup side by side: 1, 2 or 4.
+    rows
+        Rows of positions of a segment.
+    stages
+        Rows of activations in shared memory for each segment.
+    blocks
+        Blocks of a multiprocessor.
+    """
+
+    shape: ConvShape
+    channels: int
+    depth: int
+    strips: int
+    rows: int
+    warpgroups: int
+    stages: int
+    blocks: int
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block."""
+        return 128 * self.warpgroups
+
+    @property
+    def steps(self) -> int:
+        """Boxes of input channels."""
+        return -(-self.shape.cin // self.depth)
+
+    @property
+    def pairs(self) -> int:
+        """Pairs of columns of a box of activations."""
+        return 7 * self.strips + 2
+
+    @property
+    def grid(self) -> tuple[int, int, int]:
+        """Blocks: columns times rows, output channels, pictures."""
+        side = self.shape.positions_side
+        across = -(-side // (self.strips * STRIP_COLUMNS))
+        down = -(-side // (self.warpgroups * (4 // self.strips) * self.rows))
+        return across * down, -(-self.shape.cout // self.channels), self.shape.batch
+
+    @property
+    def dynamic_nbytes(self) -> int:
+        """Shared memory that a launch asks for."""
+        weights = self.steps * _whole(_TAPS * self.channels * self.depth * 2)
+        row = (4 // self.strips) * self.steps * _whole(2 * self.pairs * self.depth * 2)
+        return weights + self.warpgroups * self.stages * row + _ALIGNMENT
+
+    @property
+    def static_nbytes(self) -> int:
+        """Shared memory that the kernel itself declares, at most."""
+        return 8 * self.channels + 16 * (self.warpgroups * self.stages + 1) + 64
+
+    @property
+    def macros(self) -> dict[str, int]:
+        """Macros of the kernel that stand for these choices."""
+        return {
+            "CHANNELS": self.channels,
+            "DEPTH": self.depth,
+            "STEPS": self.steps,
+            "STRIPS": self.strips,
+            "ROWS": self.rows,
+            "WARPGROUPS": self.warpgroups,
+            "STAGES": self.stages,
+            "MIN_BLOCKS": self.blocks,
+        }
+
+
+def streaming_geometry(
+    shape: ConvShape, multiprocessors: int, shared_nbytes_per_block: int
+) -> StreamingGeometry | None:
+    """Return how to divide an up-convolution; None for shapes that another kernel computes faster."""
+    side = shape.positions_side
+    if shape.kind != "up_conv" or shape.cin > MOST_CHANNELS or side < _LEAST_SIDE or side % 2:
+        return None
+    channels = 32 if shape.cout > 16 else 16
+    depth = next(depth for depth in (16, 32, 64) if depth >= min(shape.cin, 64))
+    best: tuple[float, StreamingGeometry] | None = None
+    for warpgroups, blocks, stages in ((1, 3, 4), (1, 3, 3), (3, 1, 4), (3, 1, 3)):
+        for rows in range(4, min(side, _MOST_ROWS) + 1):
+            found = StreamingGeometry(shape, channels, depth, 2, rows, warpgroups, stages, blocks)
+            block_nbytes = found.dynamic_nbytes + found.static_nbytes
+            if block_nbytes * blocks + (blocks - 1) * _BLOCK_NBYTES > shared_nbytes_per_block:
+                break
+            across, channel_blocks, pictures = found.grid
+            waves = -(-across * channel_blocks * pictures // (multiprocessors * blocks))
+            cost = float(waves * (rows + 2 + _PROLOGUE_ROWS))
+            if best is None or cost < best[0]:
+                best = cost, found
+        if best is not None:
+            return best[1]
+    return None
+
+
+def _whole(nbytes: int) -> int:
+    return -(-nbytes // _ALIGNMENT) * _ALIGNMENT

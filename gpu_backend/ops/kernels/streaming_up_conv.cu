@@ -1,0 +1,310 @@
+// The up-convolution of layers with few channels, where the FIR filter and not the products is the limit. The formula is
+// that of gpu_backend/ops/modulated_up_conv.py, the four phases of the transposed picture t those of modulated_up_conv.cu.
+//
+// A warp goes down a strip of 14 columns of positions, row by row, and keeps in registers what the filter needs: the sums
+// of products of a row of positions, two rows of t, are filtered along the row by exchange between lanes, then added to
+// the partial sums of the next four rows of outputs. t never reaches shared memory, and nothing waits for a barrier of
+// the block. A fragment of sixteen positions gives 14 columns: the filter needs one more at either side.
+//
+// A warpgroup has STRIPS strips side by side and 4 / STRIPS segments of ROWS rows one below the other. A block has
+// WARPGROUPS warpgroups one below the other, whose products and filters overlap.
+//
+// Macros: CHANNELS 16|32, DEPTH and STEPS (input channels), STRIPS 1|2|4, ROWS, WARPGROUPS, STAGES, MIN_BLOCKS; ACTIVATION;
+// HAS_Y, HAS_RAW: which of y and y_raw are stored. HALF, WGMMA are 1.
+//
+// Positions of a fragment: lane group g (lane / 4) holds the positions 2 g and 2 g + 1, the fragment's rows g and g + 8.
+// So three of four neighbours along the row are a lane's own. Even and odd columns of x lie apart in shared memory
+// (a tensor map of five dimensions), so that the rows of a matrix are neighbours there.
+// Channels of a block are packed so that a lane holds CHANNELS / 4 neighbours, which it stores at once.
+//
+// Shared memory from the first multiple of 1024 bytes on (StreamingGeometry.dynamic_nbytes in streaming_tile.py):
+//     weights     STEPS x WEIGHT_SPACE
+//     a warpgroup's ring of STAGES rows of x: segments x STEPS x PATCH_NBYTES each
+//
+// Pipeline of a warpgroup, for a row m of positions:
+//     copies      | row m + STAGES - 2 -> stage of row m - 2, which the last row's products were the last to read
+//     products    | rows m - 1 and m of x, all channels
+//     filter      | rows 2 m and 2 m + 1 of t -> outputs 2 m - 2 and 2 m - 1
+#include "parts/types.cuh"
+#include "parts/tensor_core.cuh"
+#include "parts/activation.cuh"
+#include "parts/philox.cuh"
+#include "parts/epilogue.cuh"
+#include "parts/tma.cuh"
+
+#define THREADS (128 * WARPGROUPS)
+#define TAPS 4
+#define SEGMENTS (4 / STRIPS)
+#define STRIP_COLUMNS 14
+#define PAIRS (7 * STRIPS + 2)  // of columns of x
+#define PATCH_LOADED (2 * PAIRS * DEPTH * 2)
+#define PATCH_NBYTES ((PATCH_LOADED + 1023) / 1024 * 1024)
+#define BOXES (SEGMENTS * STEPS)  // of a row
+#define STAGE_NBYTES (BOXES * PATCH_NBYTES)
+#define WEIGHT_NBYTES (9 * CHANNELS * DEPTH * 2)
+#define WEIGHT_SPACE ((WEIGHT_NBYTES + 1023) / 1024 * 1024)
+#define TURNS (STEPS * DEPTH / 8)   // of products: half the neighbours of sixteen input channels each
+#define NF (CHANNELS / 8)           // fragments of eight channels
+#define PHASE (CHANNELS / 2)        // sums of a phase
+#define LANE_CHANNELS (CHANNELS / 4)
+#if ACTIVATION <= 2
+#define GAIN_AFTER 1.0f
+#define GAIN_BEFORE gain
+#else
+#define GAIN_AFTER gain
+#define GAIN_BEFORE 1.0f
+#endif
+#define ONES 0x3C003C00u
+
+// The nine products in the order of the packed taps: those of the positions (m, n) and (m - 1, n - 1), then of (m - 1, n)
+// and (m, n - 1). Whether a product takes x at the column before, and its phase, 2 * row + column. Sums of one phase are
+// one accumulator: where instructions of different widths shared sums, the assembler had each wait for the one before.
+__device__ __forceinline__ constexpr int is_before(int product) { return product == 4 || product > 6; }
+__device__ __forceinline__ constexpr int phase_of(int product) { return product < 4 ? product : product == 6 ? 1 : product == 8 ? 2 : 0; }
+
+// A stage is full when its boxes have come, and empty when every warp of the warpgroup has read it. The last barrier is
+// that of the weights.
+__shared__ __align__(8) unsigned long long full_barriers[WARPGROUPS * STAGES + 1], empty_barriers[WARPGROUPS * STAGES];
+__device__ __forceinline__ unsigned full_barrier(unsigned number) { return shared_address(full_barriers) + number * 8; }
+__device__ __forceinline__ unsigned empty_barrier(unsigned number) { return shared_address(empty_barriers) + number * 8; }
+
+// A box of columns 2 pair .. of one row: even columns, then odd ones.
+__device__ __forceinline__ void load_row(
+    unsigned target, const TensorMap* map, int channel, int pair, int row, int sample, unsigned barrier) {
+    asm volatile(
+        "cp.async.bulk.tensor.5d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4, %5, %6}], [%7];" ::"r"(target),
+        "l"(map), "r"(channel), "r"(pair), "r"(0), "r"(row), "r"(sample), "r"(barrier)
+        : "memory");
+}
+
+// The same number, but the compiler does not know.
+__device__ __forceinline__ unsigned opaque(unsigned value) {
+    asm volatile("" : "+r"(value));
+    return value;
+}
+
+// What is computed from the number is not computed earlier, where it would wait for a load.
+__device__ __forceinline__ float at_this_place(float value) {
+    asm volatile("" : "+f"(value));
+    return value;
+}
+
+__device__ __forceinline__ unsigned activated_word(unsigned z, float gain_after, unsigned bound, float clamp) {
+#if ACTIVATION <= 2 && LEVEL >= 800
+    return activated2(z, bound);
+#else
+    float low, high;
+    from_half2(z, low, high);
+    return to_half2(bounded(activate(low) * gain_after, clamp), bounded(activate(high) * gain_after, clamp));
+#endif
+}
+
+__device__ __forceinline__ void store_channels(T* to, const unsigned (&words)[NF]) {
+#if NF == 4
+    *reinterpret_cast<uint4*>(to) = make_uint4(words[0], words[1], words[2], words[3]);
+#else
+    *reinterpret_cast<uint2*>(to) = make_uint2(words[0], words[1]);
+#endif
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) streaming_up_conv(
+    const T* __restrict__ x, const void* __restrict__ weight, T* __restrict__ y, T* __restrict__ y_raw,
+    const float* __restrict__ demod, const float* __restrict__ next_style, const float* __restrict__ bias,
+    const float* __restrict__ noise, const float* __restrict__ noise_gain, const unsigned* __restrict__ noise_source,
+    float noise_strength, int noise_layer, const T* __restrict__ skip, const float* __restrict__ taps,
+    const float* __restrict__ rgb_weight, const float* __restrict__ rgb_style, float* __restrict__ rgb_parts,
+    float* __restrict__ workspace, unsigned* __restrict__ counters, int batch, int side, int cin, int cout,
+    int demod_stride, int style_stride, float gain, float clamp, const float* __restrict__ strengths,
+    float2* __restrict__ moments, const __grid_constant__ TensorMap tma_map) {
+    extern __shared__ unsigned char unaligned[];
+    __shared__ __align__(16) float shared_demod[CHANNELS];
+    __shared__ __align__(16) half_bits shared_bias[CHANNELS], shared_style[CHANNELS];
+    const unsigned pool = (shared_address(unaligned) + 1023) / 1024 * 1024;
+    const int tid = threadIdx.x, lane = tid & 31, warp = tid / 32 % 4, warpgroup = warp_uniform(tid / 128);
+    const int sample = blockIdx.z, n0 = blockIdx.y * CHANNELS, side_in = side / 2;
+    const int tiles = (side_in + STRIPS * STRIP_COLUMNS - 1) / (STRIPS * STRIP_COLUMNS);
+    const int first_column = static_cast<int>(blockIdx.x) % tiles * (STRIPS * STRIP_COLUMNS);
+    const int group_row = (static_cast<int>(blockIdx.x) / tiles * WARPGROUPS + warpgroup) * (SEGMENTS * ROWS);
+    const unsigned ring = pool + STEPS * WEIGHT_SPACE + warpgroup * (STAGES * STAGE_NBYTES);
+    const bool is_loader = warp < BOXES && lane == 0;
+
+    // Each warp asks for its share of the boxes, so that none falls behind. Row i of the ring is row i - 2 of the segment.
+    auto load = [&](int i, int slot) {
+        const unsigned barrier = full_barrier(warpgroup * STAGES + slot), stage = ring + slot * STAGE_NBYTES;
+        expect_bytes(barrier, (BOXES + 3 - warp) / 4 * PATCH_LOADED);
+#pragma unroll
+        for (int turn = 0; turn < (BOXES + 3) / 4; ++turn) {
+            const int box = warp + 4 * turn;
+            if (box >= BOXES) break;
+            load_row(stage + box * PATCH_NBYTES, &tma_map, box % STEPS * DEPTH, first_column / 2 - 1,
+                     group_row + box / STEPS * ROWS - 2 + i, sample, barrier);
+        }
+    };
+    if (tid == 0) {
+        for (int i = 0; i < WARPGROUPS * STAGES; ++i) {
+            init_barrier(full_barrier(i), BOXES < 4 ? BOXES : 4);
+            init_barrier(empty_barrier(i), 4);
+        }
+        init_barrier(full_barrier(WARPGROUPS * STAGES), 1);
+        fence_barrier_init();
+        expect_bytes(full_barrier(WARPGROUPS * STAGES), STEPS * WEIGHT_NBYTES);
+        const unsigned char* const from = static_cast<const unsigned char*>(weight) + static_cast<long long>(blockIdx.y) * STEPS * WEIGHT_NBYTES;
+#pragma unroll
+        for (int step = 0; step < STEPS; ++step) bulk_load(pool + step * WEIGHT_SPACE, from + step * WEIGHT_NBYTES, WEIGHT_NBYTES, full_barrier(WARPGROUPS * STAGES));
+    }
+    for (int i = tid; i < CHANNELS; i += THREADS) {
+        const int channel = n0 + i;
+        const bool there = channel < cout;
+        shared_demod[i] = !there ? 0.0f : (demod ? demod[sample * demod_stride + channel] : 1.0f) * GAIN_BEFORE;
+        shared_bias[i] = to_half(there && bias ? bias[channel] * GAIN_BEFORE : 0.0f);
+        shared_style[i] = to_half(!there ? 0.0f : next_style ? next_style[sample * style_stride + channel] : 1.0f);
+    }
+    __syncthreads();
+    if (group_row >= side_in) return;
+    if (is_loader) {
+#pragma unroll
+        for (int i = 0; i < STAGES; ++i) load(i, i);
+    }
+
+    const int strip = warp % STRIPS, segment = warp / STRIPS, group = lane >> 2, quarter = lane & 3;
+    const int first_row = group_row + segment * ROWS;
+    const int column = first_column + strip * STRIP_COLUMNS - 1 + 2 * group;  // the lane's first position
+    const int channel = n0 + quarter * LANE_CHANNELS;
+    const bool has_first = group > 0 && column < side_in && channel < cout, has_second = group < 7 && column + 1 < side_in && channel < cout;
+    const LayerNoise layer_noise(noise, noise_source, noise_gain, noise_strength * GAIN_BEFORE, noise_layer);
+    // The lane's matrix rows in a patch, of positions' own columns and of the columns before: positions 2 j have odd
+    // columns of their own, which lie behind the even ones.
+    const int half = lane >> 4, is_second = lane >> 3 & 1, pair = strip * 7 + (lane & 7);
+    const int own = is_second ? pair + 1 : PAIRS + pair, before = is_second ? PAIRS + pair : pair;
+    const unsigned own_at = segment * (STEPS * PATCH_NBYTES) + own * (DEPTH * 2) + swizzle(half, own) * 16;
+    const unsigned before_at = segment * (STEPS * PATCH_NBYTES) + before * (DEPTH * 2) + swizzle(half, before) * 16;
+
+    unsigned f[TAPS];
+#pragma unroll
+    for (int p = 0; p < TAPS; ++p) f[p] = to_half2(taps[TAPS - 1 - p], taps[TAPS - 1 - p]);
+    const unsigned bound = to_half2(clamp, clamp);
+    // Of the next three rows of outputs, what earlier rows of t gave: taps 0 .. 2, 0 .. 1 and 0.
+    unsigned partial[3][4][NF] = {};
+    const int row_numbers = side * cout;
+    T* to = (HAS_Y ? y : y_raw) + ((static_cast<long long>(sample) * side + 2 * (first_row - 2)) * side + 2 * column) * cout + channel;
+    const unsigned matrix = matrix_descriptor(pool);
+
+    wait_barrier(full_barrier(WARPGROUPS * STAGES), 0);
+    wait_barrier(full_barrier(warpgroup * STAGES), 0);
+    // Noise of the outputs that turn i completes: the lane's is that of one of its group's four columns. It is fetched a
+    // turn ahead.
+    auto noise_of = [&](int i, int r) {
+        const int row = 2 * (first_row + i - 2) + r, at = 2 * column + quarter;
+        return i < 2 || row >= side || at < 0 || at >= side ? 0.0f : layer_noise.fetch(row * side + at);
+    };
+    float noises[2] = {};
+    int slot = 0, phase = 0;  // of row m of x, which is the next one
+    int empty_slot = 0, empty_phase = 0;
+    for (int i = 0; i < ROWS + 2; ++i) {
+        const int above_slot = slot;
+        const unsigned above = ring + slot * STAGE_NBYTES;
+        if (++slot == STAGES) slot = 0, phase ^= 1;
+        const unsigned here = ring + slot * STAGE_NBYTES;
+        const int out_row = 2 * (first_row + i - 2);
+        // The row before the last one was read in the last turn: its stage takes the next row.
+        if (i > 0 && i + STAGES - 1 < ROWS + 3 && is_loader) {
+            wait_barrier(empty_barrier(warpgroup * STAGES + empty_slot), empty_phase);
+            load(i + STAGES - 1, empty_slot);
+        }
+        if (i > 0 && ++empty_slot == STAGES) empty_slot = 0, empty_phase ^= 1;
+        float sum[4][PHASE];
+        wait_barrier(full_barrier(warpgroup * STAGES + slot), phase);
+        __syncwarp();
+        // Two neighbours at a time: those of one turn are fetched while the products of the turns before go on.
+        unsigned a[3][2][4];
+        auto fetch = [&](int turn) {
+            const int step = turn / 2 / (DEPTH / 16), chunk = turn / 2 % (DEPTH / 16) * 32;
+#pragma unroll
+            for (int n = 0; n < 2; ++n) {
+                // Stages lie at multiples of 1024 bytes, so that chunks may be swizzled in the address itself. It is
+                // computed again in each turn instead of being kept in a register.
+                const unsigned at = (turn % 2 == n ? here : above) + (n == 0 ? own_at : before_at);
+                ldmatrix_x4(a[turn % 3][n], opaque(at) + step * PATCH_NBYTES ^ chunk);
+            }
+        };
+        fetch(0);
+        fetch(1);
+#pragma unroll
+        for (int k = 0; k < TURNS; ++k) {
+            const int step = k / 2 / (DEPTH / 16), chunk = k / 2 % (DEPTH / 16) * 32;
+            const unsigned b = matrix + (step * WEIGHT_SPACE + chunk >> 4);
+            wgmma_fence();
+#pragma unroll
+            for (int p = k % 2 == 0 ? 0 : 5; p < (k % 2 == 0 ? 5 : 9); ++p) {
+                if (k == 0 && p < 4) {
+                    wgmma_first<CHANNELS>(sum[phase_of(p)], a[k % 3][is_before(p)], b + p * (CHANNELS * DEPTH * 2 >> 4));
+                } else {
+                    wgmma<CHANNELS>(sum[phase_of(p)], a[k % 3][is_before(p)], b + p * (CHANNELS * DEPTH * 2 >> 4));
+                }
+            }
+            wgmma_commit();
+            wgmma_wait<1>();
+            if (k + 2 < TURNS) fetch(k + 2);
+        }
+        wgmma_wait<0>();
+        if (lane == 0) arrive(empty_barrier(warpgroup * STAGES + above_slot));
+
+        const bool emits = i >= 2 && out_row < side;
+        const float4* const demods = reinterpret_cast<const float4*>(shared_demod + quarter * LANE_CHANNELS);
+        unsigned bias_of[NF], style_of[NF];
+#pragma unroll
+        for (int n = 0; n < NF; ++n) {
+            bias_of[n] = reinterpret_cast<const unsigned*>(shared_bias)[quarter * NF + n];
+            style_of[n] = reinterpret_cast<const unsigned*>(shared_style)[quarter * NF + n];
+        }
+#pragma unroll
+        for (int r = 0; r < 2; ++r) {
+            const float scaled = at_this_place(noises[r]) * layer_noise.strength;
+            noises[r] = noise_of(i + 1, r);
+            const unsigned shift = to_half2(scaled, scaled);
+            unsigned shifts[4];
+#pragma unroll
+            for (int c = 0; c < 4; ++c) shifts[c] = __shfl_sync(0xffffffffu, shift, c, 4);
+            unsigned words[4][NF];
+#pragma unroll
+            for (int n = 0; n < NF; ++n) {
+                const float4 d4 = demods[n / 2];
+                const float d0 = n % 2 == 0 ? d4.x : d4.z, d1 = n % 2 == 0 ? d4.y : d4.w;
+                const float* const even = sum[2 * r] + n * 4;
+                const float* const odd = sum[2 * r + 1] + n * 4;
+                // t at the lane's two positions, both phases, and what the neighbours hold.
+                unsigned t[7];
+                t[1] = to_half2(even[0] * d0, even[1] * d1), t[2] = to_half2(odd[0] * d0, odd[1] * d1);
+                t[3] = to_half2(even[2] * d0, even[3] * d1), t[4] = to_half2(odd[2] * d0, odd[3] * d1);
+                t[0] = __shfl_up_sync(0xffffffffu, t[4], 4);
+                t[5] = __shfl_down_sync(0xffffffffu, t[1], 4);
+                t[6] = __shfl_down_sync(0xffffffffu, t[2], 4);
+#pragma unroll
+                for (int c = 0; c < 4; ++c) {
+                    const unsigned z = multiply_add2(f[3], t[c + 3], multiply_add2(f[2], t[c + 2], multiply_add2(f[1], t[c + 1], multiply_add2(f[0], t[c], 0u))));
+                    words[c][n] = multiply_add2(multiply_add2(f[3], z, partial[0][c][n]), ONES, shifts[c]);
+                    partial[0][c][n] = multiply_add2(f[2], z, partial[1][c][n]);
+                    partial[1][c][n] = multiply_add2(f[1], z, partial[2][c][n]);
+                    partial[2][c][n] = multiply_add2(f[0], z, bias_of[n]);
+                }
+            }
+            if (emits) {
+#pragma unroll
+                for (int c = 0; c < 4; ++c) {
+                    unsigned out[NF], styled[NF];
+#pragma unroll
+                    for (int n = 0; n < NF; ++n) {
+                        out[n] = activated_word(words[c][n], GAIN_AFTER, bound, clamp);
+                        styled[n] = multiply_add2(out[n], style_of[n], 0u);
+                    }
+                    if (!(c < 2 ? has_first : has_second)) continue;
+                    store_channels(to + c * cout, HAS_Y ? styled : out);
+#if HAS_Y && HAS_RAW
+                    store_channels(to + (y_raw - y) + c * cout, out);
+#endif
+                }
+            }
+            to += row_numbers;
+        }
+    }
+}

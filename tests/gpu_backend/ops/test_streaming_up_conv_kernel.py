@@ -1,0 +1,117 @@
+"""The streaming up-convolution against the reference, and how it divides its work."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from gpu_backend.cuda.driver.probe import Gpu
+from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork
+from gpu_backend.cuda.launches.streaming_up_conv import (
+    channel_order,
+    streaming_choice,
+    streaming_up_conv,
+)
+from gpu_backend.cuda.schedule import Built, TensorMap
+from gpu_backend.cuda.tiles.target import Target
+from gpu_backend.ops.bias_act import BiasAct
+from gpu_backend.ops.kernels.conv_tile import ConvShape
+from gpu_backend.ops.kernels.streaming_tile import STRIP_COLUMNS, streaming_geometry
+from tests.helpers.conv_cases import (
+    H200,
+    ConvCase,
+    Flavour,
+    Weights,
+    check_case,
+    filter_taps,
+    problem_of,
+    site_of,
+    step_of,
+)
+from tests.helpers.gpu import target_of
+from tests.helpers.kernel_checks import assert_compiles
+
+FOUR = filter_taps(4)
+CASES = (
+    ConvCase(64, 32, 256, fir=FOUR),
+    ConvCase(128, 64, 128, batch=2, fir=FOUR, noise="random"),
+    ConvCase(40, 24, 132, batch=3, fir=FOUR, noise="none"),
+    ConvCase(24, 16, 128, fir=FOUR, noise="off"),
+    ConvCase(16, 8, 136, batch=2, fir=FOUR, is_styled=False),
+    ConvCase(100, 40, 180, fir=FOUR, act=replace(BiasAct.of_layer("lrelu"), clamp=0.5)),
+    ConvCase(72, 12, 128, fir=FOUR, act=BiasAct.of_layer("tanh")),
+    ConvCase(8, 33, 260, fir=FOUR, noise="random"),
+)
+H200_LIMITS = (132, 232448)
+
+
+def build(work: ConvWork, site: ConvSite, weights: Weights, target: Target) -> Built:
+    """Build a streaming up-convolution."""
+    geometry = streaming_choice(work, site, target)
+    assert geometry is not None
+    return streaming_up_conv(work, site, weights, geometry)
+
+
+STREAMING = Flavour(build, build, (), (3,), {True: 4e-3})
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_a_streaming_up_convolution_equals_the_reference(case: ConvCase, gpu: Gpu) -> None:
+    target = target_of(gpu)
+    if target.architecture != "sm_90a":
+        pytest.skip("the streaming kernel is for Hopper")
+    check_case(STREAMING, replace(case, half=True), target)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_it_compiles_without_spills_and_its_arguments_fit(case: ConvCase) -> None:
+    case = replace(case, half=True)
+    work, site = ConvWork.of_step(step_of(case)), site_of(case)
+    built = build(work, site, problem_of(case).weights, H200)
+    (launch,) = built.launches
+    regions = {item.name for item in built.regions}
+    assert regions == {"y", "y_raw"}
+    assert isinstance(launch.arguments["tma_map"], TensorMap)
+    assert_compiles(launch.recipe, "sm_90a", launch.block[0])
+
+
+@pytest.mark.parametrize(
+    ("shape", "is_streamed"),
+    [
+        (ConvShape("up_conv", 1024, 64, 32, 8), True),
+        (ConvShape("up_conv", 512, 128, 64, 1), True),
+        (ConvShape("up_conv", 256, 256, 128, 1), False),
+        (ConvShape("up_conv", 64, 64, 32, 1), False),
+        (ConvShape("conv", 1024, 32, 32, 1), False),
+    ],
+)
+def test_wide_up_convolutions_of_few_channels_are_streamed(shape: ConvShape, is_streamed: bool) -> None:
+    assert (streaming_geometry(shape, *H200_LIMITS) is not None) == is_streamed
+
+
+@pytest.mark.parametrize("batch", [1, 2, 8])
+@pytest.mark.parametrize(("side", "cin", "cout"), [(1024, 64, 32), (512, 128, 64), (256, 128, 24), (132, 40, 8)])
+def test_blocks_cover_the_picture_and_fit_a_multiprocessor(side: int, cin: int, cout: int, batch: int) -> None:
+    geometry = streaming_geometry(ConvShape("up_conv", side, cin, cout, batch), *H200_LIMITS)
+    assert geometry is not None
+    positions = side // 2
+    across = -(-positions // (geometry.strips * STRIP_COLUMNS))
+    down = geometry.grid[0] // across
+    rows = geometry.warpgroups * (4 // geometry.strips) * geometry.rows
+    assert (down - 1) * rows < positions <= down * rows
+    assert geometry.grid[1] * geometry.channels >= cout
+    assert geometry.grid[2] == batch
+    block_nbytes = geometry.dynamic_nbytes + geometry.static_nbytes
+    assert geometry.blocks * (block_nbytes + 1024) - 1024 <= H200_LIMITS[1]
+
+
+@pytest.mark.parametrize("channels", [16, 32])
+def test_a_lane_holds_neighbouring_channels(channels: int) -> None:
+    order = channel_order(channels)
+    assert sorted(order) == list(range(channels))
+    for quarter in range(4):
+        held = [order[8 * n + 2 * quarter + b] for n in range(channels // 8) for b in (0, 1)]
+        assert np.diff(held).tolist() == [1] * (channels // 4 - 1)
