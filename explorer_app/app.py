@@ -272,7 +272,7 @@ class App:
                 choice=choice,
             )
             self.window = MainWindow(self.controller, self.settings, messages)
-            self.window.canvas.painted.connect(_mark_picture)
+            self.window.canvas.painted.connect(self._mark_picture)
             start_times.mark(start_times.BUILT)
             self.collector = Collector()
         except BaseException:
@@ -305,6 +305,12 @@ class App:
         self._bridge.remove()
         self.collector.close()
 
+    def _mark_picture(self, frame: Frame) -> None:
+        start_times.mark(start_times.LIVE_PICTURE)
+        if not frame.is_draft:
+            start_times.mark(start_times.FULL_PICTURE)
+            self.window.canvas.painted.disconnect(self._mark_picture)
+
     def _begin_once(self, file: Path | None) -> None:
         if not self._has_begun:
             self._has_begun = True
@@ -323,12 +329,6 @@ def _model_and_document(file: Path | None) -> tuple[Path | None, Path | None]:
     """Return the file of the command line as what it is by its name: a model, or a session, a picture or a manifest."""
     is_document = file is not None and file.name.lower().endswith(_DOCUMENTS)
     return (None, file) if is_document else (file, None)
-
-
-def _mark_picture(frame: Frame) -> None:
-    start_times.mark(start_times.LIVE_PICTURE)
-    if not frame.is_draft:
-        start_times.mark(start_times.FULL_PICTURE)
 
 
 class QtMessageHandler:

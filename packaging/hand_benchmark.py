@@ -209,9 +209,11 @@ def measure(qt: QApplication, arguments: argparse.Namespace) -> tuple[Cost | Non
         backend=cast("BackendLike", InstantBackend(gate)) if is_instant else None,
     )
     try:
+        app.collector.hold()  # as in a start by hand
         app.start()
         app.window.resize(WIDTH_PX, HEIGHT_PX)
         _until(qt, lambda: app.window.canvas.frame is not None and not app.window.canvas.frame.is_draft)
+        app.collector.release()
         _pause(qt, arguments.settle)
         events = None
         if is_instant:

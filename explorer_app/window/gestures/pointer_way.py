@@ -1,19 +1,20 @@
 """Accumulates pointer movement during a drag and reports it once per screen refresh.
 
 A mouse may send a thousand events per second, but their effect is visible only in the next frame. Most of an event's
-cost is its dispatch from the native window through Qt's and Python's handlers to the widget. So one event per tick is
-dispatched; an event filter on the native window absorbs the others and records only their position.
+cost is its dispatch from the native window through Qt's and Python's handlers to the widget. So an event filter on the
+native window absorbs every move of a drag and records its position; a timer reports the movement.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QEvent, QObject, QPointF, Qt, QTimer
+from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, Qt, QTimer
 from PySide6.QtGui import QMouseEvent, QWindow
 from PySide6.QtWidgets import QWidget
 
 from explorer_app.controller.live_updates import refresh_ms
+from explorer_app.window.gestures.input_age import InputAge
 
 SHIFT = Qt.KeyboardModifier.ShiftModifier.value
 CTRL = Qt.KeyboardModifier.ControlModifier.value
@@ -37,13 +38,15 @@ class PointerWay(QObject):
         self._widget = widget
         self._follow = follow
         self._from = self._to = QPointF()
-        self._keys = 0
+        self._keys = Qt.KeyboardModifier.NoModifier
         self._scene: QPointF | None = None
-        """Window position of the newest absorbed event; None if no event was absorbed since the last dispatched one."""
+        """Window position of the newest absorbed event; None if it was reported."""
+        self._stamp_ms = 0
+        """Timestamp of that event; 0 if it was reported."""
+        self._age: InputAge | None = None
+        """What reports the age of the window's events, which an absorbed event does not reach."""
         self._origin = QPointF()
         """The widget's top left corner in window coordinates."""
-        self._absorbs = False
-        """Whether moves are absorbed at the native window: one was already dispatched since the last tick."""
         self._tick = QTimer(self)
         self._tick.setSingleShot(True)
         self._tick.setTimerType(Qt.TimerType.PreciseTimer)
@@ -56,10 +59,13 @@ class PointerWay(QObject):
 
     def begin(self, at: QPointF) -> None:
         """Start accumulating at a position in widget coordinates."""
+        top = self._widget.window()
         self._from = self._to = at
-        self._scene, self._absorbs = None, False
+        self._scene, self._stamp_ms = None, 0
+        self._origin = QPointF(self._widget.mapTo(top, QPoint()))
+        self._age = top.findChild(InputAge)
         self._tick.stop()
-        window: QWindow | None = self._widget.window().windowHandle()  # None before the window is shown
+        window: QWindow | None = top.windowHandle()  # None before the window is shown
         if window is not None:
             self._tick.setInterval(refresh_ms(window.screen().refreshRate()))
             window.installEventFilter(self)
@@ -67,43 +73,45 @@ class PointerWay(QObject):
             self._tick.setInterval(refresh_ms())
 
     def move(self, event: QMouseEvent) -> None:
-        """Add the movement up to an event. The first one after a pause is reported immediately."""
+        """Add the movement up to an event that reached the widget. The first one after a pause is reported at once."""
+        self._change_keys(event.modifiers())
         self._take_absorbed()
-        keys = event.modifiers().value
-        if keys != self._keys:
-            self.flush()
-            self._keys = keys
         self._to = event.position()
         if not self._tick.isActive():
             self.flush()
-        self._origin = event.scenePosition() - self._to
-        self._absorbs = self._tick.isActive()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802 - Qt's name
-        """Record a move at the native window, and absorb it until the next tick.
-
-        Modifier keys that change meanwhile take effect at the next tick.
-        """
+        """Absorb a move at the native window, and record it. The first one after a pause is reported at once."""
         if not isinstance(event, QMouseEvent):
             return False
-        if not event.isUpdateEvent():  # a button event ends the drag
-            self._absorbs = False
-            if event.isEndEvent():
+        if not event.isUpdateEvent():
+            if event.isEndEvent():  # releasing a button ends the drag
                 watched.removeEventFilter(self)
-        elif self._absorbs:
-            self._scene = event.scenePosition()
-            return True
-        return False
+            return False
+        self._change_keys(event.modifiers())
+        self._scene = event.scenePosition()
+        self._stamp_ms = event.timestamp()
+        if not self._tick.isActive():
+            self.flush()
+        return True
 
     def flush(self) -> None:
         """Report the movement that is still pending."""
         self._take_absorbed()
-        self._absorbs = False
         way = self._to - self._from
         if not way.isNull():
             self._from = self._to
             self._tick.start()
-            self._follow(way.x(), way.y(), self._keys)
+            if self._stamp_ms and self._age is not None:
+                self._age.note(self._stamp_ms)
+            self._stamp_ms = 0
+            self._follow(way.x(), way.y(), self._keys.value)
+
+    def _change_keys(self, keys: Qt.KeyboardModifier) -> None:
+        """Report what was pending with the former modifier keys if others are held from now on."""
+        if keys != self._keys:
+            self.flush()
+            self._keys = keys
 
     def _take_absorbed(self) -> None:
         if self._scene is not None:

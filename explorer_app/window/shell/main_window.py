@@ -31,12 +31,12 @@ from explorer_app.window.dialogs.quit_question import QuitQuestion
 from explorer_app.window.docks.dock import Dock
 from explorer_app.window.docks.layouts import WORKSPACES
 from explorer_app.window.docks.workspace import Workspace
+from explorer_app.window.gestures.input_age import InputAge
 from explorer_app.window.look import theme
 from explorer_app.window.look.app_icon import app_icon
 from explorer_app.window.messages.message_strip import MessageStrip
 from explorer_app.window.model.device_menu import DeviceMenu
 from explorer_app.window.model.recent_menu import RecentMenu
-from explorer_app.window.performance.input_age import InputAge
 from explorer_app.window.shell.action_states import ActionStates
 from explorer_app.window.shell.bars import Bars
 from explorer_app.window.shell.commands import Commands

@@ -10,6 +10,7 @@ from PySide6.QtGui import QMouseEvent
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
+from explorer_app.window.gestures.input_age import InputAge
 from explorer_app.window.gestures.pointer_way import CTRL, SHIFT, PointerWay
 
 NONE = Qt.KeyboardModifier.NoModifier
@@ -79,7 +80,15 @@ def test_a_pointer_that_stands_still_follows_nothing(follower: Follower) -> None
     assert not follower.way._tick.isActive()
 
 
-def send(window: QWidget, kind: QEvent.Type, x: float, *, held: bool = True) -> None:
+def send(
+    window: QWidget,
+    kind: QEvent.Type,
+    x: float,
+    *,
+    held: bool = True,
+    keys: Qt.KeyboardModifier = NONE,
+    stamp_ms: int = 0,
+) -> None:
     """Send an event the way that the system's take: to the native window."""
     at = QPointF(x, 20.0)
     left, none = Qt.MouseButton.LeftButton, Qt.MouseButton.NoButton
@@ -90,8 +99,9 @@ def send(window: QWidget, kind: QEvent.Type, x: float, *, held: bool = True) -> 
         QPointF(window.mapToGlobal(at.toPoint())),
         none if kind == QEvent.Type.MouseMove else left,
         left if held else none,
-        NONE,
+        keys,
     )
+    event.setTimestamp(stamp_ms)
     QApplication.sendEvent(window.windowHandle(), event)
 
 
@@ -109,19 +119,40 @@ def inside(qtbot: QtBot) -> Iterator[Follower]:
     window.close()
 
 
-def test_of_a_thousand_events_of_the_system_one_reaches_the_widget_until_the_next_tick(inside: Follower) -> None:
+def test_no_move_of_a_drag_is_dispatched_and_a_thousand_are_two_ways(inside: Follower) -> None:
     window = inside.window()
     send(window, QEvent.Type.MouseButtonPress, 20.0)
     inside.way._tick.setInterval(60_000)
     for x in range(21, 1021):
         send(window, QEvent.Type.MouseMove, float(x))
-    assert (inside.moves, inside.ways) == (1, [(1.0, 0)])
+    assert (inside.moves, inside.ways) == (0, [(1.0, 0)])
     inside.way.flush()  # as the tick does
-    assert inside.ways == [(1.0, 0), (999.0, 0)]
-    send(window, QEvent.Type.MouseMove, 1030.0)
-    assert inside.moves == 2, "the first after a tick is seen by all that watch input"
-    send(window, QEvent.Type.MouseMove, 1040.0)
-    assert inside.moves == 2
+    assert (inside.moves, inside.ways) == (0, [(1.0, 0), (999.0, 0)])
+
+
+def test_a_key_pressed_during_a_drag_counts_from_the_next_move_on(inside: Follower) -> None:
+    window = inside.window()
+    send(window, QEvent.Type.MouseButtonPress, 20.0)
+    inside.way._tick.setInterval(60_000)
+    for x in (21.0, 25.0):
+        send(window, QEvent.Type.MouseMove, x)
+    send(window, QEvent.Type.MouseMove, 26.0, keys=Qt.KeyboardModifier.ShiftModifier)
+    inside.way.flush()
+    assert inside.ways == [(1.0, 0), (4.0, 0), (1.0, SHIFT)]
+
+
+def test_the_age_of_the_newest_absorbed_event_is_told_once_for_each_way(inside: Follower) -> None:
+    window, ages = inside.window(), []
+    age = InputAge(window, clock=lambda: 100.0)
+    age.input_came.connect(ages.append)
+    send(window, QEvent.Type.MouseButtonPress, 20.0)
+    inside.way._tick.setInterval(60_000)
+    for x, stamp_ms in ((21.0, 99_000), (22.0, 98_000), (23.0, 98_500)):
+        send(window, QEvent.Type.MouseMove, x, stamp_ms=stamp_ms)
+    assert ages == [0.0]
+    inside.way.flush()
+    inside.way.flush()
+    assert ages == [0.0, pytest.approx(0.5)]
 
 
 def test_a_release_follows_the_way_up_to_it_and_later_moves_reach_the_widget(inside: Follower) -> None:

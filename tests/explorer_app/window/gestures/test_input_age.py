@@ -8,7 +8,7 @@ from PySide6.QtGui import QFocusEvent, QMouseEvent
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
-from explorer_app.window.performance.input_age import InputAge
+from explorer_app.window.gestures.input_age import InputAge
 
 
 class Clock:

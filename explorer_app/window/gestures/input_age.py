@@ -46,8 +46,12 @@ class InputAge(QObject):
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802 - Qt's name
         """Report the age of input events, and pass every event on."""
         if self._clock() - self._last_s >= _PAUSE_S and isinstance(event, QInputEvent) and event.timestamp() > 0:
-            self.input_came.emit(self.age_s(event.timestamp() / 1000.0))
+            self.note(event.timestamp())
         return False
+
+    def note(self, stamp_ms: int) -> None:
+        """Report the age of an input event with a timestamp in ms."""
+        self.input_came.emit(self.age_s(stamp_ms / 1000.0))
 
     def age_s(self, stamp_s: float) -> float:
         """Return the age in seconds of an event with a timestamp in seconds."""
