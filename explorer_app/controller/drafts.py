@@ -96,6 +96,10 @@ class DraftPolicy:
         return self._decided[1]
 
     def _decide(self, facts: ModelFacts) -> int | None:
+        full_ms = self._time_ms(facts.resolution, facts)
+        if full_ms is not None and full_ms <= self._limit_ms(facts.resolution, facts):
+            self._chosen = facts.resolution
+            return None
         least = max(MIN_DRAFT_PX, self._empty_px + 1)
         drafts = sorted(side for side in facts.draft_resolutions if least <= side < facts.resolution)
         if not drafts:

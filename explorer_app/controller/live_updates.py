@@ -2,7 +2,7 @@
 
 A mouse may send a thousand events per second. Each event only replaces the session. A change after a pause is rendered
 immediately; later changes wait for the next tick, which is one screen refresh. Panels update with the rendered frame,
-at most every fourth refresh: numbers cannot be read faster, and the picture has priority.
+at most every sixth refresh: numbers cannot be read faster, and the picture has priority.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ REFRESH_HZ = 60.0
 
 _MOST_HZ = 250.0
 
-REFRESHES_PER_TELLING = 4
-"""Panels update at most every fourth screen refresh: numbers that change faster are unreadable."""
+REFRESHES_PER_TELLING = 6
+"""Panels update at most every sixth screen refresh: numbers that change faster are unreadable."""
 
 PATIENCE_MS = 100
 """Panels update without a frame after this time: the renderer may be slow, or may reject the session."""
@@ -85,7 +85,7 @@ class LiveUpdates(QObject):
 
     @property
     def _tell_ms(self) -> int:
-        """Shortest interval between panel updates in ms: 15 updates per second on a 60 Hz screen."""
+        """Shortest interval between panel updates in ms: 10 updates per second on a 60 Hz screen."""
         return REFRESHES_PER_TELLING * self._tick.interval()
 
     def _go_on(self) -> None:

@@ -16,6 +16,7 @@ from explorer_app.window.canvas.picture_stage import PictureStage
 from explorer_app.window.canvas.transform_handles import Box, Handles, Part, Place, dragged, without
 from explorer_app.window.controls.action_button import ActionButton
 from explorer_app.window.controls.value_slider import FINE
+from explorer_app.window.gestures.pointer_way import CTRL, SHIFT, PointerWay
 from explorer_app.window.look import ink, theme
 from gpu_backend import Transform
 
@@ -84,6 +85,7 @@ class TransformFrame(QWidget):
         self._stage = stage
         self._transform = Transform()
         self._drag: _Drag | None = None
+        self._way = PointerWay(self._follow, self)
         self._action: QAction | None = None
         self.button: ActionButton | None = None
         self.is_on = False
@@ -180,6 +182,7 @@ class TransformFrame(QWidget):
         if part is not None:
             self.began.emit()
             self._drag = _Drag(part, self._transform, place, self._picture(), place, place)
+            self._way.begin(event.position())
             self.update()
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
@@ -189,11 +192,17 @@ class TransformFrame(QWidget):
         if drag is None:
             self._show_cursor(place)
             event.ignore()
-        elif drag.has_moved or place != drag.pressed:
+        else:
+            self._way.move(event)
+
+    def _follow(self, dx: float, dy: float, keys: int) -> None:
+        """Move the dragged part by a pointer displacement in px."""
+        drag = self._drag
+        if drag is not None:
             drag.has_moved = True
-            drag.follow(place, FINE if event.modifiers() & Qt.KeyboardModifier.ShiftModifier else 1.0)
-            snaps = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
-            self._transform = dragged(drag.start, drag.part, drag.picture, (drag.pressed, drag.reached), snaps=snaps)
+            drag.follow((drag.pointer[0] + dx, drag.pointer[1] + dy), FINE if keys & SHIFT else 1.0)
+            ends = (drag.pressed, drag.reached)
+            self._transform = dragged(drag.start, drag.part, drag.picture, ends, snaps=bool(keys & CTRL))
             self.edited.emit(set_transform(self._transform), False)
             self.update()
 
@@ -203,6 +212,7 @@ class TransformFrame(QWidget):
         if drag is None or event.button() != Qt.MouseButton.LeftButton:
             event.ignore()
             return
+        self._way.flush()
         self._drag = None
         self.update()
         if drag.has_moved:

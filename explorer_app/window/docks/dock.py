@@ -180,6 +180,8 @@ class DockBody(QFrame):
 
     def __init__(self, panel: QWidget, scrolls: bool, parent: QWidget) -> None:
         super().__init__(parent)
+        # Otherwise Qt repaints the four widgets below, two of them styled, for each number that changes in the panel.
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         self._above: QWidget | None = None
         self._notice = QLabel(self)
         self._notice.setWordWrap(True)
@@ -243,8 +245,14 @@ class DockBody(QFrame):
             self._inside.setVisible(not text)
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
-        """Paint the panel's background."""
-        paint_panel(QPainter(self), self, theme.current().panel, top=False, bottom=True)
+        """Paint the panel's background; the ground shows at its rounded corners."""
+        painter, tokens = QPainter(self), theme.current()
+        edge = theme.DOCK_RADIUS
+        if self.rect().adjusted(edge, edge, -edge, -edge).contains(event.rect()):
+            painter.fillRect(event.rect(), QColor(tokens.panel))
+        else:
+            painter.fillRect(event.rect(), QColor(tokens.ground))
+            paint_panel(painter, self, tokens.panel, top=False, bottom=True)
 
 
 class Dock(QDockWidget):

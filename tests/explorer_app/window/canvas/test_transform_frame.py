@@ -142,11 +142,23 @@ def test_shift_goes_ten_times_finer_without_a_jump(hand: Hand) -> None:
     press(hand.frame, start)
     move(hand.frame, start + QPoint(50, 0))
     move(hand.frame, start + QPoint(90, 30), keys=SHIFT)
+    hand.frame._way.flush()  # as the tick does
     assert hand.transform.x == pytest.approx(54 / side, abs=1e-4)
     assert hand.transform.y == pytest.approx(3 / side, abs=1e-4)
     move(hand.frame, start + QPoint(100, 30))
     release(hand.frame, start + QPoint(100, 30))
     assert hand.transform == Transform(x=near(64 / side, abs=1e-4), y=near(3 / side, abs=1e-4))
+
+
+def test_a_thousand_moves_between_two_ticks_are_two_edits(hand: Hand) -> None:
+    start = hand.inside()
+    press(hand.frame, start)
+    hand.frame._way._tick.setInterval(60_000)
+    for x in range(1, 1001):
+        move(hand.frame, start + QPoint(x // 20, 0))
+    hand.frame._way.flush()
+    assert len(asked(hand.controller, "edit")) == 2
+    release(hand.frame, start + QPoint(50, 0))
 
 
 def double_click(widget: TransformFrame, at: QPoint) -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import QEvent, QObject, QPoint, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QApplication, QTabBar, QWidget
 from pytestqt.qtbot import QtBot
@@ -52,6 +52,33 @@ def test_docks_and_size_come_back(make: Make, controller: FakeController, settin
     assert dock(second, "mix").isHidden()
     assert dock(second, "model").isFloating()
     assert dock(second, "latent").isVisible()
+
+
+class Painted(QObject):
+    """Names the classes of the widgets that are painted."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.classes: set[str] = set()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802 - Qt's name
+        if event.type() == QEvent.Type.Paint:
+            self.classes.add(type(watched).__name__)
+        return False
+
+
+def test_a_number_that_changes_in_a_panel_repaints_nothing_below_the_panel(make: Make) -> None:
+    window = make(FakeController())
+    latent, painted = window.latent, Painted()
+    QApplication.processEvents()
+    qt = QApplication.instance()
+    assert qt is not None
+    qt.installEventFilter(painted)
+    latent.seed.show_number(4321)
+    latent.seed.repaint()
+    qt.removeEventFilter(painted)
+    assert "NumberField" in painted.classes
+    assert not painted.classes & {"MainWindow", "Workspace", "Dock"}
 
 
 def test_f6_goes_from_panel_to_panel_behind_tabs_too_and_shift_f6_back(make: Make) -> None:

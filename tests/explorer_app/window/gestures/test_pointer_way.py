@@ -142,7 +142,8 @@ def test_a_key_pressed_during_a_drag_counts_from_the_next_move_on(inside: Follow
 
 
 def test_the_age_of_the_newest_absorbed_event_is_told_once_for_each_way(inside: Follower) -> None:
-    window, ages = inside.window(), []
+    window = inside.window()
+    ages: list[float] = []
     age = InputAge(window, clock=lambda: 100.0)
     age.input_came.connect(ages.append)
     send(window, QEvent.Type.MouseButtonPress, 20.0)
