@@ -40,6 +40,8 @@ _MEMBERS_A_SECOND = 200
 """Larger farms are asked less often: the answer names every worker."""
 _LOOK_S = 0.5
 _MODEL_TRIES = 3
+_END_S = 5.0
+"""Patience with workers that give up their chunks."""
 
 _log = logging.getLogger(__name__)
 
@@ -234,13 +236,15 @@ class Foreman:
                     if any(task.done() and not task.cancelled() and task.exception() for task in tasks.values()):
                         break
         finally:
-            for task in tasks.values():
-                task.cancel()
-            await asyncio.gather(*tasks.values(), return_exceptions=True)
             if self.done < self.total:
                 with suppress(FarmError):
                     await link.cancel([address for address in tasks if address in self._ready], self._work.identity)
-                self._ready.clear()
+                if tasks and self._control.is_stopped:  # what is finished by then is reported
+                    await asyncio.wait(tasks.values(), timeout=_END_S)
+            for task in tasks.values():
+                task.cancel()
+            await asyncio.gather(*tasks.values(), return_exceptions=True)
+            self._ready.clear()
 
     async def _work_with(self, link: FarmLink, member: Member) -> None:
         """Let a worker open the job and render chunks until it leaves or is set aside."""
@@ -312,6 +316,9 @@ class Foreman:
             try:
                 report = await self._rendered(link, address, units, output)
                 await self._store(units, report, record, output)
+                if report.is_cancelled:  # that worker is leaving, or the job is stopped
+                    self._pool.give_back(set(units) - {unit.unit for unit in report.units})
+                    return
             except WorkerLostError as error:
                 self._origins.note_loss(units, record.device)
                 self._pool.give_back(units)
@@ -344,7 +351,8 @@ class Foreman:
         ExportError
             If one cannot be written.
         """
-        if [unit.unit for unit in sorted(report.units, key=lambda unit: unit.unit)] != list(units):
+        reported = sorted(unit.unit for unit in report.units)
+        if reported != list(units) and not (report.is_cancelled and set(reported) <= set(units)):
             raise StationError(f"{record.name} sent other frames than it was asked for.")
 
         def store() -> None:

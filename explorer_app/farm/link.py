@@ -147,6 +147,7 @@ async def connect(address: FarmAddress) -> AsyncIterator[DaskLink]:
         If it does not answer, or does not accept these keys.
     """
     set_up_dask()
+    await _check_listens(address)
     from distributed import Client, Security
 
     client: Any = Client(
@@ -162,13 +163,26 @@ async def connect(address: FarmAddress) -> AsyncIterator[DaskLink]:
             await client
         except (OSError, TimeoutError) as error:
             raise FarmError(
-                f"No farm answers at {address.text}, or it has other keys; start one there with `latentloom farm up`.",
-                str(error),
+                f"What listens at {address.text} is no farm, or has other keys; see `latentloom farm keys`.", str(error)
             ) from error
         yield DaskLink(client)
     finally:
         with contextlib.suppress(Exception):
             await client.close(timeout=2)
+
+
+async def _check_listens(address: FarmAddress) -> None:
+    """Raise FarmError if no program listens: Dask would ask again and again until its patience ends."""
+    try:
+        async with asyncio.timeout(CONNECT_S):
+            _, writer = await asyncio.open_connection(address.host, address.port)
+    except (OSError, TimeoutError) as error:
+        raise FarmError(
+            f"No farm answers at {address.text}; start one there with `latentloom farm up`.", str(error)
+        ) from error
+    writer.close()
+    with contextlib.suppress(OSError):
+        await writer.wait_closed()
 
 
 @contextlib.contextmanager

@@ -159,10 +159,10 @@ class Station:
     def render(self, chunk: Chunk) -> ChunkReport:
         """Render the missing frames of a chunk, encode them, and write or return the files.
 
+        After `cancel`, and while this station closes, the report has what is finished by then.
+
         Raises
         ------
-        CancelledError
-            After `cancel`, or while this station closes.
         LoomError
             If a frame cannot be rendered or a file not be written.
         """
@@ -202,8 +202,11 @@ class Station:
             if isinstance(error, LoomError) or not isinstance(error, Exception):
                 raise
             raise FarmError(_told(error), str(error)) from error
+        is_cancelled = False
         try:
             rendering.result()
+        except CancelledError:
+            is_cancelled = True
         finally:
             if files is not None:
                 files.close()
@@ -213,7 +216,7 @@ class Station:
             size = job.encoder.unit_frames
             units = [StoredUnit(index // size, 1, 0) for index in missing]
         seconds = time.monotonic() - started[0] if started else 0.0
-        return ChunkReport((*found, *units), seconds, tuple(warnings))
+        return ChunkReport((*found, *units), seconds, tuple(warnings), is_cancelled)
 
     def sample(self, job_id: str, index: int) -> tuple[int, int, bytes]:
         """Return width, height and pixels (B, G, R, X) of one frame, for a comparison of workers. Raises LoomError."""

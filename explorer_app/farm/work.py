@@ -88,11 +88,20 @@ class StoredUnit:
 
 @dataclass(frozen=True, slots=True)
 class ChunkReport:
-    """What became of a chunk. `seconds` is from its first request to its last file."""
+    """What became of a chunk.
+
+    Attributes
+    ----------
+    units
+        In no order; some are missing if the chunk was cancelled.
+    seconds
+        From the first request to the last file.
+    """
 
     units: tuple[StoredUnit, ...]
     seconds: float
     warnings: tuple[str, ...] = ()
+    is_cancelled: bool = False
 
 
 @dataclass(frozen=True, slots=True)

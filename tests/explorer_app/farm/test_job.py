@@ -1,0 +1,404 @@
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from explorer_app.exporting.errors import ExportError
+from explorer_app.exporting.job import SequenceJob
+from explorer_app.exporting.manifest import read_manifest
+from explorer_app.exporting.sequence import SequenceSettings
+from explorer_app.exporting.video.video_format import VideoFormat
+from explorer_app.farm import foreman
+from explorer_app.farm.errors import FarmError
+from explorer_app.farm.farm_model import FarmModel
+from explorer_app.farm.station import Station
+from gpu_backend import Frame, LoomError, ModelFacts, RenderRequest
+from tests.helpers.fake_engine import fake_frame
+from tests.helpers.farm import PATIENCE_S, FakeFarm, exported, farm_settings, files_of, running, small_model, station
+
+FRAMES = 60
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> tuple[ModelFacts, FarmModel]:
+    return small_model(tmp_path_factory.mktemp("model"))
+
+
+@pytest.fixture
+def settings(tmp_path: Path, model: tuple[ModelFacts, FarmModel]) -> SequenceSettings:
+    return farm_settings(tmp_path / "out", model[0], frames=FRAMES)
+
+
+@pytest.fixture
+def farm() -> Iterator[FakeFarm]:
+    made = FakeFarm()
+    yield made
+    made.close()
+
+
+@pytest.fixture(autouse=True)
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Look at the farm more often than in earnest."""
+    monkeypatch.setattr(foreman, "_EXCHANGE_S", 0.02)
+    monkeypatch.setattr(foreman, "_LOOK_S", 0.02)
+    monkeypatch.setattr("explorer_app.farm.job._RETRY_S", 0.02)
+    monkeypatch.setattr("explorer_app.farm.model_delivery._GATHERING_S", 0.02)
+
+
+def check_whole(settings: SequenceSettings, folder: Path, facts: ModelFacts) -> None:
+    """Every frame is there, as one process would have written it, and nothing else."""
+    assert files_of(settings) == exported(farm_settings(folder, facts, frames=FRAMES))
+    manifest = read_manifest(settings.manifest_path)
+    assert (manifest.state, manifest.frames_written) == ("complete", settings.frame_count)
+    assert sorted(frame for made in manifest.made_on for frame in made.frames) == list(range(settings.frame_count))
+
+
+def test_two_workers_write_what_one_process_writes(
+    farm: FakeFarm, settings: SequenceSettings, model: tuple[ModelFacts, FarmModel], tmp_path: Path
+) -> None:
+    for name in ("one", "two"):
+        farm.add(name, station(tmp_path / name))
+    job = farm.job(settings, model[1])
+    with running(job):
+        assert job.wait(PATIENCE_S)
+    check_whole(settings, tmp_path / "alone", model[0])
+    assert sum(worker.frames for worker in job.workers) == settings.frame_count
+    assert all(worker.frames for worker in job.workers)
+    assert job.progress.fraction == 1.0
+
+
+class FarStation(Station):
+    """A station that does not see the job's folder."""
+
+    def _answer(self, folder: Path, job: str, token: str) -> str:
+        return ""
+
+
+def test_files_come_back_from_a_worker_that_does_not_see_the_folder(
+    farm: FakeFarm,
+    settings: SequenceSettings,
+    model: tuple[ModelFacts, FarmModel],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("tests.helpers.farm.Station", FarStation)
+    farm.add("far", station(tmp_path / "far"))
+    job = farm.job(settings, model[1])
+    with running(job):
+        assert job.wait(PATIENCE_S)
+    check_whole(settings, tmp_path / "alone", model[0])
+
+
+def test_an_animation_is_joined_from_segments_of_two_workers(
+    farm: FakeFarm, model: tuple[ModelFacts, FarmModel], tmp_path: Path
+) -> None:
+    settings = farm_settings(tmp_path / "out", model[0], frames=12, video=VideoFormat("gif"))
+    for name in ("one", "two"):
+        farm.add(name, station(tmp_path / name))
+    job = farm.job(settings, model[1])
+    with running(job):
+        assert job.wait(PATIENCE_S)
+    alone = farm_settings(tmp_path / "alone", model[0], frames=12, video=VideoFormat("gif"))
+    assert files_of(settings) == exported(alone)
+    assert not [path for path in settings.folder.iterdir() if path.is_dir()]
+
+
+def test_the_model_is_brought_once_to_workers_that_share_a_store(
+    farm: FakeFarm,
+    settings: SequenceSettings,
+    model: tuple[ModelFacts, FarmModel],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(
+        "explorer_app.farm.model_store.ModelStore.candidates",
+        lambda self, model_id, name, hint: [path for path in [self._path(model_id, ".safetensors")] if path.is_file()],
+    )
+    for name, store in (("one", "here"), ("two", "here"), ("three", "there")):
+        farm.add(name, station(tmp_path / store))
+    job = farm.job(settings, model[1])
+    with running(job):
+        assert job.wait(PATIENCE_S)
+    check_whole(settings, tmp_path / "alone", model[0])
+    assert sum(map(len, farm.brought)) == 2
+
+
+class Painter:
+    """Paints; calls `hook` with the number of the picture before."""
+
+    def __init__(self, hook: Callable[[int], None]) -> None:
+        self._hook = hook
+        self.count = 0
+
+    def __call__(self, request: RenderRequest) -> Frame:
+        self.count += 1
+        self._hook(self.count)
+        return fake_frame(request)
+
+
+def test_the_chunks_of_a_worker_that_dies_are_made_by_another_and_no_frame_twice(
+    farm: FakeFarm, settings: SequenceSettings, model: tuple[ModelFacts, FarmModel], tmp_path: Path
+) -> None:
+    def die(count: int) -> None:
+        if count == 4:
+            farm.killed.add(mortal)
+
+    mortal = farm.add("mortal", station(tmp_path / "mortal", Painter(die)))
+    painter = Painter(lambda count: None)
+    farm.add("other", station(tmp_path / "other", painter))
+    job = farm.job(settings, model[1])
+    with running(job):
+        assert job.wait(PATIENCE_S)
+    check_whole(settings, tmp_path / "alone", model[0])
+
+
+def test_a_worker_may_come_while_a_job_waits_for_one(
+    farm: FakeFarm, settings: SequenceSettings, model: tuple[ModelFacts, FarmModel], tmp_path: Path
+) -> None:
+    job = farm.job(settings, model[1])
+    with running(job) as progress:
+        progress.until(lambda: "waiting for workers" in job.sentence or bool(farm.statuses))
+        farm.add("late", station(tmp_path / "late"))
+        assert job.wait(PATIENCE_S)
+    check_whole(settings, tmp_path / "alone", model[0])
+
+
+def test_a_worker_that_fails_three_times_is_set_aside_and_named(
+    farm: FakeFarm, settings: SequenceSettings, model: tuple[ModelFacts, FarmModel], tmp_path: Path
+) -> None:
+    failed = threading.Event()
+
+    def fail(count: int) -> None:
+        failed.set()
+        raise LoomError("The device has a fever.")
+
+    def aside() -> bool:
+        return any(worker.name == "ill" and worker.state == "set aside" for worker in job.workers)
+
+    farm.add("ill", station(tmp_path / "ill", Painter(fail)))
+    farm.add("well", station(tmp_path / "well", Painter(lambda count: _wait_until(aside, failed))))
+    job = farm.job(settings, model[1])
+    with running(job):
+        assert job.wait(PATIENCE_S)
+    check_whole(settings, tmp_path / "alone", model[0])
+    assert "ill failed 3 times and is set aside: The device has a fever." in job.take_messages()
+
+
+def _wait_until(is_so: Callable[[], bool], begun: threading.Event) -> None:
+    assert begun.wait(PATIENCE_S)
+    for _ in range(3000):
+        if is_so():
+            return
+        threading.Event().wait(0.01)
+    raise AssertionError
+
+
+def test_a_job_ends_when_every_worker_failed_too_often(
+    farm: FakeFarm, settings: SequenceSettings, model: tuple[ModelFacts, FarmModel], tmp_path: Path
+) -> None:
+    def fail(count: int) -> None:
+        raise LoomError("The device has a fever.")
+
+    farm.add("ill", station(tmp_path / "ill", Painter(fail)))
+    job = farm.job(settings, model[1])
+    with running(job), pytest.raises((FarmError, ExportError), match="The device has a fever"):
+        job.wait(PATIENCE_S)
+    assert read_manifest(settings.manifest_path).state == "unfinished"
+
+
+def test_a_frame_that_fails_everywhere_ends_the_job_with_its_number(
+    farm: FakeFarm, settings: SequenceSettings, model: tuple[ModelFacts, FarmModel], tmp_path: Path
+) -> None:
+    bad = exported_requests(settings)[40]
+
+    def painter(request: RenderRequest) -> Frame:
+        if request == bad:
+            raise LoomError("The picture is cursed.")
+        return fake_frame(request)
+
+    for name in ("one", "two", "three", "four"):
+        farm.add(name, station(tmp_path / name, painter))
+    job = farm.job(settings, model[1])
+    with running(job), pytest.raises(ExportError, match=r"Frame 40 failed three times: The picture is cursed\."):
+        job.wait(PATIENCE_S)
+
+
+def exported_requests(settings: SequenceSettings) -> list[RenderRequest]:
+    from explorer_app.exporting.sequence import plan_sequence
+
+    plan = plan_sequence(settings)
+    return [plan.request(index) for index in range(len(plan))]
+
+
+def test_a_paused_job_hands_out_nothing_until_it_goes_on(
+    farm: FakeFarm, settings: SequenceSettings, model: tuple[ModelFacts, FarmModel], tmp_path: Path
+) -> None:
+    farm.add("one", station(tmp_path / "one"))
+    job = farm.job(settings, model[1])
+    job.pause()
+    with running(job) as progress:
+        progress.until(lambda: bool(job.workers) and len(farm.statuses) > 3)
+        assert job.done == 0
+        assert farm.statuses[-1].state == "paused"
+        job.resume()
+        assert job.wait(PATIENCE_S)
+    check_whole(settings, tmp_path / "alone", model[0])
+
+
+def test_another_program_may_pause_resume_and_rank_a_job(
+    farm: FakeFarm, settings: SequenceSettings, model: tuple[ModelFacts, FarmModel], tmp_path: Path
+) -> None:
+    farm.orders = [("pause", 0), ("priority", 7)]
+    job = farm.job(settings, model[1])
+    with running(job) as progress:
+        progress.until(lambda: bool(farm.statuses) and farm.statuses[-1].state == "paused")
+        farm.add("one", station(tmp_path / "one"))
+        farm.orders = [("resume", 0)]
+        assert job.wait(PATIENCE_S)
+    assert {priority for _, method, priority in farm.calls if method == "render"} == {7}
+
+
+def test_a_cancelled_job_keeps_its_frames_and_the_same_job_goes_on(
+    farm: FakeFarm, settings: SequenceSettings, model: tuple[ModelFacts, FarmModel], tmp_path: Path
+) -> None:
+    farm.add("one", station(tmp_path / "one"))
+    job = farm.job(settings, model[1])
+    with running(job) as progress:
+        progress.until(lambda: job.done > 0)
+        job.stop(cancelled=True)
+        assert job.join(PATIENCE_S)
+    assert 0 < job.done < job.total
+    manifest = read_manifest(settings.manifest_path)
+    assert (manifest.state, manifest.frames_written) == ("cancelled", job.done)
+    again = farm.job(settings, model[1])
+    with running(again):
+        assert again.wait(PATIENCE_S)
+    assert again.found == job.done
+    check_whole(settings, tmp_path / "alone", model[0])
+
+
+def test_an_order_to_cancel_ends_a_job(
+    farm: FakeFarm, settings: SequenceSettings, model: tuple[ModelFacts, FarmModel]
+) -> None:
+    farm.orders = [("cancel", 0)]
+    job = farm.job(settings, model[1])
+    with running(job):
+        assert job.join(PATIENCE_S)
+    assert job.take_messages() == ["The job was cancelled from elsewhere."]
+    assert read_manifest(settings.manifest_path).state == "cancelled"
+
+
+def test_a_job_goes_on_when_the_scheduler_was_started_again(
+    farm: FakeFarm, settings: SequenceSettings, model: tuple[ModelFacts, FarmModel], tmp_path: Path
+) -> None:
+    def leave(count: int) -> None:
+        if count == 5:
+            farm.is_gone = True
+
+    farm.add("one", station(tmp_path / "one", Painter(leave)))
+    job = farm.job(settings, model[1])
+    with running(job):
+        assert job.wait(PATIENCE_S)
+    check_whole(settings, tmp_path / "alone", model[0])
+    assert farm.connections == 3  # the second attempt came too early
+    assert job.take_messages() == ["The farm does not answer any more; waiting for it.", "The farm answers again."]
+
+
+def test_a_farm_that_does_not_answer_at_first_ends_the_job(
+    farm: FakeFarm, settings: SequenceSettings, model: tuple[ModelFacts, FarmModel]
+) -> None:
+    farm.is_gone = True
+    job = farm.job(settings, model[1])
+    with running(job), pytest.raises(FarmError, match="No farm answers"):
+        job.wait(PATIENCE_S)
+
+
+def test_a_private_farm_without_workers_is_given_up(
+    farm: FakeFarm, settings: SequenceSettings, model: tuple[ModelFacts, FarmModel]
+) -> None:
+    job = farm.job(settings, model[1], workers_patience_s=0.05)
+    with running(job), pytest.raises(FarmError, match="No worker of the farm has started"):
+        job.wait(PATIENCE_S)
+
+
+def test_a_sequence_that_is_whole_needs_no_farm(
+    farm: FakeFarm, settings: SequenceSettings, model: tuple[ModelFacts, FarmModel]
+) -> None:
+    exported(settings)
+    before = settings.manifest_path.read_bytes()
+    job = farm.job(settings, model[1])
+    with running(job):
+        assert job.wait(PATIENCE_S)
+    assert farm.connections == 0
+    assert job.found == job.total
+    assert settings.manifest_path.read_bytes() == before
+
+
+def test_an_export_in_one_process_goes_on_and_keeps_who_made_which_frame(
+    farm: FakeFarm, settings: SequenceSettings, model: tuple[ModelFacts, FarmModel], tmp_path: Path
+) -> None:
+    farm.add("one", station(tmp_path / "one"))
+    job = farm.job(settings, model[1])
+    with running(job):
+        assert job.wait(PATIENCE_S)
+    made_on = read_manifest(settings.manifest_path).made_on
+    (settings.folder / "walk_00003.png").unlink()
+    exported(settings)
+    assert read_manifest(settings.manifest_path).made_on == made_on
+    assert SequenceJob(settings).total == settings.frame_count
+
+
+def test_another_sequence_in_the_folder_is_refused(
+    farm: FakeFarm, settings: SequenceSettings, model: tuple[ModelFacts, FarmModel]
+) -> None:
+    exported(farm_settings(settings.folder, model[0], frames=FRAMES + 3))
+    job = farm.job(settings, model[1])
+    with running(job), pytest.raises(ExportError, match="different sequence"):
+        job.wait(PATIENCE_S)
+
+
+def shifted(steps: int) -> Callable[[RenderRequest], Frame]:
+    """Return a painter whose first byte is off by some steps."""
+
+    def paint(request: RenderRequest) -> Frame:
+        frame = fake_frame(request)
+        pixels = np.array(frame.pixels)
+        pixels[0, 0, 0] = (int(pixels[0, 0, 0]) + steps) % 256 if pixels[0, 0, 0] < 128 else pixels[0, 0, 0] - steps
+        return Frame(frame.request, pixels, frame.timings)
+
+    return paint
+
+
+@pytest.mark.parametrize(("steps", "is_fine"), [(0, True), (1, False)])
+def test_a_spot_check_tells_how_much_two_workers_differ(
+    farm: FakeFarm,
+    settings: SequenceSettings,
+    model: tuple[ModelFacts, FarmModel],
+    tmp_path: Path,
+    steps: int,
+    is_fine: bool,
+) -> None:
+    both = threading.Barrier(2, timeout=PATIENCE_S)
+
+    def painter(paint: Callable[[RenderRequest], Frame]) -> Callable[[RenderRequest], Frame]:
+        met: list[bool] = []
+
+        def first_meet(request: RenderRequest) -> Frame:
+            if not met:  # so that each makes frames
+                met.append(True)
+                both.wait()
+            return paint(request)
+
+        return first_meet
+
+    farm.add("one", station(tmp_path / "one", painter(fake_frame)))
+    farm.add("two", station(tmp_path / "two", painter(shifted(steps))))
+    job = farm.job(settings, model[1], spot_checks=3)
+    with running(job):
+        assert job.wait(PATIENCE_S)
+    check = job.spot_check
+    assert check is not None
+    assert (len(check.frames), check.steps, check.is_fine) == (3, steps, is_fine)
+    assert ("are equal" in check.sentence) == is_fine
