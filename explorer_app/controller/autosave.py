@@ -26,6 +26,9 @@ from explorer_app.session.storage import (
 SAVE_AFTER_MS = 1000
 """Time from a change to its writing, also during a gesture."""
 
+_LOCK_S = 10.0
+"""Longest wait for another window that writes the kept sessions: without the lock, one of the two loses its changes."""
+
 
 class Autosave(QObject):
     """Saves and restores the session, its history and the kept sessions.
@@ -62,6 +65,8 @@ class Autosave(QObject):
         self._is_history_loaded = self._is_kept_loaded = False
         self._known: set[Session] = set()
         """Sessions that this window keeps, or knows that others keep."""
+        self._removed: set[Session] = set()
+        """Known sessions that `_kept` leaves out, because the user removed them."""
         self._on_disk: set[Session] = set()
         """What the file of kept sessions held when this window last read or wrote it. Only the worker uses it."""
         self._timer = QTimer(self)
@@ -106,6 +111,8 @@ class Autosave(QObject):
         """Save the kept sessions soon."""
         if self._folder is not None:
             self._kept = kept
+            # Now: what other windows kept may arrive before the write, and `kept` does not hold it.
+            self._removed = self._known.difference(item.session for item in kept)
             self._start_timer()
 
     @Slot()
@@ -191,7 +198,8 @@ class Autosave(QObject):
     def _submit_kept(self, shared: Path, failed: str) -> None:
         assert self._kept is not None
         mine, self._kept = self._kept, None
-        removed = self._known.difference(item.session for item in mine)
+        removed, self._removed = self._removed, set()
+        self._known -= removed
         self._known.update(item.session for item in mine)
         self._worker.fetch(lambda: self._merge_kept(shared, mine, removed), self._take_merged, failed=failed)
 
@@ -205,7 +213,7 @@ class Autosave(QObject):
         Sessions that other windows keep, and sessions that they keep no longer.
         """
         path = shared / "kept.loom"
-        with HeldLock(shared / "kept.lock"):
+        with HeldLock(shared / "kept.lock", _LOCK_S):
             file = self._read(path)
             disk = file.kept if file is not None else ()
             there = {item.session for item in disk}

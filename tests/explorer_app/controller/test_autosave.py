@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -107,6 +108,41 @@ def test_stars_of_two_windows_are_merged_and_both_windows_show_them(two: tuple[H
     first.until(lambda: kept_seeds(first) == everything | {4.0})
     star(second, 14)
     second.until(lambda: kept_seeds(second) == everything | {4.0, 14.0})
+
+
+def test_a_star_of_another_window_that_arrives_before_a_save_is_not_taken_for_a_removed_one(
+    two: tuple[Harness, Harness],
+) -> None:
+    first, second = two
+    star(second, 9)
+    second.until(lambda: saved_seeds(second) == {9.0})
+    star(first, 3)
+    while saved_seeds(first) != {3.0, 9.0}:  # written, but the first window has not heard of seed 9 yet
+        time.sleep(0.002)
+    assert kept_seeds(first) == {3.0}
+    first.controller.editing.edit(GoToSeed(5))
+    current = first.controller.editing.history.current
+    assert current is not None
+    first.controller.editing.set_starred(current.number, True)
+    first.until(lambda: 9.0 in kept_seeds(first))
+    save(first)
+    first.until(lambda: 5.0 in saved_seeds(first))
+    assert saved_seeds(first) == {3.0, 5.0, 9.0}
+
+
+def test_a_star_that_one_window_takes_away_may_be_given_again_in_the_other(two: tuple[Harness, Harness]) -> None:
+    first, second = two
+    star(first, 9)
+    first.until(lambda: saved_seeds(first) == {9.0})
+    (entry,) = first.controller.editing.history.kept
+    first.controller.editing.set_starred(entry.number, False)
+    save(first)
+    first.until(lambda: saved_seeds(first) == set())
+    star(second, 9)
+    second.until(lambda: saved_seeds(second) == {9.0})
+    star(first, 4)
+    first.until(lambda: 4.0 in saved_seeds(first))
+    assert saved_seeds(first) == {4.0, 9.0}
 
 
 def test_a_star_that_one_window_takes_away_does_not_come_back_from_the_other(two: tuple[Harness, Harness]) -> None:
