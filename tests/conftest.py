@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import logging
 import os
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -84,6 +85,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with what takes long; the order is the same however the tests were collected."""
     items.sort(key=lambda item: (item.get_closest_marker("long") is None, str(item.path)))
     _skip_without_gpu([item for item in items if item.get_closest_marker("gpu")])
+    if "hypothesis" in sys.modules:
+        _read_no_constants()
+
+
+def _read_no_constants() -> None:
+    """Keep hypothesis from parsing a thousand sources in every worker, to try the constants that stand in them.
+
+    The strategies of these tests name the values that matter.
+    """
+    from hypothesis.internal.conjecture import providers
+
+    known = providers._local_constants
+    providers._get_local_constants = lambda: known
 
 
 def _skip_without_gpu(items: list[pytest.Item]) -> None:

@@ -445,13 +445,15 @@ def _targets(sources: Sequence[Source], folder: Path, ending: str) -> list[Path]
         If two would go to one file, or one would take the place of what it is made from.
     """
     targets: list[Path] = []
+    taken: set[Path] = set()  # besides the list, which thousands of pictures would make slow to search
     for source in sources:
         target = folder / f"{source.path.stem}{ending}"
         if source.path.exists() and target.exists() and target.samefile(source.path):
             raise UsageError(f"{source.path} would be replaced by its own copy; choose another --outdir.")
-        if target in targets and source.path.suffix:
+        if target in taken and source.path.suffix:
             raise UsageError(f"Two pictures would both be written to {target}; render them one by one.")
         targets.append(target)
+        taken.add(target)
     return targets
 
 

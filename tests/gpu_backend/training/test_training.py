@@ -39,9 +39,11 @@ def one_thread_and_the_same_random_numbers_afterwards() -> Iterator[None]:
     torch.set_num_threads(threads)
 
 
-@pytest.fixture(autouse=True)
-def no_plots(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loop, "plots_problem", lambda: "not here")
+@pytest.fixture(autouse=True, scope="module")
+def no_plots() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loop, "plots_problem", lambda: "not here")
+        yield
 
 
 def run(out: Path, kimg: float, resume: Path | None = None, at_batch: Any = None, **given: Any) -> TrainOutcome:
