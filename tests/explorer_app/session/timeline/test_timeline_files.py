@@ -16,10 +16,11 @@ from explorer_app.session.edits import GoToSeed
 from explorer_app.session.history import History
 from explorer_app.session.session import Position, Session, Slider
 from explorer_app.session.storage import SessionFileError, load_session, load_session_file, save_session
+from explorer_app.session.timeline import track_pool
 from explorer_app.session.timeline.edits import with_key, with_state
 from explorer_app.session.timeline.timeline_json import track_from_json, track_to_json
 from explorer_app.session.tracks import NO_TIMELINE, STATE, WALK, BeatGrid, Easing, Key, Timeline, Track
-from gpu_backend import Latent, Point, Recipe, RowRange, StoredLatent, Tap, Truncation
+from gpu_backend import SESSION_LIMITS, Latent, Point, Recipe, RowRange, StoredLatent, Tap, Truncation
 
 STORED = StoredLatent(bytes(4 * 8), 1, 8)
 
@@ -91,11 +92,15 @@ def test_steps_of_the_history_share_the_tracks_that_did_not_change(tmp_path: Pat
     assert len(data["tracks"]) == len(timelines[0].tracks) + 30
 
 
-def test_a_history_that_is_too_long_loses_its_oldest_steps_and_the_project_none(tmp_path: Path) -> None:
+def test_a_history_that_is_too_long_loses_its_oldest_steps_and_the_project_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    less = replace(SESSION_LIMITS, nbytes=SESSION_LIMITS.nbytes // 30, values=SESSION_LIMITS.values // 30)
+    monkeypatch.setattr(track_pool, "SESSION_LIMITS", less)
     numbers = random.Random(1)
     steps = []
     for n in range(12):
-        keys = tuple(Key(Fraction(i, 30), numbers.random()) for i in range(30_000))
+        keys = tuple(Key(Fraction(i, 30), numbers.random()) for i in range(1_000))
         steps.append((Session(timeline=Timeline((Track("noise.gain", keys),))), f"step {n}"))
     save_session(tmp_path / "piece.loom", steps[-1][0], (), steps, 11)
     file = load_session_file(tmp_path / "piece.loom")
