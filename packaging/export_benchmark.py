@@ -5,7 +5,7 @@ and moved into place. The first row of a case renders the same frames without wr
 CPU time a frame of the whole process and of the rendering thread, and MB; ``--csv`` writes the table to a file.
 
 ``--fake`` renders nothing: a renderer that answers at once shows what the pipeline itself costs, on any machine.
-``--device gpu:0`` and ``cpu`` choose what renders. Neither Qt nor torch is needed on a GPU.
+``--device cuda`` and ``cpu`` choose what renders. Neither Qt nor torch is needed on a GPU.
 
 Cases: png256, jpeg256, png1024, jpeg1024, h264, av1, preview. The last measures previews a second without and with an
 export beside them, and needs Qt.
@@ -43,6 +43,7 @@ from explorer_app.exporting.sequence import SequenceSettings  # noqa: E402
 from explorer_app.exporting.video.video_format import VideoFormat  # noqa: E402
 from explorer_app.exporting.writers import usual_threads  # noqa: E402
 from explorer_app.rendering.pipeline import Pipeline  # noqa: E402
+from explorer_app.rendering.renderer_like import PROCESSOR_ID  # noqa: E402
 from explorer_app.session.session import ModelReference  # noqa: E402
 from gpu_backend import (  # noqa: E402
     Frame,
@@ -50,6 +51,7 @@ from gpu_backend import (  # noqa: E402
     Latent,
     Point,
     Recipe,
+    Renderer,
     RenderRequest,
     Truncation,
     open_renderer,
@@ -226,7 +228,7 @@ def preview_beside_an_export(model: Any, device: str, side: int, seconds: float,
 
     def ask() -> None:
         shown[0] += 1
-        thread.ask(RenderRequest(model.sha256, ((recipe(shown[0] % 4096), 1.0),)), None)
+        thread.ask(RenderRequest(model.facts.model_id, ((recipe(shown[0] % 4096), 1.0),)), None)
 
     def arrived() -> None:
         if thread.take_frame() is not None:
@@ -253,7 +255,7 @@ def preview_beside_an_export(model: Any, device: str, side: int, seconds: float,
     for what in ("preview alone", "preview beside an export"):
         job = None
         if what.endswith("export"):
-            wanted = settings_of(Case(side), folder, ModelReference("", "m", model.sha256), 512, 90_000)
+            wanted = settings_of(Case(side), folder, ModelReference("", "m", model.facts.model_id), 512, 90_000)
             job = SequenceJob(wanted)
             thread.export(job)
             until(lambda job=job: job.delivered > 4)  # type: ignore[misc]
@@ -280,7 +282,7 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument(
         "cases", nargs="*", metavar="CASE", help=f"{', '.join(CASES)}, preview; default: pictures, h264"
     )
-    parser.add_argument("--device", default="", help="cpu, gpu:0 or as found")
+    parser.add_argument("--device", default="auto", help="cpu, cuda or cuda:1; default: as found")
     parser.add_argument("--fake", action="store_true", help="render nothing")
     parser.add_argument("--frames", type=int, default=0, help="frames of a case; default: 4000 at 256, 1000 at 1024")
     parser.add_argument("--seconds", type=float, default=5.0, help="time of a measurement of previews")
@@ -326,14 +328,14 @@ def measured(names: Sequence[str], side: int, options: argparse.Namespace, scrat
     if options.fake:
         model, renderer, z_dim = ModelReference("", "m", "ab" * 32), FakeRenderer(scenes(side)), 512
     else:
-        read = read_model(path) if side == 256 else random_model(shape_of(LARGE), seed=1)
-        model, renderer, z_dim = ModelReference("", "m", read.sha256), None, 512
+        read: Any = read_model(path) if side == 256 else random_model(shape_of(LARGE), seed=1)
+        model, renderer, z_dim = ModelReference("", "m", read.facts.model_id), None, 512
         if names:
-            renderer = open_renderer(read, options.device or None)
+            renderer = Renderer(read, options.device)
             z_dim = renderer.facts.z_dim
             tell(f"{renderer.device.name}, {side} x {side}")
-            for seed in range(20):
-                renderer.render(RenderRequest(read.sha256, ((recipe(seed), 1.0),)))
+            for seed in range(2 if renderer.device.id == PROCESSOR_ID else 20):
+                renderer.render(RenderRequest(read.facts.model_id, ((recipe(seed), 1.0),)))
     for number, name in enumerate(names):
         case = CASES[name]
         folder = scratch / name
