@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from explorer_app import logs
-from explorer_app.exporting.formats.picture_format import MAX_SIDE_PX
+from explorer_app.exporting.formats.picture_format import BACKGROUNDS, MAX_SIDE_PX, is_background
 from explorer_app.session.session import MAX_SCALE, MIN_SCALE
 from gpu_backend import SEED_COUNT, LoomError
 
@@ -161,6 +161,20 @@ def size(text: str) -> tuple[int, int]:
     if not (1 <= width <= MAX_SIDE_PX and 1 <= height <= MAX_SIDE_PX):
         raise argparse.ArgumentTypeError(f"sides are 1 to {MAX_SIDE_PX} pixels, but {text[:40]!r} came")
     return width, height
+
+
+def print_size(text: str) -> tuple[int, int] | str:
+    """Return a size in pixels as `size` does, or the text of one in print such as ``210x297mm``, which needs a dpi."""
+    return text if re.search("(mm|cm|in)$", text) else size(text)
+
+
+def background(text: str) -> str:
+    """Return the name or the colour of a background."""
+    if not is_background(text):
+        raise argparse.ArgumentTypeError(
+            f"a background is {', '.join(BACKGROUNDS)} or a colour like #1d2025, but {text[:40]!r} came"
+        )
+    return text
 
 
 def count(text: str) -> int:

@@ -16,15 +16,16 @@ from explorer_app.cli.arguments import (
     Parser,
     UsageError,
     add_device,
+    background,
     count,
     finite_number,
     frame_rate,
     positive_count,
+    print_size,
     scale,
     seconds,
     seed,
     seed_list,
-    size,
     two_numbers,
 )
 from explorer_app.cli.class_option import class_of
@@ -38,7 +39,7 @@ from explorer_app.cli.sequence import render_sequence
 from explorer_app.cli.source import Source, read_source
 from explorer_app.exporting.contact_sheet import ENDINGS, write_contact_sheet
 from explorer_app.exporting.errors import ExportError
-from explorer_app.exporting.formats.picture_format import FORMATS, FormatName, PictureFormat
+from explorer_app.exporting.formats.picture_format import FORMATS, FormatName, PictureFormat, pixels_of_print
 from explorer_app.exporting.keyframes import Keyframe
 from explorer_app.exporting.manifest import read_manifest
 from explorer_app.exporting.output_file import check_output_path
@@ -73,7 +74,7 @@ _EXAMPLES = """examples:
 _TRANSFORM = ("translate", "rotate", "scale")
 _SEED_ONLY = ("trunc", "trunc_cutoff", "class_text", "noise_mode", "noise_seed", *_TRANSFORM)
 _VIDEO = ("fps", "codec")
-_FILES = ("form", "quality", "compression", "size", "video", *_VIDEO)
+_FILES = ("form", "quality", "compression", "size", "dpi", "background", "video", *_VIDEO)
 _PROJECT_ONLY = ("start", "end")
 _PATH_ONLY = ("frames", "loop", "name", "overwrite")
 _SEQUENCE = ("name", "overwrite")
@@ -83,6 +84,8 @@ _ALL_BUT_RESUME = (
     *(*_FILES, *_SEED_ONLY, *_PATH_ONLY, *_PROJECT_ONLY),
 )
 _SHEET_SIDE_PX = 128
+_PRINT_DPI = 300
+"""Usual for photographs in print."""
 _SHEET_PICTURES = 4096
 _PATIENCE_S = 0.2
 """So that Ctrl-C is noticed on systems where it does not interrupt a wait."""
@@ -130,7 +133,7 @@ def parser() -> Parser:
         "--quality",
         type=positive_count,
         metavar="Q",
-        help="1 to 100, of jpeg (default: 95), webp (90; 100 is exact) and videos (80)",
+        help="1 to 100, of jpeg (default: 95), webp (90; 100 is exact), avif and videos (80)",
     )
     files.add_argument(
         "--compression", choices=("fast", "small"), help="of png: fast, or 15 %% smaller and slow (default: fast)"
@@ -149,9 +152,18 @@ def parser() -> Parser:
     )
     files.add_argument(
         "--size",
-        type=size,
+        type=print_size,
         metavar="WxH",
-        help="scale the pictures to this size, such as 512 or 1920x1080; what does not fit the shape is cropped",
+        help="scale to this size, such as 512, 1920x1080 or 210x297mm; what does not fit the shape is cropped",
+    )
+    files.add_argument(
+        "--dpi", type=positive_count, metavar="N", help="pixels an inch of pictures (of a --size in mm: 300)"
+    )
+    files.add_argument(
+        "--background",
+        type=background,
+        metavar="COLOUR",
+        help="put transparent parts on white, black, checkerboard or #1d2025 (default: keep them; jpeg: white)",
     )
     files.add_argument(
         "--jobs", type=positive_count, metavar="N", help="pictures to encode at a time (default: all cores but one)"
@@ -206,6 +218,7 @@ def run(words: Sequence[str], console: Console) -> int:
     if options.resume is not None:
         return _resume(options, console)
     _check(options)
+    _resolve_print_size(options)
     form = _form(options)
     if options.project is not None:
         return _render_project(options, form, console)
@@ -465,6 +478,23 @@ def _check_sheet(sheet: Path, sources: Sequence[Source], targets: Sequence[Path]
         raise UsageError(f"A sheet takes {_SHEET_PICTURES:,} pictures, but there are {len(targets):,}.")
 
 
+def _resolve_print_size(options: argparse.Namespace) -> None:
+    """Replace a --size in millimetres or inches by its pixels. Raises UsageError."""
+    if options.video is not None and (options.dpi is not None or options.background is not None):
+        raise UsageError("--dpi and --background belong to pictures, so they cannot be given with --video.")
+    if not isinstance(options.size, str):
+        return
+    if options.video is not None:
+        raise UsageError("A video's --size is in pixels, such as 1920x1080.")
+    options.dpi = options.dpi or _PRINT_DPI
+    try:
+        options.size = pixels_of_print(options.size, options.dpi)
+    except ExportError as error:
+        raise UsageError(error.sentence) from error
+    if options.size is None:
+        raise UsageError("A --size in print is like 210x297mm, 20x30cm or 8x10in; see latentloom render --help.")
+
+
 def _form(options: argparse.Namespace) -> PictureFormat:
     """Return the format that is asked for. Raises UsageError if the options do not go together."""
     if options.video is not None:
@@ -473,7 +503,7 @@ def _form(options: argparse.Namespace) -> PictureFormat:
     if options.compression is not None and not name.startswith("png"):
         raise UsageError(f"--compression belongs to png and png16, but --format is {name}.")
     try:
-        return PictureFormat(name, options.quality, options.compression or "fast")
+        return PictureFormat(name, options.quality, options.compression or "fast", options.dpi, options.background)
     except ExportError as error:
         raise UsageError(error.sentence) from error
 

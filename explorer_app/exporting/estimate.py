@@ -10,6 +10,7 @@ _PICTURE_NBYTES: dict[FormatName, float] = {
     "png16": 4.8,
     "jpeg": 0.35,
     "webp": 0.1,
+    "avif": 0.09,
     "tiff": 1.5,
     "exr": 11.9,
 }

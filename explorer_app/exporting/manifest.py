@@ -17,10 +17,12 @@ from typing import Any, Literal, cast, get_args
 from explorer_app.exporting.errors import ExportError
 from explorer_app.exporting.formats.picture_format import (
     FORMATS,
+    MAX_DPI,
     MAX_SIDE_PX,
     Compression,
     PictureFormat,
     Size,
+    is_background,
 )
 from explorer_app.exporting.keyframes import Keyframe
 from explorer_app.exporting.piece_json import piece_from_json, piece_stored, piece_to_json
@@ -247,6 +249,10 @@ def _files_to_json(settings: SequenceSettings) -> dict[str, Any]:
         data["compression"] = form.compression
     if settings.size is not None:
         data["size"] = list(settings.size)
+    if form.dpi is not None:
+        data["dpi"] = form.dpi
+    if form.background is not None:
+        data["background"] = form.background
     return data
 
 
@@ -277,7 +283,11 @@ def _form(files: Mapping[str, Any]) -> PictureFormat:
     if not isinstance(name, str) or name not in FORMATS or compression not in get_args(Compression):
         raise ExportError("its files should be of a format that this version knows.")
     quality = None if files.get("quality") is None else _whole(files, "quality", 100)
-    return PictureFormat(name, quality, compression)
+    dpi = None if files.get("dpi") is None else _whole(files, "dpi", MAX_DPI)
+    background = files.get("background")
+    if background is not None and not (isinstance(background, str) and is_background(background)):
+        raise ExportError("the background of its files should be a colour that this version knows.")
+    return PictureFormat(name, quality, compression, dpi, background)
 
 
 def _size(files: Mapping[str, Any]) -> Size | None:

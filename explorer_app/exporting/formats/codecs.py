@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from explorer_app.exporting.errors import PictureError
+from explorer_app.exporting.formats.avif import encode_avif, scan_avif
 from explorer_app.exporting.formats.exr import SIGNATURE as EXR_SIGNATURE, encode_exr, scan_exr
 from explorer_app.exporting.formats.jpeg import SIGNATURE as JPEG_SIGNATURE, encode_jpeg, scan_jpeg
 from explorer_app.exporting.formats.picture_format import PictureFormat, Size
 from explorer_app.exporting.formats.png import SIGNATURE as PNG_SIGNATURE, encode_png, scan_png
-from explorer_app.exporting.formats.resize import over_white, resized
+from explorer_app.exporting.formats.resize import over_background, resized, values_over_background
 from explorer_app.exporting.formats.scan import PictureScan, Scanner, scan_file
 from explorer_app.exporting.formats.tiff import SIGNATURE as TIFF_SIGNATURE, encode_tiff, scan_tiff
 from explorer_app.exporting.formats.webp import encode_webp, scan_webp
@@ -28,7 +29,7 @@ _SCANNERS: tuple[tuple[bytes, Scanner], ...] = (
     (TIFF_SIGNATURE, scan_tiff),
     (EXR_SIGNATURE, scan_exr),
 )
-_EXPECTED = "a PNG, JPEG, WebP, TIFF or EXR file"
+_EXPECTED = "a PNG, JPEG, WebP, AVIF, TIFF or EXR file"
 
 
 def encode_frame(frame: Frame, text: str, form: PictureFormat, size: Size | None = None) -> bytes:
@@ -49,20 +50,28 @@ def encode_frame(frame: Frame, text: str, form: PictureFormat, size: Size | None
     if form.facts.needs_values:
         values = _values(frame)
         values = values if size is None else resized(values, size)
+        if form.background is not None and values.shape[2] == 4:
+            values = values_over_background(values, form.background)
         if form.name == "exr":
-            return encode_exr(values, text)
+            return encode_exr(values, text, form.dpi)
         samples = np.rint(values.clip(0.0, 1.0) * 65535.0).astype(np.uint16)
-        return encode_png(samples, text, channels=range(values.shape[2]), compression=form.compression)
+        return encode_png(samples, text, channels=range(values.shape[2]), compression=form.compression, dpi=form.dpi)
     pixels = frame.pixels if size is None else resized(frame.pixels, size)
+    has_alpha = frame.has_alpha
+    background = "white" if form.name == "jpeg" and form.background is None else form.background
+    if has_alpha and background is not None:
+        pixels, has_alpha = over_background(pixels, background), False
     if form.name == "jpeg":
-        return encode_jpeg(over_white(pixels) if frame.has_alpha else pixels, text, form.chosen_quality)
-    order = (2, 1, 0, 3) if frame.has_alpha else (2, 1, 0)
+        return encode_jpeg(pixels, text, form.chosen_quality, form.dpi)
+    order = (2, 1, 0, 3) if has_alpha else (2, 1, 0)
     if form.name == "png":
-        return encode_png(pixels, text, channels=order, compression=form.compression)
+        return encode_png(pixels, text, channels=order, compression=form.compression, dpi=form.dpi)
     samples_of_bytes = np.ascontiguousarray(pixels[..., list(order)])
     if form.name == "webp":
-        return encode_webp(samples_of_bytes, text, form.chosen_quality)
-    return encode_tiff(samples_of_bytes, text)
+        return encode_webp(samples_of_bytes, text, form.chosen_quality, form.dpi)
+    if form.name == "avif":
+        return encode_avif(samples_of_bytes, text, form.chosen_quality, form.dpi)
+    return encode_tiff(samples_of_bytes, text, form.dpi)
 
 
 def scan_picture(path: Path, max_text: int) -> PictureScan:
@@ -84,6 +93,8 @@ def scan_picture(path: Path, max_text: int) -> PictureScan:
 def _scanner_for(head: bytes) -> Scanner | None:
     if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
         return scan_webp
+    if head[4:12] == b"ftypavif":
+        return scan_avif
     return next((scanner for signature, scanner in _SCANNERS if head.startswith(signature)), None)
 
 

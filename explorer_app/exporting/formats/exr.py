@@ -28,7 +28,7 @@ _NAME_LIMIT = 256
 _MAX_ATTRIBUTES = 1000
 
 
-def encode_exr(values: NDArray[np.float32], text: str) -> bytes:
+def encode_exr(values: NDArray[np.float32], text: str, dpi: int | None = None) -> bytes:
     """Return an EXR file.
 
     Parameters
@@ -37,6 +37,8 @@ def encode_exr(values: NDArray[np.float32], text: str) -> bytes:
         (height, width, 3 or 4) float32 in sRGB encoding, nominally 0..1: R, G, B and perhaps A, which is linear.
     text
         The recipe: ASCII.
+    dpi
+        Pixels an inch, which the attribute xDensity says; None for none.
     """
     height, width, channels = values.shape
     linear = np.array(values, dtype="<f4")
@@ -56,6 +58,7 @@ def encode_exr(values: NDArray[np.float32], text: str) -> bytes:
         (b"pixelAspectRatio", b"float", struct.pack("<f", 1.0)),
         (b"screenWindowCenter", b"v2f", struct.pack("<ff", 0.0, 0.0)),
         (b"screenWindowWidth", b"float", struct.pack("<f", 1.0)),
+        *(() if dpi is None else ((b"xDensity", b"float", struct.pack("<f", dpi)),)),
     )
     head = SIGNATURE + struct.pack("<i", 2)
     head += b"".join(b"\0".join((name, kind, struct.pack("<i", len(data)))) + data for name, kind, data in attributes)

@@ -17,12 +17,13 @@ SIGNATURE = b"\xff\xd8\xff"
 _MARK = b"latentloom\0"
 _MAX_SEGMENT = 0xFFFF - 2
 _MAX_SEGMENTS = 100_000
+_PER_INCH = 1
 _COM, _SOS, _EOI = 0xFE, 0xDA, b"\xff\xd9"
 _FRAME_HEADERS = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 """Markers SOF0 to SOF15, without the three of that range that mean something else."""
 
 
-def encode_jpeg(pixels: NDArray[np.uint8], text: str, quality: int) -> bytes:
+def encode_jpeg(pixels: NDArray[np.uint8], text: str, quality: int, dpi: int | None = None) -> bytes:
     """Return a JPEG file with 4:4:4 sampling.
 
     Parameters
@@ -33,12 +34,16 @@ def encode_jpeg(pixels: NDArray[np.uint8], text: str, quality: int) -> bytes:
         The recipe: ASCII.
     quality
         1 to 100, on libjpeg's scale.
+    dpi
+        Pixels an inch, in the JFIF header; None says nothing.
     """
     import simplejpeg  # here, since most windows save no JPEG
 
     # Its module has types, but declares no exports.
     encode: Callable[..., bytes] = getattr(simplejpeg, "encode_jpeg")  # noqa: B009
     data = encode(pixels, quality=quality, colorspace="BGRX", colorsubsampling="444")
+    if dpi is not None and data[6:11] == b"JFIF\0":
+        data = data[:13] + struct.pack(">BHH", _PER_INCH, dpi, dpi) + data[18:]
     size = _MAX_SEGMENT - len(_MARK)
     note = text.encode("ascii")
     segments = [

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
 from explorer_app.exporting.errors import ExportError
 
-FormatName = Literal["png", "png16", "jpeg", "webp", "tiff", "exr"]
+FormatName = Literal["png", "png16", "jpeg", "webp", "avif", "tiff", "exr"]
 
 Compression = Literal["fast", "small"]
 """Of PNG. ``fast``: the filter "up" and isa-l. ``small``: the best filter for each row and zlib, about 15 % smaller."""
 
+Background = str
+"""What is behind the transparent parts of a picture: "white", "black", "checkerboard", or a colour like "#1d2025"."""
+
 Size = tuple[int, int]
 """Width and height in pixels."""
+
+MAX_DPI = 10_000
 
 MAX_SIDE_PX = 16_384
 
@@ -47,9 +53,12 @@ FORMATS: dict[FormatName, FormatFacts] = {
     "png16": FormatFacts("PNG 16 bit", "Exact, without bands after strong grading.", (".png",), needs_values=True),
     "jpeg": FormatFacts("JPEG", "A quarter of the size of PNG at quality 95.", (".jpg", ".jpeg"), 95),
     "webp": FormatFacts("WebP", "Smaller than JPEG; quality 100 is exact.", (".webp",), 90),
+    "avif": FormatFacts("AVIF", "The smallest files, for browsers of today; slow to write.", (".avif",), 80),
     "tiff": FormatFacts("TIFF", "Exact, for print and layout programs.", (".tif", ".tiff")),
     "exr": FormatFacts("EXR", "Linear light as floats, not clamped, for compositing.", (".exr",), needs_values=True),
 }
+
+BACKGROUNDS = ("white", "black", "checkerboard")
 
 PICTURE_ENDINGS = tuple(dict.fromkeys(ending for facts in FORMATS.values() for ending in facts.endings))
 """What the name of a picture with a recipe may end in, in small letters."""
@@ -65,11 +74,17 @@ class PictureFormat:
         1 to 100, of JPEG and WebP; None for the format's usual one.
     compression
         Of PNG. It changes no pixel, so files of both kinds may lie in one sequence.
+    dpi
+        Pixels an inch, as print and layout programs read them from the file; None says nothing.
+    background
+        What a network's transparent parts are put on; None keeps them transparent, and makes them white in a JPEG.
     """
 
     name: FormatName = "png"
     quality: int | None = None
     compression: Compression = "fast"
+    dpi: int | None = None
+    background: Background | None = None
 
     def __post_init__(self) -> None:
         if self.name not in FORMATS or self.compression not in get_args(Compression):
@@ -78,6 +93,12 @@ class PictureFormat:
             raise ExportError(f"{self.facts.label} has no quality, because it is exact; leave the quality out.")
         if self.quality is not None and not 1 <= self.quality <= 100:
             raise ExportError(f"A quality is 1 to 100, but {self.quality} came.")
+        if self.dpi is not None and not 1 <= self.dpi <= MAX_DPI:
+            raise ExportError(f"A picture has 1 to {MAX_DPI:,} pixels an inch, but {self.dpi} came.")
+        if self.background is not None and not is_background(self.background):
+            raise ExportError(
+                f"A background is {', '.join(BACKGROUNDS)} or a colour like #1d2025, but {self.background[:20]!r} came."
+            )
 
     @property
     def facts(self) -> FormatFacts:
@@ -97,13 +118,42 @@ class PictureFormat:
     @property
     def without_compression(self) -> PictureFormat:
         """What changes pixels: formats that agree here give equal pictures."""
-        return PictureFormat(self.name, self.chosen_quality or None)
+        return PictureFormat(self.name, self.chosen_quality or None, dpi=self.dpi, background=self.background)
+
+
+def is_background(text: str) -> bool:
+    """Return whether a text names a background."""
+    return text in BACKGROUNDS or re.fullmatch("#[0-9a-fA-F]{6}", text) is not None
+
+
+def pixels_of_print(text: str, dpi: int) -> Size | None:
+    """Return the pixels of a size in print, such as ``210x297mm`` or ``8 × 10 in``; None if it is none.
+
+    Raises
+    ------
+    ExportError
+        If the picture would be too large or too small.
+    """
+    number = r"([0-9]{1,5}(?:\.[0-9]{1,3})?)"
+    match = re.fullmatch(rf"{number}(?:\s*[x×]\s*{number})?\s*(mm|cm|in)", text.strip(), re.ASCII)
+    if match is None:
+        return None
+    inches = {"mm": 25.4, "cm": 2.54, "in": 1.0}[match[3]]
+    width, height = (round(float(side) / inches * dpi) for side in (match[1], match[2] or match[1]))
+    if not (1 <= width <= MAX_SIDE_PX and 1 <= height <= MAX_SIDE_PX):
+        raise ExportError(
+            f"{text.strip()} at {dpi} pixels an inch would be {width:,} × {height:,} pixels; "
+            f"a side has 1 to {MAX_SIDE_PX:,}."
+        )
+    return width, height
 
 
 def written_as(form: PictureFormat, size: Size | None) -> str:
     """Return what a frame's recipe says of its file; empty for 8-bit PNG of the full size, as it was before formats."""
     parts = ["" if form.name == "png" else form.name, str(form.chosen_quality or "")]
     parts.append("" if size is None else f"{size[0]}x{size[1]}")
+    parts.append("" if form.dpi is None else f"{form.dpi}dpi")
+    parts.append("" if form.background is None else f"on {form.background}")
     return " ".join(part for part in parts if part)
 
 

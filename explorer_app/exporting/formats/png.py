@@ -37,6 +37,7 @@ _TRAILER = b"\x00\x00\x00\x00IEND\xaeB`\x82"
 _SMALL_ZLIB_LEVEL = 6
 _MEMORY_LEVEL = 9
 _UP = 2
+_METRES_PER_INCH, _PER_METRE = 0.0254, 1
 _COLOUR_TYPES = {3: 2, 4: 6}
 """Colour type of RGB and RGBA, by the number of channels."""
 
@@ -47,6 +48,7 @@ def encode_png(
     *,
     channels: Sequence[int] = (0, 1, 2),
     compression: Compression = "fast",
+    dpi: int | None = None,
 ) -> bytes:
     """Return a PNG with one iTXt chunk. Equal arguments give equal bytes with the same version of the deflate library.
 
@@ -58,6 +60,8 @@ def encode_png(
         The recipe: ASCII.
     channels
         Which of the n samples of a pixel the file stores, in its order: three for RGB, four for RGBA.
+    dpi
+        Pixels an inch, in a pHYs chunk; None for none.
     """
     height, width = samples.shape[:2]
     sample_nbytes = samples.dtype.itemsize
@@ -72,7 +76,9 @@ def encode_png(
         data = deflate.compress(_filtered_by_row(samples[..., places]).data) + deflate.flush()
     head = struct.pack(">IIBBBBB", width, height, 8 * sample_nbytes, _COLOUR_TYPES[len(channels)], 0, 0, 0)
     note = KEYWORD.encode("latin-1") + b"\0\0\0\0\0" + text.encode("ascii")
-    parts = (_chunk(b"IHDR", head), _chunk(b"iTXt", note), _chunk(b"IDAT", data), _chunk(b"IEND", b""))
+    per_metre = 0 if dpi is None else round(dpi / _METRES_PER_INCH)
+    density = () if dpi is None else (_chunk(b"pHYs", struct.pack(">IIB", per_metre, per_metre, _PER_METRE)),)
+    parts = (_chunk(b"IHDR", head), *density, _chunk(b"iTXt", note), _chunk(b"IDAT", data), _chunk(b"IEND", b""))
     return SIGNATURE + b"".join(piece for part in parts for piece in part)
 
 

@@ -22,14 +22,15 @@ SIGNATURE = b"II*\0"
 
 _WIDTH, _HEIGHT, _BITS, _COMPRESSION, _PHOTOMETRIC, _DESCRIPTION = 256, 257, 258, 259, 262, 270
 _STRIP_OFFSET, _CHANNELS, _STRIP_ROWS, _STRIP_NBYTES, _PLANAR, _PREDICTOR, _EXTRA = 273, 277, 278, 279, 284, 317, 338
-_ASCII, _SHORT, _LONG = 2, 3, 4
+_X_RESOLUTION, _Y_RESOLUTION, _RESOLUTION_UNIT, _INCH = 282, 283, 296, 2
+_ASCII, _SHORT, _LONG, _RATIONAL = 2, 3, 4, 5
 _SIZES = {_ASCII: 1, _SHORT: 2, _LONG: 4}
 _DEFLATE, _RGB, _CHUNKY, _HORIZONTAL, _UNASSOCIATED_ALPHA = 8, 2, 1, 2, 2
 _MARK = b"latentloom "
 _MAX_ENTRIES = 1000
 
 
-def encode_tiff(samples: NDArray[np.uint8], text: str) -> bytes:
+def encode_tiff(samples: NDArray[np.uint8], text: str, dpi: int | None = None) -> bytes:
     """Return a TIFF file.
 
     Parameters
@@ -38,6 +39,8 @@ def encode_tiff(samples: NDArray[np.uint8], text: str) -> bytes:
         (height, width, 3 or 4) R, G, B and perhaps A.
     text
         The recipe: ASCII.
+    dpi
+        Pixels an inch; None says nothing.
     """
     height, width, channels = samples.shape
     differences = samples.copy()
@@ -56,18 +59,23 @@ def encode_tiff(samples: NDArray[np.uint8], text: str) -> bytes:
         (_CHANNELS, _SHORT, 1, channels),
         (_STRIP_ROWS, _LONG, 1, height),
         (_STRIP_NBYTES, _LONG, 1, len(strip)),
+        *(() if dpi is None else ((_X_RESOLUTION, _RATIONAL, 1, "dpi"), (_Y_RESOLUTION, _RATIONAL, 1, "dpi"))),
         (_PLANAR, _SHORT, 1, _CHUNKY),
+        *(() if dpi is None else ((_RESOLUTION_UNIT, _SHORT, 1, _INCH),)),
         (_PREDICTOR, _SHORT, 1, _HORIZONTAL),
     ]
     if channels == 4:
         entries.append((_EXTRA, _SHORT, 1, _UNASSOCIATED_ALPHA))
     note += b"\0" * (len(note) % 2)  # offsets are even
     first = 8 + 2 + 12 * len(entries) + 4
-    offsets = {"bits": first, "note": first + len(bits), "strip": first + len(bits) + len(note)}
+    density = b"" if dpi is None else struct.pack("<II", dpi, 1)
+    offsets = {"bits": first, "dpi": first + len(bits)}
+    offsets["note"] = offsets["dpi"] + len(density)
+    offsets["strip"] = offsets["note"] + len(note)
     parts = [SIGNATURE, struct.pack("<IH", 8, len(entries))]
     for tag, kind, count, value in entries:
         parts.append(struct.pack("<HHII", tag, kind, count, offsets[value] if isinstance(value, str) else value))
-    return b"".join((*parts, bytes(4), bits, note, strip))
+    return b"".join((*parts, bytes(4), bits, density, note, strip))
 
 
 def scan_tiff(file: BinaryIO, nbytes: int, max_text: int) -> PictureScan:

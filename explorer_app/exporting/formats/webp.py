@@ -18,6 +18,7 @@ LOSSLESS_QUALITY = 100
 _METHOD = 2
 """Effort, 0 to 6: above 2 a picture takes twice as long and gets 3 % smaller."""
 
+_X_RESOLUTION, _Y_RESOLUTION, _RESOLUTION_UNIT, _INCH = 282, 283, 296, 2
 _MAX_CHUNKS = 1000
 _PACKET = (
     '<?xpacket begin="" id="W5M0MpCehiHzreSzNTczkc9d"?><x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">'
@@ -30,7 +31,7 @@ _GROWTH = 5
 """Escaping makes a text at most this many times as long."""
 
 
-def encode_webp(samples: NDArray[np.uint8], text: str, quality: int) -> bytes:
+def encode_webp(samples: NDArray[np.uint8], text: str, quality: int, dpi: int | None = None) -> bytes:
     """Return a WebP file.
 
     Parameters
@@ -41,6 +42,8 @@ def encode_webp(samples: NDArray[np.uint8], text: str, quality: int) -> bytes:
         The recipe: ASCII.
     quality
         1 to 99; 100 is lossless.
+    dpi
+        Pixels an inch, as EXIF; None says nothing.
     """
     from PIL import Image
 
@@ -52,7 +55,8 @@ def encode_webp(samples: NDArray[np.uint8], text: str, quality: int) -> bytes:
         lossless=quality == LOSSLESS_QUALITY,
         exact=True,
         method=_METHOD,
-        xmp=_PACKET.format(_escaped(text)).encode("ascii"),
+        xmp=xmp_packet(text),
+        **({} if dpi is None else {"exif": exif_of(dpi)}),
     )
     return target.getvalue()
 
@@ -78,7 +82,7 @@ def scan_webp(file: BinaryIO, nbytes: int, max_text: int) -> PictureScan:
             height = 1 + int.from_bytes(data[7:10], "little")
         elif head[:4] == b"XMP " and text is None:
             try:
-                text = _text_of(file, length, max_text)
+                text = text_of_xmp(file, length, max_text)
             except RecipeError as error:
                 problem = str(error)
         has_pixels = has_pixels or head[:4] in (b"VP8 ", b"VP8L", b"ANMF")
@@ -87,8 +91,23 @@ def scan_webp(file: BinaryIO, nbytes: int, max_text: int) -> PictureScan:
     return PictureScan(width, height, text, is_whole, "" if text is not None else problem)
 
 
-def _text_of(file: BinaryIO, length: int, max_text: int) -> str | None:
-    """Return the recipe of an XMP packet, None without one. Raises RecipeError."""
+def xmp_packet(text: str) -> bytes:
+    """Return an XMP packet that holds a recipe."""
+    return _PACKET.format(_escaped(text)).encode("ascii")
+
+
+def exif_of(dpi: int) -> bytes:
+    """Return EXIF that says how many pixels an inch has."""
+    from PIL import Image
+
+    exif = Image.Exif()
+    exif[_X_RESOLUTION] = exif[_Y_RESOLUTION] = float(dpi)
+    exif[_RESOLUTION_UNIT] = _INCH
+    return exif.tobytes()
+
+
+def text_of_xmp(file: BinaryIO, length: int, max_text: int) -> str | None:
+    """Return the recipe of an XMP packet that begins at the file's position, None without one. Raises RecipeError."""
     data = file.read(min(length, _GROWTH * max_text + len(_PACKET)))
     match = _RECIPE.search(data)
     if match is None:

@@ -110,7 +110,9 @@ class ExportDialog(QDialog):
         self.presets = SegmentedControl(
             [(key, preset.label, preset.tip) for key, preset in PRESETS.items()], "What to make", self
         )
-        self.files = FileChoices((facts.resolution, facts.resolution), settings, self)
+        self.files = FileChoices(
+            (facts.resolution, facts.resolution), settings, self, has_alpha=facts.img_channels == 4
+        )
         self._make_path()
         self._make_form()
         self._lay_out()

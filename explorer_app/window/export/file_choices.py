@@ -9,18 +9,23 @@ from PySide6.QtCore import QObject, QSignalBlocker, Qt, Signal
 from PySide6.QtWidgets import QCheckBox, QComboBox, QFormLayout, QWidget
 
 from explorer_app.exporting.errors import ExportError
-from explorer_app.exporting.formats.picture_format import FormatName, PictureFormat, Size
+from explorer_app.exporting.formats.avif import has_avif
+from explorer_app.exporting.formats.picture_format import MAX_DPI, FormatName, PictureFormat, Size
 from explorer_app.exporting.video.video_format import CodecName, VideoFormat, require_encoder
 from explorer_app.settings import Settings
 from explorer_app.window.controls.number_field import SpinBox
 from explorer_app.window.export.presets import (
     PRESETS,
+    PRINT_DPI,
+    PRINT_SIZES,
     SIZES,
     PresetName,
     format_about,
     format_label,
     parse_size,
 )
+
+_BACKGROUNDS = (("Transparent", ""), ("White", "white"), ("Black", "black"), ("Checkerboard", "checkerboard"))
 
 _LICENCE = "PyAV, which encodes it, brings x264 and x265 under the GPL."
 
@@ -32,6 +37,8 @@ class FileChoices(QObject):
     ----------
     rendered
         Width and height of the network's pictures.
+    has_alpha
+        Whether the network's pictures have transparent parts.
 
     Signals
     -------
@@ -41,9 +48,10 @@ class FileChoices(QObject):
 
     changed = Signal()
 
-    def __init__(self, rendered: Size, settings: Settings, parent: QWidget) -> None:
+    def __init__(self, rendered: Size, settings: Settings, parent: QWidget, *, has_alpha: bool = False) -> None:
         super().__init__(parent)
         self._rendered = rendered
+        self._has_alpha = has_alpha
         self._settings = settings
         self._preset: PresetName = "sequence"
         self._rows: QFormLayout | None = None
@@ -59,19 +67,30 @@ class FileChoices(QObject):
         self.size.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
         self.size.setAccessibleName("Size")
         self.size.setToolTip(
-            "Width × height of the files, such as 1920 × 1080. The picture is scaled and cropped to fit."
+            "Width × height of the files, such as 1920 × 1080 or 210 × 297 mm; scaled, and cropped to fit."
         )
-        self.size.addItems([f"As rendered ({rendered[0]} × {rendered[1]})", *SIZES])
+        self.dpi = SpinBox(0, MAX_DPI, parent)
+        self.dpi.setAccessibleName("Pixels an inch")
+        self.dpi.setSpecialValueText("Not stated")
+        self.dpi.setToolTip(f"For print: stored in the file; a size in mm or in has {PRINT_DPI} unless it is stated.")
+        self.dpi.setValue(_number(settings.choice("export.dpi"), 0))
+        self.background = QComboBox(parent)
+        self.background.setAccessibleName("Background")
+        self.background.setToolTip("What lies behind the transparent parts of the picture.")
+        for label, value in _BACKGROUNDS:
+            self.background.addItem(label, value)
+        self.background.setCurrentIndex(max(0, self.background.findData(settings.choice("export.background"))))
         self.fps = SpinBox(1, 240, parent)
         self.fps.setAccessibleName("Frames a second")
         self.fps.setToolTip("How fast the video plays: 24 is film, 30 is usual on the web.")
         self.fps.setValue(_number(settings.choice("export.fps"), 30))
-        self.size.setCurrentText(settings.choice("export.size") or self.size.itemText(0))
         self.format.currentIndexChanged.connect(self._format_changed)
         self.quality.valueChanged.connect(self.changed)
         self.smaller.toggled.connect(self.changed)
         self.size.editTextChanged.connect(self.changed)
         self.fps.valueChanged.connect(self.changed)
+        self.dpi.valueChanged.connect(self.changed)
+        self.background.currentIndexChanged.connect(self.changed)
 
     @property
     def is_video(self) -> bool:
@@ -87,7 +106,11 @@ class FileChoices(QObject):
         facts = PictureFormat(name).facts
         quality = None if facts.default_quality is None else self.quality.value()
         is_small = name.startswith("png") and self.smaller.isChecked()
-        return PictureFormat(name, quality, "small" if is_small else "fast")
+        dpi = self.dpi.value() or (PRINT_DPI if self._is_in_print else None)
+        background = str(self.background.currentData()) or None
+        return PictureFormat(
+            name, quality, "small" if is_small else "fast", dpi, background if self._has_alpha else None
+        )
 
     @property
     def video_format(self) -> VideoFormat | None:
@@ -110,7 +133,13 @@ class FileChoices(QObject):
     @property
     def wanted_size(self) -> Size | None:
         """Width and height in px to scale to; None for the network's resolution. Raises ValueError with a sentence."""
-        return parse_size(self.size.currentText())
+        if self.is_video and self._is_in_print:
+            raise ValueError("A video's size is in pixels, such as 1920 × 1080.")
+        return parse_size(self.size.currentText(), self.dpi.value() or PRINT_DPI)
+
+    @property
+    def _is_in_print(self) -> bool:
+        return self.size.currentText().strip().endswith(("mm", "cm", "in"))
 
     @property
     def objection(self) -> str:
@@ -123,6 +152,8 @@ class FileChoices(QObject):
             return str(error)
         except ExportError as error:
             return error.sentence
+        if not self.is_video and self.format.currentData() == "avif" and not has_avif():
+            return "This Pillow was built without AVIF; install one of its wheels, or choose WebP."
         is_too_small = self.is_video and size is not None and min(size) < 2
         return "A video is at least 2 pixels wide and high." if is_too_small else ""
 
@@ -133,6 +164,8 @@ class FileChoices(QObject):
         form.addRow("Quality", self.quality)
         form.addRow("", self.smaller)
         form.addRow("Size", self.size)
+        form.addRow("Pixels an inch", self.dpi)
+        form.addRow("Background", self.background)
         form.addRow("Frames a second", self.fps)
 
     def show_preset(self, preset: PresetName) -> None:
@@ -148,7 +181,17 @@ class FileChoices(QObject):
                 self.format.addItem(format_label(name, is_video=wanted.is_video), name)
                 self.format.setItemData(self.format.count() - 1, tip, Qt.ItemDataRole.ToolTipRole)
             self.format.setCurrentIndex(max(0, self.format.findData(self._settings.choice(f"export.format.{preset}"))))
+        self._offer_sizes()
         self._format_changed()
+
+    def _offer_sizes(self) -> None:
+        """Offer sizes in print for pictures, and keep what is chosen."""
+        with QSignalBlocker(self.size):
+            text = self.size.currentText()
+            rendered = f"As rendered ({self._rendered[0]} × {self._rendered[1]})"
+            self.size.clear()
+            self.size.addItems([rendered, *SIZES, *(() if self.is_video else PRINT_SIZES)])
+            self.size.setCurrentText(text or self._settings.choice("export.size") or rendered)
 
     def remember(self) -> None:
         """Store the choices in the settings."""
@@ -156,6 +199,8 @@ class FileChoices(QObject):
         self._settings.choose(f"export.format.{self._preset}", name)
         self._settings.choose(f"export.quality.{self._key(name)}", str(self.quality.value()))
         self._settings.choose("export.fps", str(self.fps.value()))
+        self._settings.choose("export.dpi", str(self.dpi.value() or ""))
+        self._settings.choose("export.background", str(self.background.currentData()))
         self._settings.choose("export.size", "" if self.wanted_size is None else self.size.currentText())
 
     def _format_changed(self) -> None:
@@ -173,6 +218,8 @@ class FileChoices(QObject):
             self._rows.setRowVisible(self.quality, usual is not None)
             self._rows.setRowVisible(self.smaller, not self.is_video and name.startswith("png"))
             self._rows.setRowVisible(self.fps, self.is_video)
+            self._rows.setRowVisible(self.dpi, not self.is_video)
+            self._rows.setRowVisible(self.background, not self.is_video and self._has_alpha)
         self.changed.emit()
 
     def _key(self, name: str) -> str:
@@ -180,4 +227,4 @@ class FileChoices(QObject):
 
 
 def _number(text: str, default: int) -> int:
-    return int(text) if text.isdecimal() and len(text) < 4 else default
+    return int(text) if text.isdecimal() and len(text) < 6 else default

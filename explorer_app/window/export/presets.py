@@ -6,7 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from explorer_app.exporting.formats.picture_format import FORMATS, MAX_SIDE_PX, Size
+from explorer_app.exporting.errors import ExportError
+from explorer_app.exporting.formats.picture_format import FORMATS, MAX_SIDE_PX, Size, pixels_of_print
 from explorer_app.exporting.video.video_format import CODECS
 
 PresetName = Literal["still", "sequence", "web", "editing", "gif"]
@@ -42,6 +43,10 @@ PRESETS: dict[PresetName, Preset] = {
 }
 
 SIZES = ("512 × 512", "1080 × 1080", "1920 × 1080", "1080 × 1920", "2048 × 2048", "3840 × 2160")
+PRINT_SIZES = ("210 × 297 mm", "297 × 420 mm", "8 × 10 in")
+
+PRINT_DPI = 300
+"""Usual for photographs in print."""
 
 
 def format_label(name: str, *, is_video: bool) -> str:
@@ -55,8 +60,10 @@ def format_about(name: str, *, is_video: bool) -> str:
     return (CODECS[name] if is_video else FORMATS[name]).about  # type: ignore[index]
 
 
-def parse_size(text: str) -> Size | None:
-    """Parse a size such as ``1920 × 1080`` or ``512``; None for a text that begins with a letter.
+def parse_size(text: str, dpi: int = PRINT_DPI) -> Size | None:
+    """Parse a size such as ``1920 × 1080``, ``512`` or ``210 × 297 mm``; None for a text that begins with a letter.
+
+    `dpi` is the number of pixels an inch of a size in print.
 
     Raises
     ------
@@ -66,8 +73,16 @@ def parse_size(text: str) -> Size | None:
     text = text.strip()
     if not text or text[0].isalpha():
         return None
+    try:
+        in_print = pixels_of_print(text.replace(",", "x"), dpi)
+    except ExportError as error:
+        raise ValueError(error.sentence) from error
+    if in_print is not None:
+        return in_print
     match = re.fullmatch(r"(\d{1,5})(?:\s*[x×,]\s*(\d{1,5}))?(?:\s*px)?", text, re.IGNORECASE | re.ASCII)
     sides = (int(match[1]), int(match[2] or match[1])) if match else (0, 0)
     if not all(1 <= side <= MAX_SIDE_PX for side in sides):
-        raise ValueError(f"A size is like 512 or 1920 × 1080, up to {MAX_SIDE_PX:,} pixels, not “{text}”.")
+        raise ValueError(
+            f"A size is like 512, 1920 × 1080 or 210 × 297 mm, up to {MAX_SIDE_PX:,} pixels, not “{text}”."
+        )
     return sides

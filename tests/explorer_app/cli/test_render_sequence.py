@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
 from explorer_app.cli import sequence
 from explorer_app.exporting.job import SequenceJob
@@ -241,3 +242,39 @@ def test_single_pictures_are_done_or_not_when_the_reader_leaves(
         # What waited for an encoder when the reader left is dropped whole.
         assert names == [f"seed{seed:04d}.png" for seed in range(1, 1 + len(names))]
         assert (len(names) == 3) == (status == 0)
+
+
+def test_frames_for_print_have_the_pixels_of_their_size_and_say_their_resolution(
+    command: Command, tmp_path: Path
+) -> None:
+    words = ["--seeds", "1,2", "--path", "linear", "--frames", "1", "--size", "10x20mm", "--background", "#102030"]
+    assert command("render", *words, "--outdir", tmp_path).status == 0
+    with Image.open(tmp_path / "path_00001.png") as picture:
+        assert picture.size == (118, 236)
+        assert picture.info["dpi"] == pytest.approx((300, 300), abs=0.01)
+    files = json.loads((tmp_path / "path.manifest.json").read_text())["files"]
+    assert (files["size"], files["dpi"], files["background"]) == ([118, 236], 300, "#102030")
+    assert command("render", "--resume", tmp_path / "path.manifest.json").status == 0
+    other = command("render", *words, "--dpi", "150", "--outdir", tmp_path)
+    assert other.status != 0
+    assert "different sequence" in other.err
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--size", "210x297mm", "--video", "a.gif"), "in pixels"),
+        (("--dpi", "300", "--video", "a.gif"), "belong to pictures"),
+        (("--size", "xmm"), "210x297mm"),
+        (("--size", "9000x9000mm"), "a side has 1 to"),
+        (("--background", "plaid"), "a background is white"),
+        (("--dpi", "20000"), "pixels an inch"),
+    ],
+)
+def test_options_of_print_that_make_no_sense_are_refused(
+    command: Command, tmp_path: Path, words: tuple[str, ...], told: str
+) -> None:
+    target = () if "--video" in words else ("--outdir", tmp_path)
+    outcome = command("render", "--seeds", "1,2", "--path", "linear", *words, *target)
+    assert outcome.status == 2
+    assert told in outcome.err

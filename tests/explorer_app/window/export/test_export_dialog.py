@@ -421,3 +421,35 @@ def test_on_a_low_screen_the_buttons_stay_in_sight_and_the_choices_scroll(made: 
     inside = area.widget()
     assert inside is not None
     assert area.viewport().width() >= inside.width() >= inside.minimumSizeHint().width(), "nothing is cut at the side"
+
+
+def test_a_size_in_print_becomes_pixels_and_is_stored_in_the_file(made: ExportDialog) -> None:
+    type_seeds(made, "1,2")
+    made.files.size.setEditText("210 × 297 mm")
+    assert made.wanted.size == (2480, 3508)
+    assert made.wanted.form.dpi == 300, "what a size in print means unless it is stated"
+    made.files.dpi.setValue(150)
+    assert (made.wanted.size, made.wanted.form.dpi) == ((1240, 1754), 150)
+    made.files.size.setEditText("512")
+    made.files.dpi.setValue(0)
+    assert made.wanted.form.dpi is None
+    made.presets.segments["gif"].click()
+    made.files.size.setEditText("210 × 297 mm")
+    assert "in pixels" in made.hint.text()
+    assert not made.files.dpi.isVisible()
+
+
+def test_a_background_is_offered_for_networks_with_transparent_parts(
+    qtbot: QtBot, settings: Settings, tmp_path: Path
+) -> None:
+    settings.remember_folder("export", tmp_path)
+    opaque = opened(qtbot, settings, history())
+    assert not opaque.files.background.isVisible()
+    dialog = ExportDialog(SESSION, history(), replace(FACTS, img_channels=4), settings)
+    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, False)
+    qtbot.addWidget(dialog)
+    dialog.show()
+    assert dialog.files.background.isVisible()
+    assert dialog.files.picture_format.background is None
+    dialog.files.background.setCurrentIndex(dialog.files.background.findData("checkerboard"))
+    assert dialog.files.picture_format.background == "checkerboard"
