@@ -45,7 +45,13 @@ from explorer_app.exporting.manifest import read_manifest
 from explorer_app.exporting.output_file import check_output_path
 from explorer_app.exporting.picture import write_picture
 from explorer_app.exporting.sequence import MANIFEST_SUFFIX, SequenceSettings, check_name
-from explorer_app.exporting.video.video_format import CODECS, VideoFormat, require_encoder, video_format_of_path
+from explorer_app.exporting.video.video_format import (
+    CODECS,
+    HARDWARE_LABELS,
+    VideoFormat,
+    require_encoder,
+    video_format_of_path,
+)
 from explorer_app.exporting.writers import MAX_THREADS, WriterPool, usual_threads
 from explorer_app.rendering.pipeline import Pipeline
 from explorer_app.rendering.renderer_like import AnswersRequests
@@ -73,7 +79,7 @@ _EXAMPLES = """examples:
 
 _TRANSFORM = ("translate", "rotate", "scale")
 _SEED_ONLY = ("trunc", "trunc_cutoff", "class_text", "noise_mode", "noise_seed", *_TRANSFORM)
-_VIDEO = ("fps", "codec")
+_VIDEO = ("fps", "codec", "encoder")
 _FILES = ("form", "quality", "compression", "size", "dpi", "background", "video", *_VIDEO)
 _PROJECT_ONLY = ("start", "end")
 _PATH_ONLY = ("frames", "loop", "name", "overwrite")
@@ -149,6 +155,9 @@ def parser() -> Parser:
     )
     files.add_argument(
         "--codec", choices=tuple(CODECS), help="of --video, where the ending leaves a choice: .mp4, .webm"
+    )
+    files.add_argument(
+        "--encoder", choices=tuple(HARDWARE_LABELS), help="encode --video in hardware (default: on the CPU)"
     )
     files.add_argument(
         "--size",
@@ -518,6 +527,7 @@ def _video(options: argparse.Namespace, usual_fps: Fraction = Fraction(30)) -> V
             codec=options.codec,
             fps=usual_fps if options.fps is None else options.fps,
             quality=options.quality,
+            hardware=options.encoder,
         )
         require_encoder(form)
     except ExportError as error:

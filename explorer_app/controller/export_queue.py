@@ -25,6 +25,7 @@ from explorer_app.exporting.picture import write_picture
 from explorer_app.exporting.progress import ProgressMeter
 from explorer_app.exporting.sequence import SequenceSettings
 from explorer_app.exporting.sinks.picture_folder import frame_path
+from explorer_app.exporting.video.hardware import hardware_encoders
 from explorer_app.exporting.writers import MAX_THREADS
 from explorer_app.messages import Action, Level, MessageLog, describe
 from explorer_app.rendering.render_events import ExportAdvanced, ExportEnded
@@ -50,6 +51,8 @@ class ExportQueueController(QObject):
     """`progress`."""
     jobs_changed = Signal()
     """`jobs`."""
+    encoders_found = Signal(object)
+    """The hardware encoders of this machine, after `find_encoders`."""
     finished = Signal()
     """The last job that could begin has ended."""
 
@@ -161,6 +164,10 @@ class ExportQueueController(QObject):
             self._messages.warning("An export needs the model that its keyframes were made with; open it first.")
             return
         self._put(settings)
+
+    def find_encoders(self) -> None:
+        """Look for hardware encoders in the background, which loads drivers; `encoders_found` brings them."""
+        self._worker.fetch(hardware_encoders, self.encoders_found.emit)
 
     def open_list(self, shared: Path | None, folder: Path | None) -> None:
         """Read the list of a state folder and keep it there from now on; offer to go on with what was interrupted."""

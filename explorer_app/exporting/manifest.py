@@ -27,7 +27,7 @@ from explorer_app.exporting.formats.picture_format import (
 from explorer_app.exporting.keyframes import Keyframe
 from explorer_app.exporting.piece_json import piece_from_json, piece_stored, piece_to_json
 from explorer_app.exporting.sequence import MANIFEST_SUFFIX, MAX_FRAMES, MAX_KEYS, SequenceSettings, plan_sequence
-from explorer_app.exporting.video.video_format import CODECS, VideoFormat
+from explorer_app.exporting.video.video_format import CODECS, HardwareName, VideoFormat
 from explorer_app.session.session import ModelReference
 from explorer_app.version import __version__
 from gpu_backend import (
@@ -261,6 +261,8 @@ def _video_to_json(video: VideoFormat) -> dict[str, Any]:
     data["fps"] = [video.fps.numerator, video.fps.denominator]
     if video.chosen_quality:
         data["quality"] = video.chosen_quality
+    if video.hardware is not None:
+        data["hardware"] = video.hardware
     return data
 
 
@@ -275,7 +277,10 @@ def _video(files: Mapping[str, Any]) -> VideoFormat | None:
     terms = dict(zip(("numerator", "denominator"), fps, strict=True))
     rate = Fraction(_whole(terms, "numerator", 1_000_000), _whole(terms, "denominator", 1_000_000))
     quality = None if files.get("quality") is None else _whole(files, "quality", 100)
-    return VideoFormat(codec, ending, rate, quality)
+    hardware = files.get("hardware")
+    if hardware is not None and hardware not in get_args(HardwareName):
+        raise ExportError("its video should be of an encoder that this version knows.")
+    return VideoFormat(codec, ending, rate, quality, hardware)
 
 
 def _form(files: Mapping[str, Any]) -> PictureFormat:

@@ -414,6 +414,7 @@ class FakeExport(QObject):
 
     changed = Signal()
     jobs_changed = Signal()
+    encoders_found = Signal(object)
     finished = Signal()
 
     def __init__(self, asked: Asked) -> None:
@@ -435,6 +436,9 @@ class FakeExport(QObject):
 
     def waits_for(self, job: ExportRecord) -> str:
         return self.missing_model
+
+    def find_encoders(self) -> None:
+        self._asked.append(("find_encoders",))
 
     def refresh(self) -> None:
         self._asked.append(("refresh_exports",))

@@ -20,7 +20,12 @@ def fake_frame(request: RenderRequest, *, has_alpha: bool = False) -> Frame:
     if not has_alpha:
         pixels[..., 3] = 255
     pixels.setflags(write=False)
-    return Frame(request, pixels, FrameTimings(0.0, 0.0, 0.0), has_alpha=has_alpha)
+    image = None
+    if request.wants_image:
+        shown = pixels[..., [2, 1, 0, 3]] if has_alpha else pixels[..., 2::-1]
+        image = (shown.astype(np.float32) - 128) / np.float32(127.5)
+        image.setflags(write=False)
+    return Frame(request, pixels, FrameTimings(0.0, 0.0, 0.0), has_alpha=has_alpha, image=image)
 
 
 class FakeEngine:

@@ -13,6 +13,26 @@ from explorer_app.exporting.errors import ExportError
 
 CodecName = Literal["av1", "vp9", "prores", "h264", "h265", "gif", "apng", "webp"]
 
+HardwareName = Literal["nvenc", "videotoolbox", "qsv"]
+
+HARDWARE_LABELS: dict[HardwareName, str] = {
+    "nvenc": "NVIDIA NVENC",
+    "videotoolbox": "Apple VideoToolbox",
+    "qsv": "Intel Quick Sync",
+}
+
+HARDWARE_ENCODERS: dict[tuple[CodecName, HardwareName], str] = {
+    ("h264", "nvenc"): "h264_nvenc",
+    ("h265", "nvenc"): "hevc_nvenc",
+    ("av1", "nvenc"): "av1_nvenc",
+    ("h264", "videotoolbox"): "h264_videotoolbox",
+    ("h265", "videotoolbox"): "hevc_videotoolbox",
+    ("h264", "qsv"): "h264_qsv",
+    ("h265", "qsv"): "hevc_qsv",
+    ("av1", "qsv"): "av1_qsv",
+}
+"""FFmpeg's names; `hardware.hardware_encoders` says which of them this machine has."""
+
 INSTALL_COMMAND = "pip install av"
 """Adds PyAV, as the extra `video` does. Its wheels bundle x264 and x265, which are GPL."""
 
@@ -72,12 +92,16 @@ class VideoFormat:
         Frames a second.
     quality
         1 to 100; None for the codec's usual one.
+    hardware
+        Encode in hardware: faster, larger files of the same quality. None encodes on the CPU. A video that was stopped
+        goes on with the same encoder, since segments of different ones cannot be joined.
     """
 
     codec: CodecName
     ending: str = ""
     fps: Fraction = Fraction(30)
     quality: int | None = None
+    hardware: HardwareName | None = None
 
     def __post_init__(self) -> None:
         if self.codec not in CODECS:
@@ -91,6 +115,8 @@ class VideoFormat:
             raise ExportError(f"{facts.label} has no quality to choose; leave the quality out.")
         if self.quality is not None and not 1 <= self.quality <= 100:
             raise ExportError(f"A quality is 1 to 100, but {self.quality} came.")
+        if self.hardware is not None and (self.codec, self.hardware) not in HARDWARE_ENCODERS:
+            raise ExportError(f"{facts.label} is not encoded by {str(self.hardware)[:20]}; leave the encoder out.")
 
     @property
     def facts(self) -> CodecFacts:
@@ -110,7 +136,7 @@ class VideoFormat:
     @property
     def normal(self) -> VideoFormat:
         """The same with everything said: formats that agree here give equal files."""
-        return VideoFormat(self.codec, self.file_ending, self.fps, self.chosen_quality or None)
+        return VideoFormat(self.codec, self.file_ending, self.fps, self.chosen_quality or None, self.hardware)
 
     @property
     def segment_frames(self) -> int:
@@ -119,7 +145,12 @@ class VideoFormat:
 
 
 def video_format_of_path(
-    path: Path, *, codec: CodecName | None = None, fps: Fraction = Fraction(30), quality: int | None = None
+    path: Path,
+    *,
+    codec: CodecName | None = None,
+    fps: Fraction = Fraction(30),
+    quality: int | None = None,
+    hardware: HardwareName | None = None,
 ) -> VideoFormat:
     """Return the format that a file name asks for by its ending; ``.mp4`` means H.264 unless a codec is named.
 
@@ -135,7 +166,7 @@ def video_format_of_path(
         raise ExportError(
             f"{path.name} should end in one of {', '.join(VIDEO_ENDINGS)}, which says the format; choose another name."
         )
-    return VideoFormat(codec, ending, fps, quality)
+    return VideoFormat(codec, ending, fps, quality, hardware)
 
 
 def has_video_extra() -> bool:
@@ -144,9 +175,17 @@ def has_video_extra() -> bool:
 
 
 def require_encoder(form: VideoFormat) -> None:
-    """Raise ExportError with the command that helps if PyAV is needed and not installed."""
+    """Raise ExportError with what helps if PyAV or the hardware that is to encode is needed and not there."""
     if form.facts.needs_extra and not has_video_extra():
         raise ExportError(
             f"{form.facts.label} needs PyAV, which is not installed and brings encoders under the GPL; "
             f"add it with: {INSTALL_COMMAND}"
+        )
+    if form.hardware is None:
+        return
+    from explorer_app.exporting.video.hardware import hardware_encoders  # it loads drivers
+
+    if (form.codec, form.hardware) not in hardware_encoders():
+        raise ExportError(
+            f"{HARDWARE_LABELS[form.hardware]} does not encode {form.facts.label} on this machine; encode on the CPU."
         )

@@ -11,7 +11,13 @@ from PySide6.QtWidgets import QCheckBox, QComboBox, QFormLayout, QWidget
 from explorer_app.exporting.errors import ExportError
 from explorer_app.exporting.formats.avif import has_avif
 from explorer_app.exporting.formats.picture_format import MAX_DPI, FormatName, PictureFormat, Size
-from explorer_app.exporting.video.video_format import CodecName, VideoFormat, require_encoder
+from explorer_app.exporting.video.video_format import (
+    HARDWARE_LABELS,
+    CodecName,
+    HardwareName,
+    VideoFormat,
+    require_encoder,
+)
 from explorer_app.settings import Settings
 from explorer_app.window.controls.number_field import SpinBox
 from explorer_app.window.export.presets import (
@@ -69,6 +75,10 @@ class FileChoices(QObject):
         self.size.setToolTip(
             "Width × height of the files, such as 1920 × 1080 or 210 × 297 mm; scaled, and cropped to fit."
         )
+        self.encoder = QComboBox(parent)
+        self.encoder.setAccessibleName("Encoder")
+        self.encoder.setToolTip("Hardware encodes faster; its files are larger at the same quality.")
+        self._hardware: frozenset[tuple[CodecName, HardwareName]] = frozenset()
         self.dpi = SpinBox(0, MAX_DPI, parent)
         self.dpi.setAccessibleName("Pixels an inch")
         self.dpi.setSpecialValueText("Not stated")
@@ -89,6 +99,7 @@ class FileChoices(QObject):
         self.smaller.toggled.connect(self.changed)
         self.size.editTextChanged.connect(self.changed)
         self.fps.valueChanged.connect(self.changed)
+        self.encoder.currentIndexChanged.connect(self.changed)
         self.dpi.valueChanged.connect(self.changed)
         self.background.currentIndexChanged.connect(self.changed)
 
@@ -120,7 +131,8 @@ class FileChoices(QObject):
         name = cast("CodecName", self.format.currentData())
         facts = VideoFormat(name).facts
         fps = min(Fraction(self.fps.value()), facts.max_fps)
-        return VideoFormat(name, "", fps, None if facts.default_quality is None else self.quality.value())
+        quality = None if facts.default_quality is None else self.quality.value()
+        return VideoFormat(name, "", fps, quality, cast("HardwareName | None", self.encoder.currentData()))
 
     @property
     def shown_size(self) -> Size:
@@ -164,6 +176,7 @@ class FileChoices(QObject):
         form.addRow("Quality", self.quality)
         form.addRow("", self.smaller)
         form.addRow("Size", self.size)
+        form.addRow("Encoder", self.encoder)
         form.addRow("Pixels an inch", self.dpi)
         form.addRow("Background", self.background)
         form.addRow("Frames a second", self.fps)
@@ -193,12 +206,32 @@ class FileChoices(QObject):
             self.size.addItems([rendered, *SIZES, *(() if self.is_video else PRINT_SIZES)])
             self.size.setCurrentText(text or self._settings.choice("export.size") or rendered)
 
+    def show_hardware(self, found: frozenset[tuple[CodecName, HardwareName]]) -> None:
+        """Offer the hardware encoders of this machine."""
+        self._hardware = found
+        self._format_changed()
+
+    def _offer_encoders(self) -> bool:
+        """Show the encoders of the chosen codec; return whether there is a choice."""
+        codec = self.format.currentData()
+        names = [name for name in HARDWARE_LABELS if self.is_video and (codec, name) in self._hardware]
+        chosen = self.encoder.currentData() or self._settings.choice("export.encoder")
+        with QSignalBlocker(self.encoder):
+            self.encoder.clear()
+            self.encoder.addItem("CPU", None)
+            for name in names:
+                self.encoder.addItem(HARDWARE_LABELS[name], name)
+            self.encoder.setCurrentIndex(max(0, self.encoder.findData(chosen or None)))
+        return bool(names)
+
     def remember(self) -> None:
         """Store the choices in the settings."""
         name = str(self.format.currentData())
         self._settings.choose(f"export.format.{self._preset}", name)
         self._settings.choose(f"export.quality.{self._key(name)}", str(self.quality.value()))
         self._settings.choose("export.fps", str(self.fps.value()))
+        if self.encoder.count() > 1:
+            self._settings.choose("export.encoder", str(self.encoder.currentData() or ""))
         self._settings.choose("export.dpi", str(self.dpi.value() or ""))
         self._settings.choose("export.background", str(self.background.currentData()))
         self._settings.choose("export.size", "" if self.wanted_size is None else self.size.currentText())
@@ -214,7 +247,9 @@ class FileChoices(QObject):
             self.quality.setValue(_number(remembered, usual or 100))
         if video is not None:
             self.fps.setMaximum(int(video.facts.max_fps))
+        has_choice = self._offer_encoders()
         if self._rows is not None:
+            self._rows.setRowVisible(self.encoder, has_choice)
             self._rows.setRowVisible(self.quality, usual is not None)
             self._rows.setRowVisible(self.smaller, not self.is_video and name.startswith("png"))
             self._rows.setRowVisible(self.fps, self.is_video)

@@ -90,6 +90,8 @@ class FileCommands:
         )
         dialog.export_requested.connect(self._export.start)
         dialog.picture_requested.connect(self._export.save_picture)
+        self._export.encoders_found.connect(dialog.files.show_hardware)
+        self._export.find_encoders()
         self._thumbnails.serve(dialog.keys, "export")
         dialog.keys.ask_for_thumbnails()
         self._dialogs.open(dialog)

@@ -453,3 +453,21 @@ def test_a_background_is_offered_for_networks_with_transparent_parts(
     assert dialog.files.picture_format.background is None
     dialog.files.background.setCurrentIndex(dialog.files.background.findData("checkerboard"))
     assert dialog.files.picture_format.background == "checkerboard"
+
+
+def test_hardware_encoders_are_offered_when_they_are_found(made: ExportDialog) -> None:
+    made.presets.segments["web"].click()
+    made.files.format.setCurrentIndex(made.files.format.findData("h264"))
+    assert not made.files.encoder.isVisible()
+    made.files.show_hardware(frozenset({("h264", "nvenc")}))
+    assert made.files.encoder.isVisible()
+    assert made.files.video_format is not None
+    assert made.files.video_format.hardware is None
+    made.files.encoder.setCurrentIndex(1)
+    assert made.files.encoder.currentText() == "NVIDIA NVENC"
+    assert made.files.video_format.hardware == "nvenc"
+    made.files.format.setCurrentIndex(made.files.format.findData("vp9"))
+    assert not made.files.encoder.isVisible()
+    assert made.files.video_format.hardware is None
+    made.presets.segments["still"].click()
+    assert not made.files.encoder.isVisible()
