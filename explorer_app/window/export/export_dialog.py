@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
@@ -48,10 +49,13 @@ from explorer_app.window.export.export_keys import (
 from explorer_app.window.export.file_choices import FileChoices
 from explorer_app.window.export.presets import PRESETS, PresetName
 from explorer_app.window.look import fonts, theme
-from gpu_backend import ModelFacts, PathKind
+from gpu_backend import SEED_COUNT, ModelFacts, PathKind
 
 RECENT_STEPS = 8
 """Number of history steps that "Recent" adds."""
+
+_RANDOM_SEEDS = 3
+"""With the current latent they make a path that is worth looking at."""
 
 _PREVIEW_FPS = 24
 """Frames per second of sequences, whose files store no rate."""
@@ -153,6 +157,7 @@ class ExportDialog(QDialog):
         self.seeds.setToolTip("Whole numbers from 0 to 4294967295 and ranges; Enter adds them.")
         self.seeds.installEventFilter(self)
         self.add_seeds = self._adder("Add", "Add these seeds with all other current settings.", self._add_seeds)
+        self.add_random = self._adder("+ Random", f"Add {_RANDOM_SEEDS} random seeds.", self._add_random)
 
     def _make_form(self) -> None:
         self.kind = QComboBox(self)
@@ -221,6 +226,7 @@ class ExportDialog(QDialog):
         seeds.setSpacing(theme.px(6))
         seeds.addWidget(self.seeds, 1)
         seeds.addWidget(self.add_seeds)
+        seeds.addWidget(self.add_random)
         self.path_side = QWidget(self)
         left = QVBoxLayout(self.path_side)
         left.setContentsMargins(0, 0, theme.px(24), 0)
@@ -291,7 +297,7 @@ class ExportDialog(QDialog):
         whole.setSpacing(theme.px(16))
         whole.addWidget(self.presets)
         whole.addLayout(sides, 1)
-        self.resize(theme.px(900), theme.px(600))
+        self.resize(theme.px(900), theme.px(650))
 
     def _adder(self, text: str, tip: str, ask: object) -> QPushButton:
         button = QPushButton(text, self)
@@ -448,6 +454,10 @@ class ExportDialog(QDialog):
             return
         self.keys.add([seed_key(self._session, seed) for seed in seeds])
         self.seeds.clear()
+
+    def _add_random(self) -> None:
+        seeds = (random.randrange(SEED_COUNT) for _ in range(_RANDOM_SEEDS))
+        self.keys.add([seed_key(self._session, seed) for seed in seeds])
 
     def _remove(self) -> None:
         self.keys.remove_selected()

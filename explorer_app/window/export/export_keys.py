@@ -112,7 +112,7 @@ def objection(settings: SequenceSettings) -> str:
     if not settings.keys:
         return "Add at least two latents to the path."
     if len(settings.keys) < 2:
-        return "Add a second latent, such as a seed, or choose Still for a single picture."
+        return "Add a second latent: a seed, or + Random for three; or choose Still for a single picture."
     try:
         plan_sequence(
             SequenceSettings(

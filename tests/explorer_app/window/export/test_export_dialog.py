@@ -471,3 +471,13 @@ def test_hardware_encoders_are_offered_when_they_are_found(made: ExportDialog) -
     assert made.files.video_format.hardware is None
     made.presets.segments["still"].click()
     assert not made.files.encoder.isVisible()
+
+
+def test_a_newcomer_with_one_picture_gets_a_path_by_one_click(qtbot: QtBot, settings: Settings, tmp_path: Path) -> None:
+    settings.remember_folder("export", tmp_path)
+    dialog = opened(qtbot, settings, history())
+    assert not dialog.export.isEnabled()
+    assert "+ Random" in dialog.hint.text()
+    qtbot.mouseClick(dialog.add_random, Qt.MouseButton.LeftButton)
+    assert len(dialog.keys.keys) == 4
+    assert dialog.export.isEnabled()
