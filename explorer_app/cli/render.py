@@ -45,11 +45,11 @@ from explorer_app.exporting.manifest import read_manifest
 from explorer_app.exporting.output_file import check_output_path
 from explorer_app.exporting.picture import write_picture
 from explorer_app.exporting.sequence import MANIFEST_SUFFIX, SequenceSettings, check_name
+from explorer_app.exporting.video.hardware import require_encoder
 from explorer_app.exporting.video.video_format import (
     CODECS,
     HARDWARE_LABELS,
     VideoFormat,
-    require_encoder,
     video_format_of_path,
 )
 from explorer_app.exporting.writers import MAX_THREADS, WriterPool, usual_threads

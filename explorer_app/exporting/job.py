@@ -26,7 +26,7 @@ from explorer_app.exporting.output_file import write_output
 from explorer_app.exporting.sequence import SequencePlan, SequenceSettings, plan_sequence
 from explorer_app.exporting.sinks.frame_sink import Claim, FrameSink
 from explorer_app.exporting.sinks.picture_folder import PictureFolder
-from explorer_app.exporting.video.video_format import require_encoder
+from explorer_app.exporting.video.hardware import require_encoder
 from explorer_app.exporting.writers import usual_threads
 from gpu_backend import Disk, Frame, RenderRequest
 

@@ -25,7 +25,7 @@ from explorer_app.exporting.manifest import State, identity_of, manifest_bytes
 from explorer_app.exporting.output_file import write_output
 from explorer_app.exporting.progress import Progress, ProgressMeter
 from explorer_app.exporting.sequence import SequencePlan, SequenceSettings, plan_sequence
-from explorer_app.exporting.video.video_format import require_encoder
+from explorer_app.exporting.video.hardware import require_encoder
 from explorer_app.farm.address import FarmAddress
 from explorer_app.farm.dispatch import UnitPool
 from explorer_app.farm.encoding import encoder_of

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Callable, Sequence
@@ -86,11 +87,7 @@ class PictureFolder:
 
     def frame_index(self, file_name: str) -> int | None:
         """Return the number in a frame's file name, None for other names; it may lie past a sequence's end."""
-        return self._index_in(file_name, (self._form.ending,))
-
-    def _index_in(self, file_name: str, endings: Sequence[str]) -> int | None:
-        match = re.fullmatch(re.escape(self._name) + r"_([0-9]{5})(\.[a-z]+)", file_name)
-        return int(match[1]) if match is not None and match[2] in endings else None
+        return _index_in(file_name, self._name, (self._form.ending,))
 
     def open(self, plan: FramePlan, claim: Claim, changed: Callable[[], None]) -> None:
         """Look through the folder and start the writers."""
@@ -145,25 +142,13 @@ class PictureFolder:
 
     def _remove_surplus(self, total: int, replaced_total: int) -> None:
         """Delete frames of the replaced sequence that this one does not write over: further ones, other formats."""
-        for name, index in self._frames(any_format=True):
+        for name, index in _frames_in(self._folder, self._name, PICTURE_ENDINGS):
             if index < replaced_total and (index >= total or name != self.unit_path(index).name):
-                try:
-                    self._disk.remove(self._folder / name)
-                except OSError as error:
-                    raise ExportError(
-                        f"{name} of the sequence to be replaced could not be removed from {self._folder}; "
-                        "choose another folder.",
-                        details=str(error),
-                    ) from error
+                _remove_frame(self._folder / name, self._disk)
 
-    def _frames(self, *, any_format: bool = False) -> list[tuple[str, int]]:
+    def _frames(self) -> list[tuple[str, int]]:
         """Return name and number of the files that are called like frames."""
-        endings = PICTURE_ENDINGS if any_format else (self._form.ending,)
-        try:
-            names = sorted(os.listdir(self._folder))
-        except OSError:
-            return []
-        return [(name, index) for name in names if (index := self._index_in(name, endings)) is not None]
+        return _frames_in(self._folder, self._name, (self._form.ending,))
 
     def is_stored(self, unit: int, plan: FramePlan) -> bool:
         """Return whether a frame's file is whole and carries its recipe."""
@@ -174,6 +159,48 @@ class PictureFolder:
         except PictureError:
             return False
         return scan.is_whole and scan.text == document_to_text(plan.document(unit))
+
+
+def remove_replaced_frames(folder: Path, name: str, total: int, disk: Disk) -> None:
+    """Delete the pictures of a sequence that a video of the same name replaces: those that carry a recipe.
+
+    Raises
+    ------
+    ExportError
+        If the system refuses.
+    """
+    from explorer_app.exporting.formats.codecs import scan_picture  # when the first folder is looked through
+
+    for file, index in _frames_in(folder, name, PICTURE_ENDINGS):
+        if index < total:
+            with contextlib.suppress(PictureError):
+                if scan_picture(folder / file, PICTURE_LIMITS.nbytes).text is not None:
+                    _remove_frame(folder / file, disk)
+
+
+def _remove_frame(path: Path, disk: Disk) -> None:
+    try:
+        disk.remove(path)
+    except OSError as error:
+        raise ExportError(
+            f"{path.name} of the sequence to be replaced could not be removed from {path.parent}; "
+            "choose another folder.",
+            details=str(error),
+        ) from error
+
+
+def _frames_in(folder: Path, name: str, endings: Sequence[str]) -> list[tuple[str, int]]:
+    """Return name and number of the files in a folder that are called like frames of a sequence."""
+    try:
+        files = sorted(os.listdir(folder))
+    except OSError:
+        return []
+    return [(file, index) for file in files if (index := _index_in(file, name, endings)) is not None]
+
+
+def _index_in(file_name: str, name: str, endings: Sequence[str]) -> int | None:
+    match = re.fullmatch(re.escape(name) + r"_([0-9]{5})(\.[a-z]+)", file_name)
+    return int(match[1]) if match is not None and match[2] in endings else None
 
 
 def frame_path(folder: Path, name: str, form: PictureFormat, index: int) -> Path:

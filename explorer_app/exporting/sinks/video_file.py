@@ -14,6 +14,7 @@ from typing import Any
 from explorer_app.exporting.errors import ExportError, TakenError
 from explorer_app.exporting.output_file import told_in_a_sentence, write_output
 from explorer_app.exporting.sinks.frame_sink import Claim, FramePlan
+from explorer_app.exporting.sinks.picture_folder import remove_replaced_frames
 from explorer_app.exporting.video.segment_codec import SegmentCodec
 from explorer_app.exporting.writers import WriterPool
 from gpu_backend import Disk, Frame, LoomError, remove_leftovers, write_whole
@@ -107,6 +108,8 @@ class VideoFile:
         if self._path.exists() and not self._is_whole and not claim.is_ours:
             raise TakenError(f"The folder {self._path.parent} holds a {self._path.name} that is not this sequence")
         self._remove_other_segments()
+        if claim.replaced_total:
+            remove_replaced_frames(self._path.parent, self._path.stem, claim.replaced_total, self._disk)
         self._converters = WriterPool(self._thread_count, self._note)
         self._encoding = threading.Thread(target=self._encode_all, name="export-encoder", daemon=True)
         self._encoding.start()

@@ -10,7 +10,16 @@ import io
 from collections.abc import Callable
 from typing import Any
 
-from explorer_app.exporting.video.video_format import HARDWARE_ENCODERS, CodecName, HardwareName, has_video_extra
+from explorer_app.exporting.errors import ExportError
+from explorer_app.exporting.video.video_format import (
+    HARDWARE_ENCODERS,
+    HARDWARE_LABELS,
+    INSTALL_COMMAND,
+    CodecName,
+    HardwareName,
+    VideoFormat,
+    has_video_extra,
+)
 
 PIXEL_FORMATS: dict[HardwareName, str] = {"nvenc": "yuv420p", "videotoolbox": "nv12", "qsv": "nv12"}
 
@@ -55,3 +64,18 @@ def _encodes(name: str, pixel_format: str) -> bool:
     except Exception:  # a driver that is missing, too old, busy, or hardware without this codec: each raises another
         return False
     return len(packets) >= _PROBE_FRAMES
+
+
+def require_encoder(form: VideoFormat) -> None:
+    """Raise ExportError with what helps if PyAV or the hardware that is to encode is needed and not there."""
+    if form.facts.needs_extra and not has_video_extra():
+        raise ExportError(
+            f"{form.facts.label} needs PyAV, which is not installed and brings encoders under the GPL; "
+            f"add it with: {INSTALL_COMMAND}"
+        )
+    if form.hardware is None:
+        return
+    if (form.codec, form.hardware) not in hardware_encoders():
+        raise ExportError(
+            f"{HARDWARE_LABELS[form.hardware]} does not encode {form.facts.label} on this machine; encode on the CPU."
+        )

@@ -172,20 +172,3 @@ def video_format_of_path(
 def has_video_extra() -> bool:
     """Return whether PyAV is installed."""
     return importlib.util.find_spec("av") is not None
-
-
-def require_encoder(form: VideoFormat) -> None:
-    """Raise ExportError with what helps if PyAV or the hardware that is to encode is needed and not there."""
-    if form.facts.needs_extra and not has_video_extra():
-        raise ExportError(
-            f"{form.facts.label} needs PyAV, which is not installed and brings encoders under the GPL; "
-            f"add it with: {INSTALL_COMMAND}"
-        )
-    if form.hardware is None:
-        return
-    from explorer_app.exporting.video.hardware import hardware_encoders  # it loads drivers
-
-    if (form.codec, form.hardware) not in hardware_encoders():
-        raise ExportError(
-            f"{HARDWARE_LABELS[form.hardware]} does not encode {form.facts.label} on this machine; encode on the CPU."
-        )

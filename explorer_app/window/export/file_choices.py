@@ -11,12 +11,12 @@ from PySide6.QtWidgets import QCheckBox, QComboBox, QFormLayout, QWidget
 from explorer_app.exporting.errors import ExportError
 from explorer_app.exporting.formats.avif import has_avif
 from explorer_app.exporting.formats.picture_format import MAX_DPI, FormatName, PictureFormat, Size
+from explorer_app.exporting.video.hardware import require_encoder
 from explorer_app.exporting.video.video_format import (
     HARDWARE_LABELS,
     CodecName,
     HardwareName,
     VideoFormat,
-    require_encoder,
 )
 from explorer_app.settings import Settings
 from explorer_app.window.controls.number_field import SpinBox

@@ -12,9 +12,9 @@ from explorer_app.exporting.keyframes import Keyframe
 from explorer_app.exporting.manifest import identity_of, manifest_bytes, manifest_of
 from explorer_app.exporting.sequence import SequenceSettings
 from explorer_app.exporting.video import hardware
-from explorer_app.exporting.video.hardware import PIXEL_FORMATS, found_encoders, hardware_encoders
+from explorer_app.exporting.video.hardware import PIXEL_FORMATS, found_encoders, hardware_encoders, require_encoder
 from explorer_app.exporting.video.libav import _encoder_of
-from explorer_app.exporting.video.video_format import HARDWARE_ENCODERS, HARDWARE_LABELS, VideoFormat, require_encoder
+from explorer_app.exporting.video.video_format import HARDWARE_ENCODERS, HARDWARE_LABELS, VideoFormat
 from explorer_app.session.session import ModelReference
 from gpu_backend import Latent, Point, Recipe, Truncation
 

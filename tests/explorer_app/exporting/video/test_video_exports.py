@@ -293,7 +293,7 @@ def test_a_manifest_with_a_wrong_video_gets_a_sentence(tmp_path: Path, files: An
 def test_without_the_extra_a_video_names_the_command_that_adds_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("explorer_app.exporting.video.video_format.has_video_extra", lambda: False)
+    monkeypatch.setattr("explorer_app.exporting.video.hardware.has_video_extra", lambda: False)
     with pytest.raises(ExportError, match=r"AV1 needs PyAV, .* pip install av$"):
         export(settings_for(tmp_path / "a", "av1"))
     assert not (tmp_path / "a").exists()
@@ -343,3 +343,15 @@ def test_frames_with_alpha_are_shown_on_white(tmp_path: Path) -> None:
         fake_frame(plan_sequence(settings_for(tmp_path, "gif")).request(0)), pixels=clear, has_alpha=True
     )
     assert AnimationCodec(VideoFormat("gif"), None).converted(frame).min() == 255
+
+
+def test_a_video_that_replaces_a_sequence_takes_its_pictures_away_and_no_others(tmp_path: Path) -> None:
+    pictures = replace(settings_for(tmp_path, "gif"), video=None)
+    export(pictures)
+    Image.new("RGB", (4, 4)).save(tmp_path / "walk_00003.jpg")
+    Image.new("RGB", (4, 4)).save(tmp_path / "walk_77777.png")
+    with pytest.raises(ExportError, match="a different sequence"):
+        export(settings_for(tmp_path, "gif"))
+    assert (tmp_path / "walk_00008.png").exists(), "nothing is taken away unless asked"
+    export(settings_for(tmp_path, "gif", overwrite=True))
+    assert sorted(content(tmp_path)) == ["walk.gif", "walk.manifest.json", "walk_00003.jpg", "walk_77777.png"]

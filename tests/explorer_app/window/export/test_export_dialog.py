@@ -318,7 +318,7 @@ def test_a_preset_makes_a_video(
     codec: str,
     file: str,
 ) -> None:
-    monkeypatch.setattr("explorer_app.exporting.video.video_format.has_video_extra", lambda: True)
+    monkeypatch.setattr("explorer_app.exporting.video.hardware.has_video_extra", lambda: True)
     settings.remember_folder("export", tmp_path)
     dialog = opened(qtbot, settings, history())
     type_seeds(dialog, "5")
@@ -340,7 +340,7 @@ def test_a_preset_makes_a_video(
 def test_a_video_without_the_extra_names_the_command_that_adds_it(
     qtbot: QtBot, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("explorer_app.exporting.video.video_format.has_video_extra", lambda: False)
+    monkeypatch.setattr("explorer_app.exporting.video.hardware.has_video_extra", lambda: False)
     dialog = opened(qtbot, settings, history())
     type_seeds(dialog, "5")
     choose(dialog, "web")
