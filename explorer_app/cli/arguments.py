@@ -172,7 +172,7 @@ def background(text: str) -> str:
     """Return the name or the colour of a background."""
     if not is_background(text):
         raise argparse.ArgumentTypeError(
-            f"a background is {', '.join(BACKGROUNDS)} or a colour like #1d2025, but {text[:40]!r} came"
+            f"a background is {', '.join(BACKGROUNDS)} or a colour like #rrggbb, but {text[:40]!r} came"
         )
     return text
 

@@ -172,7 +172,7 @@ def parser() -> Parser:
         "--background",
         type=background,
         metavar="COLOUR",
-        help="put transparent parts on white, black, checkerboard or #1d2025 (default: keep them; jpeg: white)",
+        help="put transparent parts on white, black, checkerboard or #rrggbb (default: keep them; jpeg: white)",
     )
     files.add_argument(
         "--jobs", type=positive_count, metavar="N", help="pictures to encode at a time (default: all cores but one)"

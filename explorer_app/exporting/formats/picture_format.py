@@ -15,7 +15,7 @@ Compression = Literal["fast", "small"]
 """Of PNG. ``fast``: the filter "up" and isa-l. ``small``: the best filter for each row and zlib, about 15 % smaller."""
 
 Background = str
-"""What is behind the transparent parts of a picture: "white", "black", "checkerboard", or a colour like "#1d2025"."""
+"""What is behind the transparent parts of a picture: "white", "black", "checkerboard", or a colour like "#rrggbb"."""
 
 Size = tuple[int, int]
 """Width and height in pixels."""
@@ -97,7 +97,7 @@ class PictureFormat:
             raise ExportError(f"A picture has 1 to {MAX_DPI:,} pixels an inch, but {self.dpi} came.")
         if self.background is not None and not is_background(self.background):
             raise ExportError(
-                f"A background is {', '.join(BACKGROUNDS)} or a colour like #1d2025, but {self.background[:20]!r} came."
+                f"A background is {', '.join(BACKGROUNDS)} or a colour like #rrggbb, but {self.background[:20]!r} came."
             )
 
     @property

@@ -86,5 +86,6 @@ def background_pixels(height: int, width: int, background: Background) -> NDArra
         squares = np.add.outer(np.arange(height) // side, np.arange(width) // side) % 2
         greys: NDArray[np.uint8] = np.array(_CHECK_GREYS, np.uint8)[squares]
         return np.stack((greys,) * 3, axis=2)
-    colour = {"white": "#ffffff", "black": "#000000"}.get(background, background)
-    return np.array([[[int(colour[place : place + 2], 16) for place in (1, 3, 5)]]], np.uint8)
+    if background in ("white", "black"):
+        return np.full((1, 1, 3), 255 if background == "white" else 0, np.uint8)
+    return np.array([[[int(background[place : place + 2], 16) for place in (1, 3, 5)]]], np.uint8)

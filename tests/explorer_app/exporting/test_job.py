@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from explorer_app.exporting.errors import ExportError
-from explorer_app.exporting.formats.picture_format import FORMATS, FormatName, PictureFormat
+from explorer_app.exporting.formats.picture_format import PictureFormat
 from explorer_app.exporting.job import SequenceJob
 from explorer_app.exporting.keyframes import Keyframe
 from explorer_app.exporting.manifest import manifest_bytes, read_manifest
@@ -591,27 +591,3 @@ def test_equal_frames_of_one_sequence_are_all_written(wanted: SequenceSettings) 
 def test_no_thread_is_left_when_a_job_is_over(threads_before: set[threading.Thread], wanted: SequenceSettings) -> None:
     export(wanted, stop_after=1)
     assert set(threading.enumerate()) <= threads_before
-
-
-@pytest.mark.parametrize("name", FORMATS)
-@pytest.mark.parametrize("end", ["stopped", "killed", "disk full"])
-def test_no_format_is_broken_by_a_stop_a_kill_or_a_full_disk(tmp_path: Path, name: FormatName, end: str) -> None:
-    keys = (key(1), key(2), key(3))
-    model = ModelReference("", "m", "ab" * 32)
-    settings = SequenceSettings(keys, tmp_path / "out", "walk", model, frames_per_step=2, form=PictureFormat(name))
-    whole = replace(settings, folder=tmp_path / "whole")
-    export(whole)
-    if end == "stopped":
-        export(settings, stop_after=2)
-    elif end == "killed":
-        with pytest.raises(PowerCutError):
-            export(settings, disk=MortalDisk(6), threads=1)
-    else:
-        with pytest.raises(ExportError, match=r"^The disk is full"):
-            export(settings, disk=FullDisk(3), threads=1)
-    left = content(settings.folder)
-    for file, data in left.items():
-        if file.endswith(settings.form.ending):
-            assert data == content(whole.folder)[file], "a file under its name is whole"
-    export(settings)
-    assert content(settings.folder) == content(whole.folder)
