@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
 from explorer_app.session.edits import Edit
@@ -19,6 +20,8 @@ from gpu_backend import SEED_COUNT, Noise
 
 if TYPE_CHECKING:
     from gpu_backend import Directions, ModelFacts
+
+_SPACING_PX = 4
 
 _MODES = (
     ("const", "Constant", "Noise: the model's own maps, the same for every picture."),
@@ -75,9 +78,9 @@ class NoiseSection(QWidget):
         name.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Preferred)
         for label in (name, gain, seed):
             theme.set_role(label, "dim")
-        self._seed_label = seed
+        self._name, self._gain_label, self._seed_label = name, gain, seed
         first = QHBoxLayout()
-        first.setSpacing(4)
+        first.setSpacing(_SPACING_PX)
         first.addWidget(name)
         first.addWidget(self.mode)
         first.addStretch(1)
@@ -95,6 +98,13 @@ class NoiseSection(QWidget):
         layout.addLayout(first)
         layout.addLayout(second)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
+        """Hide the word "gain" where a wide font leaves no room for it; the field has it in its tooltip."""
+        super().resizeEvent(event)
+        row = (self._name, self.mode, self._gain_label, self.gain)
+        needed = sum(part.sizeHint().width() + _SPACING_PX for part in row)
+        self._gain_label.setVisible(self.width() >= needed)
 
     def show_model(self, facts: ModelFacts | None, directions: Directions | None = None) -> None:
         """Set up the noise layers; for a network without noise, show one line that says so."""

@@ -5,15 +5,17 @@ from dataclasses import replace
 
 import pytest
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
-from PySide6.QtWidgets import QAbstractSpinBox, QApplication, QScrollArea
+from PySide6.QtWidgets import QAbstractSpinBox, QApplication, QLabel, QScrollArea
 from pytestqt.qtbot import QtBot
 
 from explorer_app.session.edits import PLACE, GoToSeed
 from explorer_app.session.parameters import SetParameter
 from explorer_app.session.session import Position, Session
+from explorer_app.window.controls.slider_row import RowLabel
 from explorer_app.window.controls.value_slider import ValueSlider
 from explorer_app.window.latent.class_picker import ClassPicker
 from explorer_app.window.latent.latent_panel import LatentPanel
+from explorer_app.window.latent.noise_section import NoiseSection
 from gpu_backend import Noise, Recipe, Truncation
 from tests.helpers.fonts import narrow_dock
 from tests.helpers.near import near
@@ -155,6 +157,20 @@ def test_drift_is_asked_for_and_shown_without_an_edit(panel: WatchedPanel, qtbot
     assert panel.drift.field.text() == "0.25"
     assert speeds == []
     assert panel.edits.all == []
+
+
+def test_a_narrow_noise_row_leaves_out_the_word_gain_and_not_its_own_name(qtbot: QtBot) -> None:
+    section = NoiseSection()
+    qtbot.addWidget(section)
+    section.show()
+    name = section.findChild(RowLabel)
+    assert name is not None
+    words = {label.text(): label for label in section.findChildren(QLabel)}
+    section.resize(400, 60)
+    qtbot.waitUntil(words["gain"].isVisible)
+    section.resize(sum(part.sizeHint().width() for part in (name, section.mode, section.gain)) + 16, 60)
+    qtbot.waitUntil(lambda: not words["gain"].isVisible())
+    qtbot.waitUntil(lambda: name.text() == "Noise")
 
 
 def test_noise_modes_are_three_buttons(panel: WatchedPanel, qtbot: QtBot) -> None:
