@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from PySide6.QtCore import QObject, Slot
 
@@ -12,7 +12,9 @@ from explorer_app.window.canvas.canvas import Canvas
 from explorer_app.window.docks.dock import Dock
 from explorer_app.window.docks.session_views import SessionViews
 from explorer_app.window.shell.dock_table import SessionPanel
-from gpu_backend import Directions
+
+if TYPE_CHECKING:
+    from gpu_backend import Directions
 
 
 class SessionPanels(QObject):
