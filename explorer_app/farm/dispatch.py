@@ -73,6 +73,7 @@ class UnitPool:
         self._alone: set[int] = set()
         """Units of chunks that failed."""
         self._failed_on: dict[int, set[str]] = {}
+        self._died_with: set[int] = set()
 
     def __len__(self) -> int:
         return len(self._units)
@@ -130,6 +131,15 @@ class UnitPool:
         self._alone.add(units[0])
         self._failures[units[0]] += 1
         return self._failures[units[0]] >= MAX_FAILURES
+
+    def note_death(self, units: range, worker: str) -> bool:
+        """Take note that a worker died with units; return whether one of them failed too often.
+
+        The first death is not laid to what the worker had; if it happens again with a unit, that counts as a failure.
+        """
+        again = not self._died_with.isdisjoint(units)
+        self._died_with.update(units)
+        return again and self.note_failure(units, worker)
 
     def _count(self, worker: WorkerRecord, workers: int, is_returned: bool) -> int:
         frames = worker.rate * CHUNK_S if worker.rate else _FIRST_FRAMES

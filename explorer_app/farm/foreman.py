@@ -40,7 +40,7 @@ _MEMBERS_A_SECOND = 200
 """Larger farms are asked less often: the answer names every worker."""
 _LOOK_S = 0.5
 _MODEL_TRIES = 3
-_END_S = 5.0
+_END_S = 15.0
 """Patience with workers that give up their chunks."""
 
 _log = logging.getLogger(__name__)
@@ -167,6 +167,8 @@ class Foreman:
         """Every worker that was ever there, by name."""
         self._ready: dict[str, WorkerRecord] = {}
         """Workers that have opened the job, by address."""
+        self._dead: set[str] = set()
+        """Addresses of workers whose process ended while it rendered."""
 
     @property
     def is_over(self) -> bool:
@@ -323,7 +325,12 @@ class Foreman:
                 self._origins.note_loss(units, record.device)
                 self._pool.give_back(units)
                 if error.has_died:
-                    self._fail(record, units, error)
+                    if address not in self._dead:  # once for both lanes
+                        self._dead.add(address)
+                        self._note_failure(record, error)
+                    if self._pool.note_death(units, record.name):
+                        raise self._fatal(units, error) from error
+                self._control.note_change()
                 return
             except StationError as error:
                 self._pool.give_back(units)
@@ -379,9 +386,12 @@ class Foreman:
         """Take note of a chunk that failed; raise its error if it failed too often."""
         self._note_failure(record, error)
         if self._pool.note_failure(units, record.name):
-            size = self._pool.unit_frames
-            raise ExportError(f"Frame {units[0] * size} failed three times: {error.sentence}", error.details)
+            raise self._fatal(units, error) from error
         self._control.note_change()
+
+    def _fatal(self, units: range, error: FarmError) -> ExportError:
+        frame = units[0] * self._pool.unit_frames
+        return ExportError(f"Frame {frame} failed three times: {error.sentence}", error.details)
 
     def _note_failure(self, record: WorkerRecord, error: FarmError) -> None:
         if isinstance(error, WorkerLostError) and not error.has_died:

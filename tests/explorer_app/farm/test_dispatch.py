@@ -83,3 +83,15 @@ def test_a_worker_that_fails_three_times_is_set_aside() -> None:
     assert [worker.note_failure("It broke.") for _ in range(3)] == [False, False, True]
     assert worker.is_set_aside
     assert worker.last_error == "It broke."
+
+
+def test_a_death_is_laid_to_a_chunk_only_when_it_happens_again() -> None:
+    pool = UnitPool(range(40), 1)
+    units = take(pool, fast())
+    assert units == range(20)
+    assert not pool.note_death(units, "one")
+    pool.give_back(units)
+    assert take(pool, fast()) == range(20)  # together, as before
+    assert not pool.note_death(units, "two")
+    pool.give_back(units)
+    assert take(pool, fast()) == range(1)

@@ -152,6 +152,7 @@ def test_the_chunks_of_a_worker_that_dies_are_made_by_another_and_no_frame_twice
     with running(job):
         assert job.wait(PATIENCE_S)
     check_whole(settings, tmp_path / "alone", model[0])
+    assert [worker.failures for worker in job.workers if worker.name == "mortal"] == [1]  # for both of its chunks
 
 
 def test_a_worker_may_come_while_a_job_waits_for_one(
