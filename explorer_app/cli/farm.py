@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import contextlib
 import logging
+import os
 import re
 import sys
 import threading
@@ -284,7 +285,9 @@ def _run_until_told(main: Callable[[asyncio.Event], Awaitable[None]], watches_st
 
 def _watch_stdin(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
     with contextlib.suppress(OSError, ValueError):
-        sys.stdin.buffer.read()
+        number = sys.stdin.fileno()
+        while os.read(number, 4096):  # not `sys.stdin.read`, whose lock a daemon thread would hold when Python ends
+            pass
     with contextlib.suppress(RuntimeError):  # it has ended by itself
         loop.call_soon_threadsafe(stop.set)
 

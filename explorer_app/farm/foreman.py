@@ -210,7 +210,7 @@ class Foreman:
         alone_s = time.monotonic()
         try:
             while not self.is_over:
-                members, orders = await link.exchange(self._status())
+                members, orders = await link.exchange(self.status())
                 for order in orders:
                     self._obey(order)
                 present = {member.address for member in members}
@@ -426,7 +426,8 @@ class Foreman:
             self._tell("The job was cancelled from elsewhere.")
             self._control.stop(cancelled=True)
 
-    def _status(self) -> JobStatus:
+    def status(self) -> JobStatus:
+        """Return how the job stands, for everyone on the farm."""
         return JobStatus(
             self._work.identity,
             self._work.settings.name,

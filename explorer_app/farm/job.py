@@ -18,6 +18,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, suppress
+from dataclasses import replace
 
 from explorer_app.exporting.claim import claim_place
 from explorer_app.exporting.job import sink_of
@@ -293,6 +294,9 @@ class FarmJob:
                     await foreman.render_all(link)
                     if not self._control.is_stopped:
                         await self._check_spots(link, foreman)
+                    with suppress(FarmError):
+                        ended = "done" if self.done == self.total else "stopped"
+                        await link.exchange(replace(foreman.status(), state=ended))
                     return
             except ConnectionLostError as error:
                 if lost_s is None:

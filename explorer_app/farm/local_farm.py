@@ -328,8 +328,9 @@ def _close_pipes(process: subprocess.Popen[bytes]) -> None:
 
 
 def _last_line(path: Path) -> str:
+    """Return the sentence with which a child ended; empty if it said none."""
     try:
         lines = path.read_text("utf-8", "replace").strip().splitlines()
     except OSError:
         return ""
-    return lines[-1].partition(": ")[2] if lines else ""
+    return next((line.partition(": ")[2] for line in reversed(lines) if line.startswith("latentloom farm: ")), "")

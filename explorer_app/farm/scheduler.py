@@ -106,8 +106,9 @@ async def run_scheduler(
     )
     try:
         await scheduler
-    except OSError as error:
-        reason = error.strerror or str(error)
+    except (OSError, RuntimeError) as error:  # Dask wraps what the system says
+        problem = error if isinstance(error, OSError) else error.__cause__
+        reason = problem.strerror if isinstance(problem, OSError) and problem.strerror else str(problem or error)
         raise FarmError(f"A farm cannot listen on {host}:{port} ({reason}); choose another --address.") from error
     try:
         started(scheduler.address)
