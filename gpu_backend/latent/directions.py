@@ -52,20 +52,25 @@ class Directions:
         return len(self.names)
 
 
-def add_direction(rows: NDArray[np.float64], item: DirectionAmount, directions: Directions) -> None:
+def covers_all_rows(item: DirectionAmount, num_ws: int) -> bool:
+    """Return whether a direction is added to every row of w."""
+    return item.rows.first == 0 and item.rows.last in (None, num_ws - 1)
+
+
+def add_direction(rows: NDArray[np.float64], item: DirectionAmount, directions: Directions, num_ws: int) -> None:
     """Add `item.amount` times its direction to the rows of its range, in place.
 
     Parameters
     ----------
     rows
-        (num_ws, w_dim).
+        (num_ws, w_dim); or (1, w_dim), which stands for all rows, if the direction covers all.
 
     Raises
     ------
     RequestError
         If the direction or the range does not exist, or the amount is not finite.
     """
-    num_ws, w_dim = rows.shape
+    w_dim = rows.shape[1]
     if not math.isfinite(item.amount):
         raise RequestError(f"The amount of direction {item.name!r} must be a finite number, but {item.amount} came.")
     first, last = item.rows.first, num_ws - 1 if item.rows.last is None else item.rows.last

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from gpu_backend.errors import RequestError
 from gpu_backend.latent.classes import class_label
-from gpu_backend.latent.directions import Directions, add_direction
+from gpu_backend.latent.directions import Directions, add_direction, covers_all_rows
 from gpu_backend.latent.mixing import mix_rows
 from gpu_backend.latent.truncation import check_truncation, label_averages, refuse_average
 from gpu_backend.limits import MAX_MIX_DEPTH, MAX_RECIPE_SEEDS
@@ -128,15 +128,15 @@ def _latent_rows(
         for anchor, weight in _weighted_anchors(latent, latent.point):
             base += weight * mapped[anchor]
         rows = _truncated(base[None], latent.classes, truncation, space)
-    if not latent.mix and not latent.directions:
-        return rows
-    if rows.shape[0] < space.num_ws:
+    # One row stands for all as long as it can: a gesture along directions of all rows then costs a row, not num_ws.
+    has_own_rows = bool(latent.mix) or not all(covers_all_rows(item, space.num_ws) for item in latent.directions)
+    if has_own_rows and rows.shape[0] < space.num_ws:
         rows, row = np.empty((space.num_ws, space.w_dim)), rows
         rows[...] = row
     for source in latent.mix:
         mix_rows(rows, _latent_rows(source.latent, truncation, space, mapped), source.strengths)
     for item in latent.directions:
-        add_direction(rows, item, space.directions)
+        add_direction(rows, item, space.directions, space.num_ws)
     return rows
 
 

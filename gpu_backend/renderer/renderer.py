@@ -435,7 +435,8 @@ class Renderer:
         """Start one run of checked requests that share a plan, noise and transform."""
         start_s, runner, first = time.perf_counter(), self._runner, requests[0]
         waited_ms = runner.waited_ms
-        ws = np.stack([self._rows(request.blend) for request in requests])
+        rows = [self._rows(request.blend) for request in requests]
+        ws = rows[0][None] if len(rows) == 1 else np.stack(rows)
         rows_s = time.perf_counter()
         mapping_waited_ms = runner.waited_ms - waited_ms
         run = runner.submit(

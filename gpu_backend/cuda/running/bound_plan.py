@@ -343,7 +343,7 @@ class CudaBoundPlan:
 
     def _send_inputs(self, lane: Lane) -> None:
         assert self._base is not None
-        staging, address = array_over(lane.staging, (self._inputs.nbytes,), "uint8"), address_of(lane.staging)
+        staging, address = lane.staging_array, lane.staging_address
         for copy in self._inputs.copies():
             end = copy.source + copy.nbytes
             staging[copy.source : end] = self._inputs.memory[copy.source : end]

@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from gpu_backend.cuda.driver.interface import Event
-from gpu_backend.cuda.driver.pinned import Memory
+from gpu_backend.cuda.driver.pinned import Memory, address_of, array_over
 from gpu_backend.errors import DeviceError
 from gpu_backend.frame import StepTime, TimingSource
 
@@ -29,6 +30,12 @@ class Lane:
     staging: Memory
     outputs: dict[str, Memory] = field(default_factory=dict)
     beside: int = 0
+    staging_array: NDArray[np.uint8] = field(init=False)
+    staging_address: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.staging_array = array_over(self.staging, (len(self.staging),), "uint8")
+        self.staging_address = address_of(self.staging)
 
 
 class DeviceRun:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gpu_backend import DirectionAmount, RequestError, RowRange
-from gpu_backend.latent.directions import Directions, add_direction
+from gpu_backend.latent.directions import Directions, add_direction, covers_all_rows
 
 DIRECTIONS = Directions(
     names=("sefa/0", "sefa/1"),
@@ -15,7 +15,7 @@ DIRECTIONS = Directions(
 
 def pushed(item: DirectionAmount) -> np.ndarray:
     rows = np.zeros((5, 3))
-    add_direction(rows, item, DIRECTIONS)
+    add_direction(rows, item, DIRECTIONS, len(rows))
     return rows
 
 
@@ -32,6 +32,18 @@ def test_an_open_range_goes_to_the_last_row() -> None:
     assert pushed(DirectionAmount("sefa/1", 1.0, RowRange(3)))[:, 2].tolist() == [0.0, 0.0, 0.0, 1.0, 1.0]
 
 
+@pytest.mark.parametrize("name", ["sefa/0", "axis/1"])
+def test_one_row_may_stand_for_all_that_a_direction_covers(name: str) -> None:
+    for rows in (RowRange(), RowRange(0, 4)):
+        item = DirectionAmount(name, 1.7, rows)
+        assert covers_all_rows(item, 5)
+        one = np.zeros((1, 3))
+        add_direction(one, item, DIRECTIONS, 5)
+        assert np.array_equal(np.repeat(one, 5, axis=0), pushed(item))
+    assert not covers_all_rows(DirectionAmount(name, 1.7, RowRange(0, 3)), 5)
+    assert not covers_all_rows(DirectionAmount(name, 1.7, RowRange(1)), 5)
+
+
 def test_an_axis_pushes_one_dimension_of_w() -> None:
     rows = pushed(DirectionAmount("axis/2", 0.5, RowRange(0, 0)))
     assert rows[0].tolist() == [0.0, 0.0, 0.5]
@@ -41,7 +53,7 @@ def test_an_axis_pushes_one_dimension_of_w() -> None:
 def test_amounts_add_in_w() -> None:
     rows = np.zeros((5, 3))
     for item in (DirectionAmount("sefa/0", 1.0), DirectionAmount("axis/0", 0.4), DirectionAmount("sefa/0", 0.5)):
-        add_direction(rows, item, DIRECTIONS)
+        add_direction(rows, item, DIRECTIONS, len(rows))
     assert rows[0] == pytest.approx([0.6 * 1.5 + 0.4, 0.8 * 1.5, 0.0], abs=1e-6)
 
 

@@ -186,3 +186,15 @@ def test_one_stored_row_stands_in_every_row() -> None:
 def test_stored_rows_of_another_model_are_refused() -> None:
     with pytest.raises(RequestError, match="belongs to another model"):
         rows_of((recipe(Latent(stored_latent(np.zeros((NUM_WS + 1, W_DIM), np.float32)))), 1.0))
+
+
+@pytest.mark.parametrize("cutoff", [None, 4])
+def test_a_direction_of_all_rows_gives_the_same_bytes_as_beside_one_of_some(cutoff: int | None) -> None:
+    pushes = (DirectionAmount("sefa/0", 1.7), DirectionAmount("axis/2", -0.3))
+    nothing = DirectionAmount("axis/0", 0.0, RowRange(1, 2))
+    point = plane_point(3.25, 1.5)
+    one_row, own_rows = (
+        rows_of((recipe(Latent(point, directions=made), 0.6, cutoff), 1.0)) for made in (pushes, (*pushes, nothing))
+    )
+    assert one_row.shape == (NUM_WS, W_DIM)
+    assert one_row.tobytes() == own_rows.tobytes()
