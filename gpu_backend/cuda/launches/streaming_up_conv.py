@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -36,7 +37,9 @@ def streaming_choice(work: ConvWork, site: ConvSite, target: Target) -> Streamin
     if work.has_odd_border or work.is_normalised or site.skip is not None or site.rgb is not None:
         return None
     shape = ConvShape("up_conv", work.side, work.cin, work.cout, site.batch)
-    return streaming_geometry(shape, target.multiprocessors, target.shared_nbytes_per_block)
+    divided = replace(shape, batch=target.batch or site.batch)
+    geometry = streaming_geometry(divided, target.multiprocessors, target.shared_nbytes_per_block)
+    return None if geometry is None else replace(geometry, shape=shape)
 
 
 def streaming_up_conv(work: ConvWork, site: ConvSite, weights: Weights, geometry: StreamingGeometry) -> Built:

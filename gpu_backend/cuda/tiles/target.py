@@ -26,6 +26,8 @@ class Target:
         How its convolutions are cut.
     streams
         Whether up-convolutions may be streaming ones, which have no tile.
+    batch
+        Pictures that kernels are divided for; None for as many as the plan has.
     """
 
     architecture: str
@@ -33,6 +35,7 @@ class Target:
     shared_nbytes_per_block: int
     tiles: TileTable
     streams: bool = True
+    batch: int | None = None
 
 
 def target_of(gpu: Gpu, tiles_folder: Path | None) -> Target:
@@ -74,9 +77,9 @@ class _BatchTiles(TileTable):
 
 
 def target_of_batch(target: Target, batch: int) -> Target:
-    """Return a target that gives a schedule of one picture the tiles of `batch` pictures, to check its kernels."""
+    """Return a target that gives a schedule of one picture the kernels of `batch` pictures, to check them."""
     table = target.tiles
     tiles = _BatchTiles(
         table.architecture, table.multiprocessors, table.tuned, table.shipped, table.shared_nbytes_per_block, batch
     )
-    return replace(target, tiles=tiles)
+    return replace(target, tiles=tiles, batch=batch)

@@ -12,12 +12,14 @@ from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork
 from gpu_backend.cuda.launches.streaming_up_conv import (
     channel_order,
     streaming_choice,
+    streaming_recipe,
     streaming_up_conv,
 )
 from gpu_backend.cuda.schedule import Built, TensorMap
-from gpu_backend.cuda.tiles.target import Target
+from gpu_backend.cuda.tiles.target import Target, target_of_batch
 from gpu_backend.ops.bias_act import BiasAct
 from gpu_backend.ops.kernels.conv_tile import ConvShape
+from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.ops.kernels.streaming_tile import STRIP_COLUMNS, streaming_geometry
 from tests.helpers.conv_cases import (
     H200,
@@ -106,6 +108,21 @@ def test_blocks_cover_the_picture_and_fit_a_multiprocessor(side: int, cin: int, 
     assert geometry.grid[2] == batch
     block_nbytes = geometry.dynamic_nbytes + geometry.static_nbytes
     assert geometry.blocks * (block_nbytes + 1024) - 1024 <= H200_LIMITS[1]
+
+
+def test_a_single_picture_gets_the_kernel_of_a_batch_where_that_one_is_checked() -> None:
+    case = ConvCase(64, 32, 1024, fir=FOUR, half=True)
+    work = ConvWork.of_step(step_of(case))
+
+    def kernel(pictures: int, target: Target) -> tuple[KernelRecipe, int]:
+        site = replace(site_of(case), batch=pictures)
+        geometry = streaming_choice(work, site, target)
+        assert geometry is not None
+        return streaming_recipe(work, site, geometry), geometry.grid[2]
+
+    assert kernel(8, H200) == (kernel(1, target_of_batch(H200, 8))[0], 8)
+    assert kernel(1, target_of_batch(H200, 8))[1] == 1
+    assert kernel(8, H200)[0] != kernel(1, H200)[0]
 
 
 @pytest.mark.parametrize("channels", [16, 32])
