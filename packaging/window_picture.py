@@ -79,7 +79,7 @@ class Visitor:
             if time.monotonic() > end:
                 raise SystemExit("The window did not come to rest.")
             self._qt.processEvents()
-            time.sleep(0.001)
+            time.sleep(0.004)
 
     def pause(self, seconds: float) -> None:
         """Let the window work for a while."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import logging
 import os
+import signal
 import sys
 import threading
 from collections.abc import Iterator
@@ -60,11 +61,14 @@ _THREAD_END_S = 30.0
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Flush nothing to the disk, and let every second worker collect from the other end.
+    """Hear Ctrl-C, flush nothing to the disk, and let every second worker collect from the other end.
 
+    A shell lets what it runs in the background ignore Ctrl-C, and what tests start would inherit that.
     Files of tests need not survive a power failure, and a flush takes milliseconds. Workers that collect from both ends
     share the rewriting of assertions, half of the time of a collection: what one has rewritten another one reads.
     """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     os.fsync = _check_descriptor
     folder = Path(__file__).parent
     is_second = os.environ.get("PYTEST_XDIST_WORKER", "gw0")[-1] in "13579"

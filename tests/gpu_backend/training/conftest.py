@@ -1,4 +1,3 @@
-import signal
 from collections.abc import Iterator
 
 import pytest
@@ -13,11 +12,3 @@ def one_thread() -> Iterator[None]:
     with torch.random.fork_rng(devices=[]):
         yield
     torch.set_num_threads(threads)
-
-
-@pytest.fixture(autouse=True)
-def ctrl_c_is_heard() -> Iterator[None]:
-    """As in a terminal, also where the tests run in the background of a shell, which lets them ignore it."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
