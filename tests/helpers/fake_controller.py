@@ -6,6 +6,7 @@ import functools
 import time
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -471,6 +472,49 @@ class FakeExport(QObject):
         self._asked.append(("cancel_export", job_id) if job_id else ("cancel_export",))
 
 
+class FakePlayback(QObject):
+    """Notes what is wanted of the playhead."""
+
+    moved = Signal()
+    playing_changed = Signal()
+
+    def __init__(self, asked: Asked) -> None:
+        super().__init__()
+        self._asked = asked
+        self.time = Fraction(0)
+        self.is_playing = self.is_recording = False
+        self.armed: frozenset[str] = frozenset()
+
+    def seek(self, t: Fraction, final: bool = True) -> None:
+        self._asked.append(("seek", t, final))
+        self.time = t
+        self.moved.emit()
+
+    def set_playing(self, on: bool) -> None:
+        self._asked.append(("play", on))
+        self.is_playing = on
+        self.playing_changed.emit()
+
+    def set_recording(self, on: bool) -> None:
+        self._asked.append(("record", on))
+        self.is_recording = on
+        self.playing_changed.emit()
+
+    def set_armed(self, path: str, on: bool) -> None:
+        self._asked.append(("arm", path, on))
+        self.armed = self.armed | {path} if on else self.armed - {path}
+        self.playing_changed.emit()
+
+    def step(self, frames: int) -> None:
+        self._asked.append(("step", frames))
+
+    def keep_picture(self) -> None:
+        self._asked.append(("keep picture",))
+
+    def animate(self, path: str) -> None:
+        self._asked.append(("animate", path))
+
+
 class FakeThumbnails(QObject):
     """Stands for `ThumbnailService`: paints at once, or never."""
 
@@ -518,6 +562,7 @@ class FakeController:
         self.editing = FakeEditing(self.asked, self.engine)
         self.files = FakeFiles(self.asked, self.engine.model)
         self.export = FakeExport(self.asked)
+        self.playback = FakePlayback(self.asked)
         self.directions = FakeDirectionFinding(self.asked)
         self.tuning = FakeTuning(self.asked)
         self.thumbnails = FakeThumbnails(self.editing, self.engine.model, serves=serves_thumbnails)

@@ -7,6 +7,7 @@ one sets: states, the latent, parameters, the walk.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -61,6 +62,12 @@ def value_at(timeline: Timeline, path: str, t: float) -> Value:
         return None
     value = _curve(track, timeline).at(t)
     return parameter(path).clamped(value)
+
+
+def sampled(timeline: Timeline, track: Track, times: Sequence[float]) -> list[float]:
+    """Return the values of a track of numbers at many times, for drawing."""
+    row, curve = parameter(track.path), _curve(track, timeline)
+    return [float(row.clamped(curve.at(t)) or 0.0) for t in times]
 
 
 def is_blended(track: Track) -> bool:

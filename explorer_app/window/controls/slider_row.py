@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QPoint, QSize, Qt, Signal
-from PySide6.QtGui import QKeyEvent, QMouseEvent, QResizeEvent
+from PySide6.QtGui import QContextMenuEvent, QKeyEvent, QMouseEvent, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QSizePolicy, QWidget
 
+from explorer_app.window.controls.animate_menu import open_animate_menu
 from explorer_app.window.controls.number_field import NumberField
 from explorer_app.window.controls.value_slider import ValueSlider
 from explorer_app.window.look import theme
@@ -151,6 +152,8 @@ class SliderRow(QWidget):
     ) -> None:
         super().__init__(parent)
         self._tip = tip
+        self.path = ""
+        """Path of the parameter, which a right click offers to animate; empty for none."""
         self.label = RowLabel(label, editable=editable)
         self.slider = ValueSlider(low, high, neutral=neutral, reset=reset, step=step, snap=snap, marks=marks)
         self.field = NumberField(
@@ -205,6 +208,13 @@ class SliderRow(QWidget):
         self.slider.show_amount(amount)
         if not self.slider.is_held:
             self.field.show_number(amount)
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:  # noqa: N802
+        """Offer to animate the value."""
+        if self.path:
+            open_animate_menu(self, self.path, event.globalPos())
+        else:
+            super().contextMenuEvent(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802
         """F2 anywhere in an editable row renames it."""

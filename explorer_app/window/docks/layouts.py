@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-WorkspaceName = Literal["explore", "measure"]
+WorkspaceName = Literal["explore", "animate", "measure"]
 
-WORKSPACES: tuple[WorkspaceName, ...] = ("explore", "measure")
+WORKSPACES: tuple[WorkspaceName, ...] = ("explore", "animate", "measure")
 
 Area = Literal["left", "right", "bottom"]
 
@@ -24,6 +24,7 @@ HOMES: dict[str, Area] = {
     "model": "right",
     "layers": "right",
     "history": "bottom",
+    "timeline": "bottom",
 }
 """Dock key -> the side where it appears in a workspace whose first layout omits it."""
 
@@ -37,6 +38,9 @@ _BETWEEN = 24
 """Total width of margins and gaps, in px."""
 
 _HISTORY = 113
+
+_TIMELINE, _LOW_TIMELINE = 320, 236
+"""Height of the timeline, and its height in a low window, in px."""
 
 _LEFT = 304
 """Smallest width of the left column, in px."""
@@ -86,6 +90,8 @@ def first_layout(workspace: WorkspaceName, width: float, height: float, least_le
     """
     if workspace == "measure":
         return Layout(_measure(width, height))
+    if workspace == "animate":
+        return Layout(_animate(width, height, max(_LEFT, round(least_left))))
     return Layout(_explore(width, height, max(_LEFT, round(least_left))))
 
 
@@ -112,6 +118,21 @@ def _explore(width: float, height: float, least_left: int) -> tuple[Column, ...]
         Column("left", (("latent",), ("sliders",), ("mix",)), left, "sliders"),
         Column("right", (("performance",), ("model",)), right, "performance"),
         history,
+    )
+
+
+def _animate(width: float, height: float, least_left: int) -> tuple[Column, ...]:
+    is_low = height < _LOW
+    timeline = Column("bottom", (("timeline", "history"),), _LOW_TIMELINE if is_low else _TIMELINE)
+    if width < _TWO_COLUMNS:
+        return Column("left", (("sliders", "latent", "mix", "performance"),), least_left, "sliders"), timeline
+    both = width / 2 - _BETWEEN
+    left = round(max(least_left, min(344, 0.445 * both)))
+    right = round(min(428, both - left))
+    return (
+        Column("left", (("sliders", "latent", "mix"),), left, "sliders"),
+        Column("right", (("performance", "model"),), right, "performance"),
+        timeline,
     )
 
 

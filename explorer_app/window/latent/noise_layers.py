@@ -110,7 +110,7 @@ class NoiseLayers(Popup):
         tip = "strength of the noise of this layer."
         row = SliderRow(layer_label(name), 0.0, 2.0, neutral=1.0, beyond=10.0, widest="−0.00", tip=tip)
         row.field.setMinimum(0.0)
-        path = f"noise.layer/{index}"
+        path = row.path = f"noise.layer/{index}"
         row.moved.connect(lambda gain, final: self.edited.emit(SetParameter(path, gain), final))
         row.cancelled.connect(self.gesture_cancelled)
         return row

@@ -77,6 +77,7 @@ class TapControls(QWidget):
             label_px=_LABEL_PX,
             tip="how much brighter it is shown; 20 is ten times.",
         )
+        self.gain.path = "layer.gain"
         self._build()
         self.mode.chosen.connect(self._choose_mode)
         self.normalised.clicked.connect(lambda on: self._set(replace(self._tap, is_normalized=on), True))

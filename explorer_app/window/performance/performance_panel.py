@@ -79,7 +79,7 @@ class PerformancePanel(QWidget):
         self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         theme.set_role(self.empty, "dim")
         self.measure = QPushButton("All figures in Measure", self)
-        self.measure.setToolTip("Show every figure of every kernel, and the roofline (Ctrl+2).")
+        self.measure.setToolTip("Show every figure of every kernel, and the roofline (Ctrl+3).")
         self.measure.clicked.connect(self.measure_requested)
         theme.set_role(self.measure, "flat")
         layout = QVBoxLayout(self)

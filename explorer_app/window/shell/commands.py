@@ -8,6 +8,7 @@ from explorer_app.window.shell.edit_commands import EditCommands
 from explorer_app.window.shell.file_commands import FileCommands
 from explorer_app.window.shell.help_commands import HelpCommands
 from explorer_app.window.shell.model_commands import ModelCommands
+from explorer_app.window.shell.play_commands import PlayCommands
 from explorer_app.window.shell.preference_commands import PreferenceCommands
 from explorer_app.window.shell.view_commands import ViewCommands
 
@@ -21,4 +22,5 @@ class Commands:
     preferences: PreferenceCommands
     view: ViewCommands
     model: ModelCommands
+    play: PlayCommands
     help: HelpCommands

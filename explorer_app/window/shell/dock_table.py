@@ -117,6 +117,12 @@ def _history() -> QWidget:
     return HistoryStrip()
 
 
+def _timeline() -> QWidget:
+    from explorer_app.window.timeline.timeline_panel import TimelinePanel
+
+    return TimelinePanel()
+
+
 DOCKS: tuple[DockSpec, ...] = (
     DockSpec("latent", "Latent", _latent, (277, 319), (330, 375), needs_model=True, scrolls=True),
     DockSpec("sliders", "Sliders", _sliders, (250, 100), (320, 216), pages=("Directions", "w"), needs_model=True),
@@ -139,5 +145,13 @@ DOCKS: tuple[DockSpec, ...] = (
         (600, 82),
         pages=("Steps", "Kept"),
         buttons={"undo": "", "redo": "", "save-picture": "", "export": "main"},
+    ),
+    DockSpec(
+        "timeline",
+        "Timeline",
+        _timeline,
+        (420, 150),
+        (900, 300),
+        needs_model=True,
     ),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from PySide6.QtCore import QByteArray, QSize, Qt, QTimer, Slot
+from PySide6.QtCore import QByteArray, QEvent, QSize, Qt, QTimer, Slot
 from PySide6.QtGui import (
     QAction,
     QActionGroup,
@@ -27,6 +27,7 @@ from explorer_app.window.canvas.canvas_overlay import CanvasOverlay
 from explorer_app.window.canvas.comparing import Comparing
 from explorer_app.window.canvas.picture_stage import EDGE_PX
 from explorer_app.window.controls.action_button import ActionButton
+from explorer_app.window.controls.animate_menu import AnimateRequest
 from explorer_app.window.dialogs.quit_question import QuitQuestion
 from explorer_app.window.docks.dock import Dock
 from explorer_app.window.docks.layouts import WORKSPACES
@@ -50,10 +51,12 @@ from explorer_app.window.shell.hints import Hints
 from explorer_app.window.shell.model_commands import ModelCommands
 from explorer_app.window.shell.panel_links import HistoryLink, LatentLink, LayersLink, ModelLink
 from explorer_app.window.shell.picture_state import PictureState
+from explorer_app.window.shell.play_commands import PlayCommands
 from explorer_app.window.shell.preference_commands import PreferenceCommands
 from explorer_app.window.shell.session_panels import SessionPanels
 from explorer_app.window.shell.status_bar import StatusBar
 from explorer_app.window.shell.thumbnail_dispatcher import ThumbnailDispatcher
+from explorer_app.window.shell.timeline_link import TimelineLink
 from explorer_app.window.shell.top_bar import TopBar
 from explorer_app.window.shell.view_commands import ViewCommands
 
@@ -66,6 +69,7 @@ if TYPE_CHECKING:
     from explorer_app.window.performance.performance_link import PerformanceLink
     from explorer_app.window.performance.performance_panel import PerformancePanel
     from explorer_app.window.sliders.sliders_panel import SlidersPanel
+    from explorer_app.window.timeline.timeline_panel import TimelinePanel
 
 _FIRST_SIZE = (1600, 980)
 _LEAST_SIZE = (640, 440)
@@ -100,6 +104,7 @@ class MainWindow(QMainWindow):
         super().__init__()
         self._engine, self._editing = controller.engine, controller.editing
         self._files, self._export = controller.files, controller.export
+        self._playback = controller.playback
         self._work: Closes = controller
         self._settings = settings
         self._messages = messages
@@ -163,6 +168,7 @@ class MainWindow(QMainWindow):
             model=ModelCommands(
                 dialogs, self, engine, editing, controller.directions, controller.tuning, messages, thumbnails
             ),
+            play=PlayCommands(controller.playback),
             help=HelpCommands(dialogs, self, engine, messages),
         )
 
@@ -241,6 +247,7 @@ class MainWindow(QMainWindow):
         self.input_age.input_came.connect(engine.preview.input_came)
         self.hints = Hints(self.docks, self.workspace, self._settings, self)
         self.hints.watch("latent", self.canvas.edited)
+        self._playback.playing_changed.connect(self._show_playing)
         self.docks["layers"].visibilityChanged.connect(engine.preview.set_reading_values)
         for key, dock in self.docks.items():
             dock.made.connect(partial(self._panel_made, key))
@@ -282,6 +289,11 @@ class MainWindow(QMainWindow):
         """The panel of the model and the device."""
         return cast("ModelPanel", self.docks["model"].panel)
 
+    @property
+    def timeline(self) -> TimelinePanel:
+        """The panel of the timeline."""
+        return cast("TimelinePanel", self.docks["timeline"].panel)
+
     def _panel_made(self, key: str) -> None:
         """Connect a new panel, and pass it the current model, session and state."""
         link = getattr(self, f"_link_{key}", None)
@@ -317,6 +329,11 @@ class MainWindow(QMainWindow):
             self.performance, dock, self.workspace, self._engine, self._settings, self
         )
 
+    def _link_timeline(self) -> None:
+        TimelineLink(self.timeline, self._playback, self._engine, self._messages, self)
+        self.timeline.export_requested.connect(self.actions_by_key["export"].trigger)
+        self._thumbnails.serve(self.timeline, "timeline")
+
     def _link_layers(self) -> None:
         LayersLink(self.layers, self.docks["layers"], self._engine, self)
 
@@ -333,6 +350,11 @@ class MainWindow(QMainWindow):
         self.canvas.show_model(self._engine.model.facts)
         self.canvas.show_frame(self._engine.preview.frame)
         self.canvas.show_stored(self._engine.stored_picture)
+
+    @Slot()
+    def _show_playing(self) -> None:
+        self.actions_by_key["play"].setChecked(self._playback.is_playing)
+        self.actions_by_key["record"].setChecked(self._playback.is_recording)
 
     @Slot()
     def _exports_finished(self) -> None:
@@ -404,6 +426,13 @@ class MainWindow(QMainWindow):
             self.setWindowState(self.windowState() & ~Qt.WindowState.WindowFullScreen)
             self.workspace.set_panels_shown(self._had_panels)
         self.canvas.setFocus()
+
+    def customEvent(self, event: QEvent) -> None:  # noqa: N802 - Qt's name
+        """Animate the parameter of a control whose menu asked for it."""
+        if isinstance(event, AnimateRequest):
+            self._playback.animate(event.path)
+        else:
+            super().customEvent(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 - Qt's name
         """Escape ends a comparison, then leaves full screen, wherever the focus is."""

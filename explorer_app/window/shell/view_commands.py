@@ -85,6 +85,10 @@ class ViewCommands:
         """Show the workspace for finding pictures."""
         self._parts.workspace.switch_to("explore")
 
+    def workspace_animate(self, on: bool = True) -> None:
+        """Show the workspace for moving pictures."""
+        self._parts.workspace.switch_to("animate")
+
     def workspace_measure(self, on: bool = True) -> None:
         """Show the workspace for kernels."""
         self._parts.workspace.switch_to("measure")

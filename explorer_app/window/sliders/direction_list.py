@@ -84,6 +84,7 @@ class DirectionRow(SliderRow):
         )
         self._made_for = made_for
         self._slider = made_for.own(Slider(made_for.direction))
+        self.path = f"slider/{made_for.direction}"
         self._resolutions: Sequence[int] = ()
         self.star = QToolButton()
         theme.set_role(self.star, "flat")

@@ -81,11 +81,14 @@ def test_a_number_that_changes_in_a_panel_repaints_nothing_below_the_panel(make:
     assert not painted.classes & {"MainWindow", "Workspace", "Dock"}
 
 
+_NOT_HERE = ("model-dock", "layers-dock", "timeline-dock")
+
+
 def test_f6_goes_from_panel_to_panel_behind_tabs_too_and_shift_f6_back(make: Make) -> None:
     window = make(FakeController(), 1280, 700)
     dock(window, "model").hide()
     window.canvas.setFocus()
-    there = [each for each in window.workspace.docks if each.objectName() not in ("model-dock", "layers-dock")]
+    there = [each for each in window.workspace.docks if each.objectName() not in _NOT_HERE]
     for keys, order in (("F6", there), ("Shift+F6", there[::-1])):
         for expected in order:
             QTest.keySequence(focused(), keys)
@@ -269,7 +272,7 @@ def test_in_a_low_window_the_table_of_kernels_keeps_its_height_and_the_model_wai
 
 def test_each_workspace_has_docks_of_its_own_and_keeps_what_a_person_did_there(make: Make, settings: Settings) -> None:
     window = make(FakeController(), 1600, 980)
-    QTest.keySequence(window.canvas, "Ctrl+2")
+    QTest.keySequence(window.canvas, "Ctrl+3")
     wait_for_layout(window, 1600, 980)
     assert shown(window) == {"performance", "layers", "model"}
     assert window.actions_by_key["workspace-measure"].isChecked()
@@ -277,7 +280,7 @@ def test_each_workspace_has_docks_of_its_own_and_keeps_what_a_person_did_there(m
     QTest.keySequence(window.canvas, "Ctrl+1")
     wait_for_layout(window, 1600, 980)
     assert shown(window) == {"latent", "sliders", "mix", "performance", "model", "history"}
-    window.top_bar.tabs[1].click()
+    window.top_bar.tabs[2].click()
     wait_for_layout(window, 1600, 980)
     assert shown(window) == {"performance", "layers"}
     window.close()
@@ -286,7 +289,7 @@ def test_each_workspace_has_docks_of_its_own_and_keeps_what_a_person_did_there(m
     second = make(FakeController(), 1600, 980)
     assert second.workspace.name == "measure"
     assert shown(second) == {"performance", "layers"}
-    assert second.top_bar.tabs[1].isChecked()
+    assert second.top_bar.tabs[2].isChecked()
     second.actions_by_key["reset-layout"].trigger()
     assert shown(second) == {"performance", "layers", "model"}
 

@@ -1,0 +1,1 @@
+"""The timeline of the Animate workspace: ruler, tracks, keys, playhead."""

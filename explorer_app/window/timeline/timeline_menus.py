@@ -1,0 +1,185 @@
+"""The menus of the timeline: add a track, a track's own, the keys'."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from fractions import Fraction
+from functools import partial
+
+from PySide6.QtGui import QAction, QActionGroup
+from PySide6.QtWidgets import QMenu, QWidget
+
+from explorer_app.session.parameters import Parameter, parameters_of
+from explorer_app.session.session import Session
+from explorer_app.session.timeline.baking import baked_walk
+from explorer_app.session.timeline.easing import NAMES, as_bezier
+from explorer_app.session.timeline.edits import counted_in, eased_keys, key_at, moved_track, without_track
+from explorer_app.session.tracks import STATE, WALK, Easing, Outside, Track
+from explorer_app.window.timeline.timeline_view import TimelineView
+from explorer_app.window.timeline.track_rows import WAYS, track_name
+from gpu_backend import Directions, ModelFacts, PathKind
+
+_OUTSIDE: dict[Outside, str] = {"hold": "Hold the ends", "loop": "Repeat", "mirror": "Back and forth"}
+_PERIODS = (2, 4, 5, 8, 10, 15, 20, 30, 60)
+_RADII = (0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0, 1.5)
+_LEFT_OUT = ("text", "flag", "source")
+"""Kinds of parameters that make no picture, or of which nobody wants a track."""
+
+
+def add_track_menu(
+    parent: QWidget,
+    session: Session,
+    facts: ModelFacts,
+    directions: Directions | None,
+    add: Callable[[str], None],
+) -> QMenu:
+    """Return the menu of everything that can get a track and has none."""
+    menu = QMenu(parent)
+    menu.setToolTipsVisible(True)
+    there = {track.path for track in session.timeline.tracks}
+    _entry(menu, "Picture", "Keys keep the whole picture (I).", STATE in there, partial(add, STATE))
+    _entry(menu, "Latent", "Keys keep the latent alone.", "pinned_blend" in there, partial(add, "pinned_blend"))
+    _entry(menu, "Walk", "The latent wanders and comes back to its start.", WALK in there, partial(add, WALK))
+    menu.addSeparator()
+    others: list[Parameter] = [
+        row for row in parameters_of(session, facts) if row.kind not in _LEFT_OUT and row.path != "pinned_blend"
+    ]
+    groups = {"Layers of noise": "noise.layer/", "Layer ranges": "rows/", "Mix": "mix/"}
+    plain = [row for row in others if not row.path.startswith((*groups.values(), "slider/"))]
+    for row in plain:
+        _entry(menu, track_name(row.path, session), "", row.path in there, partial(add, row.path))
+    names = [] if directions is None else [f"slider/{name}" for name in directions.names]
+    moved = [row.path for row in others if row.path.startswith("slider/")]
+    _submenu(menu, "Sliders", dict.fromkeys((*moved, *names[:64])), session, there, add)
+    for title, prefix in groups.items():
+        _submenu(menu, title, [row.path for row in others if row.path.startswith(prefix)], session, there, add)
+    return menu
+
+
+def track_menu(view: TimelineView, path: str, session: Session) -> QMenu:
+    """Return the menu of a track."""
+    menu = QMenu(view)
+    timeline = view.timeline
+    track = timeline.track(path)
+    if track is None:
+        return menu
+    mute = _entry(menu, "Mute", "The track moves nothing.", False, lambda: None)
+    mute.setCheckable(True)
+    mute.setChecked(track.is_muted)
+    mute.triggered.connect(lambda on: view.replace_track(replace(track, is_muted=on), "Mute track"))
+    if path in (STATE, "pinned_blend"):
+        _choices(menu, "Way", WAYS, track.way, partial(_set_way, view, track))
+    if path == WALK:
+        _walk_entries(menu, view, track, session)
+    else:
+        _choices(menu, "Outside of the keys", _OUTSIDE, track.outside, partial(_set_outside, view, track))
+    menu.addSeparator()
+    place = [item.path for item in timeline.tracks].index(path)
+    up, down = place == 0, place == len(timeline.tracks) - 1
+    _entry(menu, "Move up", "", up, lambda: view.emit_change(moved_track(timeline, path, place - 1), "Move track"))
+    _entry(menu, "Move down", "", down, lambda: view.emit_change(moved_track(timeline, path, place + 1), "Move track"))
+    menu.addSeparator()
+    _entry(menu, "Remove track", "", False, lambda: view.emit_change(without_track(timeline, path), "Remove track"))
+    return menu
+
+
+def key_menu(view: TimelineView) -> QMenu:
+    """Return the menu of the selected keys."""
+    menu = QMenu(view)
+    timeline, names = view.timeline, view.selection
+    keys = [key for name in names if (key := key_at(timeline, name)) is not None]
+    kinds = {key.easing.kind for key in keys}
+    group = QActionGroup(menu)
+    for kind, text in NAMES.items():
+        action = menu.addAction(text)
+        action.setCheckable(True)
+        action.setChecked(kinds == {kind})
+        group.addAction(action)
+        action.triggered.connect(partial(_ease, view, kind))
+    menu.addSeparator()
+    in_beats = bool(keys) and all(key.is_beat for key in keys)
+    beats = menu.addAction("Count in beats")
+    beats.setCheckable(True)
+    beats.setChecked(in_beats)
+    beats.triggered.connect(lambda on: view.emit_change(counted_in(timeline, names, is_beat=on), "Count keys"))
+    menu.addSeparator()
+    _entry(menu, "Copy\tCtrl+C", "", False, view.copy)
+    _entry(menu, "Paste at the playhead\tCtrl+V", "", not view.clip, view.paste)
+    _entry(menu, "Delete\tDel", "", False, view.delete_selected)
+    return menu
+
+
+def _ease(view: TimelineView, kind: str, _checked: bool = False) -> None:
+    """Give the selected keys an easing; a Bezier curve begins with the shape that is there."""
+    timeline = view.timeline
+    if kind != "bezier":
+        view.emit_change(eased_keys(timeline, view.selection, Easing(kind)), "Easing")  # type: ignore[arg-type]
+        return
+    for name in view.selection:
+        key = key_at(timeline, name)
+        if key is not None:
+            timeline = eased_keys(timeline, [name], as_bezier(key.easing))
+    view.emit_change(timeline, "Easing")
+
+
+def _walk_entries(menu: QMenu, view: TimelineView, track: Track, session: Session) -> None:
+    periods = {str(number): f"{number} s" for number in _PERIODS}
+    radii = {str(number): f"{number:g}" for number in _RADII}
+
+    def change(label: str, **fields: object) -> None:
+        view.replace_track(replace(track, **fields), label)  # type: ignore[arg-type]
+
+    period = f"{float(track.period):g}"
+    _choices(menu, "Period", periods, period, lambda text: change("Walk's period", period=Fraction(text)))
+    _choices(menu, "Radius", radii, f"{track.radius:g}", lambda text: change("Walk's radius", radius=float(text)))
+    _entry(menu, "Another walk", "", False, lambda: change("Another walk", seed=track.seed + 1))
+    still = replace(session, timeline=view.timeline)
+    _entry(
+        menu, "Bake to keys", "Keys of the latent in place of the walk.", False,
+        lambda: view.emit_change(baked_walk(still), "Bake walk"),
+    )  # fmt: skip
+
+
+def _set_way(view: TimelineView, track: Track, way: PathKind) -> None:
+    view.replace_track(replace(track, way=way), "Way of the track")
+
+
+def _set_outside(view: TimelineView, track: Track, outside: Outside) -> None:
+    view.replace_track(replace(track, outside=outside), "Outside of the keys")
+
+
+def _choices(
+    menu: QMenu, title: str, choices: dict[str, str] | dict[Outside, str], chosen: str, choose: Callable[..., None]
+) -> None:
+    sub = menu.addMenu(title)
+    group = QActionGroup(sub)
+    for key, text in choices.items():
+        action = sub.addAction(text[:1].upper() + text[1:])
+        action.setCheckable(True)
+        action.setChecked(key == chosen)
+        group.addAction(action)
+        action.triggered.connect(partial(_choose, choose, key))
+
+
+def _choose(choose: Callable[..., None], key: str, _checked: bool = False) -> None:
+    choose(key)
+
+
+def _submenu(
+    menu: QMenu, title: str, paths: Iterable[str], session: Session, there: set[str], add: Callable[[str], None]
+) -> None:
+    chosen = list(paths)
+    if not chosen:
+        return
+    sub = menu.addMenu(title)
+    for path in chosen:
+        _entry(sub, track_name(path, session), "", path in there, partial(add, path))
+
+
+def _entry(menu: QMenu, text: str, tip: str, disabled: bool, call: Callable[[], None]) -> QAction:
+    action = menu.addAction(text)
+    action.setToolTip(tip or text)
+    action.setEnabled(not disabled)
+    action.triggered.connect(lambda _checked=False: call())
+    return action

@@ -1,0 +1,311 @@
+"""Paints the ruler, the tracks and the playhead of a timeline."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from PySide6.QtCore import QPointF, QRect, QRectF, Qt
+from PySide6.QtGui import QColor, QPainter, QPainterPath, QPen, QPixmap, QPolygonF
+
+from explorer_app.session.session import Session
+from explorer_app.session.timeline.edits import KeyName
+from explorer_app.session.timeline.evaluation import sampled
+from explorer_app.session.tracks import WALK, Timeline
+from explorer_app.window.look import fonts, theme
+from explorer_app.window.timeline.time_axis import RulerUnit, TimeAxis
+from explorer_app.window.timeline.track_rows import TrackRow, times_of, value_text, visible_keys
+
+RULER_PX, LOOP_PX = 26, 5
+"""Heights of the ruler and of the bar of the loop in it."""
+
+_CURVE_STEP_PX = 2.0
+_DOT_PX = 4.0
+
+PictureOf = Callable[[TrackRow, int], QPixmap | None]
+"""The small picture of a key, by its row and place; None until it is rendered."""
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What is painted.
+
+    Attributes
+    ----------
+    scroll
+        How far the rows are scrolled, in px.
+    selection
+        Names of the selected keys.
+    """
+
+    timeline: Timeline
+    session: Session
+    rows: Sequence[TrackRow]
+    axis: TimeAxis
+    scroll: int
+    selection: Collection[KeyName]
+    unit: RulerUnit
+    armed: Collection[str]
+    is_recording: bool
+
+    @property
+    def ruler_px(self) -> int:
+        """Height of the ruler."""
+        return theme.px(RULER_PX)
+
+    def y(self, row: TrackRow) -> float:
+        """Return the y of a row's upper edge."""
+        return self.ruler_px + row.top - self.scroll
+
+
+def paint_still(painter: QPainter, scene: Scene, size: QRect, picture_of: PictureOf) -> None:
+    """Paint everything but the playhead and the values at it."""
+    tokens = theme.current()
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.fillRect(size, QColor(tokens.panel))
+    body = QRectF(0, scene.ruler_px, size.width(), size.height() - scene.ruler_px)
+    painter.save()
+    painter.setClipRect(body)
+    for row in scene.rows:
+        if scene.y(row) + row.height >= scene.ruler_px and scene.y(row) <= size.height():
+            _paint_label(painter, scene, row)
+    painter.setClipRect(body.adjusted(scene.axis.left - theme.px(6), 0, 0, 0))
+    _paint_outside(painter, scene, body)
+    for row in scene.rows:
+        if scene.y(row) + row.height >= scene.ruler_px and scene.y(row) <= size.height():
+            _paint_track(painter, scene, row, picture_of)
+    painter.restore()
+    painter.setPen(QPen(QColor(tokens.edge), 1))
+    painter.drawLine(QPointF(scene.axis.left - 0.5, 0), QPointF(scene.axis.left - 0.5, size.height()))
+    _paint_ruler(painter, scene, size)
+
+
+def paint_playhead(painter: QPainter, scene: Scene, t: Fraction, size: QRect) -> None:
+    """Paint the playhead, and the value of each track there."""
+    tokens = theme.current()
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.setFont(fonts.caption())
+    painter.setPen(QColor(tokens.strong))
+    painter.save()
+    painter.setClipRect(QRectF(0, scene.ruler_px, scene.axis.left, size.height()))
+    for row in scene.rows:
+        y = scene.y(row)
+        text = value_text(scene.timeline, row.track, t) if -row.height < y < size.height() else ""
+        if text:
+            place = QRectF(0, y + theme.px(3), scene.axis.left - theme.px(8), theme.px(16))
+            painter.drawText(place, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, text[:10])
+    painter.restore()
+    x = scene.axis.x(float(t))
+    if not scene.axis.left - 1 <= x <= size.width():
+        return
+    colour = QColor(tokens.bad if scene.is_recording else tokens.strong)
+    painter.setPen(QPen(colour, 1))
+    painter.drawLine(QPointF(round(x) + 0.5, theme.px(LOOP_PX)), QPointF(round(x) + 0.5, size.height()))
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(colour)
+    half, top = theme.px(5), theme.px(LOOP_PX)
+    x = round(x) + 0.5
+    painter.drawPolygon(QPolygonF([QPointF(x - half, top), QPointF(x + half, top), QPointF(x, top + half * 1.4)]))
+
+
+def arm_place(scene: Scene, row: TrackRow) -> QPointF:
+    """Return the centre of the dot that arms a track for recording."""
+    return QPointF(theme.px(11), scene.y(row) + theme.px(11))
+
+
+def handle_places(scene: Scene, row: TrackRow, index: int) -> list[tuple[int, int, QPointF, QPointF]]:
+    """Return the handles of a key: (segment, 0 or 1, place of the key, place of the handle).
+
+    The first handle of the way that begins at the key, and the second of the way that ends there.
+    """
+    keys = row.track.keys
+    times = times_of(scene.timeline, row.track)
+    found = []
+    for segment, which in ((index, 0), (index - 1, 1)):
+        if not 0 <= segment < len(keys) - 1 or keys[segment].easing.kind != "bezier":
+            continue
+        x1, y1, x2, y2 = keys[segment].easing.handles
+        share, rise = ((x1, y1), (x2, y2))[which]
+        start, end = float(keys[segment].value or 0.0), float(keys[segment + 1].value or 0.0)
+        span = end - start if end != start else row.high - row.low
+        t = times[segment] + share * (times[segment + 1] - times[segment])
+        offset = scene.y(row) - row.top
+        handle = QPointF(scene.axis.x(t), row.y(start + rise * span) + offset)
+        value = float(keys[index].value or 0.0)
+        found.append((segment, which, QPointF(scene.axis.x(times[index]), row.y(value) + offset), handle))
+    return found
+
+
+def _paint_label(painter: QPainter, scene: Scene, row: TrackRow) -> None:
+    tokens = theme.current()
+    y, width = scene.y(row), scene.axis.left
+    muted = row.track.is_muted
+    is_armed = row.track.path in scene.armed
+    dot = arm_place(scene, row)
+    painter.setPen(QPen(QColor(tokens.bad if is_armed else tokens.dim), 1.2))
+    painter.setBrush(QColor(tokens.bad) if is_armed else Qt.BrushStyle.NoBrush)
+    painter.drawEllipse(dot, theme.px(_DOT_PX), theme.px(_DOT_PX))
+    painter.setFont(fonts.table())
+    painter.setPen(QColor(tokens.dim) if muted else _ink(row))
+    has_value = row.has_curve or (row.track.keys and not row.has_pictures and row.track.path != WALK)
+    room = width - theme.px(22) - (theme.px(54) if has_value else theme.px(6))
+    name = painter.fontMetrics().elidedText(row.name, Qt.TextElideMode.ElideRight, int(room))
+    painter.drawText(QRectF(theme.px(22), y + theme.px(3), room, theme.px(16)), Qt.AlignmentFlag.AlignVCenter, name)
+    painter.setFont(fonts.caption())
+    painter.setPen(QColor(tokens.dim))
+    room = width - theme.px(28)
+    detail = painter.fontMetrics().elidedText(row.detail, Qt.TextElideMode.ElideRight, int(room))
+    painter.drawText(QRectF(theme.px(22), y + theme.px(18), room, theme.px(15)), Qt.AlignmentFlag.AlignVCenter, detail)
+
+
+def _ink(row: TrackRow) -> QColor:
+    """Return the colour of a track, dark enough for text."""
+    tokens = theme.current()
+    colour = theme.source_colour(row.colour)
+    return QColor(colour) if tokens.name == "dark" else theme.mixed(colour, tokens.strong, 0.35)
+
+
+def _paint_outside(painter: QPainter, scene: Scene, body: QRectF) -> None:
+    """Darken what comes after the end, and outside the loop."""
+    shade = theme.alpha(theme.current().well, 0.45)
+    end = scene.axis.x(float(scene.timeline.end))
+    if end < body.right():
+        painter.fillRect(QRectF(max(end, scene.axis.left), body.top(), body.right() - end, body.height()), shade)
+
+
+def _paint_track(painter: QPainter, scene: Scene, row: TrackRow, picture_of: PictureOf) -> None:
+    tokens = theme.current()
+    y = scene.y(row)
+    painter.setPen(QPen(theme.mixed(tokens.panel, tokens.edge, 0.6), 1))
+    painter.drawLine(
+        QPointF(0, y + row.height - 0.5), QPointF(scene.axis.left + scene.axis.width, y + row.height - 0.5)
+    )
+    colour = QColor(tokens.dim if row.track.is_muted else theme.source_colour(row.colour))
+    times = times_of(scene.timeline, row.track)
+    if row.track.path == WALK:
+        _paint_walk(painter, scene, row, colour)
+        return
+    if row.has_curve:
+        _paint_curve(painter, scene, row, colour)
+    elif times:
+        painter.setPen(QPen(colour, 1.2))
+        middle = y + row.height / 2
+        first, last = scene.axis.x(times[0]), scene.axis.x(times[-1])
+        painter.drawLine(QPointF(max(first, scene.axis.left - 6), middle), QPointF(last, middle))
+    gap = theme.px(14 if row.has_pictures else 3) / scene.axis.scale
+    reach = theme.px(20) / scene.axis.scale
+    for index in visible_keys(times, scene.axis.start - reach, scene.axis.end + reach, gap):
+        _paint_key(painter, scene, row, index, times[index], colour, picture_of)
+
+
+def _paint_key(
+    painter: QPainter, scene: Scene, row: TrackRow, index: int, t: float, colour: QColor, picture_of: PictureOf
+) -> None:
+    tokens = theme.current()
+    x, middle = scene.axis.x(t), scene.y(row) + row.height / 2
+    key = row.track.keys[index]
+    is_selected = bool(scene.selection) and (row.track.path, scene.timeline.seconds(key)) in scene.selection
+    if row.has_pictures:
+        side = theme.px(34)
+        place = QRectF(x - side / 2, middle - side / 2, side, side)
+        picture = picture_of(row, index)
+        painter.setPen(QPen(QColor(tokens.strong if is_selected else theme.source_colour(row.colour)), 2))
+        painter.setBrush(QColor(tokens.well))
+        painter.drawRoundedRect(place, 3, 3)
+        if picture is not None:
+            painter.drawPixmap(place.adjusted(1.5, 1.5, -1.5, -1.5), picture, QRectF(picture.rect()))
+        return
+    if row.has_curve:
+        middle = row.y(float(key.value or 0.0)) + scene.y(row) - row.top
+    half = theme.px(4.5)
+    painter.setPen(QPen(QColor(tokens.panel), 1))
+    painter.setBrush(QColor(tokens.strong) if is_selected else colour)
+    painter.drawPolygon(
+        QPolygonF(
+            [QPointF(x, middle - half), QPointF(x + half, middle), QPointF(x, middle + half), QPointF(x - half, middle)]
+        )
+    )
+    if is_selected and row.has_curve:
+        for _, _, at, handle in handle_places(scene, row, index):
+            painter.setPen(QPen(QColor(tokens.strong), 1))
+            painter.drawLine(at, handle)
+            painter.setBrush(QColor(tokens.strong))
+            painter.drawEllipse(handle, theme.px(2.6), theme.px(2.6))
+
+
+def _paint_curve(painter: QPainter, scene: Scene, row: TrackRow, colour: QColor) -> None:
+    axis = scene.axis
+    count = int(axis.width / _CURVE_STEP_PX) + 2
+    xs = [axis.left + n * _CURVE_STEP_PX for n in range(count)]
+    times = [axis.start + (x - axis.left) / axis.scale for x in xs]
+    offset = scene.y(row) - row.top
+    path = QPainterPath()
+    for x, value in zip(xs, sampled(scene.timeline, row.track, times), strict=True):
+        point = QPointF(x, row.y(value) + offset)
+        path.lineTo(point) if path.elementCount() else path.moveTo(point)
+    painter.setPen(QPen(colour, 1.4))
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+    painter.drawPath(path)
+
+
+def _paint_walk(painter: QPainter, scene: Scene, row: TrackRow, colour: QColor) -> None:
+    """Paint a wave with the period of a walk."""
+    axis, period = scene.axis, float(row.track.period)
+    path = QPainterPath()
+    middle, height = scene.y(row) + row.height / 2, row.height * 0.28 * min(1.0, row.track.radius * 2)
+    for n in range(int(axis.width / _CURVE_STEP_PX) + 2):
+        t = axis.start + n * _CURVE_STEP_PX / axis.scale
+        angle = math.tau * t / period
+        wave = (math.sin(angle) + 0.5 * math.sin(2 * angle + 1) + 0.33 * math.sin(3 * angle + 2)) / 1.5
+        point = QPointF(axis.left + n * _CURVE_STEP_PX, middle - wave * height)
+        path.lineTo(point) if path.elementCount() else path.moveTo(point)
+    painter.setPen(QPen(colour, 1.4))
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+    painter.drawPath(path)
+
+
+def _paint_ruler(painter: QPainter, scene: Scene, size: QRect) -> None:
+    tokens = theme.current()
+    axis, height = scene.axis, scene.ruler_px
+    painter.fillRect(QRectF(0, 0, size.width(), height), QColor(tokens.head))
+    painter.setPen(QPen(QColor(tokens.edge), 1))
+    painter.drawLine(QPointF(0, height - 0.5), QPointF(size.width(), height - 0.5))
+    painter.save()
+    painter.setClipRect(QRectF(axis.left, 0, axis.width, height))
+    painter.setFont(fonts.caption())
+    for tick in axis.ticks(scene.timeline, scene.unit):
+        x = round(axis.x(tick.t)) + 0.5
+        length = theme.px(8 if tick.label else 4)
+        painter.setPen(QPen(QColor(tokens.dim if tick.label else tokens.edge), 1))
+        painter.drawLine(QPointF(x, height - length), QPointF(x, height - 1))
+        if tick.label:
+            painter.setPen(QColor(tokens.dim))
+            painter.drawText(QPointF(x + theme.px(4), height - theme.px(7)), tick.label)
+    first, last = (axis.x(float(t)) for t in scene.timeline.playing_range)
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(QColor(tokens.accent) if scene.timeline.loop else theme.mixed(tokens.edge, tokens.accent, 0.35))
+    painter.drawRoundedRect(QRectF(first, 1, max(last - first, 2), theme.px(LOOP_PX) - 1), 2, 2)
+    painter.restore()
+    if len(scene.selection) > 1:
+        _paint_span(painter, scene)
+
+
+def _paint_span(painter: QPainter, scene: Scene) -> None:
+    """Paint the span of the selected keys in the ruler; its ends stretch them."""
+    first, last = selected_span(scene)
+    height = scene.ruler_px
+    painter.save()
+    painter.setClipRect(QRectF(scene.axis.left - 4, 0, scene.axis.width + 4, height))
+    colour = QColor(theme.current().strong)
+    painter.fillRect(QRectF(first, height - 3, max(last - first, 1), 2), colour)
+    for x in (first, last):
+        painter.fillRect(QRectF(x - 2, height - theme.px(9), 4, theme.px(9)), colour)
+    painter.restore()
+
+
+def selected_span(scene: Scene) -> tuple[float, float]:
+    """Return the x of the first and of the last selected key."""
+    times = [t for _, t in scene.selection]
+    return scene.axis.x(float(min(times))), scene.axis.x(float(max(times)))

@@ -1,0 +1,562 @@
+"""The timeline's picture: a ruler, tracks with keys and curves, the playhead; takes mouse and keys.
+
+What does not change while the playhead moves is painted once into a pixmap.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import (
+    QContextMenuEvent,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QPixmap,
+    QResizeEvent,
+    QWheelEvent,
+)
+from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QSizePolicy, QWidget
+
+from explorer_app.session.session import Session
+from explorer_app.session.timeline.edits import (
+    Clip,
+    KeyName,
+    copied_keys,
+    moved_keys,
+    names_of,
+    pasted_keys,
+    snapped,
+    with_track,
+    without_keys,
+)
+from explorer_app.session.tracks import NO_TIMELINE, STATE, Timeline
+from explorer_app.window.look import fonts, theme
+from explorer_app.window.timeline.key_drags import (
+    BoxDrag,
+    Drag,
+    HandleDrag,
+    KeyDrag,
+    LoopDrag,
+    PanDrag,
+    SeekDrag,
+    StretchDrag,
+)
+from explorer_app.window.timeline.time_axis import RulerUnit, TimeAxis
+from explorer_app.window.timeline.timeline_painter import (
+    LOOP_PX,
+    Scene,
+    arm_place,
+    handle_places,
+    paint_playhead,
+    paint_still,
+    selected_span,
+)
+from explorer_app.window.timeline.track_rows import TrackRow, row_at, rows_of, times_of
+
+LABEL_PX = 150
+"""Width of the tracks' names."""
+
+_GRAB_PX = 6
+
+
+class TimelineView(QAbstractScrollArea):
+    """Shows a timeline and edits it.
+
+    Signals
+    -------
+    changed(object, str, bool)
+        Another timeline, the label of the edit, and whether it is the last one of a gesture.
+    cancelled()
+        Escape ended a gesture.
+    sought(object, bool)
+        Time in seconds for the playhead, and whether it is the last one of a gesture.
+    play_toggled(), keep_requested()
+        Space, and a double-click on the track of pictures.
+    key_wanted(str, object)
+        A key of a parameter at a time, from a double-click on its track.
+    armed(str, bool)
+        The dot of a track was clicked.
+    track_menu_requested(str, QPoint), key_menu_requested(QPoint)
+        A right click on a track, on a selected key.
+    thumbnail_wanted(object, object)
+        The small picture of a session, under a key.
+    """
+
+    changed = Signal(object, str, bool)
+    cancelled = Signal()
+    sought = Signal(object, bool)
+    play_toggled = Signal()
+    key_wanted = Signal(str, object)
+    armed = Signal(str, bool)
+    track_menu_requested = Signal(str, QPoint)
+    key_menu_requested = Signal(QPoint)
+    thumbnail_wanted = Signal(object, object)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setAccessibleName("Timeline")
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.viewport().setMouseTracking(True)
+        self.viewport().setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
+        self.timeline = NO_TIMELINE
+        self.session = Session()
+        self.time = Fraction(0)
+        self.selection: frozenset[KeyName] = frozenset()
+        self.unit: RulerUnit = "seconds"
+        self.clip: Clip = ()
+        self.rows: list[TrackRow] = []
+        self.axis = TimeAxis(theme.px(LABEL_PX), 600.0, 0.0, 60.0)
+        self._armed: frozenset[str] = frozenset()
+        self._is_recording = False
+        self._is_fitted = True
+        """Whether the axis shows the whole timeline, until a person zooms."""
+        self._drag: Drag | None = None
+        self._layer: QPixmap | None = None
+        self._pictures: dict[Any, QPixmap] = {}
+        self.verticalScrollBar().valueChanged.connect(self._redraw)
+
+    # -- what is shown ----------------------------------------------------------------------------------------------
+
+    def show_session(self, session: Session) -> None:
+        """Show a session's timeline; while keys are dragged, the drag's own stays."""
+        self.session = session
+        if self._drag is None or not self._drag.is_edit:
+            self._set_timeline(session.timeline)
+
+    def show_time(self, t: Fraction) -> None:
+        """Show the playhead at a time; the view follows it when it leaves."""
+        self.time = t
+        x = self.axis.x(float(t))
+        if self._drag is None and not self.axis.left <= x <= self.axis.left + self.axis.width:
+            self._set_axis(self.axis.scrolled(x - self.axis.left))
+        self.viewport().update()
+
+    def show_recording(self, armed: frozenset[str], is_recording: bool) -> None:
+        """Show which tracks are armed, and whether what a hand moves is recorded."""
+        if (armed, is_recording) != (self._armed, self._is_recording):
+            self._armed, self._is_recording = armed, is_recording
+            self._redraw()
+
+    def show_thumbnail(self, key: object, image: Any) -> None:
+        """Show the small picture of a key's session."""
+        self._pictures[key] = QPixmap.fromImage(image)
+        self._redraw()
+
+    def forget_pictures(self) -> None:
+        """Request the small pictures anew: another model renders them."""
+        self._pictures.clear()
+        self._redraw()
+
+    def show_unit(self, unit: RulerUnit) -> None:
+        """Count the ruler in seconds or in beats."""
+        self.unit = unit
+        self._redraw()
+
+    def fit(self) -> None:
+        """Show the whole timeline."""
+        self._is_fitted = True
+        self._set_axis(self.axis.fitted(float(self.timeline.end)))
+
+    @property
+    def scene(self) -> Scene:
+        """What is painted now."""
+        return Scene(
+            self.timeline,
+            self.session,
+            self.rows,
+            self.axis,
+            self.verticalScrollBar().value(),
+            self.selection,
+            self.unit,
+            self._armed,
+            self._is_recording,
+        )
+
+    def select(self, names: frozenset[KeyName]) -> None:
+        """Select keys."""
+        if names != self.selection:
+            self.selection = names
+            self._redraw()
+
+    def place_of(self, name: KeyName) -> QPoint | None:
+        """Return where a key is painted, in px of the viewport; None if there is no such key."""
+        for row in self.rows:
+            if row.track.path == name[0]:
+                for index, t in enumerate(times_of(self.timeline, row.track)):
+                    if t == float(name[1]):
+                        return self._key_place(row, index).toPoint()
+        return None
+
+    # -- painting ---------------------------------------------------------------------------------------------------
+
+    def sizeHint(self) -> QSize:  # noqa: N802
+        """Return a size with room for a few tracks."""
+        return QSize(theme.px(700), theme.px(200))
+
+    def minimumSizeHint(self) -> QSize:  # noqa: N802
+        """Return a size with room for one track."""
+        return QSize(theme.px(LABEL_PX + 160), theme.px(72))
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802
+        """Paint the pixmap of everything at rest, then the playhead."""
+        area = self.viewport().rect()
+        ratio = self.devicePixelRatioF()
+        if self._layer is None:
+            self._layer = QPixmap(area.size() * ratio)
+            self._layer.setDevicePixelRatio(ratio)
+            still = QPainter(self._layer)
+            paint_still(still, self.scene, area, self._picture_of)
+            still.end()
+        painter = QPainter(self.viewport())
+        painter.drawPixmap(0, 0, self._layer)
+        if not self.rows:
+            self._paint_hint(painter)
+        paint_playhead(painter, self.scene, self.time, area)
+        if isinstance(self._drag, BoxDrag):
+            painter.setPen(QPen(theme.alpha(theme.current().accent, 0.9), 1))
+            painter.setBrush(theme.alpha(theme.current().accent, 0.15))
+            painter.drawRect(self._drag.box)
+        if self.hasFocus():
+            painter.setPen(QPen(theme.alpha(theme.current().accent, 0.7), 1))
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.drawRect(QRectF(area).adjusted(0.5, 0.5, -0.5, -0.5))
+        painter.end()
+
+    def _paint_hint(self, painter: QPainter) -> None:
+        painter.setFont(fonts.body())
+        painter.setPen(theme.alpha(theme.current().dim, 1.0))
+        area = self.viewport().rect().adjusted(int(self.axis.left), self.scene.ruler_px, 0, 0)
+        text = "Press I to keep the picture here, move the playhead, change the picture, press I again."
+        painter.drawText(area, int(Qt.AlignmentFlag.AlignCenter) | int(Qt.TextFlag.TextWordWrap), text)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
+        """Keep the timeline fitted, or its scale."""
+        super().resizeEvent(event)
+        left = theme.px(LABEL_PX)
+        width = max(10.0, self.viewport().width() - left)
+        self.axis = TimeAxis(left, width, self.axis.start, self.axis.scale)
+        self._arrange()
+
+    def changeEvent(self, event: QEvent) -> None:  # noqa: N802
+        """Paint anew in another theme or font."""
+        super().changeEvent(event)
+        if event.type() in (QEvent.Type.PaletteChange, QEvent.Type.FontChange):
+            self._redraw()
+
+    def _picture_of(self, row: TrackRow, index: int) -> QPixmap | None:
+        value = row.track.keys[index].value
+        shown = value if row.track.path == STATE else Session(pinned_blend=value)
+        picture = self._pictures.get(shown)
+        if picture is None:
+            self.thumbnail_wanted.emit(shown, replace(shown, model=self.session.model))
+        return picture
+
+    def _set_timeline(self, timeline: Timeline) -> None:
+        if timeline is self.timeline and self.rows:
+            return
+        self.timeline = timeline
+        self.rows = rows_of(timeline, self.session)
+        if self._drag is None:
+            self.selection = self.selection & names_of(timeline) if self.selection else frozenset()
+        self._arrange()
+
+    def _arrange(self) -> None:
+        height = self.rows[-1].top + self.rows[-1].height if self.rows else 0
+        room = self.viewport().height() - self.scene.ruler_px
+        self.verticalScrollBar().setRange(0, max(0, height - room))
+        self.verticalScrollBar().setPageStep(max(1, room))
+        if self._is_fitted and self._drag is None:
+            self.axis = self.axis.fitted(float(self.timeline.end))
+        self._redraw()
+
+    def _set_axis(self, axis: TimeAxis) -> None:
+        self.axis = axis
+        self._redraw()
+
+    def scroll_to(self, axis: TimeAxis) -> None:
+        """Show another part of the time."""
+        self._is_fitted = False
+        self._set_axis(axis)
+
+    def _redraw(self) -> None:
+        self._layer = None
+        self.viewport().update()
+
+    # -- mouse ------------------------------------------------------------------------------------------------------
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:  # noqa: N802
+        """Begin a gesture: seek, move keys, draw a box, drag a handle, stretch, set the loop."""
+        place, modifiers = event.position(), event.modifiers()
+        if event.button() == Qt.MouseButton.MiddleButton:
+            self._drag = PanDrag(self, place)
+            return
+        if event.button() != Qt.MouseButton.LeftButton:
+            return
+        if place.y() < self.scene.ruler_px:
+            self._drag = self._ruler_drag(place, modifiers)
+            self._drag.move(place, modifiers)
+            return
+        row = row_at(self.rows, place.y() - self.scene.ruler_px + self.verticalScrollBar().value())
+        if place.x() < self.axis.left:
+            if row is not None and _is_near(place, arm_place(self.scene, row)):
+                self.armed.emit(row.track.path, row.track.path not in self._armed)
+            return
+        handle = self._handle_at(place)
+        if handle is not None:
+            self._drag = HandleDrag(self, *handle)
+            return
+        name = self.key_near(place)
+        if name is None:
+            self._drag = BoxDrag(self, place, modifiers)
+            return
+        self._press_key(name, place, modifiers)
+
+    def _press_key(self, name: KeyName, place: QPointF, modifiers: Qt.KeyboardModifier) -> None:
+        if modifiers & (Qt.KeyboardModifier.ShiftModifier | Qt.KeyboardModifier.ControlModifier):
+            self.select(self.selection ^ {name})
+        elif name not in self.selection:
+            self.select(frozenset({name}))
+        if name in self.selection:
+            self._drag = KeyDrag(self, name, place, is_copy=bool(modifiers & Qt.KeyboardModifier.AltModifier))
+
+    def _ruler_drag(self, place: QPointF, modifiers: Qt.KeyboardModifier) -> Drag:
+        if len(self.selection) > 1 and place.y() > theme.px(LOOP_PX + 8):
+            first, last = selected_span(self.scene)
+            for at, pivot in ((first, last), (last, first)):
+                if abs(place.x() - at) <= theme.px(_GRAB_PX):
+                    return StretchDrag(self, self.axis.t(at), self.axis.t(pivot))
+        if modifiers & Qt.KeyboardModifier.ShiftModifier or place.y() <= theme.px(LOOP_PX):
+            return LoopDrag(self, place)
+        return SeekDrag(self)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:  # noqa: N802
+        """Go on with the gesture, or show what a press would do."""
+        if self._drag is not None:
+            self._drag.move(event.position(), event.modifiers())
+            self.viewport().update()
+            return
+        self._show_cursor(event.position())
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:  # noqa: N802
+        """End the gesture."""
+        drag, self._drag = self._drag, None
+        if drag is not None:
+            drag.end(event.position(), event.modifiers())
+            self._set_timeline(self.timeline)
+            self._arrange()
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:  # noqa: N802
+        """Make a key on a track, or go to the one there."""
+        place = event.position()
+        if place.y() < self.scene.ruler_px:
+            if place.y() <= theme.px(LOOP_PX):
+                self._change_loop(None)
+            return
+        row = row_at(self.rows, place.y() - self.scene.ruler_px + self.verticalScrollBar().value())
+        if row is None or place.x() < self.axis.left:
+            return
+        name = self.key_near(place)
+        if name is not None:
+            self.sought.emit(name[1], True)
+        else:
+            self.key_wanted.emit(row.track.path, snapped(self.timeline, self.axis.t(place.x())))
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:  # noqa: N802
+        """Open the menu of the key or of the track under the pointer."""
+        place = QPointF(event.pos())
+        name = self.key_near(place) if place.x() >= self.axis.left else None
+        if name is not None:
+            if name not in self.selection:
+                self.select(frozenset({name}))
+            self.key_menu_requested.emit(event.globalPos())
+            return
+        row = row_at(self.rows, place.y() - self.scene.ruler_px + self.verticalScrollBar().value())
+        if row is not None and place.y() >= self.scene.ruler_px:
+            self.track_menu_requested.emit(row.track.path, event.globalPos())
+
+    def wheelEvent(self, event: QWheelEvent) -> None:  # noqa: N802
+        """Scroll the tracks; with Ctrl zoom, with Shift or a sideways wheel move in time."""
+        delta = event.angleDelta()
+        if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+            self._is_fitted = False
+            self._set_axis(self.axis.zoomed(1.2 ** (delta.y() / 120), event.position().x()))
+        elif delta.x() or event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
+            self._is_fitted = False
+            self._set_axis(self.axis.scrolled(-(delta.x() or delta.y()) / 2))
+        else:
+            bar = self.verticalScrollBar()
+            bar.setValue(bar.value() - delta.y() // 3)
+        event.accept()
+
+    def key_near(self, place: QPointF) -> KeyName | None:
+        """Return the key at a place, None if there is none within reach."""
+        row = row_at(self.rows, place.y() - self.scene.ruler_px + self.verticalScrollBar().value())
+        if row is None:
+            return None
+        reach = theme.px(17 if row.has_pictures else _GRAB_PX)
+        best: tuple[float, int] | None = None
+        times = times_of(self.timeline, row.track)
+        at = self.axis.start + (place.x() - self.axis.left) / self.axis.scale
+        first = bisect_left(times, at - reach / self.axis.scale)
+        for index in range(first, len(times)):
+            distance = abs(self.axis.x(times[index]) - place.x())
+            if times[index] > at + reach / self.axis.scale:
+                break
+            if row.has_curve and abs(self._key_place(row, index).y() - place.y()) > theme.px(9):
+                continue
+            if best is None or distance < best[0]:
+                best = distance, index
+        if best is None:
+            return None
+        return row.track.path, self.timeline.seconds(row.track.keys[best[1]])
+
+    def names_in(self, box: QRectF) -> frozenset[KeyName]:
+        """Return the keys in a box of the viewport."""
+        names = set()
+        for row in self.rows:
+            top = self.scene.y(row)
+            if top + row.height < box.top() or top > box.bottom():
+                continue
+            for index, key in enumerate(row.track.keys):
+                if box.contains(self._key_place(row, index)):
+                    names.add((row.track.path, self.timeline.seconds(key)))
+        return frozenset(names)
+
+    def _key_place(self, row: TrackRow, index: int) -> QPointF:
+        x = self.axis.x(times_of(self.timeline, row.track)[index])
+        if row.has_curve:
+            return QPointF(x, row.y(float(row.track.keys[index].value or 0.0)) + self.scene.y(row) - row.top)
+        return QPointF(x, self.scene.y(row) + row.height / 2)
+
+    def _handle_at(self, place: QPointF) -> tuple[TrackRow, int, int] | None:
+        """Return the handle under the pointer: its row, the segment, and which end it shapes."""
+        for row in self.rows:
+            if not row.has_curve:
+                continue
+            for index, key in enumerate(row.track.keys):
+                if (row.track.path, self.timeline.seconds(key)) not in self.selection:
+                    continue
+                for segment, which, _, handle in handle_places(self.scene, row, index):
+                    if _is_near(place, handle):
+                        return row, segment, which
+        return None
+
+    def _show_cursor(self, place: QPointF) -> None:
+        in_ruler = place.y() < self.scene.ruler_px and place.x() >= self.axis.left
+        over_key = place.x() >= self.axis.left and self.key_near(place) is not None
+        shape = Qt.CursorShape.SizeHorCursor if in_ruler or over_key else Qt.CursorShape.ArrowCursor
+        self.viewport().setCursor(shape)
+
+    # -- keyboard and edits -------------------------------------------------------------------------------------------
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802
+        """Play, step, nudge, copy, paste, delete, cancel."""
+        key, ctrl = event.key(), bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
+        shift = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
+        if key == Qt.Key.Key_Escape and self._drag is not None:
+            self.cancel_drag()
+        elif key == Qt.Key.Key_Escape and self.selection:
+            self.select(frozenset())
+        elif key == Qt.Key.Key_Space:
+            self.play_toggled.emit()
+        elif key in (Qt.Key.Key_Delete, Qt.Key.Key_Backspace):
+            self.delete_selected()
+        elif key in (Qt.Key.Key_Left, Qt.Key.Key_Right):
+            self._nudge((-1 if key == Qt.Key.Key_Left else 1) * (10 if shift else 1))
+        elif key in (Qt.Key.Key_Up, Qt.Key.Key_Down) and self.selection:
+            self._raise(0.01 * (1 if key == Qt.Key.Key_Up else -1) * (10 if shift else 1))
+        elif key == Qt.Key.Key_Home:
+            self.sought.emit(Fraction(0), True)
+        elif key == Qt.Key.Key_End:
+            self.sought.emit(self.timeline.end, True)
+        elif ctrl and key == Qt.Key.Key_A:
+            self.select(names_of(self.timeline))
+        elif ctrl and key in (Qt.Key.Key_C, Qt.Key.Key_X):
+            self.copy()
+            if key == Qt.Key.Key_X:
+                self.delete_selected()
+        elif ctrl and key == Qt.Key.Key_V:
+            self.paste()
+        else:
+            super().keyPressEvent(event)
+
+    def event(self, event: QEvent) -> bool:
+        """Take keys that are shortcuts of the window elsewhere."""
+        if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent):
+            ctrl = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
+            own = (Qt.Key.Key_Space, Qt.Key.Key_Delete, Qt.Key.Key_Backspace, Qt.Key.Key_Home, Qt.Key.Key_End)
+            if event.key() in own or (ctrl and event.key() in (Qt.Key.Key_A, Qt.Key.Key_C, Qt.Key.Key_X, Qt.Key.Key_V)):
+                event.accept()
+                return True
+        return super().event(event)
+
+    def cancel_drag(self) -> None:
+        """Bring back what was before the gesture."""
+        drag, self._drag = self._drag, None
+        if drag is not None:
+            drag.cancel()
+            self._set_timeline(self.session.timeline)
+            self._arrange()
+
+    def copy(self) -> None:
+        """Copy the selected keys."""
+        self.clip = copied_keys(self.timeline, self.selection)
+
+    def paste(self) -> None:
+        """Paste the copied keys at the playhead."""
+        if self.clip:
+            timeline, names = pasted_keys(self.timeline, self.clip, self.time)
+            self.emit_change(timeline, "Paste keys")
+            self.select(names)
+
+    def delete_selected(self) -> None:
+        """Remove the selected keys."""
+        if self.selection:
+            self.emit_change(without_keys(self.timeline, self.selection), "Delete keys")
+            self.select(frozenset())
+
+    def emit_change(self, timeline: Timeline, label: str, final: bool = True) -> None:
+        """Show another timeline and report it."""
+        self.timeline = timeline
+        self.rows = rows_of(timeline, self.session)
+        self._redraw()
+        self.changed.emit(timeline, label, final)
+
+    def _change_loop(self, loop: tuple[Fraction, Fraction] | None) -> None:
+        self.emit_change(replace(self.timeline, loop=loop), "Loop")
+
+    def _nudge(self, frames: int) -> None:
+        if not self.selection:
+            self.sought.emit(max(Fraction(0), self.time + frames / self.timeline.fps), True)
+            return
+        timeline, names = moved_keys(self.timeline, self.selection, frames / self.timeline.fps)
+        self.emit_change(timeline, "Nudge keys")
+        self.select(names)
+
+    def _raise(self, share: float) -> None:
+        timeline = self.timeline
+        for row in self.rows:
+            chosen = [name for name in self.selection if name[0] == row.track.path]
+            if chosen and row.has_curve:
+                by = share * (row.high - row.low)
+                timeline, _ = moved_keys(timeline, chosen, Fraction(0), raised=by)
+        if timeline is not self.timeline:
+            self.emit_change(timeline, "Nudge keys")
+
+    def replace_track(self, track: Any, label: str) -> None:
+        """Put another track in the place of that of its path."""
+        self.emit_change(with_track(self.timeline, track), label)
+
+
+def _is_near(place: QPointF, target: QPointF) -> bool:
+    return (place - target).manhattanLength() <= theme.px(8)

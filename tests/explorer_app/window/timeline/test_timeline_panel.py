@@ -1,0 +1,390 @@
+"""The timeline's panel, by real mouse and key events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
+from PySide6.QtGui import QImage
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QMenu
+from pytestqt.qtbot import QtBot
+
+from explorer_app.session.edits import GoToSeed
+from explorer_app.session.session import Session
+from explorer_app.session.timeline.edits import SetTimeline, with_key, with_state
+from explorer_app.session.tracks import LINEAR, STATE, WALK, Easing, Key, Timeline, Track
+from explorer_app.window.look import theme
+from explorer_app.window.timeline.timeline_menus import add_track_menu, key_menu, track_menu
+from explorer_app.window.timeline.timeline_panel import TimelinePanel, fps_of
+from explorer_app.window.timeline.timeline_view import TimelineView
+from tests.helpers.panels import CTRL, LEFT, NO_KEYS, SHIFT, Edits, model_directions, model_facts, mouse
+
+PSI, GAIN = "truncation.psi", "noise.gain"
+ALT = Qt.KeyboardModifier.AltModifier
+MOVE, PRESS, RELEASE = QEvent.Type.MouseMove, QEvent.Type.MouseButtonPress, QEvent.Type.MouseButtonRelease
+
+
+def piece() -> Session:
+    """Return a session with keys of psi at 0, 4 and 8 s, of the noise at 2 s, at 10 frames a second."""
+    timeline = Timeline(fps=Fraction(10))
+    for t, value in ((0, 0.0), (4, 1.0), (8, 0.5)):
+        timeline = with_key(timeline, PSI, Fraction(t), value, LINEAR)
+    return Session(timeline=with_key(timeline, GAIN, Fraction(2), 1.0))
+
+
+@pytest.fixture
+def edits(qtbot: QtBot) -> Iterator[Edits]:
+    panel = TimelinePanel()
+    qtbot.addWidget(panel)
+    panel.show_model(model_facts(), model_directions(4))
+    panel.resize(1000, 320)
+    panel.show()
+    heard = Edits(panel, piece())
+    yield heard
+    panel.close()
+
+
+@pytest.fixture
+def view(edits: Edits) -> TimelineView:
+    found: TimelineView = edits.panel.view
+    return found
+
+
+def times(edits: Edits, path: str = PSI) -> list[Fraction]:
+    track = edits.session.timeline.track(path)
+    return [] if track is None else [edits.session.timeline.seconds(key) for key in track.keys]
+
+
+def at(view: TimelineView, path: str, t: float) -> QPoint:
+    place = view.place_of((path, Fraction(t)))
+    assert place is not None
+    return place
+
+
+def drag(view: TimelineView, *places: QPoint, keys: Qt.KeyboardModifier = NO_KEYS, release: bool = True) -> None:
+    mouse(view.viewport(), PRESS, places[0], LEFT, keys)
+    for place in places[1:]:
+        mouse(view.viewport(), MOVE, place, LEFT, keys)
+    if release:
+        mouse(view.viewport(), RELEASE, places[-1], LEFT, keys)
+
+
+def shift(view: TimelineView, place: QPoint, seconds: float) -> QPoint:
+    return QPoint(round(place.x() + seconds * view.axis.scale), place.y())
+
+
+def test_a_key_is_dragged_in_time_as_one_step_and_snaps_to_frames(edits: Edits, view: TimelineView) -> None:
+    start = at(view, PSI, 4)
+    drag(view, start, shift(view, start, 0.5), shift(view, start, 1.03))
+    assert times(edits) == [0, 5, 8]
+    assert len(edits.steps) == 1
+    assert edits.steps[0].label == "Move keys"
+
+
+def test_alt_drags_a_copy(edits: Edits, view: TimelineView) -> None:
+    start = at(view, PSI, 4)
+    drag(view, start, shift(view, start, 1), shift(view, start, 2), keys=ALT)
+    assert times(edits) == [0, 4, 6, 8]
+
+
+def test_a_key_is_dragged_in_value_when_the_hand_goes_up_first(edits: Edits, view: TimelineView) -> None:
+    start = at(view, PSI, 8)
+    drag(view, start, start - QPoint(0, 6), start - QPoint(1, 10))
+    track = edits.session.timeline.track(PSI)
+    assert track is not None
+    assert track.keys[2].value > 0.7
+    assert times(edits) == [0, 4, 8]
+
+
+def test_escape_brings_dragged_keys_back(edits: Edits, view: TimelineView) -> None:
+    start = at(view, PSI, 4)
+    drag(view, start, shift(view, start, 1), release=False)
+    assert times(edits) == [0, 5, 8]
+    QTest.keyClick(view, Qt.Key.Key_Escape)
+    assert times(edits) == [0, 4, 8]
+    assert edits.cancelled == 1
+    assert edits.steps == []
+
+
+def test_a_press_selects_and_a_box_selects_several_which_move_together(edits: Edits, view: TimelineView) -> None:
+    drag(view, at(view, PSI, 4))
+    assert view.selection == {(PSI, 4)}
+    top = QPoint(round(view.axis.x(1.0)), view.scene.ruler_px + 1)
+    drag(view, top, QPoint(round(view.axis.x(9.0)), view.viewport().height() - 2))
+    assert view.selection == {(PSI, 4), (PSI, 8), (GAIN, 2)}
+    start = at(view, PSI, 4)
+    drag(view, start, shift(view, start, 1))
+    assert (times(edits), times(edits, GAIN)) == ([0, 5, 9], [3])
+    assert view.selection == {(PSI, 5), (PSI, 9), (GAIN, 3)}
+
+
+def test_shift_adds_to_the_selection(edits: Edits, view: TimelineView) -> None:
+    drag(view, at(view, PSI, 4))
+    drag(view, at(view, GAIN, 2), keys=SHIFT)
+    assert view.selection == {(PSI, 4), (GAIN, 2)}
+
+
+def test_the_end_of_the_selection_stretches_it(edits: Edits, view: TimelineView) -> None:
+    view.select(frozenset({(PSI, Fraction(0)), (PSI, Fraction(4)), (PSI, Fraction(8))}))
+    end = QPoint(round(view.axis.x(8.0)), view.scene.ruler_px - 3)
+    drag(view, end, shift(view, end, -2), shift(view, end, -4))
+    assert times(edits) == [0, 2, 4]
+    assert edits.steps[-1].label == "Stretch keys"
+
+
+def test_the_ruler_moves_the_playhead_by_frames(edits: Edits, view: TimelineView, qtbot: QtBot) -> None:
+    sought: list[tuple[Fraction, bool]] = []
+    edits.panel.sought.connect(lambda t, final: sought.append((t, final)))
+    y = view.scene.ruler_px // 2
+    drag(view, *(QPoint(round(view.axis.x(t)), y) for t in (1.0, 2.04, 3.0)))
+    assert sought == [(Fraction(1), False), (Fraction(2), False), (Fraction(3), False), (Fraction(3), True)]
+    assert edits.all == []
+
+
+def test_shift_in_the_ruler_draws_the_range_that_plays_and_a_double_click_takes_it_away(
+    edits: Edits, view: TimelineView
+) -> None:
+    y = view.scene.ruler_px // 2
+    drag(view, *(QPoint(round(view.axis.x(t)), y) for t in (2.0, 4.0, 6.0)), keys=SHIFT)
+    assert edits.session.timeline.loop == (2, 6)
+    mouse(view.viewport(), QEvent.Type.MouseButtonDblClick, QPoint(round(view.axis.x(4.0)), 2))
+    assert edits.session.timeline.loop is None
+
+
+def test_keys_delete_nudge_copy_and_paste(edits: Edits, view: TimelineView) -> None:
+    drag(view, at(view, PSI, 4))
+    QTest.keyClick(view, Qt.Key.Key_Right)
+    assert times(edits) == [0, Fraction(41, 10), 8]
+    QTest.keyClick(view, Qt.Key.Key_Left, SHIFT)
+    assert times(edits) == [0, Fraction(31, 10), 8]
+    assert edits.steps[-1].is_nudge(edits.session)
+    QTest.keyClick(view, Qt.Key.Key_C, CTRL)
+    edits.panel.show_time(Fraction(6))
+    QTest.keyClick(view, Qt.Key.Key_V, CTRL)
+    assert times(edits) == [0, Fraction(31, 10), 6, 8]
+    QTest.keyClick(view, Qt.Key.Key_Delete)
+    assert times(edits) == [0, Fraction(31, 10), 8]
+    QTest.keyClick(view, Qt.Key.Key_A, CTRL)
+    QTest.keyClick(view, Qt.Key.Key_X, CTRL)
+    assert (times(edits), times(edits, GAIN)) == ([], [])
+
+
+def test_up_raises_the_selected_value(edits: Edits, view: TimelineView) -> None:
+    drag(view, at(view, PSI, 8))
+    QTest.keyClick(view, Qt.Key.Key_Up, SHIFT)
+    assert edits.session.timeline.tracks[0].keys[2].value == pytest.approx(0.6)
+
+
+def test_a_double_click_makes_a_key_that_moves_nothing(edits: Edits, view: TimelineView) -> None:
+    place = QPoint(round(view.axis.x(2.0)), at(view, PSI, 4).y() + 20)
+    mouse(view.viewport(), QEvent.Type.MouseButtonDblClick, place)
+    assert times(edits) == [0, 2, 4, 8]
+    assert edits.session.timeline.tracks[0].keys[1].value == pytest.approx(0.5)
+
+
+def test_handles_of_a_bezier_curve_are_dragged(edits: Edits, view: TimelineView) -> None:
+    drag(view, at(view, PSI, 4))
+    menu = key_menu(view)
+    next(action for action in menu.actions() if action.text() == "Bézier").trigger()
+    key = edits.session.timeline.tracks[0].keys[1]
+    assert key.easing == Easing("bezier", (1 / 3, 1 / 3, 2 / 3, 2 / 3)), "it begins with the shape that was there"
+    from explorer_app.window.timeline.timeline_painter import handle_places
+
+    handle = next(place for _, which, _, place in handle_places(view.scene, view.rows[0], 1) if which == 0)
+    drag(view, handle.toPoint(), handle.toPoint() + QPoint(20, -8), handle.toPoint() + QPoint(40, -12))
+    moved = edits.session.timeline.tracks[0].keys[1].easing.handles
+    assert moved[0] > 0.4
+    assert moved[1] != 1 / 3
+    assert edits.steps[-1].label == "Shape curve"
+
+
+def entries(menu: QMenu) -> dict[str, Any]:
+    found = {}
+    for action in menu.actions():
+        sub = action.menu()
+        if isinstance(sub, QMenu):
+            found.update({f"{action.text()}/{item.text()}": item for item in sub.actions()})
+        found[action.text()] = action
+    return found
+
+
+def test_the_menu_of_keys_eases_them_and_counts_them_in_beats(edits: Edits, view: TimelineView) -> None:
+    view.select(frozenset({(PSI, Fraction(0)), (PSI, Fraction(4))}))
+    entries(key_menu(view))["Hold"].trigger()
+    assert [key.easing.kind for key in edits.session.timeline.tracks[0].keys] == ["hold", "hold", "linear"]
+    entries(key_menu(view))["Count in beats"].trigger()
+    assert [key.is_beat for key in edits.session.timeline.tracks[0].keys] == [True, True, False]
+    assert times(edits) == [0, 4, 8]
+
+
+def test_the_menu_of_a_track_mutes_repeats_moves_and_removes_it(edits: Edits, view: TimelineView) -> None:
+    def choose(path: str, name: str) -> None:
+        entries(track_menu(view, path, edits.session))[name].trigger()
+
+    choose(PSI, "Mute")
+    choose(PSI, "Outside of the keys/Repeat")
+    track = edits.session.timeline.track(PSI)
+    assert track is not None
+    assert (track.is_muted, track.outside) == (True, "loop")
+    choose(PSI, "Move down")
+    assert [item.path for item in edits.session.timeline.tracks] == [GAIN, PSI]
+    choose(GAIN, "Remove track")
+    assert [item.path for item in edits.session.timeline.tracks] == [PSI]
+
+
+def test_a_walk_is_added_changed_and_baked(edits: Edits, view: TimelineView) -> None:
+    edits.panel.add_track(WALK)
+    for name in ("Period/4 s", "Radius/0.6", "Another walk"):
+        entries(track_menu(view, WALK, edits.session))[name].trigger()
+    walk = edits.session.timeline.track(WALK)
+    assert walk is not None
+    assert (walk.period, walk.radius, walk.seed) == (4, 0.6, 1)
+    entries(track_menu(view, WALK, edits.session))["Bake to keys"].trigger()
+    assert edits.session.timeline.track(WALK) is None
+    assert len(times(edits, "pinned_blend")) == 61
+
+
+def test_everything_that_has_no_track_can_get_one(edits: Edits) -> None:
+    panel = edits.panel
+    menu = entries(add_track_menu(panel, edits.session, model_facts(), model_directions(4), panel.add_track))
+    assert not menu["Truncation"].isEnabled()
+    panel.show_time(Fraction(3))
+    menu["Sliders/Direction 2"].trigger()
+    menu["Picture"].trigger()
+    menu["Latent"].trigger()
+    assert times(edits, "slider/sefa/1") == [3]
+    assert times(edits, STATE) == [3]
+    assert times(edits, "pinned_blend") == [3]
+
+
+def test_the_head_sets_rate_length_snapping_tempo_and_looping(edits: Edits) -> None:
+    panel = edits.panel
+    panel.fps_button.menu().actions()[2].trigger()
+    assert edits.session.timeline.fps == Fraction(24000, 1001) == fps_of("23.976")
+    panel.end_field.entered.emit(12.5, True)
+    panel.snap.segments["beat"].click()
+    panel.bpm_field.entered.emit(90.0, True)
+    panel.loop_button.click()
+    timeline = edits.session.timeline
+    assert (timeline.end, timeline.snap, timeline.grid.bpm, timeline.is_looping) == (Fraction(25, 2), "beat", 90, False)
+    assert not panel.bpm_field.isHidden()
+    assert not panel.back_button.isEnabled()
+
+
+def test_the_loop_check_is_told_after_a_rest(edits: Edits, qtbot: QtBot) -> None:
+    qtbot.waitUntil(lambda: edits.panel.seam_label.text() == "loop: value ✗ velocity ✗")
+    closed = replace(edits.session.timeline, tracks=(Track(WALK, period=Fraction(10)),))
+    edits.show(replace(edits.session, timeline=closed))
+    qtbot.waitUntil(lambda: edits.panel.seam_label.text() == "loop: value ✓ velocity ✓")
+
+
+def test_the_dot_arms_a_track_and_buttons_play_and_record(edits: Edits, view: TimelineView) -> None:
+    heard: list[Any] = []
+    panel = edits.panel
+    panel.armed.connect(lambda path, on: heard.append((path, on)))
+    panel.play_toggled.connect(lambda on: heard.append(("play", on)))
+    panel.record_toggled.connect(lambda on: heard.append(("record", on)))
+    drag(view, QPoint(theme.px(11), view.scene.ruler_px + theme.px(11)))
+    QTest.keyClick(view, Qt.Key.Key_Space)
+    panel.record_button.click()
+    assert heard == [(PSI, True), ("play", True), ("record", True)]
+
+
+def test_the_playhead_stays_in_sight_and_its_time_is_told(edits: Edits, view: TimelineView) -> None:
+    edits.panel.show_time(Fraction(500))
+    assert view.axis.start <= 500 <= view.axis.end
+    assert edits.panel.time_label.text() == "8:20:00"
+
+
+def test_the_wheel_zooms_around_the_pointer_and_scrolls(edits: Edits, view: TimelineView) -> None:
+    before = view.axis
+    x = before.x(4.0)
+    axis = before.zoomed(2.0, x)
+    assert axis.x(4.0) == pytest.approx(x)
+    assert axis.scrolled(-1e9).start < 0.0
+    assert axis.t(-1e6) == 0
+
+
+def test_pictures_of_states_are_requested_once_and_shown(edits: Edits, view: TimelineView) -> None:
+    wanted: list[Any] = []
+    edits.panel.thumbnail_wanted.connect(lambda key, what: wanted.append((key, what)))
+    timeline = with_state(Timeline(), GoToSeed(3).apply(Session()), Fraction(0))
+    edits.show(replace(edits.session, timeline=timeline))
+    edits.panel.grab()
+    assert wanted
+    key, what = wanted[0]
+    assert what.position == GoToSeed(3).apply(Session()).position
+    image = QImage(8, 8, QImage.Format.Format_RGB32)
+    image.fill(Qt.GlobalColor.red)
+    edits.panel.show_thumbnail(key, image)
+    wanted.clear()
+    shown = edits.panel.grab().toImage()
+    assert wanted == []
+    ratio = shown.devicePixelRatio()
+    place = view.mapTo(edits.panel, at(view, STATE, 0) + QPoint(8, 0)) * ratio
+    assert shown.pixelColor(place) == Qt.GlobalColor.red
+
+
+def test_while_the_playhead_moves_nothing_but_it_is_painted(
+    edits: Edits, view: TimelineView, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from explorer_app.window.timeline import timeline_painter, timeline_view
+
+    painted: list[int] = []
+    paint = timeline_painter.paint_still
+
+    def count(*arguments: Any) -> None:
+        painted.append(1)
+        paint(*arguments)
+
+    monkeypatch.setattr(timeline_view, "paint_still", count)
+    edits.panel.grab()
+    painted.clear()
+    for n in range(5):
+        edits.panel.show_time(Fraction(n, 10))
+        edits.panel.grab()
+    assert painted == []
+
+
+def test_of_ten_thousand_keys_those_in_sight_are_painted_and_no_more_than_pixels() -> None:
+    from explorer_app.window.timeline.track_rows import visible_keys
+
+    every = [n / 30 for n in range(10_000)]
+    assert len(visible_keys(every, 0.0, 400.0, 0.5)) <= 800
+    assert visible_keys(every, 10.0, 11.0, 0.5) == list(range(300, 331))
+
+
+def test_a_timeline_of_ten_thousand_keys_is_shown_in_both_themes(edits: Edits, qapp: Any) -> None:
+    from explorer_app.window.look import appearance
+
+    keys = tuple(Key(Fraction(n, 30), (n % 17) / 17) for n in range(1000))
+    tracks = tuple(Track(f"slider/sefa/{n}", keys) for n in range(10))
+    edits.show(Session(timeline=Timeline(tracks, end=Fraction(34))))
+    for name in ("light", "dark"):
+        appearance.apply(qapp, name)
+        assert not edits.panel.grab().isNull()
+
+
+def test_an_edit_that_is_too_much_is_refused_with_a_sentence(edits: Edits) -> None:
+    from explorer_app.session.tracks import MAX_KEYS
+
+    refused: list[str] = []
+    edits.panel.refused.connect(refused.append)
+    full = Timeline((Track(PSI, tuple(Key(Fraction(n, 100), 0.5) for n in range(MAX_KEYS))),))
+    edits.show(Session(timeline=full))
+    edits.panel.add_track(GAIN)
+    assert refused == ["A timeline may have 50,000 keys, but this one would have more."]
+
+
+def test_what_the_panel_emits_is_an_edit_of_the_timeline(edits: Edits, view: TimelineView) -> None:
+    view.emit_change(replace(edits.session.timeline, is_ping_pong=True), "Back and forth")
+    assert isinstance(edits.steps[0], SetTimeline)
+
+
+def test_a_place_outside_of_every_track_has_no_key(view: TimelineView) -> None:
+    assert view.key_near(QPointF(500.0, 5000.0)) is None
