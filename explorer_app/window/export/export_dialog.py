@@ -30,6 +30,7 @@ from explorer_app.exporting.progress import time_text
 from explorer_app.exporting.sequence import SequenceSettings, check_name
 from explorer_app.session.history import History, HistoryEntry
 from explorer_app.session.session import Session
+from explorer_app.session.timeline.evaluation import moves_something
 from explorer_app.settings import Settings
 from explorer_app.window.controls.column_scroll import ColumnScroll
 from explorer_app.window.controls.number_field import SpinBox
@@ -48,6 +49,7 @@ from explorer_app.window.export.export_keys import (
 )
 from explorer_app.window.export.file_choices import FileChoices
 from explorer_app.window.export.presets import PRESETS, PresetName
+from explorer_app.window.export.timeline_source import TimelineSource
 from explorer_app.window.look import fonts, theme
 from gpu_backend import SEED_COUNT, ModelFacts, PathKind
 
@@ -117,6 +119,7 @@ class ExportDialog(QDialog):
         self.files = FileChoices(
             (facts.resolution, facts.resolution), settings, self, has_alpha=facts.img_channels == 4
         )
+        self._make_source()
         self._make_path()
         self._make_form()
         self._lay_out()
@@ -125,6 +128,8 @@ class ExportDialog(QDialog):
         self.keys.icons_changed.connect(self._show_ends)
         self.presets.chosen.connect(self._choose_preset)
         self.files.changed.connect(self._changed)
+        self.timeline.changed.connect(self._changed)
+        self.source.chosen.connect(self._choose_source)
         self.overwrite.toggled.connect(self._changed)
         self.kind.currentIndexChanged.connect(self._changed)
         self.frames.valueChanged.connect(self._changed)
@@ -134,6 +139,24 @@ class ExportDialog(QDialog):
         self._keys_changed()
 
     # -- parts ------------------------------------------------------------------------------------------------------
+
+    def _make_source(self) -> None:
+        """Make the choice between a path and the timeline, which is offered if something moves on it."""
+        self._is_timeline = moves_something(self._session.timeline)
+        self.source = SegmentedControl(
+            [
+                ("timeline", "Timeline", "What the timeline shows, frame by frame."),
+                ("path", "Path", "A path through kept latents, steps and seeds."),
+            ],
+            "What moves",
+            self,
+        )
+        self.source.setVisible(self._is_timeline)
+        self.timeline = TimelineSource(self._session, self)
+
+    def _choose_source(self, source: str) -> None:
+        self._is_timeline = source == "timeline"
+        self._choose_preset(self._preset)
 
     def _make_path(self) -> None:
         self.keys = ExportKeyList(self)
@@ -232,9 +255,17 @@ class ExportDialog(QDialog):
         left.setContentsMargins(0, 0, theme.px(24), 0)
         left.setSpacing(theme.px(8))
         left.addWidget(title)
-        left.addWidget(self.keys, 1)
-        left.addLayout(adders)
-        left.addLayout(seeds)
+        left.addWidget(self.source, 0, Qt.AlignmentFlag.AlignLeft)
+        title.setVisible(not self._is_timeline)
+        self.key_side = QWidget(self.path_side)
+        for_keys = QVBoxLayout(self.key_side)
+        for_keys.setContentsMargins(0, 0, 0, 0)
+        for_keys.setSpacing(theme.px(8))
+        for_keys.addWidget(self.keys, 1)
+        for_keys.addLayout(adders)
+        for_keys.addLayout(seeds)
+        left.addWidget(self.key_side, 1)
+        left.addWidget(self.timeline, 1)
 
         place = QHBoxLayout()
         place.setSpacing(theme.px(6))
@@ -324,7 +355,13 @@ class ExportDialog(QDialog):
             form=self.files.picture_format,
             size=None if self.files.objection else self.files.wanted_size,
             video=self.files.video_format,
+            piece=self.timeline.piece(self.files.video_format) if self._takes_timeline else None,
         )
+
+    @property
+    def _takes_timeline(self) -> bool:
+        """Whether the timeline is exported, not a path and not a still."""
+        return self._is_timeline and not self._is_still
 
     @property
     def picture_path(self) -> Path:
@@ -357,12 +394,14 @@ class ExportDialog(QDialog):
         reason = self.files.objection or (self._still_objection() if self._is_still else objection(wanted))
         if not reason and not self.folder.text().strip():
             reason = "Choose a folder for the files."
-        frames = 1 if self._is_still else wanted.frame_count if len(keys) > 1 else 0
-        rate = _PREVIEW_FPS if wanted.video is None else wanted.video.fps
+        has_frames = len(keys) > 1 or self._takes_timeline
+        frames = 1 if self._is_still else wanted.frame_count if has_frames else 0
+        piece = wanted.piece
+        rate = piece.fps if piece is not None else _PREVIEW_FPS if wanted.video is None else wanted.video.fps
         self.length.setText("1 picture" if self._is_still else length_text(frames, rate))
         self.estimate.setText(self._estimate(wanted, frames))
         self.hint.setText(reason or self._files_text(wanted))
-        theme.set_role(self.hint, "warn" if reason and (self._is_still or len(keys) > 1) else "dim")
+        theme.set_role(self.hint, "warn" if reason and (self._is_still or has_frames) else "dim")
         self.export.setEnabled(not reason)
 
     @property
@@ -405,7 +444,10 @@ class ExportDialog(QDialog):
         self.files.show_preset(self._preset)
         self.path_side.setVisible(not self._is_still)
         for row in (self.kind, self.frames, self.loop):
-            self._form.setRowVisible(row, not self._is_still)
+            self._form.setRowVisible(row, not (self._is_still or self._is_timeline))
+        self.source.show_choice("timeline" if self._is_timeline else "path")
+        self.key_side.setVisible(not self._is_timeline)
+        self.timeline.setVisible(self._is_timeline)
         self._show_ends()
         self._changed()
 
@@ -414,7 +456,8 @@ class ExportDialog(QDialog):
         for end, row in ((self.first, 0), (self.last, self.keys.count() - 1)):
             item = self.keys.item(row)
             end.setPixmap(QPixmap() if item is None else item.icon().pixmap(end.size()))
-        is_path = not self._is_still and self.keys.count() > 1
+        is_path = not (self._is_still or self._is_timeline) and self.keys.count() > 1
+        self.first.setVisible(not self._takes_timeline)
         self.arrow.setVisible(is_path)
         self.last.setVisible(is_path)
         is_loop = self.loop.isChecked()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from explorer_app.exporting.formats.picture_format import PictureFormat, Size
 from explorer_app.exporting.keyframes import Keyframe
-from explorer_app.exporting.sequence import SequenceSettings, plan_sequence
+from explorer_app.exporting.sequence import Piece, SequenceSettings, plan_sequence
 from explorer_app.exporting.video.video_format import VideoFormat
 from explorer_app.session.edits import GoToSeed
 from explorer_app.session.resolve import resolve
@@ -86,10 +86,11 @@ def export_settings(
     form: PictureFormat | None = None,
     size: Size | None = None,
     video: VideoFormat | None = None,
+    piece: Piece | None = None,
 ) -> SequenceSettings:
-    """Return the exporter's settings, with the model of the session."""
+    """Return the exporter's settings, with the model of the session; those of a piece have no keyframes."""
     return SequenceSettings(
-        keys=tuple(key.keyframe for key in keys),
+        keys=() if piece is not None else tuple(key.keyframe for key in keys),
         folder=folder,
         name=name,
         model=ModelReference(session.model.path, session.model.name, session.model.model_id),
@@ -101,6 +102,7 @@ def export_settings(
         form=form or PictureFormat(),
         size=size,
         video=video,
+        piece=piece,
     )
 
 
@@ -109,22 +111,29 @@ def objection(settings: SequenceSettings) -> str:
 
     Checks only the keyframes and computes no curve, so that long paths stay fast.
     """
+    if settings.piece is not None:
+        return _planning_error(settings)
     if not settings.keys:
         return "Add at least two latents to the path."
     if len(settings.keys) < 2:
         return "Add a second latent: a seed, or + Random for three; or choose Still for a single picture."
-    try:
-        plan_sequence(
-            SequenceSettings(
-                keys=settings.keys,
-                folder=settings.folder,
-                name=settings.name,
-                model=settings.model,
-                kind=settings.kind if settings.kind.startswith("z") else "w-linear",
-                frames_per_step=1,
-                z_dim=settings.z_dim,
-            )
+    return _planning_error(
+        SequenceSettings(
+            keys=settings.keys,
+            folder=settings.folder,
+            name=settings.name,
+            model=settings.model,
+            kind=settings.kind if settings.kind.startswith("z") else "w-linear",
+            frames_per_step=1,
+            z_dim=settings.z_dim,
         )
+    )
+
+
+def _planning_error(settings: SequenceSettings) -> str:
+    """Return why a sequence cannot be planned; empty if it can."""
+    try:
+        plan_sequence(settings)
     except LoomError as error:
         return error.sentence
     return ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,8 @@ from explorer_app.exporting.formats.picture_format import PictureFormat
 from explorer_app.exporting.sequence import SequenceSettings, plan_sequence
 from explorer_app.session.history import History, KeptSession
 from explorer_app.session.session import ModelReference, Position, Session, Slider, Source
+from explorer_app.session.timeline.edits import with_key
+from explorer_app.session.tracks import Timeline
 from explorer_app.settings import Settings
 from explorer_app.window.export.export_dialog import ExportDialog
 from explorer_app.window.export.export_keys import MAX_SEEDS, length_text, parse_seeds
@@ -481,3 +484,68 @@ def test_a_newcomer_with_one_picture_gets_a_path_by_one_click(qtbot: QtBot, sett
     qtbot.mouseClick(dialog.add_random, Qt.MouseButton.LeftButton)
     assert len(dialog.keys.keys) == 4
     assert dialog.export.isEnabled()
+
+
+# -- the timeline -----------------------------------------------------------------------------------------------------
+
+
+def moving() -> Session:
+    """Return a session whose timeline moves psi for 4 s at 12 frames a second, of which 1 s to 3 s loop."""
+    timeline = Timeline(fps=Fraction(12), end=Fraction(4), loop=(Fraction(1), Fraction(3)))
+    for t, value in ((0, 0.2), (4, 1.0)):
+        timeline = with_key(timeline, "truncation.psi", Fraction(t), value)
+    return replace(SESSION, timeline=timeline)
+
+
+def test_a_session_without_a_timeline_offers_a_path_only(made: ExportDialog) -> None:
+    assert made.source.isHidden()
+    assert made.timeline.isHidden()
+    assert made.wanted.piece is None
+
+
+def test_the_timeline_is_offered_first_with_the_range_that_loops(qtbot: QtBot, settings: Settings) -> None:
+    dialog = opened(qtbot, settings, history(), moving())
+    assert dialog.source.segments["timeline"].isChecked()
+    assert dialog.keys.isHidden() or not dialog.keys.isVisible()
+    piece = dialog.wanted.piece
+    assert piece is not None
+    assert (piece.fps, piece.start, piece.end, piece.frame_count) == (12, 1, 3, 24)
+    assert dialog.length.text() == "24 frames · 2.0 s at 12 a second"
+    dialog.timeline.start.setValue(0.5)
+    assert dialog.length.text() == "30 frames · 2.5 s at 12 a second"
+    assert dialog.export.isEnabled()
+
+
+def test_a_video_of_the_timeline_has_the_frames_a_second_that_are_chosen(qtbot: QtBot, settings: Settings) -> None:
+    dialog = opened(qtbot, settings, history(), moving())
+    dialog.presets.segments["gif"].click()
+    video = dialog.files.video_format
+    assert video is not None
+    piece = dialog.wanted.piece
+    assert piece is not None
+    assert piece.fps == video.fps
+
+
+def test_a_stretch_that_ends_before_it_starts_is_refused(qtbot: QtBot, settings: Settings) -> None:
+    dialog = opened(qtbot, settings, history(), moving())
+    dialog.timeline.start.setValue(3.5)
+    assert not dialog.export.isEnabled()
+    assert "end after it starts" in dialog.hint.text()
+
+
+def test_a_path_can_be_chosen_all_the_same_and_the_export_asks_for_the_timeline_again(
+    qtbot: QtBot, settings: Settings, tmp_path: Path
+) -> None:
+    settings.remember_folder("export", tmp_path)
+    dialog = opened(qtbot, settings, history(), moving())
+    dialog.source.segments["path"].click()
+    assert dialog.keys.isVisible()
+    assert dialog.wanted.piece is None
+    dialog.source.segments["timeline"].click()
+    asked: list[SequenceSettings] = []
+    dialog.export_requested.connect(asked.append)
+    dialog.export.click()
+    (wanted,) = asked
+    assert wanted.keys == ()
+    assert wanted.piece is not None
+    assert len(plan_sequence(wanted)) == 24

@@ -1,0 +1,70 @@
+"""The timeline as the source of an export: which stretch of it, from when to when."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QFormLayout, QVBoxLayout, QWidget
+
+from explorer_app.exporting.sequence import Piece
+from explorer_app.exporting.video.video_format import VideoFormat
+from explorer_app.session.session import Session
+from explorer_app.window.controls.number_field import NumberField
+from explorer_app.window.controls.wrapped_label import WrappedLabel
+from explorer_app.window.look import theme
+
+
+class TimelineSource(QWidget):
+    """Start and end of what is exported of a session's timeline.
+
+    Signals
+    -------
+    changed()
+        Another start or end.
+    """
+
+    changed = Signal()
+
+    def __init__(self, session: Session, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._session = session
+        timeline = session.timeline
+        first, last = timeline.loop if timeline.loop is not None else (Fraction(0), timeline.end)
+        self.start = self._field(float(first), "First second of the export.", "Start in seconds")
+        self.end = self._field(float(last), "Where the export ends, in seconds; that frame is no part of it.", "End")
+        tracks = len(timeline.tracks)
+        what = "the range that loops" if timeline.loop is not None else "all of it"
+        about = WrappedLabel(
+            f"{float(timeline.end):g} s at {float(timeline.fps):g} frames a second, {tracks} "
+            f"track{'' if tracks == 1 else 's'}. Export {what}, or choose a stretch.",
+            self,
+        )
+        theme.set_role(about, "dim")
+        form = QFormLayout()
+        form.setHorizontalSpacing(theme.px(12))
+        form.setVerticalSpacing(theme.px(8))
+        form.addRow("From", self.start)
+        form.addRow("To", self.end)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(theme.px(8))
+        layout.addWidget(about)
+        layout.addLayout(form)
+        layout.addStretch(1)
+
+    def _field(self, value: float, tip: str, name: str) -> NumberField:
+        field = NumberField(0.0, float(self._session.timeline.end), decimals=2, step=0.5, widest="00000.00")
+        field.setSuffix(" s")
+        field.setToolTip(tip)
+        field.setAccessibleName(name)
+        field.setAlignment(Qt.AlignmentFlag.AlignLeft)
+        field.show_number(value)
+        field.entered.connect(lambda _number, _final: self.changed.emit())
+        return field
+
+    def piece(self, video: VideoFormat | None) -> Piece:
+        """Return the stretch; a video has the frames a second of its own choice, pictures those of the timeline."""
+        fps = self._session.timeline.fps if video is None else video.fps
+        start, end = (Fraction(round(field.value() * 100), 100) for field in (self.start, self.end))
+        return Piece.of(self._session, fps, start, end)
