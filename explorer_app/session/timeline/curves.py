@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from explorer_app.session.blend import Blend
@@ -71,55 +71,67 @@ class _Clock:
 
 
 class NumberCurve:
-    """A curve through numbers: segments with their easing worked out beforehand."""
+    """A curve through numbers: segments with their easing worked out beforehand.
 
-    __slots__ = ("_clock", "_first", "_is_geometric", "_is_special", "_is_whole", "_last", "_segments", "_times")
+    `at` is a closure: it is called for each track and frame, and a method would look six attributes up.
+    """
+
+    __slots__ = ("at",)
+
+    at: Callable[[float], float]
+    """Return the value at a time."""
 
     def __init__(self, track: Track, timeline: Timeline, *, is_geometric: bool, is_whole: bool) -> None:
         keys = track.keys
         values = [float(key.value or 0.0) for key in keys]
-        self._is_geometric, self._is_whole = is_geometric and min(values) > 0.0, is_whole
-        self._is_special = self._is_geometric or is_whole
-        if self._is_geometric:
+        is_geometric = is_geometric and min(values) > 0.0
+        if is_geometric:
             values = [math.log(value) for value in values]
-        self._clock = _Clock(track, timeline)
-        times = self._times = self._clock.times
-        self._first, self._last = self._shown(values[0]), self._shown(values[-1])
-        self._segments: list[_Segment] = [
+        clock = _Clock(track, timeline)
+        times = clock.times
+        segments = [
             _segment(keys[i], times[i], times[i + 1] - times[i], values[i], values[i + 1] - values[i])
             for i in range(len(keys) - 1)
         ]
+        eased = _eased_number(clock, segments, values[0], values[-1])
 
-    def at(self, t: float) -> float:
-        """Return the value at a time."""
-        times = self._times
-        if t < times[0] or t >= times[-1]:
-            t = self._clock.folded(t)
-            if t <= times[0]:
-                return self._first
-            if t >= times[-1]:
-                return self._last
-        start, rate, value, change, code, terms = self._segments[bisect_right(times, t) - 1]
-        if code != _HOLD:
-            u = (t - start) * rate
-            if code == _SMOOTH:
-                value += change * (u * u * (3.0 - 2.0 * u))
-            elif code == _LINEAR:
-                value += change * u
-            elif code == _BEZIER:
-                value += change * bezier(terms, u)
-            elif code == _IN:
-                value += change * u * u
-            elif code == _OUT:
-                value += change * u * (2.0 - u)
-            else:
-                value += change * (u * u * u * (u * (6.0 * u - 15.0) + 10.0))
-        return self._shown(value) if self._is_special else value
+        def shown(t: float) -> float:
+            value = math.exp(eased(t)) if is_geometric else eased(t)
+            return round(value) if is_whole else value
 
-    def _shown(self, value: float) -> float:
-        if self._is_geometric:
-            value = math.exp(value)
-        return round(value) if self._is_whole else value
+        self.at = shown if is_geometric or is_whole else eased
+
+
+def _eased_number(
+    clock: _Clock, segments: list[_Segment], first_value: float, last_value: float
+) -> Callable[[float], float]:
+    times = clock.times
+    first, last = times[0], times[-1]
+
+    def at(t: float) -> float:
+        if t < first or t >= last:
+            t = clock.folded(t)
+            if t <= first:
+                return first_value
+            if t >= last:
+                return last_value
+        start, rate, value, change, code, terms = segments[bisect_right(times, t) - 1]
+        u = (t - start) * rate
+        if code == _SMOOTH:
+            return value + change * (u * u * (3.0 - 2.0 * u))
+        if code == _LINEAR:
+            return value + change * u
+        if code == _BEZIER:
+            return value + change * bezier(terms, u)
+        if code == _HOLD:
+            return value
+        if code == _IN:
+            return value + change * u * u
+        if code == _OUT:
+            return value + change * u * (2.0 - u)
+        return value + change * (u * u * u * (u * (6.0 * u - 15.0) + 10.0))
+
+    return at
 
 
 def _segment(key: Key, start: float, run: float, value: float, change: float) -> _Segment:

@@ -7,7 +7,7 @@ one sets: states, the latent, parameters, the walk.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -43,7 +43,7 @@ def keyed_at(session: Session, t: float) -> Session:
     for row, curve in program.rows:
         session = row.write(session, row.clamped(curve.at(t)))
     if program.sliders:
-        session = _with_amounts(session, {direction: curve.at(t) for direction, curve in program.sliders})
+        session = _with_amounts(session, program.sliders, t)
     return session
 
 
@@ -113,7 +113,7 @@ class _Program:
         self.states: _States | None = None
         self.latent: LatentCurve | None = None
         self.rows: list[tuple[Parameter, Curve]] = []
-        self.sliders: list[tuple[str, Curve]] = []
+        self.sliders: dict[str, Callable[[float], float]] = {}
         self.walk: Track | None = None
         for track in timeline.tracks:
             if not _acts(track):
@@ -125,7 +125,7 @@ class _Program:
             elif track.path == _LATENT:
                 self.latent = _curve(track, timeline)
             elif track.path.startswith(_SLIDER):
-                self.sliders.append((track.path[len(_SLIDER) :], _curve(track, timeline)))
+                self.sliders[track.path[len(_SLIDER) :]] = _curve(track, timeline).at
             else:
                 self.rows.append((parameter(track.path), _curve(track, timeline)))
 
@@ -168,16 +168,20 @@ _SET_DIRECTION, _SET_AMOUNT, _SET_ROWS, _SET_LABEL, _SET_STARRED = (
 """Set the fields of a slider that is being made. `Slider(...)` takes twice as long, and a frame may have hundreds."""
 
 
-def _with_amounts(session: Session, amounts: dict[str, float]) -> Session:
-    """Return the session with the amounts of many sliders set at once; one at its default is not kept."""
+def _with_amounts(session: Session, curves: dict[str, Callable[[float], float]], t: float) -> Session:
+    """Return the session with the amounts of many sliders at a time; one at its default is not kept."""
     sliders = []
+    new = object.__new__
+    left = len(curves)
     for slider in session.sliders:
         direction = slider.direction
-        if direction not in amounts:
+        curve = curves.get(direction)
+        if curve is None:
             sliders.append(slider)
             continue
-        amount = amounts.pop(direction)
-        moved = object.__new__(Slider)
+        left -= 1
+        amount = curve(t)
+        moved = new(Slider)
         _SET_DIRECTION(moved, direction)
         _SET_AMOUNT(moved, amount)
         _SET_ROWS(moved, slider.rows)
@@ -185,6 +189,8 @@ def _with_amounts(session: Session, amounts: dict[str, float]) -> Session:
         _SET_STARRED(moved, slider.starred)
         if amount or moved != Slider(direction):
             sliders.append(moved)
-    if amounts:
-        sliders += [Slider(direction, amount) for direction, amount in amounts.items() if amount]
+    if left:
+        there = {slider.direction for slider in session.sliders}
+        missing = ((name, curve(t)) for name, curve in curves.items() if name not in there)
+        sliders += [Slider(name, amount) for name, amount in missing if amount]
     return replace(session, sliders=tuple(sliders))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from PySide6.QtCore import QPointF, QRect, QRectF, Qt
-from PySide6.QtGui import QColor, QPainter, QPainterPath, QPen, QPixmap, QPolygonF
+from PySide6.QtGui import QColor, QPainter, QPainterPath, QPen, QPixmap, QPixmapCache, QPolygonF
 
 from explorer_app.session.session import Session
 from explorer_app.session.timeline.edits import KeyName
@@ -219,14 +219,9 @@ def _paint_key(
         return
     if row.has_curve:
         middle = row.y(float(key.value or 0.0)) + scene.y(row) - row.top
-    half = theme.px(4.5)
-    painter.setPen(QPen(QColor(tokens.panel), 1))
-    painter.setBrush(QColor(tokens.strong) if is_selected else colour)
-    painter.drawPolygon(
-        QPolygonF(
-            [QPointF(x, middle - half), QPointF(x + half, middle), QPointF(x, middle + half), QPointF(x - half, middle)]
-        )
-    )
+    diamond = _diamond(painter, QColor(tokens.strong) if is_selected else colour)
+    half = diamond.width() / diamond.devicePixelRatio() / 2
+    painter.drawPixmap(QPointF(x - half, middle - half), diamond)
     if is_selected and row.has_curve:
         for _, _, at, handle in handle_places(scene, row, index):
             painter.setPen(QPen(QColor(tokens.strong), 1))
@@ -235,19 +230,40 @@ def _paint_key(
             painter.drawEllipse(handle, theme.px(2.6), theme.px(2.6))
 
 
+def _diamond(painter: QPainter, colour: QColor) -> QPixmap:
+    """Return the mark of a key; painting thousands of polygons would take longer than a frame."""
+    device = painter.device()
+    ratio = 1.0 if device is None else device.devicePixelRatioF()
+    edge = theme.current().panel
+    key = f"timeline-key-{colour.rgb()}-{edge}-{theme.px(100)}-{ratio}"
+    known = QPixmap()
+    if QPixmapCache.find(key, known):
+        return known
+    half = theme.px(4.5)
+    middle = half + 1.0
+    diamond = QPixmap(round(2 * middle * ratio), round(2 * middle * ratio))
+    diamond.setDevicePixelRatio(ratio)
+    diamond.fill(Qt.GlobalColor.transparent)
+    inside = QPainter(diamond)
+    inside.setRenderHint(QPainter.RenderHint.Antialiasing)
+    inside.setPen(QPen(QColor(edge), 1))
+    inside.setBrush(colour)
+    ends = ((middle, middle - half), (middle + half, middle), (middle, middle + half), (middle - half, middle))
+    inside.drawPolygon(QPolygonF([QPointF(x, y) for x, y in ends]))
+    inside.end()
+    QPixmapCache.insert(key, diamond)
+    return diamond
+
+
 def _paint_curve(painter: QPainter, scene: Scene, row: TrackRow, colour: QColor) -> None:
     axis = scene.axis
     count = int(axis.width / _CURVE_STEP_PX) + 2
     xs = [axis.left + n * _CURVE_STEP_PX for n in range(count)]
     times = [axis.start + (x - axis.left) / axis.scale for x in xs]
     offset = scene.y(row) - row.top
-    path = QPainterPath()
-    for x, value in zip(xs, sampled(scene.timeline, row.track, times), strict=True):
-        point = QPointF(x, row.y(value) + offset)
-        path.lineTo(point) if path.elementCount() else path.moveTo(point)
+    values = sampled(scene.timeline, row.track, times)
     painter.setPen(QPen(colour, 1.4))
-    painter.setBrush(Qt.BrushStyle.NoBrush)
-    painter.drawPath(path)
+    painter.drawPolyline(QPolygonF([QPointF(x, row.y(value) + offset) for x, value in zip(xs, values, strict=True)]))
 
 
 def _paint_walk(painter: QPainter, scene: Scene, row: TrackRow, colour: QColor) -> None:

@@ -114,7 +114,6 @@ class TimelinePanel(QWidget):
         self.bpm_field.setAccessibleName("Beats a minute")
         self.bpm_field.entered.connect(self._set_bpm)
         self.seam_label = QLabel()
-        self.seam_label.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.keep_button = QPushButton("Keep picture")
         self.keep_button.setToolTip("Make a key of the whole picture at the playhead (I).")
         self.keep_button.clicked.connect(self.keep_requested)
@@ -154,7 +153,9 @@ class TimelinePanel(QWidget):
             *(self.seam_label, self.keep_button, self.add_button, self.export_button),
         )
         for widget in shown:
-            head.addWidget(widget, 1 if widget is self.seam_label else 0)
+            if widget is self.seam_label:
+                head.addStretch(1)
+            head.addWidget(widget)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
@@ -182,7 +183,7 @@ class TimelinePanel(QWidget):
             fits = total <= room
             widget.setVisible(fits)
             total -= 0 if fits else widths[widget]
-        self.seam_label.setVisible(room - total >= self.seam_label.sizeHint().width())
+        self.seam_label.setVisible(room - total >= self.seam_label.sizeHint().width() + gap)
 
     def _connect_view(self) -> None:
         view = self.view
@@ -358,8 +359,9 @@ def _fps_text(fps: Fraction) -> str:
 
 
 def _seam_text(found: Seam) -> str:
-    marks = {True: "✓", False: "✗"}
-    return f"loop: value {marks[found.value_meets]} velocity {marks[found.velocity_meets]}"
+    if not found.value_meets:
+        return "✗ loop jumps"
+    return "✓ loop closes" if found.velocity_meets else "✗ loop jerks"
 
 
 def _seam_tip(found: Seam) -> str:

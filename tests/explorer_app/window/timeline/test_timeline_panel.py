@@ -277,10 +277,10 @@ def test_the_head_sets_rate_length_snapping_tempo_and_looping(edits: Edits) -> N
 
 
 def test_the_loop_check_is_told_after_a_rest(edits: Edits, qtbot: QtBot) -> None:
-    qtbot.waitUntil(lambda: edits.panel.seam_label.text() == "loop: value ✗ velocity ✗")
+    qtbot.waitUntil(lambda: edits.panel.seam_label.text() == "✗ loop jumps")
     closed = replace(edits.session.timeline, tracks=(Track(WALK, period=Fraction(10)),))
     edits.show(replace(edits.session, timeline=closed))
-    qtbot.waitUntil(lambda: edits.panel.seam_label.text() == "loop: value ✓ velocity ✓")
+    qtbot.waitUntil(lambda: edits.panel.seam_label.text() == "✓ loop closes")
 
 
 def test_the_dot_arms_a_track_and_buttons_play_and_record(edits: Edits, view: TimelineView) -> None:
