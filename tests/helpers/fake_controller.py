@@ -6,7 +6,6 @@ import functools
 import time
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +35,7 @@ from gpu_backend import (
     RowRange,
     StepTime,
 )
+from tests.helpers.fake_playback import FakePlayback
 from tests.helpers.fake_searches import Asked, FakeDirectionFinding, FakeTuning
 from tests.helpers.taps import layer_pixels, tapped_layer
 
@@ -470,49 +470,6 @@ class FakeExport(QObject):
 
     def cancel(self, job_id: str = "") -> None:
         self._asked.append(("cancel_export", job_id) if job_id else ("cancel_export",))
-
-
-class FakePlayback(QObject):
-    """Notes what is wanted of the playhead."""
-
-    moved = Signal()
-    playing_changed = Signal()
-
-    def __init__(self, asked: Asked) -> None:
-        super().__init__()
-        self._asked = asked
-        self.time = Fraction(0)
-        self.is_playing = self.is_recording = False
-        self.armed: frozenset[str] = frozenset()
-
-    def seek(self, t: Fraction, final: bool = True) -> None:
-        self._asked.append(("seek", t, final))
-        self.time = t
-        self.moved.emit()
-
-    def set_playing(self, on: bool) -> None:
-        self._asked.append(("play", on))
-        self.is_playing = on
-        self.playing_changed.emit()
-
-    def set_recording(self, on: bool) -> None:
-        self._asked.append(("record", on))
-        self.is_recording = on
-        self.playing_changed.emit()
-
-    def set_armed(self, path: str, on: bool) -> None:
-        self._asked.append(("arm", path, on))
-        self.armed = self.armed | {path} if on else self.armed - {path}
-        self.playing_changed.emit()
-
-    def step(self, frames: int) -> None:
-        self._asked.append(("step", frames))
-
-    def keep_picture(self) -> None:
-        self._asked.append(("keep picture",))
-
-    def animate(self, path: str) -> None:
-        self._asked.append(("animate", path))
 
 
 class FakeThumbnails(QObject):

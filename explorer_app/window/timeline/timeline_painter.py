@@ -235,7 +235,7 @@ def _diamond(painter: QPainter, colour: QColor) -> QPixmap:
     device = painter.device()
     ratio = 1.0 if device is None else device.devicePixelRatioF()
     edge = theme.current().panel
-    key = f"timeline-key-{colour.rgb()}-{edge}-{theme.px(100)}-{ratio}"
+    key = f"timeline-key-{colour.name()}-{edge}-{theme.px(100)}-{ratio}"
     known = QPixmap()
     if QPixmapCache.find(key, known):
         return known

@@ -1,0 +1,51 @@
+"""A stand-in for the playhead."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from PySide6.QtCore import QObject, Signal
+
+
+class FakePlayback(QObject):
+    """Notes what is wanted of the playhead."""
+
+    moved = Signal()
+    playing_changed = Signal()
+
+    def __init__(self, asked: list[Any]) -> None:
+        super().__init__()
+        self._asked = asked
+        self.time = Fraction(0)
+        self.is_playing = self.is_recording = False
+        self.armed: frozenset[str] = frozenset()
+
+    def seek(self, t: Fraction, final: bool = True) -> None:
+        self._asked.append(("seek", t, final))
+        self.time = t
+        self.moved.emit()
+
+    def set_playing(self, on: bool) -> None:
+        self._asked.append(("play", on))
+        self.is_playing = on
+        self.playing_changed.emit()
+
+    def set_recording(self, on: bool) -> None:
+        self._asked.append(("record", on))
+        self.is_recording = on
+        self.playing_changed.emit()
+
+    def set_armed(self, path: str, on: bool) -> None:
+        self._asked.append(("arm", path, on))
+        self.armed = self.armed | {path} if on else self.armed - {path}
+        self.playing_changed.emit()
+
+    def step(self, frames: int) -> None:
+        self._asked.append(("step", frames))
+
+    def keep_picture(self) -> None:
+        self._asked.append(("keep picture",))
+
+    def animate(self, path: str) -> None:
+        self._asked.append(("animate", path))
