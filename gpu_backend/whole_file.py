@@ -198,6 +198,11 @@ class FileGroup:
         self._thread.start()
 
     @property
+    def folder(self) -> Path:
+        """Where the files go."""
+        return self._folder
+
+    @property
     def written(self) -> int:
         """Number of files that are in place."""
         return self._written
@@ -220,10 +225,6 @@ class FileGroup:
         OSError
             If the system refuses; nothing of the file is left.
         """
-        if not self._is_ready:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            _sweep_once(self._folder, self._disk)
-            self._is_ready = True
         target = self._folder / name
         if target.is_symlink():
             write_whole(target, data, self._disk)
@@ -231,8 +232,7 @@ class FileGroup:
                 self._written += 1
             self._stored()
             return
-        aside = self._folder / part_name(name, self._pid)
-        _live.add(str(aside))
+        aside, target = self.reserve(name)
         try:
             try:
                 self._disk.write(aside, data, flushed=False)
@@ -244,9 +244,32 @@ class FileGroup:
             if isinstance(error, OSError) and error.filename is None:
                 error.filename = str(target)
             raise
+        self.put(aside, target)
+
+    def reserve(self, name: str) -> tuple[Path, Path]:
+        """Return a part file for the caller to write, unflushed, and its target; `put` or `discard` comes next."""
+        if not self._is_ready:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            _sweep_once(self._folder, self._disk)
+            self._is_ready = True
+        aside = self._folder / part_name(name, self._pid)
+        _live.add(str(aside))
+        return aside, self._folder / name
+
+    def put(self, aside: Path, target: Path) -> None:
+        """Let a part file that was written be moved to its target soon. Safe on any thread."""
+        if target.is_symlink():
+            self.add(target.name, aside.read_bytes())
+            self.discard(aside)
+            return
         with self._condition:
             self._added.append((aside, target))
             self._condition.notify()
+
+    def discard(self, aside: Path) -> None:
+        """Delete what there is of a part file that `reserve` gave."""
+        with contextlib.suppress(OSError):
+            self._drop(aside)
 
     def close(self) -> None:
         """Move what was added, and end the thread. May be called twice."""

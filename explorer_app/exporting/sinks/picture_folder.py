@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from explorer_app.exporting.encoders import EncoderProcesses, can_start_processes
 from explorer_app.exporting.errors import ExportError, PictureError, TakenError
 from explorer_app.exporting.formats.picture_format import PICTURE_ENDINGS, PictureFormat, Size
 from explorer_app.exporting.output_file import output_error
@@ -53,7 +54,7 @@ class PictureFolder:
         self._disk = disk or Disk()
         self._thread_count = threads
         self._plan: FramePlan | None = None
-        self._writers: WriterPool | None = None
+        self._writers: WriterPool | EncoderProcesses | None = None
         self._files: FileGroup | None = None
         self._found: set[str] = set()
         """Files of frames that were in the folder when it was opened."""
@@ -99,7 +100,13 @@ class PictureFolder:
             self._refuse_foreign_frames(len(plan))
         self._found = {name for name, _ in self._frames()}
         self._files = FileGroup(self._folder, self._disk, changed)
-        self._writers = WriterPool(self._thread_count, changed)
+        # Another disk is a test's, or a program's own: it counts in this process only.
+        if type(self._disk) is Disk and can_start_processes(self._thread_count):
+            self._writers = EncoderProcesses(
+                self._thread_count, self._form, self._size, self._text, self._files, changed
+            )
+        else:
+            self._writers = WriterPool(self._thread_count, changed)
 
     def resumable_from(self, index: int, should_stop: Callable[[], bool]) -> int | None:
         """Return the first frame from `index` on without a whole file that carries its recipe."""
@@ -114,7 +121,10 @@ class PictureFolder:
     def accept(self, index: int, frame: Frame) -> None:
         """Leave a frame to the writers."""
         assert self._writers is not None
-        self._writers.submit(lambda: self._write(index, frame))
+        if isinstance(self._writers, EncoderProcesses):
+            self._writers.accept(index, self._file_name(index), frame)
+        else:
+            self._writers.submit(lambda: self._write(index, frame))
 
     def close(self, *, discard: bool) -> None:
         """Finish or discard what waits, and end the writers."""
@@ -132,6 +142,10 @@ class PictureFolder:
                 self._files.add(self._file_name(index), data)
             except OSError as error:
                 raise output_error(error, self.unit_path(index)) from error
+
+    def _text(self, index: int) -> str:
+        assert self._plan is not None
+        return document_to_text(self._plan.document(index))
 
     def _refuse_foreign_frames(self, total: int) -> None:
         """Raise TakenError if a file under a frame's name is not that frame."""
