@@ -9,7 +9,6 @@ import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
 from pathlib import Path
 
 from explorer_app.cli.arguments import (
@@ -38,12 +37,13 @@ from explorer_app.cli.renderer import chosen, start_renderer
 from explorer_app.cli.sequence import render_sequence
 from explorer_app.cli.source import Source, read_source
 from explorer_app.exporting.contact_sheet import ENDINGS, write_contact_sheet
+from explorer_app.exporting.encoders import Encoders, usual_patience
 from explorer_app.exporting.errors import ExportError
 from explorer_app.exporting.formats.picture_format import FORMATS, FormatName, PictureFormat, pixels_of_print
 from explorer_app.exporting.keyframes import Keyframe
 from explorer_app.exporting.manifest import read_manifest
 from explorer_app.exporting.output_file import check_output_path
-from explorer_app.exporting.picture import write_picture
+from explorer_app.exporting.picture_document import PictureDocument, document_to_text
 from explorer_app.exporting.sequence import MANIFEST_SUFFIX, SequenceSettings, check_name
 from explorer_app.exporting.video.hardware import require_encoder
 from explorer_app.exporting.video.video_format import (
@@ -52,14 +52,14 @@ from explorer_app.exporting.video.video_format import (
     VideoFormat,
     video_format_of_path,
 )
-from explorer_app.exporting.writers import MAX_THREADS, WriterPool, usual_threads
+from explorer_app.exporting.writers import MAX_THREADS, usual_threads
 from explorer_app.rendering.pipeline import Pipeline
 from explorer_app.rendering.renderer_like import AnswersRequests
 from explorer_app.session.class_names import class_text
 from explorer_app.session.edits import GoToSeed
 from explorer_app.session.resolve import resolve
 from explorer_app.session.session import ModelReference, Session
-from gpu_backend import ModelFacts, Noise, PathKind, Transform, Truncation, seed_class
+from gpu_backend import FileGroup, ModelFacts, Noise, PathKind, Transform, Truncation, seed_class
 
 PATHS: dict[str, PathKind] = {
     "linear": "w-linear",
@@ -563,31 +563,39 @@ def _render_stills(
     renderer: AnswersRequests,
     console: Console,
 ) -> None:
-    """Render pictures; threads encode and write them meanwhile."""
-    requests = iter([replace(source.request, wants_image=form.facts.needs_values) for source in sources])
-    pipeline = Pipeline(lambda: next(requests, None))
+    """Render pictures, all of one folder; they are encoded and written meanwhile."""
+    requests = [replace(source.request, wants_image=form.facts.needs_values) for source in sources]
+    waiting = iter(requests)
+    pipeline = Pipeline(lambda: next(waiting, None))
     changed = threading.Event()
-    writers = WriterPool(options.jobs or usual_threads(), changed.set)
+    threads = options.jobs or usual_threads()
+
+    def text(index: int) -> str:
+        source = sources[index]
+        return document_to_text(PictureDocument(requests[index], source.model.name, source.session))
+
+    files = FileGroup(targets[0].parent, stored=changed.set)
+    encoders = Encoders(threads, form, options.size, text, files, changed.set, usual_patience(threads))
     is_whole = False
     try:
-        for number, (source, target) in enumerate(zip(sources, targets, strict=True), 1):
+        for number, target in enumerate(targets, 1):
             frame = pipeline.next_frame(renderer)
             assert frame is not None
             for warning in frame.warnings:
                 console.warn(warning)
-            while not writers.has_room:
+            while encoders.error is None and not (encoders.has_room and files.has_room):
                 changed.wait(_PATIENCE_S)
                 changed.clear()
-            if writers.error is not None:
+            if encoders.error is not None:
                 break
-            write = partial(write_picture, model_name=source.model.name, session=source.session)
-            writers.submit(partial(write, target, frame, form=form, size=options.size))
+            encoders.accept(number - 1, target.name, frame)
             console.progress(f"{target.name} ({number} of {len(targets)})", is_last=number == len(targets))
         is_whole = True
     finally:
-        writers.close(discard=not is_whole)
-    if writers.error is not None:
-        raise writers.error
+        encoders.close(discard=not is_whole)
+        files.close()
+    if encoders.error is not None:
+        raise encoders.error
     console.conclude(
         f"{len(targets)} picture{'s are' if len(targets) > 1 else ' is'} in {folder_text(targets[0].parent)}."
     )

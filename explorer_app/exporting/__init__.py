@@ -6,7 +6,7 @@
     SequencePlan            index -> request, random access, pure                             sequence.py, keyframes.py
     SequenceJob             hands out requests of missing frames, takes frames, never waits   job.py
     FrameSink               where frames go: a folder of pictures                             sinks/
-    WriterPool              encodes and writes on threads of its own                          writers.py
+    Encoders                encode and write pictures: threads, and processes on many cores   encoders.py
     write_output            whole or not at all; errors are one sentence                      output_file.py
 
 No Qt here: the window and the command line use the same job.

@@ -1,4 +1,4 @@
-"""Encodes frames and writes their part files: in processes where many cores encode many frames, else on threads."""
+"""Encodes frames and writes their files: on threads, and in processes where many cores encode many frames."""
 
 from __future__ import annotations
 
@@ -78,16 +78,16 @@ Answer = BaseException | None
 """What writing a part file raised."""
 
 Text = Callable[[int], str]
-"""Index of a frame -> its recipe."""
+"""Index of a frame -> its recipe, as `document_to_text` gives it."""
 
 
-def can_start_processes(threads: int) -> bool:
-    """Return whether so many threads would wait for Python's lock, and processes can take their place."""
-    return threads >= LEAST_THREADS and not getattr(sys, "frozen", False)
+def usual_patience(threads: int) -> float | None:
+    """Return how long so many threads encode alone: for ever where they seldom wait for Python's lock."""
+    return PATIENCE_S if threads >= LEAST_THREADS and not getattr(sys, "frozen", False) else None
 
 
-class EncoderProcesses:
-    """Implements what `PictureFolder` asks of a `WriterPool`. No method but `close` waits.
+class Encoders:
+    """Takes frames in any order. No method but `close` waits.
 
     Threads encode at first. An export that goes on gets a process a thread, to which the thread sends its frames once
     the process has started. A process that dies costs nothing: its thread encodes what it had. After the first failure
@@ -96,7 +96,9 @@ class EncoderProcesses:
     Parameters
     ----------
     count
-        Threads, and processes.
+        Threads.
+    form, size
+        How frames are written; `size` None for the size that they come in.
     text
         Gives a frame's recipe.
     files
@@ -104,7 +106,7 @@ class EncoderProcesses:
     changed
         Called, on any thread, after frames were encoded.
     patience_s
-        How long the threads work alone.
+        How long the threads work alone; None for ever.
     """
 
     def __init__(
@@ -115,7 +117,7 @@ class EncoderProcesses:
         text: Text,
         files: FileGroup,
         changed: Callable[[], None],
-        patience_s: float = PATIENCE_S,
+        patience_s: float | None = PATIENCE_S,
     ) -> None:
         self._form, self._size = form, size
         self._text = text
@@ -134,18 +136,23 @@ class EncoderProcesses:
         self._is_closing = False
         self._failure: BaseException | None = None
         self._processes = [_Process() for _ in range(count)]
+        """Not started yet; never, without patience."""
         self._threads = [
             threading.Thread(target=self._run, args=(process,), name=f"export-encoder-{number}", daemon=True)
             for number, process in enumerate(self._processes)
         ]
-        self._threads.append(threading.Thread(target=self._start, name="export-encoders-start", daemon=True))
+        if patience_s is not None:
+            self._threads.append(threading.Thread(target=self._start, name="export-encoders-start", daemon=True))
         for thread in self._threads:
             thread.start()
 
     @property
     def error(self) -> BaseException | None:
-        """What the first frame to fail raised."""
-        return self._failure
+        """What the first frame to fail raised, or why files could not be moved into place."""
+        error = self._files.error
+        if isinstance(error, OSError):
+            return output_error(error, self._files.folder / Path(str(error.filename)).name)
+        return error or self._failure
 
     @property
     def has_room(self) -> bool:
@@ -156,7 +163,8 @@ class EncoderProcesses:
         """Encode a frame and write it as a file of that name soon."""
         with self._condition:
             if not self._is_closing:
-                self._batch = max(1, min(_BATCH, _BATCH_NBYTES // frame.pixels.nbytes))
+                if self._patience_s is not None:
+                    self._batch = max(1, min(_BATCH, _BATCH_NBYTES // frame.pixels.nbytes))
                 self._waiting.append((index, name, frame))
                 self._condition.notify()
                 if self._has_backlog:
@@ -200,8 +208,6 @@ class EncoderProcesses:
             try:
                 if self._failure is None:
                     self._encode(process, batch)
-            except OSError as error:
-                self._failure = self._failure or output_error(error, self._files.folder / batch[0][1])
             except BaseException as error:  # reported through `error`
                 self._failure = self._failure or error
             finally:
@@ -219,19 +225,23 @@ class EncoderProcesses:
             return taken
 
     def _encode(self, process: _Process, batch: list[tuple[int, str, Frame]]) -> None:
-        reserved = [self._files.reserve(name) for _, name, _ in batch]
         texts = [self._text(index) for index, _, _ in batch]
+        if not process.is_ready:
+            self._encode_here(batch, texts)
+            return
+        try:
+            reserved = [self._files.reserve(name) for _, name, _ in batch]
+        except OSError as error:
+            raise output_error(error, self._files.folder / batch[0][1]) from error
         parcels = tuple(
             self._parcel(aside, text, frame)
             for (aside, _), text, (_, _, frame) in zip(reserved, texts, batch, strict=True)
         )
         answers = process.encoded(Header(self._form, self._size, parcels), [frame for _, _, frame in batch])
-        if answers is None:  # there is no process, or no longer
-            from explorer_app.exporting.formats.codecs import encode_frame  # when the first picture is written
-
-            for (aside, target), text, (_, _, frame) in zip(reserved, texts, batch, strict=True):
+        if answers is None:  # it died
+            for aside, _ in reserved:
                 self._files.discard(aside)
-                self._files.add(target.name, encode_frame(frame, text, self._form, self._size))
+            self._encode_here(batch, texts)
             return
         failure: BaseException | None = None
         for (aside, target), answer in zip(reserved, answers, strict=True):
@@ -242,6 +252,18 @@ class EncoderProcesses:
                 failure = failure or (output_error(answer, target) if isinstance(answer, OSError) else answer)
         if failure is not None:
             raise failure
+
+    def _encode_here(self, batch: list[tuple[int, str, Frame]], texts: list[str]) -> None:
+        from explorer_app.exporting.formats.codecs import encode_frame  # when the first picture is written
+
+        for text, (_, name, frame) in zip(texts, batch, strict=True):
+            if self._files.error is not None:
+                return
+            data = encode_frame(frame, text, self._form, self._size)
+            try:
+                self._files.add(name, data)
+            except OSError as error:
+                raise output_error(error, self._files.folder / name) from error
 
     def _parcel(self, aside: Path, text: str, frame: Frame) -> Parcel:
         needs_values = self._form.facts.needs_values

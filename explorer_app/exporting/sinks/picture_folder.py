@@ -8,14 +8,11 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from explorer_app.exporting.encoders import EncoderProcesses, can_start_processes
+from explorer_app.exporting.encoders import Encoders, usual_patience
 from explorer_app.exporting.errors import ExportError, PictureError, TakenError
 from explorer_app.exporting.formats.picture_format import PICTURE_ENDINGS, PictureFormat, Size
-from explorer_app.exporting.output_file import output_error
-from explorer_app.exporting.picture import encode_picture
 from explorer_app.exporting.picture_document import document_to_text
 from explorer_app.exporting.sinks.frame_sink import Claim, FramePlan
-from explorer_app.exporting.writers import WriterPool
 from gpu_backend import PICTURE_LIMITS, Disk, FileGroup, Frame, remove_leftovers
 
 
@@ -54,7 +51,7 @@ class PictureFolder:
         self._disk = disk or Disk()
         self._thread_count = threads
         self._plan: FramePlan | None = None
-        self._writers: WriterPool | EncoderProcesses | None = None
+        self._encoders: Encoders | None = None
         self._files: FileGroup | None = None
         self._found: set[str] = set()
         """Files of frames that were in the folder when it was opened."""
@@ -67,17 +64,14 @@ class PictureFolder:
     @property
     def error(self) -> BaseException | None:
         """What the first file to fail raised."""
-        if self._writers is None or self._files is None:
-            return None
-        error = self._files.error
-        if isinstance(error, OSError):
-            return output_error(error, self._folder / Path(str(error.filename)).name)
-        return error or self._writers.error
+        return None if self._encoders is None else self._encoders.error
 
     @property
     def is_ready(self) -> bool:
         """Whether the writers have room for another frame."""
-        return self._writers is not None and self._files is not None and self._writers.has_room and self._files.has_room
+        if self._encoders is None or self._files is None:
+            return False
+        return self._encoders.has_room and self._files.has_room
 
     def unit_path(self, unit: int) -> Path:
         """Return where a frame goes."""
@@ -100,13 +94,11 @@ class PictureFolder:
             self._refuse_foreign_frames(len(plan))
         self._found = {name for name, _ in self._frames()}
         self._files = FileGroup(self._folder, self._disk, changed)
-        # Another disk is a test's, or a program's own: it counts in this process only.
-        if type(self._disk) is Disk and can_start_processes(self._thread_count):
-            self._writers = EncoderProcesses(
-                self._thread_count, self._form, self._size, self._text, self._files, changed
-            )
-        else:
-            self._writers = WriterPool(self._thread_count, changed)
+        # Another disk is a test's: it counts in this process alone.
+        patience_s = usual_patience(self._thread_count) if type(self._disk) is Disk else None
+        self._encoders = Encoders(
+            self._thread_count, self._form, self._size, self._text, self._files, changed, patience_s
+        )
 
     def resumable_from(self, index: int, should_stop: Callable[[], bool]) -> int | None:
         """Return the first frame from `index` on without a whole file that carries its recipe."""
@@ -120,28 +112,15 @@ class PictureFolder:
 
     def accept(self, index: int, frame: Frame) -> None:
         """Leave a frame to the writers."""
-        assert self._writers is not None
-        if isinstance(self._writers, EncoderProcesses):
-            self._writers.accept(index, self._file_name(index), frame)
-        else:
-            self._writers.submit(lambda: self._write(index, frame))
+        assert self._encoders is not None
+        self._encoders.accept(index, self._file_name(index), frame)
 
     def close(self, *, discard: bool) -> None:
         """Finish or discard what waits, and end the writers."""
-        if self._writers is not None:
-            self._writers.close(discard=discard)
+        if self._encoders is not None:
+            self._encoders.close(discard=discard)
         if self._files is not None:
             self._files.close()
-
-    def _write(self, index: int, frame: Frame) -> None:
-        assert self._plan is not None
-        assert self._files is not None
-        if self._files.error is None:
-            data = encode_picture(frame, self._plan.document(index), self._form, self._size)
-            try:
-                self._files.add(self._file_name(index), data)
-            except OSError as error:
-                raise output_error(error, self.unit_path(index)) from error
 
     def _text(self, index: int) -> str:
         assert self._plan is not None

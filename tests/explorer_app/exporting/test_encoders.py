@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from explorer_app.exporting.encoders import EncoderProcesses, can_start_processes
+from explorer_app.exporting.encoders import Encoders, usual_patience
 from explorer_app.exporting.errors import ExportError
 from explorer_app.exporting.formats.codecs import encode_frame
 from explorer_app.exporting.formats.picture_format import PictureFormat
@@ -33,7 +33,7 @@ class Studio:
     def __init__(self, folder: Path, form: PictureFormat, *, patience_s: float) -> None:
         self.folder, self.form = folder, form
         self.files = FileGroup(folder)
-        self.encoders = EncoderProcesses(
+        self.encoders = Encoders(
             2, form, None, lambda index: f'{{"frame":{index}}}', self.files, lambda: None, patience_s
         )
         self.count = 0
@@ -74,10 +74,7 @@ def studios() -> Iterator[list[Studio]]:
 
 
 def test_processes_write_what_threads_write_bytes_and_floats_alike(tmp_path: Path, studios: list[Studio]) -> None:
-    studios += [
-        Studio(tmp_path / name, PictureFormat(name), patience_s=0.0)
-        for name in ("png", "png16")
-    ]
+    studios += [Studio(tmp_path / name, PictureFormat(name), patience_s=0.0) for name in ("png", "png16")]
     for studio in studios:
         studio.start()
         studio.accept(40)
@@ -141,7 +138,7 @@ def test_an_export_that_ends_while_its_processes_start_ends_them(
 
 
 def test_few_threads_and_frozen_programs_have_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert can_start_processes(15)
-    assert not can_start_processes(3)
+    assert usual_patience(15) is not None
+    assert usual_patience(3) is None
     monkeypatch.setattr("sys.frozen", True, raising=False)
-    assert not can_start_processes(15)
+    assert usual_patience(15) is None
