@@ -12,9 +12,9 @@ from dataclasses import replace
 from PIL import Image
 
 from explorer_app.assets import BUNDLED_SEED, bundled_model
-from explorer_app.controller import adapt
 from explorer_app.controller.known_model import KnownModel, known_to_json
 from explorer_app.controller.last_start import SHIPPED_MODEL, SHIPPED_PICTURE
+from explorer_app.session.adapting import adapt
 from explorer_app.session.edits import GoToSeed
 from explorer_app.session.resolve import resolve
 from explorer_app.session.session import Session

@@ -12,6 +12,7 @@ from explorer_app.cli.network import find_network, read_network, reference_to
 from explorer_app.exporting.formats.picture_format import PictureFormat
 from explorer_app.exporting.sequence import Piece, SequenceSettings
 from explorer_app.exporting.video.video_format import VideoFormat
+from explorer_app.session.adapting import adapt
 from explorer_app.session.session import Session
 from explorer_app.session.storage import load_session
 from explorer_app.session.timeline.evaluation import moves_something
@@ -60,9 +61,6 @@ def project_settings(
     UsageError
         If the stretch ends before it starts, or lies outside of every timeline.
     """
-    # Imported here: its package loads Qt, which other commands need not.
-    from explorer_app.controller.adapting import adapt
-
     fitted = adapt(session, model.facts)
     for change in fitted.changes:
         console.warn(f"{options.project.name} was fitted to {model.facts.name}: {change}.")

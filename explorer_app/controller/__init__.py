@@ -28,7 +28,6 @@
 An object is given the objects above it that it needs, and emits signals of its own; nothing refers to the Controller.
 """
 
-from explorer_app.controller.adapting import adapt
 from explorer_app.controller.controller import Controller
 from explorer_app.controller.device_selector import (
     DeviceSelector,
@@ -68,7 +67,6 @@ __all__ = [
     "Tuning",
     "TuningState",
     "WholePictures",
-    "adapt",
     "expects_gpu",
     "may_need_processor",
     "may_render_on_gpu",

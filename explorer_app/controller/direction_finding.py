@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal, Slot
 
-from explorer_app.controller.adapting import adapt
 from explorer_app.controller.editing import Editing
 from explorer_app.controller.export_queue import ExportQueueController
 from explorer_app.controller.file_worker import FileWorker
@@ -17,6 +16,7 @@ from explorer_app.controller.model_opener import ModelOpener
 from explorer_app.messages import MessageLog
 from explorer_app.rendering.render_events import DirectionsAdvanced, DirectionsFailed, DirectionsFound
 from explorer_app.rendering.render_thread import RenderThread
+from explorer_app.session.adapting import adapt
 from explorer_app.session.direction_files import AddedDirections, DirectionFiles
 from explorer_app.session.resolve import resolve_blend
 from explorer_app.session.session import Session

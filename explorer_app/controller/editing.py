@@ -12,7 +12,6 @@ from typing import Protocol
 from PySide6.QtCore import QObject, Signal, Slot
 
 import gpu_backend
-from explorer_app.controller.adapting import adapt
 from explorer_app.controller.autosave import Autosave
 from explorer_app.controller.drift import Drift
 from explorer_app.controller.editor import Editor
@@ -20,6 +19,7 @@ from explorer_app.controller.live_updates import LiveUpdates
 from explorer_app.controller.model_opener import ModelOpener
 from explorer_app.controller.preview import Preview
 from explorer_app.messages import MessageLog
+from explorer_app.session.adapting import adapt
 from explorer_app.session.edits import PLACE, AddSource, Edit, GoToSeed
 from explorer_app.session.history import History, KeptSession, place_name
 from explorer_app.session.parameters import SetParameter

@@ -11,7 +11,6 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Slot
 
 import gpu_backend
-from explorer_app.controller.adapting import adapt
 from explorer_app.controller.editing import Editing
 from explorer_app.controller.engine import Engine
 from explorer_app.controller.export_queue import ExportQueueController
@@ -23,6 +22,7 @@ from explorer_app.exporting.picture import read_picture
 from explorer_app.exporting.picture_document import PictureDocument
 from explorer_app.exporting.sequence import MANIFEST_SUFFIX
 from explorer_app.messages import MessageLog
+from explorer_app.session.adapting import adapt
 from explorer_app.session.parameters import SetParameter
 from explorer_app.session.storage import SessionFile, load_session_file, save_session
 from gpu_backend import Latent, ModelFacts, Recipe, StoredLatent

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from PySide6.QtCore import QObject, Signal, Slot
 
-from explorer_app.controller.adapting import adapt
 from explorer_app.controller.model_opener import ModelOpener
 from explorer_app.messages import MessageLog
 from explorer_app.rendering.render_events import ThumbnailFailed, ThumbnailMade
 from explorer_app.rendering.render_thread import RenderThread
 from explorer_app.rendering.thumbnails import ThumbnailStore, shrink
+from explorer_app.session.adapting import adapt
 from explorer_app.session.resolve import resolve
 from explorer_app.session.session import Session
 from gpu_backend import Frame, ModelFacts, RenderRequest

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
-from explorer_app.controller.adapting import adapt
 from explorer_app.controller.model_opener import ModelOpener
 from explorer_app.messages import MessageLog
 from explorer_app.rendering.render_events import ThumbnailFailed, ThumbnailMade
 from explorer_app.rendering.render_thread import RenderThread
+from explorer_app.session.adapting import adapt
 from explorer_app.session.resolve import resolve, unobserved
 from explorer_app.session.session import Session
 from gpu_backend import Frame, RenderRequest

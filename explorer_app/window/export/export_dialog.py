@@ -23,11 +23,11 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from explorer_app.controller import adapt
 from explorer_app.exporting.errors import ExportError
 from explorer_app.exporting.estimate import nbytes_text, picture_nbytes, video_nbytes
 from explorer_app.exporting.progress import time_text
 from explorer_app.exporting.sequence import SequenceSettings, check_name
+from explorer_app.session.adapting import adapt
 from explorer_app.session.history import History, HistoryEntry
 from explorer_app.session.session import Session
 from explorer_app.session.timeline.evaluation import moves_something

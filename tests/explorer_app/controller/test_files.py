@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from explorer_app.controller.adapting import adapt
 from explorer_app.exporting.keyframes import Keyframe
 from explorer_app.exporting.picture import read_picture, write_picture
 from explorer_app.exporting.sequence import SequenceSettings
 from explorer_app.messages import Level
+from explorer_app.session.adapting import adapt
 from explorer_app.session.edits import AddSource, GoToSeed, set_truncation
 from explorer_app.session.parameters import SetParameter
 from explorer_app.session.resolve import resolve

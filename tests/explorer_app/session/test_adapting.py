@@ -1,6 +1,6 @@
 from dataclasses import replace
 
-from explorer_app.controller.adapting import adapt
+from explorer_app.session.adapting import adapt
 from explorer_app.session.session import ModelReference, Session, Slider, Source
 from gpu_backend import DirectionAmount, Latent, MixSource, Noise, Recipe, RowRange, Tap, Transform, Truncation
 from tests.helpers.networks import make_stylegan2
