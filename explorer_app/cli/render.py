@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import math
-import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -31,19 +30,17 @@ from explorer_app.cli.class_option import class_of
 from explorer_app.cli.console import Console
 from explorer_app.cli.farm_sequence import add_farm_options, check_farm_options, is_for_farm, render_on_farm
 from explorer_app.cli.network import find_network, read_network, reference_to
-from explorer_app.cli.path_text import folder_text
 from explorer_app.cli.project import network_of_project, project_fps, project_name, project_settings, read_project
 from explorer_app.cli.renderer import chosen, start_renderer
 from explorer_app.cli.sequence import render_sequence
 from explorer_app.cli.source import Source, read_source
+from explorer_app.cli.stills import render_stills
 from explorer_app.exporting.contact_sheet import ENDINGS, write_contact_sheet
-from explorer_app.exporting.encoders import Encoders, usual_patience
 from explorer_app.exporting.errors import ExportError
 from explorer_app.exporting.formats.picture_format import FORMATS, FormatName, PictureFormat, pixels_of_print
 from explorer_app.exporting.keyframes import Keyframe
 from explorer_app.exporting.manifest import read_manifest
 from explorer_app.exporting.output_file import check_output_path
-from explorer_app.exporting.picture_document import PictureDocument, document_to_text
 from explorer_app.exporting.sequence import MANIFEST_SUFFIX, SequenceSettings, check_name
 from explorer_app.exporting.video.hardware import require_encoder
 from explorer_app.exporting.video.video_format import (
@@ -53,13 +50,11 @@ from explorer_app.exporting.video.video_format import (
     video_format_of_path,
 )
 from explorer_app.exporting.writers import MAX_THREADS, usual_threads
-from explorer_app.rendering.pipeline import Pipeline
-from explorer_app.rendering.renderer_like import AnswersRequests
 from explorer_app.session.class_names import class_text
 from explorer_app.session.edits import GoToSeed
 from explorer_app.session.resolve import resolve
 from explorer_app.session.session import ModelReference, Session
-from gpu_backend import FileGroup, ModelFacts, Noise, PathKind, Transform, Truncation, seed_class
+from gpu_backend import ModelFacts, Noise, PathKind, Transform, Truncation, seed_class
 
 PATHS: dict[str, PathKind] = {
     "linear": "w-linear",
@@ -93,8 +88,6 @@ _SHEET_SIDE_PX = 128
 _PRINT_DPI = 300
 """Usual for photographs in print."""
 _SHEET_PICTURES = 4096
-_PATIENCE_S = 0.2
-"""So that Ctrl-C is noticed on systems where it does not interrupt a wait."""
 
 
 def parser() -> Parser:
@@ -251,7 +244,8 @@ def run(words: Sequence[str], console: Console) -> int:
         if options.path:
             render_sequence(_settings(sources, options, form, model.facts), renderer, console, threads=options.jobs)
         else:
-            _render_stills(sources, targets, form, options, renderer, console)
+            threads = options.jobs or usual_threads()
+            render_stills(sources, targets, form, options.size, threads, renderer, console)
     if options.sheet is not None:
         columns = math.ceil(math.sqrt(len(targets)))
         write_contact_sheet(options.sheet, targets, columns=columns, side_px=_SHEET_SIDE_PX)
@@ -552,50 +546,4 @@ def _settings(
         size=options.size,
         video=_video(options),
         overwrite=bool(options.overwrite),
-    )
-
-
-def _render_stills(
-    sources: Sequence[Source],
-    targets: Sequence[Path],
-    form: PictureFormat,
-    options: argparse.Namespace,
-    renderer: AnswersRequests,
-    console: Console,
-) -> None:
-    """Render pictures, all of one folder; they are encoded and written meanwhile."""
-    requests = [replace(source.request, wants_image=form.facts.needs_values) for source in sources]
-    waiting = iter(requests)
-    pipeline = Pipeline(lambda: next(waiting, None))
-    changed = threading.Event()
-    threads = options.jobs or usual_threads()
-
-    def text(index: int) -> str:
-        source = sources[index]
-        return document_to_text(PictureDocument(requests[index], source.model.name, source.session))
-
-    files = FileGroup(targets[0].parent, stored=changed.set)
-    encoders = Encoders(threads, form, options.size, text, files, changed.set, usual_patience(threads))
-    is_whole = False
-    try:
-        for number, target in enumerate(targets, 1):
-            frame = pipeline.next_frame(renderer)
-            assert frame is not None
-            for warning in frame.warnings:
-                console.warn(warning)
-            while encoders.error is None and not (encoders.has_room and files.has_room):
-                changed.wait(_PATIENCE_S)
-                changed.clear()
-            if encoders.error is not None:
-                break
-            encoders.accept(number - 1, target.name, frame)
-            console.progress(f"{target.name} ({number} of {len(targets)})", is_last=number == len(targets))
-        is_whole = True
-    finally:
-        encoders.close(discard=not is_whole)
-        files.close()
-    if encoders.error is not None:
-        raise encoders.error
-    console.conclude(
-        f"{len(targets)} picture{'s are' if len(targets) > 1 else ' is'} in {folder_text(targets[0].parent)}."
     )
