@@ -232,7 +232,7 @@ def _kept_aside(path: Path, *, keeps_original: bool = False) -> str:
     """Keep a broken file as ``.broken``, unless it is a folder; return the words that say so."""
     target = path.with_name(f"{path.name}.broken")
     try:
-        if keeps_original:
+        if keeps_original or path.is_symlink():  # a link stays; saving replaces the file that it leads to
             write_whole(target, path.read_bytes())
         else:
             path.replace(target)

@@ -1,5 +1,6 @@
 import json
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,23 @@ def test_a_folder_in_place_of_the_file_cannot_stop_a_start(tmp_path: Path) -> No
     settings.save()
     assert settings.values.theme == "dark"
     assert len(messages.messages) == 2
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need a right of their own on Windows")
+@pytest.mark.parametrize("data", [b'{"theme": "dark"}', b"{broken"])
+def test_settings_that_are_a_link_into_another_folder_stay_one(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "dotfiles").mkdir()
+    (tmp_path / "dotfiles" / "settings.json").write_bytes(data)
+    path = tmp_path / "settings.json"
+    path.symlink_to(tmp_path / "dotfiles" / "settings.json")
+    settings, _ = open_settings(path)
+    settings.change(theme="light")
+    settings.save()
+    assert path.is_symlink()
+    assert json.loads((tmp_path / "dotfiles" / "settings.json").read_bytes())["theme"] == "light"
+    broken = tmp_path / "settings.json.broken"
+    assert (broken.read_bytes() if broken.exists() else data) == data
+    assert broken.exists() == (data == b"{broken")
 
 
 def test_a_broken_field_gets_its_default_and_the_others_are_read(tmp_path: Path) -> None:

@@ -94,7 +94,7 @@ class VideoCodec:
     """
 
     def __init__(self, form: VideoFormat, size: Size | None) -> None:
-        os.environ.setdefault("SVT_LOG", "1")  # SVT-AV1 prints to stderr otherwise
+        os.environ.setdefault("SVT_LOG", "0")  # SVT-AV1 prints to stderr otherwise, also when a video is stopped
         self._form = form
         self._size = size
         self._encoder = _encoder_of(form.codec, form.chosen_quality, form.hardware)
