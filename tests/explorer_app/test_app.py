@@ -77,6 +77,18 @@ def test_a_start_shows_the_window_with_a_picture_of_the_bundled_model(program: P
     assert [message for message in program.messages.messages if message.level > Level.NOTE] == []
 
 
+def test_no_frame_is_marked_once_the_first_full_picture_was(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    program.app.start()
+    canvas = program.app.window.canvas
+    program.until(lambda: canvas.frame is not None and not canvas.frame.is_draft)
+    canvas.repaint()
+    marked: list[str] = []
+    monkeypatch.setattr("explorer_app.start_times.mark", marked.append)
+    assert canvas.frame is not None
+    canvas.painted.emit(canvas.frame)
+    assert marked == []
+
+
 def test_a_file_on_the_command_line_is_opened(program: Program) -> None:
     program.start(program.folder / "dogs.pkl")
     assert "dogs" in program.app.window.windowTitle()
