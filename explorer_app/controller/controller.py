@@ -127,7 +127,7 @@ class Controller(QObject):
         self.export = ExportQueueController(
             renders, model, preview, editing, pending, worker, settings, messages, clock, parent=self
         )
-        self.files = Files(engine, editing, self.export, pending, worker, messages, parent=self)
+        self.files = Files(engine, editing, self.export, pending, worker, messages, settings, parent=self)
         own = DirectionFiles(None if state_folder is None else state_folder / "directions", bundled_model)
         self.directions = DirectionFinding(renders, model, editing, self.export, own, worker, messages, parent=self)
         self.thumbnails = ThumbnailService(renders, model, messages, lambda: editing.shown, parent=self)

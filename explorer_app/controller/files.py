@@ -24,8 +24,12 @@ from explorer_app.exporting.sequence import MANIFEST_SUFFIX
 from explorer_app.messages import MessageLog
 from explorer_app.session.adapting import adapt
 from explorer_app.session.parameters import SetParameter
-from explorer_app.session.storage import SessionFile, load_session_file, save_session
+from explorer_app.session.storage import EXPORT_CHOICE, SessionFile, load_session_file, save_session
+from explorer_app.settings import Settings
 from gpu_backend import Latent, ModelFacts, Recipe, StoredLatent
+
+_OF_MACHINE = ("export.threads",)
+"""Choices that belong to a machine and not to a project."""
 
 
 class Files(QObject):
@@ -45,6 +49,7 @@ class Files(QObject):
         pending: PendingDocument,
         worker: FileWorker,
         messages: MessageLog,
+        settings: Settings,
         parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
@@ -55,6 +60,7 @@ class Files(QObject):
         self._pending = pending
         self._worker = worker
         self._messages = messages
+        self._settings = settings
         self._model.failed.connect(self._model_failed)
         editing.stepped.connect(self._follow_model)
 
@@ -110,6 +116,8 @@ class Files(QObject):
         def take(file: SessionFile) -> None:
             if file.kept:
                 self._editing.keep(file.kept)
+            for key, value in file.export.items():
+                self._settings.choose(key, value)
             steps = file.steps[: file.position]  # the session itself comes after them
             what = f"The session {path.name}"
             self._restore(Restoring(file.session, file.session.model, what, path.parent, steps, is_project=True))
@@ -121,8 +129,10 @@ class Files(QObject):
         path = Path(path)
         session, kept, history = self._editing.session, self._editing.kept, self._editing.history
         steps = tuple((entry.session, entry.label) for entry in history.entries)
+        choices = self._settings.values.choices
+        export = {key: choices[key] for key in choices if key.startswith(EXPORT_CHOICE) and key not in _OF_MACHINE}
         self._worker.submit(
-            lambda: save_session(path, session, kept, steps, history.position),
+            lambda: save_session(path, session, kept, steps, history.position, export),
             done=f"Saved {path.name}.",
             failed=f"{path.name} could not be saved",
         )

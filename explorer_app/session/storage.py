@@ -7,7 +7,8 @@
                                          "timelines": [0, ...]},                    and the timeline of each
                              "kept": [[label, session, when], ...],     what was kept, seconds since 1970
                              "tracks": [...], "timelines": [...],       timelines of the session and of the steps,
-                             "timeline": 0}                             each track once; the session's timeline
+                             "timeline": 0,                             each track once; the session's timeline
+                             "export": {"export.format": "png", ...}}   choices of the export dialog
     latents.safetensors     digest -> (num_ws, w_dim) float32, if the sessions use any stored latents
 
 A file that is JSON alone, as earlier versions wrote it, opens too.
@@ -23,7 +24,7 @@ import re
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,8 @@ from explorer_app.session.history import KeptSession
 from explorer_app.session.session import Session, as_still
 from explorer_app.session.session_json import (
     SessionFileError as SessionFileError,
+    read_mapping,
+    read_text,
     session_from_json,
     session_to_json,
     stored_of,
@@ -60,6 +63,13 @@ if TYPE_CHECKING:
 
 _JSON_NAME, _LATENTS_NAME = "session.json", "latents.safetensors"
 
+EXPORT_CHOICE = "export."
+"""What the names of the export dialog's choices begin with in the settings."""
+
+MAX_EXPORT_CHOICES = 64
+
+_NO_CHOICES: Mapping[str, str] = {}
+
 LabelledSessions = tuple[tuple[Session, str], ...]
 """(session, label) pairs."""
 
@@ -79,12 +89,15 @@ class SessionFile:
         The history, oldest step first.
     position
         Index in `steps` of the step that the session stands on; -1 without steps.
+    export
+        Choices of the export dialog, as the settings hold them.
     """
 
     session: Session
     kept: KeptSessions = ()
     steps: LabelledSessions = ()
     position: int = -1
+    export: Mapping[str, str] = field(default_factory=dict)
 
 
 def save_session(
@@ -93,6 +106,7 @@ def save_session(
     kept: Sequence[KeptSession] = (),
     steps: Sequence[tuple[Session, str]] = (),
     position: int = -1,
+    export: Mapping[str, str] = _NO_CHOICES,
 ) -> None:
     """Write a session, its history and what was kept to a `.loom` file in one atomic move.
 
@@ -126,6 +140,9 @@ def save_session(
         text = _with_part(text, b'"timelines":[%b]' % b",".join(pool.timelines))
     if kept:
         text = _with_part(text, b'"kept":[%b]' % _kept_bytes(kept))
+    if export:
+        text = _with_part(text, b'"export":' + json.dumps(dict(sorted(export.items()))).encode())
+        _export(json.loads(text))
     if len(kept) > MAX_KEPT or len(steps) > MAX_STEPS:
         raise SessionFileError(f"A session file holds up to {MAX_KEPT:,} kept sessions and {MAX_STEPS} steps.")
     try:
@@ -303,9 +320,21 @@ def file_of_bytes(content: bytes, name: str) -> SessionFile:
                 for (step, label), number in zip(steps, numbers, strict=True)
             )
         kept = _kept(data.get("kept", []), stored)
-        return SessionFile(session, kept, steps, min(position, len(steps) - 1))
+        return SessionFile(session, kept, steps, min(position, len(steps) - 1), _export(data))
     except SessionFileError as error:
         raise SessionFileError(f"{name}: {error.sentence}", error.details) from error
+
+
+def _export(data: Mapping[str, Any]) -> Mapping[str, str]:
+    """Read the choices of the export dialog. Raises SessionFileError."""
+    choices = read_mapping(data.get("export", {}), "export choices")
+    if len(choices) > MAX_EXPORT_CHOICES:
+        raise SessionFileError(f"A session file holds up to {MAX_EXPORT_CHOICES} export choices.")
+    for key, value in choices.items():
+        if not read_text(key, "name of an export choice").startswith(EXPORT_CHOICE):
+            raise SessionFileError(f"An export choice should begin with {EXPORT_CHOICE!r}, but is {key[:40]!r}.")
+        read_text(value, "export choice")
+    return dict(choices)
 
 
 def _with_timeline(session: Session, number: object, timelines: Sequence[Timeline]) -> Session:

@@ -12,7 +12,7 @@ from explorer_app.session.edits import GoToSeed
 from explorer_app.session.parameters import SetParameter
 from explorer_app.session.resolve import resolve
 from explorer_app.session.session import Session
-from explorer_app.session.storage import load_session
+from explorer_app.session.storage import load_session, load_session_file
 from explorer_app.session.timeline.edits import SetTimeline, with_key, with_state
 from explorer_app.session.timeline.evaluation import session_at
 from explorer_app.session.tracks import STATE, WALK, Timeline, Track
@@ -245,3 +245,15 @@ def test_a_track_of_something_that_the_model_lacks_goes_with_a_message(harness: 
     harness.open("dogs")
     assert editing.session.timeline.tracks == ()
     assert any("tracks of what it does not have" in sentence for sentence in harness.said())
+
+
+def test_a_project_brings_the_choices_of_its_export_along(ramp: Harness) -> None:
+    for key, value in (("export.format", "jpeg"), ("export.fps", "24"), ("export.threads", "3"), ("other", "x")):
+        ramp.settings.choose(key, value)
+    ramp.controller.files.save_session(ramp.folder / "piece.loom")
+    ramp.until((ramp.folder / "piece.loom").exists)
+    assert load_session_file(ramp.folder / "piece.loom").export == {"export.format": "jpeg", "export.fps": "24"}
+    ramp.settings.choose("export.format", "png")
+    ramp.controller.files.open_session(ramp.folder / "piece.loom")
+    ramp.until(lambda: ramp.settings.choice("export.format") == "jpeg")
+    assert ramp.settings.choice("other") == "x"

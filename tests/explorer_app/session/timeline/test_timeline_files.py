@@ -170,3 +170,19 @@ def test_a_number_outside_of_its_range_is_kept_in_it() -> None:
     data = track_to_json(Track("noise.gain", (Key(Fraction(0), 0.5),)))
     data["keys"][0][2] = 1e9
     assert track_from_json(data).keys[0].value == 10.0
+
+
+@pytest.mark.parametrize(
+    "export", [{"export.format": 3}, {"theme": "dark"}, ["export.format"], {"export.a": "x" * 5000}]
+)
+def test_export_choices_that_are_none_are_refused(tmp_path: Path, export: Any) -> None:
+    data = {"format": "latent-loom-session", "version": 1, "export": export}
+    (tmp_path / "piece.loom").write_text(json.dumps(data))
+    with pytest.raises(SessionFileError, match="export choice"):
+        load_session_file(tmp_path / "piece.loom")
+
+
+def test_export_choices_that_could_not_be_read_are_not_written(tmp_path: Path) -> None:
+    with pytest.raises(SessionFileError, match="export choice"):
+        save_session(tmp_path / "piece.loom", Session(), export={"export.a": "x" * 5000})
+    assert not (tmp_path / "piece.loom").exists()
