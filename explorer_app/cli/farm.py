@@ -65,7 +65,9 @@ def parser() -> Parser:
         metavar="FILE",
         help=f"where to write the keys of a machine (default: {default_keys_path()})",
     )
-    keys.add_argument("--renew", action="store_true", help="make a new authority, so that all former keys are void")
+    keys.add_argument(
+        "--new-authority", action="store_true", help="make a new authority, so that all former keys are void"
+    )
     status = words.add_parser("status", help="print the workers and jobs of a farm")
     _add_farm(status)
     log = words.add_parser("log", help="print what a worker logged last")
@@ -160,7 +162,7 @@ def _join(options: argparse.Namespace, console: Console) -> None:
 
 def _keys(options: argparse.Namespace, console: Console) -> None:
     path = options.out or default_keys_path()
-    make_keys(path, renew_authority=options.renew)
+    make_keys(path, new_authority=options.new_authority)
     console.note(
         f"The keys are in {path}. Copy this file, by a safe way, to {default_keys_path()} on every machine of "
         "the farm: whoever has it can run programs on all of them. It is valid for two years."

@@ -57,12 +57,12 @@ def default_keys_path() -> Path:
     return platformdirs.user_config_path("latentloom", appauthor=False) / "farm.pem"
 
 
-def make_keys(path: Path, *, renew_authority: bool = False) -> FarmKeys:
+def make_keys(path: Path, *, new_authority: bool = False) -> FarmKeys:
     """Write a new member's file, signed by the authority in its folder, which is made if there is none.
 
     Parameters
     ----------
-    renew_authority
+    new_authority
         Make a new authority: members of the former one cannot connect any more.
 
     Raises
@@ -76,7 +76,7 @@ def make_keys(path: Path, *, renew_authority: bool = False) -> FarmKeys:
     authority_path = path.with_name(_AUTHORITY)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        if renew_authority or not authority_path.exists():
+        if new_authority or not authority_path.exists():
             own_key = ec.generate_private_key(ec.SECP256R1())
             made = _certificate("Latent Loom farm authority", own_key, None, own_key, _AUTHORITY_DAYS)
             _write_private(authority_path, _pem(made) + _pem_of_key(own_key))
@@ -134,9 +134,13 @@ def _read_authority(path: Path) -> tuple[x509.Certificate, EllipticCurvePrivateK
         key = serialization.load_pem_private_key(data, None)
         certificate = x509.load_pem_x509_certificate(data)
     except ValueError as error:
-        raise FarmError(f"{path} is damaged; make a new authority with `latentloom farm keys --renew`.") from error
+        raise FarmError(
+            f"{path} is damaged; make a new authority with `latentloom farm keys --new-authority`."
+        ) from error
     if not isinstance(key, EllipticCurvePrivateKey):
-        raise FarmError(f"{path} was made by another program; make an authority with `latentloom farm keys --renew`.")
+        raise FarmError(
+            f"{path} was made by another program; make an authority with `latentloom farm keys --new-authority`."
+        )
     return certificate, key
 
 

@@ -57,7 +57,7 @@ def test_members_of_one_authority_have_different_keys(tmp_path: Path) -> None:
 
 def test_a_new_authority_is_another_one(tmp_path: Path) -> None:
     one = make_keys(tmp_path / "farm.pem")
-    assert make_keys(tmp_path / "farm.pem", renew_authority=True).authority != one.authority
+    assert make_keys(tmp_path / "farm.pem", new_authority=True).authority != one.authority
 
 
 def test_keys_that_others_can_read_are_refused(tmp_path: Path) -> None:
