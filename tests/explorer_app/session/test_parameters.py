@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
 from explorer_app.session.edits import Together
 from explorer_app.session.parameters import ParameterError, SetParameter, fixed_parameters, parameter, parameters_of
+from explorer_app.session.resolve import Modulation, Modulator, evaluate
 from explorer_app.session.session import Position, Session, Slider, Source
+from explorer_app.session.session_json import session_from_json, session_to_json
 from gpu_backend import Latent, Noise, Point, Recipe, RowRange, Tap, Transform, Truncation
 from tests.helpers.fake_controller import facts
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """A curve with one value."""
+
+    value: Any
+
+    def at(self, t: float) -> Any:
+        return self.value
+
 
 VALUES = {
     "position": Position(3.0, 4.0),
@@ -54,6 +68,15 @@ def test_every_fixed_parameter_has_the_default_of_a_new_session_and_a_test() -> 
     for row in fixed_parameters():
         assert row.read(Session()) == row.default
         assert row.path in VALUES or row.path == "layer.gain"
+
+
+@pytest.mark.parametrize("path", sorted(VALUES))
+def test_every_parameter_is_in_a_file_and_in_a_session_that_is_modulated(path: str) -> None:
+    value = VALUES[path]
+    changed = SetParameter(path, value).apply(SESSION)
+    assert parameter(path).read(session_from_json(session_to_json(changed))) == value
+    modulation = Modulation((Modulator(path, Fixed(value)),))
+    assert parameter(path).read(evaluate(SESSION, modulation, 0.0)) == parameter(path).clamped(value)
 
 
 def test_the_gain_of_a_layer_needs_a_layer() -> None:
