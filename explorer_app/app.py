@@ -150,7 +150,7 @@ def _open_window(file: Path | None, *, device: str, precision: str, time_start: 
             shown_first = app.controller.engine.preview.frame_changed
             shown_first.connect(app.collector.release, Qt.ConnectionType.SingleShotConnection)
             if time_start:
-                app.window.canvas.painted.connect(partial(_tell_start_times, qt))
+                app.window.canvas.painted.connect(partial(_print_start_times, qt))
             app.start(file)
         except Exception as error:
             _log.error("The window could not be opened.", exc_info=error)
@@ -181,7 +181,7 @@ def failed_start_box(error: Exception, messages: MessageLog) -> QMessageBox:
     return box
 
 
-def _tell_start_times(qt: QApplication, frame: Frame) -> None:
+def _print_start_times(qt: QApplication, frame: Frame) -> None:
     """Print how long the start took once the full picture is on the screen, and end."""
     if not frame.is_draft:
         sys.stdout.write(f"{start_times.table()}\n")

@@ -108,7 +108,7 @@ def choose_gpu(device: str) -> Gpu | None:
         If the name is invalid, or there is no such GPU.
     """
     if not _NAMES.fullmatch(device):
-        raise DeviceError(f"The device must be one of auto, cpu, cuda, cuda:0, cuda:1, ..., but {device[:40]!r} came.")
+        raise DeviceError(f"The device must be one of auto, cpu, cuda, cuda:0, cuda:1, ..., not {device[:40]!r}.")
     if device == CPU_ID:
         return None
     found = _probe()

@@ -57,7 +57,7 @@ case $want in
         if installed bench; then exit 0; fi
         extra="[bench]"
         ;;
-    *) say "environment.sh: expected 'run', 'test' or 'bench', but '$want' came."; exit 2 ;;
+    *) say "environment.sh: expected 'run', 'test' or 'bench', not '$want'."; exit 2 ;;
 esac
 
 # A folder that was moved, or whose interpreter is gone, is made again.

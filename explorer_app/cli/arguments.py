@@ -85,13 +85,13 @@ def seed_list(text: str) -> tuple[int, ...]:
     for part in text.split(","):
         match = re.fullmatch(r"\s*([0-9]+)(?:\s*-\s*([0-9]+))?\s*", part, re.ASCII)
         if match is None or max(map(len, match.groups(default=""))) > 20:
-            raise argparse.ArgumentTypeError(f"seeds are numbers and ranges like 1,2,5-10, but {part[:40]!r} came")
+            raise argparse.ArgumentTypeError(f"seeds must be numbers and ranges like 1,2,5-10, not {part[:40]!r}")
         first = int(match[1])
         last = first if match[2] is None else int(match[2])
         if last < first:
             raise argparse.ArgumentTypeError(f"a range of seeds goes upwards, but {part.strip()} does not")
         if last >= SEED_COUNT:
-            raise argparse.ArgumentTypeError(f"seeds go up to {SEED_COUNT - 1}, but {last} came")
+            raise argparse.ArgumentTypeError(f"seeds must be at most {SEED_COUNT - 1}, not {last}")
         if len(seeds) + last - first >= MAX_SEEDS:
             raise argparse.ArgumentTypeError(f"at most {MAX_SEEDS} seeds are taken at a time, but there are more")
         seeds.extend(range(first, last + 1))
@@ -102,7 +102,7 @@ def seed(text: str) -> int:
     """Return one seed."""
     seeds = seed_list(text)
     if len(seeds) != 1:
-        raise argparse.ArgumentTypeError(f"one seed is wanted, but {text[:40]!r} came")
+        raise argparse.ArgumentTypeError(f"expected one seed, not {text[:40]!r}")
     return seeds[0]
 
 
@@ -113,7 +113,7 @@ def finite_number(text: str) -> float:
     except ValueError:
         number = math.nan
     if not math.isfinite(number):
-        raise argparse.ArgumentTypeError(f"a number is wanted, but {text[:40]!r} came")
+        raise argparse.ArgumentTypeError(f"expected a number, not {text[:40]!r}")
     return number
 
 
@@ -121,7 +121,7 @@ def two_numbers(text: str) -> tuple[float, float]:
     """Return the two numbers of a place like ``0.25,-0.1``."""
     parts = text.split(",")
     if len(parts) != 2:
-        raise argparse.ArgumentTypeError(f"two numbers like 0.25,-0.1 are wanted, but {text[:40]!r} came")
+        raise argparse.ArgumentTypeError(f"expected two numbers like 0.25,-0.1, not {text[:40]!r}")
     return finite_number(parts[0]), finite_number(parts[1])
 
 
@@ -129,7 +129,7 @@ def scale(text: str) -> float:
     """Return a scale that a transform may have."""
     number = finite_number(text)
     if not MIN_SCALE <= number <= MAX_SCALE:
-        raise argparse.ArgumentTypeError(f"a scale is {MIN_SCALE:g} to {MAX_SCALE:g}, but {text[:40]!r} came")
+        raise argparse.ArgumentTypeError(f"a scale must be {MIN_SCALE:g} to {MAX_SCALE:g}, not {text[:40]!r}")
     return number
 
 
@@ -137,7 +137,7 @@ def frame_rate(text: str) -> Fraction:
     """Return a number of frames a second like ``30``, ``23.976`` or ``30000/1001``."""
     match = re.fullmatch(r"([0-9]{1,6})(?:/([0-9]{1,6})|(\.[0-9]{1,6}))?", text, re.ASCII)
     if match is None or (match[2] is not None and int(match[2]) == 0):
-        raise argparse.ArgumentTypeError(f"frames a second like 30 or 30000/1001 are wanted, but {text[:40]!r} came")
+        raise argparse.ArgumentTypeError(f"expected frames a second like 30 or 30000/1001, not {text[:40]!r}")
     rate = Fraction(text)
     broadcast = Fraction(round(rate * 1001 / 1000) * 1000, 1001)
     return broadcast if match[3] is not None and abs(rate - broadcast) < Fraction(1, 1000) else rate
@@ -147,7 +147,7 @@ def seconds(text: str) -> Fraction:
     """Return a time like ``12``, ``1.5`` or ``1/3``."""
     match = re.fullmatch(r"([0-9]{1,6})(?:/([0-9]{1,6})|(\.[0-9]{1,9}))?", text, re.ASCII)
     if match is None or (match[2] is not None and int(match[2]) == 0):
-        raise argparse.ArgumentTypeError(f"seconds like 12 or 1.5 are wanted, but {text[:40]!r} came")
+        raise argparse.ArgumentTypeError(f"expected seconds like 12 or 1.5, not {text[:40]!r}")
     return Fraction(text)
 
 
@@ -155,11 +155,11 @@ def size(text: str) -> tuple[int, int]:
     """Return the width and height of a text like ``1920x1080``, or ``512`` for a square."""
     match = re.fullmatch(r"([0-9]{1,5})(?:x([0-9]{1,5}))?", text, re.ASCII)
     if match is None:
-        raise argparse.ArgumentTypeError(f"a size like 512 or 1920x1080 is wanted, but {text[:40]!r} came")
+        raise argparse.ArgumentTypeError(f"expected a size like 512 or 1920x1080, not {text[:40]!r}")
     width = int(match[1])
     height = width if match[2] is None else int(match[2])
     if not (1 <= width <= MAX_SIDE_PX and 1 <= height <= MAX_SIDE_PX):
-        raise argparse.ArgumentTypeError(f"sides are 1 to {MAX_SIDE_PX} pixels, but {text[:40]!r} came")
+        raise argparse.ArgumentTypeError(f"sides must be 1 to {MAX_SIDE_PX} pixels, not {text[:40]!r}")
     return width, height
 
 
@@ -180,7 +180,7 @@ def background(text: str) -> str:
 def count(text: str) -> int:
     """Return a whole number from 0 upwards."""
     if not re.fullmatch(r"[0-9]{1,9}", text, re.ASCII):
-        raise argparse.ArgumentTypeError(f"a whole number is wanted, but {text[:40]!r} came")
+        raise argparse.ArgumentTypeError(f"expected a whole number, not {text[:40]!r}")
     return int(text)
 
 
@@ -188,14 +188,14 @@ def positive_count(text: str) -> int:
     """Return a whole number from 1 upwards."""
     number = count(text)
     if number == 0:
-        raise argparse.ArgumentTypeError("a number of at least 1 is wanted, but 0 came")
+        raise argparse.ArgumentTypeError("expected a number of at least 1, not 0")
     return number
 
 
 def device(text: str) -> str:
     """Return the name of a device; whether there is one is found out later."""
     if not re.fullmatch(r"auto|cpu|cuda(:[0-9]{1,3})?", text, re.ASCII):
-        raise argparse.ArgumentTypeError(f"a device is auto, cpu, cuda or cuda:1, but {text[:40]!r} came")
+        raise argparse.ArgumentTypeError(f"a device must be auto, cpu, cuda or cuda:1, not {text[:40]!r}")
     return text
 
 

@@ -371,7 +371,7 @@ def _check_video(options: argparse.Namespace) -> None:
 
 def _check_jobs(options: argparse.Namespace) -> None:
     if options.jobs is not None and options.jobs > MAX_THREADS:
-        raise UsageError(f"--jobs goes up to {MAX_THREADS}, but {options.jobs} came.")
+        raise UsageError(f"--jobs must be at most {MAX_THREADS}, not {options.jobs}.")
 
 
 def _check_places(options: argparse.Namespace) -> None:

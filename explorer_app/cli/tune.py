@@ -68,7 +68,7 @@ def run(words: Sequence[str], console: Console) -> int:
     if options.device == "cpu":
         raise UsageError("Tuning is for GPUs; there is nothing to tune on the CPU.")
     if options.budget_s <= 0:
-        raise UsageError(f"The budget must be more than 0 seconds, but {options.budget_s:g} came.")
+        raise UsageError(f"The budget must be more than 0 seconds, not {options.budget_s:g}.")
     tuning = TileTuning(_network(options, console), options.device, batches=options.batch, table=options.table)
     console.note(f"Tuning {len(tuning.shapes)} convolutions on {tuning.gpu.name}; Ctrl-C keeps what was found.")
     found: list[TileFinding] = []
@@ -88,10 +88,10 @@ def run(words: Sequence[str], console: Console) -> int:
 def batch_list(text: str) -> tuple[int, ...]:
     """Return the numbers of a list like ``1,8``."""
     if not re.fullmatch(r"[0-9]{1,2}(,[0-9]{1,2})*", text, re.ASCII):
-        raise argparse.ArgumentTypeError(f"numbers like 1,8 are wanted, but {text[:40]!r} came")
+        raise argparse.ArgumentTypeError(f"expected numbers like 1,8, not {text[:40]!r}")
     numbers = tuple(dict.fromkeys(int(part) for part in text.split(",")))
     if not all(1 <= number <= _MAX_BATCH for number in numbers):
-        raise argparse.ArgumentTypeError(f"pictures at a time are 1 to {_MAX_BATCH}, but {text} came")
+        raise argparse.ArgumentTypeError(f"pictures at a time must be 1 to {_MAX_BATCH}, not {text}")
     return numbers
 
 

@@ -17,7 +17,7 @@ REFRESH_HZ = 60.0
 
 _MOST_HZ = 250.0
 
-REFRESHES_PER_TELLING = 6
+REFRESHES_PER_PANEL_UPDATE = 6
 """Panels update at most every sixth screen refresh: numbers that change faster are unreadable."""
 
 PATIENCE_MS = 100
@@ -34,9 +34,9 @@ class LiveUpdates(QObject):
 
     Parameters
     ----------
-    ask
+    request
         Requests a render of the current session.
-    tell
+    update_panels
         Shows the current session in the panels.
     clock
         Monotonic time in seconds, with any origin.
@@ -44,20 +44,20 @@ class LiveUpdates(QObject):
 
     def __init__(
         self,
-        ask: Callable[[], object],
-        tell: Callable[[], object],
+        request: Callable[[], object],
+        update_panels: Callable[[], object],
         clock: Callable[[], float] = time.monotonic,
         parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
-        self._ask, self._tell, self._clock = ask, tell, clock
-        self._is_unasked = self._is_untold = self._is_answered = False
-        self._told_s = float("-inf")
+        self._request, self._update_panels, self._clock = request, update_panels, clock
+        self._needs_request = self._needs_panel_update = self._has_frame = False
+        self._panels_updated_s = float("-inf")
         self._tick = QTimer(self)
         self._tick.setSingleShot(True)
         self._tick.setTimerType(Qt.TimerType.PreciseTimer)
         self._tick.setInterval(refresh_ms())
-        self._tick.timeout.connect(self._go_on)
+        self._tick.timeout.connect(self._advance)
 
     def follow_screen(self, hz: float) -> None:
         """Set the tick interval from a screen's refresh rate in Hz."""
@@ -65,42 +65,42 @@ class LiveUpdates(QObject):
 
     def changed(self) -> None:
         """Record that the session changed; further changes wait for the next tick."""
-        self._is_unasked = self._is_untold = True
+        self._needs_request = self._needs_panel_update = True
         if not self._tick.isActive():
-            self._go_on()
+            self._advance()
 
     def frame_shown(self) -> None:
         """Record that a frame was painted, and update the panels if their interval has passed."""
-        self._is_answered = True
-        self._tell_after(self._tell_ms)
+        self._has_frame = True
+        self._update_panels_after(self._panel_interval_ms)
 
     def stop(self) -> None:
         """Drop pending requests and panel updates; the caller does both itself, or shuts down. Idempotent.
 
         The next change updates the panels immediately.
         """
-        self._is_unasked = self._is_untold = False
-        self._told_s = float("-inf")
+        self._needs_request = self._needs_panel_update = False
+        self._panels_updated_s = float("-inf")
         self._tick.stop()
 
     @property
-    def _tell_ms(self) -> int:
+    def _panel_interval_ms(self) -> int:
         """Shortest interval between panel updates in ms: 10 updates per second on a 60 Hz screen."""
-        return REFRESHES_PER_TELLING * self._tick.interval()
+        return REFRESHES_PER_PANEL_UPDATE * self._tick.interval()
 
-    def _go_on(self) -> None:
-        was_answered = self._is_answered
-        if self._is_unasked or self._is_untold:
+    def _advance(self) -> None:
+        had_frame = self._has_frame
+        if self._needs_request or self._needs_panel_update:
             self._tick.start()
-        if self._is_unasked:
-            self._is_unasked = self._is_answered = False
-            self._ask()
-        self._tell_after(self._tell_ms if was_answered else PATIENCE_MS)
+        if self._needs_request:
+            self._needs_request = self._has_frame = False
+            self._request()
+        self._update_panels_after(self._panel_interval_ms if had_frame else PATIENCE_MS)
 
-    def _tell_after(self, interval_ms: float) -> None:
+    def _update_panels_after(self, interval_ms: float) -> None:
         """Update the panels if an update is pending and the last one is at least `interval_ms` ago."""
         now_s = self._clock()
-        if self._is_untold and now_s - self._told_s >= interval_ms / 1000.0:
-            self._is_untold = False
-            self._told_s = now_s
-            self._tell()
+        if self._needs_panel_update and now_s - self._panels_updated_s >= interval_ms / 1000.0:
+            self._needs_panel_update = False
+            self._panels_updated_s = now_s
+            self._update_panels()

@@ -58,7 +58,7 @@ class Preview(QObject):
         self.statistics = FrameStatistics()
         self._rest = self._timer(REST_MS, self._request_full, single=True)
         self._measure = self._timer(MEASURE_MS, self._measure_soon)
-        self._tell = self._timer(_STATISTICS_MS, self.statistics_changed.emit, single=True)
+        self._statistics_timer = self._timer(_STATISTICS_MS, self.statistics_changed.emit, single=True)
         renders.finish_drafts_with(self._finished)
         renders.frame_ready.connect(self._take_frame, Qt.ConnectionType.QueuedConnection)
 
@@ -187,7 +187,7 @@ class Preview(QObject):
 
     def close(self) -> None:
         """Request nothing more."""
-        for timer in (self._rest, self._measure, self._tell):
+        for timer in (self._rest, self._measure, self._statistics_timer):
             timer.stop()
         self._facts = None
 
@@ -208,8 +208,8 @@ class Preview(QObject):
         self.statistics.frame_arrived(shown.frame, self._clock())
         self.statistics.dropped = self._renders.frames_dropped - self._dropped_before
         self.frame_changed.emit()
-        if not self._tell.isActive():
-            self._tell.start()
+        if not self._statistics_timer.isActive():
+            self._statistics_timer.start()
         if self._facts is not None:  # a slot may have closed the app
             self._order_draft_of(shown.frame, self._facts)
 

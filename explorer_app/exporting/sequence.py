@@ -222,7 +222,7 @@ def plan_sequence(settings: SequenceSettings) -> SequencePlan:
     """
     check_name(settings.name)
     if settings.size is not None and not all(1 <= side <= MAX_SIDE_PX for side in settings.size):
-        raise ExportError(f"A picture's sides are 1 to {MAX_SIDE_PX:,} pixels, but {settings.size} came.")
+        raise ExportError(f"A picture's sides must be 1 to {MAX_SIDE_PX:,} pixels, not {settings.size}.")
     if len(settings.keys) > MAX_KEYS:
         raise ExportError(f"A path can go through {MAX_KEYS:,} keyframes, but this one has {len(settings.keys):,}.")
     if settings.frame_count > MAX_FRAMES:

@@ -119,7 +119,7 @@ class Parameter:
         if self.kind not in ("number", "angle", "integer") or value is None:
             return value
         if not math.isfinite(value):
-            raise ParameterError(f"{self.label} must be a finite number, but {value} came.")
+            raise ParameterError(f"{self.label} must be a finite number, not {value}.")
         inside = min(max(value, self.low), self.high)
         return round(inside) if self.kind == "integer" else float(inside)
 

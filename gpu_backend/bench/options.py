@@ -88,11 +88,11 @@ def bench_options_of(parsed: argparse.Namespace, command: str) -> BenchOptions:
         If they do not go together, or there is no such shape.
     """
     if parsed.file is not None and parsed.shape is not None:
-        raise RequestError("Either a model file or --shape says what to measure, but both came.")
+        raise RequestError("Give either a model file or --shape, not both.")
     if parsed.all_shapes and (parsed.file is not None or parsed.shape is not None):
-        raise RequestError("--all-shapes measures shapes of its own, but a model file or --shape came beside it.")
+        raise RequestError("--all-shapes measures shapes of its own; give no model file and no --shape with it.")
     if parsed.ladder and parsed.all_shapes:
-        raise RequestError("--ladder measures one network, but --all-shapes came beside it.")
+        raise RequestError("--ladder measures one network; leave --all-shapes out.")
     budget_s = parsed.budget_s
     if budget_s is None:
         budget_s = _BUDGET_OF_ALL_S if parsed.everything or parsed.all_shapes else _BUDGET_S
@@ -121,7 +121,7 @@ def _names_of(known: tuple[str, ...]) -> Callable[[str], tuple[str, ...]]:
         names = tuple(dict.fromkeys(part.strip() for part in text.split(",")))
         for name in names:
             if name not in known:
-                raise argparse.ArgumentTypeError(f"names of {', '.join(known)} are wanted, but {name[:40]!r} came")
+                raise argparse.ArgumentTypeError(f"expected names of {', '.join(known)}, not {name[:40]!r}")
         return names
 
     return read
@@ -141,7 +141,7 @@ def _batches(text: str) -> tuple[int, ...]:
 
 def _count(text: str) -> int:
     if not text.strip().isascii() or not text.strip().isdigit() or not 1 <= int(text) <= 100_000:
-        raise argparse.ArgumentTypeError(f"whole numbers from 1 up are wanted, but {text[:40]!r} came")
+        raise argparse.ArgumentTypeError(f"expected whole numbers from 1 up, not {text[:40]!r}")
     return int(text)
 
 
@@ -151,5 +151,5 @@ def _seconds(text: str) -> float:
     except ValueError:
         seconds = -1.0
     if not 0.0 <= seconds < 1e6:
-        raise argparse.ArgumentTypeError(f"seconds are wanted, but {text[:40]!r} came")
+        raise argparse.ArgumentTypeError(f"expected seconds, not {text[:40]!r}")
     return seconds

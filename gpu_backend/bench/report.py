@@ -210,7 +210,7 @@ def from_json(fields: Mapping[str, Any]) -> Report:
         If it is none of this format.
     """
     if fields.get("format") != FORMAT:
-        raise RequestError(f"A benchmark's JSON of format {FORMAT} is wanted, but {fields.get('format')!r} came.")
+        raise RequestError(f"Expected a benchmark's JSON of format {FORMAT}, not {fields.get('format')!r}.")
     try:
         report: Report = _read(Report, fields)
     except (KeyError, TypeError) as error:

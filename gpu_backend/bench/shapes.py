@@ -70,12 +70,10 @@ def shape_of(text: str) -> Shape:
         return SHAPES[text]
     match = _OWN.fullmatch(text)
     if match is None:
-        raise RequestError(
-            f"The shape must be one of {', '.join(SHAPES)} or RESOLUTION:BASE:MAX, but {text[:40]!r} came."
-        )
+        raise RequestError(f"The shape must be one of {', '.join(SHAPES)} or RESOLUTION:BASE:MAX, not {text[:40]!r}.")
     resolution, base, maximum = (int(number) for number in match.groups())
     if not 8 <= resolution <= 4096 or resolution & (resolution - 1):
-        raise RequestError(f"The resolution of a shape must be a power of two from 8 to 4096, but {resolution} came.")
+        raise RequestError(f"The resolution of a shape must be a power of two from 8 to 4096, not {resolution}.")
     if base < resolution or maximum < 1:
         raise RequestError(f"Every block of a shape must have a channel, but {text} leaves some without.")
     return Shape(text, resolution, base, maximum)

@@ -28,9 +28,9 @@ def class_label(classes: Sequence[tuple[int, float]], c_dim: int) -> NDArray[np.
         if c_dim == 0:
             raise RequestError(f"This network has no classes, but class {index} was asked for; leave the class out.")
         if not 0 <= index < c_dim:
-            raise RequestError(f"The class must be in 0..{c_dim - 1} for this network, but {index} came.")
+            raise RequestError(f"The class must be in 0..{c_dim - 1} for this network, not {index}.")
         if not math.isfinite(weight):
-            raise RequestError(f"The weight of class {index} must be a finite number, but {weight} came.")
+            raise RequestError(f"The weight of class {index} must be a finite number, not {weight}.")
         label[index] += weight
     return label.astype(np.float32)
 

@@ -72,20 +72,18 @@ def add_direction(rows: NDArray[np.float64], item: DirectionAmount, directions: 
     """
     w_dim = rows.shape[1]
     if not math.isfinite(item.amount):
-        raise RequestError(f"The amount of direction {item.name!r} must be a finite number, but {item.amount} came.")
+        raise RequestError(f"The amount of direction {item.name!r} must be a finite number, not {item.amount}.")
     first, last = item.rows.first, num_ws - 1 if item.rows.last is None else item.rows.last
     if not 0 <= first < num_ws or not first <= last < num_ws:
         raise RequestError(
-            f"The rows of direction {item.name!r} must lie in 0..{num_ws - 1} for this network, "
-            f"but {first}..{last} came."
+            f"The rows of direction {item.name!r} must lie in 0..{num_ws - 1} for this network, not {first}..{last}."
         )
     if item.name.startswith(_AXIS):
         rows[first : last + 1, _axis(item.name, w_dim)] += item.amount
         return
     if item.name not in directions.names:
         raise RequestError(
-            f"The direction must be one of {_listed(directions)} or axis/0..axis/{w_dim - 1}, "
-            f"but {item.name[:40]!r} came."
+            f"The direction must be one of {_listed(directions)} or axis/0..axis/{w_dim - 1}, not {item.name[:40]!r}."
         )
     rows[first : last + 1] += item.amount * directions.vectors[directions.names.index(item.name)].astype(np.float64)
 
@@ -103,5 +101,5 @@ def _axis(name: str, w_dim: int) -> int:
     # isdecimal also accepts digits of other scripts, which int() reads; only ASCII names are written.
     index = int(digits) if digits.isascii() and digits.isdecimal() and len(digits) <= 6 else -1
     if not 0 <= index < w_dim:
-        raise RequestError(f"An axis must be one of axis/0..axis/{w_dim - 1} for this network, but {name[:40]!r} came.")
+        raise RequestError(f"An axis must be one of axis/0..axis/{w_dim - 1} for this network, not {name[:40]!r}.")
     return index

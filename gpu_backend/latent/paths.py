@@ -65,9 +65,9 @@ class LatentPath:
         self, keys: Sequence[_Blend], kind: PathKind, frames_per_step: int, loop: bool, *, z_dim: int = 512
     ) -> None:
         if kind not in get_args(PathKind):
-            raise RequestError(f"The path must be one of {', '.join(get_args(PathKind))}, but {kind!r} came.")
+            raise RequestError(f"The path must be one of {', '.join(get_args(PathKind))}, not {kind!r}.")
         if frames_per_step < 1:
-            raise RequestError(f"A path needs at least 1 frame a step, but {frames_per_step} came.")
+            raise RequestError(f"A path must have at least 1 frame a step, not {frames_per_step}.")
         if not keys or not all(keys):
             raise RequestError("A path needs at least one keyframe with a recipe in it, but one is missing.")
         self._keys = keys

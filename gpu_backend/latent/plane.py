@@ -49,4 +49,4 @@ def _seed_at(column: int, row: int) -> int:
 
 def _check(x: float, y: float) -> None:
     if not (math.isfinite(x) and math.isfinite(y)):
-        raise RequestError(f"A place on the seed plane must have finite coordinates, but ({x}, {y}) came.")
+        raise RequestError(f"A place on the seed plane must have finite coordinates, not ({x}, {y}).")

@@ -194,4 +194,4 @@ def _weighted_anchors(latent: Latent, point: Point) -> tuple[tuple[Anchor, float
 
 def _check_weight(weight: float) -> None:
     if not math.isfinite(weight):
-        raise RequestError(f"A weight must be a finite number, but {weight} came.")
+        raise RequestError(f"A weight must be a finite number, not {weight}.")

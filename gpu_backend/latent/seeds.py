@@ -68,5 +68,5 @@ def _draw(seed: int, z_dim: int) -> NDArray[np.float64]:
 
 def _generator(seed: int) -> np.random.RandomState:
     if not 0 <= seed < SEED_COUNT:
-        raise RequestError(f"A seed must be in 0..{SEED_COUNT - 1}, but {seed} came.")
+        raise RequestError(f"A seed must be in 0..{SEED_COUNT - 1}, not {seed}.")
     return np.random.RandomState(seed)

@@ -73,9 +73,9 @@ def label_averages(w_avg: NDArray[np.floating], labels: NDArray[np.floating]) ->
 def check_truncation(psi: float, cutoff: int | None, num_ws: int) -> None:
     """Raise RequestError if psi is not finite or the cutoff is not in 0..num_ws."""
     if not math.isfinite(psi):
-        raise RequestError(f"The truncation psi must be a finite number, but {psi} came.")
+        raise RequestError(f"The truncation psi must be a finite number, not {psi}.")
     if cutoff is not None and not 0 <= cutoff <= num_ws:
-        raise RequestError(f"The truncation cutoff must be in 0..{num_ws} for this network, but {cutoff} came.")
+        raise RequestError(f"The truncation cutoff must be in 0..{num_ws} for this network, not {cutoff}.")
 
 
 def refuse_average() -> NoReturn:

@@ -83,12 +83,12 @@ def find_resolutions(names: Iterable[str]) -> tuple[int, ...]:
         raise Refusal(GENERATOR, "it has no synthesis blocks")
     largest = max(found)
     if largest > MAX_RESOLUTION:
-        raise Refusal(f"a resolution of at most {MAX_RESOLUTION}", f"a block of {largest} came")
+        raise Refusal(f"a resolution of at most {MAX_RESOLUTION}", f"found a block of {largest}")
     expected = block_resolutions(largest) if largest >= 4 else ()
     for resolution in sorted(found | set(expected)):
         if resolution not in found or resolution not in expected:
-            came = "is missing" if resolution not in found else "came"
-            raise Refusal(f"blocks of 4, 8 and so on up to {largest}", f"the block of {resolution} {came}")
+            problem = "is missing" if resolution not in found else "is none of them"
+            raise Refusal(f"blocks of 4, 8 and so on up to {largest}", f"the block of {resolution} {problem}")
     return expected
 
 

@@ -51,7 +51,7 @@ def check_roles(modules: Modules, roles: Roles, known: Mapping[str, set[str]]) -
         if role is None:
             raise Unsupported(GENERATOR, f"it has a part {shown(path)}, which such a network does not have")
         if record.class_name != role:
-            raise Unsupported(f"class {role} at {path or 'the top'}", f"class {shown(record.class_name)} came")
+            raise Unsupported(f"class {role} at {path or 'the top'}", f"found class {shown(record.class_name)}")
         plain = {str(name) for name in record.state if not str(name).startswith("_") and name != "training"}
         unknown |= plain - known[role]
     warnings = []
@@ -76,10 +76,10 @@ def check_expected(modules: Modules, expected: Expected) -> None:
         record = modules.records.get(path)
         if record is None or name not in record.state:
             continue
-        came = record.state[name]
-        if not _same(came, value):
+        found = record.state[name]
+        if not _same(found, value):
             where = f"{path}.{name}" if path else name
-            raise Refusal(f"{where} to be {in_words(value)}, as its tensors are", f"it is {in_words(came)}")
+            raise Refusal(f"{where} to be {in_words(value)}, as its tensors are", f"it is {in_words(found)}")
 
 
 def expected_of_mapping(spec: NetworkSpec) -> Iterator[tuple[str, str, object]]:
@@ -129,7 +129,7 @@ def mapping_settings(modules: Modules) -> tuple[Activation, float]:
     rate = modules.attribute("mapping.fc0", "bias_gain")
     rate = 0.01 if rate is None else rate
     if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 < rate < math.inf:
-        raise Refusal("a learning-rate multiplier above 0 in the mapping network", f"came {in_words(rate)}")
+        raise Refusal("a learning-rate multiplier above 0 in the mapping network", f"found {in_words(rate)}")
     activation = modules.attribute("mapping.fc0", "activation") or "lrelu"
     return as_activation(activation, "mapping.fc0"), float(rate)
 
@@ -138,14 +138,14 @@ def as_truth(modules: Modules, path: str, name: str) -> bool:
     """Return a boolean attribute; False if missing."""
     value = modules.attribute(path, name)
     if value is not None and not isinstance(value, bool):
-        raise Refusal(f"yes or no at {path}.{name}", f"came {in_words(value)}")
+        raise Refusal(f"yes or no at {path}.{name}", f"found {in_words(value)}")
     return bool(value)
 
 
 def as_activation(value: object, path: str) -> Activation:
     """Return the activation that a module names."""
     if value not in get_args(Activation):
-        raise Unsupported(f"one of StyleGAN's activations at {path}", f"came {in_words(value)}")
+        raise Unsupported(f"one of StyleGAN's activations at {path}", f"found {in_words(value)}")
     return cast("Activation", value)
 
 
@@ -154,7 +154,7 @@ def as_clamp(value: object, path: str) -> float | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
-        raise Refusal(f"a positive clamp at {path}, or none", f"came {in_words(value)}")
+        raise Refusal(f"a positive clamp at {path}, or none", f"found {in_words(value)}")
     return float(value)
 
 
@@ -169,13 +169,13 @@ def in_words(value: object) -> str:
     return kind_of(value)
 
 
-def _same(came: object, expected: object) -> bool:
+def _same(found: object, expected: object) -> bool:
     if isinstance(expected, bool) or expected is None or isinstance(expected, str):
-        return type(came) is type(expected) and came == expected
+        return type(found) is type(expected) and found == expected
     if isinstance(expected, list):
-        if not isinstance(came, list | tuple) or len(came) != len(expected):
+        if not isinstance(found, list | tuple) or len(found) != len(expected):
             return False
-        return all(_same(one, other) for one, other in zip(came, expected, strict=True))
-    if isinstance(came, bool) or not isinstance(came, int | float):
+        return all(_same(one, other) for one, other in zip(found, expected, strict=True))
+    if isinstance(found, bool) or not isinstance(found, int | float):
         return False
-    return math.isclose(came, cast("float", expected), rel_tol=1e-6)
+    return math.isclose(found, cast("float", expected), rel_tol=1e-6)

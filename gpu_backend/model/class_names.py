@@ -122,9 +122,9 @@ def _parsed(content: bytes, count: int) -> tuple[str, ...]:
     return tuple(_clean(name) for name in names)
 
 
-def _check_count(came: int, count: int) -> None:
-    if came != count:
-        raise Refusal(f"{count} names, one for each class", f"{came} came", "classes keep their numbers")
+def _check_count(found: int, count: int) -> None:
+    if found != count:
+        raise Refusal(f"{count} names, one for each class", f"found {found}", "classes keep their numbers")
 
 
 def _of_lines(lines: Sequence[str], count: int) -> Sequence[str]:
@@ -194,11 +194,11 @@ def _of_json(data: object, count: int) -> Sequence[str]:
     if isinstance(data, list):
         return [_name(value) for value in data]
     if not isinstance(data, dict):
-        raise Refusal(_EXPECTED, "another value came")
+        raise Refusal(_EXPECTED, "found another value")
     if data and all(_is_class(value) for value in data.values()):
         return _in_order(((value, key) for key, value in data.items()), count)
     if not all(re.fullmatch(r"[0-9]{1,6}", key, re.ASCII) for key in data):
-        raise Refusal("class names by their numbers, '0' to the last", "other keys came")
+        raise Refusal("class names by their numbers, '0' to the last", "found other keys")
     return _in_order(((int(key), _name(value)) for key, value in data.items()), count)
 
 
@@ -210,7 +210,7 @@ def _name(value: object) -> str:
     if isinstance(value, list) and value and all(isinstance(word, str) for word in value):
         value = value[-1]
     if not isinstance(value, str):
-        raise Refusal("a name for each class", "something else came")
+        raise Refusal("a name for each class", "found something else")
     return value
 
 
@@ -220,7 +220,7 @@ def _in_order(pairs: Iterable[tuple[int, str]], count: int) -> Sequence[str]:
     _check_count(len(listed), count)
     # The range is looked at first: a file can choose large numbers that all have the same hash.
     if not all(0 <= number < count for number, _ in listed) or len(dict(listed)) != count:
-        raise Refusal(f"the classes 0 to {count - 1}, each once", "others came")
+        raise Refusal(f"the classes 0 to {count - 1}, each once", "found others")
     return [name for _, name in sorted(listed, key=lambda pair: pair[0])]
 
 

@@ -110,10 +110,10 @@ class DillNames:
     def _array(self, arguments: tuple[object, ...]) -> ArrayRecord:
         make = arguments[0].make if arguments and isinstance(arguments[0], Name) else None
         if len(arguments) != 4 or make is None or str(arguments[0]) not in _RECONSTRUCT:
-            raise Refusal("plain NumPy arrays", "another kind came")
+            raise Refusal("plain NumPy arrays", "found another kind")
         array = make(arguments[1] if isinstance(arguments[1], tuple) else ())
         if not isinstance(array, ArrayRecord):
-            raise Refusal("plain NumPy arrays", "another kind came")
+            raise Refusal("plain NumPy arrays", "found another kind")
         array.set_state(arguments[2])
         return array
 

@@ -77,7 +77,7 @@ def write_directions(directions: NamedDirections, path: str | os.PathLike[str], 
         highest = max((rows.last or 0 for rows in directions.rows), default=0)
         _parsed(content, model_id, vectors.shape[1], highest + 1)
     except ValueError:
-        raise ModelFileError(f"{path.name} was not written: expected finite numbers, but others came.") from None
+        raise ModelFileError(f"{path.name} was not written: its numbers must be finite.") from None
     except Refusal as refusal:
         raise ModelFileError(refusal.sentence(path.name).replace("was not opened", "was not written", 1)) from refusal
     if path.exists() and not path.is_file():
@@ -130,7 +130,7 @@ def _parsed(content: bytes, model_id: str, w_dim: int, num_ws: int) -> NamedDire
         raise Refusal(f"1 to {MAX_COUNT} directions", "their list is missing, empty or longer")
     vectors = tensors.get(_TENSOR)
     if set(tensors) != {_TENSOR} or vectors is None or vectors.dtype != np.float32:
-        raise Refusal(f"one tensor of 32-bit floating-point numbers, {_TENSOR}", "other ones came")
+        raise Refusal(f"one tensor of 32-bit floating-point numbers, {_TENSOR}", "found other ones")
     if vectors.shape != (len(entries), w_dim):
         raise Refusal(f"{len(entries)} directions of {w_dim} numbers", f"the shape is {vectors.shape}")
     # One that is not finite makes the length so too, and the comparison false.
@@ -186,32 +186,32 @@ class _Entry:
         if not isinstance(name, str) or not is_direction_name(name):
             raise Refusal("directions named like 'world/sun height'", "one is not")
         if not isinstance(rows, list) or len(rows) != 2:
-            raise Refusal("a first and a last row for each direction", "something else came")
+            raise Refusal("a first and a last row for each direction", "found something else")
         first, last = _row(rows[0], num_ws), _row(rows[1], num_ws)
         if last < first:
-            raise Refusal("rows that go upwards", f"{first} to {last} came")
+            raise Refusal("rows that go upwards", f"found {first} to {last}")
         self.name, self.rows = name, RowRange(first, last)
         self.reach, self.centre = _number(fields.get("reach")), _number(fields.get("centre"))
         if not 0.0 < self.reach <= _MAX_REACH or abs(self.centre) > self.reach:
-            raise Refusal("a slider that has 0 in its range", f"{self.centre:g} give or take {self.reach:g} came")
+            raise Refusal("a slider that has 0 in its range", f"found {self.centre:g} give or take {self.reach:g}")
         if not isinstance(measures, dict) or len(measures) > _MAX_MEASURES:
-            raise Refusal("measures of each direction", "something else came")
+            raise Refusal("measures of each direction", "found something else")
         self.measures = {_key(key): _number(value) for key, value in measures.items()}
 
 
 def _row(value: object, num_ws: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < num_ws:
-        raise Refusal(f"rows of w in 0..{num_ws - 1}", "others came")
+        raise Refusal(f"rows of w in 0..{num_ws - 1}", "found others")
     return value
 
 
 def _number(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e30:
-        raise Refusal("finite numbers in the header", "something else came")
+        raise Refusal("finite numbers in the header", "found something else")
     return float(value)
 
 
 def _key(text: str) -> str:
     if not 1 <= len(text) <= 40 or not text.isprintable():
-        raise Refusal("short plain names of measures", "others came")
+        raise Refusal("short plain names of measures", "found others")
     return text

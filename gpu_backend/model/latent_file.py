@@ -83,7 +83,7 @@ def stored_latent(array: NDArray[Any]) -> StoredLatent:
         array = array[0]
     rows = array[None] if array.ndim == 1 else array
     if rows.ndim != 2 or rows.dtype.kind != "f":
-        raise RequestError(f"W rows are floats of (rows, numbers), but {array.dtype} of {array.shape} came.")
+        raise RequestError(f"W rows must be floats of (rows, numbers), not {array.dtype} of {array.shape}.")
     with np.errstate(over="ignore"):
         rows = np.ascontiguousarray(rows, dtype="<f4")
     if not np.isfinite(rows).all():
@@ -161,7 +161,7 @@ def _npy(data: bytes) -> NDArray[Any]:
     except Exception as error:  # NumPy parses the header as Python: SyntaxError, TokenError, RecursionError and more
         raise ValueError(f"the header cannot be read ({error})") from error
     if dtype.hasobject or dtype.kind != "f":
-        raise Refusal("an array of floating-point numbers", f"one of {dtype} came")
+        raise Refusal("an array of floating-point numbers", f"found one of {dtype}")
     _check_shape(shape)
     if math.prod(shape) * dtype.itemsize != len(data) - file.tell():
         raise Refusal("an array as long as its header says", "it has another length")
@@ -172,7 +172,7 @@ def _npy(data: bytes) -> NDArray[Any]:
 
 def _check_shape(shape: tuple[int, ...]) -> None:
     if not 1 <= len(shape) <= 3 or shape[-1] > MAX_STORED_DIM or math.prod(shape[:-1]) > MAX_STORED_ROWS:
-        raise Refusal(f"up to {MAX_STORED_ROWS} rows of up to {MAX_STORED_DIM} numbers", f"an array of {shape} came")
+        raise Refusal(f"up to {MAX_STORED_ROWS} rows of up to {MAX_STORED_DIM} numbers", f"found an array of {shape}")
 
 
 def _tensor_of(source: BytesSource, value: object) -> NDArray[np.float32]:

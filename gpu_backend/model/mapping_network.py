@@ -25,7 +25,7 @@ def find_mapping(
     """
     depth = sum(1 for name in shapes if _FULLY_CONNECTED.fullmatch(name))
     if not 1 <= depth <= _MAX_LAYERS:
-        raise Refusal(f"a mapping network of 1 to {_MAX_LAYERS} layers", f"one of {depth} came")
+        raise Refusal(f"a mapping network of 1 to {_MAX_LAYERS} layers", f"found one of {depth}")
     widths = tuple(shape_of(shapes, f"mapping.fc{index}.weight", 2)[0] for index in range(depth))
     embed_dim = c_dim = 0
     table: ClassTable | None = None

@@ -70,7 +70,7 @@ def take_apart(generator: Persistent) -> Modules:
                 if isinstance(value, TensorRecord):
                     modules.tensors[_joined(path, name)] = value
                 elif value is not None:
-                    raise Refusal(f"a tensor at {shown(_joined(path, name))}", f"came {kind_of(value)}")
+                    raise Refusal(f"a tensor at {shown(_joined(path, name))}", f"found {kind_of(value)}")
         if len(modules.tensors) > _MAX_TENSORS:
             raise Refusal(f"a network of at most {_MAX_TENSORS} tensors", "this one has more")
         for name, value in _children(module, "_modules"):
@@ -79,7 +79,7 @@ def take_apart(generator: Persistent) -> Modules:
             elif isinstance(value, Foreign):
                 modules.foreign[_joined(path, name)] = value
             elif value is not None:
-                raise Refusal(f"a module at {shown(_joined(path, name))}", f"came {kind_of(value)}")
+                raise Refusal(f"a module at {shown(_joined(path, name))}", f"found {kind_of(value)}")
     return modules
 
 
@@ -113,7 +113,7 @@ def _children(module: Persistent, kind: str) -> list[tuple[str, object]]:
     children: list[tuple[str, object]] = []
     for name, value in table.items():
         if not isinstance(name, str) or not _PART.fullmatch(name):
-            raise Refusal("names of letters, digits and underscores in a network", "another name came")
+            raise Refusal("names of letters, digits and underscores in a network", "found another name")
         children.append((name, value))
     return children
 

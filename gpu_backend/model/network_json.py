@@ -26,9 +26,9 @@ def parse_json(text: str) -> dict[str, object]:
     try:
         value = strict_json(text)
     except (ValueError, RecursionError):
-        raise Refusal("JSON in the file's header", "something else came") from None
+        raise Refusal("JSON in the file's header", "found something else") from None
     if not isinstance(value, dict):
-        raise Refusal("a JSON object in the file's header", "another value came")
+        raise Refusal("a JSON object in the file's header", "found another value")
     return value
 
 

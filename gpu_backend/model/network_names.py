@@ -89,16 +89,16 @@ class NetworkNames:
             or set(meta) != _META_KEYS
             or meta["type"] != "class"
         ):
-            raise Refusal("network modules described the way NVIDIA's tools do", "another description came")
+            raise Refusal("network modules described the way NVIDIA's tools do", "found another description")
         class_name, version, state = meta["class_name"], meta["version"], meta["state"]
         if not isinstance(class_name, str) or not _CLASS_NAME.fullmatch(class_name):
-            raise Refusal("network modules of a named class", "one without a proper class name came")
+            raise Refusal("network modules of a named class", "found one without a proper class name")
         if not isinstance(version, int) or not isinstance(state, dict):
-            raise Refusal("network modules described the way NVIDIA's tools do", "another description came")
+            raise Refusal("network modules described the way NVIDIA's tools do", "found another description")
         if not isinstance(meta["module_src"], str | TextSpan):
-            raise Refusal("network modules described the way NVIDIA's tools do", "another description came")
+            raise Refusal("network modules described the way NVIDIA's tools do", "found another description")
         if len(state) > _MAX_ATTRIBUTES or not all(isinstance(key, str) for key in state):
-            raise Refusal(f"network modules of at most {_MAX_ATTRIBUTES} named attributes", "one of others came")
+            raise Refusal(f"network modules of at most {_MAX_ATTRIBUTES} named attributes", "found one of others")
         return Persistent(class_name, version, state)
 
     def _storage(self, arguments: tuple[object, ...]) -> StorageRecord:
@@ -109,7 +109,7 @@ class NetworkNames:
             self._used.add(content.start)
             return self._stream(self._source, content.start, content.stop)
         if not isinstance(content, Latin1 | bytes):
-            raise Refusal("tensor data in a byte string", "something else came")
+            raise Refusal("tensor data in a byte string", "found something else")
         place = content.text.start if isinstance(content, Latin1) else -1
         if place in self._used:
             raise Refusal("tensors with data of their own", "two share the same bytes")
@@ -127,26 +127,26 @@ class NetworkNames:
 
     def _scalar(self, arguments: tuple[object, ...]) -> object:
         if len(arguments) != 2 or (isinstance(arguments[1], Span) and arguments[1].stop - arguments[1].start > 8):
-            raise Refusal("a NumPy scalar of a plain number", "something else came")
+            raise Refusal("a NumPy scalar of a plain number", "found something else")
         if not isinstance(arguments[1], Span | bytes):
-            raise Refusal("a NumPy scalar of a plain number", "something else came")
+            raise Refusal("a NumPy scalar of a plain number", "found something else")
         return scalar(arguments[0], content_of(self._source, arguments[1], self._watch))
 
     def _set(self, arguments: tuple[object, ...]) -> set[object]:
         items = arguments[0] if len(arguments) == 1 else None
         if not isinstance(items, list):
-            raise Refusal("a set made of a list", "something else came")
+            raise Refusal("a set made of a list", "found something else")
         self._budget.take_operations(len(items))
         return {plain_key(item) for item in items}
 
     def _encoded(self, arguments: tuple[object, ...]) -> Latin1 | bytes:
         if len(arguments) != 2 or arguments[1] not in ("latin1", "latin-1"):
-            raise Refusal("bytes wrapped in Latin-1 text", "something else came")
+            raise Refusal("bytes wrapped in Latin-1 text", "found something else")
         text = arguments[0]
         if isinstance(text, TextSpan):
             return Latin1(text)
         if not isinstance(text, str):
-            raise Refusal("bytes wrapped in Latin-1 text", "something else came")
+            raise Refusal("bytes wrapped in Latin-1 text", "found something else")
         self._budget.take_text(len(text))
         try:
             return text.encode("latin-1")
@@ -156,29 +156,29 @@ class NetworkNames:
 
 def _empty_table(arguments: tuple[object, ...]) -> Table:
     if arguments:
-        raise Refusal("dicts that are made empty and then filled", "one with contents came")
+        raise Refusal("dicts that are made empty and then filled", "found one with contents")
     return Table()
 
 
 def _empty_array(arguments: tuple[object, ...]) -> ArrayRecord:
     if not arguments or not isinstance(arguments[0], Name) or str(arguments[0]) != "numpy ndarray":
-        raise Refusal("plain NumPy arrays", "another kind came")
+        raise Refusal("plain NumPy arrays", "found another kind")
     return ArrayRecord()
 
 
 def _empty_bytes(arguments: tuple[object, ...]) -> bytes:
     if arguments:
-        raise Refusal("bytes in a byte string", "others came")
+        raise Refusal("bytes in a byte string", "found others")
     return b""  # protocol 2's encoding of the empty byte string
 
 
 def _tensorflow_network(arguments: tuple[object, ...]) -> TensorFlowNetwork:
     if arguments:
-        raise Refusal("a TensorFlow network made empty and then filled", "one with contents came")
+        raise Refusal("a TensorFlow network made empty and then filled", "found one with contents")
     return TensorFlowNetwork()
 
 
 def _namespace(arguments: tuple[object, ...]) -> Namespace:
     if arguments:
-        raise Refusal("options made empty and then filled", "one with contents came")
+        raise Refusal("options made empty and then filled", "found one with contents")
     return Namespace()

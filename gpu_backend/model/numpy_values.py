@@ -40,13 +40,13 @@ class DType:
         """Stand in for ``numpy.dtype(code, align, copy)``."""
         code = arguments[0] if arguments else None
         if not isinstance(code, str) or code.lstrip("<|=") not in ITEM_BYTES or len(code) > 3:
-            raise Refusal("numbers and truth values in NumPy data", "another NumPy dtype came")
+            raise Refusal("numbers and truth values in NumPy data", "found another NumPy dtype")
         return cls(code.lstrip("<|="))
 
     def set_state(self, state: object) -> None:
         """Take the second half of a pickled dtype, (3, byte order, None, None, None, -1, -1, 0)."""
         if not isinstance(state, tuple) or len(state) < 5 or state[1] not in ("<", "|", "=") or any(state[2:5]):
-            raise Refusal("plain little-endian NumPy data", "another NumPy dtype came")
+            raise Refusal("plain little-endian NumPy data", "found another NumPy dtype")
 
 
 @dataclass(slots=True, eq=False)
@@ -61,14 +61,14 @@ class ArrayRecord:
     def set_state(self, state: object) -> None:
         """Take a pickled array's state, (1, shape, dtype, is_fortran, bytes)."""
         if not isinstance(state, tuple) or len(state) != 5:
-            raise Refusal("a NumPy array of five parts", "another state came")
+            raise Refusal("a NumPy array of five parts", "found another state")
         self._fill(state[1], state[2], bool(state[3]), state[4])
 
     @classmethod
     def from_buffer(cls, arguments: tuple[object, ...]) -> ArrayRecord:
         """Stand in for NumPy's rebuilding of an array from (bytes, dtype, shape, order), as protocol 5 writes it."""
         if len(arguments) != 4:
-            raise Refusal("a NumPy array of four parts", "another number came")
+            raise Refusal("a NumPy array of four parts", "found another number")
         record = cls()
         record._fill(arguments[2], arguments[1], arguments[3] == "F", arguments[0])
         return record
@@ -83,20 +83,20 @@ class ArrayRecord:
 
     def _fill(self, shape: object, dtype: object, is_fortran: bool, content: object) -> None:
         if not isinstance(dtype, DType) or not isinstance(content, Span | Latin1 | bytes):
-            raise Refusal("a NumPy array of plain numbers", "one of something else came")
+            raise Refusal("a NumPy array of plain numbers", "found one of something else")
         self.shape = sizes(shape, _MAX_DIMENSIONS)
         self.dtype, self.is_fortran, self.content = dtype.code, is_fortran, content
         expected = math.prod(self.shape) * ITEM_BYTES[dtype.code]
-        came = content.stop - content.start if isinstance(content, Span) else None
-        came = len(content) if isinstance(content, bytes) else came
-        if came is not None and came != expected:
-            raise Refusal(f"{expected} bytes for a NumPy array of shape {self.shape}", f"{came} came")
+        count = content.stop - content.start if isinstance(content, Span) else None
+        count = len(content) if isinstance(content, bytes) else count
+        if count is not None and count != expected:
+            raise Refusal(f"{expected} bytes for a NumPy array of shape {self.shape}", f"found {count}")
 
 
 def scalar(dtype: object, content: bytes) -> bool | int | float:
     """Decode a NumPy scalar to the Python number it equals."""
     if not isinstance(dtype, DType) or len(content) != ITEM_BYTES[dtype.code]:
-        raise Refusal("a NumPy scalar of a plain number", "something else came")
+        raise Refusal("a NumPy scalar of a plain number", "found something else")
     value: bool | int | float = np.frombuffer(content, dtype=f"<{dtype.code}")[0].item()
     return value
 
@@ -104,7 +104,7 @@ def scalar(dtype: object, content: bytes) -> bool | int | float:
 def sizes(value: object, most: int) -> tuple[int, ...]:
     """Check a shape: a tuple of at most `most` non-negative integers, whose product fits in 63 bits."""
     if not isinstance(value, tuple) or len(value) > most:
-        raise Refusal(f"a shape of at most {most} sizes", "something else came")
+        raise Refusal(f"a shape of at most {most} sizes", "found something else")
     if any(not isinstance(size, int) or isinstance(size, bool) or not 0 <= size < 1 << 48 for size in value):
-        raise Refusal("sizes that are whole numbers from 0 up", "others came")
+        raise Refusal("sizes that are whole numbers from 0 up", "found others")
     return value

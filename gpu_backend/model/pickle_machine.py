@@ -114,7 +114,7 @@ class PickleMachine:
                 break
             operation = operations.get(code)
             if operation is None:
-                raise Refusal("the pickle operations that network files use", f"came operation 0x{code:02x}")
+                raise Refusal("the pickle operations that network files use", f"found operation 0x{code:02x}")
             operation(self)
         if len(self._stack) != 1 or self._marks:
             raise Refusal("a pickle of one value", f"{len(self._stack)} values were left over")
@@ -155,7 +155,7 @@ class PickleMachine:
             if end < 0:
                 if ahead <= _MAX_LINE:
                     raise Refusal(_WHOLE, "it ends in the middle", AGAIN)
-                raise Refusal("names of at most 256 bytes", "a longer one came")
+                raise Refusal("names of at most 256 bytes", "found a longer one")
         line = self._take(end - self._at)
         self._at += 1
         return _decoded(line)
@@ -214,7 +214,7 @@ class PickleMachine:
 
     def _long(self, count: int) -> None:
         if count > _MAX_INTEGER_BYTES:
-            raise Refusal(f"integers of at most {_MAX_INTEGER_BYTES} bytes", f"one of {count} bytes came")
+            raise Refusal(f"integers of at most {_MAX_INTEGER_BYTES} bytes", f"found one of {count} bytes")
         self._push(int.from_bytes(self._take(count), "little", signed=True))
 
     def _text(self, count: int) -> None:
@@ -238,17 +238,17 @@ class PickleMachine:
         if isinstance(target, list):
             target.extend(items)
         elif not isinstance(target, Foreign):
-            raise Refusal("a list to append to", f"came {kind_of(target)}")
+            raise Refusal("a list to append to", f"found {kind_of(target)}")
 
     def _set_items(self, items: list[Any]) -> None:
         target = self._top()
         if len(items) % 2:
-            raise Refusal("keys and values in pairs", "one came alone")
+            raise Refusal("keys and values in pairs", "found one alone")
         if isinstance(target, dict):
             for key, value in zip(items[::2], items[1::2], strict=True):
                 target[plain_key(key)] = value
         elif not isinstance(target, Foreign):
-            raise Refusal("a dict to fill", f"came {kind_of(target)}")
+            raise Refusal("a dict to fill", f"found {kind_of(target)}")
 
     def _set_item(self) -> None:
         value = self._pop()
@@ -263,7 +263,7 @@ class PickleMachine:
         items = [plain_key(item) for item in self._pop_to_mark()]
         target = self._top()
         if not isinstance(target, set):
-            raise Refusal("a set to fill", f"came {kind_of(target)}")
+            raise Refusal("a set to fill", f"found {kind_of(target)}")
         target.update(items)
 
     # Memo
@@ -285,7 +285,7 @@ class PickleMachine:
     def _stack_global(self) -> None:
         name, module = self._pop(), self._pop()
         if not isinstance(name, str) or not isinstance(module, str) or max(len(name), len(module)) > _MAX_LINE:
-            raise Refusal("names of at most 256 bytes", "something else came")
+            raise Refusal("names of at most 256 bytes", "found something else")
         self._push(self._find_name(module, name))
 
     def _reduce(self) -> None:
@@ -298,7 +298,7 @@ class PickleMachine:
     def _reduce_with_keywords(self) -> None:
         keywords = self._pop()
         if keywords != {}:
-            raise Refusal("objects made without keywords", f"came {kind_of(keywords)}")
+            raise Refusal("objects made without keywords", f"found {kind_of(keywords)}")
         self._reduce()
 
     def _build(self) -> None:
@@ -308,7 +308,7 @@ class PickleMachine:
         elif isinstance(target, DType | ArrayRecord):
             target.set_state(state)
         elif not isinstance(target, Table):
-            raise Refusal("states for the few classes that take one", f"one came for {kind_of(target)}")
+            raise Refusal("states for the few classes that take one", f"found one for {kind_of(target)}")
 
     def _persistent(self) -> None:
         if self._find_persistent is None:
@@ -320,7 +320,7 @@ def _decoded(text: bytes) -> str:
     try:
         return text.decode("utf-8", "surrogatepass")
     except UnicodeDecodeError:
-        raise Refusal("texts in UTF-8", "something else came") from None
+        raise Refusal("texts in UTF-8", "found something else") from None
 
 
 _STOP = ord(".")

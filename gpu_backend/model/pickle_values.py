@@ -22,7 +22,7 @@ def plain_key(key: object) -> Any:
             return key
     elif key is None or isinstance(key, str | float | Name):
         return key
-    raise Refusal("plain values as keys", f"came {kind_of(key)}")
+    raise Refusal("plain values as keys", f"found {kind_of(key)}")
 
 
 def kind_of(value: object) -> str:

@@ -103,11 +103,11 @@ def read_torch_stream(source: Source, watch: Watch, requested: set[str]) -> Pick
     value = machine.load()
     keys = machine.load()
     if not isinstance(keys, list) or len(keys) != len(by_key) or any(not isinstance(key, str) for key in keys):
-        raise Refusal("a list of all tensor storages", "another list came")
+        raise Refusal("a list of all tensor storages", "found another list")
     at = machine.position
     for key in keys:
         if key not in by_key or by_key[key].start >= 0:
-            raise Refusal("a list of all tensor storages", "another list came")
+            raise Refusal("a list of all tensor storages", "found another list")
         at = place_storage(source, by_key[key], at, source.size)
     return reading.read(value, "torch file (older form)")
 
@@ -128,7 +128,7 @@ def read_torch_zip(source: Source, watch: Watch, requested: set[str]) -> Pickled
     root = pickles[0][: -len("data.pkl")]
     order = entries.get(f"{root}byteorder")
     if order is not None and source.read(order.start, min(order.stop - order.start, 16)) != b"little":
-        raise Refusal("torch tensor data from a little-endian machine", "other data came")
+        raise Refusal("torch tensor data from a little-endian machine", "found other data")
 
     def place(key: str, record: StorageRecord) -> None:
         entry = entries.get(f"{root}data/{key}")

@@ -55,7 +55,7 @@ def content_of(source: Source, value: object, watch: Watch) -> bytes:
         if value.text.stop - value.text.start > _MOST_WRAPPED:
             raise Refusal("bytes wrapped in at most 128 MiB of text", "there are more")
         return _unwrapped(source, value.text, watch)
-    raise Refusal("a byte string", "something else came")
+    raise Refusal("a byte string", "found something else")
 
 
 def _unwrapped(source: Source, text: TextSpan, watch: Watch) -> bytes:

@@ -21,17 +21,17 @@ class Refusal(Exception):  # noqa: N818 - a decision about the file, not a failu
 
     error: type[ModelFileError] = ModelFileError
 
-    def __init__(self, expected: str, came: str, todo: str = "", *, facts: tuple[str, ...] = ()) -> None:
-        super().__init__(expected, came, todo)
+    def __init__(self, expected: str, found: str, todo: str = "", *, facts: tuple[str, ...] = ()) -> None:
+        super().__init__(expected, found, todo)
         self.expected = expected
-        self.came = came
+        self.found = found
         self.todo = todo
         self.facts = facts
 
     def sentence(self, name: str) -> str:
         """One sentence about the file of this name."""
         todo = f"; {self.todo}" if self.todo else ""
-        return f"{name} was not opened: expected {self.expected}, but {self.came}{todo}."
+        return f"{name} was not opened: expected {self.expected}, but {self.found}{todo}."
 
 
 class Unsupported(Refusal):

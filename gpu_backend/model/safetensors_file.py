@@ -159,11 +159,11 @@ def _table(value: object) -> dict[str, object]:
 
 def _note(value: object) -> str:
     if not isinstance(value, str) or len(value) > _MAX_NOTE or not value.isprintable():
-        raise Refusal("short plain notes in the file's header", "something else came")
+        raise Refusal("short plain notes in the file's header", "found something else")
     return value
 
 
 def _notes(value: object) -> tuple[str, ...]:
     if not isinstance(value, list) or len(value) > _MAX_NOTES:
-        raise Refusal("short plain notes in the file's header", "something else came")
+        raise Refusal("short plain notes in the file's header", "found something else")
     return tuple(_note(item) for item in value)

@@ -51,14 +51,14 @@ def storage_from_id(identity: object, fields: int) -> tuple[str, StorageRecord]:
         The record's place is still open. The location (``"cpu"``, ``"cuda:0"``) does not matter here.
     """
     if not isinstance(identity, tuple) or len(identity) != fields or (fields == 6 and identity[5] is not None):
-        raise Refusal("tensor data described the way torch does", "another description came")
+        raise Refusal("tensor data described the way torch does", "found another description")
     word, kind, key, location, numel = identity[:5]
     if word != "storage" or not isinstance(kind, Name) or kind.module != "torch" or kind.name not in STORAGE_DTYPES:
-        raise Refusal("tensor data described the way torch does", "another description came")
+        raise Refusal("tensor data described the way torch does", "found another description")
     if not isinstance(key, str) or not isinstance(location, str):
-        raise Refusal("tensor data described the way torch does", "another description came")
+        raise Refusal("tensor data described the way torch does", "found another description")
     if not isinstance(numel, int) or isinstance(numel, bool) or not 0 <= numel < 1 << 48:
-        raise Refusal("tensor data of a sensible size", "another size came")
+        raise Refusal("tensor data of a sensible size", "found another size")
     return key, StorageRecord(STORAGE_DTYPES[kind.name][0], numel)
 
 
@@ -75,10 +75,10 @@ def place_storage(source: Source, record: StorageRecord, start: int, stop: int) 
 def open_stream(machine: PickleMachine) -> None:
     """Read the three pickles that stand at the head of a stream."""
     if machine.load() != TORCH_MAGIC or machine.load() != _TORCH_PROTOCOL:
-        raise Refusal("torch tensor data", "something else came in its place")
+        raise Refusal("torch tensor data", "found something else")
     system = machine.load()
     if not isinstance(system, dict) or system.get("little_endian") is not True:
-        raise Refusal("torch tensor data from a little-endian machine", "other data came")
+        raise Refusal("torch tensor data from a little-endian machine", "found other data")
 
 
 def read_storage_stream(
@@ -114,7 +114,7 @@ def read_storage_stream(
     open_stream(machine)
     record = machine.load()
     if not isinstance(record, StorageRecord):
-        raise Refusal("one tensor storage", "something else came in its place")
+        raise Refusal("one tensor storage", "found something else")
     if machine.load() != keys:
         raise Refusal("one tensor storage", "the list of storages names another")
     if place_storage(source, record, machine.position, stop) != stop:
@@ -131,14 +131,14 @@ def rebuild_tensor(arguments: tuple[object, ...]) -> TensorRecord:
         If the tensor reaches outside its storage, or has more elements than it.
     """
     if not 6 <= len(arguments) <= 7:
-        raise Refusal("a tensor of six or seven parts", f"{len(arguments)} came")
+        raise Refusal("a tensor of six or seven parts", f"found {len(arguments)}")
     storage, offset = arguments[0], arguments[1]
     if not isinstance(storage, StorageRecord):
-        raise Refusal("a tensor over a tensor storage", "something else came in its place")
+        raise Refusal("a tensor over a tensor storage", "found something else")
     shape, strides = sizes(arguments[2], _MAX_DIMENSIONS), sizes(arguments[3], _MAX_DIMENSIONS)
     (offset,) = sizes((offset,), 1)
     if len(shape) != len(strides):
-        raise Refusal("as many strides as sizes in a tensor", f"{len(strides)} came for {len(shape)}")
+        raise Refusal("as many strides as sizes in a tensor", f"found {len(strides)} for {len(shape)}")
     record = TensorRecord(storage, offset, shape, strides)
     count = 1
     for size in shape:
@@ -157,7 +157,7 @@ def rebuild_parameter(parts: int) -> Callable[[tuple[object, ...]], TensorRecord
     def make(arguments: tuple[object, ...]) -> TensorRecord:
         if len(arguments) != parts or not isinstance(arguments[0], TensorRecord):
             raise Refusal(
-                "a parameter made of a tensor", f"{shown(type(arguments[0] if arguments else None).__name__)} came"
+                "a parameter made of a tensor", f"found {shown(type(arguments[0] if arguments else None).__name__)}"
             )
         return arguments[0]
 

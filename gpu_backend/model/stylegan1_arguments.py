@@ -40,12 +40,12 @@ def read_stylegan1_arguments(
     """
     arguments = parts.arguments
     for name, value, words in _ALWAYS:
-        came = arguments.get(name, value)
-        if (list(came) if isinstance(came, tuple) else came) != value:
-            raise Unsupported(words, f"this network is built with {name} {in_words(came)}")
+        found = arguments.get(name, value)
+        if (list(found) if isinstance(found, tuple) else found) != value:
+            raise Unsupported(words, f"this network is built with {name} {in_words(found)}")
     fused = arguments.get("fused_scale", "auto")
     if fused not in ("auto", True, False):
-        raise Refusal("fused_scale to be 'auto', True or False", f"came {in_words(fused)}")
+        raise Refusal("fused_scale to be 'auto', True or False", f"found {in_words(fused)}")
     layout = tensorflow_stylegan1(lambda side: side >= FUSED_FROM if fused == "auto" else fused is True)
     settings = StyleGAN1Settings(
         mapping_activation=_activation(arguments.get("mapping_nonlinearity", "lrelu")),
@@ -62,4 +62,4 @@ def _activation(name: object) -> Activation:
         return "lrelu"
     if name == "relu":
         return "relu"
-    raise Refusal("activations of a StyleGAN1, lrelu or relu", f"came {in_words(name)}")
+    raise Refusal("activations of a StyleGAN1, lrelu or relu", f"found {in_words(name)}")

@@ -34,7 +34,7 @@ def assemble_stylegan1(shapes: Shapes, settings: StyleGAN1Settings) -> StyleGAN1
         If a tensor is missing, has another shape than the others ask for, or has no place in the network.
     """
     if not 0.0 < settings.epsilon < 1.0:
-        raise Refusal("a small number above 0 that is added to variances", f"came {settings.epsilon:g}")
+        raise Refusal("a small number above 0 that is added to variances", f"found {settings.epsilon:g}")
     resolutions = find_resolutions(shapes)
     const = shape_of(shapes, f"synthesis.{INPUT}.const", 3)
     if const[1:] != (4, 4):

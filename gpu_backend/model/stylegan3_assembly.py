@@ -56,9 +56,9 @@ def assemble_stylegan3(
         If a tensor is missing, has another shape than the others ask for, or has no place in the network.
     """
     if not 2 <= len(settings.layers) <= _MAX_LAYERS:
-        raise Refusal(f"a StyleGAN3 network of 2 to {_MAX_LAYERS} layers", f"one of {len(settings.layers)} came")
+        raise Refusal(f"a StyleGAN3 network of 2 to {_MAX_LAYERS} layers", f"found one of {len(settings.layers)}")
     if not 1 <= settings.input_size <= _MAX_SIZE or not settings.bandwidth < settings.sampling_rate / 2 <= _MAX_SIZE:
-        raise Refusal("an input grid with room for its frequencies", f"one of {settings.input_size} samples came")
+        raise Refusal("an input grid with room for its frequencies", f"found one of {settings.input_size} samples")
     channels = shape_of(shapes, "synthesis.input.weight", 2)[0]
     grid = FourierSpec(channels, settings.input_size, settings.sampling_rate, settings.bandwidth)
     layers: list[FilteredLayerSpec] = []
@@ -69,10 +69,10 @@ def assemble_stylegan3(
         layers.append(layer)
         size, channels = layer.out_size, layer.out_channels
     if size > MAX_RESOLUTION:
-        raise Refusal(f"a resolution of at most {MAX_RESOLUTION}", f"one of {size} came")
+        raise Refusal(f"a resolution of at most {MAX_RESOLUTION}", f"found one of {size}")
     largest = max(grid.size, *(layer.out_size for layer in layers))
     if largest > 2 * size + _MAX_MARGINS:
-        raise Refusal(f"layers not much larger than the picture of {size} pixels", f"one of {largest} came")
+        raise Refusal(f"layers not much larger than the picture of {size} pixels", f"found one of {largest}")
     spec = StyleGAN3Spec(
         family=family,
         resolution=size,

@@ -172,7 +172,7 @@ def check_stylegan3_attributes(modules: Modules, spec: StyleGAN3Spec) -> None:
 
 def _small_array(source: Source, record: ArrayRecord) -> list[bool | int | float]:
     if len(record.shape) != 1 or record.shape[0] > _MAX_SMALL:
-        raise Refusal(f"a NumPy array of at most {_MAX_SMALL} numbers", f"one of shape {record.shape} came")
+        raise Refusal(f"a NumPy array of at most {_MAX_SMALL} numbers", f"found one of shape {record.shape}")
     content = content_of(source, record.content, Watch())
     if len(content) != record.shape[0] * ITEM_BYTES[record.dtype]:
         raise Refusal(f"a NumPy array of {record.shape[0]} numbers", "its bytes are not so many")
@@ -214,7 +214,7 @@ def _layer_names(modules: Modules) -> list[str]:
     there = {path.split(".")[1] for path in modules.records if path.startswith("synthesis.L")}
     names = sorted(there, key=lambda name: int(name[1:].partition("_")[0])) if said is None else said
     if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
-        raise Refusal("a list of the layers at synthesis.layer_names", f"came {in_words(names)}")
+        raise Refusal("a list of the layers at synthesis.layer_names", f"found {in_words(names)}")
     if len(set(names)) != len(names) or set(names) != there:
         raise Refusal("synthesis.layer_names to list the layers that there are", "it lists others")
     return list(names)
@@ -224,7 +224,7 @@ def _size(modules: Modules) -> int:
     """Side of the input's grid, which is stored as width and height."""
     size = modules.attribute("synthesis.input", "size")
     if not isinstance(size, list) or len(size) != 2 or isinstance(size[0], bool) or not isinstance(size[0], int):
-        raise Refusal("the two sizes of the input's grid", f"came {in_words(size)}")
+        raise Refusal("the two sizes of the input's grid", f"found {in_words(size)}")
     if size[0] != size[1]:
         raise Unsupported("square pictures", f"this network's grid is of {in_words(size)} samples")
     return size[0]
@@ -238,12 +238,12 @@ def _clamp_default(modules: Modules) -> object:
 def _positive(modules: Modules, path: str, name: str) -> float:
     value = modules.attribute(path, name)
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
-        raise Refusal(f"a number above 0 at {path}.{name}", f"came {in_words(value)}")
+        raise Refusal(f"a number above 0 at {path}.{name}", f"found {in_words(value)}")
     return float(value)
 
 
 def _count(modules: Modules, path: str, name: str) -> int:
     value = _positive(modules, path, name)
     if value != int(value):
-        raise Refusal(f"a whole number at {path}.{name}", f"came {value:g}")
+        raise Refusal(f"a whole number at {path}.{name}", f"found {value:g}")
     return int(value)

@@ -106,7 +106,7 @@ def _class_table(modules: Modules) -> TensorRecord | None:
         raise Refusal(_TABLE, "it holds something else")
     if state.get("max_norm") is not None:
         raise Unsupported(
-            "a table of classes as it is stored", "one came whose rows are scaled when they are looked up"
+            "a table of classes as it is stored", "found one whose rows are scaled when they are looked up"
         )
     for name, count in zip(("num_embeddings", "embedding_dim"), table.shape, strict=False):
         if name in state and state[name] != count:

@@ -71,7 +71,7 @@ def take_apart(generator: TensorFlowNetwork) -> TensorFlowParts:
 def _collect(parts: TensorFlowParts, component: str, network: object) -> Mapping[object, object]:
     state = network.state if isinstance(network, TensorFlowNetwork) else None
     if not isinstance(state, dict):
-        raise Refusal(_EXPECTED, f"came {kind_of(network if state is None else state)}")
+        raise Refusal(_EXPECTED, f"found {kind_of(network if state is None else state)}")
     arguments, variables = state.get("static_kwargs"), state.get("variables")
     if not isinstance(arguments, dict) or len(arguments) > _MAX_ARGUMENTS:
         raise Refusal(_EXPECTED, "its arguments are missing")
@@ -79,13 +79,13 @@ def _collect(parts: TensorFlowParts, component: str, network: object) -> Mapping
     function = state.get("build_func_name")
     parts.functions[component] = function if isinstance(function, str) else ""
     if not isinstance(variables, list) or len(variables) > _MAX_VARIABLES:
-        raise Refusal(f"a list of at most {_MAX_VARIABLES} variables in a TensorFlow network", "another came")
+        raise Refusal(f"a list of at most {_MAX_VARIABLES} variables in a TensorFlow network", "found another")
     for item in variables:
         if not isinstance(item, tuple) or len(item) != 2:
-            raise Refusal("a name and a value for each variable of a TensorFlow network", "something else came")
+            raise Refusal("a name and a value for each variable of a TensorFlow network", "found something else")
         name = item[0]
         if not isinstance(name, str) or not _VARIABLE.fullmatch(name):
-            raise Refusal("names of letters, digits and slashes in a TensorFlow network", "another name came")
+            raise Refusal("names of letters, digits and slashes in a TensorFlow network", "found another name")
         own = f"{component}/{name}" if component else name
         if own in parts.tensors:
             raise Refusal("variables of different names in a TensorFlow network", f"{shown(own)} comes twice")
@@ -98,4 +98,4 @@ def _tensor(name: str, value: object) -> TensorRecord:
         return value.tensor()
     if isinstance(value, int | float) and not isinstance(value, bool):
         return TensorRecord(StorageRecord("f8", 1, 0, struct.pack("<d", value)), 0, (), ())
-    raise Refusal(f"numbers in {shown(name)}", f"came {kind_of(value)}")
+    raise Refusal(f"numbers in {shown(name)}", f"found {kind_of(value)}")

@@ -50,7 +50,7 @@ def read_settings(parts: TensorFlowParts, placed: Placed, resolution: int) -> tu
     if halves is None:
         halves = 0
     if isinstance(halves, bool) or not isinstance(halves, int) or not 0 <= halves < 32:
-        raise Refusal("how many resolutions run in half precision", f"came {in_words(halves)}")
+        raise Refusal("how many resolutions run in half precision", f"found {in_words(halves)}")
     settings = uniform_settings(
         placed,
         _taps(arguments.get("resample_kernel", [1, 3, 3, 1])),
@@ -78,7 +78,7 @@ def learning_rate(arguments: Mapping[str, object]) -> float:
         raise Unsupported("a mapping network that normalises z", "this one does not")
     rate = arguments.get("mapping_lrmul", 0.01)
     if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 < rate < math.inf:
-        raise Refusal("a learning-rate multiplier above 0 in the mapping network", f"came {in_words(rate)}")
+        raise Refusal("a learning-rate multiplier above 0 in the mapping network", f"found {in_words(rate)}")
     return float(rate)
 
 
@@ -122,9 +122,9 @@ def check_sizes(parts: TensorFlowParts, placed: Placed, resolution: int, more: M
         **more,
     }
     for name, value in expected.items():
-        came = parts.arguments.get(name, value)
-        if came != value or isinstance(came, bool):
-            raise Refusal(f"{name} to be {in_words(value)}, as its tensors are", f"it is {in_words(came)}")
+        found = parts.arguments.get(name, value)
+        if found != value or isinstance(found, bool):
+            raise Refusal(f"{name} to be {in_words(value)}, as its tensors are", f"it is {in_words(found)}")
 
 
 def _taps(value: object) -> tuple[float, ...]:
@@ -133,5 +133,5 @@ def _taps(value: object) -> tuple[float, ...]:
     numbers = [float(tap) for tap in taps if isinstance(tap, int | float) and abs(tap) < 1e6]
     total = math.fsum(numbers)
     if not 1 <= len(numbers) <= _MAX_TAPS or len(numbers) != len(taps) or abs(total) < 1e-6:
-        raise Refusal(f"a resample filter of 1 to {_MAX_TAPS} taps", f"came {in_words(value)}")
+        raise Refusal(f"a resample filter of 1 to {_MAX_TAPS} taps", f"found {in_words(value)}")
     return tuple(tap / total for tap in numbers)

@@ -107,7 +107,7 @@ def _held(source: Source, record: TensorRecord, watch: Watch) -> NDArray[Any]:
     start = record.storage.start + record.offset * dtype.itemsize
     content = content[start : start + record.extent * dtype.itemsize]
     if len(content) != record.extent * dtype.itemsize:
-        raise Refusal(f"{record.extent} numbers in a tensor", f"{len(content) // dtype.itemsize} came")
+        raise Refusal(f"{record.extent} numbers in a tensor", f"found {len(content) // dtype.itemsize}")
     return np.frombuffer(content, dtype).copy()
 
 

@@ -17,9 +17,9 @@ MAX_GAIN = 1000.0
 def check_noise(noise: Noise, layer_count: int) -> None:
     """Raise RequestError if the noise settings do not fit a network with `layer_count` noise layers."""
     if noise.mode not in get_args(NoiseMode):
-        raise RequestError(f"The noise mode must be one of {', '.join(get_args(NoiseMode))}, but {noise.mode!r} came.")
+        raise RequestError(f"The noise mode must be one of {', '.join(get_args(NoiseMode))}, not {noise.mode!r}.")
     if not 0 <= noise.seed < SEED_COUNT:
-        raise RequestError(f"The noise seed must be in 0..{SEED_COUNT - 1}, but {noise.seed} came.")
+        raise RequestError(f"The noise seed must be in 0..{SEED_COUNT - 1}, not {noise.seed}.")
     if len(noise.layer_gains) > layer_count:
         raise RequestError(
             f"The noise may have a gain for each of this network's {layer_count} noise layers, "
@@ -27,7 +27,7 @@ def check_noise(noise: Noise, layer_count: int) -> None:
         )
     for gain in (noise.gain, *noise.layer_gains):
         if not abs(gain) <= MAX_GAIN:  # this form also refuses NaN
-            raise RequestError(f"A noise gain must be a number in -{MAX_GAIN:g}..{MAX_GAIN:g}, but {gain} came.")
+            raise RequestError(f"A noise gain must be a number in -{MAX_GAIN:g}..{MAX_GAIN:g}, not {gain}.")
 
 
 def noise_gains(noise: Noise, layer_count: int) -> NDArray[np.float32]:

@@ -307,7 +307,7 @@ class Renderer:
         labels = np.zeros((latents.shape[0], mapping.c_dim), dtype=np.float32)
         if c is not None and mapping.c_dim == 0:
             if np.size(c) > 0:
-                raise RequestError("This network has no classes, but labels came; leave c out.")
+                raise RequestError("This network has no classes; leave c out.")
         elif c is not None:
             labels = finite_array(c, "c", (latents.shape[0], mapping.c_dim))
         labels = _whole_labels(self._model, labels)

@@ -62,9 +62,9 @@ class RequestCheck:
     def check_transform(self, transform: tuple[float, ...]) -> None:
         """Raise RequestError if the network has no transform input, or the transform is not nine finite numbers."""
         if not self._facts.has_transform:
-            raise RequestError(f"A {self._facts.family} network takes no transform, but one came; leave it out.")
+            raise RequestError(f"A {self._facts.family} network takes no transform; leave it out.")
         if len(transform) != 9 or not all(math.isfinite(number) for number in transform):
-            raise RequestError("A transform must be nine finite numbers, row by row, but something else came.")
+            raise RequestError("A transform must be nine finite numbers, row by row.")
 
     def resolution(self, resolution: int | None) -> int:
         """Return the side of a picture, None standing for full; raise RequestError if the network has none of it."""
@@ -72,18 +72,16 @@ class RequestCheck:
             return self._full
         if resolution not in self._resolutions:
             names = ", ".join(str(side) for side in self._resolutions)
-            raise RequestError(f"The resolution must be one of {names} for this network, but {resolution} came.")
+            raise RequestError(f"The resolution must be one of {names} for this network, not {resolution}.")
         return resolution
 
     def _side_of(self, tap: Tap) -> int:
         layer = self._layers.get(tap.layer)
         if layer is None:
             first, last = next(iter(self._layers), ""), next(reversed(self._layers), "")
-            raise RequestError(
-                f"The layer must be one of this network's, {first} to {last}, but {tap.layer[:40]!r} came."
-            )
+            raise RequestError(f"The layer must be one of this network's, {first} to {last}, not {tap.layer[:40]!r}.")
         if len(tap.channels) not in (1, 3):
-            raise RequestError(f"A layer is shown by one channel or by three, but {len(tap.channels)} came.")
+            raise RequestError(f"A layer is shown by one channel or by three, not by {len(tap.channels)}.")
         for channel in tap.channels:
             if not 0 <= channel < layer.channels:
                 raise RequestError(
@@ -91,6 +89,6 @@ class RequestCheck:
                 )
         if not abs(tap.gain_db) <= MAX_GAIN_DB:  # so written that NaN is refused too
             raise RequestError(
-                f"The gain of a layer must be in -{MAX_GAIN_DB:g}..{MAX_GAIN_DB:g} dB, but {tap.gain_db} came."
+                f"The gain of a layer must be in -{MAX_GAIN_DB:g}..{MAX_GAIN_DB:g} dB, not {tap.gain_db}."
             )
         return layer.side

@@ -84,7 +84,7 @@ def train_request_of(parsed: argparse.Namespace) -> TrainRequest:
     if parsed.resume is None:  # otherwise the checkpoint has the defaults
         TrainOptions(**given).checked()
     if not _is_device(parsed.device):
-        raise RequestError(f"A device is auto, cpu, cuda or cuda:1, but {parsed.device[:40]!r} came.")
+        raise RequestError(f"A device must be auto, cpu, cuda or cuda:1, not {parsed.device[:40]!r}.")
     resume = parsed.out if parsed.resume is True else parsed.resume
     return TrainRequest(parsed.out, given, resume, parsed.device)
 
@@ -115,14 +115,14 @@ def _is_device(name: str) -> bool:
 
 def _whole(text: str) -> int:
     if not text.isascii() or not text.isdigit() or len(text) > 9:
-        raise argparse.ArgumentTypeError(f"a whole number is wanted, but {text[:40]!r} came")
+        raise argparse.ArgumentTypeError(f"expected a whole number, not {text[:40]!r}")
     return int(text)
 
 
 def _count(text: str) -> int:
     number = _whole(text)
     if number == 0:
-        raise argparse.ArgumentTypeError("a number of at least 1 is wanted, but 0 came")
+        raise argparse.ArgumentTypeError("expected a number of at least 1, not 0")
     return number
 
 
@@ -132,12 +132,12 @@ def _number(text: str) -> float:
     except ValueError:
         number = math.nan
     if not 0 <= number < math.inf:
-        raise argparse.ArgumentTypeError(f"a number from 0 up is wanted, but {text[:40]!r} came")
+        raise argparse.ArgumentTypeError(f"expected a number from 0 up, not {text[:40]!r}")
     return number
 
 
 def _positive(text: str) -> float:
     number = _number(text)
     if number == 0:
-        raise argparse.ArgumentTypeError("a number above 0 is wanted, but 0 came")
+        raise argparse.ArgumentTypeError("expected a number above 0, not 0")
     return number

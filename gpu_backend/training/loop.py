@@ -212,7 +212,7 @@ class _Loop:
         if self._is_due(self.options.log_kimg):
             self._report()
         elif self.processes.is_first and time.perf_counter() > self._speaks_at:
-            self._tell(*self._pace())
+            self._report_progress(*self._pace())
         if self._is_due(self.options.snapshot_kimg):
             self._save()
 
@@ -250,14 +250,14 @@ class _Loop:
         if training.device.type == "cuda":
             columns["memory_gib"] = torch.cuda.max_memory_allocated(training.device) / 2**30
         self._log.add(columns)
-        self._tell(now, rate, loss_g=columns.get("loss_g", math.nan), loss_d=columns.get("loss_d", math.nan))
+        self._report_progress(now, rate, loss_g=columns.get("loss_g", math.nan), loss_d=columns.get("loss_d", math.nan))
 
     def _pace(self) -> tuple[float, float]:
         """Return the current time, and the pictures per second since the last report."""
         now = time.perf_counter()
         return now, (self.training.pictures_seen - self._reported_at) / max(now - self._reported, 1e-9)
 
-    def _tell(self, now: float, rate: float, loss_g: float = math.nan, loss_d: float = math.nan) -> None:
+    def _report_progress(self, now: float, rate: float, loss_g: float = math.nan, loss_d: float = math.nan) -> None:
         training, options = self.training, self.options
         self._speaks_at = now + _QUIET_S
         self._progress(

@@ -96,7 +96,7 @@ class TrainOptions:
         """
         side = self.resolution
         if not 8 <= side <= MAX_RESOLUTION or side & (side - 1):
-            raise RequestError(f"The resolution should be a power of two from 8 to {MAX_RESOLUTION}, but {side} came.")
+            raise RequestError(f"The resolution must be a power of two from 8 to {MAX_RESOLUTION}, not {side}.")
         whole = ("channel_base", "channel_max", "z_dim", "w_dim", "mapping_layers", "batch", "accumulate")
         for name in (*whole, "r1_every", "path_every", "learning_rate", "kimg", "log_kimg", "snapshot_kimg"):
             self._expect(name, getattr(self, name) > 0, "more than 0")
@@ -125,7 +125,7 @@ class TrainOptions:
 
     def _expect(self, name: str, is_right: bool, wanted: str) -> None:
         if not is_right:
-            raise RequestError(f"The option {name} should be {wanted}, but {getattr(self, name)} came.")
+            raise RequestError(f"The option {name} must be {wanted}, not {getattr(self, name)}.")
 
 
 def options_from(saved: Mapping[str, Any], given: Mapping[str, Any]) -> TrainOptions:

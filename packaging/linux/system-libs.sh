@@ -18,7 +18,7 @@ for word in "$@"; do
     case $word in
         --check | --install) mode=$word ;;
         window | offscreen) purpose=$word ;;
-        *) printf '%s\n' "system-libs.sh: expected --check, --install, window or offscreen, but '$word' came." >&2; exit 2 ;;
+        *) printf '%s\n' "system-libs.sh: expected --check, --install, window or offscreen, not '$word'." >&2; exit 2 ;;
     esac
 done
 

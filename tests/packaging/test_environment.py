@@ -88,7 +88,7 @@ def test_measurements_need_what_draws_plots_and_satisfy_the_program(clone: Path)
 def test_what_nobody_knows_is_refused(clone: Path) -> None:
     done = run(clone, "everything")
     assert (done.returncode, log(clone)) == (2, [])
-    assert "'everything' came" in done.stderr
+    assert "not 'everything'" in done.stderr
 
 
 def test_a_changed_list_of_packages_is_installed(clone: Path) -> None:

@@ -104,7 +104,5 @@ def _values(frame: Frame) -> NDArray[Any]:
         image = frame.image if frame.image.shape[2] > 1 else np.repeat(frame.image, 3, axis=2)
         return image * np.float32(0.5) + np.float32(0.5)
     if frame.request.tap is None:
-        raise PictureError(
-            "This format needs the network's output as floats, but the frame came without; render it again."
-        )
+        raise PictureError("This format needs the network's output as floats, which the frame lacks; render it again.")
     return frame.to_rgb().astype(np.float32) / np.float32(255.0)

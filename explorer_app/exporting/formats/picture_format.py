@@ -92,7 +92,7 @@ class PictureFormat:
         if self.quality is not None and self.facts.default_quality is None:
             raise ExportError(f"{self.facts.label} has no quality, because it is exact; leave the quality out.")
         if self.quality is not None and not 1 <= self.quality <= 100:
-            raise ExportError(f"A quality is 1 to 100, but {self.quality} came.")
+            raise ExportError(f"A quality must be 1 to 100, not {self.quality}.")
         if self.dpi is not None and not 1 <= self.dpi <= MAX_DPI:
             raise ExportError(f"A picture has 1 to {MAX_DPI:,} pixels an inch, but {self.dpi} came.")
         if self.background is not None and not is_background(self.background):

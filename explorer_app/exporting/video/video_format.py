@@ -114,7 +114,7 @@ class VideoFormat:
         if self.quality is not None and facts.default_quality is None:
             raise ExportError(f"{facts.label} has no quality to choose; leave the quality out.")
         if self.quality is not None and not 1 <= self.quality <= 100:
-            raise ExportError(f"A quality is 1 to 100, but {self.quality} came.")
+            raise ExportError(f"A quality must be 1 to 100, not {self.quality}.")
         if self.hardware is not None and (self.codec, self.hardware) not in HARDWARE_ENCODERS:
             raise ExportError(f"{facts.label} is not encoded by {str(self.hardware)[:20]}; leave the encoder out.")
 

@@ -53,7 +53,7 @@ class DirectionsTask(RenderTask):
             found = finder.step(cast("MapsLatents", renderer))
         except Exception as error:
             if self._recovers(error):
-                self._go_on(finder)
+                self._continue(finder)
             else:
                 self._report(DirectionsFailed(finder, error))
             return True
@@ -61,9 +61,9 @@ class DirectionsTask(RenderTask):
             self._report(DirectionsFound(finder, found))
         else:
             self._report(DirectionsAdvanced(finder, finder.share))
-            self._go_on(finder)
+            self._continue(finder)
         return True
 
-    def _go_on(self, finder: DirectionFinder) -> None:
+    def _continue(self, finder: DirectionFinder) -> None:
         if finder is self._wanted:
             self._finders.put_back(finder)

@@ -92,7 +92,7 @@ class TuningTask(RenderTask):
         elif self._is_stopping:
             self._end(None)
         else:
-            self._go_on(made)
+            self._advance(made)
         return True
 
     def close(self) -> None:
@@ -103,7 +103,7 @@ class TuningTask(RenderTask):
         if self._made is not None and not isinstance(self._made, Exception):
             self._made.close()
 
-    def _go_on(self, tuning: TuningLike) -> None:
+    def _advance(self, tuning: TuningLike) -> None:
         try:
             found = tuning.step()
         except Exception as error:

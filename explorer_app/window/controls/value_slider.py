@@ -82,7 +82,7 @@ class ValueSlider(QSlider):
         self.setAttribute(Qt.WidgetAttribute.WA_Hover)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setMinimumWidth(56)
-        self._tell_qt()
+        self._update_qt_value()
 
     @property
     def amount(self) -> float:
@@ -109,7 +109,7 @@ class ValueSlider(QSlider):
         self._low, self._high = low, high
         if reset is not None:
             self._reset = reset
-        self._tell_qt()
+        self._update_qt_value()
 
     def show_amount(self, amount: float) -> None:
         """Show a value without emitting; ignored during a drag."""
@@ -119,7 +119,7 @@ class ValueSlider(QSlider):
         self._before = None
         self._key_held = False
         self._commit_timer.stop()
-        self._tell_qt()
+        self._update_qt_value()
 
     def finish(self) -> None:
         """End the active gesture as a mouse release does."""
@@ -139,7 +139,7 @@ class ValueSlider(QSlider):
         self._dragging = False
         self._key_held = False
         self._commit_timer.stop()
-        self._tell_qt()
+        self._update_qt_value()
         self.cancelled.emit()
         return True
 
@@ -279,7 +279,7 @@ class ValueSlider(QSlider):
     def _go(self, amount: float) -> None:
         if amount != self._amount:
             self._amount = amount
-            self._tell_qt()
+            self._update_qt_value()
             self.moved.emit(amount, False)
 
     def _clamp(self, amount: float) -> float:
@@ -289,7 +289,7 @@ class ValueSlider(QSlider):
     def _rounded(amount: float, size: float) -> float:
         return round(round(amount / size) * size, 6) + 0.0
 
-    def _tell_qt(self) -> None:
+    def _update_qt_value(self) -> None:
         """Update QSlider's integer value, which screen readers read."""
         unit = max(self._step, (self._high - self._low) / _WHOLE_NUMBERS, abs(self._low) / _WHOLE_NUMBERS)
         self.blockSignals(True)

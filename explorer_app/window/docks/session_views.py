@@ -45,14 +45,14 @@ class SessionViews:
         """Register a widget, and pass it the current session if there is one."""
         self._views.append(view)
         view.edited.connect(partial(self._edited, view))
-        self._tell(view)
+        self._update(view)
 
     def show(self, session: Session) -> None:
         """Pass a session to visible widgets whose fields changed."""
         self._session = session
         for view in self._views:
             if view not in self._hidden or view in self._ahead:
-                self._tell(view)
+                self._update(view)
 
     def refresh(self, session: Session) -> None:
         """Update all visible widgets now and all others when they are shown, because another model was opened."""
@@ -63,14 +63,14 @@ class SessionViews:
         """Record whether a widget is visible; a widget that becomes visible gets the current session."""
         if on:
             self._hidden.discard(view)
-            self._tell(view)
+            self._update(view)
         else:
             self._hidden.add(view)
 
     def _edited(self, view: SessionView, _edit: object, _is_final: bool) -> None:
         self._ahead.add(view)
 
-    def _tell(self, view: SessionView) -> None:
+    def _update(self, view: SessionView) -> None:
         session = self._session
         if session is None:
             return

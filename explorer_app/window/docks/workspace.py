@@ -82,8 +82,8 @@ class Workspace(QMainWindow):
         """Sizes of the docks at the last mouse press."""
         self._fit_timer = QTimer(self, singleShot=True, interval=0)
         self._fit_timer.timeout.connect(self._fit)
-        self._tell_timer = QTimer(self, singleShot=True, interval=0)
-        self._tell_timer.timeout.connect(self._docks_moved)
+        self._moved_timer = QTimer(self, singleShot=True, interval=0)
+        self._moved_timer.timeout.connect(self._docks_moved)
         self._has_begun_panels = False
         self._panel_timer = QTimer(self, interval=0)
         self._panel_timer.timeout.connect(self._make_next_panel)
@@ -232,7 +232,7 @@ class Workspace(QMainWindow):
             self._is_arranging = before
             if not before:
                 self._share_titles()  # immediately, or the title shows twice for a moment
-            self._tell_timer.start()
+            self._moved_timer.start()
 
     def _arrange(self, layout: Layout) -> None:
         self._arranged = layout
@@ -350,7 +350,7 @@ class Workspace(QMainWindow):
     @Slot()
     def _person_arranged(self) -> None:
         """Store the current layout as custom."""
-        self._tell_timer.start()
+        self._moved_timer.start()
         if self._is_arranging or not self.isVisible():
             return
         if not self.are_panels_shown:

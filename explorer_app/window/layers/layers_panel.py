@@ -112,7 +112,7 @@ class LayersPanel(QWidget):
         self.table.layer_chosen.connect(self._choose)
         self.controls.edited.connect(self.edited)
         self.controls.gesture_cancelled.connect(self.gesture_cancelled)
-        self.spectrum.pointed.connect(self._tell)
+        self.spectrum.pointed.connect(self._describe_spectrum)
         self.show_model(self._facts, None)
         self._fit()
 
@@ -207,9 +207,9 @@ class LayersPanel(QWidget):
             values = picture_values(frame.pixels) if frame.tap is None else frame.tap.values
         self.spectrum.show_spectrum(None if values is None else gpu_backend.log_spectrum(values))
         self.legend.show_ends(self.spectrum.ends_db)
-        self._tell("")
+        self._describe_spectrum("")
 
-    def _tell(self, words: str) -> None:
+    def _describe_spectrum(self, words: str) -> None:
         """Describe the frequency under the pointer; otherwise name the spectrum's channel."""
         tap = self._drawn.request.tap if self._drawn is not None else None
         whose = "the picture" if tap is None else channels_text(replace(tap, channels=tap.channels[:1]))

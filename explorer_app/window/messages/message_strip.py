@@ -70,12 +70,12 @@ class MessageStrip(QWidget):
         """Show the progress of reading a file above the messages; `share` is in 0..1."""
         self.progress.show_progress(name, sentence, share)
         self.progress.show()
-        self._tell()
+        self._update_visibility()
 
     def hide_progress(self) -> None:
         """Hide the progress line."""
         self.progress.hide()
-        self._tell()
+        self._update_visibility()
 
     def close_needless(self) -> None:
         """Close messages whose action is no longer needed."""
@@ -113,7 +113,7 @@ class MessageStrip(QWidget):
             self._lines.append(line)
             self._layout.addWidget(line)
             line.show()
-        self._tell()
+        self._update_visibility()
 
     def _close_line(self, line: MessageLine) -> None:
         self._remove(line)
@@ -125,9 +125,9 @@ class MessageStrip(QWidget):
             self._layout.removeWidget(line)
             line.hide()
             line.deleteLater()
-            self._tell()
+            self._update_visibility()
 
-    def _tell(self) -> None:
+    def _update_visibility(self) -> None:
         if self.is_filled == self.isHidden():
             self.filled.emit()  # first, so that the caption's change joins the same layout
             self.setVisible(self.is_filled)

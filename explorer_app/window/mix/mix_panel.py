@@ -155,7 +155,7 @@ class MixPanel(QWidget):
         self.grid.painted.connect(self._painted)
         self.grid.gesture_cancelled.connect(self._cancelled)
         self.grid.menu_requested.connect(self._open_menu)
-        self.grid.pointed_at.connect(self._tell)
+        self.grid.pointed_at.connect(self._describe_cell)
         self.grid.current_moved.connect(self._reveal)
         self.add.clicked.connect(self._ask_source)
         self.mix_in.clicked.connect(self.mix_in_requested)
@@ -270,7 +270,7 @@ class MixPanel(QWidget):
             if key not in self._pictures:
                 self.thumbnail_wanted.emit(key, key[1])
 
-    def _tell(self, source: int, row: int) -> None:
+    def _describe_cell(self, source: int, row: int) -> None:
         """Describe the cell under the pointer in the corner label, whose place is reserved, so nothing moves."""
         if source < 0 or source >= len(self._session.mix):
             self.hint.show_words("drag to paint")

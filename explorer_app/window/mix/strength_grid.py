@@ -121,7 +121,7 @@ class StrengthGrid(QWidget):
             self.updateGeometry()
             self.setFixedHeight(self.sizeHint().height())
         if (self._names, self._strengths, self._current) != before:
-            self._tell_current()
+            self._describe_current()
             self.update()
 
     def show_pictures(self, pictures: Sequence[QPixmap | None]) -> None:
@@ -188,7 +188,7 @@ class StrengthGrid(QWidget):
             self._strengths = strengths
             self.update()
             self.painted.emit(strengths, False)
-        self._tell_current()
+        self._describe_current()
 
     def _opposite(self, cell: tuple[int, int]) -> float:
         return 0.0 if self._strengths[cell[0]][cell[1]] >= 0.5 else 1.0
@@ -287,7 +287,7 @@ class StrengthGrid(QWidget):
         if key in moves:
             source, row = moves[key]
             self._current = (min(max(source, 0), len(self._names) - 1), min(max(row, 0), self._columns - 1))
-            self._tell_current()
+            self._describe_current()
             self._point(self._current, self._current[0])
             self.current_moved.emit(self._current[0])
             self.update()
@@ -337,7 +337,7 @@ class StrengthGrid(QWidget):
         self.pointed_at.emit(*self._hover)
         self.update()
 
-    def _tell_current(self) -> None:
+    def _describe_current(self) -> None:
         source, row = self._current
         if source < len(self._names) and row < len(self._resolutions):
             strength = self._strengths[source][row]

@@ -83,7 +83,7 @@ class FastPath(QWidget):
         self.graph.setToolTip(_GRAPH if exists else _NO_GRAPH)
         self.graph_times.setToolTip(_GRAPH if exists else _NO_GRAPH)
         self.graph.setChecked(exists and self._options.use_graph)
-        self._tell()
+        self._update_words()
 
     def show_options(self, options: RenderOptions) -> None:
         """Show the render options without emitting."""
@@ -95,7 +95,7 @@ class FastPath(QWidget):
         """Show times and differences; None if nothing was compared yet."""
         self._comparison, self._is_running = comparison, is_running
         self._enable()
-        self._tell()
+        self._update_words()
 
     def set_has_model(self, has_model: bool) -> None:
         """Enable the comparison if a model is open."""
@@ -105,7 +105,7 @@ class FastPath(QWidget):
     def _enable(self) -> None:
         self.compare.setEnabled(self._has_model and not self._is_running)
 
-    def _tell(self) -> None:
+    def _update_words(self) -> None:
         comparison = self._comparison
         if comparison is None:
             self.graph_times.show_words("on – · off –" if self._has_graph else "no graph here", "")

@@ -85,30 +85,30 @@ class KernelLine(QWidget):
         self._device_memory = _DeviceMemory()
         self._clock = QTimer(self)
         self._clock.setInterval(_MEMORY_MS)
-        self._clock.timeout.connect(self._tell_memory)
-        self._tell_memory()
-        self._tell()
+        self._clock.timeout.connect(self._update_memory)
+        self._update_memory()
+        self._update_state()
 
     def show_compiling(self, compiling: Compiling | None, meanwhile: str = "the CPU") -> None:
         """Show how many kernels are compiled or checked, and the device that renders meanwhile; None hides it."""
         self._compiling = compiling
         self._meanwhile = meanwhile
-        self._tell()
+        self._update_state()
 
     def show_steps(self, steps: Sequence[StepCost], source: str) -> None:
         """Show the state of the kernels; the tooltip has the reasons and the source of the timings."""
         self._steps, self._source = steps, source
-        self._tell()
+        self._update_state()
 
     def show_memory(self, memory: MemoryLike | None, device: str = PROCESSOR_ID) -> None:
         """Show the renderer's memory on a device, and the whole process's memory there."""
         self._memory, self._device = memory, device
-        self._tell_memory()
+        self._update_memory()
 
     def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 - Qt's name
         """Poll the process's memory while the line is visible."""
         super().showEvent(event)
-        self._tell_memory()
+        self._update_memory()
         self._clock.start()
 
     def hideEvent(self, event: QHideEvent) -> None:  # noqa: N802 - Qt's name
@@ -116,7 +116,7 @@ class KernelLine(QWidget):
         self._clock.stop()
         super().hideEvent(event)
 
-    def _tell_memory(self) -> None:
+    def _update_memory(self) -> None:
         memory = self._memory
         is_known = memory is not None and memory.total > 0
         self.memory.setVisible(is_known)  # otherwise the kernels get its width
@@ -147,7 +147,7 @@ class KernelLine(QWidget):
         self.memory.show_words(*words, "")
         self.memory.setToolTip("\n".join(tips))
 
-    def _tell(self) -> None:
+    def _update_state(self) -> None:
         compiling = self._compiling
         self.bar.setVisible(compiling is not None)
         has_fallen = compiling is None and any(state_of(step) == "fallback" for step in self._steps)

@@ -138,7 +138,7 @@ class RooflinePlot(QWidget):
         self._plot.setLabel("bottom", "operations a byte")
         self._plot.setLabel("left", "FLOP/s")
         self._colour()
-        self._tell()
+        self._update_words()
 
     @property
     def roof(self) -> tuple[list[float], list[float]]:
@@ -172,14 +172,14 @@ class RooflinePlot(QWidget):
             self._look, self._x, self._y = look, x, y
             self._frame_view(ceiling)
             self._draw_points()
-        self._tell()
+        self._update_words()
 
     def show_chosen(self, step: int) -> None:
         """Mark a step by its index in execution order; -1 marks none."""
         if step != self._chosen:
             self._chosen = step
             self._draw_ring()
-            self._tell()
+            self._update_words()
 
     # -- drawing ----------------------------------------------------------------------------------------------------
 
@@ -269,7 +269,7 @@ class RooflinePlot(QWidget):
 
     # -- text and mouse ---------------------------------------------------------------------------------------------
 
-    def _tell(self) -> None:
+    def _update_words(self) -> None:
         number = self._hovered if self._hovered in self._places else self._chosen
         if not 0 <= number < len(self._steps):
             self.words.show_words(_EMPTY)
@@ -306,7 +306,7 @@ class RooflinePlot(QWidget):
             self._hovered = step
             self.setCursor(Qt.CursorShape.PointingHandCursor if step >= 0 else Qt.CursorShape.ArrowCursor)
             self._draw_ring()
-            self._tell()
+            self._update_words()
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
         """Name the kernel under the pointer."""

@@ -83,7 +83,7 @@ def train_bench_options_of(found: argparse.Namespace, command: str) -> TrainBenc
     """
     side = found.resolution
     if side < 8 or side & (side - 1):
-        raise RequestError(f"The resolution should be a power of two from 8 up, but {side} came.")
+        raise RequestError(f"The resolution must be a power of two from 8 up, not {side}.")
     return TrainBenchOptions(**{**vars(found), "command": without_folders(command)})
 
 
@@ -91,13 +91,13 @@ def _rows(text: str) -> tuple[RowName, ...]:
     names = {part.strip() for part in text.split(",")}
     for name in names:
         if name not in ROWS:
-            raise argparse.ArgumentTypeError(f"names of {', '.join(ROWS)} are wanted, but {name[:40]!r} came")
+            raise argparse.ArgumentTypeError(f"expected names of {', '.join(ROWS)}, not {name[:40]!r}")
     return tuple(row for row in ROWS if row in names)
 
 
 def _count(text: str) -> int:
     if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= 1_000_000:
-        raise argparse.ArgumentTypeError(f"whole numbers from 1 up are wanted, but {text[:40]!r} came")
+        raise argparse.ArgumentTypeError(f"expected whole numbers from 1 up, not {text[:40]!r}")
     return int(text)
 
 
@@ -107,5 +107,5 @@ def _seconds(text: str) -> float:
     except ValueError:
         seconds = -1.0
     if not 0.0 <= seconds < 1e6:
-        raise argparse.ArgumentTypeError(f"seconds are wanted, but {text[:40]!r} came")
+        raise argparse.ArgumentTypeError(f"expected seconds, not {text[:40]!r}")
     return seconds

@@ -80,7 +80,7 @@ def _found(renderer: MapsLatents, options: DirectionOptions, note: Say, status: 
     factors, read = _able(read, skill, options, note)
     unknown = [name for name in options.factors if name not in factors]
     if unknown:
-        raise RequestError(f"Factors to move should be among {', '.join(factors)}, but {unknown[0]!r} came.")
+        raise RequestError(f"Factors to move must be among {', '.join(factors)}, not {unknown[0]!r}.")
     search = FactorSearch(
         latents=options.latents,
         probes=options.probes,

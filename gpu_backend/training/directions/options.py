@@ -107,7 +107,7 @@ def direction_options_of(found: argparse.Namespace) -> DirectionOptions:
             "'python -m gpu_backend.training.quality.train_features', but none was named."
         )
     if (method == "labels") != (found.labels is not None):
-        raise RequestError("Method labels and --labels go together, but only one of them came.")
+        raise RequestError("Method labels and --labels go together; give both or neither.")
     if found.features is not None and method not in ("world", "labels"):
         raise RequestError(f"Method {method} looks at no pictures; leave --features out.")
     if found.factors and method not in ("world", "labels"):
@@ -119,7 +119,7 @@ def direction_options_of(found: argparse.Namespace) -> DirectionOptions:
         raise RequestError(f"Method {method} measures no factors; leave --least-spearman and --least-selectivity out.")
     numbers = (found.psi, found.least_skill, found.least_spearman, found.least_selectivity)
     if not all(math.isfinite(number) for number in numbers):
-        raise RequestError("--psi and the --least options are finite numbers, but others came.")
+        raise RequestError("--psi and the --least options must be finite numbers.")
     if found.add and found.replace:
         raise RequestError("Either --add keeps the other sets of the file or --replace replaces them, not both.")
     if found.latents < 10 or found.probes > found.latents:
@@ -150,7 +150,7 @@ def direction_options_of(found: argparse.Namespace) -> DirectionOptions:
 def _whole_from(least: int) -> Callable[[str], int]:
     def read(text: str) -> int:
         if not (text.isascii() and text.isdecimal() and len(text) <= 9) or int(text) < least:
-            raise argparse.ArgumentTypeError(f"a whole number from {least} is wanted, but {text[:40]!r} came")
+            raise argparse.ArgumentTypeError(f"expected a whole number from {least}, not {text[:40]!r}")
         return int(text)
 
     return read

@@ -39,7 +39,7 @@ def regress(w: NDArray[np.floating], factors: NDArray[np.floating], ridge: float
     """
     count = w.shape[0]
     if count < 10:
-        raise ValueError(f"expected at least ten latents, but {count} came")
+        raise ValueError(f"expected at least ten latents, not {count}")
     kept = np.arange(count) % 5 == 4
     wide, values = w.astype(np.float64), factors.astype(np.float64)
     mean_w, mean_values = wide[~kept].mean(axis=0), values[~kept].mean(axis=0)

@@ -91,7 +91,7 @@ class DirectionFinder:
     def __init__(self, search: DirectionSearch) -> None:
         self.search = search
         if search.method == "pca" and search.latents < 10:
-            raise RequestError(f"There should be at least 10 latents, but {search.latents} came.")
+            raise RequestError(f"A search needs at least 10 latents, not {search.latents}.")
         if search.method == "examples" and not (search.having and search.lacking):
             raise RequestError("Examples should be on both sides, but one side has none; add one there.")
         self._w: list[NDArray[np.float32]] = []
@@ -183,7 +183,7 @@ def _classifier_normal(
 def _whole_rows(rows: RowRange, num_ws: int) -> RowRange:
     last = num_ws - 1 if rows.last is None else rows.last
     if not 0 <= rows.first <= last < num_ws:
-        raise RequestError(f"Rows of this model are 0 to {num_ws - 1}, but {rows.first} to {last} came.")
+        raise RequestError(f"Rows of this model must be in 0 to {num_ws - 1}, not {rows.first} to {last}.")
     return RowRange(rows.first, last)
 
 

@@ -45,7 +45,7 @@ def scaled_act(
         If it is another one, or noise comes without its strength.
     """
     if act.activation not in ("lrelu", "linear") or (noise is None) != (strength is None):
-        raise ValueError(f"leaky ReLU or nothing is wanted, and a strength beside noise, but {act} came")
+        raise ValueError(f"expected leaky ReLU or nothing, and a strength with noise, not {act}")
     if torch.compiler.is_compiling():
         return plain.layer(x, scale, noise, strength, bias, act)
     y: Tensor = applied(_ScaledAct, x, scale, noise, strength, bias, act)

@@ -97,7 +97,7 @@ def train(
             if progress is not None and (step % 50 == 49 or step == 0):
                 error = float(loss.detach())
                 if not math.isfinite(error):
-                    raise LoomError(f"Training stopped: expected a finite error at step {step + 1}, but {error} came.")
+                    raise LoomError(f"Training stopped: the error at step {step + 1} must be finite, not {error}.")
                 progress(step + 1, error)
     network.eval()
 

@@ -46,7 +46,7 @@ def _radii(features: NDArray[np.float64], neighbours: int, chunk: int) -> NDArra
     """Return the squared distance of each feature to its k-th nearest other, (n,)."""
     count = features.shape[0]
     if not 1 <= neighbours < count:
-        raise ValueError(f"expected more than {neighbours} features, but {count} came")
+        raise ValueError(f"expected more than {neighbours} features, not {count}")
     radii = np.empty(count)
     for first in range(0, count, chunk):
         block = _squared_distances(features[first : first + chunk], features)

@@ -40,7 +40,7 @@ def run(words: Sequence[str] | None = None, world: World | None = None) -> int:
     options = made.parse_args(words)
     usual = FeatureShape()
     if options.side < 8 or options.side % (1 << (len(usual.widths) - 1)):
-        made.error(f"--side is a multiple of {1 << (len(usual.widths) - 1)}, but {options.side} came")
+        made.error(f"--side must be a multiple of {1 << (len(usual.widths) - 1)}, not {options.side}")
     if min(options.steps, options.batch, options.checked, options.resolution) < 1 or options.seed < 0:
         made.error("--steps, --batch, --checked and --resolution are at least 1, --seed at least 0")
     training = FeatureTraining(

@@ -33,16 +33,16 @@ def test_any_text_is_seeds_or_refused(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "part"),
     [
-        ("", "numbers and ranges like 1,2,5-10, but '' came"),
-        ("1,,2", "but '' came"),
-        ("1-", "but '1-' came"),
-        ("-1", "but '-1' came"),
-        ("1.5", "but '1.5' came"),
-        ("1_000", "but '1_000' came"),
-        ("٣", "came"),
+        ("", "numbers and ranges like 1,2,5-10, not ''"),
+        ("1,,2", "not ''"),
+        ("1-", "not '1-'"),
+        ("-1", "not '-1'"),
+        ("1.5", "not '1.5'"),
+        ("1_000", "not '1_000'"),
+        ("٣", "not '"),
         ("10-5", "a range of seeds goes upwards, but 10-5 does not"),
-        (str(SEED_COUNT), "seeds go up to 4294967295"),
-        ("9" * 5000, "came"),
+        (str(SEED_COUNT), "seeds must be at most 4294967295"),
+        ("9" * 5000, "not '"),
         ("0-4294967295", "at most 100000 seeds"),
         ("0-60000,0-60000", "at most 100000 seeds"),
     ],
@@ -65,5 +65,5 @@ def test_numbers_are_checked() -> None:
         (count, "-1"),
         (positive_count, "0"),
     ):
-        with pytest.raises(argparse.ArgumentTypeError, match="came"):
+        with pytest.raises(argparse.ArgumentTypeError, match="not "):
             kind(text)

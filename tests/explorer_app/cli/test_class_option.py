@@ -64,4 +64,4 @@ def test_a_file_of_names_that_does_not_fit_is_a_warning(command: Command, zoo: P
     (zoo.parent / "zoo.labels.txt").write_text("only one")
     outcome = command("inspect", zoo)
     assert outcome.status == 0
-    assert "zoo.labels.txt was not opened: expected 3 names, one for each class, but 1 came" in outcome.out
+    assert "zoo.labels.txt was not opened: expected 3 names, one for each class, but found 1" in outcome.out

@@ -43,10 +43,10 @@ def test_other_networks_refuse_it_in_a_sentence(
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("--translate", "0.1"), "two numbers like 0.25,-0.1 are wanted"),
-        (("--translate", "1,inf"), "a number is wanted"),
-        (("--scale", "0"), "a scale is 0.001 to 1000"),
-        (("--rotate", "left"), "a number is wanted"),
+        (("--translate", "0.1"), "expected two numbers like 0.25,-0.1"),
+        (("--translate", "1,inf"), "expected a number"),
+        (("--scale", "0"), "a scale must be 0.001 to 1000"),
+        (("--rotate", "left"), "expected a number"),
     ],
 )
 def test_a_slip_is_told(command: Command, tmp_path: Path, words: tuple[str, str], sentence: str) -> None:

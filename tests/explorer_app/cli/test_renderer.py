@@ -89,7 +89,7 @@ def test_devices_have_these_names(name: str) -> None:
 def test_other_names_get_a_clear_answer(name: str) -> None:
     parser = Parser("test", "")
     add_device(parser)
-    with pytest.raises(UsageError, match="a device is auto, cpu, cuda or cuda:1, but"):
+    with pytest.raises(UsageError, match="a device must be auto, cpu, cuda or cuda:1, not"):
         parser.parse_args(["--device", name])
 
 

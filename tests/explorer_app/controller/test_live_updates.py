@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 from pytestqt.qtbot import QtBot
 
-from explorer_app.controller.live_updates import PATIENCE_MS, REFRESHES_PER_TELLING, LiveUpdates, refresh_ms
+from explorer_app.controller.live_updates import PATIENCE_MS, REFRESHES_PER_PANEL_UPDATE, LiveUpdates, refresh_ms
 
-TELL_MS = REFRESHES_PER_TELLING * refresh_ms()
+TELL_MS = REFRESHES_PER_PANEL_UPDATE * refresh_ms()
 
 
 class Heard:
@@ -29,7 +29,7 @@ class Heard:
     def tick(self, ms: float) -> None:
         """Let so much time pass, and the timer fire."""
         self.now_s += ms / 1000.0
-        self.live._go_on()
+        self.live._advance()
 
 
 @pytest.fixture

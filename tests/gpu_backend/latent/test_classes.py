@@ -24,7 +24,7 @@ def test_no_class_is_an_all_zero_label() -> None:
 
 @pytest.mark.parametrize("index", [-1, 5])
 def test_a_class_that_does_not_exist_is_refused_with_a_sentence(index: int) -> None:
-    with pytest.raises(RequestError, match=f"must be in 0..4 for this network, but {index} came"):
+    with pytest.raises(RequestError, match=f"must be in 0..4 for this network, not {index}"):
         class_label([(index, 1.0)], 5)
 
 

@@ -59,7 +59,7 @@ def test_amounts_add_in_w() -> None:
 
 @pytest.mark.parametrize("name", ["sefa/2", "sefa/", "", "pca/0", "sefa/00"])
 def test_an_unknown_direction_is_refused_and_the_known_ones_are_named(name: str) -> None:
-    with pytest.raises(RequestError, match=r"one of sefa/0\.\.sefa/1 or axis/0\.\.axis/2, but"):
+    with pytest.raises(RequestError, match=r"one of sefa/0\.\.sefa/1 or axis/0\.\.axis/2, not"):
         pushed(DirectionAmount(name, 1.0))
 
 

@@ -215,11 +215,11 @@ def test_a_path_in_z_needs_keys_on_whole_seeds_and_names_the_one_that_is_not(kin
 
 
 def test_what_a_path_cannot_be_made_of_is_refused_with_a_sentence() -> None:
-    with pytest.raises(RequestError, match="at least 1 frame a step, but 0 came"):
+    with pytest.raises(RequestError, match="at least 1 frame a step, not 0"):
         path_blends(keys(1, 2), "w-linear", 0, False)
     with pytest.raises(RequestError, match="at least one keyframe"):
         path_blends([], "w-linear", 3, False)
     with pytest.raises(RequestError, match="at least one keyframe"):
         path_blends([keys(1)[0], ()], "w-linear", 3, False)
-    with pytest.raises(RequestError, match="one of w-linear, w-cubic, z-linear, z-slerp, but 'spiral' came"):
+    with pytest.raises(RequestError, match="one of w-linear, w-cubic, z-linear, z-slerp, not 'spiral'"):
         path_blends(keys(1, 2), "spiral", 3, False)  # type: ignore[arg-type]

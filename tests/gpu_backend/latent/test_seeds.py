@@ -26,7 +26,7 @@ def test_z_is_float32_and_the_same_each_time() -> None:
 
 @pytest.mark.parametrize("seed", [-1, 2**32])
 def test_a_seed_outside_the_generators_range_is_refused_with_a_sentence(seed: int) -> None:
-    with pytest.raises(RequestError, match=f"must be in 0..4294967295, but {seed} came"):
+    with pytest.raises(RequestError, match=f"must be in 0..4294967295, not {seed}"):
         seed_to_z(seed, 8)
 
 

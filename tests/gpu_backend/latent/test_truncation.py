@@ -38,7 +38,7 @@ def test_the_rows_that_came_are_left_alone() -> None:
 
 @pytest.mark.parametrize("cutoff", [-1, 5])
 def test_a_cutoff_outside_the_rows_is_refused_with_a_sentence(cutoff: int) -> None:
-    with pytest.raises(RequestError, match=f"must be in 0..4 for this network, but {cutoff} came"):
+    with pytest.raises(RequestError, match=f"must be in 0..4 for this network, not {cutoff}"):
         truncate(ROWS, W_AVG, 0.5, cutoff)
 
 

@@ -81,20 +81,20 @@ def test_what_only_resembles_a_number_of_a_class_stays_in_its_name(
 @pytest.mark.parametrize(
     ("content", "part"),
     [
-        ("tench\nshark", "expected 3 names, one for each class, but 2 came"),
-        ("", "but 0 came"),
-        (["tench"] * 4, "but 4 came"),
-        ({}, "but 0 came"),
+        ("tench\nshark", "expected 3 names, one for each class, but found 2"),
+        ("", "but found 0"),
+        (["tench"] * 4, "but found 4"),
+        ({}, "but found 0"),
         ({"0": "tench", "1": "shark", "3": "crane"}, "expected the classes 0 to 2, each once"),
         ({"tench": 0, "shark": 0, "crane": 2}, "expected the classes 0 to 2, each once"),
-        ({"0": "tench", "one": "shark", "2": "crane"}, "other keys came"),
+        ({"0": "tench", "one": "shark", "2": "crane"}, "found other keys"),
         ('{"0": "tench", "0": "shark", "2": "crane"}', "JSON is damaged"),
         ('["tench", "shark", ', "JSON is damaged"),
         ("[" * 100_000, "JSON is damaged"),
         (["tench", "shark", 3], "a name for each class"),
         (["tench", "shark", "  "], "one is empty"),
         ({"labels": [["00000/img0.png", 3], ["00000/img1.png", 0], ["00000/img2.png", 1]]}, "a name for each class"),
-        ("17", "another value came"),
+        ("17", "found another value"),
     ],
 )
 def test_a_file_that_does_not_fit_is_refused_in_a_sentence(tmp_path: Path, content: object, part: str) -> None:
@@ -198,7 +198,7 @@ def test_a_line_as_long_as_a_file_may_be_is_read_in_one_pass(line: str, tmp_path
     """Expressions that go back over a line would take the square of its length: hours for each of these."""
     (name,) = read_class_names(file_of(tmp_path, line), 1)
     assert 1 <= len(name) <= MAX_NAME
-    assert "but 1 came" in refusal(tmp_path / "labels.txt")
+    assert "but found 1" in refusal(tmp_path / "labels.txt")
 
 
 @pytest.mark.parametrize("line", ["a", "0: a", "{0: 'a'}", "n01440764 a"])
@@ -209,7 +209,7 @@ def test_of_more_lines_than_classes_none_is_looked_into(
     for form in ("_numbered", "_keyed", "_clean"):
         monkeypatch.setattr(class_names, form, seen.append)
     lines = MAX_FILE_BYTES // (len(line) + 1) - 1
-    assert f"but {lines} came" in refusal(file_of(tmp_path, f"{line}\n" * lines))
+    assert f"but found {lines}" in refusal(file_of(tmp_path, f"{line}\n" * lines))
     assert seen == []
 
 

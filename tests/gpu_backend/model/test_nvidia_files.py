@@ -169,8 +169,8 @@ def test_numpy_settings_count_as_numbers(tmp_path: Path) -> None:
     [
         ({"synthesis.b8.extra": None, "synthesis._modules": {}}, "b4.const is missing"),
         ({"mapping._parameters": None}, "lacks its parameters"),
-        ({"synthesis.b8._modules": {"conv0": 3}}, "came an integer"),
-        ({"synthesis.b8._parameters": {"const": "text"}}, "came a text"),
+        ({"synthesis.b8._modules": {"conv0": 3}}, "found an integer"),
+        ({"synthesis.b8._parameters": {"const": "text"}}, "found a text"),
         ({"synthesis.b8._modules": {"bad name": None}}, "letters, digits"),
     ],
 )

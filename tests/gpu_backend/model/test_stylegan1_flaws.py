@@ -91,8 +91,8 @@ FLAWS: dict[str, tuple[Any, str]] = {
     "noise of one strength": (_with("synthesis/8x8/Conv1/Noise/weight", np.zeros((), np.float32)), "shape"),
     "not square": (_with("synthesis/4x4/Const/const", np.zeros((1, 6, 4, 8), np.float32)), "square pictures"),
     "odd style": (_with("synthesis/8x8/Conv1/StyleMod/bias", np.zeros(13, np.float32)), "shape"),
-    "text": (_with(WEIGHT, "text"), "came a text"),
-    "a level of text": (_with("synthesis/lod", "0"), "came a text"),
+    "text": (_with(WEIGHT, "text"), "found a text"),
+    "a level of text": (_with("synthesis/lod", "0"), "found a text"),
 }
 
 

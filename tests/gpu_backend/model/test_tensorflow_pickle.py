@@ -241,10 +241,10 @@ FLAWS: dict[str, tuple[Any, str]] = {
     "few axes": (_with(WEIGHT, np.zeros((6, 6), np.float32)), "4 dimensions"),
     "a scalar": (_with(WEIGHT, np.float32(1)), "4 dimensions"),
     "not square": (_with("synthesis/4x4/Const/const", np.zeros((1, 6, 4, 8), np.float32)), "square pictures"),
-    "text": (_with(WEIGHT, "text"), "came a text"),
-    "none": (_with(WEIGHT, None), "came nothing"),
-    "list": (_with(WEIGHT, [1.0]), "came a list"),
-    "truth": (_with(WEIGHT, True), "came a truth value"),
+    "text": (_with(WEIGHT, "text"), "found a text"),
+    "none": (_with(WEIGHT, None), "found nothing"),
+    "list": (_with(WEIGHT, [1.0]), "found a list"),
+    "truth": (_with(WEIGHT, True), "found a truth value"),
     "no name": (_with("synthesis/\n", np.zeros(3, np.float32)), "letters, digits and slashes"),
 }
 
@@ -281,7 +281,7 @@ def _network_of(tensors: dict[str, Any], made: StyleGAN2Model) -> Any:
         ({"variables": [("a", 1.0)] * 2001}, "2000 variables"),
         ({"static_kwargs": [1]}, "arguments are missing"),
         ({"components": 3}, "components"),
-        ({"components": {"mapping": 3}}, "came an integer"),
+        ({"components": {"mapping": 3}}, "found an integer"),
         ({"components": {"encoder": None}}, "a part 'encoder'"),
     ],
 )

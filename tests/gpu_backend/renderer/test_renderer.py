@@ -304,7 +304,7 @@ def test_the_device_is_named_with_its_reason(renderer: Renderer) -> None:
 def test_a_device_that_is_not_there_is_refused_before_the_file_is_read() -> None:
     with pytest.raises(DeviceError, match=r"The GPU must be one of|there is none to use"):
         open_renderer("nowhere.pkl", device="cuda:99")
-    with pytest.raises(DeviceError, match=r"must be one of auto, cpu, cuda, .*, but 'tpu' came"):
+    with pytest.raises(DeviceError, match=r"must be one of auto, cpu, cuda, .*, not 'tpu'"):
         open_renderer("nowhere.pkl", device="tpu")
 
 

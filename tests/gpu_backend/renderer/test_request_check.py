@@ -42,12 +42,12 @@ def refusals(renderer: Renderer) -> list[tuple[RenderRequest, str]]:
     return [
         (replace(good, model_id="f" * 64), "The request is for the model 'ffffffffffff', but"),
         (replace(good, transform=(1.0, 0, 0, 0, 1.0, 0, 0, 0, 1.0)), "A StyleGAN2 network takes no transform"),
-        (replace(good, resolution=12), "must be one of 4, 8, 16, 32 for this network, but 12 came"),
+        (replace(good, resolution=12), "must be one of 4, 8, 16, 32 for this network, not 12"),
         (replace(good, blend=()), "at least one recipe, but its blend is empty"),
-        (replace(good, noise=Noise(gain=math.nan)), "A noise gain must be a number in -1000..1000, but nan came"),
+        (replace(good, noise=Noise(gain=math.nan)), "A noise gain must be a number in -1000..1000, not nan"),
         (replace(good, noise=Noise(layer_gains=(1.0,) * 99)), "7 noise layers, but has 99"),
         (replace(good, noise=Noise("random", seed=-1)), "noise seed must be in"),
-        (replace(good, noise=Noise("loud")), "must be one of none, const, random, but 'loud' came"),  # type: ignore[arg-type]
+        (replace(good, noise=Noise("loud")), "must be one of none, const, random, not 'loud'"),  # type: ignore[arg-type]
         (with_latent(classes=((1, 1.0),)), "This network has no classes, but class 1 was asked for"),
         (with_latent(point=Point(((0, math.inf),))), "A weight must be a finite number"),
         (with_latent(directions=(DirectionAmount("sefa/99", 1.0),)), "one of sefa/0..sefa/7 or axis/0..axis/7"),
@@ -75,7 +75,7 @@ def test_arrays_of_the_wrong_shape_are_refused_with_one_sentence(renderer: Rende
         renderer.synthesize(np.full((1, 8, 8), np.nan))
     with pytest.raises(RequestError, match="must be an array of numbers"):
         renderer.map("seed 3")
-    with pytest.raises(RequestError, match="no classes, but labels came"):
+    with pytest.raises(RequestError, match="no classes; leave c out"):
         renderer.map(np.zeros((1, 8)), np.ones((1, 2)))
     with pytest.raises(RequestError, match="takes no transform"):
         renderer.synthesize(np.zeros((1, 8, 8)), transform=np.eye(3))

@@ -116,12 +116,12 @@ def refusals(good: RenderRequest) -> list[tuple[RenderRequest, str]]:
     return [
         (replace(good, transform=(1.0,) * 8), "A transform must be nine finite numbers"),
         (replace(good, transform=(math.nan,) * 9), "A transform must be nine finite numbers"),
-        (replace(good, resolution=16), "The resolution must be one of 32 for this network, but 16 came"),
-        (replace(good, tap=Tap("b8.conv0")), f"one of this network's, input to {MODEL.spec.layers[-1].name}, but"),
+        (replace(good, resolution=16), "The resolution must be one of 32 for this network, not 16"),
+        (replace(good, tap=Tap("b8.conv0")), f"one of this network's, input to {MODEL.spec.layers[-1].name}, not"),
         (replace(good, tap=Tap(name, (6,))), f"{name} has the channels 0 to 5, but channel 6 was asked for"),
         (replace(good, tap=Tap(name, (-1,))), "but channel -1 was asked for"),
-        (replace(good, tap=Tap(name, (0, 1))), "by one channel or by three, but 2 came"),
-        (replace(good, tap=Tap(name, gain_db=math.nan)), "in -200..200 dB, but nan came"),
+        (replace(good, tap=Tap(name, (0, 1))), "by one channel or by three, not by 2"),
+        (replace(good, tap=Tap(name, gain_db=math.nan)), "in -200..200 dB, not nan"),
         (replace(good, tap=Tap(name), resolution=32), "A layer comes at its own resolution"),
     ]
 

@@ -175,7 +175,7 @@ def test_several_classes_share_the_table_and_the_average_by_weight(renderer: Ren
 
 def test_a_class_that_there_is_not_is_refused(renderer: Renderer) -> None:
     request = request_for(renderer, Latent(classes=((4, 1.0),)))
-    with pytest.raises(RequestError, match=r"must be in 0\.\.3 for this network, but 4 came"):
+    with pytest.raises(RequestError, match=r"must be in 0\.\.3 for this network, not 4"):
         renderer.render(request)
 
 
