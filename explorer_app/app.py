@@ -7,13 +7,13 @@ The story of a start::
     Settings             read field by field; cannot fail
     RenderThread         made, not running; nothing heavy is imported
     Controller           joins them
-    MainWindow           on the screen, where it was, with a word that the model is on its way
+    MainWindow           on the screen, at its last place, with a notice that the model is being read
     Collector            garbage is collected on the window's thread from here on
     Controller.start     the last session; a thread reads the model's file; the rendering thread imports what it
                          needs, makes the renderer, and the first picture comes
 
-and of an end: the window closes, the controller waits for threads and writes what is to be kept, the log's road is
-taken down. Every `close` may be called twice.
+and of an end: the window closes, the controller waits for threads and writes what is to be kept, the message bridge is
+removed. Every `close` may be called twice.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _LATEST_BEGIN_MS = 400
 _DOCUMENTS = (*PICTURE_ENDINGS, ".loom", ".npz", ".npy", ".manifest.json")
 
 _UNSEEN_PLATFORMS = ("offscreen", "minimal", "vnc")
-"""Of Qt; a dialog there would wait for good."""
+"""Qt platforms without a display: a dialog would block forever."""
 
 EXIT_BUG = 1
 EXIT_NO_WINDOW = 2
@@ -81,7 +81,7 @@ class Places:
 
     @staticmethod
     def of_this_system() -> Places:
-        """Return where this system wants them; no folder is made."""
+        """Return the places that this system prescribes; no folder is created."""
         return Places(Settings.default_path(), platformdirs.user_data_path("latentloom", appauthor=False))
 
 
@@ -182,7 +182,7 @@ def failed_start_box(error: Exception, messages: MessageLog) -> QMessageBox:
 
 
 def _print_start_times(qt: QApplication, frame: Frame) -> None:
-    """Print how long the start took once the full picture is on the screen, and end."""
+    """Print the times of the start once the full picture is on the screen, and quit."""
     if not frame.is_draft:
         sys.stdout.write(f"{start_times.table()}\n")
         qt.quit()
@@ -202,7 +202,7 @@ class App:
     device, precision
         On which device to render, and how exactly; empty for what the preferences say.
     read, backend, bundled
-        How models are read and rendered and which one came along; a test brings its own.
+        How models are read and rendered, and which one is bundled; for tests.
     """
 
     def __init__(
@@ -276,7 +276,7 @@ class App:
             start_times.mark(start_times.BUILT)
             self.collector = Collector()
         except BaseException:
-            self._preparation.close()  # a process that ends while it loads a library crashes
+            self._preparation.close()  # a process that exits while it loads a library crashes
             self._bridge.remove()
             raise
 
@@ -287,7 +287,7 @@ class App:
         self.collector.start()
         self.controller.bring_back(*_model_and_document(file))
         begin = partial(self._begin_once, file)
-        # Once the window is painted: what begins then takes Python's lock from it.
+        # After the first paint: work that begins then competes for Python's lock.
         self.window.canvas.painted_first.connect(lambda: QTimer.singleShot(0, self.window, begin))
         self.window.show_restored()
         QTimer.singleShot(_LATEST_BEGIN_MS, self.window, begin)
@@ -326,18 +326,19 @@ class App:
 
 
 def _model_and_document(file: Path | None) -> tuple[Path | None, Path | None]:
-    """Return the file of the command line as what it is by its name: a model, or a session, a picture or a manifest."""
+    """Return (model, None) or (None, document) for the file of the command line, by its suffix."""
     is_document = file is not None and file.name.lower().endswith(_DOCUMENTS)
     return (None, file) if is_document else (file, None)
 
 
 class QtMessageHandler:
-    """Carries what Qt says into the message log: as notes, since they are for a report and not for the person.
+    """Passes Qt's messages to the message log, as notes: they are for reports, not for the user.
 
     Attributes
     ----------
     is_open
-        Whether Qt has found its display. Before, its last words end the program with a sentence instead of a crash.
+        Whether Qt has found its display. Before that, a fatal message ends the program with a sentence instead of a
+        crash.
     """
 
     def __init__(self, messages: MessageLog) -> None:
@@ -355,7 +356,7 @@ class QtMessageHandler:
             self._former = qInstallMessageHandler(self._take)
 
     def remove(self) -> None:
-        """Give the handler back. May be called twice."""
+        """Restore the former handler. May be called twice."""
         from PySide6.QtCore import qInstallMessageHandler
 
         if self._is_installed:
@@ -386,8 +387,8 @@ class QtMessageHandler:
 class Interrupt:
     """Calls a function with the signal's number on Ctrl-C, and when the system asks the program to end.
 
-    Python looks at signals between two of its own instructions, and there are none while Qt waits: each signal writes
-    its number into a socket that Qt watches, so one that comes before Qt waits is heard too.
+    Python handles signals between two bytecode instructions, and none runs while Qt waits: each signal writes
+    its number into a socket that Qt watches, so a signal that arrives before Qt waits is handled too.
     """
 
     _SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -405,7 +406,7 @@ class Interrupt:
         self._former = {number: signal.signal(number, self._leave_to_qt) for number in self._SIGNALS}
 
     def close(self) -> None:
-        """Give the signals back. May be called twice."""
+        """Restore the former signal handlers. May be called twice."""
         if self._reader.fileno() < 0:
             return
         for number, former in self._former.items():
@@ -418,7 +419,7 @@ class Interrupt:
 
     @staticmethod
     def _leave_to_qt(number: int, frame: FrameType | None) -> None:
-        """Keep Python from what it would do by itself; the socket has the number already."""
+        """Do nothing in place of Python's default: the socket has the signal's number."""
 
     def _hear(self) -> None:
         try:
@@ -464,5 +465,5 @@ def _read_with_own(
     progress: Callable[[int, int], None],
     cancelled: Callable[[], bool],
 ) -> Model:
-    """Read a model with the directions that the person found in it."""
+    """Read a model with the directions that the user found in it."""
     return files.with_own(read(path, progress=progress, cancelled=cancelled))

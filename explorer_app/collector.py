@@ -1,8 +1,8 @@
 """Python's cyclic garbage, collected on the window's thread alone, and not during a start.
 
-Python collects on whatever thread happens to make one object too many. Where that finds Qt objects, they are destroyed
-there and then: Qt takes a lock of its own, and the binding asks for the interpreter's; the window's thread may hold
-that one and wait for Qt's, and neither ever goes on (PySide6 6.11: actions of a menu, and a thread that reads a file).
+Python collects on whichever thread makes one object too many. If it finds Qt objects, it destroys them on that thread:
+Qt takes its own lock, and the binding takes the interpreter's; the window's thread may hold the second and wait for
+the first: a deadlock (PySide6 6.11: actions of a menu, and a thread that reads a file).
 
 A start makes hundreds of thousands of objects that stay: modules, classes, widgets. Collections while they are made
 take a fifth of the start's CPU time and free next to nothing.
@@ -17,7 +17,7 @@ from collections.abc import Iterator
 _BEAT_MS = 500
 
 _LONGEST_START_BEATS = 30
-"""A start that shows no picture, for want of a model or a device, counts as over after these."""
+"""A start without a picture, because there is no model or device, counts as over after this many beats."""
 
 
 @contextlib.contextmanager
@@ -55,8 +55,9 @@ class Collector:
         self._held_beats = _LONGEST_START_BEATS
 
     def release(self) -> None:
-        """Keep all objects made until now out of every later collection; does nothing unless collections are held.
+        """Freeze all objects made so far, so that later collections skip them.
 
+        Does nothing unless collections are held.
         Looking through the 270,000 objects that a start makes takes tenths of a second in which no picture comes,
         whatever thread does it.
         """
@@ -65,7 +66,7 @@ class Collector:
             gc.freeze()
 
     def close(self) -> None:
-        """Leave it to Python again, if it was. May be called twice."""
+        """Re-enable Python's own collection if it was enabled. May be called twice."""
         self._timer.stop()
         if self._was_on:
             self._was_on = False

@@ -61,7 +61,7 @@ class FileLock:
         return True
 
     def release(self) -> None:
-        """Let go of the lock. May be called twice."""
+        """Release the lock. May be called twice."""
         fd, self._fd = self._fd, -1
         if fd >= 0:
             os.close(fd)

@@ -57,7 +57,7 @@ class ProgramLog:
     def __init__(self, write: Callable[[str], None], path: Path | None = None) -> None:
         self.path = log_path() if path is None else path
         self.uncaught = 0
-        """Exceptions so far that no code caught."""
+        """Number of uncaught exceptions so far."""
         self._terminal = _TerminalHandler(write)
         self._queue: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._queued = _FileQueueHandler(self._queue)
@@ -126,7 +126,7 @@ class ProgramLog:
             faulthandler.enable(stream)
 
     def take_crash(self) -> str:
-        """Return what an earlier run left when a fatal signal ended it, and forget it; empty if none did."""
+        """Return the stacks that an earlier run left when a fatal signal ended it, and delete them; empty if none."""
         path = self._crash_path
         try:
             if not path.is_file() or path.stat().st_size == 0:
@@ -156,7 +156,7 @@ class ProgramLog:
         _log.error("Uncaught exception in thread %s.", name, exc_info=caught.exc_value)
 
     def _unraisable(self, caught: Any) -> None:
-        # The object itself is not kept: a record that held it would bring it back to life.
+        # The record must not hold the object itself: that would resurrect it.
         _log.error("%s %r.", caught.err_msg or "Exception ignored in", caught.object, exc_info=caught.exc_value)
 
 
@@ -182,7 +182,7 @@ class _TerminalHandler(logging.Handler):
 
 
 class _SafeFormatter(logging.Formatter):
-    """One record, one line: what follows (a traceback, `details`) is indented, so that no text can forge a record."""
+    """Formats one record per line; tracebacks and `details` are indented, so that no text can forge a record."""
 
     def format(self, record: logging.LogRecord) -> str:
         record.message = printable(record.getMessage())
@@ -238,7 +238,7 @@ def _setter(call: Callable[[int], None], value: int) -> Callable[[], None]:
 
 
 def _kept_stream(stream: IO[str] | None) -> Any:
-    """Return a stream whose text a person can find again: a terminal, a file, a pipe; None for any other."""
+    """Return a stream if its text is kept (a terminal, a file, a pipe); None otherwise."""
     if stream is None:
         return None
     try:

@@ -23,7 +23,7 @@ _log = logging.getLogger(__name__)
 
 
 class Level(IntEnum):
-    """How loud a message is. Notes are kept for a report and never shown by themselves."""
+    """Severity of a message. Notes are stored for reports and never shown on their own."""
 
     NOTE = 0
     INFO = 1
@@ -33,16 +33,16 @@ class Level(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """What a person may do about a message; called on the GUI thread.
+    """An action offered by a message; called on the GUI thread.
 
     Attributes
     ----------
     words
-        What stands on its button.
+        Text of its button.
     call
         What it does.
     is_needed
-        Whether there is still something to do; once there is not, the message goes.
+        Whether the action is still needed; once it is not, the message closes.
     """
 
     words: str
@@ -52,7 +52,7 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One sentence for the user, details on demand, and what can be done.
+    """One sentence for the user, details on demand, and an optional action.
 
     Attributes
     ----------
@@ -98,7 +98,7 @@ class MessageLog:
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        """What is remembered, oldest first."""
+        """Stored messages, oldest first."""
         with self._lock:
             return tuple(self._messages)
 
@@ -113,7 +113,7 @@ class MessageLog:
         file: Path | None = None,
         picture: Path | None = None,
     ) -> Message:
-        """Remember a message and hand it to every subscriber, on the calling thread."""
+        """Store a message and pass it to every subscriber, on the calling thread."""
         sentence, details = printable_sentence(sentence), printable_lines(details)
         with self._lock:
             self._count += 1
@@ -125,30 +125,30 @@ class MessageLog:
         return message
 
     def note(self, sentence: str, details: str = "") -> Message:
-        """Remember something for a report without showing it."""
+        """Store a note for reports without showing it."""
         return self.post(Level.NOTE, sentence, details)
 
     def info(
         self, sentence: str, details: str = "", *, file: Path | None = None, picture: Path | None = None
     ) -> Message:
-        """Tell that something went as asked."""
+        """Post an information: something succeeded."""
         return self.post(Level.INFO, sentence, details, file=file, picture=picture)
 
     def warning(self, sentence: str, details: str = "", action: Action | None = None) -> Message:
-        """Tell that something is not quite as asked."""
+        """Post a warning: something is not quite as requested."""
         return self.post(Level.WARNING, sentence, details, action)
 
     def error(self, sentence: str, details: str = "") -> Message:
-        """Tell that something did not work."""
+        """Post an error: something failed."""
         return self.post(Level.ERROR, sentence, details)
 
     def exception(self, error: BaseException, level: Level = Level.ERROR) -> Message:
-        """Tell an exception: in its own sentence if it has one, with the traceback as details if it has none."""
+        """Post an exception: its own sentence if it has one, otherwise a general one with the traceback as details."""
         sentence, details = describe(error)
         return self.post(level, sentence, details)
 
     def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
-        """Call `subscriber` with what is remembered already, then with every message to come.
+        """Call `subscriber` with every stored message, then with every new one.
 
         It is called on the thread that posts: a widget must hop to its own thread with a queued signal.
 
@@ -183,12 +183,12 @@ def describe(error: BaseException) -> tuple[str, str]:
 
 
 def is_from_outside(error: BaseException) -> bool:
-    """Tell whether the system is the cause (a file, a disk, memory), so that a sentence says it all."""
+    """Return whether the system is the cause (a file, a disk, memory), so that one sentence explains the error."""
     return isinstance(error, LoomError | OSError | MemoryError) or _is_out_of_memory(error)
 
 
 def _is_out_of_memory(error: BaseException) -> bool:
-    """Tell whether a RuntimeError means that there was no memory: torch and threading have no type for it."""
+    """Return whether a RuntimeError means that memory ran out: torch and threading have no type for it."""
     words = ("can't allocate memory", "not enough memory", "bad_alloc", "can't start new thread")
     return isinstance(error, RuntimeError) and any(word in str(error) for word in words)
 

@@ -46,7 +46,7 @@ class RecentModel:
 
 @dataclass(frozen=True, slots=True)
 class Preferences:
-    """What the person prefers, and where the window was.
+    """Preferences, and the geometry of the window.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class Preferences:
     font
         ``"inter"`` is the font that comes with the program, ``"system"`` the system's UI font.
     window_geometry
-        What QMainWindow gives, as base64 text; empty for the first time.
+        From `QMainWindow.saveGeometry`, as base64; empty for the first start.
     workspace
         The workspace that was shown last.
     layouts
@@ -73,8 +73,7 @@ class Preferences:
     performance_visible
         Whether the performance panel measures steps.
     device, precision
-        On what a person wants pictures to be rendered, as `gpu_backend.Renderer` names it: "auto", "cpu", "cuda:0"; and
-        how exact on a GPU.
+        Preferred device, as `gpu_backend.Renderer` names it: "auto", "cpu", "cuda:0"; and the precision on a GPU.
     choices
         Small choices of panels that have no field of their own: key -> text.
     """
@@ -103,7 +102,7 @@ class Settings:
     path
         The file; None keeps everything in memory.
     messages
-        Where to say that a file was broken or could not be written.
+        Receives warnings about a broken file or one that cannot be written.
     """
 
     def __init__(self, path: Path | None, messages: MessageLog) -> None:
@@ -124,7 +123,7 @@ class Settings:
 
     @property
     def values(self) -> Preferences:
-        """The preferences as they are now."""
+        """The current preferences."""
         return self._values
 
     def change(self, **fields: Any) -> None:
@@ -152,7 +151,7 @@ class Settings:
         self.change(recent_models=(model, *others)[:MAX_RECENT])
 
     def forget_model(self, path: str) -> None:
-        """Take a model out of the recent ones."""
+        """Remove a model from the recent ones."""
         self.change(recent_models=tuple(item for item in self._values.recent_models if item.path != path))
 
     def choice(self, key: str, default: str = "") -> str:
@@ -267,7 +266,7 @@ def _merged_models(
         rest = iter(before)
         return all(item in rest for item in items)
 
-    # What was opened moved to the front; behind it the former order is left.
+    # Opened models move to the front; the others keep their order.
     count = next(count for count in range(len(after) + 1) if is_as_before(after[count:]))
     opened = after[:count]
     gone = {item.path for item in before} - {item.path for item in after} | {item.path for item in opened}
@@ -275,7 +274,7 @@ def _merged_models(
 
 
 class _FieldReader:
-    """Takes fields one by one and notes the ones that are broken."""
+    """Reads fields one by one and records broken ones."""
 
     def __init__(self, data: Mapping[str, Any]) -> None:
         self._data = data

@@ -62,7 +62,7 @@ class StartTimes:
             return tuple(self._marks.values())
 
     def mark(self, step: str) -> None:
-        """Take note that a step is reached now, if it was not before."""
+        """Mark a step as reached, unless it was before."""
         wall_s, cpu_s = time.monotonic() - self._began_s, time.process_time()
         with self._lock:
             self._marks.setdefault(step, Mark(step, wall_s, cpu_s, threading.current_thread().name))
@@ -79,7 +79,7 @@ class StartTimes:
 def _process_start_s() -> float:
     """Return when this process began on the clock of `time.monotonic`.
 
-    Linux tells it to a hundredth of a second. Elsewhere it is estimated by the CPU time spent until now.
+    Linux reports it to a hundredth of a second. Elsewhere it is estimated by the CPU time spent until now.
     """
     now_s = time.monotonic()
     try:

@@ -45,7 +45,7 @@ def _make(backend: BackendLike, model: Model, choice: DeviceChoice, console: Con
             )
             console.end_progress()
         if total and choice.device == "auto":
-            choice = DeviceChoice("cuda", choice.precision)  # there is a GPU: its failure is to be reported
+            choice = DeviceChoice("cuda", choice.precision)  # there is a GPU, so its failure must be reported
     return backend.make_renderer(model, choice)
 
 

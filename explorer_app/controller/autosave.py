@@ -1,4 +1,4 @@
-"""Saves the session a moment after every change and restores it at the next start, without delaying that."""
+"""Saves the session shortly after every change, and restores it at the next start without delaying it."""
 
 from __future__ import annotations
 

@@ -135,7 +135,8 @@ class DirectionFinding(QObject):
     def take_back(self) -> None:
         """Remove the directions that were found last; nothing happens during an export.
 
-        While the search is the newest step, this is undo; after later edits, which stay, its step means nothing more.
+        If the search is the newest step, this is undo; otherwise later edits stay, and the step of the search becomes
+        empty.
         """
         added, current = self.state.added, self._editing.history.current
         if self._export.progress is not None or added is None:
@@ -149,7 +150,7 @@ class DirectionFinding(QObject):
 
     @Slot()
     def _follow_history(self) -> None:
-        """Let the files hold what was found up to the step that one stands on. During an export the model stays."""
+        """Write the directions found up to the current step into the files. During an export the model stays."""
         if not self._steps or self._export.progress is not None:
             return
         history = self._editing.history
@@ -164,7 +165,7 @@ class DirectionFinding(QObject):
             if not step.is_applied and step.number in done:
                 step.is_applied = True
                 changes.append((self._files.put_back, step.added))
-        self._steps = [step for step in self._steps if step.number in done | undone]  # the others are out of reach
+        self._steps = [step for step in self._steps if step.number in done | undone]  # undo cannot reach the others
         if changes:
             self._exchange(changes)
 

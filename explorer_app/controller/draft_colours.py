@@ -1,4 +1,4 @@
-"""Drafts in the colours of the full picture: an early exit is pale, since it lacks what later layers would add."""
+"""Corrects the colours of drafts: an early exit is pale, because it lacks what later layers add."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _KEPT = 0.7
 """Factor on the weight of older pictures with each new one: a gesture stays near the newest."""
 
 _CAUTION = 0.003
-"""Weight of the identity: pictures of few colours say nothing about others."""
+"""Weight of the identity, because pictures with few colours say nothing about others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class DraftColours:
         """Resolution -> the full picture that was learned from last."""
 
     def clear(self) -> None:
-        """Forget all: another model has other colours."""
+        """Drop everything: colours depend on the model."""
         self._colours.clear()
         self._learned.clear()
 
@@ -89,7 +89,7 @@ class DraftColours:
             return frame
         gain, offset = colours.matrix[:3], colours.matrix[3]
         scaled = frame.pixels[..., :3] @ gain
-        scaled += 127.5 * (1.0 + offset - gain.sum(0)) + 0.5  # half a step more: bytes are cut off
+        scaled += 127.5 * (1.0 + offset - gain.sum(0)) + 0.5  # plus a half: the conversion to bytes truncates
         pixels = frame.pixels.copy()
         pixels[..., :3] = scaled.clip(0.0, 255.0)
         pixels.flags.writeable = False

@@ -1,4 +1,4 @@
-"""How large a picture can be and still follow the hand: pure."""
+"""Chooses the resolution at which pictures keep up with a gesture. Pure."""
 
 from __future__ import annotations
 
@@ -15,40 +15,40 @@ else:
     np = LazyModule("numpy")
 
 MIN_DRAFT_PX = 64
-"""A smaller draft shows nothing recognisable: early exits are pale, the earlier the more."""
+"""Smaller drafts are unrecognisable: the earlier the exit, the paler the picture."""
 
 DRAFT_BUDGET_MS = 50.0
-"""A draft may take this long: twenty pictures a second. A sharper one is worth more than a quicker one."""
+"""Time budget of a draft, in ms: 20 frames a second. Above that rate, resolution matters more than speed."""
 
 _PATIENCE = 1.2
-"""A size stays until it takes this many budgets, so that two sizes do not take turns."""
+"""Hysteresis: a size stays until it takes this many budgets, so that two sizes do not alternate."""
 
 _FORGET_AFTER = 300
-"""After so many drafts, times of other sizes are forgotten: the machine may be busier or quieter than it was then."""
+"""After this many drafts, times of other sizes are dropped: the load of the machine may have changed."""
 
 _GAIN_OF_HALVING = 0.6
-"""What part of the time remains at half the resolution, until it is measured: StyleGAN2's larger blocks cost
+"""Assumed ratio of times at half and full resolution, until it is measured: StyleGAN2's larger blocks cost
 about the same each, since channels halve as the sides double."""
 
 _LARGE_PX = 512
-"""Above this, no full picture is rendered just to learn how long it takes."""
+"""Above this side, in px, no full picture is rendered just to measure its time."""
 
 _FIRST_DRAFT_PX = 64
 """The largest first draft of a large network: its time shows how large the next may be."""
 
 _PLAN_BUDGETS = 5.0
-"""How many budgets a draft may be late because of its plan; beyond, it is too slow without one as well."""
+"""A first draft of up to this many budgets may be late because of its plan; beyond, the draft itself is too slow."""
 
 _REMEMBERED = 5
 
 
 class DraftPolicy:
-    """Chooses the resolution of pictures while something moves, from the times of those that were rendered.
+    """Chooses the resolution during gestures from the times of rendered frames.
 
     Parameters
     ----------
     budget_ms, draft_budget_ms
-        What a full picture and a draft may take.
+        Time budgets of a full picture and of a draft, in ms.
     """
 
     def __init__(self, budget_ms: float = FRAME_BUDGET_MS, draft_budget_ms: float = DRAFT_BUDGET_MS) -> None:
@@ -57,22 +57,22 @@ class DraftPolicy:
         self._chosen: int | None = None
         self._count = 0
         self._decided: tuple[ModelFacts, int | None] | None = None
-        """What `resolution` returned for a model, until there is another time to go by."""
+        """Cached result of `resolution` for a model, until a new time arrives."""
         self._times: dict[int, deque[float]] = {}
         self._empty_px = 0
-        """The largest drafts in which nothing was to be seen."""
+        """Side of the largest draft that showed nothing, in px."""
         self.expects_quick = False
         """Whether a full picture is expected to meet the budget until it is measured: on a GPU."""
 
     def clear(self, *, expects_quick: bool = False) -> None:
-        """Forget the times: another model or device has others."""
+        """Drop the times: they depend on model and device."""
         self._times.clear()
         self._chosen = self._decided = None
         self._empty_px = 0
         self.expects_quick = expects_quick
 
     def frame_arrived(self, frame: Frame, facts: ModelFacts) -> None:
-        """Take note of what a frame cost; measured steps slow a frame down, so those do not count."""
+        """Record a frame's time; frames with measured steps are slower and do not count."""
         side = frame.request.resolution or facts.resolution
         self._decided = None
         if not shows_something(frame):
@@ -85,7 +85,7 @@ class DraftPolicy:
             self._times.setdefault(side, deque(maxlen=_REMEMBERED)).append(frame.timings.total_ms)
 
     def resolution(self, facts: ModelFacts) -> int | None:
-        """Return the largest resolution that is expected to meet the budget, None for full.
+        """Return the largest resolution that is expected to meet its budget; None for full.
 
         Without a measured time it is full, except for a large network on the CPU, whose full picture may take seconds:
         there it is a small draft.
@@ -128,9 +128,9 @@ class DraftPolicy:
         return budget_ms * (_PATIENCE if side == self._chosen else 1.0)
 
     def _time_ms(self, side: int, facts: ModelFacts) -> float | None:
-        """Return the lower median of the newest times, None if there is none to go by.
+        """Return the lower median of the newest times; None if there is none.
 
-        The first draft of a size pays for its plan, so one that is a little late is not believed before the second.
+        The first draft of a size includes binding its plan, so a slightly late first time is ignored.
         """
         times = self._times.get(side, ())
         if not times:
@@ -142,11 +142,11 @@ class DraftPolicy:
 
 
 def shows_something(frame: Frame) -> bool:
-    """Return whether a frame is worth looking at: some networks leave drafts in one colour until late layers.
+    """Return whether a frame shows anything: in some networks, early drafts are a single colour.
 
     A full picture always is, whatever it shows.
     """
     if not frame.is_draft:
         return True
-    pixels = frame.pixels.view(np.uint32)  # four bytes at once: every draft is looked at
+    pixels = frame.pixels.view(np.uint32)  # four bytes at once, because every draft is checked
     return bool((pixels != pixels[0, 0]).any())

@@ -1,4 +1,4 @@
-"""Drifting: the point moves over the seed plane by itself."""
+"""Drifting: automatic movement over the seed plane."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from PySide6.QtCore import QObject, Qt, QTimer, Signal
 
 _STEP_MS = 16
 _MAX_STEP_S = 0.1
-"""After the GUI thread was blocked, the point continues from where it was and does not jump."""
+"""After the GUI thread was blocked, the point continues without a jump."""
 
 
 class Drift(QObject):

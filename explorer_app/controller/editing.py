@@ -1,4 +1,4 @@
-"""What a person does to the session: edits and gestures, undo, kept sessions, drifting. A change requests a picture."""
+"""Edits of the session: gestures, undo, kept sessions, drifting. Each change requests a picture."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _DRIFT = "drift"
 
 
 class Recorder(Protocol):
-    """What turns gestures into keys while the timeline plays."""
+    """Turns gestures into keys while the timeline plays."""
 
     def takes(self, edit: Edit) -> bool:
         """Return whether an edit is to be recorded."""
@@ -116,7 +116,7 @@ class Editing(QObject):
         self._time = Fraction(0)
         self._is_time_moving = False
         self.recorder: Recorder | None = None
-        """Takes the edits that are recorded into the timeline; None while nobody plays."""
+        """Takes the edits that are recorded into the timeline; None while nothing plays."""
         self._live = LiveUpdates(self._ask_live, self.session_changed.emit, parent=self)
         self._drift = Drift(clock, parent=self)
         self._drift.moved.connect(self._drifted)
@@ -128,7 +128,7 @@ class Editing(QObject):
 
     @property
     def session(self) -> Session:
-        """Everything that the person has set, as it is now."""
+        """Everything that the user has set."""
         return self._editor.session
 
     @property
@@ -180,7 +180,7 @@ class Editing(QObject):
 
     @property
     def drifting(self) -> bool:
-        """Whether the point moves over the seed plane by itself."""
+        """Whether the point drifts over the seed plane."""
         return self._drift.is_on
 
     @property
@@ -243,9 +243,9 @@ class Editing(QObject):
         return float(self._time)
 
     def advance(self, t: Fraction, *, live: bool) -> None:
-        """Show the session as its timeline has it at a time in seconds; no step, and nothing to save.
+        """Show the session as its timeline has it at a time in seconds, without a step or a save.
 
-        What a hand moves meanwhile stays under the hand.
+        Parameters of active gestures keep their values.
         """
         self._time, self._is_time_moving = t, live
         if moves_something(self.session.timeline):
@@ -253,7 +253,7 @@ class Editing(QObject):
             self._show(live=live, is_edit=False)
 
     def _follow_time(self) -> None:
-        """Bring what the timeline moves to the playhead."""
+        """Evaluate the timeline at the playhead."""
         if moves_something(self.session.timeline):
             t = float(self._time)
             self._editor.advance(lambda session: keyed_at(session, t))
@@ -270,7 +270,7 @@ class Editing(QObject):
         if facts is None:
             return
         count = 1 + sum(source.label.startswith(("current ", "kept ")) for source in self.session.mix)
-        # A blend of several recipes is no recipe: its rows are stored.
+        # A blend of several recipes is not a recipe, so its rows are stored.
         stored = self.shown_latent if len(self.session.pinned_blend) > 1 else None
         latent = kept_latent(self.session) if stored is None else Latent(stored)
         source = Source(latent, (0.0,) * facts.num_ws, f"current {count}")
@@ -297,7 +297,7 @@ class Editing(QObject):
 
     @Slot()
     def redo(self) -> None:
-        """Apply again the step that undo reverted."""
+        """Redo the step that undo reverted."""
         self._step(self._editor.redo)
 
     @Slot(int)
@@ -382,7 +382,7 @@ class Editing(QObject):
         self._show()
 
     def add_step(self, label: str) -> int:
-        """Make a step of something that is not in the session, and that its owner undoes; return the step's number."""
+        """Append a step for a change outside the session, which its owner undoes; return the step's number."""
         number = self._editor.add_step(label)
         self.announce()
         self._autosave.remember(self.session, self._editor.history)
@@ -400,7 +400,7 @@ class Editing(QObject):
             self.fit(facts, before)
 
     def fit(self, facts: ModelFacts, before: ModelFacts | None) -> None:
-        """Fit the session to a model, say what had to change, and show it."""
+        """Fit the session to a model, report the changes, and show it."""
         former = self._begun
         is_of_before = before is not None and before.model_id == former.model.model_id
         fitted = adapt(former, facts, before.usual_cutoff if before is not None and is_of_before else None)
@@ -435,7 +435,7 @@ class Editing(QObject):
         return GoToSeed(self._first_seed).apply(self.session) if is_first else self.session
 
     def _step(self, move: Callable[[], bool]) -> None:
-        """Undo, redo or go to a step: gestures under way become steps first, so that they can be undone too."""
+        """Undo, redo or go to a step: active gestures become steps first, so that they can be undone too."""
         self._stop_drifting()
         self._editor.finish()
         timeline = self.session.timeline
@@ -471,9 +471,9 @@ class Editing(QObject):
         return session if facts is None else adapt(session, facts).session
 
     def _show(self, *, live: bool = False, is_edit: bool = True) -> None:
-        """Ask for the picture and announce the session: at once, or in step with frames during a live gesture.
+        """Request the picture and announce the session: immediately, or paced by frames during a live gesture.
 
-        Time that passes is no edit: there is nothing to save.
+        Playback is not an edit, so nothing is saved.
         """
         if live or self._drift.is_on:
             self._live.changed()
@@ -484,7 +484,7 @@ class Editing(QObject):
             self._autosave.remember(self.session, self._editor.history)
 
     def follow_screen(self, hz: float) -> None:
-        """Follow live gestures as often as a screen of this refresh rate shows something new."""
+        """Pace live gestures by the refresh rate of the screen."""
         self._live.follow_screen(hz)
 
     def _ask_live(self) -> None:

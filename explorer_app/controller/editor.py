@@ -1,12 +1,12 @@
-"""The session, its history and the gestures under way: what an edit does to them. No Qt; the caller brings the clock.
+"""Applies edits to the session, its history and the active gestures. No Qt; the caller passes the time.
 
-Several inputs may move at once: the mouse, a slider, a controller. Each source of edits has gestures of its own, and
-each gesture becomes one step when it ends, whatever number of edits it had. Two sessions make that possible:
+Several inputs may act at once: the mouse, a slider, a controller. Each source of edits has its own gestures, and each
+gesture becomes one step when it ends, however many edits it had. The editor keeps two sessions for that:
 
-- the committed session holds what ended, and is what steps of the history hold;
-- the session that is shown is the committed one with the newest edit of every gesture under way applied to it.
+- the committed session contains finished gestures only; history steps store it;
+- the shown session is the committed one with the newest edit of every active gesture applied.
 
-So a step never holds half of another gesture, and undo takes back exactly one of them.
+So a step never contains half of another gesture, and undo reverts exactly one gesture.
 """
 
 from __future__ import annotations
@@ -20,58 +20,58 @@ from explorer_app.session.session import Session
 from explorer_app.session.timeline.edits import TIMELINE
 
 MERGE_S = 0.6
-"""Nudges of one thing within this time of each other are one step."""
+"""Nudges of one target within this many seconds of each other are one step."""
 
 _Key = tuple[str, Hashable]
-"""A source, and what it moves."""
+"""Source and target of a gesture."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Gesture:
-    """A gesture under way: its label, and its newest edit, which makes the earlier ones void."""
+    """An active gesture: its label and its newest edit, which replaces the earlier ones."""
 
     label: str
     edit: Edit
 
 
 class Editor:
-    """Applies edits. One gesture is one step of the history, whatever number of edits it has."""
+    """Applies edits. A gesture becomes one history step, however many edits it has."""
 
     def __init__(self, session: Session | None = None) -> None:
         self._committed = self._session = session or Session()
         self._history = History().added(self._session, "Start")
         self._gestures: dict[_Key, _Gesture] = {}
-        """The one with the newest edit comes last."""
+        """Ordered by newest edit, the newest last."""
         self._last_nudge: tuple[Hashable, float, int] | None = None
 
     @property
     def session(self) -> Session:
-        """The session as it is now, in the middle of gestures too."""
+        """The current session, active gestures included."""
         return self._session
 
     @property
     def history(self) -> History:
-        """Steps and what was kept."""
+        """Steps and kept sessions."""
         return self._history
 
     @property
     def kept(self) -> tuple[KeptSession, ...]:
-        """What was kept, in the person's order."""
+        """Kept sessions, in the user's order."""
         return tuple(KeptSession(entry.session, entry.label, entry.kept_s) for entry in self._history.kept)
 
     def is_gesturing(self, *, besides: str | None = None) -> bool:
-        """Return whether a gesture is under way, other than those of the source `besides`."""
+        """Return whether a gesture is active, not counting those of the source `besides`."""
         return any(source != besides for source, _ in self._gestures)
 
     def is_moving(self, target: Hashable, *, besides: str = "") -> bool:
-        """Return whether a gesture under way moves a target, other than one of the source `besides`."""
+        """Return whether an active gesture moves a target, not counting those of the source `besides`."""
         return any(moved == target and source != besides for source, moved in self._gestures)
 
     def edit(self, edit: Edit, final: bool, now_s: float, source: str = "") -> None:
         """Apply an edit of a source.
 
-        Edits that are not final are one gesture with those of the same source and target around them. A final edit
-        ends its gesture, or is a step of its own if there is none.
+        Consecutive edits of one source and target form a gesture, which the final edit ends. A final edit without a
+        gesture is a step by itself.
         """
         key = (source, edit.target)
         gesture = self._gestures.pop(key, None)
@@ -79,8 +79,8 @@ class Editor:
             self._gestures[key] = _Gesture(gesture.label if gesture else edit.label, edit)
             self._session = edit.apply(self._session)
             return
-        # Gestures of other sources on the same thing end first: the final edit is newer. Indices of sources shift when
-        # one is removed, so all gestures end before.
+        # Gestures of other sources on the same target end first, because the final edit is newer. Removing a source
+        # shifts indices, so all gestures end before it.
         for other in [key for key in self._gestures if key[1] == edit.target or isinstance(edit, RemoveSource)]:
             self._commit(self._gestures.pop(other))
         is_nudge = gesture is None and edit.is_nudge(self._session)
@@ -102,7 +102,7 @@ class Editor:
         self._session = self._with_gestures()
 
     def cancel(self, source: str | None = None) -> bool:
-        """Bring back what was before the newest gesture of a source, or of all; return whether there was one."""
+        """Revert the newest gesture of a source, or of all sources; return whether there was one."""
         key = next((key for key in reversed(self._gestures) if source in (None, key[0])), None)
         if key is None:
             return False
@@ -111,12 +111,12 @@ class Editor:
         return True
 
     def cancel_gesture_of(self, source: str, target: Hashable) -> None:
-        """Bring back what was before the gesture of a source and a target, if there is one."""
+        """Revert the gesture of a source and a target, if there is one."""
         if self._gestures.pop((source, target), None) is not None:
             self._session = self._with_gestures()
 
     def commit(self, label: str) -> bool:
-        """Make a step of the committed session, unless it is the step one stands on; return whether it did."""
+        """Append the committed session as a step unless it equals the current step; return whether it was appended."""
         current = self._history.current
         if current is not None and current.session == self._committed:
             return False
@@ -124,14 +124,14 @@ class Editor:
         return True
 
     def add_step(self, label: str) -> int:
-        """Make a step that changes something else than the session; return its number."""
+        """Append a step that changes something other than the session; return its number."""
         self.finish()
         self._last_nudge = None
         self._history = self._history.added(self._committed, label)
         return self._history.next_number - 1
 
     def set_transient(self, session: Session) -> None:
-        """Replace the session without a step; gestures under way are void."""
+        """Replace the session without a step; active gestures are dropped."""
         self._gestures.clear()
         self._committed = self._session = session
 
@@ -149,14 +149,14 @@ class Editor:
         self._session = moved
 
     def amend(self, session: Session) -> None:
-        """Replace the session in the step that one stands on: it was fitted to the model, the person did nothing."""
+        """Replace the session of the current step: it was fitted to the model, not edited."""
         self.finish()
         if session != self._session:
             self._committed = self._session = session
             self._history = self._history.amended(session)
 
     def begin(self, session: Session) -> None:
-        """Begin anew with a session; what was kept stays."""
+        """Start a new history with a session; kept sessions stay."""
         fresh = replace(self._history, entries=(), position=-1)
         self._last_nudge = None
         self.set_transient(session)
@@ -171,7 +171,7 @@ class Editor:
         return self._history.can_redo and self.go_to(self._history.position + 1)
 
     def go_to(self, index: int) -> bool:
-        """Stand on another step, with the model that is open now; return whether there is such a step."""
+        """Make another step current, with the open model; return whether there is such a step."""
         if not 0 <= index < len(self._history.entries):
             return False
         self._last_nudge = None
@@ -188,7 +188,7 @@ class Editor:
         return entry is not None
 
     def star(self, number: int, starred: bool, now_s: float = 0.0) -> None:
-        """Keep an entry of the history, or no longer; `now_s` is the time in seconds since 1970."""
+        """Star or unstar a history entry; `now_s` is the time in seconds since 1970."""
         self._history = self._history.starred(number, starred, now_s)
 
     def rename_kept(self, number: int, name: str) -> None:
@@ -200,12 +200,12 @@ class Editor:
         self._history = self._history.moved_kept(number, before)
 
     def keep(self, sessions: Sequence[KeptSession]) -> None:
-        """Keep sessions that came from a file; what is kept already is not kept twice."""
+        """Keep sessions from a file; sessions that are kept already are skipped."""
         there = {entry.session for entry in self._history.kept}
         self._history = self._history.with_kept(tuple(item for item in sessions if item.session not in there))
 
     def drop_kept(self, sessions: Collection[Session]) -> None:
-        """Take the stars of sessions away: another window keeps them no longer."""
+        """Unstar sessions: another window removed them."""
         self._history = self._history.without_kept(set(sessions))
 
     def restore_history(self, steps: Sequence[tuple[Session, str]], position: int) -> None:
@@ -227,7 +227,7 @@ class Editor:
             self.commit(gesture.label)
 
     def _with_gestures(self) -> Session:
-        """Return the committed session with every gesture under way applied, the newest edit last."""
+        """Return the committed session with every active gesture applied, the newest edit last."""
         session = self._committed
         for gesture in self._gestures.values():
             session = gesture.edit.apply(session)

@@ -84,7 +84,7 @@ class ExportQueueController(QObject):
         self._current = ""
         """The job that runs, or whose settings are being read."""
         self._end: JobState = "cancelled"
-        """What becomes of the current job when it is stopped."""
+        """State that the current job gets when it is stopped."""
         self._job: SequenceJob | None = None
         self._stopped: SequenceJob | None = None
         """The last stopped job; it may still have files open."""
@@ -187,7 +187,7 @@ class ExportQueueController(QObject):
 
     @Slot(str)
     def resume_job(self, job_id: str) -> None:
-        """Let a paused, failed or cancelled job wait for its turn; frames that are there are not rendered again."""
+        """Queue a paused, failed or cancelled job again; existing frames are not rendered again."""
         record = self._list.find(job_id)
         if record is None or record.state not in ("paused", "failed", "cancelled") or not self.is_own(record):
             return
@@ -207,7 +207,7 @@ class ExportQueueController(QObject):
 
     @Slot(str)
     def remove(self, job_id: str) -> None:
-        """Take a job that does not run out of the list; its files stay."""
+        """Remove a job that does not run from the list; its files stay."""
         record = self._list.find(job_id)
         if record is not None and job_id != self._current and self.is_own(record):
             self._list.change(lambda jobs: without(jobs, (job_id,)))
@@ -215,7 +215,7 @@ class ExportQueueController(QObject):
 
     @Slot()
     def clear(self) -> None:
-        """Take the exports that are done, failed or cancelled out of the list; their files stay."""
+        """Remove finished, failed and cancelled exports from the list; their files stay."""
         ended = {job.job_id for job in self.jobs if not job.is_unfinished and self.is_own(job)}
         self._list.change(lambda jobs: without(jobs, ended))
 
@@ -393,7 +393,7 @@ class ExportQueueController(QObject):
             )
 
     def _offer(self, interrupted: frozenset[str]) -> None:
-        """Offer to go on with the jobs that the last start left."""
+        """Offer to resume the jobs that the last run left."""
         jobs = [job for job in self.jobs if job.job_id in interrupted]
         if not jobs:
             return
@@ -409,7 +409,7 @@ class ExportQueueController(QObject):
         self._messages.post(Level.INFO, _offer_sentence(jobs), action=Action(words, resume, lambda: bool(left())))
 
     def _encoder_threads(self) -> int | None:
-        """Return how many threads a person wants to encode; None for all cores but one."""
+        """Return the preferred number of encoder threads; None for all cores but one."""
         text = self._settings.choice("export.threads")
         return min(int(text), MAX_THREADS) if text.isdecimal() and 0 < len(text) < 5 and int(text) > 0 else None
 

@@ -69,7 +69,7 @@ class Files(QObject):
     def open_model(self, path: Path | str | None = None) -> None:
         """Read a model file in the background and show it when it is ready; None opens the bundled model.
 
-        The model that is open stays and answers until then, and for good if the file is refused.
+        The open model keeps rendering until then, and stays if the file is refused.
         """
         if self._export.progress is not None:
             self._messages.warning("An export is running with this model; wait for its end or cancel it, then open.")

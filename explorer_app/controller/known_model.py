@@ -1,4 +1,4 @@
-"""What is known of a model before its file is read: from the last start, or shipped beside the bundled model."""
+"""Facts of a model before its file is read: cached by the last start, or shipped beside the bundled model."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class KnownModel:
 
     @staticmethod
     def of(facts: ModelFacts, directions: DirectionsLike) -> KnownModel:
-        """Return what is to be known of a model that is open.
+        """Return the record of an open model.
 
         Raises
         ------
@@ -57,7 +57,7 @@ class KnownModel:
         return KnownModel(facts, known, Path(facts.path).stat().st_mtime_ns)
 
     def at(self, path: Path) -> KnownModel | None:
-        """Return what is known of the file at a path; None if it is another file."""
+        """Return the record of the file at a path; None if it is another file."""
         try:
             there = path.stat()
         except OSError:

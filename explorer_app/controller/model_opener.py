@@ -126,7 +126,7 @@ class ModelOpener(QObject):
     def open_first(self, path: Path | None, last: ModelReference) -> None:
         """Open the model to start with: `path`, that of the last session, the last one, or the bundled one.
 
-        A model that is not where it was gets a message.
+        A message reports a model that was moved or deleted.
         """
         place = self._settings.values.last_model
         name = last.name if last.model_id else Path(place).stem

@@ -98,7 +98,7 @@ class ThumbnailService(QObject):
         self._messages.note("A small picture could not be made.", f"{event.key}: {event.error}")
 
     def clear(self) -> None:
-        """Drop all pictures and requests: another model has other pictures."""
+        """Drop all pictures and requests: they depend on the model."""
         self._renders.forget_thumbnails()
         self._failed_keys.clear()
         self._waiting.clear()

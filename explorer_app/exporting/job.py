@@ -135,7 +135,7 @@ class SequenceJob:
         self._thread.start()
 
     def next_request(self) -> RenderRequest | None:
-        """Return the next frame to render, None if there is none now: all were asked for, or the files lag behind."""
+        """Return the next frame to render; None if there is none now: all were requested, or writing lags behind."""
         with self._condition:
             if not self.is_ready:
                 return None

@@ -1,4 +1,4 @@
-"""Looks for devices on a thread of its own: a driver may be slow, or never answer. No Qt."""
+"""Looks for devices on its own thread: a driver may be slow, or never answer. No Qt."""
 
 from __future__ import annotations
 

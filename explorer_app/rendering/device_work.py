@@ -1,4 +1,4 @@
-"""Which change of the renderer is due: a chosen device, compiled kernels, devices that were found."""
+"""Decides which change of the renderer is due: a chosen device, compiled kernels, devices that were found."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class DeviceWork:
         return not is_model_waiting and (self._is_late_answer_there() or self._compiler.has_ended)
 
     def seconds_to_open(self) -> float:
-        """Return how long a model has to wait until a renderer may be made for it."""
+        """Return how many seconds a model has to wait until a renderer may be made for it."""
         if not self.manager.wants_gpu or self._finder.is_done:
             return 0.0
         return max(0.0, PATIENCE_S - self._finder.seconds)

@@ -1,4 +1,4 @@
-"""Drafts enlarged by cubic interpolation: a painter's bilinear one shows a grid of soft squares.
+"""Enlarges drafts by cubic interpolation: QPainter's bilinear interpolation shows a grid of soft squares.
 
 Keys, "Cubic convolution interpolation for digital image processing" (1981), a = -1/2, also known as Catmull-Rom:
 
@@ -26,7 +26,7 @@ else:
 _REACH = 2
 _TAPS = 2 * _REACH + 1
 SIDE_PX = 256
-"""A painter does the rest: to enlarge a picture this smooth once more shows no squares."""
+"""QPainter does the rest: a picture this smooth shows no squares when it is enlarged once more."""
 
 
 def enlarged(pixels: NDArray[np.uint8], side_px: int = SIDE_PX) -> NDArray[np.uint8]:
@@ -49,7 +49,7 @@ def enlarged(pixels: NDArray[np.uint8], side_px: int = SIDE_PX) -> NDArray[np.ui
     steps = np.lib.stride_tricks.sliding_window_view(flat, _TAPS * channels, axis=1)[:, ::channels]
     both = np.kron(weights.T, np.eye(channels, dtype=np.float32))
     wide = np.ascontiguousarray(steps).reshape(-1, _TAPS * channels) @ both
-    wide += 0.5  # bytes are cut off
+    wide += 0.5  # the conversion to bytes truncates
     np.clip(wide, 0.0, 255.0, out=wide)
     result: NDArray[np.uint8] = wide.astype(np.uint8).reshape(factor * height, factor * width, channels)
     result.flags.writeable = False

@@ -1,4 +1,4 @@
-"""What the render thread asks of something that wants frames for files. No Qt."""
+"""Interface between the render thread and a job that writes frames to files. No Qt."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from gpu_backend import Frame, RenderRequest
 
 
 class ExportJob(Protocol):
-    """Something that wants frames, every one of them.
+    """A job that needs every one of its frames.
 
-    No method waits: what takes time (a folder that is looked through, a picture that is encoded and written) happens on
-    the job's own threads.
+    No method blocks: scanning a folder, encoding and writing run on the
+    job's own threads.
     """
 
     @property
@@ -30,20 +30,20 @@ class ExportJob(Protocol):
         ...
 
     def next_request(self) -> RenderRequest | None:
-        """Return the next frame to render, None if there is none now: all were asked for, or the files lag behind."""
+        """Return the next frame to render; None if there is none now: all were requested, or writing lags behind."""
         ...
 
     def deliver(self, frame: Frame) -> None:
-        """Take a frame that was asked for. What this raises stops the job."""
+        """Take a requested frame. An exception stops the job."""
         ...
 
     def stop(self, *, cancelled: bool) -> None:
-        """Want no more frames: a person `cancelled` it, or it is to be resumed later. May be called twice."""
+        """Accept no more frames: the user `cancelled` it, or it is to be resumed later. May be called twice."""
         ...
 
     @property
     def has_ended(self) -> bool:
-        """Whether it ended by itself: every frame is where it belongs, or there was an `error`."""
+        """Whether it ended by itself: every frame is stored, or there was an `error`."""
         ...
 
     @property

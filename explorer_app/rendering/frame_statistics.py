@@ -1,4 +1,4 @@
-"""What frames cost and how promptly they follow the hand: figures for the performance panel, no Qt and no clock."""
+"""Frame times and latencies for the performance panel. No Qt and no clock."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ else:
     np = LazyModule("numpy")
 
 FRAME_BUDGET_MS = 33.0
-"""A frame that takes longer than this is no longer felt as following the hand."""
+"""A frame that takes longer, in ms, feels detached from the hand."""
 
 RING_SIZE = 240
-"""Frames that the plot and the percentiles look back on."""
+"""Number of frames in the plot and the percentiles."""
 
 TRACE_S = 10.0
-"""Seconds that a trace looks back on."""
+"""Length of a trace, in seconds."""
 
 _TRACE_SIZE = 20_000
 """Frames that a trace holds at most."""
@@ -62,7 +62,7 @@ class StepCost:
 
 
 class FrameStatistics:
-    """Figures over the newest frames. The clock is the caller's: times are in seconds from anywhere."""
+    """Statistics of the newest frames. Times are in seconds from any origin."""
 
     def __init__(self) -> None:
         self._frame_ms: deque[float] = deque(maxlen=RING_SIZE)
@@ -79,7 +79,7 @@ class FrameStatistics:
         """Frames that were rendered but replaced by a newer one before they could be shown."""
 
     def frame_arrived(self, frame: Frame, now_s: float) -> None:
-        """Take in a frame that is about to be shown.
+        """Record a frame that is about to be shown.
 
         Frames that were measured step by step give the table; measuring slows them, so they are left out of the times.
         """
@@ -116,11 +116,11 @@ class FrameStatistics:
             self._idle_ms = max(0.0, timings.device_ms - sum_us / 1000.0)
 
     def frame_painted(self, asked_s: float, now_s: float) -> None:
-        """Take in that the picture asked for at `asked_s` is on the screen at `now_s`."""
+        """Record that the picture requested at `asked_s` is on the screen at `now_s`."""
         self._latency_ms.append((now_s - asked_s) * 1000.0)
 
     def clear(self) -> None:
-        """Forget everything: another model has other costs."""
+        """Drop everything: costs depend on model and device."""
         for ring in (self._frame_ms, self._device_ms, self._host_ms, self._gaps_s, self._latency_ms, self._traced):
             ring.clear()
         self._last_shown_s = None
@@ -157,12 +157,12 @@ class FrameStatistics:
 
     @property
     def host_ms(self) -> float | None:
-        """Median time that this process works for a frame, waiting excluded; None where that is not measured."""
+        """Median host time of a frame, waiting excluded; None where it is not measured."""
         return float(np.median(self._host_ms)) if self._host_ms else None
 
     @property
     def idle_ms(self) -> float | None:
-        """The device's time between the kernels of the frame that was measured last; None where that is not known."""
+        """The device's time between the kernels of the frame that was measured last; None if unknown."""
         return self._idle_ms
 
     @property

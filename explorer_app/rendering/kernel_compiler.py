@@ -1,4 +1,4 @@
-"""Compiles kernels on a thread of its own; the CPU shows pictures meanwhile. No Qt.
+"""Compiles kernels on its own thread; the CPU shows pictures meanwhile. No Qt.
 
 Once a GPU renders pictures, the kernels that show layers are compiled silently, so that choosing a layer compiles
 nothing on the render thread.

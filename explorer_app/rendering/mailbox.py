@@ -1,4 +1,4 @@
-"""A mailbox of one item: the newest wins. An item that was not taken before the next came is dropped and counted.
+"""A mailbox of one item: the newest wins. An item that is replaced before it is taken is dropped and counted.
 
 Requests go down and frames come up through mailboxes, so that a gesture never queues: a signal that carried frames
 would be an unbounded queue. No Qt.

@@ -1,4 +1,4 @@
-"""Reads model files on a thread of its own; the open model still renders meanwhile."""
+"""Reads model files on its own thread; the open model still renders meanwhile."""
 
 from __future__ import annotations
 

@@ -15,8 +15,7 @@ IN_FLIGHT = 2
 class Pipeline:
     """Turns a sequence of requests into frames: all of them, in order.
 
-    The processor has nothing to gain from a second picture, and one that is under way there can be given up: it gets
-    one at a time.
+    The CPU gains nothing from a second frame in flight, and can cancel the one that is running: it gets one at a time.
 
     Parameters
     ----------
@@ -39,8 +38,8 @@ class Pipeline:
     def next_frame(self, renderer: AnswersRequests, *, should_cancel: Callable[[], bool] | None = None) -> Frame | None:
         """Return the next frame, None if none is under way and there is no request now.
 
-        What another renderer than the last time left unanswered is asked of this one: a device that was lost or changed
-        costs no picture. After an error the same request is the next again.
+        Requests that the previous renderer left unanswered are submitted to this one, so a lost or changed device
+        costs no frame. After an error the same request is the next again.
 
         Raises
         ------

@@ -1,7 +1,7 @@
-"""The one thread that owns the renderer: whatever touches the device happens here, one step of a task after the other.
+"""The thread that owns the renderer: everything that touches the device runs here, one step of a task at a time.
 
-A `TaskQueue` chooses the task; the tasks and their order stand in `tasks/`. It waits on one condition for all of them.
-Nothing that goes wrong ends the thread: errors become events. Nothing on it waits for a disk, an encoder or a socket.
+A `TaskQueue` chooses the task; `tasks/` has the tasks and their order. It waits on one condition for all of them.
+No error ends the thread: errors become events. Nothing on it waits for a disk, an encoder or a socket.
 
 A step in progress is cancelled, between two steps of the network, when a task that it yields to is ready::
 
@@ -11,8 +11,8 @@ A step in progress is cancelled, between two steps of the network, when a task t
     a newer preview         a preview at rest, unless the one before was cancelled as well
     its job is cancelled    a frame of an export
 
-A cancelled request waits again, unless there is a newer one; it is no error and no measured frame.
-When another renderer takes over, the picture that was asked for last is rendered again.
+A cancelled request is queued again unless there is a newer one; it is not an error and not a measured frame.
+When another renderer takes over, the newest requested picture is rendered again.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from gpu_backend import DirectionFinder, Model, RenderOptions
 
 THUMBNAIL_REST_S = 0.15
-"""Thumbnails wait until no preview was asked for this long."""
+"""Thumbnails wait until no preview was requested for this long, in seconds."""
 
 _END_S = 60.0
 """Saving a picture may take seconds; a driver that hangs must not block the exit."""
@@ -68,7 +68,7 @@ class RenderThread(QObject):
     backend
         Finds devices, compiles kernels and makes renderers; asked on threads that may wait for heavy imports.
     choice
-        On which device a person wants pictures to be rendered.
+        The chosen device.
     thumbnail_rest_s
         How long after a preview request thumbnails wait.
     """
@@ -195,7 +195,7 @@ class RenderThread(QObject):
         self._device.set_options(options)
 
     def compare(self, request: RenderRequest) -> None:
-        """Render a picture in every way; an event brings the comparison. The newest wins."""
+        """Render a picture in every way; an event has the comparison. The newest wins."""
         self._comparison.ask(request)
 
     def export(self, job: ExportJob, *, urgent: bool = False) -> None:
@@ -229,7 +229,7 @@ class RenderThread(QObject):
     def ask_thumbnail(
         self, key: Hashable, request: Callable[[], RenderRequest], side_px: int | None = THUMBNAIL_PX
     ) -> None:
-        """Make a small picture while the renderer is idle. `request` is called on the render thread, in its turn.
+        """Make a small picture while the renderer is idle. `request` is called on the render thread, just before it.
 
         The picture is shrunk to `side_px`; None leaves it as large as it is rendered.
         """

@@ -140,7 +140,7 @@ class RendererManager:
         self._report(opened)
         self._report_memory()
         self._report_shortcoming(made)
-        _close(former)  # last: meanwhile the window asks for its first picture
+        _close(former)  # last, because the window requests its first picture meanwhile
 
     def use(self, choice: DeviceChoice) -> None:
         """Choose another device or precision, or try again; the present renderer stays until the new one is ready."""
@@ -217,7 +217,7 @@ class RendererManager:
             self.renderer.options = options
 
     def note_picture(self) -> None:
-        """Begin with work that nothing waits for, once there is a picture: on a GPU, the kernels that show layers."""
+        """Begin background work once there is a picture: on a GPU, compile the kernels that show layers."""
         if self.is_on_gpu and self._model is not None and not self._has_begun_layers:
             self._has_begun_layers = True
             self._compiler.start_layers(self._model, self._choice)
@@ -281,7 +281,7 @@ class RendererManager:
         """Return the chosen renderer; where memory is short, close the present one first."""
         choice = self._choice
         if choice.device == "auto" and self._has_kernels:
-            choice = replace(choice, device="cuda")  # there is a GPU: its failure is to be reported
+            choice = replace(choice, device="cuda")  # there is a GPU, so its failure must be reported
         try:
             return self._backend.make_renderer(model, choice)
         except DeviceMemoryError:

@@ -48,14 +48,14 @@ class ThumbnailStore:
             self._frames.popitem(last=False)
 
     def clear(self) -> None:
-        """Drop all: another model has other pictures."""
+        """Drop everything: pictures depend on the model."""
         self._frames.clear()
 
 
 def shrink(frame: Frame, side_px: int = THUMBNAIL_PX) -> Frame:
     """Return the frame with its longest side at most `side_px`, by averaging whole blocks of pixels.
 
-    Its pixels are its own, so that a small picture which is kept never holds on to memory that a device copies to.
+    It owns its pixels, so that a stored thumbnail never pins memory that a device copies to.
     """
     factor = math.ceil(max(frame.width, frame.height) / side_px)
     if factor <= 1:

@@ -1,4 +1,4 @@
-"""A picture in every way there is: fused and plain kernels, with and without the graph."""
+"""A picture rendered in every way: fused and plain kernels, with and without the graph."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ComparisonTask(RenderTask):
         self._recovers = recovers
 
     def ask(self, request: RenderRequest) -> None:
-        """Take the place of the request that waits."""
+        """Replace the waiting request."""
         self._requests.put(request)
 
     def seconds_until_ready(self) -> float | None:

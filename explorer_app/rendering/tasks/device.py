@@ -66,7 +66,7 @@ class SelfCheckTask(RenderTask):
 
 
 class OptionsTask(RenderTask):
-    """Another way of rendering; the newest wins."""
+    """Render options; the newest win."""
 
     priority = Priority.OPTIONS
     needs_renderer = False
@@ -114,19 +114,19 @@ class OpenModelTask(RenderTask):
         return not self._models.is_empty
 
     def open(self, model: Model) -> None:
-        """Take the place of the model that waits."""
+        """Replace the waiting model."""
         with self._condition:
             self._wanted = model
             self._models.put(model)
 
     def cancel(self) -> None:
-        """Open none; one that is being prepared is thrown away when it is ready."""
+        """Open none; a renderer that is being prepared is dropped when it is ready."""
         with self._condition:
             self._wanted = None
             self._models.clear()
 
     def close(self) -> None:
-        """Take no more models."""
+        """Accept no more models."""
         self._models.close()
 
     def seconds_until_ready(self) -> float | None:

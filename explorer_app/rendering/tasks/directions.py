@@ -31,7 +31,7 @@ class DirectionsTask(RenderTask):
         self._recovers = recovers
 
     def put(self, finder: DirectionFinder) -> None:
-        """Take the place of the search that is under way."""
+        """Replace the active search."""
         self._wanted = finder
         self._finders.put(finder)
 

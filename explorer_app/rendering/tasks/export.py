@@ -34,7 +34,7 @@ class _Entry:
 
 
 class ExportTask(RenderTask):
-    """Serves jobs first in, first out; the first is worked at until it has ended.
+    """Runs jobs in order; the first one runs until it has ended.
 
     A job whose files lag behind is not ready, and so yields to everything else. A step renders one frame: where a
     renderer takes several requests at a time, `Pipeline` is the place to take as many from the job.
@@ -46,8 +46,8 @@ class ExportTask(RenderTask):
     report
         Receives the progress and the end of each job.
     recovers
-        Lets another device take over if the error is one of the device; returns whether it did. The job then goes on
-        with the next renderer where it was.
+        Switches to another device if the error is the device's; returns whether it did. The job then continues with
+        the next renderer.
     """
 
     priority = Priority.EXPORT
@@ -73,7 +73,7 @@ class ExportTask(RenderTask):
             self._condition.notify_all()
 
     def cancel(self, job: ExportJob) -> None:
-        """Have a job end at the next step, wherever it stands; one that is not here any more is left alone."""
+        """End a job at the next step, whatever its state; a job that has left the queue is ignored."""
         with self._condition:
             for entry in self._entries:
                 if entry.job is job:
@@ -94,7 +94,7 @@ class ExportTask(RenderTask):
         return is_cancelled or (len(self._entries) > 0 and self._entries[0].is_brief)
 
     def seconds_until_ready(self) -> float | None:
-        """Return 0 if the first job wants a frame, or a job is to end."""
+        """Return 0 if the first job needs a frame, or a job is to end."""
         return 0.0 if self.is_brief or (self._entries and self._entries[0].is_ready) else None
 
     def step(self, renderer: RendererLike | None, should_yield: Callable[[], bool]) -> bool:

@@ -33,7 +33,7 @@ class PreviewTask(RenderTask):
     report
         Takes what went wrong.
     recovers
-        Lets another device take over if the error is one of the device; returns whether it did.
+        Switches to another device if the error is the device's; returns whether it did.
     """
 
     priority = Priority.PREVIEW
@@ -54,22 +54,22 @@ class PreviewTask(RenderTask):
         self._was_given_up = False
 
     def ask(self, request: PreviewRequest) -> None:
-        """Take the place of the request that waits."""
+        """Replace the waiting request."""
         self._moved_s = time.monotonic()
         self._requests.put(request)
 
     def ask_again(self) -> None:
-        """Have the newest request answered again, by a renderer that took over."""
+        """Render the newest request again, by a renderer that took over."""
         if self._newest is not None:
             request = replace(self._newest.request, measure_steps=False)
             self._requests.put_back(PreviewRequest(request, None, self._newest.is_at_rest))
 
     def seconds_to_rest(self) -> float:
-        """Return for how long another request is expected: 0 a moment after the last request and the last picture."""
+        """Return for how many seconds another request is expected: 0 shortly after the last request and frame."""
         return max(0.0, self._moved_s + _REST_S - time.monotonic())
 
     def close(self) -> None:
-        """Take no more requests."""
+        """Accept no more requests."""
         self._requests.close()
 
     def seconds_until_ready(self) -> float | None:

@@ -40,14 +40,14 @@ class Priority(IntEnum):
 
 
 URGENT = frozenset({Priority.DEVICE, Priority.MODEL})
-"""What no picture holds up."""
+"""Priorities that no frame delays."""
 
 
 class RenderTask(ABC):
     """A kind of work on the render thread.
 
-    A task lives as long as the thread. What it is asked for waits inside it, and the thread's condition is notified
-    when something is added, so every method but `step` is called with that condition held and must not wait.
+    A task lives as long as the thread. It holds its own requests and notifies the thread's condition when one is
+    added, so every method but `step` is called with that condition held and must not wait.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class RenderTask(ABC):
     needs_renderer
         Whether there has to be a renderer.
     finishes_on_close
-        Whether what waits in it is still done after the thread was asked to end.
+        Whether its waiting work is still done after the thread was told to end.
     """
 
     priority: ClassVar[Priority]
@@ -71,7 +71,7 @@ class RenderTask(ABC):
 
     @property
     def is_brief(self) -> bool:
-        """Whether the next step renders nothing, and so goes before previews whatever its share."""
+        """Whether the next step renders nothing; it then precedes previews whatever its share."""
         return False
 
     @abstractmethod
@@ -87,7 +87,7 @@ class RenderTask(ABC):
         renderer
             What renders now; not None if `needs_renderer`.
         should_yield
-            Tells, while the step runs, whether a task that this one yields to is ready. Callable from any thread.
+            Returns, while the step runs, whether a task that this one yields to is ready. Callable from any thread.
 
         Returns
         -------

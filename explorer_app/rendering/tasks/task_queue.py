@@ -1,8 +1,8 @@
 """Scheduling of the render thread: the order of tasks, what yields to what, and the time that previews leave to others.
 
-While pictures move, the hand comes first: another task than the preview gets `RenderTask.preview_share` of the time
-that previews take, and beyond that only steps too short to be felt, and only while no preview waits. It saves the time
-of a step before it takes the step, so the share is kept in every stretch of a movement. At rest there is no limit.
+While pictures move, previews come first: another task gets `RenderTask.preview_share` of the time, and beyond that
+only steps too short to be noticed, and only while no preview waits. It saves credit for a step before it takes the
+step, so the share holds in every part of a gesture. At rest there is no limit.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from threading import Condition
 from explorer_app.rendering.tasks.task import Priority, RenderTask
 
 _MOST_CREDIT_S = 0.1
-"""What a task may save up beyond the next step while it is not ready: many steps in turn would be felt."""
+"""Largest credit beyond the next step, in seconds: many steps in a row would be noticed."""
 
 _FORGET_STEP = 0.8
 """Factor on the duration expected of a task's steps, for each step that was shorter."""
@@ -76,7 +76,7 @@ class TaskQueue:
         return min((wait or self._seconds_to_rest() for wait in waits if wait is not None), default=None)
 
     def note_step(self, task: RenderTask, done: bool, seconds: float) -> None:
-        """Take note of how long a step took, so that previews and other tasks get their shares of the time."""
+        """Record how long a step took, so that previews and other tasks get their shares of the time."""
         if task.priority == Priority.PREVIEW and done:
             for other, credit_s in self._credit_s.items():
                 share, most = other.preview_share, _MOST_CREDIT_S + self._price_s(other)
@@ -92,12 +92,12 @@ class TaskQueue:
         return task.is_brief or (credit_s > 0.0 and credit_s >= self._price_s(task))
 
     def _price_s(self, task: RenderTask) -> float:
-        """Return the credit that a step needs; 0 as long as no step was timed, so that the first one is."""
+        """Return the credit that a step needs; 0 until one was timed, so that the first one runs."""
         step_s = self._step_s[task]
         return 0.0 if step_s == float("inf") else step_s
 
     def _is_held_back(self, task: RenderTask) -> bool:
-        """Return whether a task would be in the way of a preview that is about to come."""
+        """Return whether a task would delay a preview that is about to arrive."""
         return task in self._credit_s and not self._has_credit(task) and self._step_s[task] > _SHORT_S
 
     def should_yield(self, task: RenderTask) -> bool:

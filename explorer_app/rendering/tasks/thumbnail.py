@@ -1,4 +1,4 @@
-"""Small pictures, made while nothing moves: one a key, the one asked for last first."""
+"""Small pictures, made while nothing moves: one a key, the newest request first."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class _Order:
 
 
 class ThumbnailTask(RenderTask):
-    """Makes small pictures once no preview was asked for lately.
+    """Makes small pictures once no preview was requested lately.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class ThumbnailTask(RenderTask):
             return len(self._orders)
 
     def ask(self, key: Hashable, request: Callable[[], RenderRequest], side_px: int | None = THUMBNAIL_PX) -> None:
-        """Request a picture, or move its request to the front. `request` is called in its turn, on the render thread.
+        """Request a picture, or move its request to the front; `request` is called later, on the render thread.
 
         The picture is shrunk to `side_px`; None leaves it as large as it is rendered.
         """
@@ -106,7 +106,7 @@ class ThumbnailTask(RenderTask):
         return True
 
     def _put_back(self, order: _Order) -> None:
-        """Request again what was taken, unless there is a newer request for it."""
+        """Queue a taken request again, unless there is a newer one for its key."""
         with self._condition:
             if order.key not in self._orders:
                 self.ask(order.key, order.request, order.side_px)
