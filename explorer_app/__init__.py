@@ -2,6 +2,6 @@
 
 import os
 
-# NumPy needs milliseconds on one thread for all that is asked of it here; its own threads spin while they wait for each
+# NumPy's work here takes milliseconds on one thread; its own threads spin while they wait for each
 # other, and take the cores from those that render. It looks when it is loaded; what the person set stays.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

@@ -1,7 +1,7 @@
 """Logging of the process: standard error, a rotating file, uncaught exceptions and fatal signals.
 
 `ProgramLog` is made first and closed last. While it is open, every uncaught exception, on any thread and in any Qt
-slot, becomes a log record; records reach standard error (WARNING and above, or what ``--log`` asks for) and the log
+slot, becomes a log record; records reach standard error (WARNING and above, or the level of ``--log``) and the log
 file (INFO and above). Modules log to ``logging.getLogger(__name__)``.
 """
 
@@ -115,7 +115,7 @@ class ProgramLog:
 
         Into standard error if it is kept, else (a start from a desktop) into a file that `take_crash` reads.
         """
-        if faulthandler.is_enabled():  # asked for by PYTHONFAULTHANDLER or by a test runner
+        if faulthandler.is_enabled():  # enabled by PYTHONFAULTHANDLER or by a test runner
             return
         stream = _kept_stream(sys.stderr)
         if stream is None:

@@ -127,7 +127,7 @@ class Settings:
         return self._values
 
     def change(self, **fields: Any) -> None:
-        """Replace fields by name: ``settings.change(theme="dark")``. `save` brings them to the disk.
+        """Replace fields by name: ``settings.change(theme="dark")``. `save` writes them to the disk.
 
         Raises
         ------

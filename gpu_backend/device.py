@@ -130,7 +130,7 @@ def make_executor(model: Model, device: str = "auto", precision: Precision = "fp
         See the module docstring. With ``"auto"``, a GPU that cannot be initialised is replaced by the CPU, and the
         reason says so.
     precision
-        Of the activations on a GPU; the CPU computes in single precision whatever is asked for.
+        Of the activations on a GPU; the CPU always computes in single precision.
 
     Raises
     ------

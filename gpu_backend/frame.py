@@ -141,7 +141,7 @@ class TappedLayer:
     whole
         Statistics of all channels together.
     values
-        (height, width) float32, read-only: the first channel that is shown, if the request wants it.
+        (height, width) float32, read-only: the first shown channel, if requested.
     """
 
     layer: str
@@ -170,7 +170,7 @@ class Frame:
         Rows of w of the picture, (num_ws, w_dim) float32; None if the frame was not rendered.
     image
         The network's output before it is clamped and rounded, (height, width, channels) float32, nominally -1..1,
-        read-only; None unless the request wants it.
+        read-only; None unless requested.
     """
 
     request: RenderRequest

@@ -28,7 +28,7 @@ def process_nbytes() -> int:
 
 
 def _macos() -> int:
-    """Ask ``proc_pid_rusage``: `ri_resident_size` of struct rusage_info_v0 (sys/resource.h)."""
+    """Call ``proc_pid_rusage``: `ri_resident_size` of struct rusage_info_v0 (sys/resource.h)."""
 
     class RusageInfo(ctypes.Structure):
         _fields_ = (
@@ -52,7 +52,7 @@ def _macos() -> int:
 
 
 def _windows() -> int:
-    """Ask ``K32GetProcessMemoryInfo``: `WorkingSetSize` of PROCESS_MEMORY_COUNTERS (psapi.h)."""
+    """Call ``K32GetProcessMemoryInfo``: `WorkingSetSize` of PROCESS_MEMORY_COUNTERS (psapi.h)."""
 
     class Counters(ctypes.Structure):
         _fields_ = (

@@ -33,7 +33,7 @@ _MANY = 4
 """Files from which on flushing their whole file system is cheaper than flushing each."""
 
 _MOST_UNFLUSHED = 512
-"""Files that may wait to be flushed before a group asks for a pause."""
+"""Files that may wait to be flushed before a group pauses its writers."""
 
 _live: set[str] = set()
 """Part files that this process is writing now."""
@@ -60,7 +60,7 @@ class Disk:
     def flush(self, paths: Sequence[Path]) -> None:
         """Flush files of one folder to the disk.
 
-        From four files on, Linux is asked to flush their file system at once: 0.4 ms a file instead of 2 to 9 (ext4).
+        From four files on, Linux flushes their whole file system at once: 0.4 ms a file instead of 2 to 9 (ext4).
         """
         if len(paths) >= _MANY and (sync := _sync_of_file_systems()) is not None:
             folder = os.open(paths[0].parent, os.O_RDONLY)

@@ -91,7 +91,7 @@ class Console:
             self._write("\n")
 
     def results(self, lines: Iterable[str]) -> None:
-        """Print the lines that a command was asked for to stdout.
+        """Print a command's result lines to stdout.
 
         Raises
         ------
@@ -122,7 +122,7 @@ class Console:
 
 
 def flush_results() -> None:
-    """Bring printed results to their reader.
+    """Flush printed results.
 
     Raises
     ------

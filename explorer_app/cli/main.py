@@ -63,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 @contextlib.contextmanager
 def _interrupts_noted(console: Console) -> Iterator[None]:
-    """Raise KeyboardInterrupt on Ctrl-C and on SIGTERM, and tell the console of the signal."""
+    """Raise KeyboardInterrupt on Ctrl-C and on SIGTERM, and pass the signal to the console."""
 
     def note(number: int, frame: FrameType | None) -> None:
         console.stopped_by = number

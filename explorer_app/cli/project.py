@@ -54,7 +54,7 @@ def project_settings(
     video: VideoFormat | None,
     console: Console,
 ) -> SequenceSettings:
-    """Return what the command line asks to render of a project.
+    """Return the part of a project that the command line selects.
 
     Raises
     ------
@@ -84,7 +84,7 @@ def project_settings(
 
 
 def project_fps(session: Session, options: argparse.Namespace) -> Fraction:
-    """Return the frames a second that are asked for, those of the timeline unless others are."""
+    """Return the requested frame rate, by default that of the timeline."""
     return options.fps if options.fps is not None else session.timeline.fps
 
 

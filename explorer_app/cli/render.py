@@ -215,7 +215,7 @@ def parser() -> Parser:
 
 
 def run(words: Sequence[str], console: Console) -> int:
-    """Render what the command line asks for."""
+    """Render what the command line selects."""
     options = parser().parse_args(words)
     if options.resume is not None:
         return _resume(options, console)
@@ -429,7 +429,7 @@ def _seed_source(number: int, options: argparse.Namespace, facts: ModelFacts, co
 
 
 def _transform(options: argparse.Namespace, facts: ModelFacts) -> Transform:
-    """Return the transform that is asked for; a network without one is none to ask."""
+    """Return the requested transform; a network without one is none to ask."""
     asked = [_flag(name) for name in _TRANSFORM if getattr(options, name) is not None]
     if asked and not facts.has_transform:
         raise UsageError(f"{asked[0]} is for StyleGAN3, but {facts.name} is a {facts.family}; leave it out.")
@@ -499,7 +499,7 @@ def _resolve_print_size(options: argparse.Namespace) -> None:
 
 
 def _form(options: argparse.Namespace) -> PictureFormat:
-    """Return the format that is asked for. Raises UsageError if the options do not go together."""
+    """Return the requested format. Raises UsageError if the options do not go together."""
     if options.video is not None:
         return PictureFormat()
     name: FormatName = options.form or "png"
@@ -512,7 +512,7 @@ def _form(options: argparse.Namespace) -> PictureFormat:
 
 
 def _video(options: argparse.Namespace, usual_fps: Fraction = Fraction(30)) -> VideoFormat | None:
-    """Return the video that is asked for; None for pictures. Raises UsageError as `_form` does."""
+    """Return the requested video format; None for pictures. Raises UsageError as `_form` does."""
     if options.video is None:
         return None
     try:

@@ -50,5 +50,5 @@ def _make(backend: BackendLike, model: Model, choice: DeviceChoice, console: Con
 
 
 def chosen(device: str, precision: str) -> DeviceChoice:
-    """Return what ``--device`` and ``--precision`` ask for."""
+    """Return the device and precision of ``--device`` and ``--precision``."""
     return DeviceChoice(device, "fp32" if precision == "fp32" else "fp16")

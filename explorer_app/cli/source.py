@@ -22,7 +22,7 @@ class Source:
     session: Session | None
 
     def rendered_with(self, model: ModelReference) -> Source:
-        """Return the same picture, asked of a given network."""
+        """Return the same request for a given network."""
         session = None if self.session is None else replace(self.session, model=model)
         return replace(self, request=replace(self.request, model_id=model.model_id), model=model, session=session)
 

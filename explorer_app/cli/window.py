@@ -76,6 +76,6 @@ def run(words: Sequence[str], console: Console) -> int:
 
 
 def _has_display() -> bool:
-    """Tell whether a window could open: without a display Qt would end the program with a message of its own."""
+    """Return whether a window could open: without a display Qt would end the program with a message of its own."""
     needs_server = sys.platform.startswith(("linux", "freebsd"))
     return not needs_server or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"))

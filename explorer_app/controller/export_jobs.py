@@ -34,7 +34,7 @@ class ExportJobs(QObject):
         self._jobs: Jobs = ()
         self._on_their_way: list[Change] = []
         self._settings: dict[str, SequenceSettings] = {}
-        """Settings of the jobs that this window was asked for."""
+        """Settings of the jobs that this window added."""
 
     @property
     def jobs(self) -> Jobs:
@@ -88,7 +88,7 @@ class ExportJobs(QObject):
             self._submit(lambda: store.update(change), change)
 
     def with_settings(self, record: ExportRecord, take: Callable[[SequenceSettings | LoomError], None]) -> None:
-        """Pass on what a job makes, or why that is not known; at once, if this window was asked for it."""
+        """Pass on what a job makes, or why that is not known; at once, if this window added it."""
         settings, store = self._settings.get(record.job_id), self._store
         if settings is not None or store is None:
             take(settings or LoomError(f"The settings of the export “{record.name}” are gone."))

@@ -74,7 +74,7 @@ def known_to_json(known: KnownModel) -> bytes:
 
 
 def known_from_json(data: bytes) -> KnownModel:
-    """Return what a file tells.
+    """Return the content of a file.
 
     Raises
     ------

@@ -178,7 +178,7 @@ class Preview(QObject):
 
     @Slot(bool)
     def set_reading_values(self, on: bool) -> None:
-        """Bring the numbers of a shown layer along with its frames, starting with the one on the screen."""
+        """Include a shown layer's values in its frames, starting with the frame on the screen."""
         self._wants_values = on
         shown = self._frame.tap if self._frame is not None else None
         if on and shown is not None and shown.values is None:

@@ -2,7 +2,7 @@
 
 ::
 
-    SequenceSettings        what the person asked for; lies in the manifest                   sequence.py, manifest.py
+    SequenceSettings        what to export; stored in the manifest                   sequence.py, manifest.py
     SequencePlan            index -> request, random access, pure                             sequence.py, keyframes.py
     SequenceJob             hands out requests of missing frames, takes frames, never waits   job.py
     FrameSink               where frames go: a folder of pictures                             sinks/

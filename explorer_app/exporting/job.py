@@ -1,6 +1,7 @@
 """A sequence under export: finds missing frames, gives out their requests, takes the frames.
 
-The render thread asks and delivers, and never waits (`explorer_app.rendering.export_job.ExportJob`). Everything else
+The render thread fetches requests and delivers frames without blocking
+(`explorer_app.rendering.export_job.ExportJob`). Everything else
 happens on the job's own thread::
 
     read the manifest, open the sink      refuse what is not ours, clear away what a killed run left
@@ -151,7 +152,7 @@ class SequenceJob:
         Raises
         ------
         ExportError
-            If the frame was not asked for.
+            If the frame was not requested.
         """
         with self._condition:
             if self._is_stopped or self._has_ended:
@@ -162,7 +163,7 @@ class SequenceJob:
                 self._search_condition.notify_all()
 
     def stop(self, *, cancelled: bool) -> None:
-        """Want no more frames. May be called twice.
+        """Accept no more frames. May be called twice.
 
         If a person `cancelled` the job, the frames that were delivered are still written, and the manifest says
         "cancelled". If not, those that were not begun are dropped, and the manifest stays "unfinished".
@@ -308,7 +309,7 @@ class SequenceJob:
 
 
 def sink_of(settings: SequenceSettings, disk: Disk, threads: int) -> PictureFolder | VideoFile:
-    """Return where the settings want the frames to go. No file is looked at, and no encoder is loaded."""
+    """Return the sink of the settings. No file is looked at, and no encoder is loaded."""
     video, path = settings.video, settings.video_path
     if video is None or path is None:
         return PictureFolder(settings.folder, settings.name, settings.form, settings.size, disk=disk, threads=threads)

@@ -45,9 +45,9 @@ def write_picture(
     model_name
         The model's display name; its SHA-256 is in the frame's request.
     session
-        All that the person has set, so that the window can bring it back.
+        The session, so that the window can restore it.
     form
-        None for the format that the path's ending asks for.
+        None for the format of the path's suffix.
     size
         Width and height to scale to; None for the frame's own.
 

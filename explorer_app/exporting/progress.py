@@ -33,7 +33,7 @@ class Progress:
 
 
 class ProgressMeter:
-    """Estimates the time left from the pace of the last frames. Pure: the caller brings the clock."""
+    """Estimates the time left from the pace of the last frames. Pure: the caller passes the time."""
 
     def __init__(self, total: int) -> None:
         self._total = total

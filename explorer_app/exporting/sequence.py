@@ -1,4 +1,4 @@
-"""A sequence: what a person asked for, and the request of each frame, computed when it is asked for."""
+"""A sequence: its settings, and the request of each frame, computed on demand."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MANIFEST_SUFFIX = ".manifest.json"
 _MAX_NAME = 100
 
 _KEPT_REQUESTS = 256
-"""More than frames are under way from being asked for to being written."""
+"""More than the frames in flight between request and file."""
 
 _CUBIC_KEYS = 32
 """Keyframes that a frame on a cubic path may hold: their weights fade by 3.7 a step, down to 1e-9 on either side."""
@@ -87,7 +87,7 @@ class PiecePath:
 
 @dataclass(frozen=True, slots=True)
 class SequenceSettings:
-    """What the person asked for.
+    """Settings of an export.
 
     Attributes
     ----------
@@ -188,7 +188,7 @@ class SequencePlan:
         self._path = path
         self._written_as = written_as(settings.form, settings.size)
         self.request = functools.lru_cache(_KEPT_REQUESTS)(self._request)
-        """Return a frame's request; it is asked for again when the frame is written."""
+        """Return a frame's request; it is computed again when the frame is written."""
 
     def __len__(self) -> int:
         return len(self._path)

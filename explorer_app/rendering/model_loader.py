@@ -34,7 +34,7 @@ class Progressed(Protocol):
 
 
 class Cancelled(Protocol):
-    """Asked whether to stop."""
+    """Returns whether to stop."""
 
     def __call__(self) -> bool:
         """Return whether to stop."""

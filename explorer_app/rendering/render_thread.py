@@ -66,7 +66,7 @@ class RenderThread(QObject):
     Parameters
     ----------
     backend
-        Finds devices, compiles kernels and makes renderers; asked on threads that may wait for heavy imports.
+        Finds devices, compiles kernels and makes renderers; called on threads that may wait for heavy imports.
     choice
         The chosen device.
     thumbnail_rest_s

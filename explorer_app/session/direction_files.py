@@ -1,7 +1,7 @@
-"""Where directions that a person finds are kept: beside the model, or in the user's folder. No Qt.
+"""Stores directions that the user finds: beside the model, or in the user's folder. No Qt.
 
 A model that came with the program, and one in a folder that cannot be written, have theirs in the user's folder, under
-the model's SHA-256. Reading a model brings both; where both have a name, the user's counts.
+the model's SHA-256. Reading a model joins both; if both have a name, the user's wins.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class DirectionFiles:
         raise LoomError(f"There is no place to keep directions of {facts.name}; keep the model in a folder of yours.")
 
     def take_back(self, added: AddedDirections) -> None:
-        """Bring a file back to what it held before. Raises OSError, and LoomError if it was changed since."""
+        """Restore the former content of a file. Raises OSError, and LoomError if it was changed since."""
         _exchange(added.path, added.after, added.before)
 
     def put_back(self, added: AddedDirections) -> None:
@@ -105,7 +105,7 @@ class DirectionFiles:
 
 
 def _exchange(path: Path, held: bytes | None, wanted: bytes | None) -> None:
-    """Let a file hold other bytes, None for no file, unless it holds something else than was thought."""
+    """Replace a file's bytes (None: no file) if it still has the expected ones."""
     if (path.read_bytes() if path.exists() else None) != held:
         raise LoomError(f"{path.name} was changed by another program since, so its directions stay as they are.")
     if wanted is None:

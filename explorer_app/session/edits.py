@@ -1,9 +1,8 @@
-"""Edits: what a gesture asks for, as frozen values that turn one session into the next.
+"""Edits: frozen values that turn one session into the next.
 
-Widgets make them and never apply them; the controller applies them and decides what becomes history. Every edit has
-`label`, the words that undo shows, `target`, what it sets, and `apply`, a pure function. Most of them are a
-`SetParameter`, which stands beside the table that it reads (`parameters`); the others add, remove or replace parts of a
-session.
+Widgets create them; only the controller applies them and decides what becomes history. Every edit has a `label` for
+undo, a `target` that identifies what it sets, and a pure function `apply`. Most edits are a `SetParameter`, which is
+defined beside the table that it reads (`parameters`); the others add, remove or replace parts of a session.
 """
 
 from __future__ import annotations
@@ -24,16 +23,16 @@ PLACE = "position"
 
 
 class Edit(Protocol):
-    """What a gesture asks for."""
+    """A change of a session."""
 
     @property
     def label(self) -> str:
-        """Words for undo: "Walk", "Truncation"."""
+        """Label for undo: "Walk", "Truncation"."""
         ...
 
     @property
     def target(self) -> Hashable:
-        """What the edit sets. A later edit with the same target makes an earlier one void."""
+        """Identifies what the edit sets. A later edit with the same target replaces an earlier one."""
         ...
 
     def is_nudge(self, session: Session) -> bool:
@@ -111,7 +110,7 @@ def set_source(index: int, latent: Latent, name: str) -> Together:
 
 
 class _Whole:
-    """Base of edits of which each is a step of its own.
+    """Base of edits that are a step each.
 
     Its target is its class and the fields that `_named_by` lists.
     """
@@ -131,7 +130,7 @@ class _Whole:
 
 @dataclass(frozen=True, slots=True)
 class GoToSeed(_Whole):
-    """Stand on one seed."""
+    """Go to one seed."""
 
     seed: int
     label: str = "Go to seed"
@@ -142,14 +141,14 @@ class GoToSeed(_Whole):
         return PLACE
 
     def apply(self, session: Session) -> Session:
-        """Return the session standing on the seed."""
+        """Return the session at the seed."""
         seed = self.seed % SEED_COUNT
         return replace(session, position=Position(float(seed % ROW_STEP), float(seed // ROW_STEP)), pinned_blend=())
 
 
 @dataclass(frozen=True, slots=True)
 class ZeroSliders(_Whole):
-    """Bring every amount back to zero; names, stars and ranges stay."""
+    """Set every amount to zero; names, stars and ranges stay."""
 
     label: str = "Zero all sliders"
 
@@ -179,7 +178,7 @@ class AddSource(_Whole):
 
 @dataclass(frozen=True, slots=True)
 class RemoveSource(_Whole):
-    """Take a mix source away."""
+    """Remove a mix source."""
 
     index: int
     label: str = "Remove source"

@@ -1,7 +1,7 @@
-"""History: the sessions one came through, for undo and the strip, and the ones that were kept with a star.
+"""History: the steps of a session, for undo and the strip, and the kept (starred) sessions.
 
-A frozen value: every change makes a new history, so that a holder never sees it change. Steps are bounded,
-the oldest go first; what was kept is never dropped by itself.
+Immutable: every change makes a new history. The number of steps is bounded and the oldest are dropped first; kept
+sessions are never dropped.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from gpu_backend import MAX_KEPT, MAX_STEPS, plane_seed
 
 
 class KeptSession(NamedTuple):
-    """A session that was kept: what it is called, and when it was kept in seconds since 1970 (0: unknown)."""
+    """A kept session: its name, and its time in seconds since 1970 (0: unknown)."""
 
     session: Session
     label: str
@@ -25,9 +25,9 @@ class KeptSession(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class HistoryEntry:
-    """A session one was at.
+    """A session in the history.
 
-    `number` never changes and is never given twice: it names the entry to `Editing.set_starred` and to thumbnails.
+    `number` is unique and never changes: it identifies the entry for `Editing.set_starred` and for thumbnails.
     `label` says what led here ("Walk"); of a kept entry it is the name. `kept_s` is when it was kept, as in
     `KeptSession`.
     """
@@ -47,7 +47,7 @@ class History:
     entries
         Steps, oldest first. Those after `position` can be redone.
     position
-        Index of the step that one stands on; -1 while there is none.
+        Index of the current step; -1 without steps.
     kept
         Entries with a star, in the order that the person gave them; new ones come last. They stay when their step is
         forgotten.
@@ -62,7 +62,7 @@ class History:
 
     @property
     def current(self) -> HistoryEntry | None:
-        """The step that one stands on."""
+        """The current step."""
         return self.entries[self.position] if self.entries else None
 
     @property
@@ -97,7 +97,7 @@ class History:
         return None
 
     def added(self, session: Session, label: str) -> History:
-        """Return the history with one more step after the current one; what redo would have brought back is gone."""
+        """Return the history with one more step after the current one; steps that could be redone are dropped."""
         entry = HistoryEntry(self.next_number, session, label)
         entries = (*self.entries[: self.position + 1], entry)[-MAX_STEPS:]
         return replace(self, entries=entries, position=len(entries) - 1, next_number=self.next_number + 1)
@@ -111,7 +111,7 @@ class History:
         return replace(self, position=self.position - 1).added(session, label)
 
     def moved(self, position: int) -> History:
-        """Return the history standing on another step.
+        """Return the history with another current step.
 
         Raises
         ------
@@ -166,15 +166,15 @@ class History:
     def preceded_by(self, steps: Sequence[tuple[Session, str]], position: int) -> History:
         """Return the history with the steps of an earlier run before its own.
 
-        While nothing was done since the start, one stands on the earlier run's current step again, and redo brings
-        back what came after it; else those steps are gone, as after any new step.
+        If nothing was done since the start, the earlier run's current step is current again and its later steps can be
+        redone; otherwise those are dropped, as after any new step.
 
         Parameters
         ----------
         steps
             (session, label) pairs, oldest first.
         position
-            Index of the step that the earlier run stood on.
+            Index of the earlier run's current step.
         """
         if not steps or not self.entries:
             return self

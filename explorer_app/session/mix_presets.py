@@ -1,4 +1,4 @@
-"""Strengths that a person asks for by name, and the edit that sets those of several sources at once: pure."""
+"""Mix strengths by preset name, and the edit that sets those of several sources at once. Pure."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Session, modulation, time -> request: pure, and random access in time. Only here is known how the two relate.
 
     effective = evaluate(session, modulation, t)        the session with every source of change applied, at a time
-    request   = resolve(effective)                      what the renderer is asked for
+    request   = resolve(effective)                      what the renderer renders
 
 Modulation never goes through the undo history: a controller, sound or a timeline changes the effective session, and the
 session that a person has set stays as it is.
@@ -77,7 +77,7 @@ def resolve(session: Session, *, resolution: int | None = None, measure_steps: b
     """Return the request for the picture that a session describes, or for the layer that it shows instead.
 
     A pinned latent (`Session.pinned_blend`) gets the session's mix and directions on top, as the plane's point does. A
-    layer comes at its own resolution, whatever is asked for.
+    layer has its own resolution, whatever is requested.
     """
     return RenderRequest(
         model_id=session.model.model_id,

@@ -18,7 +18,7 @@ EXIT_STOPPED = 130
 
 
 def run_bench(options: BenchOptions, say: Callable[[str], None], show: Callable[[Sequence[str]], None]) -> bool:
-    """Measure what the options ask for, write the files, then show the table.
+    """Run the selected measurements, write the files, then show the table.
 
     Returns whether all of it was measured; Ctrl-C ends it early and keeps the results so far.
 

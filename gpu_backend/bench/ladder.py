@@ -188,7 +188,7 @@ def _measured(model: Model, device: str, rung: Rung, runs: int) -> tuple[Climbed
 
 @contextlib.contextmanager
 def _executor(model: Model, device: str, rung: Rung) -> Iterator[Executor]:
-    """Make an executor that lowers plans for the target that a rung wants."""
+    """Make an executor that lowers plans for the target of a rung."""
     gpu = choose_gpu(device)
     executor: Executor
     if gpu is None or rung.change is None:

@@ -27,7 +27,7 @@ class BenchOptions:
     command
         The command line, for the record.
     commit
-        For the record where git cannot tell.
+        Recorded if git cannot tell.
     """
 
     file: Path | None = None

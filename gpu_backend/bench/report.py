@@ -142,7 +142,7 @@ class Gesture:
     nbytes
         Memory that the renderer holds on the device: weights, buffers, and host memory that the device copies from.
     process_nbytes
-        RAM that the whole process holds, with Python, torch and this benchmark; 0 where the system does not tell.
+        RAM that the whole process holds, with Python, torch and this benchmark; 0 if the system does not report it.
     """
 
     precision: str

@@ -69,7 +69,7 @@ class Stopwatch:
     budget
         Contenders that come after its end are named as skipped.
     say
-        Told what is being measured.
+        Called with what is being measured.
     """
 
     def __init__(self, effort: Effort, budget: Budget, say: Callable[[str], None]) -> None:

@@ -40,7 +40,7 @@ _KERNEL_BATCHES = (1, 8)
 
 
 def run_suite(options: BenchOptions, say: Say, budget: Budget | None = None) -> Report:
-    """Measure what the options ask for; Ctrl-C ends that, and what was measured until then is reported.
+    """Run the selected measurements; Ctrl-C ends that, and what was measured until then is reported.
 
     Parameters
     ----------

@@ -34,7 +34,7 @@ def precision_problem(precision: str, device: torch.device) -> str:
 
 @contextmanager
 def arithmetic(precision: str) -> Iterator[None]:
-    """Let cuDNN search for the fastest convolutions, and use tf32 if that is asked for and only then."""
+    """Let cuDNN search for the fastest convolutions, and use tf32 only if requested."""
     cudnn = torch.backends.cudnn
     before = cudnn.benchmark, cudnn.allow_tf32, torch.get_float32_matmul_precision()
     tf32 = precision == "tf32"

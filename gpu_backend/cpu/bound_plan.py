@@ -82,7 +82,7 @@ class CpuBoundPlan:
     ) -> FinishedRun:
         """Run synchronously: copy the inputs, run every step, and return copies of the outputs.
 
-        ``image`` is a view if it is asked for without ``pixels``. `use_graph` has no effect.
+        ``image`` is a view if it is requested without ``pixels``. `use_graph` has no effect.
 
         Raises
         ------

@@ -235,7 +235,7 @@ class CudaExecutor:
             return frozenset()
         plain = self._lower(plan, self._model.weights, target, everything_plain=True)
         doubtful = doubtful_recipes(schedule, plain)
-        # Lowering looks at every weight, which a draft that brings nothing new need not wait for.
+        # Lowering reads every weight; a draft without new kernels need not wait for that.
         self._common |= unknown - doubtful
         return doubtful & unknown
 

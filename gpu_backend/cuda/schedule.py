@@ -17,7 +17,7 @@ from gpu_backend.plan.plan import Plan
 
 RegionRole = Literal["input", "scratch", "zeroed", "output"]
 """``input``: copied in before a run. ``zeroed``: scratch that is zero when bound and that every run leaves zero.
-``output``: copied out when asked for."""
+``output``: copied out on request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class Launch:
     arguments
         By the names of the kernel's parameters, in their order.
     flops, nbytes
-        Operations and bytes moved that the work asks for, not what this kernel happens to do.
+        Minimum operations and bytes moved of the work, not those of this kernel.
     is_fused
         False for a plain kernel that stands in for a fused one.
     reason
@@ -97,7 +97,7 @@ class Launch:
     op
         The plan's operation that the launch belongs to: ``"adain_conv"``.
     optional
-        Arguments that are null in runs which do not ask for the outputs that they name.
+        Arguments that are null in runs that do not request the outputs that they name.
     """
 
     layer: str
@@ -155,6 +155,6 @@ class Schedule:
 
     @property
     def optional_outputs(self) -> frozenset[str]:
-        """Outputs that a run leaves out unless it is asked for them."""
+        """Outputs that a run leaves out unless they are requested."""
         named = (launch.arguments[name] for launch in self.launches for name in launch.optional)
         return frozenset(item.name for item in named if isinstance(item, Address))

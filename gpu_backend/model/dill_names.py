@@ -30,7 +30,7 @@ _NUMPY_MODULES = {
 _NUMPY_NAMES = ("scalar", "_reconstruct")
 
 _TYPES = re.compile(r"[A-Z][A-Za-z]{0,40}Type|type|object|frozenset|property|staticmethod|classmethod", re.ASCII)
-"""Types that dill may be asked for by name outside the generator; ``set`` is read, and allowed inside."""
+"""Types that dill may look up by name outside the generator; ``set`` is read, and allowed inside."""
 
 _CODE = (
     (DILL, "_create_function"),
@@ -56,7 +56,7 @@ class DillNames:
     known
         The names of NumPy's helpers, and ``builtins set``.
     requested
-        The NumPy names that dill is asked for are added to it.
+        Receives the NumPy names that dill looks up.
     """
 
     def __init__(self, known: Known, requested: set[str]) -> None:

@@ -98,7 +98,7 @@ class PickleMachine:
         Raises
         ------
         Refusal
-            If it is damaged, names what is not in the table, or asks for more than the budget.
+            If it is damaged, names what is not in the table, or exceeds the budget.
         """
         self._stack = []
         self._marks = []

@@ -73,7 +73,7 @@ def find_placed(
     Raises
     ------
     Refusal
-        If its tensors do not make a StyleGAN1 or StyleGAN2 generator, as the settings tell.
+        If its tensors do not make a StyleGAN1 or StyleGAN2 generator, as the settings say.
     """
     shapes, said = dict(placed.shapes), list(warnings)
     for name in placed.shapes:

@@ -27,7 +27,7 @@ def not_run(network: str) -> Unsupported:
 
 
 def network_named(names: Collection[str]) -> str:
-    """Return the network that has tensors of these names; nothing if they tell none."""
+    """Return the network that has tensors of these names; empty if they name none."""
     for mark, network in _MARKS:
         if any(name == mark or name.endswith(f".{mark}") for name in names):
             return network

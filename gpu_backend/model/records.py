@@ -59,7 +59,7 @@ def content_of(source: Source, value: object, watch: Watch) -> bytes:
 
 
 def _unwrapped(source: Source, text: TextSpan, watch: Watch) -> bytes:
-    """Undo the wrapping piece by piece: it is slow work, and a person may want to stop it."""
+    """Undo the wrapping piece by piece: it is slow, and the user may want to stop it."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     content = bytearray()
     try:

@@ -1,7 +1,8 @@
 """The tensors of a safetensors file. The container is the safetensors library's business.
 
 Ours is what it does not bound or say: how long a header may be, and that the file stays the same between the two times
-it is read, for the tensors and for the SHA-256. The library is asked to read and not to map: a mapped file that shrinks
+it is read, for the tensors and for the SHA-256. The library reads the file instead of mapping it: a mapped file that
+shrinks
 would end the program with a signal.
 """
 
@@ -29,12 +30,12 @@ _FLOATS = ("F16", "F32", "F64")
 
 
 def looks_like_safetensors(head: bytes, size: int) -> bool:
-    """Tell by the first nine bytes: a length that fits, then an opening brace."""
+    """Decided by the first nine bytes: a length that fits, then an opening brace."""
     return len(head) >= 9 and head[8:9] == b"{" and 2 <= _header_bytes(head) <= size - 8
 
 
 class SafetensorsTable:
-    """Names, shapes and metadata of a file; the numbers are read when they are asked for.
+    """Names, shapes and metadata of a file; the numbers are read on demand.
 
     Attributes
     ----------

@@ -83,7 +83,7 @@ class FileSource:
     def check_unchanged(self) -> None:
         """Refuse if the file was written to, or another one took its place, since it was opened.
 
-        Whoever reads it more than once, or opens it again by its path, asks this at the end.
+        A reader that reads it more than once, or opens it again by its path, calls this at the end.
         """
         if _version(self._path.stat()) != _version(self._status):
             raise Refusal("a file that stays as it is while it is read", "it was changed")

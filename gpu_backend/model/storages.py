@@ -39,7 +39,7 @@ STORAGE_DTYPES = {
 STORAGE_ITEM_BYTES = dict(STORAGE_DTYPES.values())
 
 STORAGE_NAMES: dict[tuple[str, str], None] = {("torch", name): None for name in STORAGE_DTYPES}
-"""The names that a storage stream may ask for."""
+"""The names that a storage stream may use."""
 
 
 def storage_from_id(identity: object, fields: int) -> tuple[str, StorageRecord]:

@@ -31,7 +31,7 @@ def assemble_stylegan1(shapes: Shapes, settings: StyleGAN1Settings) -> StyleGAN1
     Raises
     ------
     Refusal
-        If a tensor is missing, has another shape than the others ask for, or has no place in the network.
+        If a tensor is missing, does not fit the shapes of the others, or has no place in the network.
     """
     if not 0.0 < settings.epsilon < 1.0:
         raise Refusal("a small number above 0 that is added to variances", f"found {settings.epsilon:g}")

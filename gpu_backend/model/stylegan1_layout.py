@@ -43,9 +43,9 @@ class StyleGAN1Layout:
     unused
         Names of tensors that the picture does not depend on.
     lods
-        Names of numbers that tell how far a network is from its full resolution.
+        Names of the numbers that say how far a network is from its full resolution.
     settings
-        What the tensors do not tell.
+        Settings that the tensors do not determine.
     """
 
     flavour: str

@@ -53,7 +53,7 @@ def assemble_stylegan3(
     Raises
     ------
     Refusal
-        If a tensor is missing, has another shape than the others ask for, or has no place in the network.
+        If a tensor is missing, does not fit the shapes of the others, or has no place in the network.
     """
     if not 2 <= len(settings.layers) <= _MAX_LAYERS:
         raise Refusal(f"a StyleGAN3 network of 2 to {_MAX_LAYERS} layers", f"found one of {len(settings.layers)}")

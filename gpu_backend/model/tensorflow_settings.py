@@ -103,7 +103,7 @@ def check_arguments(parts: TensorFlowParts, placed: Placed, resolution: int) -> 
 
 
 def check_sizes(parts: TensorFlowParts, placed: Placed, resolution: int, more: Mapping[str, object]) -> None:
-    """Check the arguments that every StyleGAN has, and those in `more`: name -> what the tensors tell.
+    """Check the arguments that every StyleGAN has, and those in `more`: name -> value that the tensors determine.
 
     Raises
     ------

@@ -50,7 +50,7 @@ def load_tensors(source: Source, records: Mapping[str, TensorRecord], watch: Wat
         If a tensor does not hold floating-point numbers, holds NaN or infinity, or the tensors would take more memory
         than the file explains.
     CancelledError
-        If the person asked to stop.
+        If the user cancelled.
     """
     _check_sizes(source, records)
     check_wrapped(source, records.values())
@@ -112,7 +112,7 @@ def _held(source: Source, record: TensorRecord, watch: Watch) -> NDArray[Any]:
 
 
 def as_weight(name: str, array: NDArray[Any]) -> NDArray[np.float32]:
-    """Return a tensor as the renderer wants it: contiguous float32, every number finite.
+    """Return a tensor in the renderer's form: contiguous float32, every number finite.
 
     Raises
     ------

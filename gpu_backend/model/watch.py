@@ -11,14 +11,14 @@ Progress = Callable[[int, int], None]
 
 
 class Watch:
-    """Reports progress and raises `CancelledError` as soon as it is asked after a cancellation."""
+    """Reports progress, and raises `CancelledError` at the first call after a cancellation."""
 
     def __init__(self, progress: Progress | None = None, cancelled: Callable[[], bool] | None = None) -> None:
         self._progress = progress
         self._cancelled = cancelled
 
     def check(self) -> None:
-        """Stop here if the person asked to."""
+        """Raise CancelledError if the user cancelled."""
         if self._cancelled is not None and self._cancelled():
             raise CancelledError("Opening the model was cancelled.")
 
@@ -27,7 +27,7 @@ class Watch:
         return Watch(lambda done, total: self.advance(first + (last - first) * done // max(total, 1), whole))
 
     def advance(self, done: int, total: int) -> None:
-        """Report progress, then stop here if the person asked to."""
+        """Report progress; raise CancelledError if the user cancelled."""
         if self._progress is not None:
             self._progress(done, total)
         self.check()

@@ -73,7 +73,7 @@ class KernelChecks:
 def kernel_checks(model: Model, device: str = "auto", *, precision: Precision = "fp16") -> KernelChecks | None:
     """Return the self-checks that a renderer of this model would make; None if it would make none.
 
-    Does not call the GPU's driver beyond the probe, so any thread may ask.
+    Does not call the GPU's driver beyond the probe, so any thread may call this.
 
     Raises
     ------

@@ -55,7 +55,7 @@ def open_renderer(path: str | os.PathLike[str], device: str = "auto", *, precisi
     device
         ``"auto"``, ``"cpu"``, ``"cuda"``, ``"cuda:1"``: see `gpu_backend.device`.
     precision
-        Of the activations on a GPU; the CPU computes in single precision whatever is asked for.
+        Of the activations on a GPU; the CPU always computes in single precision.
 
     Raises
     ------
@@ -84,7 +84,7 @@ class Renderer:
         ``"auto"``, ``"cpu"``, ``"cuda"``, ``"cuda:1"``: see `gpu_backend.device`. With ``"auto"``, a GPU that fails or
         has too little memory for the model is replaced by the CPU; `device` gives the reason.
     precision
-        Of the activations on a GPU; the CPU computes in single precision whatever is asked for.
+        Of the activations on a GPU; the CPU always computes in single precision.
     executor
         Replaces the executor of the device; the renderer closes it.
     plan_budget_nbytes
@@ -169,7 +169,7 @@ class Renderer:
         CancelledError
             If `should_cancel` returned true. The renderer stays usable.
         RequestError
-            If the request is for another model or asks for what this one does not have.
+            If the request is for another model, or needs something that this one lacks.
         DeviceError
             If the renderer was closed, or the device failed. Once the device is lost, every call raises
             DeviceLostError.

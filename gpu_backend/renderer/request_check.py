@@ -1,4 +1,4 @@
-"""Whether a request fits the model that is open."""
+"""Checks whether a request fits the open model."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from gpu_backend.recipe import Noise, Tap
 from gpu_backend.request import RenderRequest
 
 MAX_GAIN_DB = 200.0
-"""Past what shows anything, on either side."""
+"""Far beyond useful values, on either side."""
 
 
 class RequestCheck:
-    """Checks all of a request but its blend, which is checked where it is computed.
+    """Checks a request except for its blend, which is checked when it is computed.
 
-    Noise that was fine the last time is not looked at again: during a drag it is the same for every frame.
+    Noise that passed the last time is not checked again: during a drag it is the same for every frame.
     """
 
     def __init__(self, model: Model, noise_layer_count: int) -> None:
@@ -34,7 +34,7 @@ class RequestCheck:
         Raises
         ------
         RequestError
-            If the request is for another model or asks for what this one does not have.
+            If the request is for another model, or needs something that this one lacks.
         """
         if request.model_id != self._facts.model_id:
             raise RequestError(
@@ -67,7 +67,7 @@ class RequestCheck:
             raise RequestError("A transform must be nine finite numbers, row by row.")
 
     def resolution(self, resolution: int | None) -> int:
-        """Return the side of a picture, None standing for full; raise RequestError if the network has none of it."""
+        """Return the side of a picture; None means full. Raise RequestError if the network has no picture of it."""
         if resolution is None:
             return self._full
         if resolution not in self._resolutions:
@@ -87,7 +87,7 @@ class RequestCheck:
                 raise RequestError(
                     f"{tap.layer} has the channels 0 to {layer.channels - 1}, but channel {channel} was asked for."
                 )
-        if not abs(tap.gain_db) <= MAX_GAIN_DB:  # so written that NaN is refused too
+        if not abs(tap.gain_db) <= MAX_GAIN_DB:  # this form also refuses NaN
             raise RequestError(
                 f"The gain of a layer must be in -{MAX_GAIN_DB:g}..{MAX_GAIN_DB:g} dB, not {tap.gain_db}."
             )

@@ -45,7 +45,7 @@ def encode_frame(frame: Frame, text: str, form: PictureFormat, size: Size | None
     Raises
     ------
     PictureError
-        If the format stores more than bytes, and the frame was not asked for more.
+        If the format stores more than bytes, and the frame lacks the floats.
     """
     if form.facts.needs_values:
         values = _values(frame)

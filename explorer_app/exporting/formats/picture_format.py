@@ -158,7 +158,7 @@ def written_as(form: PictureFormat, size: Size | None) -> str:
 
 
 def format_of_path(path: Path) -> PictureFormat:
-    """Return the format that a file name asks for by its ending.
+    """Return the format of a file name, by its suffix.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What an export asks of the place that its frames go to."""
+"""Interface of an export's destination."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class VideoFile:
     path
         Where the video goes.
     identity
-        Hexadecimal digits that tell this sequence from others.
+        Hexadecimal digits that identify this sequence.
     segment_frames
         Frames of a segment.
     """

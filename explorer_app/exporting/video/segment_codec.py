@@ -1,4 +1,4 @@
-"""What a video's sink asks of a codec."""
+"""Interface between a video sink and a codec."""
 
 from __future__ import annotations
 

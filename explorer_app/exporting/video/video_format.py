@@ -152,7 +152,7 @@ def video_format_of_path(
     quality: int | None = None,
     hardware: HardwareName | None = None,
 ) -> VideoFormat:
-    """Return the format that a file name asks for by its ending; ``.mp4`` means H.264 unless a codec is named.
+    """Return the format of a file name, by its suffix; ``.mp4`` means H.264 unless a codec is named.
 
     Raises
     ------

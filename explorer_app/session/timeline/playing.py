@@ -20,7 +20,7 @@ class Place:
 def played(timeline: Timeline, start: Fraction, elapsed_s: float) -> Place:
     """Return the frame that is due so long after playing began at a time.
 
-    Frames are counted from the start of the playing range and never slowed: whoever asks late gets a later frame. One
+    Frames are counted from the start of the playing range and never slowed: a late caller gets a later frame. One
     that begins outside the range begins at its start.
     """
     first, last = timeline.playing_range

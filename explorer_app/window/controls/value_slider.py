@@ -38,7 +38,7 @@ class ValueSlider(QSlider):
 
     Drag the handle or press anywhere on the track; Shift goes ten times finer, Ctrl snaps; arrow keys step by `snap`,
     with Shift by `step`; Page Up and Page Down by ten snaps; Home and End go to the ends; Backspace or a double-click
-    resets; the wheel works only with focus; Escape brings back what was before the gesture.
+    resets; the wheel works only with focus; Escape reverts the gesture.
 
     Signals
     -------

@@ -169,7 +169,7 @@ class ExportsDialog(QDialog):
     Parameters
     ----------
     export
-        Has the list, and is told what to do.
+        Has the list, and receives the commands.
     """
 
     def __init__(self, export: ExportQueueController, parent: QWidget | None = None) -> None:

@@ -408,7 +408,7 @@ class MainWindow(QMainWindow):
         self.canvas.caption.set_shown(not has_messages and not self._is_picture_alone, margin)
 
     def set_picture_alone(self, on: bool) -> None:
-        """Fill the screen with the canvas, or bring back the window as it was."""
+        """Fill the screen with the canvas, or restore the window."""
         if on == self._is_picture_alone:
             return
         self._is_picture_alone = on

@@ -40,7 +40,7 @@ def compile_kernels(
     progress
         Called on this thread with the kernels done and their number: at the beginning, then after each kernel.
     should_cancel
-        Asked every few hundredths of a second; once it says yes, what is being compiled is finished and kept, and
+        Called every few hundredths of a second; once it says yes, what is being compiled is finished and kept, and
         nothing else is begun.
     threads
         None for as many as there are processors.

@@ -1,4 +1,4 @@
-"""What the probe asks, answered by the driver and NVRTC of this machine."""
+"""The probe's queries, answered by the driver and NVRTC of this machine."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class InstalledSystem:
         return str(outcome.name)
 
     def driver_version(self) -> str:
-        """Ask NVML, which may be missing although CUDA works."""
+        """Query NVML, which may be missing although CUDA works."""
         import pynvml
 
         pynvml.nvmlInit()

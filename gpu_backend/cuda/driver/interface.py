@@ -1,4 +1,4 @@
-"""What binding and running a schedule ask of a GPU: `gpu_backend.cuda.driver.gpu_driver`, or one of tests' own.
+"""What binding and running a schedule need from a GPU: `gpu_backend.cuda.driver.gpu_driver`, or one of tests' own.
 
 Addresses are plain numbers. Work is ordered by one stream: copies, kernels, graphs and events run in the order in
 which they were handed over, except what `copy_out_beside` copies. Every method but those that say so returns at once.

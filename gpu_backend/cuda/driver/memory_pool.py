@@ -1,7 +1,7 @@
 """Memory of the device, and pinned memory of the host, that is freed without anybody waiting for it.
 
 The driver frees memory only when the device has done everything that it was handed, whoever's work that is. So what is
-released is kept: for the next who asks for as much, and until the device has nothing to do or its memory runs short.
+released is kept: for the next request of that size, until the device is idle or its memory runs short.
 """
 
 from __future__ import annotations

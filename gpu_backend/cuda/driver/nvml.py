@@ -38,7 +38,7 @@ def process_nbytes_on(uuid: str) -> int:
         import pynvml
 
         processes = pynvml.nvmlDeviceGetComputeRunningProcesses(_handle(uuid))
-    # As above: whatever is raised, there is nothing to tell. The driver of Windows, and containers that hide the
+    # As above: no error here is worth reporting. The driver of Windows, and containers that hide the
     # numbers of their processes, are such cases.
     except Exception:
         return 0

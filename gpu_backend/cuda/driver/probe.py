@@ -1,8 +1,8 @@
 """Which GPUs this process can use, and in one sentence why not.
 
-Everything that would call the driver asks here first: some driver calls never return where there is no driver. The
-answer is found once. The driver is asked on a thread of its own, so that one that never answers costs a wait and not
-the program.
+Everything that would call the driver checks here first: some driver calls never return where there is no driver. The
+answer is found once. A separate thread calls the driver, so that a driver that never answers costs a wait and not the
+program.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Gpu:
     compile_architecture
         What kernels are compiled for: ``"sm_90a"`` where the architecture has instructions of its own.
     shared_nbytes_per_block_optin
-        Most shared memory that a block may have when it asks.
+        Largest shared memory of a block that opts in.
     uuid
         As the driver's own tools write it: ``"GPU-..."``.
     clock_khz, memory_clock_khz, memory_bus_bits
@@ -83,7 +83,7 @@ class Probe:
 
 
 class System(Protocol):
-    """What the probe asks. Nothing that needs the driver is asked, nor NVRTC, where the driver did not start."""
+    """What the probe asks. Neither the driver nor NVRTC is queried if the driver did not start."""
 
     def initialise(self) -> str:
         """Start the driver; return its word for how that went, ``"CUDA_SUCCESS"`` if well.
@@ -115,7 +115,7 @@ class System(Protocol):
 
 
 def probe() -> Probe:
-    """Return what this machine has. Asks the driver at the first call only, however many threads call."""
+    """Return what this machine has. Calls the driver at the first call only, from however many threads."""
     with _asking:
         return _probe_once()
 
@@ -126,7 +126,7 @@ def _probe_once() -> Probe:
 
 
 def probe_system(system: System, *, patience_s: float) -> Probe:
-    """Ask a system, waiting no longer than `patience_s`."""
+    """Query a system, waiting no longer than `patience_s`."""
     answers: list[Probe] = []
     thread = threading.Thread(target=lambda: answers.append(_ask(system)), name="gpu probe", daemon=True)
     thread.start()

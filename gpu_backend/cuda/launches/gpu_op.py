@@ -85,7 +85,7 @@ class Fused:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """No fused launches; why, in one phrase for people. Empty where plain launches are what was asked for."""
+    """No fused launches; why, in one phrase for people. Empty if plain launches were requested."""
 
     reason: str = ""
 

@@ -190,7 +190,7 @@ def _within_half(rows: NDArray[np.float32]) -> tuple[NDArray[np.float16], NDArra
     """Return fp16 rows and the powers of two that they were divided by."""
     largest = np.abs(rows).max(axis=1, initial=0.0)
     exponents = np.where(np.isfinite(largest), np.frexp(largest)[1] - 15, 0)
-    with np.errstate(over="ignore"):  # a weight that is not finite stays so, and the frame's flag tells
+    with np.errstate(over="ignore"):  # a weight that is not finite stays so, and the frame's flag reports it
         half = np.ldexp(rows, -exponents[:, None]).astype(np.float16)
     return half, np.ldexp(np.float32(1), exponents).astype(np.float32)
 

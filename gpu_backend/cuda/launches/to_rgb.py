@@ -198,7 +198,7 @@ def to_rgb(
 ) -> Built:
     """Build the sum of toRGB's parts.
 
-    ``image`` of the last block is left out of a run that does not ask for it.
+    ``image`` of the last block is left out of a run that does not request it.
 
     Reads `parts` (part_count, batch, side, side, channels) and, if the step adds a picture, `previous` (batch,
     side / 2, side / 2, channels). Writes `image` (batch, side, side, channels) float32 and, where `pixels` is named,

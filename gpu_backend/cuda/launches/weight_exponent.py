@@ -22,7 +22,7 @@ _PART = 1 << 18
 """Numbers that are looked at twice while they lie in a core's cache."""
 
 _known: dict[int, tuple[weakref.ref[NDArray[np.float32]], int]] = {}
-"""Of arrays that live, by `id`: every schedule of a model asks for the same."""
+"""Of arrays that live, by `id`: every schedule of a model needs the same."""
 
 
 def weight_exponent(weight: NDArray[np.float32]) -> int:

@@ -16,7 +16,7 @@ from gpu_backend.ops.kernels.recipe import KernelRecipe
 
 
 class ExternalStreamKernels:
-    """Kernels of one GPU, compiled or taken from the cache when they are first asked for; they stay loaded.
+    """Kernels of one GPU, compiled or read from the cache on first use; they stay loaded.
 
     The context is the process's own for that GPU, which torch uses, too.
     """

@@ -1,9 +1,9 @@
-"""Fused kernels checked against plain ones on the GPU at hand, once for each GPU, driver and kernel.
+"""Checks fused kernels against plain ones, once for each GPU, driver and kernel.
 
-Both schedules of a plan are bound. The plain one runs launch by launch; before each fused launch, the regions that it
-names get what the plain schedule holds, so that every kernel is judged by itself and not by those before it, unless
-one asks the other. Then the regions are compared by their relative L2 error: fp16 rounds to 2^-11 of a number, weights
-and activations alike, and toRGB's sums cancel part of what they add up; a kernel that is wrong is off by far more.
+Both schedules of a plan are bound. The plain one runs launch by launch. Before each fused launch, the regions that it
+names are copied from the plain schedule, so that every kernel is judged by itself, unless it depends on the one
+before. Then the regions are compared by their relative L2 error: fp16 rounds to 2^-11 of a number, weights
+and activations alike, and toRGB's sums cancel part of what they add up; a wrong kernel has a far larger error.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Compares(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """A fused launch and the plain ones that do the same; without a fused launch, those that both schedules have."""
+    """A fused launch and the plain ones that it replaces; without a fused launch, launches of both schedules."""
 
     fused: int | None
     plain: tuple[int, ...]
@@ -137,7 +137,7 @@ def check_steps(
         with contextlib.ExitStack() as end:
             asked = _ask_plain(group.plain, launch, fused, plain, comparer, end)
             try:
-                # Last, with nothing else under way: what fails now fails by this kernel.
+                # Last, with an otherwise idle device: a failure now is this kernel's.
                 fused.launch(group.fused)
                 if is_judged:
                     verdicts[launch.recipe] = _verdict(launch, asked, comparer)

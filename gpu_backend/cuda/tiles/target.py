@@ -21,7 +21,7 @@ class Target:
     multiprocessors
         Blocks of one wave, for one block a multiprocessor.
     shared_nbytes_per_block
-        Most shared memory that a block may ask for.
+        Largest shared memory of a block.
     tiles
         How its convolutions are cut.
     streams

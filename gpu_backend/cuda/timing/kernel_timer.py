@@ -35,9 +35,9 @@ class EventTimer:
     start
         Starts the launch of a number.
     facts
-        Of each launch; asked for at the first measured run.
+        Of each launch; queried at the first measured run.
     event_cost_ms
-        What an event adds to an interval; asked for likewise.
+        What an event adds to an interval; queried likewise.
     """
 
     replaces_run = True

@@ -1,9 +1,9 @@
-"""Finding the fastest right tile of every convolution: candidates are timed, the best few again, the best one checked.
+"""Finds the fastest correct tile of every convolution: times candidates, times the best few again, checks the best.
 
-There are up to some thousand candidates. They are timed a few dozen at once, half of them those that resemble the best
-so far and half the likeliest ones, until nothing is gained any more or the time is over.
+There are up to a few thousand candidates. They are timed in groups of a few dozen: half resemble the best so far, half
+are the likeliest. The search ends when a group gains nothing or the time is over.
 
-Pure: what a tile costs and whether it is right is asked of a `TileTimer`; on a GPU that is
+Pure: a `TileTimer` measures a tile's time and checks its result; on a GPU that is
 `gpu_backend.cuda.tuning.tile_timer`.
 """
 
@@ -25,14 +25,14 @@ AT_ONCE = 32
 """Tiles that are compiled together."""
 
 PATIENCE = 5
-"""After so many times `AT_ONCE` without a gain, the rest is left."""
+"""Groups without a gain after which the rest is skipped."""
 
 FINALISTS = 4
 ROUNDS = 3
-"""How many of the best are timed again, in turn, and how often."""
+"""Number of the best tiles that are timed again, in turn, and how often."""
 
 WORTH = 0.01
-"""A tile that is faster by less than this share does not take the place of the one in use."""
+"""A tile must be faster by this share to replace the one in use."""
 
 _CHOICES = attrgetter(*(choice.name for choice in fields(ConvTile) if choice.name != "split_k"))
 
@@ -68,13 +68,13 @@ class TileTimer(Protocol):
         ...
 
     def problem(self, shape: ConvShape, tile: ConvTile) -> str:
-        """Return in what its result differs from that of the plain kernel; empty if it is right."""
+        """Return how its result differs from the plain kernel's; empty if it is correct."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A tile that was discarded, and why: wrong ones computed something else than the plain kernel."""
+    """A discarded tile and the reason; a wrong one computed something other than the plain kernel."""
 
     tile: ConvTile
     why: str
@@ -83,7 +83,7 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class TileFinding:
-    """What came out for one shape.
+    """Result for one shape.
 
     Attributes
     ----------
@@ -180,7 +180,7 @@ def _search_one(
     has_time: Callable[[], bool],
     at: Callable[[int, int, float], TileProgress],
 ) -> Generator[Step, None, TileFinding | None]:
-    """Return what is fastest and right for a shape; None if nothing is."""
+    """Return the fastest correct tile of a shape; None if there is none."""
     waiting = dict.fromkeys((before, *candidates))
     count = len(waiting)
     times: dict[ConvTile, float] = {}
@@ -212,7 +212,7 @@ def _search_one(
 
 
 def _next(waiting: Iterable[ConvTile], times: Mapping[ConvTile, float]) -> list[ConvTile]:
-    """Return what to time next: tiles that resemble the best so far, and as many of the likeliest."""
+    """Return the tiles to time next: tiles that resemble the best so far, and as many of the likeliest."""
     alike: list[ConvTile] = []
     if times:
         best = min(times, key=lambda tile: times[tile])
@@ -230,7 +230,7 @@ def resembles(one: ConvTile, other: ConvTile) -> bool:
 def _finals(
     shape: ConvShape, times: dict[ConvTile, float], before: ConvTile, timer: TileTimer, done: TileProgress
 ) -> Generator[Step, None, dict[ConvTile, float]]:
-    """Return medians of the best few and of the tile in use, timed in turn: whatever else happens meets them all."""
+    """Return medians of the best few and of the tile in use, timed in turn, so that disturbances affect all of them."""
     best = sorted(times, key=times.__getitem__)[:FINALISTS]
     if before in times and before not in best:
         best.append(before)
@@ -250,7 +250,7 @@ def _chosen(
     refused: list[Refused],
     done: TileProgress,
 ) -> Generator[Step, None, TileFinding | None]:
-    """Go from the fastest to the slowest until one is right."""
+    """Check tiles from the fastest to the slowest until one is correct."""
     before_us = times.get(before, math.inf)
     if before in times and (why := timer.problem(shape, before)):
         refused.append(Refused(before, why, is_wrong=True))

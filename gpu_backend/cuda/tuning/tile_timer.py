@@ -1,4 +1,4 @@
-"""Convolutions timed on the GPU: many launches in one captured graph, between two events, over made-up activations.
+"""Times convolutions on the GPU: many launches in one captured graph, between two events, over random activations.
 
 The launches of a graph take turns over copies of the weights that together do not fit the second-level cache, as the
 weights of a whole network do not; activations stay where the kernel before would have left them.
@@ -142,7 +142,7 @@ class DeviceTileTimer:
                 self._driver.release(place)
 
     def problem(self, shape: ConvShape, tile: ConvTile) -> str:
-        """Return in what the result differs from the plain kernel's; empty if it is right."""
+        """Return how the result differs from the plain kernel's; empty if it is correct."""
         self._turn_to(shape)
         if self._expected is None:
             self._expected = self._output(self._convs.plain(shape), shape)
@@ -190,8 +190,7 @@ class DeviceTileTimer:
     def _output(self, conv: IsolatedConv, shape: ConvShape) -> NDArray[np.float32]:
         """Run once and return the output, real channels only.
 
-        A convolution is asked for it before the style of the layer after it, an up-convolution, which stores it no
-        other way, with that style.
+        A convolution stores it before the next layer's style; an up-convolution stores it with that style only.
         """
         attributes = conv.step.attributes
         extents = (shape.batch, shape.side, shape.side, shape.cout)
@@ -253,7 +252,7 @@ class DeviceTileTimer:
         return pack_arguments(conv.launch.arguments, regions, constants, self._driver.tensor_map)
 
     def _placed(self, region: Region, conv: IsolatedConv) -> int:
-        """Return where a region lies, made up when it is first asked for."""
+        """Return a region's address; its content is generated on first use."""
         key = (region.name, region.shape, region.dtype)
         if key not in self._memory:
             self._memory[key] = self._uploaded(self._made_up(region, conv))
@@ -342,7 +341,7 @@ class DeviceTileTimer:
 
 
 def difference(found: NDArray[np.float32], expected: NDArray[np.float32]) -> str:
-    """Return in what two results differ; empty if in nothing that counts."""
+    """Return how two results differ; empty if within the tolerance."""
     if not np.isfinite(found).all():
         return "not all numbers are finite"
     largest = float(np.abs(expected).max())

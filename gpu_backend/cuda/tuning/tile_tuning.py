@@ -105,7 +105,7 @@ class TileTuning:
 
     @property
     def shapes(self) -> tuple[ConvShape, ...]:
-        """What is searched for, in order; convolutions that plain kernels are left with have no tile to search for."""
+        """The shapes to search, in order; convolutions without a fused kernel have no tile."""
         return self._shapes
 
     def findings(

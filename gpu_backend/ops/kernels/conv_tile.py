@@ -239,7 +239,7 @@ class ConvGeometry:
 
     @property
     def dynamic_nbytes(self) -> int:
-        """Shared memory that a launch asks for."""
+        """Dynamic shared memory of a launch."""
         tile = self.tile
         if self.shape.kind == "up_conv":
             jobs = -(-2 * tile.columns * (tile.channels // 8) // tile.threads)

@@ -139,7 +139,7 @@ class FilterGeometry:
 
     @property
     def shared_nbytes(self) -> int:
-        """Shared memory that a launch asks for."""
+        """Dynamic shared memory of a launch."""
         return _shared_nbytes(self.shape, self.tile.tiles)
 
 

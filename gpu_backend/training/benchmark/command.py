@@ -11,7 +11,7 @@ from gpu_backend.training.benchmark.options import TrainBenchOptions
 def run_train_bench(
     options: TrainBenchOptions, say: Callable[[str], None], show: Callable[[Sequence[str]], None]
 ) -> None:
-    """Measure what the options ask for, write the files, then show the table.
+    """Run the selected measurements, write the files, then show the table.
 
     Parameters
     ----------

@@ -32,7 +32,7 @@ _SPENT = "the time of --budget-s was spent"
 
 
 def run_suite(options: TrainBenchOptions, say: Callable[[str], None]) -> StepReport:
-    """Measure all rows that were asked for.
+    """Measure all selected rows.
 
     Raises
     ------
@@ -76,7 +76,7 @@ def run_suite(options: TrainBenchOptions, say: Callable[[str], None]) -> StepRep
 
 
 def train_options(options: TrainBenchOptions) -> TrainOptions:
-    """Return what a training with these sizes is asked to do, everything else as usual."""
+    """Return the request of a training with these sizes and defaults otherwise."""
     return TrainOptions(
         resolution=options.resolution,
         batch=options.batch,

@@ -40,9 +40,9 @@ def run_directions(options: DirectionOptions, note: Say, status: Say | None = No
     Parameters
     ----------
     note
-        Told what is done, in lines.
+        Called with a line for each finished part.
     status
-        Told how many pictures were drawn so far.
+        Called with the number of pictures drawn so far.
 
     Raises
     ------
@@ -97,7 +97,7 @@ def _found(renderer: MapsLatents, options: DirectionOptions, note: Say, status: 
 
 
 def _good(directions: list[FactorDirection], options: DirectionOptions, note: Say) -> list[FactorDirection]:
-    """Leave out the directions that do not keep to what was asked of them."""
+    """Drop the directions that miss their requirements."""
 
     def is_good(item: FactorDirection) -> bool:
         effect = item.effect
@@ -150,7 +150,7 @@ def _reader(options: DirectionOptions, note: Say) -> tuple[ReadFactors, dict[str
 def _able(
     read: ReadFactors, skill: dict[str, float], options: DirectionOptions, note: Say
 ) -> tuple[tuple[str, ...], ReadFactors]:
-    """Leave out the factors that the network can hardly tell: their readings are noise."""
+    """Drop the factors that the network hardly distinguishes: their readings are noise."""
     names = tuple(skill)
     able = [place for place, name in enumerate(names) if skill[name] >= options.least_skill]
     lost = [f"{name} ({skill[name]:.2f})" for name in names if skill[name] < options.least_skill]

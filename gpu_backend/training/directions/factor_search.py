@@ -93,7 +93,7 @@ def find_factor_directions(
     wanted
         Which of them get a direction; None means all.
     note
-        Told what is being done, and of factors that nothing moves.
+        Called with the progress, and with factors that no direction changes.
     """
     say = note or (lambda text: None)
     seeds = range(search.seed, search.seed + search.latents)

@@ -24,7 +24,7 @@ class Probe:
     Parameters
     ----------
     told
-        Called with how many pictures were drawn so far.
+        Called with the number of pictures drawn so far.
     """
 
     def __init__(self, renderer: MapsAndDraws, read: ReadFactors, told: Callable[[int], None] | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Searching directions step by step, so that a caller may render, tell how far it is, or stop in between.
+"""Searches directions in steps, so that a caller can render, show progress or stop between them.
 
 Three ways:
 
@@ -12,7 +12,7 @@ covariance S pooled over both sides and shrunk, which leaves out what merely var
 
     v = (S + lambda I)^-1 d,   lambda = trace(S) / w_dim,   scaled so that <v, d> = <d, d>
 
-So an amount of 1 goes from the one mean to the other in what tells them apart.
+So an amount of 1 moves from one mean to the other along what distinguishes them.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class DirectionSearch:
 
 
 class MapsLatents(MapsAndDraws, Protocol):
-    """As much of `gpu_backend.renderer.Renderer` as a search asks for."""
+    """The part of `gpu_backend.renderer.Renderer` that a search needs."""
 
     @property
     def model(self) -> Model:

@@ -1,4 +1,4 @@
 """The two networks of training, as torch modules: a generator with the tensors of model files, and a discriminator.
 
-Both keep float32 weights and run in the precision they are asked for; gradients of gradients exist everywhere.
+Both keep float32 weights and run in the requested precision; gradients of gradients exist everywhere.
 """

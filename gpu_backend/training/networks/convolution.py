@@ -82,7 +82,7 @@ def no_weight_gradients() -> Iterator[None]:
 
 
 def are_weight_gradients_wanted() -> bool:
-    """Tell whether gradients of weights are to be computed."""
+    """Set whether gradients of weights are computed."""
     return _wanted[0]
 
 

@@ -2,7 +2,7 @@
 
     y = clamp(act(x s + r n + b) gain)      x (n, c, h, w), s (n, c), n noise (n, 1, h, w), r its strength, b (c,)
 
-The slope of everything behind the sum can be told from y alone, so neither the sum nor masks are kept. Its gradients
+The slope of everything after the sum follows from y alone, so neither the sum nor masks are stored. Its gradients
 and their gradients are a pass each, too:
 
     m  = dy slope(y)         what comes back to the sum

@@ -47,7 +47,7 @@ def train_on_world(
     Parameters
     ----------
     progress
-        Told the number of steps done and the mean squared error of the last one.
+        Called with the number of finished steps and the mean squared error of the last one.
 
     Raises
     ------

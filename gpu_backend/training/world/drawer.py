@@ -26,7 +26,7 @@ class Drawer:
     Parameters
     ----------
     say
-        Hears it when parts cannot be melted here, for want of Triton or of a C compiler; pictures take longer then.
+        Called with the reason if parts cannot be fused here, without Triton or a C compiler; pictures take longer then.
     """
 
     def __init__(self, resolution: int, device: torch.device, say: Callable[[str], None] = lambda _: None) -> None:

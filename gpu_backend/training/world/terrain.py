@@ -176,7 +176,7 @@ def _materials(
     rock = rock * (0.72 + 0.5 * strata)[:, None]
     grass = meadow * (0.80 + 0.42 * patches + 0.22 * grain).clamp(min=0.3)[:, None]
     alp = smoothstep(2.6 + 2.0 * setting.mountain_height, 0.8, height + 0.9 * patches + 0.5 * grain)
-    # Tufts, and in spring and summer flowers among them, near enough to be told apart.
+    # Tufts, and in spring and summer flowers among them, close enough to be distinguished.
     near = smoothstep(7.0, 2.0, z)
     tuft = gradient_noise(x * 9.0, z * 5.0, keys, 86) * smoothstep(5.0, 1.5, z) + 0.8 * grain
     grass = grass * (1.0 + 0.30 * tuft * near)[:, None]
