@@ -206,7 +206,7 @@ def gpu_list(text: str) -> tuple[int, ...] | None:
     if text == "none":
         return ()
     if not re.fullmatch(r"[0-9]{1,3}(,[0-9]{1,3})*", text, re.ASCII):
-        raise argparse.ArgumentTypeError(f"GPUs are numbers like 0,1,3, or all, or none, but {text[:40]!r} came")
+        raise argparse.ArgumentTypeError(f"GPUs are numbers like 0,1,3, or all, or none, not {text[:40]!r}")
     return tuple(dict.fromkeys(int(part) for part in text.split(",")))
 
 

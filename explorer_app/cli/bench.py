@@ -83,7 +83,7 @@ def _over_devices(parsed: argparse.Namespace, command: str, console: Console) ->
     from explorer_app.farm.local_farm import crew_of_this_machine
 
     if parsed.gpus is not None and parsed.cpu_workers is not None:
-        raise UsageError("Either --gpus or --cpu-workers says what to measure, but both came.")
+        raise UsageError("Either --gpus or --cpu-workers says what to measure, not both.")
     require_farm_extra()
     options = bench_options_of(parsed, command)
     counts = parsed.gpus or parsed.cpu_workers
@@ -144,7 +144,7 @@ def _over_devices(parsed: argparse.Namespace, command: str, console: Console) ->
 
 def _counts(text: str) -> tuple[int, ...]:
     if not re.fullmatch(r"[1-9][0-9]{0,2}(,[1-9][0-9]{0,2})*", text, re.ASCII):
-        raise argparse.ArgumentTypeError(f"numbers of GPUs such as 1,2,4 are wanted, but {text[:40]!r} came")
+        raise argparse.ArgumentTypeError(f"expected numbers of GPUs such as 1,2,4, not {text[:40]!r}")
     return tuple(sorted({int(part) for part in text.split(",")}))
 
 
@@ -152,5 +152,5 @@ def _formats(text: str) -> tuple[str, ...]:
     names = tuple(dict.fromkeys(part.strip() for part in text.split(",")))
     for name in names:
         if name not in FORMATS:
-            raise argparse.ArgumentTypeError(f"formats of {', '.join(FORMATS)} are wanted, but {name[:40]!r} came")
+            raise argparse.ArgumentTypeError(f"expected formats of {', '.join(FORMATS)}, not {name[:40]!r}")
     return names

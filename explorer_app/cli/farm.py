@@ -106,7 +106,7 @@ class _WordParser(Parser):
 
 def _priority(text: str) -> int:
     if not re.fullmatch(r"-?[0-9]{1,6}", text, re.ASCII):
-        raise argparse.ArgumentTypeError(f"a whole number is wanted, but {text[:40]!r} came")
+        raise argparse.ArgumentTypeError(f"expected a whole number, not {text[:40]!r}")
     return int(text)
 
 
@@ -235,7 +235,7 @@ def _worker(options: argparse.Namespace, console: Console) -> None:
     from explorer_app.farm.worker import RecentLog, run_worker, worker_name
 
     if options.threads > MAX_THREADS:
-        raise UsageError(f"--threads goes up to {MAX_THREADS}, but {options.threads} came.")
+        raise UsageError(f"--threads must be at most {MAX_THREADS}, not {options.threads}.")
     address = farm_address(options.farm, options.keys)
     name = options.name or worker_name(options.device.replace(":", ""))
     recent = RecentLog()

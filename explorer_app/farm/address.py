@@ -52,7 +52,7 @@ def farm_address(text: str, keys_path: Path | None = None) -> FarmAddress:
     match = _ADDRESS.fullmatch(text.strip())
     port = int(match[4]) if match is not None and match[4] else DEFAULT_PORT
     if match is None or port > 65535:
-        raise FarmError(f"A farm is at a HOST or HOST:PORT such as 127.0.0.1:{DEFAULT_PORT}, but {text[:60]!r} came.")
+        raise FarmError(f"A farm is at a HOST or HOST:PORT such as 127.0.0.1:{DEFAULT_PORT}, not {text[:60]!r}.")
     host = match[2] or match[3]
     is_local = is_loopback(host)
     if match[1] == "tcp":
