@@ -1,7 +1,7 @@
-"""Latent Loom: what the person sees and does. Start reading at `app.py`."""
+"""Latent Loom: what the user sees and does. Start reading at `app.py`."""
 
 import os
 
 # NumPy's work here takes milliseconds on one thread; its own threads spin while they wait for each
-# other, and take the cores from those that render. It looks when it is loaded; what the person set stays.
+# other, and take the cores from those that render. It looks when it is loaded; what the user set stays.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

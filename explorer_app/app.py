@@ -74,7 +74,7 @@ class WindowError(LoomError):
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where a person's files are: preferences, and the last session. None keeps nothing."""
+    """Where a user's files are: preferences, and the last session. None keeps nothing."""
 
     settings: Path | None
     state: Path | None

@@ -63,7 +63,7 @@ class Message:
     is_logged
         Whether the log had it first.
     file
-        The file or folder that was written, which the window can show, copy and let a person drag.
+        The file or folder that was written, which the window can show, copy and let a user drag.
     picture
         A picture among what was written, which the window can copy; None where `file` is the picture, or none is.
     """

@@ -59,7 +59,7 @@ class Preferences:
     workspace
         The workspace that was shown last.
     layouts
-        Workspace -> where its docks are, for those that a person has rearranged.
+        Workspace -> where its docks are, for those that a user has rearranged.
     recent_models
         Newest first.
     last_model

@@ -236,7 +236,7 @@ class FileGroup:
         try:
             try:
                 self._disk.write(aside, data, flushed=False)
-            except FileNotFoundError:  # a person deleted the folder
+            except FileNotFoundError:  # a user deleted the folder
                 self._folder.mkdir(parents=True, exist_ok=True)
                 self._disk.write(aside, data, flushed=False)
         except BaseException as error:

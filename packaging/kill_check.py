@@ -317,7 +317,7 @@ def check_exports(folder: Path, former: int, new: int) -> None:
     store.close()
 
 
-# -- files of a person ----------------------------------------------------------------------------------------------
+# -- files of a user ----------------------------------------------------------------------------------------------
 
 
 def write_session(folder: Path, number: int) -> None:

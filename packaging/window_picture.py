@@ -3,7 +3,7 @@
 Opens the window on the bundled model with nothing remembered, goes for a walk in it and writes what is to be seen then.
 It needs a display with room for 1600 x 980; ``xvfb-run -s '-screen 0 1600x980x24'`` makes one. The times in the picture
 are those of the machine, so nothing else should be at work. ``--workspace measure --only performance`` takes README's
-second picture on a machine with a GPU; ``--size``, ``--theme`` and ``--state`` show the window as a person may meet it.
+second picture on a machine with a GPU; ``--size``, ``--theme`` and ``--state`` show the window as a user may meet it.
 """
 
 from __future__ import annotations

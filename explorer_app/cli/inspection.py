@@ -41,7 +41,7 @@ def run(words: Sequence[str], console: Console) -> int:
 
 
 def _lines(facts: ModelFacts) -> Iterator[str]:
-    """Yield the facts as a person reads them, a label and a value a line."""
+    """Yield the facts as a user reads them, a label and a value a line."""
     picture = {1: "grey", 3: "RGB", 4: "RGBA"}.get(facts.img_channels, f"{facts.img_channels} channels")
     rows = [
         ("File", [facts.path]),

@@ -61,7 +61,7 @@ class Controller(QObject):
     loader
         Reads model files.
     settings, messages
-        Preferences, and messages for the person.
+        Preferences, and messages for the user.
     state_folder
         Where the last session is kept; None keeps nothing.
     bundled_model, bundled_seed

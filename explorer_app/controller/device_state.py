@@ -30,7 +30,7 @@ class DeviceState:
     Attributes
     ----------
     choice
-        What the person chose.
+        What the user chose.
     devices
         All devices; empty until they have been looked for.
     device

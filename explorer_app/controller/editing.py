@@ -143,7 +143,7 @@ class Editing(QObject):
 
     @property
     def kept(self) -> tuple[KeptSession, ...]:
-        """Kept sessions, in the person's order."""
+        """Kept sessions, in the user's order."""
         return self._editor.kept
 
     @property

@@ -1,4 +1,4 @@
-"""Files that a person opens and saves: models, sessions, pictures, latents.
+"""Files that a user opens and saves: models, sessions, pictures, latents.
 
 A document comes back with its model if that is open or known to be at hand, otherwise with the open model.
 """

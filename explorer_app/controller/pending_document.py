@@ -1,4 +1,4 @@
-"""The document that a person opened last, until it is shown: it is read first, and may then wait for its model."""
+"""The document that a user opened last, until it is shown: it is read first, and may then wait for its model."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class PendingDocument:
         self._waiting: Restoring | None = None
         """Its model is being opened."""
         self._unresolved: Restoring | None = None
-        """Its model was not found; shown once more when the person opens it."""
+        """Its model was not found; shown once more when the user opens it."""
         self._newest = 0
         """Number of the newest reading; results of older ones are dropped."""
 
@@ -44,7 +44,7 @@ class PendingDocument:
         self._waiting = restoring
 
     def wait_until_found(self, restoring: Restoring) -> None:
-        """Hold a document, which another model shows meanwhile, until the person opens its own model."""
+        """Hold a document, which another model shows meanwhile, until the user opens its own model."""
         self._unresolved = replace(restoring, steps=())  # they are in the history already
 
     def take_waiting(self) -> Restoring | None:

@@ -16,7 +16,7 @@ class Loading:
     done, total
         Bytes; `total` 0 while it is not known.
     stage
-        Words for the person: "Reading", "Preparing".
+        Words for the user: "Reading", "Preparing".
     """
 
     path: str

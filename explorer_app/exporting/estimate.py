@@ -46,7 +46,7 @@ def video_nbytes(form: VideoFormat, size: Size, frames: int) -> float:
 
 
 def nbytes_text(nbytes: float) -> str:
-    """Return an estimate for people: "40 kB", "1.2 MB", "3.4 GB"."""
+    """Return an estimate for users: "40 kB", "1.2 MB", "3.4 GB"."""
     for unit, size in (("GB", 1e9), ("MB", 1e6)):
         if nbytes >= size:
             return f"{nbytes / size:.1f} {unit}" if nbytes < 10 * size else f"{nbytes / size:.0f} {unit}"

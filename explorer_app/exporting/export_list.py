@@ -13,7 +13,7 @@ from explorer_app.exporting.sequence import SequenceSettings
 JobState = Literal["waiting", "running", "paused", "failed", "cancelled", "done"]
 
 UNFINISHED: frozenset[JobState] = frozenset({"waiting", "running", "paused"})
-"""States of jobs that a person still expects to end well."""
+"""States of jobs that a user still expects to end well."""
 
 MAX_FINISHED = 50
 """Jobs that have ended and stay in the list; the oldest go first."""
@@ -30,7 +30,7 @@ class ExportRecord:
     job_id
         16 hexadecimal digits.
     state
-        "running" in a window that is alive; "paused" and "cancelled" by a person.
+        "running" in a window that is alive; "paused" and "cancelled" by a user.
     folder, name
         Of `SequenceSettings`.
     file
@@ -137,7 +137,7 @@ def trimmed(jobs: Jobs) -> Jobs:
 def taken_over(jobs: Jobs, owner: str, is_alive: Callable[[str], bool]) -> Jobs:
     """Give a window the jobs of windows that are not alive, and its own former ones.
 
-    What ran or waited there is paused: it goes on when the person says so.
+    What ran or waited there is paused: it goes on when the user says so.
     """
 
     def taken(job: ExportRecord) -> ExportRecord:

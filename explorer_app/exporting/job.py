@@ -165,7 +165,7 @@ class SequenceJob:
     def stop(self, *, cancelled: bool) -> None:
         """Accept no more frames. May be called twice.
 
-        If a person `cancelled` the job, the frames that were delivered are still written, and the manifest says
+        If a user `cancelled` the job, the frames that were delivered are still written, and the manifest says
         "cancelled". If not, those that were not begun are dropped, and the manifest stays "unfinished".
         """
         with self._condition:

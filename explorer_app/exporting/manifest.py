@@ -74,7 +74,7 @@ class Manifest:
         What makes the sequence; `folder` is that of the manifest, `model.path` is empty.
     state
         "unfinished" from before the first frame until the last, also when the program was killed meanwhile;
-        "cancelled" after a person stopped it for good.
+        "cancelled" after a user stopped it for good.
     frames_written
         Frames at the end of the run that wrote the manifest; None while it is unfinished.
     made_on
@@ -213,7 +213,7 @@ def _ranges(frames: Sequence[int]) -> list[list[int]]:
 
 
 def _made_on(data: object, total: int) -> tuple[MadeOn, ...]:
-    """Read which device made which frames; a note for people, so that what is not understood is left out."""
+    """Read which device made which frames; a note for users, so that what is not understood is left out."""
     made = []
     for device, ranges in data.items() if isinstance(data, Mapping) else ():
         frames: set[int] = set()

@@ -42,9 +42,9 @@ class PictureDocument:
     request
         What was rendered; `request.model_id` is the model's SHA-256.
     model_name
-        The model's display name, for people.
+        The model's display name, for users.
     session
-        All that the person had set when the picture was saved; None for the frames of a sequence.
+        All that the user had set when the picture was saved; None for the frames of a sequence.
     written_as
         Format, quality and size of a frame of a sequence: "jpeg 95 512x512". Empty for 8-bit PNG of the full size.
     """

@@ -12,7 +12,7 @@ MAX_THREADS = 256
 
 
 def usual_threads() -> int:
-    """Return how many threads encode unless a person says otherwise: one for each core of this process but one."""
+    """Return how many threads encode unless a user says otherwise: one for each core of this process but one."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, cores - 1)
 

@@ -33,7 +33,7 @@ class FarmAddress:
 
     @property
     def text(self) -> str:
-        """As a person writes it after ``--farm``."""
+        """As a user writes it after ``--farm``."""
         scheme = "tcp://" if self.keys is None else ""
         return f"{scheme}{bracketed(self.host)}" + ("" if self.port == DEFAULT_PORT else f":{self.port}")
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 CHUNK_S = 4.0
-"""How long a chunk should take: long beside a message to the farm, short beside a person's patience."""
+"""How long a chunk should take: long beside a message to the farm, short beside a user's patience."""
 
 MAX_CHUNK_FRAMES = 512
 MAX_RETURNED_FRAMES = 16

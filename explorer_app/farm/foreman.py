@@ -66,7 +66,7 @@ class FarmWork:
 
 
 class Control:
-    """What a person wants of a running job. Every method may be called on any thread."""
+    """What a user wants of a running job. Every method may be called on any thread."""
 
     def __init__(self, priority: int) -> None:
         self.priority = priority
@@ -127,7 +127,7 @@ class Foreman:
     token
         What the file says by which workers find out whether they see the job's folder.
     tell
-        Gets sentences for the person.
+        Gets sentences for the user.
     advanced
         Called when frames were stored or workers changed.
     describe

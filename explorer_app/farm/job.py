@@ -175,7 +175,7 @@ class FarmJob:
         return self._spot_check
 
     def take_messages(self) -> list[str]:
-        """Return sentences for the person that came up since the last call."""
+        """Return sentences for the user that came up since the last call."""
         with self._condition:
             messages, self._messages = self._messages, []
         return messages

@@ -1,4 +1,4 @@
-"""The device and precision that a person chose: a value, no Qt."""
+"""The device and precision that a user chose: a value, no Qt."""
 
 from __future__ import annotations
 

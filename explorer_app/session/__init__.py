@@ -1,1 +1,1 @@
-"""What the person has set, as one frozen value; how it changes; how it becomes a request; how it is kept."""
+"""What the user has set, as one frozen value; how it changes; how it becomes a request; how it is kept."""

@@ -133,7 +133,7 @@ def _fit_classes(
 def _with_usual_cutoff(
     truncation: Truncation, facts: ModelFacts, is_other: bool, usual_before: int | None
 ) -> Truncation:
-    """Return the cutoff of this model in place of the former model's, unless the person chose another."""
+    """Return the cutoff of this model in place of the former model's, unless the user chose another."""
     if not is_other or truncation.cutoff != usual_before:
         return truncation
     return replace(truncation, cutoff=facts.usual_cutoff)

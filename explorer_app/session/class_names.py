@@ -1,4 +1,4 @@
-"""What classes are called, and finding one by what a person types: pure."""
+"""What classes are called, and finding one by what a user types: pure."""
 
 from __future__ import annotations
 

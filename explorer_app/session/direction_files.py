@@ -47,7 +47,7 @@ class DirectionFiles:
 
     @staticmethod
     def default_folder() -> Path:
-        """Return where this system keeps directions of a person."""
+        """Return where this system keeps directions of a user."""
         return platformdirs.user_data_path("latentloom", appauthor=False) / "directions"
 
     def add(self, facts: ModelFacts, found: NamedDirections) -> AddedDirections:

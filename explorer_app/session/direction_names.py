@@ -1,4 +1,4 @@
-"""What directions are called until a person renames them, and which of them get a slider: pure."""
+"""What directions are called until a user renames them, and which of them get a slider: pure."""
 
 from __future__ import annotations
 

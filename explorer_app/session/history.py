@@ -49,7 +49,7 @@ class History:
     position
         Index of the current step; -1 without steps.
     kept
-        Entries with a star, in the order that the person gave them; new ones come last. They stay when their step is
+        Entries with a star, in the order that the user gave them; new ones come last. They stay when their step is
         forgotten.
     next_number
         The number that the next entry gets.

@@ -75,7 +75,7 @@ class Parameter:
     Attributes
     ----------
     label
-        Words for undo and for people: "Truncation".
+        Words for undo and for users: "Truncation".
     default
         Its value in a new session.
     low, high
@@ -155,7 +155,7 @@ class Parameter:
                 return first
 
     def shown(self, value: Value) -> str:
-        """Return a value as a person reads it."""
+        """Return a value as a user reads it."""
         match self.kind:
             case "number" | "angle":
                 return self.text.format(value)

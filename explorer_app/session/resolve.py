@@ -4,7 +4,7 @@
     request   = resolve(effective)                      what the renderer renders
 
 Modulation never goes through the undo history: a controller, sound or a timeline changes the effective session, and the
-session that a person has set stays as it is.
+session that a user has set stays as it is.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Modulator:
 
 @dataclass(frozen=True, slots=True)
 class Modulation:
-    """Everything that moves a session besides the person's edits; later modulators see what earlier ones made."""
+    """Everything that moves a session besides the user's edits; later modulators see what earlier ones made."""
 
     modulators: tuple[Modulator, ...] = ()
 

@@ -1,4 +1,4 @@
-"""The session: everything that a person has set, as one frozen snapshot.
+"""The session: everything that a user has set, as one frozen snapshot.
 
 A gesture makes a new session from the old one (`explorer_app.session.edits`); `explorer_app.session.resolve` turns
 a session into a request; the history keeps sessions; a `.loom` file and a saved picture hold one.
@@ -44,7 +44,7 @@ class Slider:
     """One direction's slider.
 
     `direction` is a name from `Renderer.directions` (``"world/sun height"``, ``"sefa/0"``) or ``"axis/17"``; `label` is
-    what the person calls it, empty for the default. Only sliders that differ from their default are kept in a session.
+    what the user calls it, empty for the default. Only sliders that differ from their default are kept in a session.
     A named direction that a session does not mention stands at 0 and acts on the rows that its file suggests.
     """
 
@@ -69,7 +69,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """Everything that a person has set.
+    """Everything that a user has set.
 
     Attributes
     ----------

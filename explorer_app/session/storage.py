@@ -74,7 +74,7 @@ LabelledSessions = tuple[tuple[Session, str], ...]
 """(session, label) pairs."""
 
 KeptSessions = tuple[KeptSession, ...]
-"""What was kept, in the order that the person gave it."""
+"""What was kept, in the order that the user gave it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class SessionFile:
     Attributes
     ----------
     kept
-        What was kept, in the order that the person gave it.
+        What was kept, in the order that the user gave it.
     steps
         The history, oldest step first.
     position

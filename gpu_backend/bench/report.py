@@ -194,7 +194,7 @@ class Report:
 
 
 def to_json(report: Report) -> dict[str, Any]:
-    """Return what goes into the file; images a second stand there for people, reading ignores them."""
+    """Return what goes into the file; images a second stand there for users, reading ignores them."""
     fields = dataclasses.asdict(report)
     for row, measurement in zip(fields["measurements"], report.measurements, strict=True):
         row["images_per_s"] = measurement.images_per_s

@@ -151,12 +151,12 @@ def number(value: float) -> str:
 
 
 def size(nbytes: int) -> str:
-    """Return bytes for people."""
+    """Return bytes for users."""
     return f"{nbytes / 1e9:.2f} GB" if nbytes >= 1e9 else f"{nbytes / 1e6:.1f} MB"
 
 
 def rate(flop_per_s: float) -> str:
-    """Return operations a second for people."""
+    """Return operations a second for users."""
     return f"{flop_per_s / 1e12:.3g} TFLOP/s" if flop_per_s >= 1e12 else f"{flop_per_s / 1e9:.3g} GFLOP/s"
 
 

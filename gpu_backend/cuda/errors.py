@@ -1,4 +1,4 @@
-"""What the driver's and the compiler's errors mean to a person."""
+"""What the driver's and the compiler's errors mean to a user."""
 
 from __future__ import annotations
 

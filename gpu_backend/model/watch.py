@@ -1,4 +1,4 @@
-"""The person's side of a long reading: how far it is, and whether it should stop."""
+"""The user's side of a long reading: how far it is, and whether it should stop."""
 
 from __future__ import annotations
 

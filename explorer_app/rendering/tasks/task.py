@@ -26,7 +26,7 @@ class Priority(IntEnum):
     COMPARISON = 5
     """The same picture in every way of rendering, with times and differences."""
     PICTURE = 6
-    """A single picture that a person saves."""
+    """A single picture that a user saves."""
     EXPORT = 7
     """Frames of sequences."""
     SEARCH = 8

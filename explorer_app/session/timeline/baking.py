@@ -1,4 +1,4 @@
-"""A walk as keys, so that a person can edit it."""
+"""A walk as keys, so that a user can edit it."""
 
 from __future__ import annotations
 

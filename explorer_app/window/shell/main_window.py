@@ -358,7 +358,7 @@ class MainWindow(QMainWindow):
 
     @Slot()
     def _exports_finished(self) -> None:
-        """Call for attention in the task bar if the person is elsewhere; the message says what happened."""
+        """Call for attention in the task bar if the user is elsewhere; the message says what happened."""
         QApplication.alert(self)
 
     # -- files that are dropped -------------------------------------------------------------------------------------

@@ -45,7 +45,7 @@ def compile_kernels(
     threads
         None for as many as there are processors.
     cache
-        None for the person's own.
+        None for the user's own.
 
     Raises
     ------

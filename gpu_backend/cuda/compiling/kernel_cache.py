@@ -31,7 +31,7 @@ _MOST_FAILURE_NBYTES = 4096
 
 
 def cache_folder() -> Path:
-    """The person's folder for everything here that can be made again."""
+    """The user's folder for everything here that can be made again."""
     # Imported here: only the GPU's path needs a place for kernels.
     import platformdirs
 

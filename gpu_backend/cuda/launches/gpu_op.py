@@ -85,7 +85,7 @@ class Fused:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """No fused launches; why, in one phrase for people. Empty if plain launches were requested."""
+    """No fused launches; why, in one phrase for users. Empty if plain launches were requested."""
 
     reason: str = ""
 

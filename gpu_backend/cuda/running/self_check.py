@@ -278,7 +278,7 @@ def _verdict(launch: Launch, asked: list[tuple[Numbers, Numbers]], comparer: Com
 
 
 def record_of(gpu: Gpu, driver: str) -> SelfCheckRecord:
-    """Return what was found on a GPU with a driver and the compiler that is installed, from the person's cache folder.
+    """Return what was found on a GPU with a driver and the compiler that is installed, from the user's cache folder.
 
     Raises
     ------

@@ -70,7 +70,7 @@ class TileTuning:
     batches
         Numbers of pictures at a time.
     table
-        The file to write; None for that of this GPU and these kernels in the person's cache folder. What it holds
+        The file to write; None for that of this GPU and these kernels in the user's cache folder. What it holds
         already stays.
     spare_cores
         Cores of the CPU that compile nothing, for a window that shows pictures meanwhile.

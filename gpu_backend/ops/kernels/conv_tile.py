@@ -32,7 +32,7 @@ _ALIGNMENT = 1024
 
 
 class NoTileError(ValueError):
-    """No tile of a fused kernel fits the GPU; its one argument is a phrase for people."""
+    """No tile of a fused kernel fits the GPU; its one argument is a phrase for users."""
 
 
 @dataclass(frozen=True, slots=True)
