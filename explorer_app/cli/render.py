@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -24,6 +23,7 @@ from explorer_app.cli.arguments import (
     seconds,
     seed,
     seed_list,
+    size,
     two_numbers,
 )
 from explorer_app.cli.class_option import class_of
@@ -33,9 +33,9 @@ from explorer_app.cli.network import find_network, read_network, reference_to
 from explorer_app.cli.project import network_of_project, project_fps, project_name, project_settings, read_project
 from explorer_app.cli.renderer import chosen, start_renderer
 from explorer_app.cli.sequence import render_sequence
+from explorer_app.cli.sheet import check_sheet_options, check_sheets, write_sheets
 from explorer_app.cli.source import Source, read_source
 from explorer_app.cli.stills import render_stills
-from explorer_app.exporting.contact_sheet import ENDINGS, write_contact_sheet
 from explorer_app.exporting.errors import ExportError
 from explorer_app.exporting.formats.picture_format import FORMATS, FormatName, PictureFormat, pixels_of_print
 from explorer_app.exporting.keyframes import Keyframe
@@ -81,13 +81,11 @@ _PATH_ONLY = ("frames", "loop", "name", "overwrite")
 _SEQUENCE = ("name", "overwrite")
 """Options of a path and of a project."""
 _ALL_BUT_RESUME = (
-    *("seeds", "sources", "project", "outdir", "sheet", "path"),
+    *("seeds", "sources", "project", "outdir", "sheet", "grid", "path"),
     *(*_FILES, *_SEED_ONLY, *_PATH_ONLY, *_PROJECT_ONLY),
 )
-_SHEET_SIDE_PX = 128
 _PRINT_DPI = 300
 """Usual for photographs in print."""
-_SHEET_PICTURES = 4096
 
 
 def parser() -> Parser:
@@ -120,6 +118,12 @@ def parser() -> Parser:
     made.add_argument("--outdir", type=Path, metavar="DIR", help="where to save the output images")
     made.add_argument(
         "--sheet", type=Path, metavar="FILE", help="also lay the pictures out, small, on one: a .png or .jpg file"
+    )
+    made.add_argument(
+        "--grid",
+        type=size,
+        metavar="CxR",
+        help="columns and rows of --sheet, in the pictures' own size; more go on further sheets",
     )
     files = made.add_argument_group("files")
     files.add_argument(
@@ -235,7 +239,7 @@ def run(words: Sequence[str], console: Console) -> int:
         sources = [_seed_source(number, options, model.facts, console) for number in options.seeds]
     targets = [] if options.path else _targets(sources, options.outdir, form.ending)
     if options.sheet is not None:
-        _check_sheet(options.sheet, sources, targets)
+        check_sheets(options, sources, targets)
     if is_for_farm(options):
         render_on_farm(_settings(sources, options, form, model.facts), model, options, console)
         return 0
@@ -247,9 +251,7 @@ def run(words: Sequence[str], console: Console) -> int:
             threads = options.jobs or usual_threads()
             render_stills(sources, targets, form, options.size, threads, renderer, console)
     if options.sheet is not None:
-        columns = math.ceil(math.sqrt(len(targets)))
-        write_contact_sheet(options.sheet, targets, columns=columns, side_px=_SHEET_SIDE_PX)
-        console.conclude(f"See {options.sheet} for all of them at a glance.")
+        write_sheets(options, targets, console)
     return 0
 
 
@@ -322,12 +324,7 @@ def _check(options: argparse.Namespace) -> None:
                 raise UsageError(
                     f"{_flag(name)} belongs to a sequence; say with --path how to go from one to the next."
                 )
-    if options.sheet is not None and (options.path is not None or options.project is not None):
-        raise UsageError("--sheet lays single pictures out, so it cannot be given with --path or --project.")
-    if options.sheet is not None and options.sheet.suffix.lower() not in ENDINGS:
-        raise UsageError(f"The sheet should end in .png or .jpg, but {options.sheet.name} does not.")
-    if options.sheet is not None and options.form == "exr":
-        raise UsageError("--sheet cannot show EXR files; choose another --format, or leave --sheet out.")
+    check_sheet_options(options)
     if options.noise_seed is not None and options.noise_mode != "random":
         raise UsageError("--noise-seed needs --noise-mode random.")
     _check_places(options)
@@ -471,14 +468,6 @@ def _targets(sources: Sequence[Source], folder: Path, ending: str) -> list[Path]
         targets.append(target)
         taken.add(target)
     return targets
-
-
-def _check_sheet(sheet: Path, sources: Sequence[Source], targets: Sequence[Path]) -> None:
-    """Refuse a sheet that would take the place of a picture, or would be too large."""
-    if sheet.absolute() in {path.absolute() for path in (*targets, *(source.path for source in sources))}:
-        raise UsageError(f"{sheet} would take the place of one of the pictures; choose another --sheet.")
-    if len(targets) > _SHEET_PICTURES:
-        raise UsageError(f"A sheet takes {_SHEET_PICTURES:,} pictures, but there are {len(targets):,}.")
 
 
 def _resolve_print_size(options: argparse.Namespace) -> None:

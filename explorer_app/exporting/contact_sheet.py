@@ -17,7 +17,9 @@ _GAP_PX = 4
 _JPEG_QUALITY = 90
 
 
-def write_contact_sheet(path: Path, pictures: Sequence[Path], *, columns: int, side_px: int = 256) -> None:
+def write_contact_sheet(
+    path: Path, pictures: Sequence[Path], *, columns: int, side_px: int = 256, dpi: int | None = None
+) -> None:
     """Lay pictures out in rows, in reading order, and write them as one.
 
     Parameters
@@ -28,6 +30,8 @@ def write_contact_sheet(path: Path, pictures: Sequence[Path], *, columns: int, s
         Pictures in a row.
     side_px
         Each picture is fitted into a square of this side.
+    dpi
+        Pixels an inch, for print; None says nothing.
 
     Raises
     ------
@@ -42,9 +46,10 @@ def write_contact_sheet(path: Path, pictures: Sequence[Path], *, columns: int, s
             small = image.convert("RGB").resize((side_px, side_px), Image.Resampling.LANCZOS)
         sheet.paste(small, (_GAP_PX + place % columns * cell, _GAP_PX + place // columns * cell))
     target = io.BytesIO()
+    density = {} if dpi is None else {"dpi": (dpi, dpi)}
     kind = ENDINGS[path.suffix.lower()]
     if kind == "PNG":
-        sheet.save(target, kind, compress_level=4)
+        sheet.save(target, kind, compress_level=4, **density)
     else:
-        sheet.save(target, kind, quality=_JPEG_QUALITY)
+        sheet.save(target, kind, quality=_JPEG_QUALITY, **density)
     write_output(path, target.getvalue())
