@@ -195,7 +195,7 @@ def claims() -> dict[tuple[str, KernelRecipe], frozenset[Hashable]]:
             }
             macros = dict(recipe.defines)
             if macros.get("WGMMA") == "1":
-                shown.add(("width", recipe.stem, int(macros["CHANNELS"]) // int(macros["WARPS_N"])))
+                shown.add(("width", recipe.stem, int(macros["CHANNELS"]) // int(macros.get("WARPS_N", "1"))))
             before = heaviest.setdefault((text, flavour_of(recipe)), (architecture, recipe))
             if sums_of(recipe) > sums_of(before[1]):
                 heaviest[text, flavour_of(recipe)] = (architecture, recipe)
