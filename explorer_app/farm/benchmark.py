@@ -140,16 +140,15 @@ async def _to_device_bytes(
         calls = await asyncio.gather(*(_calibrated(link, member, recipe) for member in members))
         start_s = time.monotonic()
         end_s = start_s + wanted.seconds
-        frames = 0
 
-        async def lane(member: Member, call: int) -> None:
-            nonlocal frames
+        async def lane(member: Member, call: int) -> int:
+            frames = 0  # a lane's own: `+=` around an await would lose what other lanes add meanwhile
             while time.monotonic() < end_s:
                 frames += await link.call(member.address, "render_to_device", recipe, call, BATCH)
+            return frames
 
-        await asyncio.gather(
-            *(lane(member, call) for member, call in zip(members, calls, strict=True) for _ in range(LANES))
-        )
+        lanes = (lane(member, call) for member, call in zip(members, calls, strict=True) for _ in range(LANES))
+        frames = sum(await asyncio.gather(*lanes))
         seconds = time.monotonic() - start_s
         await asyncio.gather(*(link.call(member.address, "end_benchmark") for member in members))
     return frames, seconds, tuple(answer.device for answer in opened)
