@@ -10,6 +10,7 @@ import pytest
 from gpu_backend.cpu.executor import CpuExecutor
 from gpu_backend.cuda.driver.probe import Gpu
 from gpu_backend.cuda.executor import CudaExecutor
+from gpu_backend.cuda.launches import streaming_up_conv
 from gpu_backend.plan.families import build_plan
 from gpu_backend.plan.plan import PlanKey
 from gpu_backend.plan.stylegan2 import build_synthesis_plan
@@ -29,9 +30,16 @@ WORST = {"fp16": 6, "fp32": 1}
     [("skip", 1, 72, 32), ("skip", 3, 20, 32), ("resnet", 2, 40, 32), ("orig", 1, 24, 32), ("skip", 2, 24, 128)],
 )
 def test_a_small_plan_gives_the_picture_of_the_processor(
-    gpu: Gpu, architecture: str, batch: int, width: int, resolution: int, precision: Any
+    gpu: Gpu,
+    monkeypatch: pytest.MonkeyPatch,
+    architecture: str,
+    batch: int,
+    width: int,
+    resolution: int,
+    precision: Any,
 ) -> None:
     """The widest has a streaming up-convolution, on GPUs that have one."""
+    monkeypatch.setattr(streaming_up_conv, "_LEAST_POSITIONS", 0)
     model = make_stylegan2(
         architecture=architecture,
         resolution=resolution,

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from gpu_backend.cuda.driver.probe import Gpu
+from gpu_backend.cuda.launches import streaming_up_conv as launches
 from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork
 from gpu_backend.cuda.launches.streaming_up_conv import (
     channel_order,
@@ -56,10 +57,17 @@ def build(work: ConvWork, site: ConvSite, weights: Weights, target: Target) -> B
     return streaming_up_conv(work, site, weights, geometry)
 
 
+@pytest.fixture
+def _any_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let small pictures stream, too: they take less time to check."""
+    monkeypatch.setattr(launches, "_LEAST_POSITIONS", 0)
+
+
 STREAMING = Flavour(build, build, (), (3,), {True: 4e-3})
 
 
 @pytest.mark.gpu
+@pytest.mark.usefixtures("_any_size")
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_a_streaming_up_convolution_equals_the_reference(case: ConvCase, gpu: Gpu) -> None:
     target = target_of(gpu)
@@ -68,6 +76,7 @@ def test_a_streaming_up_convolution_equals_the_reference(case: ConvCase, gpu: Gp
     check_case(STREAMING, replace(case, half=True), target)
 
 
+@pytest.mark.usefixtures("_any_size")
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_it_compiles_without_spills_and_its_arguments_fit(case: ConvCase) -> None:
     case = replace(case, half=True)
@@ -123,6 +132,13 @@ def test_a_single_picture_gets_the_kernel_of_a_batch_where_that_one_is_checked()
     assert kernel(8, H200) == (kernel(1, target_of_batch(H200, 8))[0], 8)
     assert kernel(1, target_of_batch(H200, 8))[1] == 1
     assert kernel(8, H200)[0] != kernel(1, H200)[0]
+
+
+@pytest.mark.parametrize(("side", "pictures", "is_streamed"), [(512, 1, True), (256, 1, False), (256, 8, True)])
+def test_pictures_that_leave_most_of_a_gpu_idle_keep_their_tiles(side: int, pictures: int, is_streamed: bool) -> None:
+    case = ConvCase(128, 64, side, fir=FOUR, half=True)
+    site = replace(site_of(case), batch=pictures)
+    assert (streaming_choice(ConvWork.of_step(step_of(case)), site, H200) is not None) == is_streamed
 
 
 @pytest.mark.parametrize("channels", [16, 32])
