@@ -28,6 +28,8 @@ from explorer_app.window.controls.action_button import ActionButton
 from explorer_app.window.docks.header_tab import HeaderTab
 from explorer_app.window.look import theme
 
+_OPAQUE = Qt.WidgetAttribute.WA_OpaquePaintEvent
+
 
 @runtime_checkable
 class PagedPanel(Protocol):
@@ -175,13 +177,21 @@ class Placeholder(QWidget):
         return self._wanted
 
 
+def is_uncovered(widget: QWidget) -> bool:
+    """Return whether a part of a widget is to be seen, or of an opaque child, which Qt takes off its visible region."""
+    if not widget.visibleRegion().isEmpty():
+        return True
+    children = (child for child in widget.children() if isinstance(child, QWidget) and child.isVisible())
+    return any(child.testAttribute(_OPAQUE) and is_uncovered(child) for child in children)
+
+
 class DockBody(QFrame):
     """The lower part of the rounded panel, around the panel itself."""
 
     def __init__(self, panel: QWidget, scrolls: bool, parent: QWidget) -> None:
         super().__init__(parent)
         # Otherwise Qt repaints the four widgets below, two of them styled, for each number that changes in the panel.
-        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
+        self.setAttribute(_OPAQUE)
         self._above: QWidget | None = None
         self._notice = QLabel(self)
         self._notice.setWordWrap(True)
@@ -347,7 +357,7 @@ class Dock(QDockWidget):
     @property
     def is_seen(self) -> bool:
         """Whether the dock is open, and not behind another one's tab."""
-        return self.isVisible() and not self.visibleRegion().isEmpty()
+        return self.isVisible() and is_uncovered(self)
 
     def make_panel_when_seen(self) -> None:
         """Create the panel when the dock is opened or its tab is selected, unless it exists by then."""
@@ -381,7 +391,7 @@ class Dock(QDockWidget):
         self.raise_()
 
     def _toggle(self, on: bool) -> None:
-        is_behind = not self.isFloating() and not self.isHidden() and self.visibleRegion().isEmpty()
+        is_behind = not self.isFloating() and not self.isHidden() and not is_uncovered(self)
         if on or is_behind:
             self.toggleViewAction().setChecked(True)
             self.reveal()

@@ -15,7 +15,7 @@ from PySide6.QtCore import QByteArray, QChildEvent, QEvent, QSize, Qt, QTimer, S
 from PySide6.QtGui import QAction, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import QApplication, QMainWindow, QTabBar, QTabWidget, QWidget
 
-from explorer_app.window.docks.dock import Dock
+from explorer_app.window.docks.dock import Dock, is_uncovered
 from explorer_app.window.docks.layouts import HOMES, WORKSPACES, Area, Layout, WorkspaceName, first_layout
 from explorer_app.window.look import fonts, theme
 
@@ -345,7 +345,7 @@ class Workspace(QMainWindow):
                 self.resizeDocks([dock for dock, _ in chosen], lengths, orientation)
 
     def _has_a_place(self, dock: Dock) -> bool:
-        return not dock.isHidden() and not dock.isFloating() and not dock.visibleRegion().isEmpty()
+        return not dock.isHidden() and not dock.isFloating() and is_uncovered(dock)
 
     @Slot()
     def _person_arranged(self) -> None:

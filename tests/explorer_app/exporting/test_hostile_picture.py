@@ -65,7 +65,7 @@ def test_a_picture_of_another_program_is_told_apart(tmp_path: Path) -> None:
 
 def test_what_is_no_picture_is_told_so(tmp_path: Path) -> None:
     for data in (b"", b"GIF89a", b"\x89PNG", b"# text"):
-        assert "should be a PNG, JPEG, WebP, TIFF or EXR file" in sentence_for(tmp_path / "a.png", data)
+        assert "should be a PNG, JPEG, WebP, AVIF, TIFF or EXR file" in sentence_for(tmp_path / "a.png", data)
 
 
 def test_a_folder_a_pipe_and_a_missing_file_are_refused_without_waiting(tmp_path: Path) -> None:

@@ -127,7 +127,7 @@ def test_a_mistake_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
 def test_values_that_are_none_are_told(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(words)
-    assert "wanted" in capsys.readouterr().err
+    assert "expected" in capsys.readouterr().err
 
 
 def test_arithmetic_is_put_back() -> None:

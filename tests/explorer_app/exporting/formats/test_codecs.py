@@ -136,7 +136,7 @@ def test_exr_holds_linear_light_beyond_black_and_white() -> None:
 
 def test_a_float_format_of_a_frame_without_floats_is_refused() -> None:
     with pytest.raises(PictureError, match=r"render it again\.$"):
-        encode_frame(fake_frame(REQUEST), TEXT, PictureFormat("exr"))
+        encode_frame(replace(fake_frame(REQUEST), image=None), TEXT, PictureFormat("exr"))
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -60,5 +60,5 @@ def test_low_precision_is_rounded_once() -> None:
 def test_what_it_cannot_do_is_refused() -> None:
     with pytest.raises(ValueError, match="leaky ReLU or nothing"):
         scaled_act(made(1, 1, 2, 2), BiasAct.of_layer("tanh"))
-    with pytest.raises(ValueError, match="a strength beside noise"):
+    with pytest.raises(ValueError, match="a strength with noise"):
         scaled_act(made(1, 1, 2, 2), noise=made(1, 1, 2, 2))
