@@ -164,8 +164,8 @@ def _keys(options: argparse.Namespace, console: Console) -> None:
     path = options.out or default_keys_path()
     make_keys(path, new_authority=options.new_authority)
     console.note(
-        f"The keys are in {path}. Copy this file, by a safe way, to {default_keys_path()} on every machine of "
-        "the farm: whoever has it can run programs on all of them. It is valid for two years."
+        f"The keys are in {path}. Copy this file over a secure connection to {default_keys_path()} on every machine of "
+        "the farm: anyone who has it can run programs on all of them. It is valid for two years."
     )
 
 

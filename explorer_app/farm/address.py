@@ -58,7 +58,7 @@ def farm_address(text: str, keys_path: Path | None = None) -> FarmAddress:
     if match[1] == "tcp":
         if not is_local:
             raise FarmError(
-                f"A farm at {host} takes encrypted connections only, since whoever reaches its port can run programs "
+                f"A farm at {host} takes encrypted connections only, since its port lets anyone run programs "
                 "there; make keys with `latentloom farm keys` and leave tcp:// out."
             )
         return FarmAddress(host, port, None)

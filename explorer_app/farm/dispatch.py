@@ -56,7 +56,7 @@ class WorkerRecord:
 
 
 class UnitPool:
-    """Units (pictures, or segments of a video) that nobody renders yet.
+    """Units (pictures, or segments of a video) that no worker renders yet.
 
     Parameters
     ----------

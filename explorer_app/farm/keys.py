@@ -5,7 +5,7 @@
     FOLDER/farm-authority.pem    certificate and private key of the authority; stays where it was made
     FOLDER/farm.pem              certificate of the authority, certificate and private key of a member
 
-Whoever has a member's file may run code on every machine of the farm, and none without it can connect.
+A member's file lets its holder run code on every machine of the farm; connections without one are refused.
 """
 
 from __future__ import annotations

@@ -112,7 +112,7 @@ class DaskLink:
             await self._client.run(cancel_on_station, job, workers=list(workers), on_error="ignore")
 
     async def bring_model(self, path: Path, model_id: str, suffix: str, workers: Sequence[str]) -> None:
-        """Hand each piece to one worker; the others fetch it from whoever has it."""
+        """Send each piece to one worker; the others fetch it from a worker that has it."""
         await asyncio.gather(*(self.call(worker, "begin_model") for worker in workers))
 
         async def bring(offset: int, data: bytes) -> None:

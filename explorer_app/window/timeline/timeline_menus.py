@@ -24,7 +24,7 @@ _OUTSIDE: dict[Outside, str] = {"hold": "Hold the ends", "loop": "Repeat", "mirr
 _PERIODS = (2, 4, 5, 8, 10, 15, 20, 30, 60)
 _RADII = (0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0, 1.5)
 _LEFT_OUT = ("text", "flag", "source")
-"""Kinds of parameters that make no picture, or of which nobody wants a track."""
+"""Kinds of parameters that make no picture, or that no track is useful for."""
 
 
 def add_track_menu(

@@ -1,7 +1,7 @@
-"""Memory of the device, and pinned memory of the host, that is freed without anybody waiting for it.
+"""Memory of the device, and pinned memory of the host, that is freed without a wait.
 
-The driver frees memory only when the device has done everything that it was handed, whoever's work that is. So what is
-released is kept: for the next request of that size, until the device is idle or its memory runs short.
+The driver frees memory only when the device has finished all queued work, that of other streams included. Released
+memory is therefore kept: for the next request of that size, until the device is idle or its memory runs short.
 """
 
 from __future__ import annotations
