@@ -199,6 +199,7 @@ if TYPE_CHECKING:
         Disk as Disk,
         FileGroup as FileGroup,
         remove_leftovers as remove_leftovers,
+        write_part as write_part,
         write_whole as write_whole,
     )
 
@@ -325,7 +326,7 @@ _HOMES = {
         "free_set_name",
     ),
     "training.request": ("TrainOutcome", "TrainRequest"),
-    "whole_file": ("Disk", "FileGroup", "part_name", "remove_leftovers", "write_whole"),
+    "whole_file": ("Disk", "FileGroup", "part_name", "remove_leftovers", "write_part", "write_whole"),
 }
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)
 

@@ -234,11 +234,7 @@ class FileGroup:
             return
         aside, target = self.reserve(name)
         try:
-            try:
-                self._disk.write(aside, data, flushed=False)
-            except FileNotFoundError:  # a user deleted the folder
-                self._folder.mkdir(parents=True, exist_ok=True)
-                self._disk.write(aside, data, flushed=False)
+            write_part(aside, data, self._disk)
         except BaseException as error:
             self._drop(aside)
             if isinstance(error, OSError) and error.filename is None:
@@ -267,7 +263,7 @@ class FileGroup:
             self._condition.notify()
 
     def discard(self, aside: Path) -> None:
-        """Delete what there is of a part file that `reserve` gave."""
+        """Delete a part file that `reserve` gave, whole or not; a missing one is fine."""
         with contextlib.suppress(OSError):
             self._drop(aside)
 
@@ -315,6 +311,22 @@ class FileGroup:
                 self._disk.remove(aside)
         finally:
             _live.discard(str(aside))
+
+
+def write_part(aside: Path, data: bytes, disk: Disk | None = None) -> None:
+    """Create a part file, unflushed, and its folder again if that was deleted. An error may leave a piece of the file.
+
+    Raises
+    ------
+    OSError
+        If the system refuses.
+    """
+    disk = disk or Disk()
+    try:
+        disk.write(aside, data, flushed=False)
+    except FileNotFoundError:
+        aside.parent.mkdir(parents=True, exist_ok=True)
+        disk.write(aside, data, flushed=False)
 
 
 def _link_target(path: Path) -> Path:

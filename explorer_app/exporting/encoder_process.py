@@ -9,7 +9,6 @@ pixels of each frame as they lie in memory.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import pickle
 import signal
@@ -22,7 +21,7 @@ import numpy as np
 
 from explorer_app.exporting.encoders import LENGTH, READY, Answer, Header, Parcel
 from explorer_app.exporting.formats.codecs import encode_frame
-from gpu_backend import Frame, FrameTimings, RenderRequest
+from gpu_backend import Frame, FrameTimings, RenderRequest, write_part
 
 _NO_REQUEST = RenderRequest("", ())
 
@@ -41,33 +40,6 @@ def main() -> None:
         data = pickle.dumps(tuple(answers))
         outgoing.write(LENGTH.pack(len(data)) + data)
         outgoing.flush()
-
-
-def write_part(path: Path, data: bytes) -> None:
-    """Create a part file; its folder too, if a person deleted it. Nothing is left of it after an error.
-
-    Raises
-    ------
-    OSError
-        If the system refuses.
-    """
-    try:
-        _write(path, data)
-    except FileNotFoundError:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        _write(path, data)
-
-
-def _write(path: Path, data: bytes) -> None:
-    try:
-        with path.open("xb", buffering=0) as file:
-            rest = memoryview(data)
-            while rest:
-                rest = rest[file.write(rest) :]
-    except OSError:
-        with contextlib.suppress(OSError):
-            path.unlink(missing_ok=True)
-        raise
 
 
 def _header(incoming: IO[bytes]) -> Header | None:
