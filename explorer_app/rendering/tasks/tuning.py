@@ -15,6 +15,9 @@ from explorer_app.rendering.tasks.task import URGENT, Priority, RenderTask
 _POLL_S = 0.05
 """Interval between looks at kernels that are being compiled."""
 
+_END_S = 10.0
+"""A driver that hangs must not block the exit."""
+
 _REPORT_S = 0.1
 """Shortest interval between reports of progress."""
 
@@ -99,7 +102,7 @@ class TuningTask(RenderTask):
         """Free the GPU, without an event."""
         maker = self._maker
         if maker is not None:
-            maker.join()
+            maker.join(_END_S)
         if self._made is not None and not isinstance(self._made, Exception):
             self._made.close()
 
