@@ -42,6 +42,8 @@ _LOOK_S = 0.5
 _MODEL_TRIES = 3
 _END_S = 15.0
 """Patience with workers that give up their chunks."""
+_PARTING_S = 10.0
+"""Until calls to a worker that the scheduler has forgotten are given up; by then they say themselves how it ended."""
 
 _log = logging.getLogger(__name__)
 
@@ -207,6 +209,7 @@ class Foreman:
             If a frame failed too often, a file cannot be written, or no worker can go on.
         """
         tasks: dict[str, asyncio.Task[None]] = {}
+        parting: list[asyncio.Task[None]] = []
         alone_s = time.monotonic()
         try:
             while not self.is_over:
@@ -215,16 +218,18 @@ class Foreman:
                     self._obey(order)
                 present = {member.address for member in members}
                 for address in tasks.keys() - present:
-                    tasks.pop(address).cancel()
+                    parting.append(tasks.pop(address))
+                    asyncio.get_running_loop().call_later(_PARTING_S, parting[-1].cancel)
                     self._ready.pop(address, None)
                 for member in members:
                     if member.address not in tasks:
                         tasks[member.address] = asyncio.create_task(self._work_with(link, member))
                         if not self._ready:
                             self.state = "opening the model"
-                for task in tasks.values():
-                    if task.done() and not task.cancelled() and (problem := task.exception()) is not None:
+                for task in (*tasks.values(), *parting):
+                    if (problem := _error_of(task)) is not None:
                         raise problem
+                parting = [task for task in parting if not task.done()]
                 self._check_workers(members)
                 if members:
                     alone_s = time.monotonic()
@@ -235,7 +240,7 @@ class Foreman:
                 end_s = time.monotonic() + max(_EXCHANGE_S, len(members) / _MEMBERS_A_SECOND)
                 while time.monotonic() < end_s and not self.is_over:
                     await self._control.wait(end_s - time.monotonic())
-                    if any(task.done() and not task.cancelled() and task.exception() for task in tasks.values()):
+                    if any(map(_error_of, (*tasks.values(), *parting))):
                         break
         finally:
             if self.done < self.total:
@@ -243,9 +248,9 @@ class Foreman:
                     await link.cancel([address for address in tasks if address in self._ready], self._work.identity)
                 if tasks and self._control.is_stopped:  # what is finished by then is reported
                     await asyncio.wait(tasks.values(), timeout=_END_S)
-            for task in tasks.values():
+            for task in (*tasks.values(), *parting):
                 task.cancel()
-            await asyncio.gather(*tasks.values(), return_exceptions=True)
+            await asyncio.gather(*tasks.values(), *parting, return_exceptions=True)
             self._ready.clear()
 
     async def _work_with(self, link: FarmLink, member: Member) -> None:
@@ -438,3 +443,8 @@ class Foreman:
             self._control.priority,
             self.workers,
         )
+
+
+def _error_of(task: asyncio.Task[None]) -> BaseException | None:
+    """Return what a task failed with, None if it runs, is done or was cancelled."""
+    return task.exception() if task.done() and not task.cancelled() else None

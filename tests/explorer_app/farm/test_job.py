@@ -141,13 +141,18 @@ class Painter:
 def test_the_chunks_of_a_worker_that_dies_are_made_by_another_and_no_frame_twice(
     farm: FakeFarm, settings: SequenceSettings, model: tuple[ModelFacts, FarmModel], tmp_path: Path
 ) -> None:
+    died = threading.Event()
+
     def die(count: int) -> None:
         if count == 4:
             farm.killed.add(mortal)
+            died.set()
+
+    def paint_after_the_death(count: int) -> None:
+        assert died.wait(PATIENCE_S)
 
     mortal = farm.add("mortal", station(tmp_path / "mortal", Painter(die)))
-    painter = Painter(lambda count: None)
-    farm.add("other", station(tmp_path / "other", painter))
+    farm.add("other", station(tmp_path / "other", Painter(paint_after_the_death)))
     job = farm.job(settings, model[1])
     with running(job):
         assert job.wait(PATIENCE_S)
