@@ -43,6 +43,8 @@ EXIT_NO_READER = 141
 _ONLY_PRINT = ("inspect", "doctor")
 """Commands whose output is all they make: a reader that leaves early has what it wanted."""
 
+_PRINTING_OPTIONS = frozenset({"-h", "--help", "--version"})
+
 _log = logging.getLogger(__name__)
 
 
@@ -82,7 +84,7 @@ def _interrupts_noted(console: Console) -> Iterator[None]:
 def _run(name: str, words: Sequence[str], console: Console, log: ProgramLog) -> int:
     """Run a command and show its errors; return the exit status."""
     command = f"latentloom {name}".rstrip()
-    only_prints = name in _ONLY_PRINT
+    only_prints = name in _ONLY_PRINT or not _PRINTING_OPTIONS.isdisjoint(words)
     try:
         try:
             _log.debug("%s %s: %s", command, __version__, " ".join(words))

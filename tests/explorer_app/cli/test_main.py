@@ -158,6 +158,7 @@ def test_a_deleted_working_folder_is_told_before_a_library_trips_over_it(
     (tmp_path / "gone").rmdir()
     assert "working folder is gone" in command("render", "--seeds", "1", "--outdir", tmp_path).sentence
     assert command("inspect", networks / "plain.safetensors").status == 0
+    assert command("--version").status == command("render", "--help").status == 0
 
 
 def test_an_endless_file_name_is_no_endless_sentence(command: Command) -> None:
