@@ -13,7 +13,7 @@ from typing import Any
 
 from explorer_app.session.blend import resolve_blend
 from explorer_app.session.parameters import Parameter, Value, parameter
-from explorer_app.session.session import Session, Slider
+from explorer_app.session.session import Session, Slider, as_still
 from explorer_app.session.timeline.curves import Curve, LatentCurve, LatentWay, ValueCurve, number_curve
 from explorer_app.session.timeline.easing import eased
 from explorer_app.session.timeline.states import mixed_states, placed, states_in_z
@@ -62,6 +62,12 @@ def value_at(timeline: Timeline, path: str, t: float) -> Value:
         return None
     value = _curve(track, timeline).at(t)
     return parameter(path).clamped(value)
+
+
+def track_session(session: Session, track: Track, t: float) -> Session:
+    """Return the session at a time as if its timeline had only this track; without a timeline, as pictures have it."""
+    alone = replace(session.timeline, tracks=(replace(track, is_muted=False),))
+    return as_still(keyed_at(replace(session, timeline=alone), t))
 
 
 def sampled(timeline: Timeline, track: Track, times: Sequence[float]) -> list[float]:

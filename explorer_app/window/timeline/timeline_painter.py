@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 
 from PySide6.QtCore import QPointF, QRect, QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPainterPath, QPen, QPixmap, QPixmapCache, QPolygonF
@@ -23,9 +24,13 @@ RULER_PX, LOOP_PX = 26, 5
 
 _CURVE_STEP_PX = 2.0
 _DOT_PX = 4.0
+_MOST_PARTS = 1024
 
 PictureOf = Callable[[TrackRow, int], QPixmap | None]
 """The small picture of a key, by its row and place; None until it is rendered."""
+
+PictureBetween = Callable[[TrackRow, int, Fraction], QPixmap | None]
+"""The small picture on the way from a key to the next one: row, place of the key, share of the way."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +65,9 @@ class Scene:
         return self.ruler_px + row.top - self.scroll
 
 
-def paint_still(painter: QPainter, scene: Scene, size: QRect, picture_of: PictureOf) -> None:
+def paint_still(
+    painter: QPainter, scene: Scene, size: QRect, picture_of: PictureOf, picture_between: PictureBetween
+) -> None:
     """Paint everything but the playhead and the values at it."""
     tokens = theme.current()
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -75,7 +82,7 @@ def paint_still(painter: QPainter, scene: Scene, size: QRect, picture_of: Pictur
     _paint_outside(painter, scene, body)
     for row in scene.rows:
         if scene.y(row) + row.height >= scene.ruler_px and scene.y(row) <= size.height():
-            _paint_track(painter, scene, row, picture_of)
+            _paint_track(painter, scene, row, picture_of, picture_between)
     painter.restore()
     painter.setPen(QPen(QColor(tokens.edge), 1))
     painter.drawLine(QPointF(scene.axis.left - 0.5, 0), QPointF(scene.axis.left - 0.5, size.height()))
@@ -175,7 +182,9 @@ def _paint_outside(painter: QPainter, scene: Scene, body: QRectF) -> None:
         painter.fillRect(QRectF(max(end, scene.axis.left), body.top(), body.right() - end, body.height()), shade)
 
 
-def _paint_track(painter: QPainter, scene: Scene, row: TrackRow, picture_of: PictureOf) -> None:
+def _paint_track(
+    painter: QPainter, scene: Scene, row: TrackRow, picture_of: PictureOf, picture_between: PictureBetween
+) -> None:
     tokens = theme.current()
     y = scene.y(row)
     painter.setPen(QPen(theme.mixed(tokens.panel, tokens.edge, 0.6), 1))
@@ -194,10 +203,38 @@ def _paint_track(painter: QPainter, scene: Scene, row: TrackRow, picture_of: Pic
         middle = y + row.height / 2
         first, last = scene.axis.x(times[0]), scene.axis.x(times[-1])
         painter.drawLine(QPointF(max(first, scene.axis.left - 6), middle), QPointF(last, middle))
+        if row.has_pictures:
+            _paint_way(painter, scene, row, times, picture_between)
     gap = theme.px(14 if row.has_pictures else 3) / scene.axis.scale
     reach = theme.px(20) / scene.axis.scale
     for index in visible_keys(times, scene.axis.start - reach, scene.axis.end + reach, gap):
         _paint_key(painter, scene, row, index, times[index], colour, picture_of)
+
+
+def _paint_way(
+    painter: QPainter, scene: Scene, row: TrackRow, times: Sequence[float], picture_between: PictureBetween
+) -> None:
+    """Paint small pictures between the keys of a track of pictures, as far as there is room.
+
+    A way is divided into a power of two of equal parts, so that zooming in adds pictures and keeps the others.
+    """
+    axis, side = scene.axis, theme.px(26)
+    middle = scene.y(row) + row.height / 2
+    painter.save()
+    painter.setOpacity(0.3 if row.track.is_muted else 0.6)
+    for index, (start, end) in enumerate(pairwise(times)):
+        left, right = axis.x(start), axis.x(end)
+        if right < axis.left or left > axis.left + axis.width or row.track.keys[index].easing.kind == "hold":
+            continue
+        parts = 1 << max(0, int((right - left - theme.px(6)) / theme.px(44)).bit_length() - 1)
+        for part in range(1, min(parts, _MOST_PARTS)):
+            x = left + (right - left) * part / parts
+            if axis.left - side <= x <= axis.left + axis.width + side:
+                picture = picture_between(row, index, Fraction(part, parts))
+                if picture is not None:
+                    place = QRectF(x - side / 2, middle - side / 2, side, side)
+                    painter.drawPixmap(place, picture, QRectF(picture.rect()))
+    painter.restore()
 
 
 def _paint_key(

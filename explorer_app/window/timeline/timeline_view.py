@@ -6,6 +6,8 @@ What does not change while the playhead moves is painted once into a pixmap.
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -36,6 +38,7 @@ from explorer_app.session.timeline.edits import (
     with_track,
     without_keys,
 )
+from explorer_app.session.timeline.evaluation import track_session
 from explorer_app.session.tracks import NO_TIMELINE, STATE, Timeline
 from explorer_app.window.look import fonts, theme
 from explorer_app.window.timeline.key_drags import (
@@ -64,6 +67,7 @@ LABEL_PX = 150
 """Width of the tracks' names."""
 
 _GRAB_PX = 6
+_MOST_PICTURES = 2000
 
 
 class TimelineView(QAbstractScrollArea):
@@ -122,7 +126,7 @@ class TimelineView(QAbstractScrollArea):
         """Whether the axis shows the whole timeline, until a person zooms."""
         self._drag: Drag | None = None
         self._layer: QPixmap | None = None
-        self._pictures: dict[Any, QPixmap] = {}
+        self._pictures: OrderedDict[Any, QPixmap] = OrderedDict()
         self.verticalScrollBar().valueChanged.connect(self._redraw)
 
     # -- what is shown ----------------------------------------------------------------------------------------------
@@ -150,6 +154,8 @@ class TimelineView(QAbstractScrollArea):
     def show_thumbnail(self, key: object, image: Any) -> None:
         """Show the small picture of a key's session."""
         self._pictures[key] = QPixmap.fromImage(image)
+        while len(self._pictures) > _MOST_PICTURES:
+            self._pictures.popitem(last=False)
         self._redraw()
 
     def forget_pictures(self) -> None:
@@ -215,7 +221,7 @@ class TimelineView(QAbstractScrollArea):
             self._layer = QPixmap(area.size() * ratio)
             self._layer.setDevicePixelRatio(ratio)
             still = QPainter(self._layer)
-            paint_still(still, self.scene, area, self._picture_of)
+            paint_still(still, self.scene, area, self._picture_of, self._picture_between)
             still.end()
         painter = QPainter(self.viewport())
         painter.drawPixmap(0, 0, self._layer)
@@ -256,9 +262,23 @@ class TimelineView(QAbstractScrollArea):
     def _picture_of(self, row: TrackRow, index: int) -> QPixmap | None:
         value = row.track.keys[index].value
         shown = value if row.track.path == STATE else Session(pinned_blend=value)
-        picture = self._pictures.get(shown)
-        if picture is None:
-            self.thumbnail_wanted.emit(shown, replace(shown, model=self.session.model))
+        return self._picture(shown, lambda: shown)
+
+    def _picture_between(self, row: TrackRow, index: int, share: Fraction) -> QPixmap | None:
+        """Return the small picture at a share of the way from a key to the next one."""
+        track = row.track
+        keys = track.keys[max(0, index - 1) : index + 3]  # a spline depends on the neighbours, too
+        times = times_of(self.timeline, track)
+        t = times[index] + float(share) * (times[index + 1] - times[index])
+        return self._picture((track.path, track.way, keys, index, share), lambda: track_session(self.session, track, t))
+
+    def _picture(self, key: Any, session: Callable[[], Session]) -> QPixmap | None:
+        """Return a small picture; request it if it is missing and no gesture is changing what it shows."""
+        picture = self._pictures.get(key)
+        if picture is not None:
+            self._pictures.move_to_end(key)
+        elif self._drag is None or not self._drag.is_edit:
+            self.thumbnail_wanted.emit(key, replace(session(), model=self.session.model))
         return picture
 
     def _set_timeline(self, timeline: Timeline) -> None:

@@ -15,8 +15,9 @@ from PySide6.QtWidgets import QMenu
 from pytestqt.qtbot import QtBot
 
 from explorer_app.session.edits import GoToSeed
-from explorer_app.session.session import Session
+from explorer_app.session.session import Session, as_still
 from explorer_app.session.timeline.edits import SetTimeline, with_key, with_state
+from explorer_app.session.timeline.evaluation import session_at
 from explorer_app.session.tracks import LINEAR, STATE, WALK, Easing, Key, Timeline, Track
 from explorer_app.window.look import theme
 from explorer_app.window.timeline.timeline_menus import add_track_menu, key_menu, track_menu
@@ -328,6 +329,38 @@ def test_pictures_of_states_are_requested_once_and_shown(edits: Edits, view: Tim
     ratio = shown.devicePixelRatio()
     place = view.mapTo(edits.panel, at(view, STATE, 0) + QPoint(8, 0)) * ratio
     assert shown.pixelColor(place) == Qt.GlobalColor.red
+
+
+def test_small_pictures_show_the_way_between_states_but_are_not_requested_while_keys_move(
+    edits: Edits, view: TimelineView
+) -> None:
+    timeline = Timeline(end=Fraction(10))
+    for seed, t in ((3, 0), (8, 4), (1, 5)):
+        timeline = with_state(timeline, GoToSeed(seed).apply(Session()), Fraction(t))
+    session = replace(edits.session, timeline=timeline)
+    edits.show(session)
+    edits.panel.grab()
+    wanted: list[Any] = []
+    edits.panel.thumbnail_wanted.connect(lambda key, what: wanted.append((key, what)))
+    drag(view, at(view, STATE, 5), shift(view, at(view, STATE, 5), 2.0), release=False)
+    edits.panel.grab()
+    assert wanted == []
+    view.cancel_drag()
+    edits.panel.grab()
+    states = {key.value for key in timeline.tracks[0].keys}
+    between = [what for key, what in wanted if key not in states]
+    width = 4 * view.axis.scale
+    assert width / 96 < len(between) + 1 < width / 40  # as far as there is room, and none between 4 and 5 s
+    assert as_still(session_at(session, 2.0)) in between
+    image = QImage(8, 8, QImage.Format.Format_RGB32)
+    image.fill(Qt.GlobalColor.red)
+    for key, _ in list(wanted):
+        edits.panel.show_thumbnail(key, image)
+    wanted.clear()
+    shown = edits.panel.grab().toImage()
+    assert wanted == []
+    place = view.mapTo(edits.panel, shift(view, at(view, STATE, 0), 2.0)) * shown.devicePixelRatio()
+    assert shown.pixelColor(place).red() > 2 * shown.pixelColor(place).green()
 
 
 def test_while_the_playhead_moves_nothing_but_it_is_painted(
