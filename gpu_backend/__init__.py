@@ -68,6 +68,7 @@ if TYPE_CHECKING:
         TappedLayer as TappedLayer,
         ValueStatistics as ValueStatistics,
     )
+    from gpu_backend.latent.combining import combined_latent as combined_latent
     from gpu_backend.latent.directions import Directions as Directions
     from gpu_backend.latent.flattening import flat_latent as flat_latent
     from gpu_backend.latent.paths import (
@@ -228,6 +229,7 @@ _HOMES = {
         "UnsupportedModelError",
     ),
     "frame": ("Frame", "FrameTimings", "KernelFacts", "StepTime", "TappedLayer", "ValueStatistics"),
+    "latent.combining": ("combined_latent",),
     "latent.directions": ("Directions",),
     "latent.flattening": ("flat_latent",),
     "latent.paths": ("LatentPath", "PathKind", "is_on_seed", "path_blends", "weighted_blend", "z_blend"),

@@ -147,6 +147,30 @@ class GoToSeed(_Whole):
 
 
 @dataclass(frozen=True, slots=True)
+class TakeLatent(_Whole):
+    """Take the latent of another session: place, pinned latent, classes, truncation, sliders and mix.
+
+    Noise, transform, layer and timeline stay.
+    """
+
+    taken: Session
+    label: str = "Take variation"
+
+    def apply(self, session: Session) -> Session:
+        """Return the session with the other one's latent."""
+        taken = self.taken
+        return replace(
+            session,
+            position=taken.position,
+            pinned_blend=taken.pinned_blend,
+            classes=taken.classes,
+            truncation=taken.truncation,
+            sliders=taken.sliders,
+            mix=taken.mix,
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class ZeroSliders(_Whole):
     """Set every amount to zero; names, stars and ranges stay."""
 
