@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 from explorer_app.session.edits import Edit, RemoveSource
 from explorer_app.session.history import History, KeptSession
-from explorer_app.session.session import Session
+from explorer_app.session.session import Session, in_project_of
 from explorer_app.session.timeline.edits import TIMELINE
 
 MERGE_S = 0.6
@@ -180,10 +180,10 @@ class Editor:
         return True
 
     def go_to_kept(self, number: int) -> bool:
-        """Make a step of a kept entry with the present timeline; return whether there is such an entry."""
+        """Make a step of a kept entry with the present timeline and patches; return whether there is such an entry."""
         entry = self._history.entry(number)
         if entry is not None:
-            self.set_transient(replace(entry.session, timeline=self._session.timeline))
+            self.set_transient(in_project_of(entry.session, self._session))
             self.commit("Kept")
         return entry is not None
 

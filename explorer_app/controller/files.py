@@ -5,7 +5,6 @@ A document comes back with its model if that is open or known to be at hand, oth
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Slot
@@ -24,6 +23,7 @@ from explorer_app.exporting.sequence import MANIFEST_SUFFIX
 from explorer_app.messages import MessageLog
 from explorer_app.session.adapting import adapt
 from explorer_app.session.parameters import SetParameter
+from explorer_app.session.session import in_project_of
 from explorer_app.session.storage import EXPORT_CHOICE, SessionFile, load_session_file, save_session
 from explorer_app.settings import Settings
 from gpu_backend import Latent, ModelFacts, Recipe, StoredLatent
@@ -208,7 +208,7 @@ class Files(QObject):
             self._messages.warning(*difference(restoring, facts, fitted.changes))
         session = fitted.session
         if not restoring.is_project:
-            session = replace(session, timeline=self._editing.session.timeline)
+            session = in_project_of(session, self._editing.session)
         self._editing.restore(session, restoring.label, restoring.steps)
 
     @Slot()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from explorer_app.session.parameters import fit_cutoff, fit_rows, fixed_parameters, own_parameters, parameter
+from explorer_app.session.patches import Patch
 from explorer_app.session.session import SLIDER_COUNT, ModelReference, Session, Slider
 from explorer_app.session.tracks import STATE, WALK, Timeline, Track
 from gpu_backend import Latent, ModelFacts, Recipe, RowRange, StoredLatent, Truncation
@@ -49,6 +50,7 @@ def adapt(session: Session, facts: ModelFacts, usual_cutoff: int | None = None) 
             if _takes(source.latent, facts)
         ),
         timeline=_fit_timeline(session.timeline, facts),
+        patches=_fit_patches(session.patches, facts),
     )
     for row in (*fixed_parameters(), *own_parameters(fitted)):
         if row.path != "classes":  # fitted above: what no class means depends on the model before
@@ -74,6 +76,7 @@ def adapt(session: Session, facts: ModelFacts, usual_cutoff: int | None = None) 
             "tracks of what it does not have were taken away",
             len(fitted.timeline.tracks) != len(session.timeline.tracks),
         ),
+        ("patches of what it does not have were taken away", len(fitted.patches) != len(session.patches)),
         ("the layer is shown by channels that it has", fitted.tap is not None and fitted.tap != session.tap),
     )
     return Fitted(fitted, tuple(phrase for phrase, is_so in changes if is_so))
@@ -97,10 +100,9 @@ def _fit_track(track: Track, facts: ModelFacts) -> Track | None:
             for key in track.keys
         ]
     else:
-        row = parameter(track.path)
-        direction = track.path.partition("/")[2] if track.path.startswith(("slider/", "rows/")) else ""
-        if not row.is_available(facts) or (direction and not _has_direction(Slider(direction), facts)):
+        if not _has_parameter(track.path, facts):
             return None
+        row = parameter(track.path)
         if row.kind == "latent":
             values = [_fit_blend(key.value, facts) for key in track.keys]
             if not all(values):
@@ -110,6 +112,18 @@ def _fit_track(track: Track, facts: ModelFacts) -> Track | None:
     if all(value == key.value for key, value in zip(track.keys, values, strict=True)):
         return track
     return replace(track, keys=tuple(replace(key, value=value) for key, value in zip(track.keys, values, strict=True)))
+
+
+def _fit_patches(patches: tuple[Patch, ...], facts: ModelFacts) -> tuple[Patch, ...]:
+    """Return the patches that move what the model has; the very same if all do, so that steps go on sharing them."""
+    fitted = tuple(patch for patch in patches if _has_parameter(patch.parameter, facts))
+    return patches if len(fitted) == len(patches) else fitted
+
+
+def _has_parameter(path: str, facts: ModelFacts) -> bool:
+    """Return whether a model has a parameter, and its direction if it is one of a slider."""
+    direction = path.partition("/")[2] if path.startswith(("slider/", "rows/")) else ""
+    return parameter(path).is_available(facts) and (not direction or _has_direction(Slider(direction), facts))
 
 
 def _fit_blend(blend: tuple[tuple[Recipe, float], ...], facts: ModelFacts) -> tuple[tuple[Recipe, float], ...]:

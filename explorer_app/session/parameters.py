@@ -492,6 +492,34 @@ def _strength(path: str, index: str, row_text: str) -> Parameter:
     return Parameter(path, "Mix", "number", 0.0, read, write, low=0.0, high=1.0, is_merged=False)
 
 
+def _whole_strength(path: str, index: str) -> Parameter:
+    """Return the parameter of a source's largest strength; the others keep their share of it."""
+    whole = _strengths(path, index)
+
+    def read(session: Session) -> float:
+        return float(max(whole.read(session), default=0.0))
+
+    def write(session: Session, value: float) -> Session:
+        strengths = whole.read(session)
+        most = max(strengths, default=0.0)
+        scaled = tuple(value * item / most for item in strengths) if most > 0.0 else (value,) * len(strengths)
+        return whole.write(session, scaled)
+
+    return Parameter(path, "Mix", "number", 0.0, read, write, low=0.0, high=1.0, is_merged=False)
+
+
+def _coordinate(path: str, name: str) -> Parameter:
+    """Return the parameter of one coordinate on the seed plane; a pinned latent stays pinned."""
+    return Parameter(
+        path,
+        f"Walk {name}",
+        "number",
+        0.0,
+        read=lambda session: getattr(session.position, name),
+        write=lambda session, value: replace(session, position=replace(session.position, **{name: value})),
+    )
+
+
 _FAMILIES: tuple[tuple[str, Callable[..., Parameter]], ...] = (
     (r"noise\.layer/(\d{1,4})", _noise_layer),
     (r"slider/(.{1,4096})", _slider_field("amount", "Slider", "number")),
@@ -501,5 +529,7 @@ _FAMILIES: tuple[tuple[str, Callable[..., Parameter]], ...] = (
     (r"mix/(\d{1,4})/latent", _source_field("latent", "Source's latent", "source", Latent())),
     (r"mix/(\d{1,4})/name", _source_field("label", "Rename source", "text", "")),
     (r"mix/(\d{1,4})/strengths", _strengths),
+    (r"mix/(\d{1,4})/strength", _whole_strength),
     (r"mix/(\d{1,4})/strength/(\d{1,4})", _strength),
+    (r"position\.(x|y)", _coordinate),
 )

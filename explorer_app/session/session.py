@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from explorer_app.session.patches import Patch
 from explorer_app.session.tracks import NO_TIMELINE, Timeline
 from gpu_backend import Latent, Noise, Recipe, RowRange, Tap, Transform, Truncation
 
@@ -84,7 +85,10 @@ class Session:
     tap
         The layer that is shown instead of the picture; None for the picture.
     timeline
-        What moves the rest over time. A picture, a kept session and a key of the timeline hold none.
+        What moves the rest over time.
+    patches
+        What sound and controllers move; later ones see what earlier ones made. Timeline and patches are the project's:
+        a picture, a kept session and a key of the timeline hold neither (`as_still`).
     """
 
     model: ModelReference = ModelReference()
@@ -98,6 +102,7 @@ class Session:
     transform: Transform = Transform()
     tap: Tap | None = None
     timeline: Timeline = NO_TIMELINE
+    patches: tuple[Patch, ...] = ()
 
     def slider(self, direction: str) -> Slider:
         """Return the slider of a direction, the default one if it was never touched."""
@@ -115,5 +120,12 @@ class Session:
 
 
 def as_still(session: Session) -> Session:
-    """Return a session without its timeline, as pictures, kept sessions and keys hold it."""
-    return session if session.timeline is NO_TIMELINE else replace(session, timeline=NO_TIMELINE)
+    """Return a session without its timeline and patches, as pictures, kept sessions and keys hold it."""
+    if session.timeline is NO_TIMELINE and not session.patches:
+        return session
+    return replace(session, timeline=NO_TIMELINE, patches=())
+
+
+def in_project_of(still: Session, session: Session) -> Session:
+    """Return a session with the timeline and the patches of another one."""
+    return replace(still, timeline=session.timeline, patches=session.patches)

@@ -4,10 +4,12 @@
 
     session.json            {"format": "latent-loom-session", ...,                          session_json.py
                              "history": {"position": 3, "steps": [[label, session], ...],   the newest steps of undo
-                                         "timelines": [0, ...]},                    and the timeline of each
+                                         "timelines": [0, ...],                     the timeline of each,
+                                         "patches": [0, ...]},                      and its patches
                              "kept": [[label, session, when], ...],     what was kept, seconds since 1970
                              "tracks": [...], "timelines": [...],       timelines of the session and of the steps,
                              "timeline": 0,                             each track once; the session's timeline
+                             "patch_tables": [...], "patches": 0,       patches likewise: `patch_table.py`
                              "export": {"export.format": "png", ...}}   choices of the export dialog
     latents.safetensors     digest -> (num_ws, w_dim) float32, if the sessions use any stored latents
 
@@ -30,6 +32,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from explorer_app.session.history import KeptSession
+from explorer_app.session.patch_table import Patches
 from explorer_app.session.session import Session, as_still
 from explorer_app.session.session_json import (
     SessionFileError as SessionFileError,
@@ -40,7 +43,7 @@ from explorer_app.session.session_json import (
     stored_of,
 )
 from explorer_app.session.timeline.timeline_json import stored_of_tracks, track_bytes
-from explorer_app.session.timeline.track_pool import TrackPool, read_timelines, steps_that_fit
+from explorer_app.session.timeline.track_pool import TrackPool, read_patch_tables, read_timelines, steps_that_fit
 from explorer_app.session.tracks import Timeline
 from gpu_backend import (
     MAX_KEPT,
@@ -121,7 +124,7 @@ def save_session(
         If there is more than the reader allows; a former file is then untouched.
     """
     pool = TrackPool()
-    timeline = pool.number(session.timeline)
+    timeline, patches = pool.number(session.timeline), pool.patch_number(session.patches)
     first, last = steps_that_fit(steps, position, pool)
     steps, position = steps[first:last], position - first if steps else position
     everything = (session, *(item.session for item in kept), *(step for step, _ in steps))
@@ -129,15 +132,21 @@ def save_session(
     text = session_bytes(as_still(session))
     if timeline is not None:
         text = _with_part(text, b'"timeline":%d' % timeline)
+    if patches is not None:
+        text = _with_part(text, b'"patches":%d' % patches)
     if steps:
         history = b'"position":%d,"steps":[%b]' % (position, _labelled_bytes(steps))
         if pool.timelines:
             numbers = json.dumps([pool.number(step.timeline) for step, _ in steps]).encode()
             history += b',"timelines":' + numbers
+        if pool.patch_tables:
+            history += b',"patches":' + json.dumps([pool.patch_number(step.patches) for step, _ in steps]).encode()
         text = _with_part(text, b'"history":{%b}' % history)
     if pool.timelines:
         text = _with_part(text, b'"tracks":[%b]' % b",".join(track_bytes(track) for track in pool.tracks))
         text = _with_part(text, b'"timelines":[%b]' % b",".join(pool.timelines))
+    if pool.patch_tables:
+        text = _with_part(text, b'"patch_tables":[%b]' % b",".join(pool.patch_tables))
     if kept:
         text = _with_part(text, b'"kept":[%b]' % _kept_bytes(kept))
     if export:
@@ -308,17 +317,15 @@ def file_of_bytes(content: bytes, name: str) -> SessionFile:
     try:
         session = session_from_json(data, stored)
         timelines = read_timelines(data.get("tracks", []), data.get("timelines", []), stored)
-        session = _with_timeline(session, data.get("timeline"), timelines)
+        tables = read_patch_tables(data.get("patch_tables", []))
+        session = _with_project(session, data.get("timeline"), data.get("patches"), timelines, tables)
         history, position = _history(data)
         steps = _labelled(history, stored)
-        numbers = _list(data.get("history", {}).get("timelines", []), "timelines of the steps", MAX_STEPS)
-        if numbers and len(numbers) != len(steps):
-            raise SessionFileError("The history must have a timeline for each step, but has not.")
-        if numbers:
-            steps = tuple(
-                (_with_timeline(step, number, timelines), label)
-                for (step, label), number in zip(steps, numbers, strict=True)
-            )
+        of_steps = (_step_numbers(data, "timelines", len(steps)), _step_numbers(data, "patches", len(steps)))
+        steps = tuple(
+            (_with_project(step, *numbers, timelines, tables), label)
+            for (step, label), numbers in zip(steps, zip(*of_steps, strict=True), strict=True)
+        )
         kept = _kept(data.get("kept", []), stored)
         return SessionFile(session, kept, steps, min(position, len(steps) - 1), _export(data))
     except SessionFileError as error:
@@ -337,12 +344,29 @@ def _export(data: Mapping[str, Any]) -> Mapping[str, str]:
     return dict(choices)
 
 
-def _with_timeline(session: Session, number: object, timelines: Sequence[Timeline]) -> Session:
-    if number is None:
-        return session
-    if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < len(timelines):
-        raise SessionFileError("The session's timeline must be one of the file, but is not.")
-    return replace(session, timeline=timelines[number])
+def _step_numbers(data: Mapping[str, Any], name: str, count: int) -> list[object]:
+    """Return the number of each step's timeline or table of patches; None where the file has none."""
+    numbers = _list(data.get("history", {}).get(name, []), f"{name} of the steps", MAX_STEPS)
+    if numbers and len(numbers) != count:
+        raise SessionFileError(f"The history must have {name} for each step, but has not.")
+    return numbers or [None] * count
+
+
+def _with_project(
+    session: Session, timeline: object, patches: object, timelines: Sequence[Timeline], tables: Sequence[Patches]
+) -> Session:
+    """Return a session with the timeline and the patches of these numbers."""
+    if timeline is not None:
+        session = replace(session, timeline=timelines[_number(timeline, "timeline", len(timelines))])
+    if patches is not None:
+        session = replace(session, patches=tables[_number(patches, "patches", len(tables))])
+    return session
+
+
+def _number(number: object, what: str, count: int) -> int:
+    if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < count:
+        raise SessionFileError(f"The session's {what} must be of the file, but is not.")
+    return number
 
 
 def _without_zero_strengths(text: bytes) -> bytes:

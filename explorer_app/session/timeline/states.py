@@ -16,8 +16,8 @@ from gpu_backend import Noise, PathKind, RequestError, Transform, weighted_blend
 
 
 def placed(state: Session, session: Session) -> Session:
-    """Return the session with everything that a state sets; model and timeline stay the session's."""
-    return replace(state, model=session.model, timeline=session.timeline)
+    """Return the session with everything that a state sets; model, timeline and patches stay the session's."""
+    return replace(state, model=session.model, timeline=session.timeline, patches=session.patches)
 
 
 def mixed_states(states: Sequence[Session], weights: Mapping[int, float], before: int) -> Session:

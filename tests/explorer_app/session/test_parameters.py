@@ -49,6 +49,8 @@ VALUES = {
     "mix/1/name": "dusk",
     "mix/1/strengths": (0.25, 0.5),
     "mix/0/strength/1": 0.75,
+    "position.x": 3.5,
+    "position.y": -2.0,
 }
 SESSION = Session(mix=(Source(Latent(), (0.0, 0.0), "a"), Source(Latent(Point(((5, 1.0),))), (1.0, 1.0), "b")))
 
