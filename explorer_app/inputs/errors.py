@@ -1,0 +1,17 @@
+"""What an input raises."""
+
+from __future__ import annotations
+
+from gpu_backend import LoomError
+
+EXTRA_COMMAND = "pip install latentloom[live]"
+"""Adds the libraries of live inputs."""
+
+
+class InputError(LoomError):
+    """An input or output cannot be opened."""
+
+
+def missing_extra(subject: str) -> InputError:
+    """Return the error that says how to add a missing library; `subject` is "OSC", "MIDI"."""
+    return InputError(f"{subject} needs libraries that are not installed: run {EXTRA_COMMAND} and start again.")

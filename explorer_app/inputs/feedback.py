@@ -1,0 +1,223 @@
+"""Values sent back to controllers: motor faders, lit rings, the screen of an OSC app. Off until it is asked for."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from explorer_app.inputs.errors import InputError, missing_extra
+from explorer_app.inputs.sources import midi_parts, osc_parts, port_name
+
+_CONTROL_CHANGE, _NOTE_ON, _PITCH_BEND = 0xB0, 0x90, 0xE0
+
+
+class Sends(Protocol):
+    """An output that takes messages for sources; another source's messages are ignored."""
+
+    def send(self, values: Mapping[str, float]) -> None:
+        """Send values, source -> 0..1. Raises OSError or RuntimeError if the system refuses."""
+        ...
+
+    def close(self) -> None:
+        """Close the output. May be called twice."""
+        ...
+
+
+class Feedback:
+    """Sends the newest values on a thread of its own, so that no caller waits for a socket or a port.
+
+    Each value goes out when it has changed, at most one a source every `pace_s` seconds; a value that is replaced
+    before that is never sent.
+
+    Parameters
+    ----------
+    outputs
+        Where values go; each gets those of its own sources.
+    """
+
+    def __init__(self, outputs: Sequence[Sends], pace_s: float = 1 / 60) -> None:
+        self._outputs = outputs
+        self._pace_s = pace_s
+        self._lock = threading.Lock()
+        self._newest: dict[str, float] = {}
+        self._sent: dict[str, float] = {}
+        self._wake = threading.Event()
+        self._stopped = threading.Event()
+        self.failed = 0
+        """Messages that the system refused."""
+        self._thread = threading.Thread(target=self._run, name="controller-feedback", daemon=True)
+        self._thread.start()
+
+    def show(self, values: Mapping[str, float]) -> None:
+        """Send these values, source -> 0..1, those that differ from what was sent before. Returns at once."""
+        with self._lock:
+            changed = {source: value for source, value in values.items() if self._sent.get(source) != value}
+            self._sent = dict(values)  # only what is mapped now, so that it stays bounded
+            self._newest.update(changed)
+        if changed:
+            self._wake.set()
+
+    def close(self) -> None:
+        """Send no more. May be called twice."""
+        self._stopped.set()
+        self._wake.set()
+        self._thread.join()
+        for output in self._outputs:
+            output.close()
+
+    def _run(self) -> None:
+        while not self._stopped.is_set():
+            self._wake.wait()
+            self._wake.clear()
+            with self._lock:
+                values, self._newest = self._newest, {}
+            if not values or self._stopped.is_set():
+                continue
+            for output in self._outputs:
+                try:
+                    output.send(values)
+                except (OSError, RuntimeError, ValueError):  # nobody listens; the next values may arrive
+                    self.failed += 1
+            self._stopped.wait(self._pace_s)
+
+
+class OscOutput:
+    """Sends values as OSC over UDP: to the address of an OSC source, with all of its arguments.
+
+    Raises
+    ------
+    InputError
+        If python-osc is missing, or the host has no address.
+    """
+
+    def __init__(self, host: str, port: int) -> None:
+        try:
+            from pythonosc.osc_message_builder import OscMessageBuilder
+        except ImportError as error:
+            raise missing_extra("OSC") from error
+        self._builder = OscMessageBuilder
+        try:
+            found = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)[0]
+            self._address: Any = found[4]
+            self._socket = socket.socket(found[0], socket.SOCK_DGRAM)
+        except (OSError, UnicodeError, OverflowError) as error:
+            raise InputError(f"OSC cannot send to {host}:{port}; check the address.") from error
+        self._socket.setblocking(False)
+        self._arguments: dict[str, dict[int, float]] = {}
+        """Address -> its newest arguments: one message has them all."""
+
+    def send(self, values: Mapping[str, float]) -> None:
+        """Send the values of OSC sources."""
+        addresses = set()
+        for source, value in values.items():
+            parts = osc_parts(source)
+            if parts is not None:
+                self._arguments.setdefault(parts[0], {})[parts[1]] = value
+                addresses.add(parts[0])
+        for address in addresses:
+            arguments = self._arguments[address]
+            builder = self._builder(address)
+            for index in range(max(arguments) + 1):
+                builder.add_arg(arguments.get(index, 0.0), "f")
+            with contextlib.suppress(BlockingIOError):
+                self._socket.sendto(builder.build().dgram, self._address)
+
+    def close(self) -> None:
+        """Close the socket."""
+        self._socket.close()
+
+
+class MidiOutPorts(Protocol):
+    """The MIDI output ports of a system."""
+
+    def names(self) -> Sequence[str]:
+        """Return the names of the ports that are plugged in."""
+        ...
+
+    def open(self, name: str) -> tuple[Callable[[Sequence[int]], object], Callable[[], object]]:
+        """Open a port; return what sends a message's bytes, and what closes the port."""
+        ...
+
+
+class MidiOutput:
+    """Sends values to the ports that have the names of the MIDI sources; a missing port is looked for again.
+
+    Parameters
+    ----------
+    ports
+        The system's ports; None for those of rtmidi2.
+    """
+
+    def __init__(self, ports: MidiOutPorts | None = None) -> None:
+        self._ports = ports or RtMidiOutPorts()
+        self._open: dict[str, tuple[Callable[[Sequence[int]], object], Callable[[], object]]] = {}
+
+    def send(self, values: Mapping[str, float]) -> None:
+        """Send the values of MIDI sources."""
+        for source, value in values.items():
+            parts = midi_parts(source)
+            if parts is not None:
+                self._send(parts[0], _message(*parts[1:], value))
+
+    def close(self) -> None:
+        """Close every port."""
+        for _, close in self._open.values():
+            close()
+        self._open.clear()
+
+    def _send(self, port: str, message: Sequence[int]) -> None:
+        if port not in self._open:
+            names = {port_name(name): name for name in self._ports.names()}
+            if port not in names:
+                return  # it has no output, or is unplugged
+            self._open[port] = self._ports.open(names[port])
+        send, close = self._open[port]
+        try:
+            send(message)
+        except (OSError, RuntimeError):
+            del self._open[port]
+            close()
+            raise
+
+
+def _message(kind: str, channel: int, number: int, value: float) -> tuple[int, ...]:
+    """Return the bytes that set a control to a value, 0..1."""
+    at = channel - 1
+    if kind == "bend":
+        bend = min(max(round((value - 0.5) * (16_384 if value < 0.5 else 16_382)) + 8192, 0), 16_383)
+        return _PITCH_BEND | at, bend & 0x7F, bend >> 7
+    return (_CONTROL_CHANGE if kind == "cc" else _NOTE_ON) | at, number, min(max(round(value * 127), 0), 127)
+
+
+class RtMidiOutPorts:
+    """The system's output ports through rtmidi2.
+
+    Raises
+    ------
+    InputError
+        If rtmidi2 is missing, or the system has no MIDI.
+    """
+
+    def __init__(self) -> None:
+        try:
+            import rtmidi2
+        except ImportError as error:
+            raise missing_extra("MIDI") from error
+        self._library: Any = rtmidi2
+        try:
+            self._lister = rtmidi2.MidiOut()
+        except RuntimeError as error:
+            raise InputError(f"This system has no MIDI ({error}).") from error
+
+    def names(self) -> Sequence[str]:
+        """Return the names of the ports that are plugged in."""
+        return list(self._lister.ports)
+
+    def open(self, name: str) -> tuple[Callable[[Sequence[int]], object], Callable[[], object]]:
+        """Open a port by its name."""
+        port = self._library.MidiOut()
+        port.open_port(list(self._lister.ports).index(name))
+        return (lambda message: port.send_raw(*message)), port.close_port

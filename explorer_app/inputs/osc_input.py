@@ -1,0 +1,165 @@
+"""OSC over UDP: a thread of its own receives packets and writes their newest values to the board."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import socket
+import threading
+from collections.abc import Iterable
+
+from explorer_app.inputs.board import MAX_SOURCES, ValueBoard
+from explorer_app.inputs.errors import InputError, missing_extra
+from explorer_app.inputs.sources import osc_source
+
+PACE_S = 0.004
+"""Packets are taken together every 4 ms, a quarter of a frame: of each address only the newest is parsed."""
+
+DEFAULT_HOST = "127.0.0.1"
+DEFAULT_PORT = 9000
+
+_MAX_PACKET = 65_535
+_MAX_ARGUMENTS = 32
+_MAX_AT_ONCE = 4096
+"""Packets of one turn; a sender that is quicker than that cannot hold the thread for ever."""
+
+_SPANS = (1.0, 127.0, 255.0, 1023.0, 16_383.0, 65_535.0)
+"""Usual ends of what controls send. A source whose value exceeds one end is scaled by the next."""
+
+
+class OscInput:
+    """Receives OSC until it is closed.
+
+    A value between 0 and 1 is taken as it is. A source that was seen beyond is scaled by the next usual span: 0..127,
+    0..255, 0..1023 and so on; one that was seen below 0 by the same span on both sides of 0, which becomes 0.5.
+
+    Parameters
+    ----------
+    board
+        Receives the values.
+    host, port
+        Address to listen on; port 0 takes any free one, which `port` then names.
+
+    Raises
+    ------
+    InputError
+        If python-osc is missing, or the address cannot be used.
+    """
+
+    def __init__(self, board: ValueBoard, host: str = DEFAULT_HOST, port: int = DEFAULT_PORT) -> None:
+        try:
+            from pythonosc.osc_packet import OscPacket, ParseError
+        except ImportError as error:
+            raise missing_extra("OSC") from error
+        self._parse, self._parse_error = OscPacket, ParseError
+        self._board = board
+        self._spans: dict[str, tuple[float, float]] = {}
+        """Source -> low and high end, for those that are not 0..1."""
+        self.received = 0
+        """Packets that were understood."""
+        self.dropped = 0
+        """Packets that were not."""
+        self._socket = _bound(host, port)
+        self.host, self.port = self._socket.getsockname()[:2]
+        self._stopped = threading.Event()
+        _quiet_library()
+        self._thread = threading.Thread(target=self._run, name="osc-input", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop listening. May be called twice."""
+        if self._stopped.is_set():
+            return
+        self._stopped.set()
+        with contextlib.suppress(OSError):  # ends the wait for a packet at once
+            own = "127.0.0.1" if self.host == "0.0.0.0" else self.host
+            self._socket.sendto(b"", (own, self.port))
+        self._thread.join()
+        self._socket.close()
+
+    def _run(self) -> None:
+        while not self._stopped.is_set():
+            self._take(self._waiting())
+            self._stopped.wait(PACE_S)
+
+    def _waiting(self) -> list[bytes]:
+        """Wait for a packet, and return the newest of every address that has arrived, bundles one by one."""
+        packets: dict[bytes, bytes] = {}
+        bundles: list[bytes] = []
+        for index in range(_MAX_AT_ONCE):
+            try:
+                self._socket.settimeout(0.5 if index == 0 else 0.0)
+                packet = self._socket.recv(_MAX_PACKET)
+            except (BlockingIOError, TimeoutError):
+                break
+            except OSError:  # an earlier answer of ours was refused, as Windows reports here; or the network went away
+                self._stopped.wait(PACE_S)
+                break
+            if packet.startswith(b"/"):
+                address = packet[: packet.find(b"\0")]
+                packets.pop(address, None)  # so that the order is that of arrival
+                packets[address] = packet
+            elif packet:
+                bundles.append(packet)
+        return bundles + list(packets.values())
+
+    def _take(self, packets: Iterable[bytes]) -> None:
+        for packet in packets:
+            values: dict[str, float] = {}
+            try:
+                for timed in self._parse(packet).messages:
+                    self._read(timed.message.address, timed.message.params, values)
+            except Exception:  # whatever a malformed packet does to the library, the next one is read
+                self.dropped += 1
+                continue
+            self.received += 1
+            self._board.put_all(values)
+
+    def _read(self, address: str, arguments: list[object], values: dict[str, float]) -> None:
+        if not arguments:
+            values[osc_source(address, 0)] = 1.0
+        for index, argument in enumerate(arguments[:_MAX_ARGUMENTS]):
+            if isinstance(argument, int | float):
+                source = osc_source(address, index)
+                values[source] = self._normalised(source, float(argument))
+
+    def _normalised(self, source: str, value: float) -> float:
+        low, high = self._spans.get(source, (0.0, 1.0))
+        if not low <= value <= high:
+            high = next((end for end in _SPANS if max(abs(value), high) <= end), _SPANS[-1])
+            low = -high if value < 0.0 or low < 0.0 else 0.0
+            if len(self._spans) >= MAX_SOURCES:
+                del self._spans[next(iter(self._spans))]
+            self._spans[source] = low, high
+        return (value - low) / (high - low)
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)[0][0]
+        made = socket.socket(family, socket.SOCK_DGRAM)
+    except (OSError, UnicodeError) as error:
+        raise InputError(f"OSC cannot listen on {host}: it is no address of this machine.") from error
+    try:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
+        made.bind((host, port))
+    except (OSError, OverflowError) as error:
+        made.close()
+        reason = getattr(error, "strerror", None) or str(error)
+        raise InputError(f"OSC cannot listen on {host}:{port} ({reason}); choose another port or address.") from error
+    return made
+
+
+class _FromLibrary(logging.Filter):
+    """Drops what python-osc says about packets: it logs to the root logger, and a packet is no news for a user."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return "pythonosc" not in record.pathname
+
+
+_FILTER = _FromLibrary()
+
+
+def _quiet_library() -> None:
+    """Filter the root logger's own records; those of other loggers do not pass its filters."""
+    logging.getLogger().addFilter(_FILTER)

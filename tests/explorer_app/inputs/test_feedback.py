@@ -1,0 +1,110 @@
+"""Values sent back to controllers."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator, Mapping
+
+import pytest
+from pythonosc.osc_message import OscMessage
+
+from explorer_app.inputs.errors import InputError
+from explorer_app.inputs.feedback import Feedback, MidiOutput, OscOutput
+from tests.helpers.live_inputs import PATIENCE_S, FakeMidiOutPorts
+
+
+@pytest.fixture
+def listener() -> Iterator[socket.socket]:
+    listener = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    listener.bind(("127.0.0.1", 0))
+    listener.settimeout(PATIENCE_S)
+    yield listener
+    listener.close()
+
+
+def test_an_osc_source_gets_its_value_at_its_own_address(listener: socket.socket) -> None:
+    output = OscOutput("127.0.0.1", listener.getsockname()[1])
+    output.send({"osc/pad/1": 0.75, "midi/a/cc/1/2": 0.5})
+    message = OscMessage(listener.recv(1000))
+    assert (message.address, message.params) == ("/pad", [0.0, 0.75])
+    output.send({"osc/pad/0": 0.25})
+    assert OscMessage(listener.recv(1000)).params == [0.25, 0.75], "an address keeps its other arguments"
+    output.close()
+
+
+def test_an_address_that_does_not_exist_is_refused_with_a_sentence() -> None:
+    with pytest.raises(InputError, match="OSC cannot send to no such host:9001"):
+        OscOutput("no such host", 9001)
+
+
+@pytest.mark.parametrize(
+    ("source", "value", "message"),
+    [
+        ("midi/fader/cc/1/7", 1.0, (0xB0, 7, 127)),
+        ("midi/fader/cc/16/7", 0.5, (0xBF, 7, 64)),
+        ("midi/fader/note/1/36", 1.0, (0x90, 36, 127)),
+        ("midi/fader/bend/2", 0.5, (0xE1, 0, 64)),
+        ("midi/fader/bend/2", 1.0, (0xE1, 127, 127)),
+    ],
+)
+def test_a_midi_source_gets_its_value_as_its_own_message(source: str, value: float, message: tuple[int, ...]) -> None:
+    ports = FakeMidiOutPorts("fader 20:0")
+    MidiOutput(ports).send({source: value, "osc/sun/0": 1.0})
+    assert ports.sent == [("fader 20:0", message)]
+
+
+def test_a_port_that_fails_is_opened_again_for_the_next_value() -> None:
+    ports = FakeMidiOutPorts("fader 20:0")
+    output = MidiOutput(ports)
+    ports.broken = True
+    with pytest.raises(RuntimeError):
+        output.send({"midi/fader/cc/1/7": 1.0})
+    ports.broken = False
+    output.send({"midi/fader/cc/1/7": 0.0, "midi/unplugged/cc/1/7": 0.0})
+    assert ports.sent == [("fader 20:0", (0xB0, 7, 0))]
+
+
+class Sink:
+    """An output that notes what it gets, and may be held up."""
+
+    def __init__(self) -> None:
+        self.sent: list[Mapping[str, float]] = []
+        self.may_go_on = threading.Event()
+        self.has_begun = threading.Semaphore(0)
+
+    def send(self, values: Mapping[str, float]) -> None:
+        self.sent.append(dict(values))
+        self.has_begun.release()
+        self.may_go_on.wait(PATIENCE_S)
+        if "broken" in values:
+            raise OSError("nobody listens")
+
+    def close(self) -> None:
+        pass
+
+
+def test_a_slow_output_holds_nobody_up_and_misses_what_was_replaced() -> None:
+    sink = Sink()
+    feedback = Feedback([sink], pace_s=0.0)
+    feedback.show({"a": 0.1})
+    assert sink.has_begun.acquire(timeout=PATIENCE_S)
+    for value in (0.2, 0.3, 0.4):
+        feedback.show({"a": value})
+    sink.may_go_on.set()
+    assert sink.has_begun.acquire(timeout=PATIENCE_S)
+    feedback.close()
+    assert sink.sent == [{"a": 0.1}, {"a": 0.4}]
+
+
+def test_only_what_has_changed_is_sent_and_a_failure_ends_nothing() -> None:
+    sink = Sink()
+    sink.may_go_on.set()
+    feedback = Feedback([sink], pace_s=0.0)
+    for values in ({"a": 0.1, "broken": 0.0}, {"a": 0.1, "broken": 0.0}, {"a": 0.1, "broken": 0.5}):
+        feedback.show(values)
+        if values != {"a": 0.1, "broken": 0.0} or not sink.sent:
+            assert sink.has_begun.acquire(timeout=PATIENCE_S)
+    feedback.close()
+    assert sink.sent == [{"a": 0.1, "broken": 0.0}, {"broken": 0.5}]
+    assert feedback.failed == 2

@@ -1,0 +1,132 @@
+"""MIDI through ports made of Python, with real bytes."""
+
+from __future__ import annotations
+
+import queue
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from explorer_app.inputs.errors import InputError
+from explorer_app.inputs.midi_input import MidiInput, PortEvent
+from tests.helpers.live_inputs import PATIENCE_S, FakeMidiPorts, HeardBoard
+
+KNOBS = "nanoKONTROL2:nanoKONTROL2 MIDI 1 20:0"
+NAME = "nanoKONTROL2:nanoKONTROL2 MIDI 1"
+
+
+@pytest.fixture
+def ports() -> FakeMidiPorts:
+    return FakeMidiPorts(KNOBS, "Midi Through:Midi Through Port-0 14:0")
+
+
+@pytest.fixture
+def events() -> queue.Queue[PortEvent]:
+    return queue.Queue()
+
+
+@pytest.fixture
+def midi(ports: FakeMidiPorts, events: queue.Queue[PortEvent], stopped: Callable[[MidiInput], MidiInput]) -> MidiInput:
+    """An input that has opened its port; its thread has ended, so that a test looks for ports itself."""
+    midi = stopped(MidiInput(HeardBoard(), events.put, ports, look_s=1000.0))
+    assert events.get(timeout=PATIENCE_S) == PortEvent(NAME, is_there=True)
+    return midi
+
+
+@pytest.fixture
+def stopped() -> Iterator[Callable[[MidiInput], MidiInput]]:
+    made: list[MidiInput] = []
+
+    def keep(midi: MidiInput) -> MidiInput:
+        made.append(midi)
+        return midi
+
+    yield keep
+    for midi in made:
+        midi.close()
+
+
+def board_of(midi: MidiInput) -> dict[str, float]:
+    return midi._board.newest()
+
+
+@pytest.mark.parametrize(
+    ("data", "source", "value"),
+    [
+        ((0xB0, 21, 127), "cc/1/21", 1.0),
+        ((0xB9, 7, 0), "cc/10/7", 0.0),
+        ((0x90, 60, 127), "note/1/60", 1.0),
+        ((0x90, 60, 0), "note/1/60", 0.0),
+        ((0x80, 60, 64), "note/1/60", 0.0),
+        ((0xE2, 0, 64), "bend/3", 0.5),
+        ((0xE2, 127, 127), "bend/3", 1.0),
+        ((0xE2, 0, 0), "bend/3", 0.0),
+    ],
+)
+def test_messages_become_values(
+    midi: MidiInput, ports: FakeMidiPorts, data: tuple[int, ...], source: str, value: float
+) -> None:
+    ports.play(KNOBS, *data)
+    assert board_of(midi) == {f"midi/{NAME}/{source}": pytest.approx(value)}
+
+
+def test_a_message_may_come_in_pieces(midi: MidiInput, ports: FakeMidiPorts) -> None:
+    ports.play(KNOBS, 0xB0, 21)
+    ports.play(KNOBS, 127)
+    assert board_of(midi) == {f"midi/{NAME}/cc/1/21": 1.0}
+
+
+def test_what_is_no_control_is_counted_and_ignored(midi: MidiInput, ports: FakeMidiPorts) -> None:
+    ports.play(KNOBS, 0xF8)
+    ports.play(KNOBS, 300)
+    assert board_of(midi) == {}
+    assert (midi.received, midi.dropped) == (0, 2)
+
+
+def test_ports_that_loop_back_are_left_alone(midi: MidiInput) -> None:
+    assert midi.open_ports == (NAME,)
+
+
+def test_a_controller_that_is_unplugged_and_plugged_in_again_goes_on(
+    midi: MidiInput, ports: FakeMidiPorts, events: queue.Queue[PortEvent]
+) -> None:
+    ports.plugged.remove(KNOBS)
+    midi.look()
+    assert events.get_nowait() == PortEvent(NAME, is_there=False)
+    assert ports.opened == {}
+    again = KNOBS.replace("20:0", "28:0")
+    ports.plugged.append(again)
+    midi.look()
+    assert events.get_nowait() == PortEvent(NAME, is_there=True)
+    ports.play(again, 0xB0, 21, 127)
+    assert board_of(midi) == {f"midi/{NAME}/cc/1/21": 1.0}
+
+
+def test_a_port_that_cannot_be_opened_is_told_once(
+    ports: FakeMidiPorts, events: queue.Queue[PortEvent], stopped: Callable[[MidiInput], MidiInput]
+) -> None:
+    ports.refuses = KNOBS
+    midi = stopped(MidiInput(HeardBoard(), events.put, ports, look_s=1000.0))
+    assert events.get(timeout=PATIENCE_S) == PortEvent(NAME, is_there=False, error="busy")
+    midi.look()
+    assert events.empty()
+
+
+def test_a_system_that_loses_its_midi_closes_the_ports_and_waits(
+    midi: MidiInput, ports: FakeMidiPorts, events: queue.Queue[PortEvent]
+) -> None:
+    ports.broken = RuntimeError("sequencer gone")
+    midi.look()
+    assert events.get_nowait() == PortEvent(NAME, is_there=False)
+
+
+def test_a_system_without_midi_is_said_at_once(ports: FakeMidiPorts) -> None:
+    ports.broken = RuntimeError("no sequencer.")
+    with pytest.raises(InputError, match=r"This system has no MIDI \(no sequencer\)\."):
+        MidiInput(HeardBoard(), ports=ports)
+
+
+def test_closing_closes_the_ports(midi: MidiInput, ports: FakeMidiPorts) -> None:
+    midi.close()
+    midi.close()
+    assert ports.opened == {}

@@ -1,0 +1,98 @@
+"""A board that says when something arrives, and MIDI ports made of Python."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+
+from explorer_app.inputs.board import ValueBoard
+
+PATIENCE_S = 30.0
+"""Patience with a thread on a busy machine; no test waits for it to pass."""
+
+
+class HeardBoard(ValueBoard):
+    """A board whose writes can be waited for."""
+
+    def __init__(self, limit: int = 1024) -> None:
+        super().__init__(limit)
+        self._heard = threading.Condition()
+
+    def put(self, source: str, value: float) -> None:
+        super().put(source, value)
+        with self._heard:
+            self._heard.notify_all()
+
+    def put_all(self, values: dict[str, float]) -> None:
+        super().put_all(values)
+        with self._heard:
+            self._heard.notify_all()
+
+    def wait_for(self, source: str, value: float | None = None) -> float:
+        """Wait until a source has a value, or this one, and return it."""
+
+        def is_there() -> bool:
+            found = self.newest().get(source)
+            return found is not None and (value is None or abs(found - value) < 1e-6)
+
+        with self._heard:
+            assert self._heard.wait_for(is_there, PATIENCE_S), f"{source}: {self.newest()}"
+        return self.newest()[source]
+
+
+class FakePort:
+    """An open port."""
+
+    def __init__(self, ports: FakeMidiPorts, name: str, receive: Callable[[Sequence[int]], None]) -> None:
+        self._ports, self._name, self.receive = ports, name, receive
+
+    def close(self) -> None:
+        if self._ports.opened.get(self._name) is self:
+            del self._ports.opened[self._name]
+
+
+class FakeMidiPorts:
+    """Ports that a test plugs in, plays on and unplugs."""
+
+    def __init__(self, *names: str) -> None:
+        self.plugged = list(names)
+        self.opened: dict[str, FakePort] = {}
+        self.refuses: str = ""
+        self.broken: Exception | None = None
+
+    def names(self) -> Sequence[str]:
+        if self.broken is not None:
+            raise self.broken
+        return list(self.plugged)
+
+    def open(self, name: str, receive: Callable[[Sequence[int]], None]) -> FakePort:
+        if name == self.refuses:
+            raise RuntimeError("busy")
+        port = self.opened[name] = FakePort(self, name, receive)
+        return port
+
+    def play(self, name: str, *data: int) -> None:
+        """Deliver bytes, as a thread of the system would."""
+        self.opened[name].receive(list(data))
+
+
+class FakeMidiOutPorts:
+    """Output ports that note what is sent."""
+
+    def __init__(self, *names: str) -> None:
+        self.plugged = list(names)
+        self.sent: list[tuple[str, tuple[int, ...]]] = []
+        self.broken = False
+        self.heard = threading.Event()
+
+    def names(self) -> Sequence[str]:
+        return list(self.plugged)
+
+    def open(self, name: str) -> tuple[Callable[[Sequence[int]], object], Callable[[], object]]:
+        def send(message: Sequence[int]) -> None:
+            if self.broken:
+                raise RuntimeError("gone")
+            self.sent.append((name, tuple(message)))
+            self.heard.set()
+
+        return send, lambda: None
