@@ -19,6 +19,7 @@
      ├─ directions: DirectionFinding
      │                            the search for directions                         direction_finding.py
      ├─ tuning: Tuning            the search for the fastest tiles on this GPU      tuning.py
+     ├─ grid: VariationGrid       variations of the session, and their pictures     variation_grid.py
      ├─ thumbnails: ThumbnailService
      │                            small pictures of any session                     thumbnail_service.py
      ├─ whole_pictures: WholePictures
@@ -47,6 +48,7 @@ from explorer_app.controller.preview import Preview
 from explorer_app.controller.progress import ExportProgress, Loading
 from explorer_app.controller.thumbnail_service import ThumbnailService
 from explorer_app.controller.tuning import Tuning, TuningState
+from explorer_app.controller.variation_grid import GridCell, GridKind, GridSettings, VariationGrid
 from explorer_app.controller.whole_pictures import WholePictures
 
 __all__ = [
@@ -60,12 +62,16 @@ __all__ = [
     "ExportProgress",
     "ExportQueueController",
     "Files",
+    "GridCell",
+    "GridKind",
+    "GridSettings",
     "Loading",
     "Playback",
     "Preview",
     "ThumbnailService",
     "Tuning",
     "TuningState",
+    "VariationGrid",
     "WholePictures",
     "expects_gpu",
     "may_need_processor",

@@ -24,6 +24,7 @@ from explorer_app.controller.playback import Playback
 from explorer_app.controller.preview import Preview
 from explorer_app.controller.thumbnail_service import ThumbnailService
 from explorer_app.controller.tuning import Tuning
+from explorer_app.controller.variation_grid import VariationGrid
 from explorer_app.controller.whole_pictures import WholePictureKey, WholePictures
 from explorer_app.messages import MessageLog
 from explorer_app.rendering.device_choice import DeviceChoice
@@ -35,6 +36,8 @@ from explorer_app.rendering.render_events import (
     DirectionsFound,
     ExportAdvanced,
     ExportEnded,
+    GridFailed,
+    GridRendered,
     ModelOpened,
     ModelRefused,
     RenderEvent,
@@ -87,6 +90,8 @@ class Controller(QObject):
         The search for directions.
     tuning
         The search for the fastest tiles on this GPU.
+    grid
+        The live grid of variations.
     thumbnails, whole_pictures
         Small pictures, and whole ones to compare with, of any session.
     """
@@ -132,6 +137,7 @@ class Controller(QObject):
         self.directions = DirectionFinding(renders, model, editing, self.export, own, worker, messages, parent=self)
         self.thumbnails = ThumbnailService(renders, model, messages, lambda: editing.shown, parent=self)
         self.whole_pictures = WholePictures(renders, model, messages, lambda: preview.frame, parent=self)
+        self.grid = VariationGrid(renders, engine, editing, messages, parent=self)
         self.tuning = Tuning(renders, engine, self.export, messages, parent=self)
         self._last_start = LastStart(bundled_model, worker, lambda: engine.whole_frame, parent=self)
         preview.frame_changed.connect(self.thumbnails.take_shown)
@@ -184,6 +190,7 @@ class Controller(QObject):
         self.editing.close()  # the session is written before the wait for the device, which may be long
         self.engine.preview.close()
         self.whole_pictures.close()
+        self.grid.close()
         self.engine.model.close()
         self._last_start.flush()
         self._renders.close()
@@ -231,6 +238,10 @@ class Controller(QObject):
                 self.directions.take_found(event)
             case DirectionsFailed():
                 self.directions.take_failed(event)
+            case GridRendered():
+                self.grid.take_rendered(event)
+            case GridFailed():
+                self.grid.take_failed(event)
             case ThumbnailMade(key=DraftKey(), frame=draft):
                 self.engine.preview.take_draft(draft)
             case ThumbnailMade(key=WholePictureKey() as key):

@@ -134,7 +134,11 @@ class Editing(QObject):
     @property
     def effective(self) -> Session:
         """The session that is rendered: at the playhead, and with modulation at the present time."""
-        return evaluate(with_walk(self.session, float(self._time)), self._modulation, self._clock())
+        return self.effective_of(self.session)
+
+    def effective_of(self, session: Session) -> Session:
+        """Return a session as it would be rendered now: at the playhead, and with modulation."""
+        return evaluate(with_walk(session, float(self._time)), self._modulation, self._clock())
 
     @property
     def history(self) -> History:

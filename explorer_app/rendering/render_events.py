@@ -177,6 +177,22 @@ class ThumbnailFailed:
     error: BaseException
 
 
+@dataclass(frozen=True, slots=True)
+class GridRendered:
+    """Pictures of a grid were made: (cell, frame) pairs of the order `number`."""
+
+    number: int
+    cells: tuple[tuple[Hashable, Frame], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GridFailed:
+    """The pictures of a grid cannot be made."""
+
+    number: int
+    error: BaseException
+
+
 RenderEvent = (
     ModelOpened
     | ModelRefused
@@ -196,6 +212,8 @@ RenderEvent = (
     | ExportEnded
     | ThumbnailMade
     | ThumbnailFailed
+    | GridRendered
+    | GridFailed
     | TuningAdvanced
     | TuningEnded
     | TuningFound

@@ -7,7 +7,7 @@ A step in progress is cancelled, between two steps of the network, when a task t
 
     closing                 every step but that of a picture that was saved
     DEVICE, MODEL           a preview, a thumbnail, a comparison
-    PREVIEW                 a thumbnail, and a comparison on the CPU
+    PREVIEW                 a thumbnail, a final picture of a grid, and a comparison on the CPU
     a newer preview         a preview at rest, unless the one before was cancelled as well
     its job is cancelled    a frame of an export
 
@@ -39,6 +39,7 @@ from explorer_app.rendering.tasks.comparison import ComparisonTask
 from explorer_app.rendering.tasks.device import DeviceTask, FindDevicesTask, OpenModelTask, OptionsTask, SelfCheckTask
 from explorer_app.rendering.tasks.directions import DirectionsTask
 from explorer_app.rendering.tasks.export import ExportTask, SavePictureTask
+from explorer_app.rendering.tasks.grid import GridOrder, GridTask
 from explorer_app.rendering.tasks.preview import PreviewTask
 from explorer_app.rendering.tasks.task import RenderTask
 from explorer_app.rendering.tasks.task_queue import TaskQueue
@@ -101,6 +102,7 @@ class RenderThread(QObject):
         self._exports = ExportTask(self._condition, report, recovers)
         self._directions = DirectionsTask(self._condition, report, recovers)
         self._thumbnails = ThumbnailTask(self._condition, report, recovers, thumbnail_rest_s)
+        self._grid = GridTask(self._condition, report, recovers, self._finished, thumbnail_rest_s)
         self._tuning = TuningTask(self._condition, self._make_tuning, report, thumbnail_rest_s)
         self._opening = OpenModelTask(self._condition, self._device, lambda: self._state is Lifecycle.RUNNING)
         self._queue = TaskQueue(
@@ -113,6 +115,7 @@ class RenderThread(QObject):
                 self._preview,
                 self._comparison,
                 self._pictures,
+                self._grid,
                 self._exports,
                 self._directions,
                 self._thumbnails,
@@ -163,6 +166,7 @@ class RenderThread(QObject):
         A picture at rest (`at_rest`) is cancelled by a newer request; one of a gesture never is.
         """
         self._thumbnails.note_preview()
+        self._grid.note_preview()
         self._tuning.note_preview()
         self._preview.ask(PreviewRequest(request, asked_s, at_rest))
 
@@ -235,6 +239,14 @@ class RenderThread(QObject):
         """
         self._thumbnails.ask(key, request, side_px)
 
+    def ask_grid(self, order: GridOrder) -> None:
+        """Render the pictures of a grid, drafts first; events have them. The newest order wins."""
+        self._grid.ask(order)
+
+    def forget_grid(self) -> None:
+        """Drop the pictures of a grid that wait."""
+        self._grid.forget()
+
     def forget_thumbnails(self) -> None:
         """Drop all requests for small pictures."""
         self._thumbnails.clear()
@@ -276,12 +288,16 @@ class RenderThread(QObject):
     def _show(self, frame: PreviewFrame) -> None:
         """Put a frame into the mailbox of the GUI thread."""
         if frame.frame.is_draft:
-            frame = replace(frame, shown=self._finish_draft(frame.frame))
+            frame = replace(frame, shown=self._finished(frame.frame))
         if self._frames.put(frame) and self._state is not Lifecycle.CLOSED:
             self.frame_ready.emit()
         self._manager.note_picture()
         if frame.frame.timings.steps:
             self._manager.look_at_memory()
+
+    def _finished(self, draft: Frame) -> Frame:
+        """Return a draft as it is shown."""
+        return self._finish_draft(draft)
 
     def _swap(self, change: Callable[[], None]) -> None:
         """Change the renderer, and repeat the newest request with the new one."""

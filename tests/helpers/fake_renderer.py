@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -131,6 +131,8 @@ class Engine:
     full_ms: float = 5.0
     gate: Gate = field(default_factory=Gate)
     requests: list[RenderRequest] = field(default_factory=list)
+    batches: list[int] = field(default_factory=list)
+    """How many pictures each batch had."""
     given_up: list[RenderRequest] = field(default_factory=list)
     comparisons_given_up: int = 0
     threads: set[str] = field(default_factory=set)
@@ -390,6 +392,12 @@ class FakeRenderer:
             shown = tapped_layer(request, self.facts)
             return Frame(request, layer_pixels(request, self.facts), timings, tap=shown)
         return Frame(request, pixels, timings, is_draft=request.resolution is not None)
+
+    def render_batch(
+        self, requests: Sequence[RenderRequest], *, should_cancel: Callable[[], bool] | None = None
+    ) -> tuple[Frame, ...]:
+        self._engine.batches.append(len(requests))
+        return tuple(self.render(request, should_cancel=should_cancel) for request in requests)
 
     def close(self) -> None:
         self.closed += 1

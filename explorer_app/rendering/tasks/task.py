@@ -27,15 +27,17 @@ class Priority(IntEnum):
     """The same picture in every way of rendering, with times and differences."""
     PICTURE = 6
     """A single picture that a user saves."""
-    EXPORT = 7
+    GRID = 7
+    """The pictures of a grid of variations."""
+    EXPORT = 8
     """Frames of sequences."""
-    SEARCH = 8
+    SEARCH = 9
     """A search for directions."""
-    THUMBNAIL = 9
+    THUMBNAIL = 10
     """Small pictures, while nothing moves."""
-    TUNING = 10
+    TUNING = 11
     """A search for the fastest tiles of this GPU, while nothing moves."""
-    IDLE = 11
+    IDLE = 12
     """Work that may wait until nothing else is to do."""
 
 
