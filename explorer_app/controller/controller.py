@@ -48,6 +48,7 @@ from explorer_app.rendering.render_events import (
     TuningFound,
 )
 from explorer_app.rendering.render_thread import RenderThread
+from explorer_app.rendering.thumbnail_file import ThumbnailFile
 from explorer_app.session.direction_files import DirectionFiles
 from explorer_app.session.model_places import ModelPlaces
 from explorer_app.session.session import ModelReference, Session
@@ -135,7 +136,8 @@ class Controller(QObject):
         self.files = Files(engine, editing, self.export, pending, worker, messages, settings, parent=self)
         own = DirectionFiles(None if state_folder is None else state_folder / "directions", bundled_model)
         self.directions = DirectionFinding(renders, model, editing, self.export, own, worker, messages, parent=self)
-        self.thumbnails = ThumbnailService(renders, model, messages, lambda: editing.shown, parent=self)
+        file = None if state_folder is None else ThumbnailFile(state_folder / "thumbnails.sqlite")
+        self.thumbnails = ThumbnailService(renders, model, messages, lambda: editing.shown, worker, file, parent=self)
         self.whole_pictures = WholePictures(renders, model, messages, lambda: preview.frame, parent=self)
         self.grid = VariationGrid(renders, engine, editing, messages, parent=self)
         self.tuning = Tuning(renders, engine, self.export, messages, parent=self)
@@ -196,6 +198,7 @@ class Controller(QObject):
         self._renders.close()
         self.export.close()
         self._autosave.close()
+        self.thumbnails.close()
         self._worker.close()
         self._settings.save()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Protocol
@@ -21,7 +21,7 @@ from explorer_app.controller.preview import Preview
 from explorer_app.messages import MessageLog
 from explorer_app.session.adapting import adapt
 from explorer_app.session.edits import PLACE, AddSource, Edit, GoToSeed
-from explorer_app.session.history import History, KeptSession, place_name
+from explorer_app.session.history import History, KeptSession, place_name, tags_of
 from explorer_app.session.parameters import SetParameter
 from explorer_app.session.resolve import NO_MODULATION, Modulation, evaluate, kept_latent, resolve, unobserved
 from explorer_app.session.session import Position, Session, Source
@@ -331,6 +331,12 @@ class Editing(QObject):
         if entry is not None:
             self._editor.rename_kept(number, name.strip()[:MAX_TEXT] or place_name(entry.session))
             self._kept_changed()
+
+    @Slot(object, str)
+    def tag_kept(self, numbers: Collection[int], text: str) -> None:
+        """Give kept entries the tags of a text with commas between them."""
+        self._editor.tag_kept(numbers, tags_of(text))
+        self._kept_changed()
 
     @Slot(int, object)
     def move_kept(self, number: int, before: int | None) -> None:

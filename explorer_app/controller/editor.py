@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass, replace
 
 from explorer_app.session.edits import Edit, RemoveSource
-from explorer_app.session.history import History, KeptSession
+from explorer_app.session.history import History, KeptSession, Tags
 from explorer_app.session.session import Session, in_project_of
 from explorer_app.session.timeline.edits import TIMELINE
 
@@ -57,7 +57,7 @@ class Editor:
     @property
     def kept(self) -> tuple[KeptSession, ...]:
         """Kept sessions, in the user's order."""
-        return tuple(KeptSession(entry.session, entry.label, entry.kept_s) for entry in self._history.kept)
+        return tuple(KeptSession(entry.session, entry.label, entry.kept_s, entry.tags) for entry in self._history.kept)
 
     def is_gesturing(self, *, besides: str | None = None) -> bool:
         """Return whether a gesture is active, not counting those of the source `besides`."""
@@ -194,6 +194,10 @@ class Editor:
     def rename_kept(self, number: int, name: str) -> None:
         """Give a kept entry another name."""
         self._history = self._history.renamed(number, name)
+
+    def tag_kept(self, numbers: Collection[int], tags: Tags) -> None:
+        """Give kept entries other tags."""
+        self._history = self._history.tagged(numbers, tags)
 
     def move_kept(self, number: int, before: int | None) -> None:
         """Move a kept entry before another one, None for the end."""

@@ -5,17 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from dataclasses import replace
 
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
+from explorer_app.controller.file_worker import FileWorker
 from explorer_app.controller.model_opener import ModelOpener
 from explorer_app.messages import MessageLog
 from explorer_app.rendering.render_events import ThumbnailFailed, ThumbnailMade
 from explorer_app.rendering.render_thread import RenderThread
+from explorer_app.rendering.thumbnail_file import StoredThumbnail, ThumbnailFile, session_digest
 from explorer_app.rendering.thumbnails import ThumbnailStore, shrink
 from explorer_app.session.adapting import adapt
 from explorer_app.session.resolve import resolve
-from explorer_app.session.session import Session
-from gpu_backend import Frame, ModelFacts, RenderRequest
+from explorer_app.session.session import Session, as_still
+from gpu_backend import Frame, FrameTimings, ModelFacts, RenderRequest
+
+_WRITE_MS = 2000
+_NO_TIMINGS = FrameTimings(0.0, 0.0, 0.0)
 
 EXIT_PX = 256
 """Small pictures are rendered at least this large and shrunk: earlier exits of a network are pale and blurred."""
@@ -28,6 +33,10 @@ class ThumbnailService(QObject):
     ----------
     shown
         Returns the session whose full picture is on the screen, and that frame; None if the screen shows anything else.
+    worker
+        Reads and writes the pictures on disk.
+    file
+        Pictures of earlier runs; None keeps none.
     """
 
     changed = Signal()
@@ -39,6 +48,8 @@ class ThumbnailService(QObject):
         model: ModelOpener,
         messages: MessageLog,
         shown: Callable[[], tuple[Session, Frame] | None],
+        worker: FileWorker,
+        file: ThumbnailFile | None = None,
         parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
@@ -46,20 +57,38 @@ class ThumbnailService(QObject):
         self._model = model
         self._messages = messages
         self._shown = shown
+        self._worker = worker
+        self._file = file
+        self._sought: dict[Hashable, Session] = {}
+        """Sessions of keys that are looked up on disk, and of those that were not there."""
+        self._is_sought: set[Hashable] = set()
+        self._unwritten: list[tuple[Session, StoredThumbnail]] = []
+        self._write_later = QTimer(self, singleShot=True, interval=_WRITE_MS)
+        self._write_later.timeout.connect(self._write)
         self._failed_keys: set[Hashable] = set()
         self._waiting: dict[Hashable, Session] = {}
         self._has_news = False
         """Whether pictures were stored since `changed` was emitted."""
         self.store = ThumbnailStore()
 
-    def request(self, key: Hashable, what: Session | RenderRequest) -> None:
+    def request(self, key: Hashable, what: Session | RenderRequest, *, on_disk: bool = False) -> None:
         """Have a small picture made while nothing else is to do; `changed` reports when it is in `store`.
 
         Requesting a key again that is stored or on its way costs nothing, so a widget may do so at every paint. Without
-        a model nothing happens.
+        a model nothing is made.
+
+        Parameters
+        ----------
+        on_disk
+            Look for the picture on disk first, and keep it there: that of a session which a later run will show.
         """
+        if key in self.store or key in self._failed_keys or key in self._is_sought:
+            return
+        if on_disk and self._file is not None and isinstance(what, Session) and key not in self._sought:
+            self._seek(key, what, self._file)
+            return
         facts = self._model.facts
-        if facts is None or key in self.store or key in self._failed_keys:
+        if facts is None:
             return
         if isinstance(what, Session):
             self._waiting[key] = what
@@ -97,8 +126,44 @@ class ThumbnailService(QObject):
         self._failed_keys.add(event.key)
         self._messages.note("A small picture could not be made.", f"{event.key}: {event.error}")
 
+    def _seek(self, key: Hashable, session: Session, file: ThumbnailFile) -> None:
+        """Look a picture up on disk; have it made if it is not there."""
+        self._sought[key] = session
+        self._is_sought.add(key)
+
+        def take(found: StoredThumbnail | None) -> None:
+            self._is_sought.discard(key)
+            if self._sought.get(key) != session or key in self.store:
+                return
+            if found is None:
+                self.request(key, session)
+                return
+            del self._sought[key]  # it is stored already
+            self.store.put(key, Frame(resolve(as_still(session)), found.pixels, _NO_TIMINGS), found.signature)
+            self._has_news = True
+            self.announce()
+
+        self._worker.fetch(lambda: file.get(session_digest(session)), take)
+
+    @Slot()
+    def _write(self) -> None:
+        """Write the pictures that were made since."""
+        entries, self._unwritten = self._unwritten, []
+        file = self._file
+        if file is not None and entries:
+            self._worker.submit(lambda: file.put([(session_digest(session), picture) for session, picture in entries]))
+
+    def close(self) -> None:
+        """Write what is not written yet. May be called twice."""
+        self._write_later.stop()
+        self._write()
+        if self._file is not None:
+            self._worker.submit(self._file.close)
+
     def clear(self) -> None:
         """Drop all pictures and requests: they depend on the model."""
+        self._sought.clear()
+        self._is_sought.clear()
         self._renders.forget_thumbnails()
         self._failed_keys.clear()
         self._waiting.clear()
@@ -108,6 +173,12 @@ class ThumbnailService(QObject):
         self._waiting.pop(key, None)
         self.store.put(key, frame)
         self._has_news = True
+        session, signature = self._sought.pop(key, None), self.store.signature(key)
+        facts = self._model.facts
+        if session is not None and facts is not None and session.model.model_id == facts.model_id:
+            self._unwritten.append((session, StoredThumbnail(frame.pixels, signature)))
+            if not self._write_later.isActive():
+                self._write_later.start()
 
 
 def thumbnail_request(what: Session | RenderRequest, facts: ModelFacts) -> RenderRequest:

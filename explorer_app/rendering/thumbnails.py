@@ -20,12 +20,28 @@ THUMBNAIL_PX = 64
 """Longest side of a stored thumbnail."""
 
 
+def w_signature(ws: NDArray[np.float32]) -> NDArray[np.float16]:
+    """Return what likeness of latents is measured by: the means of three thirds of the rows of w, (3 * w_dim,).
+
+    Parameters
+    ----------
+    ws
+        (num_ws, w_dim).
+    """
+    thirds = np.array_split(ws, 3) if ws.shape[0] >= 3 else [ws] * 3
+    limit = float(np.finfo(np.float16).max)
+    means = np.concatenate([third.mean(axis=0) for third in thirds])
+    signature: NDArray[np.float16] = np.clip(means, -limit, limit).astype(np.float16)
+    return signature
+
+
 class ThumbnailStore:
-    """At most `capacity` small frames. Used on the GUI thread only."""
+    """At most `capacity` small frames, and the signatures of their latents. Used on the GUI thread only."""
 
     def __init__(self, capacity: int = 4096) -> None:
         self._capacity = capacity
         self._frames: OrderedDict[Hashable, Frame] = OrderedDict()
+        self._signatures: dict[Hashable, NDArray[np.float16]] = {}
 
     def __len__(self) -> int:
         return len(self._frames)
@@ -40,16 +56,29 @@ class ThumbnailStore:
             self._frames.move_to_end(key)
         return frame
 
-    def put(self, key: Hashable, frame: Frame) -> None:
-        """Store a frame under a key; the least recently used one is dropped."""
-        self._frames[key] = frame
+    def signature(self, key: Hashable) -> NDArray[np.float16] | None:
+        """Return the signature of the latent of a key, None if there is none."""
+        return self._signatures.get(key)
+
+    def put(self, key: Hashable, frame: Frame, signature: NDArray[np.float16] | None = None) -> None:
+        """Store a frame under a key, without its rows of w, which are larger; the least recently used one is dropped.
+
+        `signature` is the frame's own if there are rows, unless given.
+        """
+        if signature is None and frame.ws is not None:
+            signature = w_signature(frame.ws)
+        self._frames[key] = frame if frame.ws is None else replace(frame, ws=None)
         self._frames.move_to_end(key)
+        if signature is not None:
+            self._signatures[key] = signature
         while len(self._frames) > self._capacity:
-            self._frames.popitem(last=False)
+            dropped, _ = self._frames.popitem(last=False)
+            self._signatures.pop(dropped, None)
 
     def clear(self) -> None:
         """Drop everything: pictures depend on the model."""
         self._frames.clear()
+        self._signatures.clear()
 
 
 def shrink(frame: Frame, side_px: int = THUMBNAIL_PX) -> Frame:

@@ -14,13 +14,23 @@ from explorer_app.session.session import Session, as_still
 from explorer_app.session.timeline.evaluation import keyed_at
 from gpu_backend import MAX_KEPT, MAX_STEPS, plane_seed
 
+MAX_TAGS = 16
+"""Tags of a kept session."""
+
+MAX_TAG = 40
+"""Letters of a tag."""
+
+Tags = tuple[str, ...]
+"""Words that a user finds kept sessions by, in the order of their input; no two are the same but for case."""
+
 
 class KeptSession(NamedTuple):
-    """A kept session: its name, and its time in seconds since 1970 (0: unknown)."""
+    """A kept session: its name, its time in seconds since 1970 (0: unknown), and its tags."""
 
     session: Session
     label: str
     kept_s: float = 0.0
+    tags: Tags = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +38,14 @@ class HistoryEntry:
     """A session in the history.
 
     `number` is unique and never changes: it identifies the entry for `Editing.set_starred` and for thumbnails.
-    `label` says what led here ("Walk"); of a kept entry it is the name. `kept_s` is when it was kept, as in
-    `KeptSession`.
+    `label` says what led here ("Walk"); of a kept entry it is the name. `kept_s` and `tags` are as in `KeptSession`.
     """
 
     number: int
     session: Session
     label: str
     kept_s: float = 0.0
+    tags: Tags = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +151,27 @@ class History:
             self, kept=tuple(replace(item, label=name) if item.number == number else item for item in self.kept)
         )
 
+    def tagged(self, numbers: Collection[int], tags: Tags) -> History:
+        """Return the history with other tags for kept entries, in place of those that all of them have.
+
+        Tags that only some of several entries have stay with these.
+        """
+        common = self.common_tags(numbers)
+        return replace(
+            self,
+            kept=tuple(
+                replace(item, tags=(*tags, *(tag for tag in item.tags if tag not in (*common, *tags)))[:MAX_TAGS])
+                if item.number in numbers
+                else item
+                for item in self.kept
+            ),
+        )
+
+    def common_tags(self, numbers: Collection[int]) -> Tags:
+        """Return the tags that all of some kept entries have."""
+        first, *others = [item.tags for item in self.kept if item.number in numbers] or [()]
+        return tuple(tag for tag in first if all(tag in tags for tags in others))
+
     def moved_kept(self, number: int, before: int | None) -> History:
         """Return the history with a kept entry moved before another one, None for the end."""
         moved = next((entry for entry in self.kept if entry.number == number), None)
@@ -154,7 +185,7 @@ class History:
         """Return the history with sessions kept after those that are kept already, as far as they fit."""
         room = sessions[: max(0, MAX_KEPT - len(self.kept))]
         fresh = tuple(
-            HistoryEntry(self.next_number + index, item.session, item.label, item.kept_s)
+            HistoryEntry(self.next_number + index, item.session, item.label, item.kept_s, item.tags)
             for index, item in enumerate(room)
         )
         return replace(self, kept=(*self.kept, *fresh), next_number=self.next_number + len(fresh))
@@ -188,6 +219,12 @@ class History:
         entries = (*earlier[: position + 1], *own)[-MAX_STEPS:]
         behind = len(self.entries) - 1 - self.position
         return replace(self, entries=entries, position=len(entries) - 1 - behind, next_number=number + len(steps))
+
+
+def tags_of(text: str) -> Tags:
+    """Return the tags of a text with commas between them; what exceeds the limits is cut."""
+    words = (" ".join(word.split())[:MAX_TAG].strip() for word in text.split(","))
+    return tuple({word.casefold(): word for word in words if word}.values())[:MAX_TAGS]
 
 
 def _is_same(step: Session, session: Session) -> bool:

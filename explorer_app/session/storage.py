@@ -6,7 +6,7 @@
                              "history": {"position": 3, "steps": [[label, session], ...],   the newest steps of undo
                                          "timelines": [0, ...],                     the timeline of each,
                                          "patches": [0, ...]},                      and its patches
-                             "kept": [[label, session, when], ...],     what was kept, seconds since 1970
+                             "kept": [[label, session, when, tags], ...],   what was kept, seconds since 1970
                              "tracks": [...], "timelines": [...],       timelines of the session and of the steps,
                              "timeline": 0,                             each track once; the session's timeline
                              "patch_tables": [...], "patches": 0,       patches likewise: `patch_table.py`
@@ -31,7 +31,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from explorer_app.session.history import KeptSession
+from explorer_app.session.history import MAX_TAG, MAX_TAGS, KeptSession, Tags
 from explorer_app.session.patch_table import Patches
 from explorer_app.session.session import Session, as_still
 from explorer_app.session.session_json import (
@@ -186,8 +186,13 @@ def _labelled_bytes(sessions: Sequence[tuple[Session, str]]) -> bytes:
 
 def _kept_bytes(kept: Sequence[KeptSession]) -> bytes:
     return b",".join(
-        b"[%b,%b,%b]"
-        % (json.dumps(item.label[:MAX_TEXT]).encode(), session_bytes(as_still(item.session)), b"%.3f" % item.kept_s)
+        b"[%b,%b,%.3f%b]"
+        % (
+            json.dumps(item.label[:MAX_TEXT]).encode(),
+            session_bytes(as_still(item.session)),
+            item.kept_s,
+            b"," + json.dumps(_checked_tags(list(item.tags))).encode() if item.tags else b"",
+        )
         for item in kept
     )
 
@@ -387,15 +392,25 @@ def _labelled(data: object, stored: Mapping[str, StoredLatent]) -> LabelledSessi
 
 
 def _kept(data: object, stored: Mapping[str, StoredLatent]) -> KeptSessions:
-    """Read what was kept; former versions did not say when."""
+    """Read what was kept; former versions did not say when, and had no tags."""
     kept = []
     for item in _list(data, "kept sessions", MAX_KEPT):
-        session = _session(item, 3, stored)
-        when = item[2] if len(item) == 3 else 0.0
+        session = _session(item, 4, stored)
+        when = item[2] if len(item) >= 3 else 0.0
         if isinstance(when, bool) or not isinstance(when, int | float) or not math.isfinite(when):
             raise SessionFileError("The time of a kept session must be a number, but is not.")
-        kept.append(KeptSession(session, item[0], float(when)))
+        kept.append(KeptSession(session, item[0], float(when), _checked_tags(item[3]) if len(item) == 4 else ()))
     return tuple(kept)
+
+
+def _checked_tags(tags: object) -> Tags:
+    if (
+        not isinstance(tags, list)
+        or len(tags) > MAX_TAGS
+        or not all(isinstance(tag, str) and 0 < len(tag) <= MAX_TAG for tag in tags)
+    ):
+        raise SessionFileError(f"A kept session has up to {MAX_TAGS} tags of up to {MAX_TAG} letters each.")
+    return tuple(tags)
 
 
 def _session(item: Any, most: int, stored: Mapping[str, StoredLatent]) -> Session:

@@ -484,7 +484,7 @@ class FakeThumbnails(QObject):
         self._serves = serves
         self.store = ThumbnailStore()
 
-    def request(self, key: Hashable, what: Session | RenderRequest) -> None:
+    def request(self, key: Hashable, what: Session | RenderRequest, *, on_disk: bool = False) -> None:
         if not self._serves or self._model.facts is None or key in self.store:
             return
         QTimer.singleShot(0, self.changed.emit)

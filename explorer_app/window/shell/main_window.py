@@ -318,7 +318,7 @@ class MainWindow(QMainWindow):
 
     def _link_history(self) -> None:
         HistoryLink(self.history, self._editing, self.comparing, self)
-        self._thumbnails.serve(self.history, "history")
+        self._thumbnails.serve(self.history, "history", on_disk=True)
 
     def _link_performance(self) -> None:
         from explorer_app.window.performance.performance_link import PerformanceLink

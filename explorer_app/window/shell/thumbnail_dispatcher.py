@@ -35,10 +35,17 @@ class ThumbnailDispatcher(QObject):
         super().__init__(parent)
         self._thumbnails = thumbnails
         self._waiting: dict[Hashable, tuple[ThumbnailWidget, object, Session | RenderRequest]] = {}
+        self._on_disk: set[str] = set()
+        """Names of the widgets whose pictures are kept on disk."""
         thumbnails.changed.connect(self._deliver_all)
 
-    def serve(self, widget: Any, name: str) -> None:
-        """Deliver to a widget what its signal `thumbnail_wanted(key, what)` requests, until it is destroyed."""
+    def serve(self, widget: Any, name: str, *, on_disk: bool = False) -> None:
+        """Deliver to a widget what its signal `thumbnail_wanted(key, what)` requests, until it is destroyed.
+
+        `on_disk` keeps its pictures for later runs.
+        """
+        if on_disk:
+            self._on_disk.add(name)
         widget.thumbnail_wanted.connect(lambda key, what: self.request(name, widget, key, what))
         widget.destroyed.connect(lambda: self.forget(name))
 
@@ -47,7 +54,7 @@ class ThumbnailDispatcher(QObject):
         full: Hashable = (name, key)
         if not self._deliver(full, widget, key):
             self._waiting[full] = (widget, key, what)
-            self._thumbnails.request(full, what)
+            self._thumbnails.request(full, what, on_disk=name in self._on_disk)
 
     def forget(self, name: str) -> None:
         """Drop the pending requests of a widget."""
@@ -56,7 +63,7 @@ class ThumbnailDispatcher(QObject):
     def retry(self) -> None:
         """Repeat all pending requests after another model was opened."""
         for full, (_, _, what) in list(self._waiting.items()):
-            self._thumbnails.request(full, what)
+            self._thumbnails.request(full, what, on_disk=any(_is_of(full, name) for name in self._on_disk))
 
     @Slot()
     def _deliver_all(self) -> None:

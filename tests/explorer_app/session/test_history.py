@@ -1,6 +1,6 @@
 import pytest
 
-from explorer_app.session.history import History, KeptSession
+from explorer_app.session.history import History, KeptSession, tags_of
 from explorer_app.session.session import Position, Session
 from gpu_backend import MAX_KEPT, MAX_STEPS
 
@@ -89,3 +89,25 @@ def test_kept_entries_are_put_in_another_order(number: int, before: int | None, 
     for x in range(3):
         made = made.added(at(x), "Walk").starred(x + 1, True)
     assert [entry.number for entry in made.moved_kept(number, before).kept] == order
+
+
+def test_tags_are_words_between_commas_without_doubles() -> None:
+    assert tags_of(" snow,  first   snow ,SNOW,, ") == ("SNOW", "first snow")
+    assert [len(tag) for tag in tags_of("x" * 99)] == [40]
+    assert len(tags_of(",".join(map(str, range(99))))) == 16
+
+
+def test_tagging_several_replaces_what_all_have_and_leaves_what_some_have() -> None:
+    made = History().with_kept(
+        (
+            KeptSession(at(1), "a", tags=("snow", "night")),
+            KeptSession(at(2), "b", tags=("snow",)),
+            KeptSession(at(3), "c"),
+        )
+    )
+    first, second, third = (entry.number for entry in made.kept)
+    assert made.common_tags((first, second)) == ("snow",)
+    assert made.common_tags(()) == ()
+    tagged = made.tagged((first, second), ("fog",))
+    assert [entry.tags for entry in tagged.kept] == [("fog", "night"), ("fog",), ()]
+    assert tagged.tagged((third,), ("sun",)).kept[2].tags == ("sun",)

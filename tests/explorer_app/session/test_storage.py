@@ -66,7 +66,7 @@ def test_a_session_comes_back_from_json_as_it_was() -> None:
 
 
 def test_a_session_comes_back_from_a_file_with_what_was_kept(tmp_path: Path) -> None:
-    kept = (KeptSession(Session(), "Walk", 1.5e9), KeptSession(FULL, "Mix"))
+    kept = (KeptSession(Session(), "Walk", 1.5e9, ("snow", "Für Elise")), KeptSession(FULL, "Mix"))
     save_session(tmp_path / "new" / "evening.loom", FULL, kept)
     assert load_session(tmp_path / "new" / "evening.loom") == FULL
     assert load_session_file(tmp_path / "new" / "evening.loom").kept == kept
@@ -319,3 +319,13 @@ def test_kept_sessions_of_files_that_do_not_say_when_still_come_back() -> None:
     for broken in ([["Walk"]], [["Walk", session_to_json(FULL), "noon"]], [["Walk", session_to_json(FULL), 1, 2]]):
         with pytest.raises(SessionFileError):
             file_of_bytes(json.dumps({**old, "kept": broken}).encode(), "old.loom")
+
+
+@pytest.mark.parametrize("tags", [[""], ["x" * 41], ["a"] * 17, [1]])
+def test_tags_that_no_user_can_give_are_refused_by_reader_and_writer(tmp_path: Path, tags: Any) -> None:
+    text = json.dumps({**session_to_json(Session()), "kept": [["Walk", session_to_json(Session()), 0.0, tags]]})
+    with pytest.raises(SessionFileError, match="tags"):
+        file_of_bytes(text.encode(), "tagged.loom")
+    with pytest.raises(SessionFileError, match="tags"):
+        save_session(tmp_path / "tagged.loom", Session(), (KeptSession(Session(), "Walk", 0.0, tags),))
+    assert not list(tmp_path.iterdir())

@@ -37,7 +37,7 @@ class Thumbnails(QObject):
         self.store = ThumbnailStore()
         self.requested: list[Hashable] = []
 
-    def request(self, key: Hashable, what: object) -> None:
+    def request(self, key: Hashable, what: object, *, on_disk: bool = False) -> None:
         self.requested.append(key)
 
 
