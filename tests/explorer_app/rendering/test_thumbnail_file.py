@@ -25,6 +25,8 @@ def file(tmp_path: Path) -> Iterator[ThumbnailFile]:
 
 def is_same(found: StoredThumbnail | None, wanted: StoredThumbnail) -> bool:
     assert found is not None
+    assert found.signature is not None
+    assert wanted.signature is not None
     return np.array_equal(found.pixels, wanted.pixels) and np.array_equal(found.signature, wanted.signature)
 
 

@@ -51,3 +51,16 @@ def test_a_small_frame_that_borrows_its_pixels_gets_its_own() -> None:
     assert (small.pixels == borrowed).all()
     assert not small.pixels.flags.writeable
     assert shrink(small) is small
+
+
+def test_a_stored_picture_leaves_its_rows_of_w_behind_as_a_signature() -> None:
+    store = ThumbnailStore(1)
+    store.put("first", replace(FRAME, ws=np.ones((6, 4), np.float32)))
+    frame = store.get("first")
+    assert frame is not None
+    assert frame.ws is None
+    signature = store.signature("first")
+    assert signature is not None
+    assert signature.tolist() == [1.0] * 12
+    store.put("second", FRAME)
+    assert store.signature("first") is store.signature("second") is None
