@@ -8,6 +8,8 @@ from fractions import Fraction
 from typing import Any
 
 from explorer_app.exporting.sequence import Piece
+from explorer_app.session.envelopes import envelopes_from_json, envelopes_to_json
+from explorer_app.session.patch_table import patches_from_json, patches_to_json
 from explorer_app.session.session import as_still
 from explorer_app.session.session_json import (
     read_list,
@@ -41,6 +43,8 @@ def piece_to_json(piece: Piece) -> dict[str, Any]:
         "session": session_to_json(as_still(piece.session)),
         "tracks": [track_to_json(track) for track in tracks],
         "timeline": timeline_to_json(piece.session.timeline, range(len(tracks))),
+        **({"patches": patches_to_json(piece.session.patches)} if piece.session.patches else {}),
+        **({"envelopes": envelopes_to_json(piece.envelopes)} if piece.envelopes else {}),
     }
 
 
@@ -54,11 +58,13 @@ def piece_from_json(data: object, stored: Mapping[str, StoredLatent]) -> Piece:
     fields = read_mapping(data, "piece")
     tracks = [track_from_json(item, stored) for item in read_list(fields.get("tracks", []), "tracks", MAX_TRACKS)]
     timeline = timeline_from_json(fields.get("timeline", {}), tracks)
+    patches = patches_from_json(fields.get("patches", []))
     return Piece(
-        replace(session_from_json(fields.get("session"), stored), timeline=timeline),
+        replace(session_from_json(fields.get("session"), stored), timeline=timeline, patches=patches),
         read_positive(fields.get("fps"), "frames a second", _MAX_FPS),
         read_time(fields.get("start"), "start"),
         read_time(fields.get("end"), "end"),
+        envelopes_from_json(fields.get("envelopes", [])),
     )
 
 

@@ -4,17 +4,28 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import accumulate, pairwise
 from pathlib import Path
+from types import MappingProxyType
 
 from explorer_app.exporting.errors import ExportError
 from explorer_app.exporting.formats.picture_format import MAX_SIDE_PX, PictureFormat, Size, written_as
 from explorer_app.exporting.keyframes import Keyframe, KeyframePath
 from explorer_app.exporting.picture_document import PictureDocument
 from explorer_app.exporting.video.video_format import VideoFormat
-from explorer_app.session.resolve import resolve
+from explorer_app.session.envelopes import (
+    Envelope,
+    EnvelopeKey,
+    Envelopes,
+    cut_envelopes,
+    needed_envelopes,
+    sound_modulation,
+    sound_patches,
+)
+from explorer_app.session.resolve import Modulation, resolve
 from explorer_app.session.session import ModelReference, Session
 from explorer_app.session.timeline.evaluation import is_blended, keyed_at, session_at
 from gpu_backend import PathKind, RecipeBudget, RenderRequest, RequestError, spend_blend, spend_latent
@@ -29,6 +40,8 @@ MANIFEST_SUFFIX = ".manifest.json"
 """What the name of a manifest ends in."""
 
 _MAX_NAME = 100
+
+_NO_ENVELOPES: Mapping[EnvelopeKey, Envelope] = MappingProxyType({})
 
 _KEPT_REQUESTS = 256
 """More than the frames in flight between request and file."""
@@ -49,17 +62,43 @@ class Piece:
         Frames a second.
     start, end
         In seconds; the frame at `end` is not part of it, so that a loop repeats without a double frame.
+    envelopes
+        Those of the sounds that move parameters.
     """
 
     session: Session
     fps: Fraction
     start: Fraction
     end: Fraction
+    envelopes: tuple[Envelope, ...] = ()
 
     @classmethod
-    def of(cls, session: Session, fps: Fraction, start: Fraction, end: Fraction) -> Piece:
-        """Return a stretch of a session's timeline."""
-        return cls(keyed_at(session, float(start)), fps, start, end)
+    def of(
+        cls, session: Session, fps: Fraction, start: Fraction, end: Fraction, envelopes: Envelopes = _NO_ENVELOPES
+    ) -> Piece:
+        """Return a stretch of a session's timeline; of its patches, those of sounds count.
+
+        Raises
+        ------
+        ExportError
+            If an envelope is missing that a patch needs.
+        """
+        names = {sound.digest: sound.name for sound in session.timeline.sounds}
+        needed = needed_envelopes(session)
+        for key in needed:
+            if key not in envelopes:
+                raise ExportError(
+                    f"The sound “{names[key[0]]}” moves the picture, but its file is missing or still being read; "
+                    "locate it, or switch its patches off."
+                )
+        used = tuple(patch for patch, _, _ in sound_patches(session))
+        session = replace(keyed_at(session, float(start)), patches=used)
+        return cls(session, fps, start, end, cut_envelopes([envelopes[key] for key in needed], session, float(end)))
+
+    @property
+    def sound(self) -> Modulation:
+        """What its sounds move."""
+        return sound_modulation(self.session, {item.key: item for item in self.envelopes})
 
     @property
     def frame_count(self) -> int:
@@ -76,13 +115,14 @@ class PiecePath:
 
     def __init__(self, piece: Piece) -> None:
         self._piece = piece
+        self._sound = piece.sound
 
     def __len__(self) -> int:
         return self._piece.frame_count
 
     def frame(self, index: int) -> Keyframe:
         """Return what a frame shows."""
-        return Keyframe.of(resolve(session_at(self._piece.session, float(self._piece.time(index)))))
+        return Keyframe.of(resolve(session_at(self._piece.session, float(self._piece.time(index)), self._sound)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,9 @@ MAX_TRACKS = 512
 MAX_KEYS = 50_000
 """Keys of a whole timeline."""
 
+MAX_SOUNDS = 64
+"""Sounds of a timeline."""
+
 MAX_SECONDS = 86_400
 """A timeline is at most a day long."""
 
@@ -124,6 +127,35 @@ class BeatGrid:
         return (seconds - self.offset) * self.bpm / 60
 
 
+@dataclass(frozen=True, slots=True)
+class Sound:
+    """A sound file that plays along and may move parameters (`explorer_app.session.patches`).
+
+    Attributes
+    ----------
+    name
+        What patches call it; unlike those of other sounds of the timeline.
+    digest
+        SHA-256 of the file.
+    path
+        Where the file is as seen from the project's folder, with slashes; its name alone where that is not below it.
+    seconds
+        Its length.
+    start
+        Second of the timeline at which it begins; may be below 0.
+    gain_db, is_muted
+        How loud it is. A muted sound moves parameters too.
+    """
+
+    name: str
+    digest: str
+    path: str
+    seconds: float
+    start: Fraction = Fraction(0)
+    gain_db: float = 0.0
+    is_muted: bool = False
+
+
 @dataclass(frozen=True)
 class Timeline:
     """Everything that moves a session over time.
@@ -140,6 +172,8 @@ class Timeline:
         Whether playing begins again at its end, and whether it goes back and forth.
     snap
         What keys snap to while they are dragged.
+    sounds
+        Sound files that play along.
     z_dim
         Length of z of the model that is open; arcs in z depend on it. It belongs to the model and is not compared.
     """
@@ -152,13 +186,16 @@ class Timeline:
     is_ping_pong: bool = False
     grid: BeatGrid = BeatGrid()
     snap: Snap = "frame"
+    sounds: tuple[Sound, ...] = ()
     z_dim: int = field(default=512, compare=False)
     derived: dict[Any, Any] = field(init=False, default_factory=dict, repr=False, compare=False)
     """As of a track."""
 
     @cached_property
     def _hash(self) -> int:
-        return hash((self.tracks, self.fps, self.end, self.loop, self.is_looping, self.is_ping_pong, self.grid))
+        return hash(
+            (self.tracks, self.fps, self.end, self.loop, self.is_looping, self.is_ping_pong, self.grid, self.sounds)
+        )
 
     def __hash__(self) -> int:
         """Hash once, as a track does."""

@@ -13,6 +13,7 @@ from typing import Any
 
 from explorer_app.session.blend import resolve_blend
 from explorer_app.session.parameters import Parameter, Value, parameter
+from explorer_app.session.resolve import NO_MODULATION, Modulation, evaluate
 from explorer_app.session.session import Session, Slider, as_still
 from explorer_app.session.timeline.curves import Curve, LatentCurve, LatentWay, ValueCurve, number_curve
 from explorer_app.session.timeline.easing import eased
@@ -25,9 +26,12 @@ _SLIDER = "slider/"
 _NUMBERS = ("number", "angle", "integer")
 
 
-def session_at(session: Session, t: float) -> Session:
-    """Return the session as its timeline has it at a time in seconds, the walk included: what is rendered."""
-    return with_walk(keyed_at(session, t), t)
+def session_at(session: Session, t: float, sound: Modulation = NO_MODULATION) -> Session:
+    """Return the session as its timeline has it at a time in seconds: what is rendered.
+
+    Sound moves what keys set, and the walk leads on from there.
+    """
+    return with_walk(evaluate(keyed_at(session, t), sound, t), t)
 
 
 def keyed_at(session: Session, t: float) -> Session:
@@ -82,8 +86,13 @@ def is_blended(track: Track) -> bool:
 
 
 def moves_something(timeline: Timeline) -> bool:
-    """Return whether a timeline changes the picture over time."""
+    """Return whether tracks of a timeline change the picture over time."""
     return any(_acts(track) for track in timeline.tracks)
+
+
+def is_piece(session: Session) -> bool:
+    """Return whether there is something to play and to export: tracks that act, or sounds."""
+    return bool(session.timeline.sounds) or moves_something(session.timeline)
 
 
 class _States:

@@ -6,6 +6,8 @@
                 "period": [10, 1], "radius": 0.25, "seed": 0, "keys": [key, ...]}
     key        [numerator, denominator, value, easing], and true at the end if the time counts beats
     easing     "smooth" and so on; four numbers for the handles of a Bezier curve
+    sound      {"name": "drums", "sha256": "…", "path": "sounds/drums.wav", "seconds": 10.5, "start": [0, 1],
+                "gain": 0, "muted": false}
     timeline   {"fps": [30, 1], "end": [10, 1], "loop": null, ..., "tracks": [number, ...]}
 
 Steps of a history share most of their tracks, so a file holds each track once and timelines name them by number.
@@ -14,6 +16,7 @@ Steps of a history share most of their tracks, so a file holds each track once a
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -37,6 +40,7 @@ from explorer_app.session.session_json import (
 from explorer_app.session.tracks import (
     MAX_KEYS,
     MAX_SECONDS,
+    MAX_SOUNDS,
     MAX_TRACKS,
     STATE,
     WALK,
@@ -46,6 +50,7 @@ from explorer_app.session.tracks import (
     Key,
     Outside,
     Snap,
+    Sound,
     Timeline,
     Track,
 )
@@ -125,6 +130,7 @@ def timeline_to_json(timeline: Timeline, numbers: Sequence[int]) -> dict[str, An
         "snap": timeline.snap,
         "z_dim": timeline.z_dim,
         "tracks": list(numbers),
+        **({"sounds": [_sound_to_json(sound) for sound in timeline.sounds]} if timeline.sounds else {}),
     }
 
 
@@ -185,6 +191,7 @@ def timeline_from_json(data: object, tracks: Sequence[Track]) -> Timeline:
         grid=grid,
         snap=cast("Snap", _choice(fields.get("snap", "frame"), Snap, "snapping")),
         z_dim=read_integer(fields.get("z_dim", 512), "length of z", 1, 1 << 16),
+        sounds=_sounds(fields.get("sounds", [])),
     )
     chosen = tuple(_in_order(tracks[number], timeline) for number in numbers)
     if len({track.path for track in chosen}) != len(chosen):
@@ -192,6 +199,46 @@ def timeline_from_json(data: object, tracks: Sequence[Track]) -> Timeline:
     if sum(len(track.keys) for track in chosen) > MAX_KEYS:
         raise SessionFileError(f"A timeline may have {MAX_KEYS:,} keys, but this one has more.")
     return replace(timeline, tracks=chosen)
+
+
+def _sound_to_json(sound: Sound) -> dict[str, Any]:
+    return {
+        "name": sound.name,
+        "sha256": sound.digest,
+        "path": sound.path,
+        "seconds": sound.seconds,
+        "start": _terms(sound.start),
+        "gain": sound.gain_db,
+        "muted": sound.is_muted,
+    }
+
+
+def _sounds(data: object) -> tuple[Sound, ...]:
+    sounds = tuple(_sound(item) for item in read_list(data, "sounds", MAX_SOUNDS))
+    if len({sound.name for sound in sounds}) != len(sounds):
+        raise SessionFileError("The sounds of a timeline must have different names, but two have the same.")
+    return sounds
+
+
+def _sound(data: object) -> Sound:
+    fields = read_mapping(data, "sound")
+    digest, path = read_text(fields.get("sha256"), "sound's SHA-256"), read_text(fields.get("path"), "sound's path")
+    if not re.fullmatch("[0-9a-f]{64}", digest):
+        raise SessionFileError("A sound's SHA-256 must have 64 hexadecimal digits, but has not.")
+    if not path or path.startswith(("/", "\\")) or ":" in path or ".." in path.split("/"):
+        raise SessionFileError("A sound's path must lead into the project's folder, but does not.")
+    seconds, gain = read_number(fields.get("seconds"), "sound's length"), read_number(fields.get("gain", 0.0), "gain")
+    if not 0.0 < seconds <= MAX_SECONDS or not -120.0 <= gain <= 24.0:
+        raise SessionFileError("A sound must last up to a day and be amplified by -120..24 dB, but is not.")
+    return Sound(
+        read_text(fields.get("name"), "sound's name"),
+        digest,
+        path,
+        seconds,
+        read_time(fields.get("start", [0, 1]), "sound's start"),
+        gain,
+        _flag(fields.get("muted", False), "sound's mute"),
+    )
 
 
 def _in_order(track: Track, timeline: Timeline) -> Track:

@@ -44,7 +44,7 @@ class TrackPool:
             self.timelines.append(json.dumps(data, separators=(",", ":")).encode())
             number = self._numbers[id(timeline)] = len(self.timelines) - 1
             self._held.append(timeline)
-            self.values += 40 + len(tracks)
+            self.values += 40 + len(tracks) + 10 * len(timeline.sounds)
         return number
 
     def patch_number(self, patches: Patches) -> int | None:

@@ -1,0 +1,1 @@
+"""Sounds: decoding, envelopes, mixing, playback, and the synthesiser of the demo. No Qt, no torch."""
