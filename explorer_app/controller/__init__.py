@@ -13,6 +13,8 @@
      │   ├─ LiveUpdates               when a live session is rendered and shown     live_updates.py
      │   └─ Autosave                  the last session comes back                   autosave.py
      ├─ playback: Playback        the playhead: plays, scrubs, records              playback.py
+     ├─ live: LiveControl         controllers: sampled, learned, recorded           live_control.py
+     │   └─ inputs: LiveInputs        OSC and MIDI, in and out                      live_inputs.py
      ├─ export: ExportQueueController
      │                            sequences, and pictures that are saved            export_queue.py
      ├─ files: Files              models, sessions, pictures, latents               files.py, pending_document.py
@@ -43,6 +45,8 @@ from explorer_app.controller.editing import Editing
 from explorer_app.controller.engine import Engine
 from explorer_app.controller.export_queue import ExportQueueController
 from explorer_app.controller.files import Files
+from explorer_app.controller.live_control import Learning, LiveControl, parameter_label
+from explorer_app.controller.live_inputs import InputKind, InputState, LiveInputs
 from explorer_app.controller.playback import Playback
 from explorer_app.controller.preview import Preview
 from explorer_app.controller.progress import ExportProgress, Loading
@@ -65,6 +69,11 @@ __all__ = [
     "GridCell",
     "GridKind",
     "GridSettings",
+    "InputKind",
+    "InputState",
+    "Learning",
+    "LiveControl",
+    "LiveInputs",
     "Loading",
     "Playback",
     "Preview",
@@ -76,5 +85,6 @@ __all__ = [
     "expects_gpu",
     "may_need_processor",
     "may_render_on_gpu",
+    "parameter_label",
     "preferred_choice",
 ]

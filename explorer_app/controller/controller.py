@@ -18,6 +18,8 @@ from explorer_app.controller.export_queue import ExportQueueController
 from explorer_app.controller.file_worker import FileWorker
 from explorer_app.controller.files import Files
 from explorer_app.controller.last_start import LastStart
+from explorer_app.controller.live_control import LiveControl
+from explorer_app.controller.live_inputs import LiveInputs
 from explorer_app.controller.model_opener import ModelOpener
 from explorer_app.controller.pending_document import PendingDocument
 from explorer_app.controller.playback import Playback
@@ -26,6 +28,7 @@ from explorer_app.controller.thumbnail_service import ThumbnailService
 from explorer_app.controller.tuning import Tuning
 from explorer_app.controller.variation_grid import VariationGrid
 from explorer_app.controller.whole_pictures import WholePictureKey, WholePictures
+from explorer_app.inputs.midi_input import MidiPorts
 from explorer_app.messages import MessageLog
 from explorer_app.rendering.device_choice import DeviceChoice
 from explorer_app.rendering.model_loader import ModelLoader
@@ -74,6 +77,8 @@ class Controller(QObject):
         The device that the command line requests; None for that of the preferences.
     clock
         Seconds from any origin, for latencies and merging.
+    midi_ports
+        Makes the system's MIDI ports; None for those of rtmidi2.
 
     Attributes
     ----------
@@ -83,6 +88,8 @@ class Controller(QObject):
         The session, its history, gestures.
     playback
         The playhead over the session's timeline.
+    live
+        Controllers: OSC, MIDI.
     files
         Models, sessions, pictures and latents from files and into files.
     export
@@ -109,6 +116,7 @@ class Controller(QObject):
         bundled_seed: int = 0,
         choice: DeviceChoice | None = None,
         clock: Callable[[], float] = time.monotonic,
+        midi_ports: Callable[[], MidiPorts] | None = None,
         parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
@@ -129,6 +137,8 @@ class Controller(QObject):
             model, preview, self._autosave, settings, messages, clock, first_seed=bundled_seed, parent=self
         )
         self.playback = Playback(editing, messages, clock, parent=self)
+        inputs = LiveInputs(settings, messages, midi_ports=midi_ports, parent=self)
+        self.live = LiveControl(inputs, editing, self.playback, worker, messages, clock, parent=self)
         pending = PendingDocument(worker)
         self.export = ExportQueueController(
             renders, model, preview, editing, pending, worker, settings, messages, clock, parent=self
@@ -145,6 +155,7 @@ class Controller(QObject):
         preview.frame_changed.connect(self.thumbnails.take_shown)
         preview.frame_changed.connect(self.whole_pictures.note_shown)
         preview.frame_changed.connect(self._last_start.frame_arrived)
+        preview.frame_changed.connect(self._open_inputs, Qt.ConnectionType.SingleShotConnection)
         renders.events_ready.connect(self._take_events, Qt.ConnectionType.QueuedConnection)
 
     def start(self, model: Path | None = None, document: Path | None = None) -> None:
@@ -189,6 +200,7 @@ class Controller(QObject):
             return
         self._is_closed = True
         self.playback.close()
+        self.live.close()
         self.editing.close()  # the session is written before the wait for the device, which may be long
         self.engine.preview.close()
         self.whole_pictures.close()
@@ -201,6 +213,12 @@ class Controller(QObject):
         self.thumbnails.close()
         self._worker.close()
         self._settings.save()
+
+    @Slot()
+    def _open_inputs(self) -> None:
+        """Open the inputs of the last start once the first picture is there: their libraries take a while."""
+        if not self._is_closed:
+            self.live.inputs.restore()
 
     # -- events of the render thread --------------------------------------------------------------------------------
 

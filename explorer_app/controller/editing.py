@@ -113,6 +113,8 @@ class Editing(QObject):
         self._editor = Editor()
         self._announced_history = self._editor.history
         self._modulation = NO_MODULATION
+        self._sample: Callable[[Session], Modulation] | None = None
+        """Reads live inputs for the picture that is about to be requested; None without any."""
         self._time = Fraction(0)
         self._is_time_moving = False
         self.recorder: Recorder | None = None
@@ -287,10 +289,20 @@ class Editing(QObject):
             return
         self.edit(AddSource(source, "Mix in current"))
 
-    def set_modulation(self, modulation: Modulation) -> None:
-        """Let controllers, sound or a timeline modulate the session from now on, without undo steps."""
-        self._modulation = modulation
-        self._show(live=bool(modulation.modulators))
+    def sample_with(self, sample: Callable[[Session], Modulation]) -> None:
+        """Let live inputs modulate the session from now on, without undo steps.
+
+        `sample` gets the session at the playhead, and is called for every picture, just before it is requested.
+        """
+        self._sample = sample
+
+    def follow_inputs(self) -> None:
+        """Request the picture with the newest values of live inputs, without a step, a save or an update of panels."""
+        self._live.changed(panels=False)
+
+    def _read_inputs(self) -> None:
+        if self._sample is not None:
+            self._modulation = self._sample(self.session)
 
     # -- undo and history -------------------------------------------------------------------------------------------
 
@@ -488,6 +500,7 @@ class Editing(QObject):
         if live or self._drift.is_on:
             self._live.changed()
         else:
+            self._read_inputs()
             self._preview.ask(self.effective, live=False)
             self.announce()
         if is_edit:
@@ -498,6 +511,7 @@ class Editing(QObject):
         self._live.follow_screen(hz)
 
     def _ask_live(self) -> None:
+        self._read_inputs()
         self._preview.ask(self.effective, live=True)
 
     def _announce_history(self) -> None:

@@ -63,9 +63,13 @@ class LiveUpdates(QObject):
         """Set the tick interval from a screen's refresh rate in Hz."""
         self._tick.setInterval(refresh_ms(hz))
 
-    def changed(self) -> None:
-        """Record that the session changed; further changes wait for the next tick."""
-        self._needs_request = self._needs_panel_update = True
+    def changed(self, *, panels: bool = True) -> None:
+        """Record that the session changed; further changes wait for the next tick.
+
+        `panels` is False where only modulation changed, which panels do not show.
+        """
+        self._needs_request = True
+        self._needs_panel_update |= panels
         if not self._tick.isActive():
             self._advance()
 

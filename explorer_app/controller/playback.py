@@ -47,6 +47,8 @@ class Playback(QObject):
     """`time`."""
     playing_changed = Signal()
     """`is_playing`, `is_recording`, `armed`."""
+    take_ending = Signal()
+    """Recording is about to end; gestures that end now still become keys."""
 
     def __init__(
         self, editing: Editing, messages: MessageLog, clock: Callable[[], float], parent: QObject | None = None
@@ -127,6 +129,8 @@ class Playback(QObject):
         """Record what is moved from now on, which plays too; False ends the take and goes on playing."""
         if on == self._is_recording:
             return
+        if not on:
+            self.take_ending.emit()
         self._is_recording = on
         self._samples.clear()
         if on and not self.is_playing:
@@ -177,7 +181,11 @@ class Playback(QObject):
     def takes(self, edit: Edit) -> bool:
         """Return whether an edit is to be recorded."""
         paths = _paths(edit)
-        return self._is_recording and self.is_playing and bool(paths) and self._wants(paths)
+        return bool(paths) and self._is_recording and self.is_playing and self._wants(paths)
+
+    def records(self, path: str) -> bool:
+        """Return whether what moves a parameter is recorded now."""
+        return self._is_recording and self.is_playing and self._wants((path,))
 
     def sample(self, edit: Edit, session: Session) -> None:
         """Record the values that an edit has just set, at the present moment."""
@@ -222,6 +230,8 @@ class Playback(QObject):
         return place.t + behind
 
     def _stop(self) -> None:
+        if self._is_recording:
+            self.take_ending.emit()
         self._timer.stop()
         self._begun = None
         self._is_recording = False

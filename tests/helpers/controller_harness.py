@@ -16,6 +16,7 @@ from explorer_app.session.session import Position
 from explorer_app.settings import Settings
 from gpu_backend import Frame
 from tests.helpers.fake_renderer import Engine, Library
+from tests.helpers.live_inputs import FakeMidiPorts
 from tests.helpers.patience import PATIENCE_MS
 
 
@@ -28,6 +29,7 @@ class Harness:
         self.engine = Engine()
         self.library = Library()
         self.messages = messages
+        self.midi = FakeMidiPorts()
         self.now_s = 0.0
         self._qtbot = qtbot
         for name in ("cats", "dogs", "birds"):
@@ -53,6 +55,7 @@ class Harness:
                 bundled_model=self.bundled,
                 bundled_seed=self.bundled_seed,
                 clock=lambda: self.now_s,
+                midi_ports=lambda: self.midi,
             )
             controller = self._controller
             for name, signal in {

@@ -417,10 +417,12 @@ def test_modulation_moves_the_picture_and_neither_the_session_nor_the_history(op
             return Position(t, 0.0)
 
     harness.now_s = 5.0
-    harness.controller.editing.set_modulation(Modulation((Modulator("position", Ramp()),)))
+    harness.controller.editing.sample_with(lambda session: Modulation((Modulator("position", Ramp()),)))
+    harness.controller.editing.follow_inputs()
     harness.until(lambda: harness.frames[-1].request.blend == resolve(harness.controller.editing.effective).blend)
     assert harness.controller.editing.effective.position.x == 5.0
     assert harness.controller.editing.session == before
     assert harness.labels == ["Start"]
-    harness.controller.editing.set_modulation(Modulation())
+    harness.controller.editing.sample_with(lambda session: Modulation())
+    harness.controller.editing.follow_inputs()
     harness.rest()

@@ -1,0 +1,253 @@
+"""Which live inputs and outputs are open: switches, addresses, controllers that come and go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from PySide6.QtCore import QObject, Qt, Signal, Slot
+
+from explorer_app.inputs.board import ValueBoard
+from explorer_app.inputs.errors import InputError
+from explorer_app.inputs.feedback import Feedback, MidiOutPorts, MidiOutput, OscOutput, Sends
+from explorer_app.inputs.midi_input import MidiInput, MidiPorts, PortEvent
+from explorer_app.inputs.osc_input import DEFAULT_HOST, DEFAULT_PORT, OscInput
+from explorer_app.messages import MessageLog
+from explorer_app.settings import Settings
+
+InputKind = Literal["osc", "midi", "feedback"]
+
+KINDS: tuple[InputKind, ...] = ("osc", "midi", "feedback")
+
+DEFAULT_ADDRESS = f"{DEFAULT_HOST}:{DEFAULT_PORT}"
+FEEDBACK_ADDRESS = f"{DEFAULT_HOST}:{DEFAULT_PORT + 1}"
+
+
+@dataclass(frozen=True, slots=True)
+class InputState:
+    """How an input or output stands.
+
+    Attributes
+    ----------
+    is_on
+        Whether it is open.
+    address
+        "127.0.0.1:9000" of OSC in and out; empty for MIDI.
+    ports
+        Names of the open MIDI ports.
+    problem
+        Why it could not be opened; empty if it could.
+    received
+        Messages since it was opened.
+    dropped
+        Packets that could not be understood.
+    """
+
+    is_on: bool = False
+    address: str = ""
+    ports: tuple[str, ...] = ()
+    problem: str = ""
+    received: int = 0
+    dropped: int = 0
+
+
+class LiveInputs(QObject):
+    """Opens and closes live inputs; the switches are remembered in the preferences.
+
+    Parameters
+    ----------
+    midi_ports, midi_out_ports
+        The system's MIDI ports; None for those of rtmidi2.
+
+    Attributes
+    ----------
+    board
+        The newest values of all inputs.
+    """
+
+    changed = Signal()
+    """What `state` returns, counters apart."""
+    _port_told = Signal(object)
+
+    def __init__(
+        self,
+        settings: Settings,
+        messages: MessageLog,
+        *,
+        midi_ports: Callable[[], MidiPorts] | None = None,
+        midi_out_ports: Callable[[], MidiOutPorts] | None = None,
+        parent: QObject | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self.board = ValueBoard()
+        self._settings = settings
+        self._messages = messages
+        self._midi_ports = midi_ports
+        self._midi_out_ports = midi_out_ports
+        self._osc: OscInput | None = None
+        self._midi: MidiInput | None = None
+        self._feedback: Feedback | None = None
+        self._problems: dict[InputKind, str] = {}
+        self._known_ports: set[str] = set()
+        """Ports that were open since MIDI was switched on: one that appears first is no news, one that returns is."""
+        self._port_told.connect(self._take_port, Qt.ConnectionType.QueuedConnection)
+
+    @property
+    def is_any_on(self) -> bool:
+        """Whether an input or output is open."""
+        return any(item is not None for item in (self._osc, self._midi, self._feedback))
+
+    @property
+    def can_receive(self) -> bool:
+        """Whether an input is open."""
+        return self._osc is not None or self._midi is not None
+
+    def state(self, kind: InputKind) -> InputState:
+        """Return how an input or output stands."""
+        problem = self._problems.get(kind, "")
+        if kind == "midi":
+            midi = self._midi
+            if midi is None:
+                return InputState(problem=problem)
+            return InputState(True, "", midi.open_ports, problem, midi.received, midi.dropped)
+        address = self.address(kind)
+        if kind == "feedback":
+            return InputState(self._feedback is not None, address, problem=problem)
+        osc = self._osc
+        if osc is None:
+            return InputState(False, address, problem=problem)
+        return InputState(True, address, (), problem, osc.received, osc.dropped)
+
+    def address(self, kind: InputKind) -> str:
+        """Return "host:port" of OSC in or out."""
+        default = FEEDBACK_ADDRESS if kind == "feedback" else DEFAULT_ADDRESS
+        return self._settings.choice(f"live.{kind}-address", default)
+
+    def restore(self) -> None:
+        """Open what was open when the program ended."""
+        for kind in KINDS:
+            if self._settings.choice(f"live.{kind}") == "on":
+                self.set_on(kind, True)
+
+    def set_on(self, kind: InputKind, on: bool) -> bool:
+        """Open or close an input or output; return whether it is open. A refusal is in its state and in a message."""
+        self._close(kind)
+        self._problems.pop(kind, None)
+        if on:
+            try:
+                self._open(kind)
+            except InputError as error:
+                self._problems[kind] = error.sentence
+                self._messages.warning(error.sentence)
+        is_on = self.state(kind).is_on
+        self._settings.choose(f"live.{kind}", "on" if is_on else "off")
+        self.changed.emit()
+        return is_on
+
+    def set_address(self, kind: InputKind, address: str) -> bool:
+        """Set "host:port" of OSC in or out, and open it there if it was open; return whether the address was taken."""
+        try:
+            host, port = parsed_address(address)
+        except InputError as error:
+            self._messages.warning(error.sentence)
+            self.changed.emit()
+            return False
+        self._settings.choose(f"live.{kind}-address", f"{host}:{port}")
+        if self.state(kind).is_on or self._problems.get(kind):
+            self.set_on(kind, True)
+        else:
+            self.changed.emit()
+        return True
+
+    def open_available(self) -> bool:
+        """Open MIDI and OSC if neither is open, since a control is to be learned; return whether one is open."""
+        if self.can_receive:
+            return True
+        opened = [self.set_on(kind, True) for kind in ("midi", "osc")]
+        return any(opened)
+
+    def show(self, values: dict[str, float]) -> None:
+        """Send values back to the controllers, source -> 0..1, if that is switched on."""
+        if self._feedback is not None:
+            self._feedback.show(values)
+
+    @property
+    def sends(self) -> bool:
+        """Whether values are sent back."""
+        return self._feedback is not None
+
+    def close(self) -> None:
+        """Close everything; what was on stays remembered. May be called twice."""
+        for kind in KINDS:
+            self._close(kind)
+
+    # -- inside -----------------------------------------------------------------------------------------------------
+
+    def _open(self, kind: InputKind) -> None:
+        match kind:
+            case "osc":
+                self._osc = OscInput(self.board, *parsed_address(self.address("osc")))
+            case "midi":
+                ports = None if self._midi_ports is None else self._midi_ports()
+                self._midi = MidiInput(self.board, self._port_told.emit, ports)
+            case "feedback":
+                self._feedback = Feedback(self._outputs())
+
+    def _outputs(self) -> list[Sends]:
+        """Return where values are sent: to OSC always, to MIDI where the system has it."""
+        outputs: list[Sends] = [OscOutput(*parsed_address(self.address("feedback")))]
+        try:
+            outputs.append(MidiOutput(None if self._midi_out_ports is None else self._midi_out_ports()))
+        except InputError as error:
+            self._messages.note(error.sentence)
+        return outputs
+
+    def _close(self, kind: InputKind) -> None:
+        if kind == "osc" and self._osc is not None:
+            self._osc.close()
+            self._osc = None
+            self.board.forget("osc/")
+        elif kind == "midi" and self._midi is not None:
+            self._midi.close()
+            self._midi = None
+            self._known_ports.clear()
+            self.board.forget("midi/")
+        elif kind == "feedback" and self._feedback is not None:
+            self._feedback.close()
+            self._feedback = None
+
+    @Slot(object)
+    def _take_port(self, event: PortEvent) -> None:
+        if self._midi is None:
+            return  # it was told before MIDI was switched off
+        if event.error:
+            self._messages.warning(
+                f"{event.name} cannot be opened ({event.error}); another program may use it. Close that, and plug the "
+                "controller in again."
+            )
+        elif not event.is_there:
+            self._messages.warning(
+                f"{event.name} was unplugged. What it controls keeps its values, and follows it when it is back."
+            )
+        elif event.name in self._known_ports:
+            self._messages.info(f"{event.name} is back.")
+        if event.is_there:
+            self._known_ports.add(event.name)
+        self.changed.emit()
+
+
+def parsed_address(text: str) -> tuple[str, int]:
+    """Return host and port of "host:port"; a port alone stands for this machine.
+
+    Raises
+    ------
+    InputError
+        If it is neither.
+    """
+    host, _, port = text.strip().rpartition(":")
+    if not (port.isascii() and port.isdecimal() and 0 < int(port[:6]) < 65_536):
+        raise InputError(
+            f"An OSC address is a host and a port between 1 and 65535, as {DEFAULT_ADDRESS}, not {text!r}."
+        )
+    return host.strip("[]") or DEFAULT_HOST, int(port)

@@ -1,0 +1,303 @@
+"""Controllers over a fake renderer and MIDI ports made of Python, with a clock that the test winds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pythonosc.udp_client import SimpleUDPClient
+
+from explorer_app.controller.live_inputs import parsed_address
+from explorer_app.inputs.errors import InputError
+from explorer_app.inputs.osc_input import OscInput
+from explorer_app.messages import Level
+from explorer_app.session.parameters import SetParameter
+from explorer_app.session.patch_table import SetPatches
+from explorer_app.session.patches import Patch
+from explorer_app.session.tracks import Timeline
+from tests.helpers.controller_harness import Harness
+
+PSI = "truncation.psi"
+KNOBS = "knobs:knobs MIDI 1 20:0"
+NAME = "knobs:knobs MIDI 1"
+CC21, CC22 = f"midi/{NAME}/cc/1/21", f"midi/{NAME}/cc/1/22"
+PATCH = Patch(CC21, PSI, 0.0, 1.0)
+
+
+class Stage:
+    """A harness with a controller of knobs plugged in."""
+
+    def __init__(self, harness: Harness) -> None:
+        self.harness = harness
+        self.live = harness.controller.live
+        self.editing = harness.controller.editing
+
+    def turn(self, value: int, number: int = 21) -> None:
+        """Turn a knob, and let the program notice."""
+        self.harness.midi.play(KNOBS, 0xB0, number, value)
+        self.tick()
+
+    def tick(self, passed_s: float = 1 / 60) -> None:
+        self.harness.now_s += passed_s
+        self.live._tick()
+
+    @property
+    def psi(self) -> float:
+        """Truncation of the newest picture."""
+        return self.harness.frames[-1].request.blend[0][0].truncation.psi
+
+    def shows(self, psi: float) -> None:
+        self.harness.until(lambda: self.psi == pytest.approx(psi, abs=1e-6))
+
+
+@pytest.fixture
+def stage(open_harness: Harness) -> Stage:
+    open_harness.midi.plugged = [KNOBS]
+    open_harness.controller.live.inputs.set_on("midi", True)
+    open_harness.until(lambda: open_harness.midi.opened)
+    return Stage(open_harness)
+
+
+def mapped(stage: Stage, *patches: Patch) -> None:
+    stage.editing.edit(SetPatches(patches or (PATCH,)))
+    stage.tick()
+
+
+def test_a_knob_moves_the_picture_and_neither_the_session_nor_the_history(stage: Stage) -> None:
+    mapped(stage)
+    steps, session = len(stage.harness.labels), stage.editing.session
+    stage.turn(127)
+    stage.shows(1.0)
+    stage.turn(0)
+    stage.shows(0.0)
+    assert stage.editing.session is session
+    assert len(stage.harness.labels) == steps
+
+
+def test_values_are_read_when_the_picture_is_requested_so_none_is_older_than_a_frame(stage: Stage) -> None:
+    mapped(stage)
+    stage.turn(10)
+    stage.harness.midi.play(KNOBS, 0xB0, 21, 100)  # after the tick
+    stage.editing._ask_live()
+    stage.shows(100 / 127)
+
+
+def test_a_saved_picture_has_what_the_knob_shows(stage: Stage) -> None:
+    mapped(stage)
+    stage.turn(127)
+    stage.shows(1.0)
+    assert stage.editing.effective.truncation.psi == 1.0
+
+
+def test_learning_maps_the_control_that_moves_and_undo_takes_it_back(stage: Stage) -> None:
+    stage.turn(64, number=22)
+    stage.live.learn(PSI, -1.0, 1.5)
+    assert stage.live.learning is not None
+    stage.turn(65, number=22)  # trembles
+    stage.turn(0)
+    assert stage.live.learning is not None
+    stage.turn(20)
+    assert stage.live.learning is None
+    assert stage.live.patches == (Patch(CC21, PSI, -1.0, 1.5),)
+    assert stage.live.is_mapped(PSI)
+    assert stage.harness.said()[-1] == "knobs · CC 21 moves truncation ψ."
+    stage.editing.undo()
+    assert stage.live.patches == ()
+
+
+def test_learning_a_button_takes_its_first_press(stage: Stage) -> None:
+    stage.live.learn(PSI, 0.0, 1.0)
+    stage.harness.midi.play(KNOBS, 0x99, 36, 127)
+    stage.tick()
+    assert stage.live.patches == (Patch(f"midi/{NAME}/note/10/36", PSI, 0.0, 1.0),)
+
+
+def test_learning_again_keeps_the_range_and_takes_the_other_control(stage: Stage) -> None:
+    mapped(stage, replace(PATCH, low=0.25, curve=1.0))
+    stage.live.learn(PSI, -1.0, 1.0)
+    stage.turn(0, number=22)
+    stage.turn(50, number=22)
+    assert stage.live.patches == (replace(PATCH, low=0.25, curve=1.0, source=CC22),)
+
+
+def test_learning_can_be_ended_and_a_parameter_forgets_its_controller(stage: Stage) -> None:
+    stage.live.learn(PSI, 0.0, 1.0)
+    stage.live.stop_learning()
+    stage.turn(0)
+    stage.turn(127)
+    assert stage.live.patches == ()
+    sound = Patch("audio/drums/rms", PSI)
+    mapped(stage, PATCH, sound)
+    stage.live.forget(PSI)
+    assert stage.live.patches == (sound,)
+    assert stage.harness.labels[-1] == "Forget controller"
+
+
+def test_what_is_no_number_is_not_learned(stage: Stage) -> None:
+    stage.live.learn("noise.mode", 0.0, 1.0)
+    assert stage.live.learning is None
+    assert stage.harness.said(Level.WARNING) == ["A controller moves numbers, and noise is none."]
+
+
+def test_learning_opens_the_inputs_that_there_are(open_harness: Harness) -> None:
+    live = open_harness.controller.live
+    live.inputs.set_address("osc", "127.0.0.1:1")  # a port that only an administrator may open, or one that is free
+    live.learn(PSI, 0.0, 1.0)
+    assert live.inputs.state("midi").is_on
+    assert live.learning is not None
+
+
+def test_an_unplugged_controller_is_said_and_it_goes_on_when_it_is_back(stage: Stage) -> None:
+    mapped(stage)
+    stage.turn(127)
+    midi = stage.live.inputs._midi
+    assert midi is not None
+    midi._stopped.set()  # its thread looks for ports once a second; here the test does
+    midi._thread.join()
+    stage.harness.midi.plugged = []
+    midi.look()
+    stage.harness.until(lambda: stage.harness.said(Level.WARNING))
+    assert stage.harness.said(Level.WARNING)[-1].startswith(f"{NAME} was unplugged.")
+    assert stage.live.inputs.state("midi").ports == ()
+    stage.shows(1.0)
+    stage.harness.midi.plugged = [KNOBS.replace("20", "28")]
+    midi.look()
+    stage.harness.until(lambda: stage.harness.said()[-1] == f"{NAME} is back.")
+
+
+def test_the_inputs_of_the_last_start_are_opened_after_the_first_picture(stage: Stage) -> None:
+    again = stage.harness.reopened()
+    again.midi = stage.harness.midi
+    again.start()
+    again.until(lambda: again.controller.live.inputs.state("midi").is_on)
+
+
+def test_osc_moves_the_picture_over_loopback(open_harness: Harness) -> None:
+    stage = Stage(open_harness)
+    inputs = stage.live.inputs
+    mapped(stage, Patch("osc/psi/0", PSI, 0.0, 1.0))
+    osc = inputs._osc = OscInput(inputs.board, port=0)
+    client = SimpleUDPClient("127.0.0.1", osc.port)
+    client.send_message("/psi", 0.25)
+    client._sock.close()
+    open_harness.until(lambda: inputs.board.count)
+    stage.tick()
+    stage.shows(0.25)
+    assert inputs.state("osc").received == 1
+    assert stage.live.level(stage.live.patches[0]).value == pytest.approx(0.25)
+
+
+def test_a_port_in_use_is_said_and_remembered_as_off(open_harness: Harness) -> None:
+    inputs = open_harness.controller.live.inputs
+    other = OscInput(inputs.board, port=0)
+    assert inputs.set_address("osc", f"127.0.0.1:{other.port}")
+    assert not inputs.set_on("osc", True)
+    assert "choose another port" in inputs.state("osc").problem
+    assert open_harness.settings.choice("live.osc") == "off"
+    other.close()
+    assert inputs.set_on("osc", True)
+    assert inputs.state("osc").problem == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [("192.168.0.9:8000", ("192.168.0.9", 8000)), ("9000", ("127.0.0.1", 9000)), ("[::1]:7000", ("::1", 7000))],
+)
+def test_an_address_is_a_host_and_a_port(text: str, address: tuple[str, int]) -> None:
+    assert parsed_address(text) == address
+
+
+@pytest.mark.parametrize("text", ["", "host", "host:0", "host:99999", "host:9000x"])
+def test_what_is_no_address_is_refused_with_a_sentence(text: str) -> None:
+    with pytest.raises(InputError, match="An OSC address is a host and a port"):
+        parsed_address(text)
+
+
+def recorded(stage: Stage, *values: int) -> None:
+    """Record a knob's way, a tenth of a second a value."""
+    playback = stage.harness.controller.playback
+    stage.editing.edit(SetParameter("noise.gain", 1.0))
+    playback.set_recording(True)
+    for value in values:
+        stage.harness.midi.play(KNOBS, 0xB0, 21, value)
+        stage.editing._ask_live()  # a frame
+        stage.tick(0.1)
+
+
+def test_a_recorded_knob_becomes_keys_in_one_step_of_undo(stage: Stage) -> None:
+    mapped(stage)
+    recorded(stage, 0, 32, 64, 96, 127)
+    steps = len(stage.harness.labels)
+    stage.harness.controller.playback.set_recording(False)
+    track = stage.editing.session.timeline.track(PSI)
+    assert track is not None
+    assert [key.value for key in track.keys][-1] == pytest.approx(1.0)
+    assert len(stage.harness.labels) == steps + 1
+    stage.editing.undo()
+    assert stage.editing.session.timeline == Timeline()
+
+
+def test_a_recorded_knob_that_rests_lets_the_track_play(stage: Stage) -> None:
+    mapped(stage)
+    recorded(stage, 0, 64, 127)
+    for _ in range(10):
+        stage.editing._ask_live()
+        stage.tick(0.1)
+    assert stage.editing.session.timeline.track(PSI) is not None, "the take ends when the knob rests"
+    playback = stage.harness.controller.playback
+    playback.set_playing(False)
+    playback.seek(Fraction(1, 10))
+    assert stage.editing.effective.truncation.psi < 0.9
+
+
+def test_only_armed_parameters_are_recorded(stage: Stage) -> None:
+    mapped(stage)
+    stage.harness.controller.playback.set_armed("noise.gain", True)
+    recorded(stage, 0, 64, 127)
+    stage.harness.controller.playback.set_recording(False)
+    assert stage.editing.session.timeline.track(PSI) is None
+
+
+def test_a_preset_brings_its_patches_and_leaves_those_of_sounds(stage: Stage, tmp_path: Path) -> None:
+    path, sound = tmp_path / "stage.patches.json", Patch("audio/drums/rms", PSI)
+    mapped(stage, PATCH, sound)
+    stage.live.save_preset(path)
+    stage.harness.until(path.exists)
+    stage.editing.edit(SetPatches((sound,)))
+    stage.live.load_preset(path)
+    stage.harness.until(lambda: stage.live.patches == (sound, PATCH))
+    path.write_text("[]")
+    stage.live.load_preset(path)
+    stage.harness.until(lambda: "is no preset of controllers" in stage.harness.said()[-1])
+
+
+def test_feedback_sends_where_each_control_belongs(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[dict[str, Any]] = []
+    monkeypatch.setattr(type(stage.live.inputs), "sends", property(lambda self: True))
+    monkeypatch.setattr(stage.live.inputs, "show", shown.append)
+    mapped(stage)
+    assert shown[-1] == {CC21: pytest.approx(0.7)}
+    stage.editing.edit(SetParameter(PSI, 0.25))
+    stage.tick()
+    assert shown[-1] == {CC21: 0.25}
+    stage.turn(127)
+    stage.editing._ask_live()
+    stage.tick()
+    assert shown[-1] == {}, "a hand on the fader is not fought"
+    stage.tick(1.0)
+    stage.editing._ask_live()
+    stage.tick()
+    assert shown[-1] == {CC21: 1.0}
+
+
+def test_changes_of_a_patch_in_a_row_are_one_step(stage: Stage) -> None:
+    mapped(stage)
+    steps = len(stage.harness.labels)
+    for low in (0.1, 0.2, 0.3):
+        stage.live.change(0, replace(PATCH, low=low))
+    assert len(stage.harness.labels) == steps + 1
+    stage.live.remove(0)
+    assert stage.live.patches == ()
