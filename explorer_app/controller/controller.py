@@ -26,7 +26,7 @@ from explorer_app.controller.playback import Playback
 from explorer_app.controller.preview import Preview
 from explorer_app.controller.thumbnail_service import ThumbnailService
 from explorer_app.controller.tuning import Tuning
-from explorer_app.controller.variation_grid import VariationGrid
+from explorer_app.controller.variation_grid import SheetKey, VariationGrid
 from explorer_app.controller.whole_pictures import WholePictureKey, WholePictures
 from explorer_app.inputs.midi_input import MidiPorts
 from explorer_app.messages import MessageLog
@@ -149,7 +149,7 @@ class Controller(QObject):
         file = None if state_folder is None else ThumbnailFile(state_folder / "thumbnails.sqlite")
         self.thumbnails = ThumbnailService(renders, model, messages, lambda: editing.shown, worker, file, parent=self)
         self.whole_pictures = WholePictures(renders, model, messages, lambda: preview.frame, parent=self)
-        self.grid = VariationGrid(renders, engine, editing, messages, parent=self)
+        self.grid = VariationGrid(renders, engine, editing, worker, messages, parent=self)
         self.tuning = Tuning(renders, engine, self.export, messages, parent=self)
         self._last_start = LastStart(bundled_model, worker, lambda: engine.whole_frame, parent=self)
         preview.frame_changed.connect(self.thumbnails.take_shown)
@@ -263,6 +263,10 @@ class Controller(QObject):
                 self.grid.take_rendered(event)
             case GridFailed():
                 self.grid.take_failed(event)
+            case ThumbnailMade(key=SheetKey() as key, frame=frame):
+                self.grid.take_sheet_cell(key, frame)
+            case ThumbnailFailed(key=SheetKey() as key, error=error):
+                self.grid.take_sheet_failed(key, error)
             case ThumbnailMade(key=DraftKey(), frame=draft):
                 self.engine.preview.take_draft(draft)
             case ThumbnailMade(key=WholePictureKey() as key):

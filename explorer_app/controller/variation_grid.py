@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
 from typing import Literal
 
 from PySide6.QtCore import QObject, Signal, Slot
@@ -12,6 +14,8 @@ from PySide6.QtCore import QObject, Signal, Slot
 from explorer_app.controller.drafts import MIN_DRAFT_PX
 from explorer_app.controller.editing import Editing
 from explorer_app.controller.engine import Engine
+from explorer_app.controller.file_worker import FileWorker
+from explorer_app.exporting.contact_sheet import write_grid_sheet
 from explorer_app.messages import MessageLog
 from explorer_app.rendering.render_events import GridFailed, GridRendered
 from explorer_app.rendering.render_thread import RenderThread
@@ -38,6 +42,9 @@ from gpu_backend import Frame, LoomError, ModelFacts, RenderRequest, RowRange
 
 GridKind = Literal["random", "axes", "children", "mix"]
 
+_SHEET_PX = 512
+"""Largest side of a cell of a saved sheet."""
+
 MOST_MIXED = 8
 """Kept latents on each side of a mix grid."""
 
@@ -58,7 +65,8 @@ class GridSettings:
     seed
         Everything random follows from it.
     spread
-        Share of the way to a random seed, 0..1; of children, how much they mutate.
+        Share of the way to a random seed, 0..1; of children, how much they mutate; of axes, the part of a direction's
+        usual range that the outermost cells are away.
     rows
         Rows of w that vary, or that a mix grid takes from the latent of the row.
     across, down
@@ -96,6 +104,24 @@ class MixSides:
     columns: tuple[KeptSession, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class SheetKey:
+    """The key under which the render thread makes a picture of a sheet while nothing else is to do."""
+
+    number: int
+    cell: Cell
+
+
+@dataclass(slots=True)
+class _Sheet:
+    """A sheet that is being made: where it goes, which cells it lacks, and its pictures by row and column."""
+
+    path: Path
+    first: Cell
+    missing: set[Cell]
+    frames: dict[tuple[int, int], Frame] = field(default_factory=dict)
+
+
 @dataclass(slots=True)
 class _Chosen:
     """What the user marked."""
@@ -123,6 +149,7 @@ class VariationGrid(QObject):
         renders: RenderThread,
         engine: Engine,
         editing: Editing,
+        worker: FileWorker,
         messages: MessageLog,
         parent: QObject | None = None,
     ) -> None:
@@ -130,6 +157,7 @@ class VariationGrid(QObject):
         self._renders = renders
         self._engine = engine
         self._editing = editing
+        self._worker = worker
         self._messages = messages
         self._is_on = False
         self._settings = GridSettings()
@@ -141,6 +169,10 @@ class VariationGrid(QObject):
         self._number = self._first_number = 0
         """Numbers of the newest order, and of the first one whose pictures belong into these cells."""
         self._cell_px = 128
+        self._kept_here: dict[Session, int] = {}
+        """Sessions of cells that were kept, and the numbers of their entries."""
+        self._sheets: dict[int, _Sheet] = {}
+        self._sheet_count = 0
         self._error = ""
         editing.session_changed.connect(self._follow)
         editing.history_changed.connect(self._kept_changed)
@@ -202,9 +234,7 @@ class VariationGrid(QObject):
     def kept_number(self, cell: Cell) -> int | None:
         """Return the number of the kept entry that is equal to a cell; None if it is not kept."""
         shown = self._cells.get(cell)
-        if shown is None:
-            return None
-        return next((entry.number for entry in self._editing.history.kept if entry.session == shown.session), None)
+        return None if shown is None or not self._kept_here else self._kept_here.get(shown.session)
 
     # -- what the window requests -----------------------------------------------------------------------------------
 
@@ -278,7 +308,11 @@ class VariationGrid(QObject):
             self._editing.set_starred(number, False)
         elif shown is not None:
             name = f"Variation {self._settings.seed}.{list(self._cells).index(cell) + 1}"
-            self._editing.keep((KeptSession(as_still(shown.session), name, time.time()),))
+            self._editing.keep((KeptSession(shown.session, name, time.time()),))
+            kept = next((item for item in self._editing.history.kept if item.session == shown.session), None)
+            if kept is not None:
+                self._kept_here[shown.session] = kept.number
+                self.changed.emit()
 
     def toggle_locked(self, cell: Cell) -> None:
         """Keep a cell's variation in its place whatever is drawn, or no longer."""
@@ -307,6 +341,17 @@ class VariationGrid(QObject):
         self._update()
         self.changed.emit()
 
+    def save_sheet(self, path: Path) -> None:
+        """Write all cells, rendered in full, as one picture; a message reports the end."""
+        if not self._cells:
+            return
+        self._sheet_count += 1
+        first = min(row for row, _ in self._cells), min(column for _, column in self._cells)
+        self._sheets[self._sheet_count] = _Sheet(path, first, set(self._cells))
+        for cell, shown in self._cells.items():
+            key = SheetKey(self._sheet_count, cell)
+            self._renders.ask_thumbnail(key, partial(_same, shown.request), side_px=_SHEET_PX)
+
     # -- what the controller hands on -------------------------------------------------------------------------------
 
     def take_rendered(self, event: GridRendered) -> None:
@@ -328,6 +373,28 @@ class VariationGrid(QObject):
             self._messages.exception(event.error)
             self.pictures_changed.emit()
 
+    def take_sheet_cell(self, key: SheetKey, frame: Frame) -> None:
+        """Add a picture to its sheet, and write the sheet once it is complete."""
+        sheet = self._sheets.get(key.number)
+        if sheet is None:
+            return
+        sheet.missing.discard(key.cell)
+        sheet.frames[key.cell[0] - sheet.first[0], key.cell[1] - sheet.first[1]] = frame
+        if not sheet.missing:
+            del self._sheets[key.number]
+            side_px = max(frame.width, frame.height)
+            self._worker.submit(
+                lambda: write_grid_sheet(sheet.path, sheet.frames, side_px=side_px),
+                done=f"{sheet.path.name} is saved.",
+                failed=f"{sheet.path.name} could not be saved",
+                file=sheet.path,
+            )
+
+    def take_sheet_failed(self, key: SheetKey, error: BaseException) -> None:
+        """Say why a sheet cannot be made."""
+        if self._sheets.pop(key.number, None) is not None:
+            self._messages.exception(error)
+
     def close(self) -> None:
         """Request nothing more. May be called twice."""
         self._is_on = False
@@ -343,6 +410,9 @@ class VariationGrid(QObject):
 
     @Slot()
     def _kept_changed(self) -> None:
+        if self._kept_here:
+            numbers = {entry.number for entry in self._editing.history.kept}
+            self._kept_here = {session: number for session, number in self._kept_here.items() if number in numbers}
         if self._is_on:
             if self._settings.kind == "mix" and self._sides is None:
                 self._update()
@@ -357,6 +427,9 @@ class VariationGrid(QObject):
         kind: GridKind = "random" if self._settings.kind in ("axes", "children") else self._settings.kind
         self._settings = replace(self._settings, **axes, kind=kind, rows=RowRange())  # type: ignore[arg-type]
         self._drop_pictures()
+        for sheet in self._sheets.values():
+            self._messages.warning(f"{sheet.path.name} was not saved, because another model was opened.")
+        self._sheets.clear()
         self._renders.forget_grid()
         self._update()
         self.changed.emit()
@@ -417,7 +490,10 @@ class VariationGrid(QObject):
             return self._mixed(facts)
         cells = grid_cells(settings.side, settings.side)
         if settings.kind == "axes":
-            made = along_axes(session, cells, settings.across, settings.down)
+            across, down = (
+                replace(axis, reach=axis.reach * settings.spread) for axis in (settings.across, settings.down)
+            )
+            made = along_axes(session, cells, across, down)
         elif settings.kind == "children":
             parents = tuple(self._chosen.parents.values())
             groups = row_groups(facts.row_resolutions)
@@ -449,3 +525,7 @@ class VariationGrid(QObject):
         best = next((side for side in exits if side >= max(self._cell_px, _LEAST_FINAL_PX)), None)
         draft = exits[0] if exits else None
         return (best, best) if self._engine.devices.state.is_on_gpu else (draft, best)
+
+
+def _same(request: RenderRequest) -> RenderRequest:
+    return request

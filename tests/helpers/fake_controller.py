@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,14 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from explorer_app.controller import DeviceState
+from explorer_app.controller import DeviceState, VariationGrid
 from explorer_app.controller.progress import ExportProgress, Loading
 from explorer_app.exporting.export_list import ExportRecord, Jobs
 from explorer_app.exporting.sequence import SequenceSettings
+from explorer_app.messages import MessageLog
 from explorer_app.rendering.frame_statistics import FrameStatistics
 from explorer_app.rendering.thumbnails import ThumbnailStore
 from explorer_app.session.edits import AddSource, Edit, GoToSeed
-from explorer_app.session.history import History
+from explorer_app.session.history import History, KeptSession
 from explorer_app.session.resolve import kept_latent
 from explorer_app.session.session import ModelReference, Session, Source
 from gpu_backend import (
@@ -35,6 +36,7 @@ from gpu_backend import (
     RowRange,
     StepTime,
 )
+from tests.helpers.fake_grid import FakeGridRenders, FakeWorker
 from tests.helpers.fake_playback import FakePlayback
 from tests.helpers.fake_searches import Asked, FakeDirectionFinding, FakeTuning
 from tests.helpers.taps import layer_pixels, tapped_layer
@@ -344,6 +346,22 @@ class FakeEditing(QObject):
         self.history_changed.emit()
 
     @property
+    def kept(self) -> tuple[KeptSession, ...]:
+        return tuple(KeptSession(item.session, item.label, item.kept_s) for item in self.history.kept)
+
+    @property
+    def effective(self) -> Session:
+        return self.session
+
+    def effective_of(self, session: Session) -> Session:
+        return session
+
+    def keep(self, sessions: Sequence[KeptSession]) -> None:
+        self._asked.append(("keep", sessions))
+        self.history = self.history.with_kept(tuple(sessions))
+        self.history_changed.emit()
+
+    @property
     def session_before(self) -> tuple[str, Session] | None:
         if not self.history.can_undo:
             return None
@@ -524,6 +542,9 @@ class FakeController:
         self.tuning = FakeTuning(self.asked)
         self.thumbnails = FakeThumbnails(self.editing, self.engine.model, serves=serves_thumbnails)
         self.whole_pictures = FakeWholePictures(self.asked)
+        self.grid_renders = FakeGridRenders(self.asked, landscape)
+        self.grid = VariationGrid(self.grid_renders, self.engine, self.editing, FakeWorker(), MessageLog())  # type: ignore[arg-type]
+        self.grid_renders.grid = self.grid
         if with_model:
             self.show_model(facts())
 

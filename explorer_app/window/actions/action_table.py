@@ -262,6 +262,18 @@ ACTIONS: tuple[ActionSpec, ...] = (
         "model",
     ),
     ActionSpec(
+        "variations",
+        "&Grid of variations",
+        "grid",
+        ("V",),
+        "view.variations",
+        "View",
+        "Show a live grid of variations in place of the picture: neighbours, directions, children, style mixes.",
+        "model",
+        checkable=True,
+        button="Variations",
+    ),
+    ActionSpec(
         "workspace-explore",
         "E&xplore",
         "",

@@ -124,7 +124,16 @@ def _timeline() -> QWidget:
 
 
 DOCKS: tuple[DockSpec, ...] = (
-    DockSpec("latent", "Latent", _latent, (277, 319), (330, 375), needs_model=True, scrolls=True),
+    DockSpec(
+        "latent",
+        "Latent",
+        _latent,
+        (277, 319),
+        (330, 375),
+        needs_model=True,
+        scrolls=True,
+        buttons={"variations": "flat"},
+    ),
     DockSpec("sliders", "Sliders", _sliders, (250, 100), (320, 216), pages=("Directions", "w"), needs_model=True),
     DockSpec("mix", "Mix", _mix, (250, 153), (320, 203), needs_model=True),
     DockSpec(

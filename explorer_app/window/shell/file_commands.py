@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from explorer_app.controller import Editing, Engine, ExportQueueController, Files
+from explorer_app.controller import Editing, Engine, ExportQueueController, Files, VariationGrid
 from explorer_app.exporting.formats.picture_format import FORMATS, PICTURE_ENDINGS, FormatName
 from explorer_app.exporting.sequence import MANIFEST_SUFFIX
 from explorer_app.session.session import Session
@@ -15,6 +15,7 @@ SESSION_FILES = "Sessions (*.loom)"
 MANIFEST_FILES = f"Manifests of exports (*{MANIFEST_SUFFIX})"
 LATENT_FILES = "Latents (*.npz *.npy *.pt)"
 PICTURE_FILES = f"Pictures ({' '.join(f'*{ending}' for ending in PICTURE_ENDINGS)})"
+SHEETS = "PNG (*.png);;JPEG (*.jpg *.jpeg)"
 _SAVED_FORMATS: tuple[FormatName, ...] = ("png", "jpeg", "webp", "tiff", "exr")
 SAVED_PICTURES = ";;".join(
     f"{FORMATS[name].label} ({' '.join(f'*{ending}' for ending in FORMATS[name].endings)})" for name in _SAVED_FORMATS
@@ -33,7 +34,9 @@ class FileCommands:
         engine: Engine,
         settings: Settings,
         thumbnails: ThumbnailDispatcher,
+        grid: VariationGrid,
     ) -> None:
+        self._grid = grid
         self._dialogs = dialogs
         self._files = files
         self._export = export
@@ -75,6 +78,10 @@ class FileCommands:
         """Choose a file for the picture and save it."""
         name = f"{picture_name(self._editing.session)}.png"
         self._dialogs.choose_target("picture", "Save picture", SAVED_PICTURES, name, self._export.save_picture)
+
+    def save_sheet(self) -> None:
+        """Choose a file for the grid of variations and save all its cells as one picture."""
+        self._dialogs.choose_target("picture", "Save sheet", SHEETS, "variations.png", self._grid.save_sheet)
 
     def export_sequence(self) -> None:
         """Open the export dialog."""

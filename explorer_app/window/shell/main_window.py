@@ -33,6 +33,7 @@ from explorer_app.window.docks.dock import Dock
 from explorer_app.window.docks.layouts import WORKSPACES
 from explorer_app.window.docks.workspace import Workspace
 from explorer_app.window.gestures.input_age import InputAge
+from explorer_app.window.grids.variation_view import VariationView
 from explorer_app.window.look import theme
 from explorer_app.window.look.app_icon import app_icon
 from explorer_app.window.messages.message_strip import MessageStrip
@@ -125,6 +126,7 @@ class MainWindow(QMainWindow):
             self.actions_by_key["before"],
             self,
         )
+        self.variations = VariationView(self.canvas, controller.grid, controller.engine, controller.editing)
         self._connect()
         self._show_model()
 
@@ -149,7 +151,10 @@ class MainWindow(QMainWindow):
         self.canvas.glides = self._settings.values.flick_glide
         self.canvas.transform.set_action(self.actions_by_key["transform"])
         self.canvas.addActions(
-            [self.actions_by_key[key] for key in ("save-picture", "keep", "mix-in", "random", "fit", "one-to-one")]
+            [
+                self.actions_by_key[key]
+                for key in ("save-picture", "keep", "mix-in", "variations", "random", "fit", "one-to-one")
+            ]
         )
         self.state = CanvasOverlay(self.canvas)
         self.message_strip = MessageStrip(self._messages)
@@ -161,7 +166,9 @@ class MainWindow(QMainWindow):
         dialogs = Dialogs(self, self._settings)
         engine, editing, messages, thumbnails = self._engine, self._editing, self._messages, self._thumbnails
         return Commands(
-            files=FileCommands(dialogs, self._files, self._export, editing, engine, self._settings, thumbnails),
+            files=FileCommands(
+                dialogs, self._files, self._export, editing, engine, self._settings, thumbnails, controller.grid
+            ),
             edit=EditCommands(editing, self.canvas),
             preferences=PreferenceCommands(dialogs, self._settings, self.canvas, self.actions_by_key),
             view=ViewCommands(self, messages),
@@ -245,6 +252,8 @@ class MainWindow(QMainWindow):
         self.message_strip.progress.cancel_requested.connect(self._files.cancel_loading)
         self.input_age = InputAge(self)
         self.input_age.input_came.connect(engine.preview.input_came)
+        self.variations.save_requested.connect(self.commands.files.save_sheet)
+        self.variations.shown_changed.connect(self.actions_by_key["variations"].setChecked)
         self.hints = Hints(self.docks, self.workspace, self._settings, self)
         self.hints.watch("latent", self.canvas.edited)
         self._playback.playing_changed.connect(self._show_playing)

@@ -8,6 +8,7 @@ from explorer_app.messages import MessageLog
 from explorer_app.window.canvas.canvas import Canvas
 from explorer_app.window.canvas.comparing import Comparing
 from explorer_app.window.docks.workspace import Workspace
+from explorer_app.window.grids.variation_view import VariationView
 
 if TYPE_CHECKING:
     from explorer_app.window.history.history_strip import HistoryStrip
@@ -21,6 +22,7 @@ class ViewParts(Protocol):
 
     canvas: Canvas
     comparing: Comparing
+    variations: VariationView
     workspace: Workspace
 
     @property
@@ -72,6 +74,10 @@ class ViewCommands:
             self._messages.info("Select one or two kept pictures to compare.")
         else:
             self._parts.comparing.compare(numbers)
+
+    def variations(self, on: bool) -> None:
+        """Show the grid of variations; False shows the picture."""
+        self._parts.variations.show_grid(on)
 
     def transform(self, on: bool) -> None:
         """Enter or leave transform mode."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from PIL import Image
+
 from explorer_app.controller import VariationGrid
+from explorer_app.messages import Level
 from explorer_app.session.edits import GoToSeed
 from explorer_app.session.parameters import SetParameter
 from explorer_app.session.resolve import resolve
@@ -105,11 +108,11 @@ def test_breeding_needs_two_cells_keeps_them_and_fills_the_rest_with_children(op
 
 
 def test_axes_take_the_first_directions_of_the_model_and_move_its_sliders(open_harness: Harness) -> None:
-    grid = shown(open_harness, kind="axes")
+    grid = shown(open_harness, kind="axes", spread=0.5)
     assert (grid.settings.across, grid.settings.down) == (GridAxis("sefa/0", 5.0), GridAxis("sefa/1", 5.0))
-    assert grid.cells[-1, 1].session.sliders == (Slider("sefa/0", 5.0), Slider("sefa/1", 5.0))
+    assert grid.cells[-1, 1].session.sliders == (Slider("sefa/0", 2.5), Slider("sefa/1", 2.5))
     grid.adopt((0, 1))
-    assert open_harness.controller.editing.session.slider("sefa/0").amount == 5.0
+    assert open_harness.controller.editing.session.slider("sefa/0").amount == 2.5
 
 
 def test_a_mix_grid_crosses_kept_latents_and_shows_them_at_its_edges(open_harness: Harness) -> None:
@@ -137,6 +140,25 @@ def test_a_mix_grid_of_too_few_latents_is_empty(open_harness: Harness) -> None:
     grid.change(kind="mix")
     grid.set_on(True)
     assert dict(grid.cells) == {}
+
+
+def test_all_cells_are_saved_as_one_sheet_in_full(open_harness: Harness) -> None:
+    grid = shown(open_harness)
+    path = open_harness.folder / "sheet.png"
+    grid.save_sheet(path)
+    open_harness.until(path.exists)
+    with Image.open(path) as sheet:
+        assert sheet.size == (3 * 132 + 4, 3 * 132 + 4)
+    open_harness.until(lambda: "sheet.png is saved." in open_harness.said())
+
+
+def test_a_sheet_that_cannot_be_made_is_said_once(open_harness: Harness) -> None:
+    grid = shown(open_harness)
+    open_harness.engine.failing = RequestError("This cannot be drawn.")
+    grid.save_sheet(open_harness.folder / "sheet.png")
+    open_harness.until(lambda: open_harness.said(Level.WARNING))
+    open_harness.engine.failing = None
+    assert open_harness.said(Level.WARNING) == ["This cannot be drawn."]
 
 
 def test_settings_keep_to_their_ranges(open_harness: Harness) -> None:

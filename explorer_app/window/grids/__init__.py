@@ -1,0 +1,1 @@
+"""Grids in place of the picture: variations and style mixes."""

@@ -1,0 +1,179 @@
+"""The bar above a grid: what varies and by how much, and what can be done with the whole grid."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Signal, SignalInstance
+from PySide6.QtWidgets import QBoxLayout, QComboBox, QHBoxLayout, QLabel, QPushButton, QWidget
+
+from explorer_app.controller import GridKind, GridSettings
+from explorer_app.session.direction_names import default_name, shown_directions
+from explorer_app.session.session import Session
+from explorer_app.session.variations import LEAST_SIDE, MOST_SIDE, GridAxis
+from explorer_app.window.controls.segmented import SegmentedControl
+from explorer_app.window.controls.slider_row import SliderRow, below
+from explorer_app.window.look import theme
+from explorer_app.window.sliders.row_range_picker import RowRangeButton, RowRangePicker
+from gpu_backend import ModelFacts
+
+if TYPE_CHECKING:
+    from gpu_backend import Directions
+
+_KINDS: tuple[tuple[GridKind, str, str], ...] = (
+    ("random", "Around", "Neighbours of the picture: part of the way to random seeds."),
+    ("axes", "Directions", "Steps along two directions: one to the right, one upwards."),
+    ("children", "Children", "Children of the cells that were picked as parents."),
+    ("mix", "Mix", "Style mixing: each cell has some rows of w from its row, the others from its column."),
+)
+_ONE_LINE_PX = 760
+
+
+class GridBar(QWidget):
+    """The bar. It has one line, or two where it is narrow.
+
+    Signals
+    -------
+    changed(object)
+        Settings by name, to change.
+    roll_requested(), breed_requested(), save_requested(), close_requested()
+        Buttons.
+    """
+
+    changed = Signal(object)
+    roll_requested = Signal()
+    breed_requested = Signal()
+    save_requested = Signal()
+    close_requested = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._settings = GridSettings()
+        self._resolutions: tuple[int, ...] = ()
+        self._axes: dict[str, GridAxis] = {}
+        self.kinds = SegmentedControl(_KINDS, "What the grid shows")
+        self.kinds.chosen.connect(lambda kind: self.changed.emit({"kind": kind}))
+        self.side = QComboBox()
+        self.side.setAccessibleName("Size of the grid")
+        self.side.setToolTip(f"Rows and columns of the grid, {LEAST_SIDE} to {MOST_SIDE}.")
+        for side in range(LEAST_SIDE, MOST_SIDE + 1):
+            self.side.addItem(f"{side} × {side}", side)
+        self.side.activated.connect(lambda _: self.changed.emit({"side": self.side.currentData()}))
+        self.spread = SliderRow(
+            "Spread",
+            0.0,
+            1.0,
+            reset=GridSettings().spread,
+            widest="0.00",
+            label_px=50,
+            tip="how far the cells are from the middle.",
+        )
+        self.spread.setMinimumWidth(theme.px(190))
+        self.spread.setMaximumWidth(theme.px(300))
+        self.spread.moved.connect(lambda spread, _: self.changed.emit({"spread": spread}))
+        self.across, self.down = self._axis_box("across", "Across"), self._axis_box("down", "Up")
+        self.rows_label = QLabel("Rows")
+        theme.set_role(self.rows_label, "dim")
+        self.rows = RowRangeButton()
+        self.rows.clicked.connect(self._pick_rows)
+        self.picker = RowRangePicker(self)
+        self.picker.rows_chosen.connect(lambda rows: self.changed.emit({"rows": rows}))
+        self.roll = self._button("Roll again", "Draw other variations; locked cells stay (R).", self.roll_requested)
+        self.breed = self._button("Breed", "", self.breed_requested)
+        self.save = self._button("Save sheet…", "Save all cells as one picture.", self.save_requested)
+        self.close_button = self._button("Done", "Show the picture again (Escape).", self.close_requested)
+        self._lines = QBoxLayout(QBoxLayout.Direction.TopToBottom, self)
+        self._lines.setContentsMargins(0, 0, 0, 0)
+        self._lines.setSpacing(theme.px(6))
+        first, second = (
+            self._line(self.kinds, self.side),
+            self._line(self.spread, self.across, self.down, self.rows_label, self.rows),
+        )
+        first.addStretch(1)
+        for button in (self.roll, self.breed, self.save, self.close_button):
+            first.addWidget(button)
+        second.addStretch(1)
+        self._lines.addLayout(first)
+        self._lines.addLayout(second)
+        self.show_settings(self._settings)
+        self.show_picked(0)
+
+    def _line(self, *parts: QWidget) -> QHBoxLayout:
+        line = QHBoxLayout()
+        line.setSpacing(theme.px(8))
+        for part in parts:
+            line.addWidget(part)
+        return line
+
+    def _button(self, text: str, tip: str, signal: SignalInstance) -> QPushButton:
+        button = QPushButton(text)
+        button.setToolTip(tip)
+        button.clicked.connect(lambda _=False: signal.emit())
+        return button
+
+    def _axis_box(self, name: str, label: str) -> QComboBox:
+        box = QComboBox()
+        box.setAccessibleName(f"Direction {label.lower()}")
+        box.setToolTip(f"Direction along which the cells go {'to the right' if name == 'across' else 'upwards'}.")
+        box.setMinimumContentsLength(10)
+        box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        box.setMaximumWidth(theme.px(180))
+        box.activated.connect(lambda _: self.changed.emit({name: self._axes[box.currentData()]}))
+        return box
+
+    # -- content ----------------------------------------------------------------------------------------------------
+
+    def show_model(self, facts: ModelFacts | None, directions: Directions | None, session: Session) -> None:
+        """Take rows and directions from the model; directions have the names that the user gave them."""
+        self._resolutions = () if facts is None else facts.row_resolutions
+        self._axes = {}
+        if directions is not None:
+            self._axes = {
+                directions.names[place]: GridAxis(
+                    directions.names[place], directions.reach[place], directions.rows[place]
+                )
+                for place in shown_directions(directions.names)
+            }
+        for box in (self.across, self.down):
+            box.clear()
+            for name in self._axes:
+                box.addItem(session.slider(name).label or default_name(name), name)
+        self.show_settings(self._settings)
+
+    def show_settings(self, settings: GridSettings) -> None:
+        """Show settings without emitting."""
+        self._settings = settings
+        kind = settings.kind
+        self.kinds.show_choice(kind)
+        self.kinds.segments["children"].setVisible(kind == "children")
+        self.side.setCurrentIndex(settings.side - LEAST_SIDE)
+        self.side.setVisible(kind != "mix")
+        self.spread.setVisible(kind != "mix")
+        self.spread.describe("Mutation" if kind == "children" else "Spread")
+        if self.spread.slider.amount != settings.spread:
+            self.spread.show_amount(settings.spread)
+        for box, axis in ((self.across, settings.across), (self.down, settings.down)):
+            box.setVisible(kind == "axes")
+            box.setCurrentIndex(max(0, box.findData(axis.direction)))
+        has_rows = kind in ("random", "mix")
+        self.rows.setVisible(has_rows)
+        self.rows_label.setVisible(has_rows)
+        self.rows_label.setText("Rows from the left" if kind == "mix" else "Rows")
+        self.rows.show_rows(settings.rows, self._resolutions, "The grid")
+        self.roll.setVisible(kind in ("random", "children"))
+        self.breed.setVisible(kind != "mix")
+
+    def show_picked(self, count: int) -> None:
+        """Show how many cells are picked as parents."""
+        self.breed.setText(f"Breed {count}" if count else "Breed")
+        self.breed.setEnabled(count >= 2)
+        tip = "Show children of the picked cells (B)."
+        self.breed.setToolTip(tip if count >= 2 else f"{tip} Pick at least two with Ctrl and a click, or Space.")
+        theme.set_role(self.breed, "main" if count >= 2 else "")
+
+    def show_can_save(self, can: bool) -> None:
+        """Enable the button that saves the sheet."""
+        self.save.setEnabled(can)
+
+    def _pick_rows(self) -> None:
+        self.picker.open_for("The grid", self._settings.rows, self._resolutions, below(self.rows))

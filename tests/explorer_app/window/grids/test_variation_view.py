@@ -1,0 +1,194 @@
+"""The grid of variations in the window, over fakes that paint at once: real clicks and keys."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QFileDialog
+
+from explorer_app.session.edits import GoToSeed
+from explorer_app.session.variations import MIDDLE, Cell
+from explorer_app.window.grids.variation_view import VariationView
+from explorer_app.window.shell.main_window import MainWindow
+from gpu_backend import RowRange
+from tests.helpers.fake_controller import FakeController, facts
+from tests.helpers.windows import Make
+
+CTRL, SHIFT, NONE = (
+    Qt.KeyboardModifier.ControlModifier,
+    Qt.KeyboardModifier.ShiftModifier,
+    Qt.KeyboardModifier.NoModifier,
+)
+
+
+@pytest.fixture
+def view(window: MainWindow, controller: FakeController) -> VariationView:
+    """A grid of 3 x 3 that is shown."""
+    controller.grid.change(side=3)
+    QTest.keyClick(window.canvas, Qt.Key.Key_V)
+    QApplication.processEvents()
+    return window.variations
+
+
+def place(view: VariationView, cell: Cell) -> QPoint:
+    return view.cells.cell_rect(cell).center().toPoint()
+
+
+def click(view: VariationView, cell: Cell, keys: Qt.KeyboardModifier = NONE) -> None:
+    QTest.mouseClick(view.cells, Qt.MouseButton.LeftButton, keys, place(view, cell))
+
+
+def test_v_shows_the_grid_over_the_canvas_and_escape_the_picture(view: VariationView, window: MainWindow) -> None:
+    assert view.isVisible()
+    assert view.geometry() == window.canvas.rect()
+    assert view.cells.hasFocus()
+    assert window.actions_by_key["variations"].isChecked()
+    QTest.keyClick(view.cells, Qt.Key.Key_Escape)
+    assert view.isHidden()
+    assert window.canvas.hasFocus()
+    assert not window.actions_by_key["variations"].isChecked()
+
+
+def test_a_click_adopts_shift_keeps_and_ctrl_picks(view: VariationView, controller: FakeController) -> None:
+    grid = controller.grid
+    wanted = grid.cells[1, 1].session
+    click(view, (1, 1))
+    assert controller.editing.session.pinned_blend == wanted.pinned_blend
+    assert controller.editing.history.entries[-1].label == "Variation"
+    click(view, (0, 1), SHIFT)
+    assert [kept.session for kept in controller.editing.kept] == [grid.cells[0, 1].session]
+    click(view, (0, 1), CTRL)
+    click(view, (0, -1), CTRL)
+    assert grid.picked == ((0, 1), (0, -1))
+    assert view.bar.breed.text() == "Breed 2"
+    QTest.mouseClick(view.bar.breed, Qt.MouseButton.LeftButton)
+    assert grid.settings.kind == "children"
+    assert grid.is_parent((0, 1))
+
+
+def test_stars_and_locks_at_the_corners_of_a_cell(view: VariationView, controller: FakeController) -> None:
+    for badge in ("keep", "lock"):
+        corner = view.cells.badge_rect((1, 0), badge).center().toPoint()
+        QTest.mouseClick(view.cells, Qt.MouseButton.LeftButton, NONE, corner)
+    assert controller.grid.is_locked((1, 0))
+    assert controller.grid.kept_number((1, 0)) is not None
+    assert controller.editing.session.pinned_blend == ()
+
+
+def test_the_keyboard_does_all_that_the_mouse_does(view: VariationView, controller: FakeController) -> None:
+    cells, grid = view.cells, controller.grid
+    assert cells.focused == MIDDLE
+    QTest.keyClick(cells, Qt.Key.Key_Right)
+    QTest.keyClick(cells, Qt.Key.Key_Right)
+    assert cells.focused == (0, 1)
+    QTest.keyClick(cells, Qt.Key.Key_Space)
+    QTest.keyClick(cells, Qt.Key.Key_L)
+    QTest.keyClick(cells, Qt.Key.Key_S)
+    assert grid.picked == ((0, 1),)
+    assert grid.is_locked((0, 1))
+    assert len(controller.editing.kept) == 1
+    QTest.keyClick(cells, Qt.Key.Key_R)
+    assert grid.settings.seed == 2
+    assert controller.editing.session.position.x == 0.0  # R did not jump to a random seed
+    QTest.keyClick(cells, Qt.Key.Key_Up)
+    wanted = grid.cells[-1, 1].session
+    QTest.keyClick(cells, Qt.Key.Key_Return)
+    assert controller.editing.session.pinned_blend == wanted.pinned_blend
+
+
+def test_b_breeds_the_picked_cells(view: VariationView, controller: FakeController) -> None:
+    for cell in ((0, 1), (1, 1)):
+        click(view, cell, CTRL)
+    QTest.keyClick(view.cells, Qt.Key.Key_B)
+    assert controller.grid.settings.kind == "children"
+
+
+def test_the_bar_changes_the_grid_and_shows_what_belongs_to_its_kind(
+    view: VariationView, controller: FakeController
+) -> None:
+    bar, grid = view.bar, controller.grid
+    bar.spread.moved.emit(0.6, True)
+    bar.picker.rows_chosen.emit(RowRange(0, 3))
+    assert (grid.settings.spread, grid.settings.rows) == (0.6, RowRange(0, 3))
+    bar.side.setCurrentIndex(3)
+    bar.side.activated.emit(3)
+    assert grid.shape == (6, 6)
+    QTest.mouseClick(bar.kinds.segments["axes"], Qt.MouseButton.LeftButton)
+    assert bar.across.isVisible()
+    assert not bar.rows.isVisible()
+    assert bar.across.currentText() == "Direction 1"
+    bar.down.setCurrentIndex(4)
+    bar.down.activated.emit(4)
+    assert grid.settings.down.direction == "sefa/4"
+    QTest.mouseClick(bar.kinds.segments["mix"], Qt.MouseButton.LeftButton)
+    assert bar.rows.isVisible()
+    assert not bar.side.isVisible()
+    assert "Keep at least two pictures" in view.cells._empty
+
+
+def test_the_line_below_says_what_is_shown_and_what_went_wrong(view: VariationView, controller: FakeController) -> None:
+    assert view.caption()[0].startswith("3 × 3 around the picture, all rows · click continues")
+    controller.grid_renders.paints = False
+    controller.grid.roll()
+    assert "8 to come" in view.caption()[0]
+    controller.grid.change(rows=RowRange(2, 4))
+    assert "rows 2–4" in view.caption()[0]
+
+
+def test_kept_latents_make_a_mix_grid_with_their_names_at_its_edges(
+    view: VariationView, controller: FakeController
+) -> None:
+    for seed in (1, 2, 3, 4):
+        controller.editing.edit(GoToSeed(seed))
+        current = controller.editing.history.current
+        assert current is not None
+        controller.editing.set_starred(current.number, True)
+    controller.grid.change(kind="mix")
+    assert view.cells._cells[0, 1].name == "Seed 3"
+    assert view.cells._cells[2, 0].name == "Seed 2"
+    assert view.cells._cells[2, 2].name == "Seed 2 over Seed 4"
+    click(view, (2, 2))
+    assert controller.editing.history.entries[-1].label == "Mix"
+    view.cells.grab()
+
+
+def test_the_sheet_goes_where_the_user_says(
+    view: VariationView, controller: FakeController, window: MainWindow, tmp_path: Path
+) -> None:
+    QTest.mouseClick(view.bar.save, Qt.MouseButton.LeftButton)
+    (chooser,) = window.findChildren(QFileDialog)
+    chooser.fileSelected.emit(str(tmp_path / "sheet.png"))
+    chooser.close()
+    assert len([call for call in controller.asked if call[0] == "sheet_cell"]) == 9
+
+
+def test_without_a_model_the_canvas_says_so_and_the_grid_comes_back_with_the_next(
+    view: VariationView, controller: FakeController
+) -> None:
+    controller.show_model(None)
+    assert view.isHidden()
+    controller.show_model(facts(name="Other", model_id="b" * 64))
+    assert view.isVisible()
+
+
+def test_the_menu_of_a_cell_has_every_action(view: VariationView) -> None:
+    menu = view.cells.menu_of((1, 1))
+    assert [action.text() for action in menu.actions()] == ["Continue from here", "Keep", "Lock", "Pick as a parent"]
+    menu.deleteLater()
+
+
+@pytest.mark.parametrize("side", [3, 8])
+def test_a_small_window_has_room_for_bar_and_cells(make: Make, controller: FakeController, side: int) -> None:
+    window = make(controller, 1280, 720)
+    controller.grid.change(side=side)
+    controller.grid.set_on(True)
+    QApplication.processEvents()
+    view = window.variations
+    shown = [part for part in view.bar.findChildren(type(view.bar.roll)) if part.isVisible()]
+    assert all(part.geometry().right() <= view.bar.width() for part in shown)
+    assert view.cells.cell_rect(MIDDLE).width() > 30
+    assert all(view.cells.rect().contains(view.cells.cell_rect(cell).toRect()) for cell in controller.grid.cells)
+    view.grab()
