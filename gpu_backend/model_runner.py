@@ -6,7 +6,7 @@ Noise stays in the buffers of a bound plan between runs. It is copied only when 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -27,6 +27,8 @@ Outputs = Mapping[str, NDArray[Any]]
 
 Matrix = tuple[float, ...]
 """Nine numbers, row-major 3 x 3."""
+
+_END = object()
 
 
 class ModelRunner:
@@ -64,6 +66,7 @@ class ModelRunner:
         self._own_transform = model.weights.get("synthesis.input.transform") if model.spec.has_transform else None
         self._lost: DeviceLostError | None = None
         self._waited_ms = 0.0
+        self._checking: tuple[PlanKey, Generator[object, None, None]] | None = None
         self._is_closed = False
         try:
             for key in (self._mapping_key(1), self.synthesis_key(1)):
@@ -106,6 +109,32 @@ class ModelRunner:
     def prepare(self, key: PlanKey) -> None:
         """Build and bind the plan of a key ahead of its first run."""
         self._fetch(key)
+
+    def prepare_step(self, key: PlanKey) -> bool:
+        """Do one bounded step towards the plan of a key: check a kernel, or bind the plan.
+
+        Returns
+        -------
+        Whether there is another step. Runs with other plans may come between; a step for another key starts over.
+        """
+        if key in self._plan_cache:
+            return False
+        self.check_usable()
+        with self._remembering_loss():
+            try:
+                if self._checking is None or self._checking[0] != key:
+                    self._stop_checking()
+                    self._checking = key, self._plan_cache.check_steps(key)
+                if next(self._checking[1], _END) is not _END:
+                    return True
+            except DeviceMemoryError:
+                pass  # `_fetch` makes room, and checks what is left
+            except BaseException:
+                self._stop_checking()
+                raise
+        self._stop_checking()
+        self._fetch(key)
+        return False
 
     def drop_plain(self) -> None:
         """Close the plans that are bound to plain kernels."""
@@ -176,6 +205,7 @@ class ModelRunner:
     def close(self) -> None:
         """Close the plans and the executor. May be called twice, and after the device was lost."""
         self._is_closed = True
+        self._stop_checking()
         self._plan_cache.close()
         self._executor.close()
 
@@ -209,6 +239,12 @@ class ModelRunner:
             return self._plan_cache.fetch(key, use_fused=use_fused, keep=keep)
         except DeviceMemoryError as error:
             raise self._too_small(key, error) from error
+
+    def _stop_checking(self) -> None:
+        """End the steps of `prepare_step`, which frees what they hold on the device."""
+        checking, self._checking = self._checking, None
+        if checking is not None:
+            checking[1].close()
 
     def _start(self, key: PlanKey, start: Callable[[], PendingRun]) -> PendingRun:
         """Start a run; if device memory runs out, evict other plans and try once more."""

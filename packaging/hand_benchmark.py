@@ -62,6 +62,10 @@ class InstantRenderer:
         for side in (*model.facts.draft_resolutions, model.facts.resolution):
             self._pictures[side] = [_noise(random, side) for _ in range(_PICTURES)]
 
+    def prepare_step(self, request: RenderRequest) -> bool:
+        """Return that nothing needs preparation."""
+        return False
+
     def render(self, request: RenderRequest, *, should_cancel: Callable[[], bool] | None = None) -> Frame:
         """Answer, once the gate is open."""
         self._gate.wait()

@@ -152,6 +152,10 @@ class RendererLike(AnswersRequests, Protocol):
         """Return the pictures of requests, in their order; on a GPU faster than one by one."""
         ...
 
+    def prepare_step(self, request: RenderRequest) -> bool:
+        """Do a bounded step of what precedes a request's first picture; return whether there is another step."""
+        ...
+
     def compare(self, request: RenderRequest, *, should_cancel: Callable[[], bool] | None = None) -> Comparison:
         """Render a picture in every way; return times and differences. `should_cancel` as in `render`."""
         ...

@@ -8,6 +8,7 @@
                                                └─ kernels compiled, and checked one by one
                                                     └─► the renderer of the choice takes over
     the first model, few kernels missing ──► they are compiled before its first picture: torch takes longer to import
+    a model whose kernels were never checked on the GPU ──► they are checked one by one before its renderer is made
     a GPU rendered a picture ──► the kernels that show layers are compiled as well, meanwhile
     the GPU fails ──► the CPU takes over with the same model; no request is lost
 """
@@ -46,6 +47,15 @@ class _Made:
     renderer: RendererLike
     kernels: tuple[int, int] | None = None
     error: Exception | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Opening:
+    """A model whose renderer waits for self-checks of its kernels; the present renderer, if any, goes on."""
+
+    model: Model
+    is_wanted: Callable[[], bool]
+    checks: ChecksLike
 
 
 class RendererManager:
@@ -89,6 +99,7 @@ class RendererManager:
         self._options: RenderOptions | None = None
         self._memory: MemoryLike | None = None
         self._checks: ChecksLike | None = None
+        self._opening: _Opening | None = None
         self._is_gpu_lost = False
         self._has_kernels = False
         self._has_begun_layers = False
@@ -112,7 +123,11 @@ class RendererManager:
         return self._choice.wants_gpu
 
     def open(self, model: Model, is_wanted: Callable[[], bool]) -> None:
-        """Make a renderer for a model and let it take over; on failure or cancelling, nothing changes."""
+        """Make a renderer for a model and let it take over; on failure or cancelling, nothing changes.
+
+        If its kernels are to be checked first, `check_next` does that in steps and then makes the renderer.
+        """
+        self._cancel_opening()
         try:
             made = self._make(model, is_wanted)
         except CancelledError:
@@ -122,6 +137,13 @@ class RendererManager:
             self._remake()
             self._report(ModelRefused(model.facts.path, error))
             return
+        if isinstance(made, _Opening):
+            self._opening = made
+        else:
+            self._open_with(made, model, is_wanted)
+
+    def _open_with(self, made: _Made, model: Model, is_wanted: Callable[[], bool]) -> None:
+        """Let the renderer of a model take over, if the model is still wanted."""
         try:
             renderer = made.renderer
             opened = ModelOpened(renderer.facts, renderer.directions, renderer.device)
@@ -144,6 +166,13 @@ class RendererManager:
 
     def use(self, choice: DeviceChoice) -> None:
         """Choose another device or precision, or try again; the present renderer stays until the new one is ready."""
+        opening = self._opening
+        self._use(choice)
+        self._cancel_opening()
+        if opening is not None and opening.is_wanted():
+            self.open(opening.model, opening.is_wanted)
+
+    def _use(self, choice: DeviceChoice) -> None:
         self._cancel_take_over()
         self._choice = choice
         self._is_gpu_lost = self.is_provisional = False
@@ -179,10 +208,13 @@ class RendererManager:
     @property
     def is_checking(self) -> bool:
         """Whether `check_next` has a kernel to check."""
-        return self._checks is not None
+        return self._checks is not None or self._opening is not None
 
     def check_next(self) -> None:
-        """Check one kernel of the chosen GPU; after the last, let the GPU take over."""
+        """Check one kernel of the chosen GPU; after the last, open the model that waits, or let the GPU take over."""
+        if self._opening is not None:
+            self._check_opening(self._opening)
+            return
         checks, model = self._checks, self._model
         if checks is None or model is None:
             return
@@ -198,6 +230,34 @@ class RendererManager:
             self._replace(model)
         elif checks.progress != before:
             self._report(KernelsChecking(*checks.progress))
+
+    def _check_opening(self, opening: _Opening) -> None:
+        """Check one kernel for a model that is being opened; after the last, make its renderer."""
+        checks, model = opening.checks, opening.model
+        error: Exception | None = None
+        before = checks.progress
+        try:
+            if opening.is_wanted():
+                checks.step()
+        except DeviceMemoryError:
+            pass  # the renderer, which closes the present one if memory is short, makes the checks that are left
+        except Exception as problem:
+            error = problem
+        else:
+            if opening.is_wanted() and not checks.is_done:
+                if self.renderer is None and checks.progress != before:
+                    self._report(KernelsChecking(*checks.progress))
+                return
+        self._cancel_opening()
+        if not opening.is_wanted():
+            return
+        try:
+            made = self._make_chosen_or_cpu(model, error)
+        except Exception as problem:
+            self._remake()
+            self._report(ModelRefused(model.facts.path, problem))
+        else:
+            self._open_with(made, model, opening.is_wanted)
 
     def fall_back(self, error: Exception) -> None:
         """Continue on the CPU after the GPU failed."""
@@ -229,13 +289,17 @@ class RendererManager:
     def close(self) -> None:
         """Compile no more and free the device. May be called twice."""
         self._compiler.close()
+        self._cancel_opening()
         self._cancel_checks()
         self._drop()
 
     # -- making -----------------------------------------------------------------------------------------------------
 
-    def _make(self, model: Model, is_wanted: Callable[[], bool]) -> _Made:
-        """Return the best renderer that can be made at once. Raises the errors of the CPU's renderer."""
+    def _make(self, model: Model, is_wanted: Callable[[], bool]) -> _Made | _Opening:
+        """Return the best renderer that can be made at once, or the checks that its kernels need first.
+
+        Raises the errors of the CPU's renderer.
+        """
         try:
             return self._make_at_once(model, is_wanted)
         except TorchError:
@@ -247,9 +311,9 @@ class RendererManager:
         self._has_kernels = total > 0
         if ready < total:
             self._compile_now(model, is_wanted)
-        return _Made(self._make_chosen(model))
+        return self._make_checked(model, is_wanted)
 
-    def _make_at_once(self, model: Model, is_wanted: Callable[[], bool]) -> _Made:
+    def _make_at_once(self, model: Model, is_wanted: Callable[[], bool]) -> _Made | _Opening:
         choice = self._choice
         self.is_provisional = choice.wants_gpu and not self._knows_gpus()
         if not choice.wants_gpu or self._is_gpu_lost or self.is_provisional:
@@ -261,7 +325,7 @@ class RendererManager:
                 self._compile_now(model, is_wanted)
                 ready = total
             if ready >= total:
-                return _Made(self._make_chosen(model))
+                return self._make_checked(model, is_wanted)
         except CancelledError:
             raise
         except Exception as error:
@@ -277,6 +341,23 @@ class RendererManager:
             should_cancel=lambda: not is_wanted(),
         )
 
+    def _make_checked(self, model: Model, is_wanted: Callable[[], bool]) -> _Made | _Opening:
+        """Return the chosen renderer if all of its kernels were checked before."""
+        checks = self._backend.kernel_checks(model, self._choice)
+        return _Made(self._make_chosen(model)) if checks is None else _Opening(model, is_wanted, checks)
+
+    def _make_chosen_or_cpu(self, model: Model, error: Exception | None) -> _Made:
+        """Return the chosen renderer; the CPU's if that fails, or failed with `error` before."""
+        if error is None:
+            try:
+                return _Made(self._make_chosen(model))
+            except Exception as problem:
+                error = problem
+        try:
+            return _Made(self._backend.make_renderer(model, PROCESSOR), error=error)
+        except TorchError:
+            raise error from None
+
     def _make_chosen(self, model: Model) -> RendererLike:
         """Return the chosen renderer; where memory is short, close the present one first."""
         choice = self._choice
@@ -291,12 +372,9 @@ class RendererManager:
             return self._backend.make_renderer(model, choice)
 
     def _check(self, model: Model) -> None:
-        """Begin to check kernels of the chosen renderer, which then takes over.
-
-        Without a renderer that shows pictures meanwhile, the chosen one checks its kernels when it is made.
-        """
+        """Begin to check kernels of the chosen renderer, which then takes over."""
         checks = None
-        if self.renderer is not None and self._choice.wants_gpu:
+        if self._choice.wants_gpu:
             try:
                 checks = self._backend.kernel_checks(model, self._choice)
             except Exception as error:
@@ -316,6 +394,13 @@ class RendererManager:
         if checks is not None:
             with contextlib.suppress(Exception):  # on a lost device even this may fail
                 checks.close()
+
+    def _cancel_opening(self) -> None:
+        """End the checks for a model that is being opened, and do not open it."""
+        opening, self._opening = self._opening, None
+        if opening is not None:
+            with contextlib.suppress(Exception):  # as above
+                opening.checks.close()
 
     def _replace(self, model: Model) -> None:
         """Replace the renderer by the chosen one, with the open model."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 
 import numpy as np
 import torch
@@ -75,6 +75,10 @@ class CpuExecutor:
         self._bound = [earlier for earlier in self._bound if not earlier.is_closed]
         self._bound.append(bound)
         return bound
+
+    def check_steps(self, plan: Plan) -> Generator[object, None, None]:
+        """Check nothing: only kernels that are compiled for a GPU need it."""
+        yield from ()
 
     def close(self) -> None:
         """Close every bound plan, free packed weights, stop the threads. May be called twice."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from typing import Any, Protocol
 
 import numpy as np
@@ -154,7 +154,7 @@ class Executor(Protocol):
         ...
 
     def bind(self, plan: Plan, *, use_fused: bool = True) -> BoundPlan:
-        """Bind a plan to memory and to the model's weights.
+        """Bind a plan to memory and to the model's weights. Checks what `check_steps` did not.
 
         Parameters
         ----------
@@ -169,6 +169,18 @@ class Executor(Protocol):
             If device memory is exhausted. The partial binding is freed.
         DeviceLostError
             If the device was lost.
+        """
+        ...
+
+    def check_steps(self, plan: Plan) -> Generator[object, None, None]:
+        """Check the kernels of a plan ahead of `bind`, in bounded steps; empty if there is nothing to check.
+
+        Other plans may run between two steps.
+
+        Raises
+        ------
+        DeviceMemoryError, DeviceLostError
+            As `bind`.
         """
         ...
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 
 from gpu_backend.errors import DeviceMemoryError
@@ -43,6 +43,10 @@ class PlanCache:
         self._cached: OrderedDict[tuple[PlanKey, bool], CachedPlan] = OrderedDict()
         self._kept: set[tuple[PlanKey, bool]] = set()
 
+    def __contains__(self, key: PlanKey) -> bool:
+        """Whether the fused plan of a key is bound."""
+        return (key, True) in self._cached
+
     @property
     def keys(self) -> tuple[PlanKey, ...]:
         """Keys of the cached plans, least recently used first."""
@@ -77,6 +81,10 @@ class PlanCache:
             self._kept.add(name)
         self._make_room(name)
         return cached
+
+    def check_steps(self, key: PlanKey) -> Generator[object, None, None]:
+        """Return the steps that check the kernels of a key's plan ahead of `fetch`."""
+        return self._executor.check_steps(self._build(key))
 
     def drop_plain(self) -> None:
         """Close every plan that is bound to plain kernels."""

@@ -113,6 +113,8 @@ class Renderer:
         self._check = RequestCheck(model, self._runner.noise_layer_count)
         self._options = RenderOptions()
         self._largest_batch = max(BATCH_SIZES)
+        self._prepared: tuple[int | None, str | None] | None = None
+        """Resolution and tap that `prepare_step` found ready last, to spare each frame of a gesture the look-up."""
         self._mapped = MappedAnchors(partial(_map_one, model, self._runner), spec.mapping.z_dim, spec.mapping.c_dim)
 
     @property
@@ -275,6 +277,29 @@ class Renderer:
         """
         self._runner.check_usable()
         self._runner.prepare(self._runner.synthesis_key(1, self._check.resolution(resolution)))
+
+    def prepare_step(self, request: RenderRequest) -> bool:
+        """Do one bounded step of what precedes the first frame of a request's resolution and tap.
+
+        On a GPU whose kernels are new, a step checks one of them; the last one binds the plan. A thread that calls this
+        until it returns False can do other work between the steps, `render` for other plans included.
+
+        Returns
+        -------
+        Whether there is another step.
+
+        Raises
+        ------
+        RequestError, DeviceError
+            As `render`.
+        """
+        shape = (request.resolution, None if request.tap is None else request.tap.layer)
+        if shape == self._prepared or not self._options.use_fused:
+            return False
+        is_unfinished = self._runner.prepare_step(self._key_of(request))
+        if not is_unfinished:
+            self._prepared = shape
+        return is_unfinished
 
     def map(
         self, z: ArrayLike, c: ArrayLike | None = None, psi: float = 1.0, cutoff: int | None = None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -60,6 +60,9 @@ class FakeExecutor:
     bound: list[FakePlan] = field(default_factory=list)
     submitted: list[Submitted] = field(default_factory=list)
     in_flight: list[FakeRun] = field(default_factory=list)
+    unchecked: dict[PlanKey, int] = field(default_factory=dict)
+    """Steps that the checks of a plan take."""
+    checks_ended: list[PlanKey] = field(default_factory=list)
     closed: int = 0
     is_lost: bool = False
 
@@ -71,6 +74,16 @@ class FakeExecutor:
             raise DeviceMemoryError("The fake GPU has too little memory.")
         self.bound.append(made)
         return made
+
+    def check_steps(self, plan: Plan) -> Generator[object, None, None]:
+        key = plan.key
+        try:
+            while self.unchecked.get(key, 0):
+                self.fail("check")
+                self.unchecked[key] -= 1
+                yield key
+        finally:
+            self.checks_ended.append(key)
 
     def close(self) -> None:
         self.closed += 1

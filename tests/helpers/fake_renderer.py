@@ -171,6 +171,11 @@ class Engine:
     """As many convolutions a tuning finds tiles for."""
     tuning_failing: Exception | None = None
     tuning_waits: bool = False
+    draft_steps: int = 0
+    """Steps that each renderer needs before its first draft."""
+    prepare_failing: Exception | None = None
+    calls: list[str] = field(default_factory=list)
+    """Steps of preparation and pictures, in their order."""
     empty_px: int = 0
     """The largest drafts that are all in one colour."""
     paleness: int = 0
@@ -346,12 +351,23 @@ class FakeRenderer:
         self.closed = 0
         self.in_flight = 0
         self.most_in_flight = 0
+        self.steps_done = 0
         self._engine = engine
 
     def submit(self, request: RenderRequest) -> FakePending:
         self.in_flight += 1
         self.most_in_flight = max(self.most_in_flight, self.in_flight)
         return FakePending(self, request)
+
+    def prepare_step(self, request: RenderRequest) -> bool:
+        engine = self._engine
+        if engine.prepare_failing is not None:
+            raise engine.prepare_failing
+        if request.resolution is None or self.steps_done == engine.draft_steps:
+            return False
+        self.steps_done += 1
+        engine.calls.append("prepare")
+        return True
 
     def compare(self, request: RenderRequest, *, should_cancel: Callable[[], bool] | None = None) -> Any:
         self._engine.gate.pass_through()
@@ -374,6 +390,7 @@ class FakeRenderer:
         if self.device.id != "cpu" and engine.gpu_failing is not None:
             raise engine.gpu_failing
         engine.requests.append(request)
+        engine.calls.append("render")
         if engine.failing is not None:
             raise engine.failing
         side = request.resolution or self.facts.resolution

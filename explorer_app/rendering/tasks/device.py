@@ -42,9 +42,10 @@ class DeviceTask(RenderTask):
 
 
 class SelfCheckTask(RenderTask):
-    """Self-checks of kernels, one a step, before a GPU takes over; the present renderer shows pictures meanwhile.
+    """Self-checks of kernels, one a step, before a GPU takes over or a model opens on it.
 
-    While pictures move, it gets a share of the time, so that the GPU takes over all the same.
+    The present renderer, if there is one, shows pictures meanwhile. While pictures move, the checks get a share of the
+    time, so that they end.
     """
 
     priority = Priority.SELF_CHECK
@@ -60,7 +61,7 @@ class SelfCheckTask(RenderTask):
         return 0.0 if self._device.manager.is_checking else None
 
     def step(self, renderer: RendererLike | None, should_yield: Callable[[], bool]) -> bool:
-        """Check one kernel; after the last, the GPU takes over."""
+        """Check one kernel. After the last, the GPU takes over or the model opens."""
         self._swap(self._device.manager.check_next)
         return True
 

@@ -77,12 +77,15 @@ class PreviewTask(RenderTask):
         return None if self._requests.is_empty else 0.0
 
     def step(self, renderer: RendererLike | None, should_yield: Callable[[], bool]) -> bool:
-        """Render the newest request. One for a model that has gone is dropped."""
+        """Render the newest request, or prepare its plan. A request for a model that was replaced is dropped."""
         asked = self._requests.take()
         if asked is None or renderer is None or asked.request.model_id != renderer.facts.model_id:
             return True
         self._newest = asked
         try:
+            if renderer.prepare_step(asked.request):
+                self._requests.put_back(asked)
+                return True
             frame = renderer.render(asked.request, should_cancel=lambda: should_yield() or self._is_outdated(asked))
         except CancelledError:
             self._was_given_up = True

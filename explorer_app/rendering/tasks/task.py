@@ -22,7 +22,7 @@ class Priority(IntEnum):
     PREVIEW = 3
     """The picture on the canvas."""
     SELF_CHECK = 4
-    """Kernels are checked on a GPU that is to take over."""
+    """Kernels are checked on a GPU that is to take over or to open a model."""
     COMPARISON = 5
     """The same picture in every way of rendering, with times and differences."""
     PICTURE = 6

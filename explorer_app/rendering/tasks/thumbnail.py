@@ -85,7 +85,7 @@ class ThumbnailTask(RenderTask):
         return max(0.0, self._last_preview_s + self._rest_s - time.monotonic())
 
     def step(self, renderer: RendererLike | None, should_yield: Callable[[], bool]) -> bool:
-        """Make the picture that was requested last."""
+        """Make the picture that was requested last, or prepare its plan."""
         with self._condition:
             order = self._orders.popitem()[1] if self._orders else None
         if order is None or renderer is None:
@@ -93,6 +93,9 @@ class ThumbnailTask(RenderTask):
         try:
             request = order.request()
             if request.model_id == renderer.facts.model_id:
+                if renderer.prepare_step(request):
+                    self._put_back(order)
+                    return True
                 frame = renderer.render(request, should_cancel=should_yield)
                 self._report(ThumbnailMade(order.key, shrink(frame, order.side_px or max(frame.width, frame.height))))
         except CancelledError:

@@ -47,6 +47,7 @@ def start(engine: Engine, qtbot: Any, qapp: Any) -> Iterator[Callable[..., Harne
     engine.gate.open()
     engine.find_gate.open()
     engine.compile_gate.open()
+    engine.check_gate.open()
     for thread in threads:
         thread.close()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from gpu_backend.cuda.compiling.compilation import Compilation
@@ -15,7 +16,16 @@ from gpu_backend.errors import DeviceLostError
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.renderer.kernel_checks import KernelChecks, kernel_checks
 from tests.helpers.fake_gpu import FAKE_GPU, FakeDriver, FakeKernel
-from tests.helpers.hand_schedule import SCALE, hand_driver, hand_lower, hand_schedule, scale_wrongly
+from tests.helpers.hand_schedule import (
+    AREA,
+    BATCH,
+    SCALE,
+    expected_image,
+    hand_driver,
+    hand_lower,
+    hand_schedule,
+    scale_wrongly,
+)
 from tests.helpers.networks import make_stylegan2
 
 MODEL = make_stylegan2()
@@ -75,6 +85,21 @@ def test_checks_that_are_stopped_free_the_gpu(tmp_path: Path) -> None:
     assert not driver.device
     checks.step()
     assert checks.is_done
+
+
+def test_another_plan_of_the_executor_may_run_between_two_checks(tmp_path: Path) -> None:
+    executor = executor_on(hand_driver(), tmp_path)
+    plan = hand_schedule().plan
+    other = executor.bind(plan, use_fused=False)
+    x = np.linspace(0.0, 1.0, BATCH * AREA, dtype=np.float32).reshape(BATCH, AREA)
+    inputs = {"x": x, "noise_gain": np.ones(3, np.float32), "noise_source": np.zeros(4, np.uint32)}
+    steps = 0
+    for _ in executor.check_steps(plan):
+        steps += 1
+        assert np.allclose(other.run(inputs, outputs=("image",))["image"], expected_image(x))
+    assert steps >= 3
+    assert executor.fallbacks == {}
+    executor.close()
 
 
 def test_a_gpu_that_is_lost_ends_the_checks(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import gc
 import time
 import weakref
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -247,6 +248,60 @@ def test_once_the_device_is_lost_every_call_says_so_at_once(where: str) -> None:
     renderer.close()
     renderer.close()
     assert executor.closed == 2
+
+
+def test_the_kernels_of_a_draft_are_checked_in_steps_between_which_other_pictures_are_rendered(
+    renderer: Renderer, executor: FakeExecutor
+) -> None:
+    draft, full = request_for(renderer, resolution=16), request_for(renderer)
+    assert not renderer.prepare_step(full), "its plan is bound since the model was opened"
+    key = replace(executor.bound[-1].plan.key, resolution=16)
+    executor.unchecked[key] = 2
+    assert renderer.prepare_step(draft)
+    renderer.render(full)
+    assert renderer.prepare_step(draft)
+    assert key not in executor.standing()
+    assert not renderer.prepare_step(draft), "the last step binds the plan"
+    assert key in executor.standing()
+    assert not renderer.prepare_step(draft)
+    assert executor.checks_ended == [key]
+
+
+def test_steps_for_another_draft_or_a_closed_renderer_end_those_under_way(
+    renderer: Renderer, executor: FakeExecutor
+) -> None:
+    keys = [replace(executor.bound[-1].plan.key, resolution=side) for side in (16, 32)]
+    executor.unchecked = dict.fromkeys(keys, 2)
+    assert renderer.prepare_step(request_for(renderer, resolution=16))
+    assert renderer.prepare_step(request_for(renderer, resolution=32))
+    assert executor.checks_ended == keys[:1]
+    renderer.close()
+    assert executor.checks_ended == keys
+
+
+def test_checks_that_find_no_memory_leave_the_draft_to_its_first_frame(
+    renderer: Renderer, executor: FakeExecutor
+) -> None:
+    key = replace(executor.bound[-1].plan.key, resolution=16)
+    executor.unchecked[key] = 2
+    executor.failing["check"] = DeviceMemoryError("The fake GPU has too little memory.")
+    assert not renderer.prepare_step(request_for(renderer, resolution=16))
+    assert key in executor.standing()
+
+
+def test_a_device_lost_while_kernels_are_checked_is_remembered(renderer: Renderer, executor: FakeExecutor) -> None:
+    executor.unchecked[replace(executor.bound[-1].plan.key, resolution=16)] = 2
+    executor.failing["check"] = DeviceLostError("The fake GPU was lost.", "ECC")
+    for _ in range(2):
+        with pytest.raises(DeviceLostError) as caught:
+            renderer.prepare_step(request_for(renderer, resolution=16))
+        assert caught.value.details == "ECC"
+
+
+def test_plain_kernels_need_no_checks(renderer: Renderer, executor: FakeExecutor) -> None:
+    executor.unchecked[replace(executor.bound[-1].plan.key, resolution=16)] = 2
+    renderer.options = RenderOptions(use_fused=False)
+    assert not renderer.prepare_step(request_for(renderer, resolution=16))
 
 
 def test_a_device_lost_while_mapping_is_remembered_too(renderer: Renderer, executor: FakeExecutor) -> None:
