@@ -232,7 +232,7 @@ class FileGroup:
                 self._written += 1
             self._stored()
             return
-        aside, target = self.reserve(name)
+        aside, target = self.reserve([name])[0]
         try:
             write_part(aside, data, self._disk)
         except BaseException as error:
@@ -240,32 +240,37 @@ class FileGroup:
             if isinstance(error, OSError) and error.filename is None:
                 error.filename = str(target)
             raise
-        self.put(aside, target)
+        self.put([(aside, target)])
 
-    def reserve(self, name: str) -> tuple[Path, Path]:
-        """Return a part file for the caller to write, unflushed, and its target; `put` or `discard` comes next."""
+    def reserve(self, names: Sequence[str]) -> list[tuple[Path, Path]]:
+        """Return part files for the caller to write, unflushed, and targets; `put` or `discard` comes next."""
         if not self._is_ready:
             self._folder.mkdir(parents=True, exist_ok=True)
             _sweep_once(self._folder, self._disk)
             self._is_ready = True
-        aside = self._folder / part_name(name, self._pid)
-        _live.add(str(aside))
-        return aside, self._folder / name
+        reserved = [(self._folder / part_name(name, self._pid), self._folder / name) for name in names]
+        _live.update(str(aside) for aside, _ in reserved)
+        return reserved
 
-    def put(self, aside: Path, target: Path) -> None:
-        """Let a part file that was written be moved to its target soon. Safe on any thread."""
-        if target.is_symlink():
-            self.add(target.name, aside.read_bytes())
-            self.discard(aside)
-            return
-        with self._condition:
-            self._added.append((aside, target))
-            self._condition.notify()
+    def put(self, files: Sequence[tuple[Path, Path]]) -> None:
+        """Let part files that were written be moved to their targets soon. Safe on any thread."""
+        plain = []
+        for aside, target in files:
+            if os.path.islink(target):
+                self.add(target.name, aside.read_bytes())
+                self.discard([aside])
+            else:
+                plain.append((aside, target))
+        if plain:
+            with self._condition:
+                self._added += plain
+                self._condition.notify()
 
-    def discard(self, aside: Path) -> None:
-        """Delete a part file that `reserve` gave, whole or not; a missing one is fine."""
-        with contextlib.suppress(OSError):
-            self._drop(aside)
+    def discard(self, asides: Sequence[Path]) -> None:
+        """Delete part files that `reserve` gave, whole or not; a missing one is fine."""
+        for aside in asides:
+            with contextlib.suppress(OSError):
+                self._drop(aside)
 
     def close(self) -> None:
         """Move what was added, and end the thread. May be called twice."""

@@ -2,7 +2,9 @@
 
 For each case a sequence of seeds is written as `latentloom render` writes it: rendered, encoded, written aside, flushed
 and moved into place. The first row of a case renders the same frames without writing any. Prints frames a second, the
-CPU time a frame of the whole process and of the rendering thread, and MB; ``--csv`` writes the table to a file.
+CPU time a frame of all processes, of this process and of its rendering thread, and MB; ``--csv`` writes the table to a
+file. "own ms" bounds the rate on any number of cores, since threads of one process share Python's lock: it is measured
+over the second half of the frames, when the encoders' processes have started. ``--by-thread`` shows it for each thread.
 
 ``--fake`` renders nothing: a renderer that answers at once shows what the pipeline itself costs, on any machine.
 ``--device cuda`` and ``cpu`` choose what renders. Neither Qt nor torch is needed on a GPU.
@@ -102,9 +104,11 @@ class Row:
     frames: int
     seconds: float
     cpu_ms: float
+    own_ms: float
     render_thread_ms: float
     nbytes: int
     must: float
+    by_thread: tuple[tuple[str, float], ...] = ()
 
     @property
     def per_second(self) -> float:
@@ -176,20 +180,40 @@ def exported(case: Case, settings: SequenceSettings, renderer: Any, threads: int
     """Export a sequence, and measure it."""
     job = SequenceJob(settings, threads=threads)
     pipeline = Pipeline(job.next_request)
+    total = settings.frame_count
     cpu, began, own = _cpu_s(), time.perf_counter(), time.thread_time()
     job.start()
+    delivered = halfway = 0
+    before: dict[str, float] = {}
+    after: dict[str, float] = {}
     while pipeline.has_in_flight or job.wait():
         frame = pipeline.next_frame(renderer)
         if frame is not None:
             job.deliver(frame)
+            delivered += 1
+            if delivered == total // 2:
+                before, halfway = _seconds_by_thread(), job.done
+            elif delivered == total:
+                after, second_half = _seconds_by_thread(), max(1, job.done - halfway)
     own_s = time.thread_time() - own
     job.join()
     seconds, cpu_s = time.perf_counter() - began, _cpu_s() - cpu
     if job.error is not None:
         raise job.error
-    total = settings.frame_count
     nbytes = sum(path.stat().st_size for path in settings.folder.iterdir())
-    return Row(name, "export", total, seconds, 1e3 * cpu_s / total, 1e3 * own_s / total, nbytes, case.must)
+    by_thread = tuple((what, 1e3 * (spent - before.get(what, 0.0)) / second_half) for what, spent in after.items())
+    return Row(
+        name,
+        "export",
+        total,
+        seconds,
+        1e3 * cpu_s / total,
+        sum(ms for _, ms in by_thread),
+        1e3 * own_s / total,
+        nbytes,
+        case.must,
+        by_thread,
+    )
 
 
 def rendered(case: Case, settings: SequenceSettings, renderer: Any, name: str) -> Row:
@@ -204,7 +228,19 @@ def rendered(case: Case, settings: SequenceSettings, renderer: Any, name: str) -
         pass
     seconds, cpu_s = time.perf_counter() - began, _cpu_s() - cpu
     total = len(plan)
-    return Row(name, "render only", total, seconds, 1e3 * cpu_s / total, 1e3 * cpu_s / total, 0, 0.0)
+    cpu_ms = 1e3 * cpu_s / total
+    return Row(name, "render only", total, seconds, cpu_ms, cpu_ms, cpu_ms, 0, 0.0)
+
+
+def _seconds_by_thread() -> dict[str, float]:
+    """Return the CPU time of the threads that run now; those of one kind, whose names end in a number, are summed."""
+    spent: dict[str, float] = {}
+    for thread in threading.enumerate():
+        if thread.ident is not None:
+            kind = thread.name.rstrip("0123456789")
+            clock = time.pthread_getcpuclockid(thread.ident)
+            spent[kind] = spent.get(kind, 0.0) + time.clock_gettime(clock)
+    return spent
 
 
 def _cpu_s() -> float:
@@ -264,13 +300,14 @@ def preview_beside_an_export(model: Any, device: str, side: int, seconds: float,
         before, began, cpu = shown[0], time.perf_counter(), _cpu_s()
         until(lambda began=began: time.perf_counter() - began > seconds)  # type: ignore[misc]
         count, took = shown[0] - before, time.perf_counter() - began
-        rows.append(Row(f"preview{side}", what, count, took, 1e3 * (_cpu_s() - cpu) / max(1, count), 0.0, 0, 60.0))
+        cpu_ms = 1e3 * (_cpu_s() - cpu) / max(1, count)
+        rows.append(Row(f"preview{side}", what, count, took, cpu_ms, 0.0, 0.0, 0, 60.0))
         if job is not None:
             made = job.delivered
             thread.cancel_export(job)
             until(lambda: ended[0])
             job.join()
-            rows.append(Row(f"preview{side}", "the export meanwhile", made, took, 0.0, 0.0, 0, 0.0))
+            rows.append(Row(f"preview{side}", "the export meanwhile", made, took, 0.0, 0.0, 0.0, 0, 0.0))
         shown[0] = 0
     thread.close()
     return rows
@@ -291,6 +328,7 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument(
         "--folder", type=Path, help="where files go and are deleted again; default: the temporary folder"
     )
+    parser.add_argument("--by-thread", action="store_true", help="show the CPU time of each thread of this process")
     parser.add_argument("--csv", type=Path)
     options = parser.parse_args(words)
     names = options.cases or ["png256", "jpeg256", "png1024", "jpeg1024", "h264"]
@@ -300,8 +338,8 @@ def main(words: Sequence[str]) -> int:
     rows: list[Row] = []
     tell(f"{options.threads} encoder threads, {len(os.sched_getaffinity(0))} cores")
     tell(
-        f"{'case':<12}{'what':<26}{'frames':>8}{'seconds':>9}{'a second':>10}{'CPU ms':>8}{'render ms':>11}"
-        f"{'MB':>9}{'must':>7}"
+        f"{'case':<12}{'what':<26}{'frames':>8}{'seconds':>9}{'a second':>10}{'CPU ms':>8}{'own ms':>8}"
+        f"{'render ms':>11}{'MB':>9}{'must':>7}"
     )
     with tempfile.TemporaryDirectory(prefix="export-benchmark-", dir=options.folder) as scratch:
         for side in (256, 1024):
@@ -310,12 +348,16 @@ def main(words: Sequence[str]) -> int:
                 for row in measured(here, side, options, Path(scratch), with_preview="preview" in names):
                     rows.append(row)
                     show(row)
+                    for what, ms in row.by_thread if options.by_thread else ():
+                        tell(f"  {what:<36}{ms:.3f} ms a frame")
     if options.csv is not None:
         with options.csv.open("w", newline="") as file:
             writer = csv.writer(file)
-            writer.writerow(("case", "what", "frames", "seconds", "per_second", "cpu_ms", "render_thread_ms", "nbytes"))
+            writer.writerow(
+                ("case", "what", "frames", "seconds", "per_second", "cpu_ms", "own_ms", "render_thread_ms", "nbytes")
+            )
             for row in rows:
-                measures = (row.seconds, row.per_second, row.cpu_ms, row.render_thread_ms)
+                measures = (row.seconds, row.per_second, row.cpu_ms, row.own_ms, row.render_thread_ms)
                 writer.writerow((row.case, row.what, row.frames, *(f"{item:.3f}" for item in measures), row.nbytes))
     return 0
 
@@ -370,7 +412,7 @@ def show(row: Row) -> None:
     """Print a row."""
     must = f"{row.must:.0f}" if row.must else ""
     tell(
-        f"{row.case:<12}{row.what:<26}{row.frames:>8}{row.seconds:>9.2f}{row.per_second:>10.1f}{row.cpu_ms:>8.3f}"
+        f"{row.case:<12}{row.what:<26}{row.frames:>8}{row.seconds:>9.2f}{row.per_second:>10.1f}{row.cpu_ms:>8.3f}{row.own_ms:>8.3f}"
         f"{row.render_thread_ms:>11.3f}{row.nbytes / 1e6:>9.1f}{must:>7}"
     )
 

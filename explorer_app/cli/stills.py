@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from explorer_app.cli.console import Console
@@ -18,6 +18,16 @@ from explorer_app.rendering.renderer_like import AnswersRequests
 from gpu_backend import FileGroup
 
 _PATIENCE_S = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class _StillText:
+    """Implements `encoder_crew.Text`: the recipe of each picture."""
+
+    documents: tuple[PictureDocument, ...]
+
+    def __call__(self, index: int) -> str:
+        return document_to_text(self.documents[index])
 
 
 def render_stills(
@@ -48,12 +58,14 @@ def render_stills(
     pipeline = Pipeline(lambda: next(waiting, None))
     changed = threading.Event()
 
-    def text(index: int) -> str:
-        source = sources[index]
-        return document_to_text(PictureDocument(requests[index], source.model.name, source.session))
-
+    text = _StillText(
+        tuple(
+            PictureDocument(request, source.model.name, source.session)
+            for request, source in zip(requests, sources, strict=True)
+        )
+    )
     files = FileGroup(targets[0].parent, stored=changed.set)
-    encoders = Encoders(threads, form, size, text, files, changed.set, usual_patience(threads))
+    encoders = Encoders(threads, form, size, text, files, changed.set, usual_patience(threads, len(targets)))
     is_whole = False
     try:
         for number, target in enumerate(targets, 1):

@@ -1,80 +1,83 @@
-"""A process that encodes pictures: frames come in by a pipe, part files are written, and a line a frame goes back.
+"""A process that encodes pictures: it reads frames from shared memory, writes part files, and answers by a pipe.
 
-Threads that encode small pictures wait for Python's lock most of the time: 256 x 256 PNG came to 760 a second with
-fifteen threads on sixteen cores. Processes have a lock each. `explorer_app.exporting.encoders` starts and feeds them.
-
-Both ends are the same program, so messages are pickles: the length of a header as four bytes, the header, then the
-pixels of each frame as they lie in memory.
+Threads that encode small pictures wait for Python's lock most of the time; processes have a lock each.
+`explorer_app.exporting.encoder_crew` starts and feeds them.
 """
 
 from __future__ import annotations
 
+import mmap
 import os
-import pickle
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
 
-from explorer_app.exporting.encoders import LENGTH, READY, Answer, Header, Parcel
+from explorer_app.exporting.encoder_crew import (
+    Answer,
+    Order,
+    Parcel,
+    SharedMemory,
+    greeting,
+    received_message,
+    send_message,
+)
 from explorer_app.exporting.formats.codecs import encode_frame
 from gpu_backend import Frame, FrameTimings, RenderRequest, write_part
 
 _NO_REQUEST = RenderRequest("", ())
 
 
-def main() -> None:
-    """Encode until the pipe is closed. Its other end decides on Ctrl-C and on errors."""
+def main(pairs: Sequence[tuple[int, int]]) -> None:
+    """Encode until the pipes are closed. Their other end decides on Ctrl-C and on errors.
+
+    Parameters
+    ----------
+    pairs
+        Descriptors to read from and to write to: this process becomes a process a pair. None for stdin and stdout.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    incoming, outgoing = sys.stdin.buffer, sys.stdout.buffer
-    buffers: dict[int, bytearray] = {}
-    outgoing.write(READY)
-    outgoing.flush()
-    while (header := _header(incoming)) is not None:
-        answers: list[Answer] = []
-        for parcel, arrays in _received(incoming, header.parcels, buffers):
-            answers.append(_written(header, parcel, arrays))
-        data = pickle.dumps(tuple(answers))
-        outgoing.write(LENGTH.pack(len(data)) + data)
+    order: Order = received_message(sys.stdin.buffer)
+    memory = SharedMemory(order.nbytes, order.memory).map
+    if not pairs:
+        _serve(order, memory, sys.stdin.buffer, sys.stdout.buffer)
+        return
+    for number, (incoming, outgoing) in enumerate(pairs):
+        if os.fork() == 0:
+            # An end that is open twice would hide the death of its process.
+            try:
+                for others in pairs[number + 1 :]:
+                    _close(others)
+                _serve(order, memory, os.fdopen(incoming, "rb", 0), os.fdopen(outgoing, "wb", 0))
+            finally:
+                os._exit(0)
+        _close((incoming, outgoing))
+    for _ in pairs:
+        os.wait()
+
+
+def _close(pair: Sequence[int]) -> None:
+    for descriptor in pair:
+        os.close(descriptor)
+
+
+def _serve(order: Order, memory: mmap.mmap, incoming: IO[bytes], outgoing: IO[bytes]) -> None:
+    try:
+        outgoing.write(greeting(os.getpid()))
         outgoing.flush()
+        while True:
+            parcels: tuple[Parcel, ...] = received_message(incoming)
+            send_message(outgoing, tuple(_written(order, memory, parcel) for parcel in parcels))
+            outgoing.flush()
+    except (EOFError, OSError):
+        return  # the other end has closed its pipes, or was killed
 
 
-def _header(incoming: IO[bytes]) -> Header | None:
-    length = incoming.read(LENGTH.size)
-    if len(length) < LENGTH.size:
-        return None
-    header: Header = pickle.loads(incoming.read(LENGTH.unpack(length)[0]))
-    return header
-
-
-def _received(
-    incoming: IO[bytes], parcels: Sequence[Parcel], buffers: dict[int, bytearray]
-) -> Iterator[tuple[Parcel, tuple[np.ndarray[Any, Any], ...]]]:
-    """Read frame after frame into buffers that stay, so that no picture needs new pages of memory."""
-    for parcel in parcels:
-        arrays = []
-        for place, (shape, kind) in enumerate(parcel.arrays):
-            nbytes = int(np.prod(shape)) * np.dtype(kind).itemsize
-            if len(buffers.get(place, b"")) != nbytes:
-                buffers[place] = bytearray(nbytes)
-            _fill(incoming, memoryview(buffers[place]))
-            arrays.append(np.frombuffer(buffers[place], kind).reshape(shape))
-        yield parcel, tuple(arrays)
-
-
-def _fill(incoming: IO[bytes], buffer: memoryview) -> None:
-    done = 0
-    while done < len(buffer):
-        count = incoming.readinto(buffer[done:])  # type: ignore[attr-defined]
-        if not count:
-            sys.exit(0)  # the other end was killed in the middle of a frame
-        done += count
-
-
-def _written(header: Header, parcel: Parcel, arrays: tuple[np.ndarray[Any, Any], ...]) -> Answer:
+def _written(order: Order, memory: mmap.mmap, parcel: Parcel) -> Answer:
+    arrays = [np.frombuffer(memory, kind, int(np.prod(shape)), at).reshape(shape) for at, shape, kind in parcel.arrays]
     frame = Frame(
         parcel.request or _NO_REQUEST,
         arrays[0],
@@ -83,7 +86,7 @@ def _written(header: Header, parcel: Parcel, arrays: tuple[np.ndarray[Any, Any],
         image=arrays[1] if len(arrays) > 1 else None,
     )
     try:
-        write_part(Path(parcel.aside), encode_frame(frame, parcel.text, header.form, header.size))
+        write_part(Path(parcel.aside), encode_frame(frame, order.text(parcel.index), order.form, order.size))
     except OSError as error:
         return OSError(error.errno, os.strerror(error.errno or 0), parcel.aside)
     except Exception as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import accumulate, pairwise
@@ -232,6 +232,9 @@ class SequencePlan:
 
     def __len__(self) -> int:
         return len(self._path)
+
+    def __reduce__(self) -> tuple[Callable[[SequenceSettings], SequencePlan], tuple[SequenceSettings]]:
+        return plan_sequence, (self.settings,)
 
     def _request(self, index: int) -> RenderRequest:
         frame = self._path.frame(index)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from explorer_app.exporting.picture_document import PictureDocument
+from explorer_app.exporting.picture_document import PictureDocument, document_to_text
 from gpu_backend import Frame, RenderRequest
 
 
@@ -22,6 +22,17 @@ class FramePlan(Protocol):
     def document(self, index: int) -> PictureDocument:
         """Return what a frame's file says about itself."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedText:
+    """Implements `encoder_crew.Text`: the recipe of each frame of a plan."""
+
+    plan: FramePlan
+
+    def __call__(self, index: int) -> str:
+        """Return the recipe of a frame as JSON."""
+        return document_to_text(self.plan.document(index))
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from explorer_app.exporting.encoders import Encoders, usual_patience
 from explorer_app.exporting.errors import ExportError, PictureError, TakenError
 from explorer_app.exporting.formats.picture_format import PICTURE_ENDINGS, PictureFormat, Size
 from explorer_app.exporting.picture_document import document_to_text
-from explorer_app.exporting.sinks.frame_sink import Claim, FramePlan
+from explorer_app.exporting.sinks.frame_sink import Claim, FramePlan, PlannedText
 from gpu_backend import PICTURE_LIMITS, Disk, FileGroup, Frame, remove_leftovers
 
 
@@ -95,9 +95,10 @@ class PictureFolder:
         self._found = {name for name, _ in self._frames()}
         self._files = FileGroup(self._folder, self._disk, changed)
         # Another disk is a test's: it counts in this process alone.
-        patience_s = usual_patience(self._thread_count) if type(self._disk) is Disk else None
+        missing = len(plan) - len(self._found)
+        patience_s = usual_patience(self._thread_count, missing) if type(self._disk) is Disk else None
         self._encoders = Encoders(
-            self._thread_count, self._form, self._size, self._text, self._files, changed, patience_s
+            self._thread_count, self._form, self._size, PlannedText(plan), self._files, changed, patience_s
         )
 
     def resumable_from(self, index: int, should_stop: Callable[[], bool]) -> int | None:
@@ -121,10 +122,6 @@ class PictureFolder:
             self._encoders.close(discard=discard)
         if self._files is not None:
             self._files.close()
-
-    def _text(self, index: int) -> str:
-        assert self._plan is not None
-        return document_to_text(self._plan.document(index))
 
     def _refuse_foreign_frames(self, total: int) -> None:
         """Raise TakenError if a file under a frame's name is not that frame."""

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import io
+import os
+import pickle
+import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -10,14 +14,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from explorer_app.exporting.encoders import Encoders, usual_patience
+from explorer_app.exporting.encoder_crew import Seat, received_message
+from explorer_app.exporting.encoders import PATIENCE_S, Encoders, usual_patience
 from explorer_app.exporting.errors import ExportError
 from explorer_app.exporting.formats.codecs import encode_frame
 from explorer_app.exporting.formats.picture_format import PictureFormat
-from gpu_backend import FileGroup, Frame, FrameTimings, RenderRequest
+from explorer_app.exporting.keyframes import Keyframe
+from explorer_app.exporting.picture_document import document_to_text
+from explorer_app.exporting.sequence import SequenceSettings, plan_sequence
+from explorer_app.exporting.sinks.frame_sink import PlannedText
+from explorer_app.session.session import ModelReference
+from gpu_backend import FileGroup, Frame, FrameTimings, Latent, Point, Recipe, RenderRequest
 
 REQUEST = RenderRequest("0" * 64, ())
 SIDE = 8
+TEXT = '{{"frame":{}}}'.format
+"""A function that can be pickled."""
 
 
 def frame_of(number: int) -> Frame:
@@ -33,9 +45,7 @@ class Studio:
     def __init__(self, folder: Path, form: PictureFormat, *, patience_s: float) -> None:
         self.folder, self.form = folder, form
         self.files = FileGroup(folder)
-        self.encoders = Encoders(
-            2, form, None, lambda index: f'{{"frame":{index}}}', self.files, lambda: None, patience_s
-        )
+        self.encoders = Encoders(2, form, None, TEXT, self.files, lambda: None, patience_s)
         self.count = 0
 
     def accept(self, count: int) -> None:
@@ -47,7 +57,7 @@ class Studio:
     def start(self) -> None:
         """Give it frames until its processes encode."""
         end_s = time.monotonic() + 60.0
-        while not all(process.is_ready for process in self.encoders._processes):
+        while not all(seat.is_ready for seat in self.encoders._crew.seats):
             assert time.monotonic() < end_s
             if self.encoders.has_room:
                 self.accept(1)
@@ -62,7 +72,7 @@ class Studio:
             f"walk_{index:05d}{self.form.ending}" for index in range(self.count)
         ]
         for index, path in enumerate(sorted(self.folder.iterdir())):
-            assert path.read_bytes() == encode_frame(frame_of(index), f'{{"frame":{index}}}', self.form)
+            assert path.read_bytes() == encode_frame(frame_of(index), TEXT(index), self.form)
 
 
 @pytest.fixture
@@ -87,9 +97,8 @@ def test_a_process_that_is_killed_costs_no_frame(tmp_path: Path, studios: list[S
     studio = Studio(tmp_path, PictureFormat("jpeg"), patience_s=0.0)
     studios.append(studio)
     studio.start()
-    for process in studio.encoders._processes:
-        assert process._running is not None
-        process._running.kill()
+    for seat in studio.encoders._crew.seats:
+        os.kill(seat.pid, signal.SIGKILL)
     studio.accept(20)
     studio.close()
     assert studio.encoders.error is None
@@ -118,7 +127,7 @@ def test_a_short_export_starts_no_process_and_discards_at_once(tmp_path: Path, s
     studios.append(studio)
     studio.accept(9)
     studio.close()
-    assert all(process._running is None for process in studio.encoders._processes)
+    assert not studio.encoders._crew.is_started
     studio.check()
 
 
@@ -128,17 +137,59 @@ def test_an_export_that_ends_while_its_processes_start_ends_them(
     studio = Studio(tmp_path, PictureFormat("png"), patience_s=0.0)
     studios.append(studio)
     studio.accept(400)
-    while not any(process._running for process in studio.encoders._processes):
+    crew = studio.encoders._crew
+    while not crew.is_started:
         studio.accept(4)
         time.sleep(0.001)
-    running = [process._running for process in studio.encoders._processes]
+    running = list(crew._running)
     studio.close(discard=True)
-    assert all(child is None or child.poll() is not None for child in running)
+    assert all(process.poll() is not None for process in running)
     assert set(threading.enumerate()) <= threads_before
 
 
-def test_few_threads_and_frozen_programs_have_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert usual_patience(15) is not None
-    assert usual_patience(3) is None
+def test_frames_that_are_larger_than_the_first_are_encoded_by_the_threads(
+    tmp_path: Path, studios: list[Studio]
+) -> None:
+    studio = Studio(tmp_path, PictureFormat("png"), patience_s=0.0)
+    studios.append(studio)
+    studio.start()
+    random = np.random.default_rng(1)
+    large = Frame(REQUEST, random.integers(0, 256, (128, 128, 4), np.uint8), FrameTimings(0.0, 0.0, 0.0))
+    studio.encoders.accept(9, "large.png", large)
+    studio.close()
+    assert (tmp_path / "large.png").read_bytes() == encode_frame(large, TEXT(9), studio.form)
+
+
+def test_each_chunk_in_flight_has_memory_of_its_own() -> None:
+    seat = Seat()
+    memory = np.zeros(4096, np.uint8)
+    requests, answers = io.BytesIO(), io.BytesIO()
+    seat.take_memory(memory, 1000, chunks=2, chunk_frames=2)
+    seat.take_pipes(requests, answers)
+    frames = [frame_of(number) for number in range(5)]
+    for number in (0, 2, 4):
+        chunk = [(index, Path(str(index)), frames[index]) for index in range(number, min(number + 2, 5))]
+        assert seat.send(PictureFormat("png"), chunk)
+    requests.seek(0)
+    places = [parcel.arrays[0][0] for _ in range(3) for parcel in received_message(requests)]
+    assert places == [1000, 2024, 3048, 4072, 1000]  # the fifth takes the place of the first, which was answered
+    shown = [memory[place - 1000 : place - 1000 + SIDE * SIDE * 4] for place in places[1:]]
+    for index, pixels in enumerate(shown, 1):
+        assert pixels.tobytes() == frames[index].pixels.tobytes()
+
+
+def test_the_plan_of_a_sequence_gives_the_same_recipes_in_another_process(tmp_path: Path) -> None:
+    keys = tuple(Keyframe(((Recipe(Latent(Point(((seed, 1.0),)))), 1.0),)) for seed in range(3))
+    plan = plan_sequence(SequenceSettings(keys, tmp_path, "walk", ModelReference("", "m", "ab" * 32)))
+    text: PlannedText = pickle.loads(pickle.dumps(PlannedText(plan)))
+    assert [text(index) for index in (0, 7)] == [document_to_text(plan.document(index)) for index in (0, 7)]
+
+
+def test_few_threads_and_frozen_programs_have_none_and_many_frames_wait_for_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert usual_patience(15, 100) == PATIENCE_S
+    assert usual_patience(15, 1000) == 0.0
+    assert usual_patience(3, 1000) is None
     monkeypatch.setattr("sys.frozen", True, raising=False)
-    assert usual_patience(15) is None
+    assert usual_patience(15, 1000) is None
