@@ -14,7 +14,7 @@ from explorer_app.farm import foreman
 from explorer_app.farm.errors import FarmError
 from explorer_app.farm.farm_model import FarmModel
 from explorer_app.farm.station import Station
-from gpu_backend import Frame, LoomError, ModelFacts, RenderRequest
+from gpu_backend import CancelledError, Frame, LoomError, ModelFacts, RenderRequest
 from tests.helpers.fake_engine import fake_frame
 from tests.helpers.farm import PATIENCE_S, FakeFarm, exported, farm_settings, files_of, running, small_model, station
 
@@ -47,6 +47,26 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("explorer_app.farm.model_delivery._GATHERING_S", 0.02)
 
 
+Paint = Callable[[RenderRequest], Frame]
+
+
+def sharing(*paints: Paint) -> list[Paint]:
+    """Return a painter for each worker. None paints before every one of them has got a chunk, so that all make frames."""
+    all_there = threading.Barrier(len(paints), timeout=PATIENCE_S)
+
+    def painter(paint: Paint) -> Paint:
+        first = threading.Lock()
+
+        def meet_then_paint(request: RenderRequest) -> Frame:
+            if first.acquire(blocking=False):
+                all_there.wait()
+            return paint(request)
+
+        return meet_then_paint
+
+    return [painter(paint) for paint in paints]
+
+
 def check_whole(settings: SequenceSettings, folder: Path, facts: ModelFacts) -> None:
     """Every frame is there, as one process would have written it, and nothing else."""
     assert files_of(settings) == exported(farm_settings(folder, facts, frames=FRAMES))
@@ -58,8 +78,8 @@ def check_whole(settings: SequenceSettings, folder: Path, facts: ModelFacts) -> 
 def test_two_workers_write_what_one_process_writes(
     farm: FakeFarm, settings: SequenceSettings, model: tuple[ModelFacts, FarmModel], tmp_path: Path
 ) -> None:
-    for name in ("one", "two"):
-        farm.add(name, station(tmp_path / name))
+    for name, painter in zip(("one", "two"), sharing(fake_frame, fake_frame), strict=True):
+        farm.add(name, station(tmp_path / name, painter))
     job = farm.job(settings, model[1])
     with running(job):
         assert job.wait(PATIENCE_S)
@@ -269,11 +289,19 @@ def test_another_program_may_pause_resume_and_rank_a_job(
 def test_a_cancelled_job_keeps_its_frames_and_the_same_job_goes_on(
     farm: FakeFarm, settings: SequenceSettings, model: tuple[ModelFacts, FarmModel], tmp_path: Path
 ) -> None:
-    farm.add("one", station(tmp_path / "one"))
+    stopped = threading.Event()
+
+    def leave_the_last_for_later(count: int) -> None:
+        if count == FRAMES:
+            assert stopped.wait(PATIENCE_S)
+            raise CancelledError("Cancelled.")
+
+    farm.add("one", station(tmp_path / "one", Painter(leave_the_last_for_later)))
     job = farm.job(settings, model[1])
     with running(job) as progress:
         progress.until(lambda: job.done > 0)
         job.stop(cancelled=True)
+        stopped.set()
         assert job.join(PATIENCE_S)
     assert 0 < job.done < job.total
     manifest = read_manifest(settings.manifest_path)
@@ -386,21 +414,8 @@ def test_a_spot_check_tells_how_much_two_workers_differ(
     steps: int,
     is_fine: bool,
 ) -> None:
-    both = threading.Barrier(2, timeout=PATIENCE_S)
-
-    def painter(paint: Callable[[RenderRequest], Frame]) -> Callable[[RenderRequest], Frame]:
-        met: list[bool] = []
-
-        def first_meet(request: RenderRequest) -> Frame:
-            if not met:  # so that each makes frames
-                met.append(True)
-                both.wait()
-            return paint(request)
-
-        return first_meet
-
-    farm.add("one", station(tmp_path / "one", painter(fake_frame)))
-    farm.add("two", station(tmp_path / "two", painter(shifted(steps))))
+    for name, painter in zip(("one", "two"), sharing(fake_frame, shifted(steps)), strict=True):
+        farm.add(name, station(tmp_path / name, painter))
     job = farm.job(settings, model[1], spot_checks=3)
     with running(job):
         assert job.wait(PATIENCE_S)
