@@ -292,13 +292,14 @@ class Foreman:
             precision=self._work.precision,
         )
         for _ in range(_MODEL_TRIES):
+            uploads = self._delivery.uploads
             opened: Opened = await link.call(address, "open", recipe, self._token, priority=self._control.priority)
             if opened.has_model:
                 record.device = opened.device
                 is_shared = bool(opened.answer) and await asyncio.to_thread(self._is_answer, opened.answer)
                 return "shared" if is_shared else "returned"
             self.state = "sending the model"
-            await self._delivery.bring(link, address)
+            await self._delivery.bring(link, address, since=uploads)
         raise StationError(f"{record.name} could not keep the model {self._work.model.name}.")
 
     def _is_answer(self, name: str) -> bool:

@@ -19,9 +19,18 @@ class ModelDelivery:
         self._wanting: dict[str, str] = {}
         """Address of a worker that lacks the model, by the identity of its store."""
         self._upload = asyncio.Lock()
+        self._brought: dict[str, int] = {}
+        """Number of the last upload to a store, by its identity."""
+        self.uploads = 0
+        """How many ended well."""
 
-    async def bring(self, link: FarmLink, address: str) -> None:
+    async def bring(self, link: FarmLink, address: str, *, since: int) -> None:
         """Return when the model has come to a worker, or failed to.
+
+        Parameters
+        ----------
+        since
+            `uploads`, read before the worker was asked for the model: a later one to the same store will do.
 
         Raises
         ------
@@ -34,5 +43,12 @@ class ModelDelivery:
         async with self._upload:
             if identity not in self._wanting:
                 return  # it came with another worker's
-            group, self._wanting = list(self._wanting.values()), {}
-            await link.bring_model(self._model.path, self._model.model_id, self._model.path.suffix, group)
+            if self._brought.get(identity, 0) > since:
+                del self._wanting[identity]  # it came while this worker was being asked
+                return
+            group, self._wanting = self._wanting, {}
+            await link.bring_model(
+                self._model.path, self._model.model_id, self._model.path.suffix, list(group.values())
+            )
+            self.uploads += 1
+            self._brought |= dict.fromkeys(group, self.uploads)

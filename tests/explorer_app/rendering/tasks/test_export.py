@@ -193,7 +193,8 @@ def test_neither_previews_nor_cancelling_nor_closing_wait_for_a_disk_that_does_n
     assert not disk.gate.is_set()
     disk.gate.set()
     assert all(job.join(30) for job in jobs)
-    assert [job.done for job in jobs] == [6, 2], "what was delivered before the cancelling; what was begun at the end"
+    assert jobs[0].done == 6, "what was delivered before the cancelling"
+    assert 2 <= jobs[1].done <= 6, "what was begun at the end, and what a writer took before the rest was dropped"
 
 
 def test_the_preview_renders_every_request_while_the_files_of_an_export_lag_behind(

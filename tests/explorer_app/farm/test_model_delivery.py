@@ -1,0 +1,60 @@
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from explorer_app.farm import model_delivery
+from explorer_app.farm.farm_model import FarmModel
+from explorer_app.farm.model_delivery import ModelDelivery
+
+MODEL = FarmModel(Path("cats.safetensors"), "cats", "ab" * 32)
+
+
+class Link:
+    """Two workers of one machine, which share a store; an upload takes until `came` is set."""
+
+    def __init__(self) -> None:
+        self.came = asyncio.Event()
+        self.began = asyncio.Event()
+        self.brought: list[list[str]] = []
+
+    async def call(self, worker: str, method: str) -> str:
+        assert method == "identity"
+        return "machine"
+
+    async def bring_model(self, path: Path, model_id: str, suffix: str, workers: list[str]) -> None:
+        self.brought.append(workers)
+        self.began.set()
+        await self.came.wait()
+
+
+@pytest.fixture(autouse=True)
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model_delivery, "_GATHERING_S", 0.0)
+
+
+async def _two_that_ask(*, is_later: bool) -> list[list[str]]:
+    """The second worker asks while the first one's copy is under way, or says later that it lacks the model."""
+    delivery, link = ModelDelivery(MODEL), Link()
+    farm: Any = link
+    first = asyncio.create_task(delivery.bring(farm, "one", since=delivery.uploads))
+    await link.began.wait()
+    before = delivery.uploads
+    if is_later:
+        link.came.set()
+        await first
+        before = delivery.uploads
+    second = asyncio.create_task(delivery.bring(farm, "two", since=before))
+    await asyncio.sleep(0)
+    link.came.set()
+    await asyncio.gather(first, second)
+    return link.brought
+
+
+def test_a_worker_that_asks_while_its_machine_gets_the_model_does_not_get_it_again() -> None:
+    assert asyncio.run(_two_that_ask(is_later=False)) == [["one"]]
+
+
+def test_a_model_that_a_machine_has_lost_is_brought_again() -> None:
+    assert asyncio.run(_two_that_ask(is_later=True)) == [["one"], ["two"]]
