@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from PySide6.QtCore import QPoint
 
+from explorer_app.controller import preview
 from explorer_app.session.resolve import resolve_blend
 from gpu_backend import Frame
 from tests.helpers import mouse
 from tests.helpers.fake_renderer import Engine, Library
-from tests.helpers.patience import more_than
+from tests.helpers.patience import PATIENCE_MS, more_than
 from tests.helpers.person import Person
 
 EVENTS = 3000
@@ -20,11 +22,12 @@ EVENTS_PER_FRAME = 100
 
 
 def test_after_three_thousand_moves_the_last_gesture_is_two_frames_away(
-    sit_down: Callable[..., Person], tmp_path: Path
+    sit_down: Callable[..., Person], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = tmp_path / "cats.pkl"
     model.write_text("a model")
     engine = Engine(full_ms=100.0)
+    monkeypatch.setattr(preview, "REST_MS", 10 * PATIENCE_MS)  # a machine that pauses is no hand that rests
     person = sit_down(read=Library(), backend=engine, bundled=model)
     person.start()
     painted: list[Frame] = []

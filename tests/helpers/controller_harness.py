@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -108,7 +109,16 @@ class Harness:
         from explorer_app.session.resolve import resolve
 
         wanted = resolve(self.controller.editing.session)
-        self.until(lambda: self.frames and self.frames[-1].request == wanted)
+        self.until(lambda: self.frames and replace(self.frames[-1].request, measure_steps=False) == wanted)
+
+    def draft(self, since: int = 0) -> Frame:
+        """Return the newest draft after so many frames, once there is one. The full picture may have followed."""
+
+        def drafts() -> list[Frame]:
+            return [frame for frame in self.frames[since:] if frame.is_draft]
+
+        self.until(drafts)
+        return drafts()[-1]
 
     def open(self, name: str) -> None:
         self.controller.files.open_model(self.path(name))

@@ -200,7 +200,7 @@ def test_drafts_are_not_taken_where_a_gpu_keeps_the_budget(harness: Harness) -> 
     harness.engine.full_ms = 400.0
     harness.start()
     harness.drag(1.0, 2.0, release=False)
-    harness.until(lambda: harness.frames[-1].is_draft)
+    harness.draft()
     harness.engine.full_ms = 1.5
     harness.engine.compile_gate.open()
     harness.until(lambda: on(harness, "cuda:0"))

@@ -70,7 +70,7 @@ def test_a_picture_is_saved_in_full_even_while_drafts_are_shown(harness: Harness
     harness.engine.full_ms = 100.0
     harness.start()
     harness.drag(0.5, release=False)
-    harness.until(lambda: harness.frames[-1].is_draft)
+    harness.draft()
     harness.controller.export.save_picture(harness.folder / "kept.png")
     harness.until(lambda: "Saved kept.png." in harness.said())
     assert read_picture(harness.folder / "kept.png").request.resolution is None

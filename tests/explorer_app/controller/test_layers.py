@@ -34,8 +34,7 @@ def test_what_a_layer_takes_tells_nothing_about_drafts(harness: Harness) -> None
     harness.engine.full_ms = 5e3
     harness.start()
     harness.drag(0.5, release=False)
-    harness.until(lambda: harness.frames[-1].is_draft)
-    side = harness.frames[-1].width
+    side = harness.draft().width
     harness.drag(0.5)
     harness.rest()
     harness.engine.full_ms = 1.0
@@ -45,9 +44,9 @@ def test_what_a_layer_takes_tells_nothing_about_drafts(harness: Harness) -> None
     harness.engine.full_ms = 5e3
     harness.controller.editing.edit(SetParameter("layer", None))
     harness.rest()
+    before = len(harness.frames)
     harness.drag(0.7, release=False)
-    harness.until(lambda: harness.frames[-1].is_draft)
-    assert harness.frames[-1].width == side
+    assert harness.draft(before).width == side
 
 
 def test_the_numbers_of_a_layer_come_along_while_they_are_read_and_the_layer_on_the_screen_has_its_own_at_once(

@@ -51,7 +51,7 @@ Paint = Callable[[RenderRequest], Frame]
 
 
 def sharing(*paints: Paint) -> list[Paint]:
-    """Return a painter for each worker. None paints before every one of them has got a chunk, so that all make frames."""
+    """Return a painter for each worker. None paints before each of them has got a chunk, so that all make frames."""
     all_there = threading.Barrier(len(paints), timeout=PATIENCE_S)
 
     def painter(paint: Paint) -> Paint:
