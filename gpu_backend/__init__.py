@@ -68,6 +68,25 @@ if TYPE_CHECKING:
         TappedLayer as TappedLayer,
         ValueStatistics as ValueStatistics,
     )
+    from gpu_backend.gradients.drag import DragOptimizer as DragOptimizer
+    from gpu_backend.gradients.drag_settings import (
+        DragReport as DragReport,
+        DragSettings as DragSettings,
+        Handle as Handle,
+        HandleState as HandleState,
+    )
+    from gpu_backend.gradients.latents import (
+        LatentStatistics as LatentStatistics,
+        latent_statistics as latent_statistics,
+    )
+    from gpu_backend.gradients.network import DifferentiableNetwork as DifferentiableNetwork
+    from gpu_backend.gradients.opening import TORCH_DEVICES as TORCH_DEVICES, open_gradients as open_gradients
+    from gpu_backend.gradients.photo import PHOTO_SUFFIXES as PHOTO_SUFFIXES, read_photo as read_photo
+    from gpu_backend.gradients.projection import Projection as Projection
+    from gpu_backend.gradients.projection_settings import (
+        ProjectionReport as ProjectionReport,
+        ProjectionSettings as ProjectionSettings,
+    )
     from gpu_backend.latent.combining import combined_latent as combined_latent
     from gpu_backend.latent.directions import Directions as Directions
     from gpu_backend.latent.flattening import flat_latent as flat_latent
@@ -230,6 +249,14 @@ _HOMES = {
     ),
     "frame": ("Frame", "FrameTimings", "KernelFacts", "StepTime", "TappedLayer", "ValueStatistics"),
     "latent.combining": ("combined_latent",),
+    "gradients.drag": ("DragOptimizer",),
+    "gradients.drag_settings": ("DragReport", "DragSettings", "Handle", "HandleState"),
+    "gradients.latents": ("LatentStatistics", "latent_statistics"),
+    "gradients.network": ("DifferentiableNetwork",),
+    "gradients.opening": ("TORCH_DEVICES", "open_gradients"),
+    "gradients.photo": ("PHOTO_SUFFIXES", "read_photo"),
+    "gradients.projection": ("Projection",),
+    "gradients.projection_settings": ("ProjectionReport", "ProjectionSettings"),
     "latent.directions": ("Directions",),
     "latent.flattening": ("flat_latent",),
     "latent.paths": ("LatentPath", "PathKind", "is_on_seed", "path_blends", "weighted_blend", "z_blend"),

@@ -1,0 +1,266 @@
+"""Dragging points of a picture: an optimiser of w rows that moves what is at a handle to the handle's target.
+
+Motion supervision (Pan et al. 2023, section 3.2) on the features F of one block, with the templates T of `motion`::
+
+    loss = sum_i |F(h_i + q) - T_i(q)| + keep * mean(mask |F - F_0|) + faint * mean |F - F_0|
+
+in units of the features' scale. A pin is a handle whose target is where it is. The features are sampled at their own
+resolution. StyleGAN2 steps by Adam on gradients, the other families by Gauss-Newton on finite differences (`solvers`).
+
+Every few steps the points are followed through the pictures since the last such step (`tracking`). The loss does not
+see those pictures, so a handle whose content did not come along is noticed, and no longer pulls.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from gpu_backend.errors import RequestError
+from gpu_backend.gradients.drag_settings import (
+    MAX_HANDLES,
+    DragReport,
+    DragSettings,
+    Handle,
+    HandleState,
+    Pixels,
+)
+from gpu_backend.gradients.latents import LatentStatistics
+from gpu_backend.gradients.motion import HandleMotion
+from gpu_backend.gradients.network import DifferentiableNetwork
+from gpu_backend.gradients.objective import DragObjective
+from gpu_backend.gradients.sampling import mean_texture, patch_offsets, structure_tensor
+from gpu_backend.gradients.solvers import Adam, DragSolver, GaussNewton
+from gpu_backend.gradients.tracking import track
+from gpu_backend.model.latent_file import stored_latent
+from gpu_backend.recipe import RowRange, StoredLatent
+
+_WEAK = 0.02
+"""Texture along the drag, as a share of the features' mean, below which a handle has nothing to hold on to."""
+_LOST_PX = 3.0
+"""Error of tracking back, in pixels of the tracked picture, from which a handle counts as lost."""
+_LOST_LIKENESS = 0.3
+_TRACKED_SIDE = 128
+"""Pictures are tracked at this resolution where the network can leave at it."""
+
+
+def default_rows(row_resolutions: Sequence[int]) -> RowRange:
+    """Return the coarse and middle rows: those up to 32 pixels, or to an eighth of a larger picture."""
+    most = max(32, max(row_resolutions) // 8)
+    return RowRange(0, max(index for index, side in enumerate(row_resolutions) if index == 0 or side <= most))
+
+
+def default_block(network: DifferentiableNetwork) -> int:
+    """Return the block at a quarter of the picture's resolution, at least 16 and at most 128 where there is one."""
+    wanted = min(128, max(16, network.spec.resolution // 4))
+    return max((block for block in network.blocks if block <= wanted), default=network.blocks[0])
+
+
+class DragOptimizer:
+    """A drag under way: an object without threads, stepped by its owner, who ends it by stepping no more.
+
+    Parameters
+    ----------
+    network
+        Of the model; drags may share it.
+    statistics
+        Of its w.
+    rows
+        (num_ws, w_dim): where the drag starts.
+    row_resolutions
+        `ModelFacts.row_resolutions`.
+    handles
+        At least one, at most `MAX_HANDLES` with the pins.
+    settings
+        What may change.
+
+    Raises
+    ------
+    RequestError
+        If rows, points, mask or settings do not fit the network, or a number is not finite.
+    """
+
+    def __init__(
+        self,
+        network: DifferentiableNetwork,
+        statistics: LatentStatistics,
+        rows: NDArray[np.float32],
+        row_resolutions: Sequence[int],
+        handles: Sequence[Handle],
+        settings: DragSettings | None = None,
+    ) -> None:
+        settings = settings or DragSettings()
+        _check(network, rows, handles, settings)
+        self._network, self._settings = network, settings
+        chosen = default_rows(row_resolutions) if settings.rows is None else settings.rows
+        end = network.spec.num_ws if chosen.last is None else min(chosen.last + 1, network.spec.num_ws)
+        mask = None if settings.mask is None else network.tensor(settings.mask)[None, None]
+        self._objective = DragObjective(
+            network,
+            default_block(network) if settings.block is None else settings.block,
+            network.tensor(rows),
+            slice(chosen.first, end),
+            statistics.deviation,
+            mask=mask,
+            keep=settings.keep,
+            faint=settings.faint,
+        )
+        self._handles = [self._motion(handle.source, handle.target) for handle in handles]
+        self._pins = [self._motion(pin, pin) for pin in settings.pins]
+        self._sources = [handle.source for handle in handles]
+        self._targets = [handle.target for handle in handles]
+        self._is_lost = [False] * len(handles)
+        self._is_weak = [self._is_featureless(index) for index in range(len(handles))]
+        self._count = self._since_check = 0
+        self._loss = math.nan
+        self._side = next((side for side in network.picture_resolutions if side >= _TRACKED_SIDE), 0)
+        self._side = self._side or network.spec.resolution
+        self._tracked = torch.tensor(self._sources, dtype=torch.float64)
+        self._seen: Tensor | None = None
+        """The picture of the last check."""
+        self._choose_motions()
+        solver = settings.solver or ("adam" if network.spec.family == "stylegan2" else "gauss-newton")
+        self._solver: DragSolver = (
+            Adam(self._objective, settings.rate)
+            if solver == "adam"
+            else GaussNewton(self._objective, statistics.directions)
+        )
+
+    @property
+    def report(self) -> DragReport:
+        """The state after the last step."""
+        states = tuple(self._state(index) for index in range(len(self._handles)))
+        is_judged = not self._settings.check_every or not self._since_check
+        return DragReport(self._count, self._loss, states, self._has_arrived and is_judged)
+
+    @property
+    def rows(self) -> NDArray[np.float32]:
+        """The present rows of w, (num_ws, w_dim)."""
+        found: NDArray[np.float32] = self._objective.latents(self._solver.shift[None])[0].float().cpu().numpy()
+        return found
+
+    @property
+    def latent(self) -> StoredLatent:
+        """The present rows as a stored latent. Raises RequestError if they are not finite."""
+        return stored_latent(self.rows)
+
+    def set_target(self, index: int, target: Pixels) -> None:
+        """Move a handle's target while the drag goes on. Raises RequestError."""
+        _check_points([target])
+        self._targets[index] = target
+        self._handles[index].aim(self._objective.samples(target))
+        self._is_weak[index] = self._count == 0 and self._is_featureless(index)
+        self._choose_motions()
+
+    def step(self) -> DragReport:
+        """Do one bounded piece of work: at most one pass forward and backward, or one check of the handles."""
+        if self._is_check_due:
+            self._check_handles()
+            return self.report
+        found = self._solver.step()
+        if found is not None:
+            self._loss, features = found
+            self._count += 1
+            self._since_check += 1
+            for motion in self._objective.motions:
+                motion.advance(features)
+        return self.report
+
+    @property
+    def _has_arrived(self) -> bool:
+        """Whether every handle that pulls is at its target."""
+        return all(motion.has_arrived or self._is_given_up(index) for index, motion in enumerate(self._handles))
+
+    @property
+    def _is_check_due(self) -> bool:
+        """Whether it is time to track: at the start, every few iterations, and where all have arrived."""
+        if not self._settings.check_every:
+            return False
+        is_late = self._since_check >= self._settings.check_every
+        return self._seen is None or is_late or (self._since_check > 0 and self._has_arrived)
+
+    def _motion(self, source: Pixels, target: Pixels) -> HandleMotion:
+        objective = self._objective
+        places = (objective.samples(source), objective.samples(target))
+        return HandleMotion(objective.first, *places, self._settings.radius, objective.scale)
+
+    def _choose_motions(self) -> None:
+        """Let the handles that hold on to something pull, and the pins."""
+        pulling = [motion for index, motion in enumerate(self._handles) if not self._is_given_up(index)]
+        self._objective.motions = pulling + self._pins
+
+    def _is_given_up(self, index: int) -> bool:
+        return self._is_weak[index] or self._is_lost[index]
+
+    def _is_featureless(self, index: int) -> bool:
+        """Whether the features hardly change along the way of a handle."""
+        motion, features = self._handles[index], self._objective.first
+        way = motion.target - motion.position
+        if float(way.norm()) < 1e-6:
+            return False
+        way = way / way.norm()
+        tensor = structure_tensor(features, motion.position + patch_offsets(self._settings.radius, way))
+        return float(way @ tensor @ way) < _WEAK * mean_texture(features)
+
+    @torch.no_grad()
+    def _check_handles(self) -> None:
+        """Follow the handles from the picture of the last check to the present one."""
+        picture = self._network.picture(self._objective.latents(self._solver.shift[None]), self._side)
+        if self._seen is not None:
+            scale = self._side / self._network.spec.resolution
+            found = track(self._seen, picture, ((self._tracked + 0.5) * scale - 0.5).to(picture))
+            self._tracked = (found.points.double().cpu() + 0.5) / scale - 0.5
+            for index in range(len(self._handles)):
+                is_off = float(found.error[index]) > _LOST_PX or float(found.likeness[index]) < _LOST_LIKENESS
+                self._is_lost[index] = self._is_lost[index] or is_off
+            self._choose_motions()
+        self._seen = picture
+        self._since_check = 0
+
+    def _state(self, index: int) -> HandleState:
+        motion, target = self._handles[index], self._targets[index]
+        pitch = self._objective.grid.pixel_pitch
+        x, y = ((motion.position - motion.target) / pitch).tolist()
+        tracked = self._tracked[index].tolist()
+        return HandleState(
+            position=(target[0] + x, target[1] + y),
+            tracked=(tracked[0], tracked[1]),
+            distance=motion.distance / pitch,
+            is_weak=self._is_weak[index],
+            is_lost=self._is_lost[index],
+        )
+
+
+def _check(
+    network: DifferentiableNetwork, rows: NDArray[np.float32], handles: Sequence[Handle], settings: DragSettings
+) -> None:
+    """Raise RequestError for what does not fit."""
+    shape = (network.spec.num_ws, network.spec.w_dim)
+    if rows.shape != shape or not np.isfinite(rows).all():
+        raise RequestError(f"A drag starts from {shape[0]} finite rows of {shape[1]} numbers, not {rows.shape}.")
+    if not 1 <= len(handles) <= MAX_HANDLES - len(settings.pins):
+        raise RequestError(f"A drag has 1 to {MAX_HANDLES} handles and pins, not {len(handles)} and pins.")
+    _check_points([point for handle in handles for point in (handle.source, handle.target)] + list(settings.pins))
+    if settings.mask is not None:
+        mask = settings.mask
+        if mask.ndim != 2 or not mask.size or not (np.isfinite(mask).all() and mask.min() >= 0 and mask.max() <= 1):
+            raise RequestError(f"A mask must be (height, width) numbers in 0..1, but one is {mask.shape}.")
+    if settings.rows is not None:
+        first, last = settings.rows.first, settings.rows.last
+        if not 0 <= first < shape[0] or (last is not None and last < first):
+            raise RequestError(f"The rows that a drag may change must be in 0..{shape[0] - 1}, not {first}..{last}.")
+    numbers = (settings.rate, settings.keep, settings.faint)
+    if not all(math.isfinite(number) and number >= 0 for number in numbers) or not 0 <= settings.radius <= 16:
+        raise RequestError(
+            "The rate, weights and radius of a drag must be numbers of at least 0, the radius at most 16."
+        )
+
+
+def _check_points(points: Sequence[Pixels]) -> None:
+    if not all(math.isfinite(number) for point in points for number in point):
+        raise RequestError("The points of a drag must be finite numbers, but one is not.")

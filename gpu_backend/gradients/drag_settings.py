@@ -1,0 +1,110 @@
+"""What a drag is asked for and what it reports: plain values, which need no torch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpu_backend.recipe import RowRange
+
+Solver = Literal["adam", "gauss-newton"]
+Pixels = tuple[float, float]
+"""A point (x, y) in pixels of the full picture; whole numbers are centres."""
+
+MAX_HANDLES = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Handle:
+    """A point that is dragged: where it was taken, and where it is to be."""
+
+    source: Pixels
+    target: Pixels
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DragSettings:
+    """What a drag may change, and how fast.
+
+    Attributes
+    ----------
+    pins
+        Points that stay where they are.
+    mask
+        (height, width) of any size, 0..1: 1 keeps that part of the picture as it is. None keeps nothing.
+    rows
+        Rows of w that may change; None for the coarse and middle ones (`default_rows`).
+    block
+        Whose features are compared; None for `default_block`.
+    radius
+        Of the patch around a handle, in samples of the features.
+    rate
+        Length of Adam's steps, in deviations of each dimension of w.
+    keep, faint
+        Weights of the difference under the mask and of that everywhere.
+    check_every
+        Steps from one check of the handles by tracking to the next; 0 for none.
+    solver
+        None for Adam on StyleGAN2 and Gauss-Newton on other families.
+    """
+
+    pins: tuple[Pixels, ...] = ()
+    mask: NDArray[np.float32] | None = None
+    rows: RowRange | None = None
+    block: int | None = None
+    radius: int = 2
+    rate: float = 0.012
+    keep: float = 10.0
+    faint: float = 0.3
+    check_every: int = 8
+    solver: Solver | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HandleState:
+    """A handle after a step.
+
+    Attributes
+    ----------
+    position
+        Where the optimiser holds it.
+    tracked
+        Where tracking through the pictures found its content at the last check.
+    distance
+        Pixels from `position` to the target.
+    is_weak
+        The picture has too little texture there; the handle does not pull.
+    is_lost
+        Its content did not come along; the handle no longer pulls.
+    """
+
+    position: Pixels
+    tracked: Pixels
+    distance: float
+    is_weak: bool
+    is_lost: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DragReport:
+    """State of a drag.
+
+    Attributes
+    ----------
+    step
+        Finished iterations.
+    loss
+        Of the latent before the last iteration; NaN before the first.
+    handles
+        In the order that they were given in.
+    is_settled
+        Every handle that pulls is at its target, or none pulls, and tracking has looked at this latent.
+    """
+
+    step: int
+    loss: float
+    handles: tuple[HandleState, ...]
+    is_settled: bool

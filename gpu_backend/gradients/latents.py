@@ -1,0 +1,59 @@
+"""How w is distributed: its mean, the deviation of each dimension and its principal directions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from gpu_backend.gradients.network import DifferentiableNetwork
+
+_BATCH = 256
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LatentStatistics:
+    """Statistics of w, from samples of the mapping network.
+
+    Attributes
+    ----------
+    deviation
+        (w_dim,); positive.
+    directions
+        (count, w_dim): principal directions, the widest first, each as long as its deviation.
+    """
+
+    deviation: Tensor
+    directions: Tensor
+
+
+@torch.no_grad()
+def sample_w(network: DifferentiableNetwork, count: int, seed: int = 0) -> Tensor:
+    """Return w (count, w_dim) of random latents, before truncation; classes of a conditional network are random too."""
+    mapping = network.spec.mapping
+    generator = torch.Generator().manual_seed(seed)
+    found = []
+    for first in range(0, count, _BATCH):
+        size = min(_BATCH, count - first)
+        z = torch.randn(size, mapping.z_dim, generator=generator)
+        labels = None
+        if mapping.c_dim:
+            chosen = torch.randint(mapping.c_dim, (size,), generator=generator)
+            labels = torch.nn.functional.one_hot(chosen, mapping.c_dim).to(device=network.device, dtype=network.dtype)
+        found.append(network.map(z, labels))
+    return torch.cat(found)
+
+
+@torch.no_grad()
+def latent_statistics(network: DifferentiableNetwork, *, count: int = 2048, directions: int = 16) -> LatentStatistics:
+    """Measure w on `count` samples; there are at most w_dim directions."""
+    w = sample_w(network, count)
+    centred = (w - w.mean(0)).double()
+    covariance = centred.t() @ centred / max(1, count - 1)
+    variances, vectors = torch.linalg.eigh(covariance)
+    order = variances.argsort(descending=True)[:directions]
+    principal = vectors[:, order].t() * variances[order].clamp(min=0.0).sqrt()[:, None]
+    deviation = covariance.diagonal().sqrt()
+    floor = 1e-3 * float(deviation.mean()) + 1e-12  # a dimension that never varies still has a unit
+    return LatentStatistics(deviation.clamp(min=floor).to(w), principal.to(w))

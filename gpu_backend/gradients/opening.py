@@ -1,0 +1,41 @@
+"""The differentiable network of a model, opened where torch may be missing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gpu_backend.errors import DeviceError
+from gpu_backend.model.model import Model
+from gpu_backend.recipe import Noise
+from gpu_backend.torch_import import torch_needed
+
+if TYPE_CHECKING:
+    from gpu_backend.gradients.network import DifferentiableNetwork
+
+TORCH_DEVICES = ("auto", "cpu", "cuda")
+"""``auto`` is torch's CUDA where it has a GPU, and the processor otherwise."""
+
+
+def open_gradients(model: Model, noise: Noise | None = None, device: str = "auto") -> DifferentiableNetwork:
+    """Return a model's network in torch, float32. Takes seconds if torch was not imported yet.
+
+    Parameters
+    ----------
+    device
+        One of `TORCH_DEVICES`.
+
+    Raises
+    ------
+    TorchError
+        If torch is missing.
+    DeviceError
+        If ``cuda`` is requested, but torch finds no GPU.
+    """
+    with torch_needed("Computing gradients"):
+        import torch
+
+        from gpu_backend.gradients.network import differentiable_network
+    has_cuda = torch.cuda.is_available()
+    if device == "cuda" and not has_cuda:
+        raise DeviceError("Gradients on a GPU need a torch with CUDA and an NVIDIA GPU, but there is none; use cpu.")
+    return differentiable_network(model, noise, device="cuda" if has_cuda and device != "cpu" else "cpu")

@@ -1,0 +1,42 @@
+"""What a projection is asked for and what it reports: plain values, which need no torch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+MAX_STEPS = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectionSettings:
+    """How long to search: steps along gradients, and random latents to begin with."""
+
+    steps: int = 300
+    candidates: int = 500
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectionReport:
+    """State of a projection.
+
+    Attributes
+    ----------
+    stage
+        ``"random"``, ``"w"`` or ``"rows"``.
+    step, steps
+        Finished steps of all; those of the first stage count latents.
+    loss
+        Of the best latent so far, at `resolution`.
+    resolution
+        At which pictures are compared now.
+    is_done
+        Nothing is left to do.
+    """
+
+    stage: str
+    step: int
+    steps: int
+    loss: float
+    resolution: int
+    is_done: bool = False

@@ -1,0 +1,97 @@
+"""``latentloom project``: files in, w rows out, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from gpu_backend import Projection, read_latent
+from tests.helpers.command import Command
+from tests.helpers.networks import make_stylegan2
+
+QUICK = ("--steps", 3, "--candidates", 2)
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture
+def photo(tmp_path: Path) -> Path:
+    Image.new("RGB", (20, 30), (90, 140, 60)).save(tmp_path / "photo.png")
+    return tmp_path / "photo.png"
+
+
+def test_a_picture_becomes_w_rows_of_the_bundled_model(command: Command, photo: Path) -> None:
+    out = photo.parent / "new" / "photo.npz"
+    outcome = command("project", photo, "--out", out, *QUICK)
+    assert outcome.status == 0, outcome.err
+    assert "holds the w rows of photo.png: PSNR " in outcome.err
+    spec = make_stylegan2(seed=1).spec
+    assert (read_latent(out).num_ws, read_latent(out).w_dim) == (spec.num_ws, spec.w_dim)
+    again = command("project", photo, "--out", out, *QUICK)
+    assert "is there already" in again.sentence
+    assert command("project", photo, "--out", out, "--overwrite", *QUICK).status == 0
+
+
+def test_the_same_words_give_the_same_rows(command: Command, networks: Path, photo: Path) -> None:
+    rows = []
+    for name in ("one.npy", "two.npy"):
+        words = ("project", photo, "--network", networks / "other.safetensors", "--out", photo.parent / name, *QUICK)
+        assert command(*words).status == 0
+        rows.append(np.load(photo.parent / name))
+    np.testing.assert_array_equal(rows[0], rows[1])
+
+
+def test_a_folder_of_pictures_becomes_a_folder_of_w_rows(command: Command, photo: Path) -> None:
+    folder = photo.parent / "photos"
+    folder.mkdir()
+    for name in ("b.jpg", "a.png"):
+        Image.new("RGB", (8, 8)).save(folder / name)
+    (folder / "notes.txt").write_text("no picture")
+    assert command("project", folder, "--out", photo.parent / "out", *QUICK).status == 0
+    assert sorted(path.name for path in (photo.parent / "out").iterdir()) == ["a.npz", "b.npz"]
+
+
+def test_a_damaged_picture_of_a_folder_is_named_and_the_others_are_projected(command: Command, photo: Path) -> None:
+    (photo.parent / "broken.png").write_bytes(b"\x89PNG")
+    outcome = command("project", photo.parent, "--out", photo.parent / "out", *QUICK)
+    assert outcome.status == 2
+    assert "broken.png should be a picture" in outcome.err
+    assert "1 of 2 files could not be read" in outcome.err
+    assert (photo.parent / "out" / "photo.npz").exists()
+
+
+def test_a_stop_keeps_the_best_rows_so_far(command: Command, photo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = Projection.step
+
+    def interrupted(projection: Projection) -> object:
+        if projection.report.step == 2 and projection.report.stage != "random":
+            raise KeyboardInterrupt
+        return plain(projection)
+
+    monkeypatch.setattr(Projection, "step", interrupted)
+    out = photo.parent / "photo.npz"
+    outcome = command("project", photo, "--out", out, "--steps", 50, "--candidates", 2)
+    assert outcome.status == 130
+    assert "photo.png, stopped early" in outcome.err
+    assert read_latent(out).num_ws > 0
+
+
+def test_what_cannot_be_projected_is_refused_in_a_sentence(command: Command, photo: Path) -> None:
+    folder, out = photo.parent, photo.parent / "x.npz"
+    assert "name a picture or a folder" in command("project", folder / "none.png", "--out", out).sentence
+    assert "should end in .npz" in command("project", photo, "--out", folder / "x.png").sentence
+    assert "should be a folder" in command("project", folder, "--out", photo).sentence
+    (folder / "empty").mkdir()
+    assert "holds no pictures" in command("project", folder / "empty", "--out", out).sentence
+    assert "from 1 to 100,000" in command("project", photo, "--out", out, "--steps", 0).sentence

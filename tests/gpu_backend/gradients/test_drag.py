@@ -1,0 +1,172 @@
+"""Dragging on a network that moves a picture: where the content goes is known exactly."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from gpu_backend import RequestError, RowRange
+from gpu_backend.gradients.drag import DragOptimizer, default_block, default_rows
+from gpu_backend.gradients.drag_settings import DragReport, DragSettings, Handle
+from gpu_backend.gradients.latents import latent_statistics
+from gpu_backend.gradients.network import differentiable_network
+from tests.helpers.moving_picture import NUM_WS, ROW_RESOLUTIONS, SIDE, W_DIM, MovingPicture, moving_statistics
+from tests.helpers.networks import make_stylegan2
+
+FAST = DragSettings(rate=0.05)
+TO_THE_RIGHT = (Handle((30.0, 30.0), (40.0, 33.0)),)
+
+
+def drag_of(
+    network: MovingPicture, settings: DragSettings = FAST, handles: tuple[Handle, ...] = TO_THE_RIGHT
+) -> DragOptimizer:
+    rows = np.zeros((NUM_WS, W_DIM), np.float32)
+    return DragOptimizer(network, moving_statistics(), rows, ROW_RESOLUTIONS, handles, settings)
+
+
+def settle(drag: DragOptimizer, most: int = 200) -> DragReport:
+    for _ in range(most):
+        if drag.step().is_settled:
+            break
+    return drag.report
+
+
+@pytest.mark.parametrize("family", ["stylegan2", "stylegan3"])
+def test_the_content_of_a_handle_arrives_at_its_target(family: str) -> None:
+    drag = drag_of(MovingPicture(family))
+    report = settle(drag)
+    assert report.is_settled
+    assert drag.rows[0, :2] == pytest.approx([10.0, 3.0], abs=1.5)
+    (handle,) = report.handles
+    assert handle.distance < 0.01
+    assert handle.position == pytest.approx((40.0, 33.0), abs=0.01)
+    assert handle.tracked == pytest.approx((40.0, 33.0), abs=2.5), "pictures, which the loss does not see, agree"
+    assert not handle.is_lost
+
+
+def test_a_step_runs_the_network_once() -> None:
+    network = MovingPicture()
+    drag = drag_of(network)
+    for _ in range(20):
+        before = network.calls
+        drag.step()
+        assert network.calls == before + 1
+
+
+def test_the_target_may_move_while_the_drag_goes_on() -> None:
+    drag = drag_of(MovingPicture())
+    settle(drag)
+    drag.set_target(0, (34.0, 30.0))
+    assert not drag.report.is_settled
+    assert settle(drag).is_settled
+    assert drag.rows[0, :2] == pytest.approx([4.0, 0.0], abs=1.2)
+
+
+def test_a_pin_holds_its_place_against_a_handle() -> None:
+    pinned = drag_of(MovingPicture(), DragSettings(rate=0.05, pins=((12.0, 12.0), (50.0, 50.0), (12.0, 50.0))))
+    for _ in range(40):
+        pinned.step()
+    assert math.hypot(*pinned.rows[0, :2]) < 5.0
+
+
+def test_a_mask_keeps_what_is_under_it() -> None:
+    mask = np.zeros((10, 10), np.float32)
+    mask[:, :5] = 1.0
+    kept = drag_of(MovingPicture(), DragSettings(rate=0.05, mask=mask, keep=100.0))
+    for _ in range(40):
+        kept.step()
+    assert abs(float(kept.rows[0, 0])) < 5.0
+
+
+def test_only_the_chosen_rows_change() -> None:
+    drag = drag_of(MovingPicture(), DragSettings(rate=0.05, rows=RowRange(1, 2)))
+    for _ in range(5):
+        drag.step()
+    assert not drag.rows[0].any()
+    assert not drag.rows[3].any()
+    whole = drag_of(MovingPicture())
+    for _ in range(5):
+        whole.step()
+    assert whole.rows[0].any()
+    assert not whole.rows[3].any(), "fine rows stay by default"
+
+
+def test_a_handle_on_a_flat_place_is_refused_and_does_not_pull() -> None:
+    drag = drag_of(MovingPicture(is_flat_outside=True), FAST, (Handle((4.0, 4.0), (20.0, 4.0)),))
+    report = drag.report
+    assert report.handles[0].is_weak
+    assert report.is_settled, "no handle pulls"
+    drag.step()
+    assert not drag.rows.any()
+
+
+def test_a_handle_whose_content_stays_behind_is_lost_and_no_longer_pulls() -> None:
+    class Vanishing(MovingPicture):
+        """Shows another picture once w has moved."""
+
+        def picture(self, ws: torch.Tensor, resolution: int | None = None, noise: object = None) -> torch.Tensor:
+            found = super().picture(ws, resolution)
+            return torch.where(ws[:, :1, :1, None].abs() > 1.0, found.flip(2, 3), found)
+
+    drag = drag_of(Vanishing(), DragSettings(rate=0.3, check_every=2))
+    for _ in range(30):
+        drag.step()
+    assert drag.report.handles[0].is_lost
+    assert drag.report.is_settled
+
+
+def test_a_stored_latent_of_the_present_rows_is_what_the_app_shows() -> None:
+    drag = drag_of(MovingPicture())
+    drag.step()
+    drag.step()
+    assert np.frombuffer(drag.latent.rows, "<f4").reshape(NUM_WS, W_DIM) == pytest.approx(drag.rows)
+
+
+def test_a_drag_lowers_the_loss_of_a_whole_network() -> None:
+    model = make_stylegan2(resolution=32, channel_max=8, channel_base=256)
+    network = differentiable_network(model)
+    rows = np.tile(model.mean_w, (model.spec.num_ws, 1))
+    drag = DragOptimizer(
+        network,
+        latent_statistics(network, count=64),
+        rows,
+        model.facts.row_resolutions,
+        (Handle((10.0, 10.0), (16.0, 10.0)),),
+        DragSettings(check_every=0),
+    )
+    drag.step()
+    drag.step()
+    first = drag.report.handles[0].distance
+    for _ in range(40):
+        drag.step()
+    assert drag.report.handles[0].distance < first
+    assert not np.array_equal(drag.rows, rows)
+
+
+def test_defaults_choose_coarse_and_middle_rows_and_a_block_of_a_quarter() -> None:
+    assert default_rows((4, 8, 8, 16, 16, 32, 32, 64, 64, 128, 128, 256, 256, 256)) == RowRange(0, 6)
+    assert default_rows((4, 8, 8, 8)) == RowRange(0, 3)
+    assert default_block(MovingPicture()) == 16
+
+
+@pytest.mark.parametrize(
+    ("handles", "settings", "message"),
+    [
+        ((), FAST, "1 to 64 handles"),
+        ((Handle((math.nan, 0.0), (1.0, 1.0)),), FAST, "finite"),
+        (TO_THE_RIGHT, DragSettings(mask=np.full((4, 4), 2.0, np.float32)), "0..1"),
+        (TO_THE_RIGHT, DragSettings(rows=RowRange(9, 10)), r"0\.\.3"),
+        (TO_THE_RIGHT, DragSettings(rate=-1.0), "at least 0"),
+        (TO_THE_RIGHT, DragSettings(block=7), "16, 32, but 7"),
+    ],
+)
+def test_what_does_not_fit_is_refused(handles: tuple[Handle, ...], settings: DragSettings, message: str) -> None:
+    with pytest.raises(RequestError, match=message):
+        drag_of(MovingPicture(), settings, handles)
+
+
+def test_rows_of_another_network_are_refused() -> None:
+    with pytest.raises(RequestError, match="4 finite rows of 6"):
+        DragOptimizer(MovingPicture(), moving_statistics(), np.zeros((2, 6), np.float32), ROW_RESOLUTIONS, TO_THE_RIGHT)
+    assert SIDE == 64

@@ -1,0 +1,131 @@
+"""Projection on small networks: a known picture comes back, the best latent stays, and sizes are checked."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from gpu_backend import LoomError, RequestError, read_photo
+from gpu_backend.gradients.latents import latent_statistics, sample_w
+from gpu_backend.gradients.network import DifferentiableNetwork, differentiable_network
+from gpu_backend.gradients.picture_loss import laplacian_l1, picture_loss, psnr, ssim
+from gpu_backend.gradients.projection import Projection
+from gpu_backend.gradients.projection_settings import ProjectionSettings
+from tests.helpers.networks import make_stylegan2
+from tests.helpers.stylegan1 import make_stylegan1
+
+
+@pytest.fixture(scope="module")
+def network() -> DifferentiableNetwork:
+    return differentiable_network(make_stylegan2(resolution=32, channel_max=12, channel_base=512, w_dim=16, seed=2))
+
+
+def picture_of(network: DifferentiableNetwork, seed: int) -> np.ndarray:
+    """The picture of a random latent, in the range that a file can hold."""
+    with torch.no_grad():
+        rows = sample_w(network, 1, seed)[:, None].expand(1, network.spec.num_ws, -1)
+        return network.picture(rows)[0].clamp(-1, 1).numpy()
+
+
+def run(projection: Projection) -> list[float]:
+    losses = []
+    while not projection.step().is_done:
+        losses.append(projection.report.loss)
+    return losses
+
+
+def test_a_known_picture_comes_back_much_nearer_than_the_best_random_one(network: DifferentiableNetwork) -> None:
+    projection = Projection(network, picture_of(network, 77), ProjectionSettings(steps=60, candidates=16))
+    while projection.step().stage == "random":
+        before = projection.psnr()
+    run(projection)
+    assert projection.psnr() > before + 3.0
+    assert projection.latent.num_ws == network.spec.num_ws
+
+
+def test_the_best_latent_so_far_stays_whenever_one_stops(network: DifferentiableNetwork) -> None:
+    projection = Projection(network, picture_of(network, 5), ProjectionSettings(steps=12, candidates=20))
+    assert not projection.has_found
+    assert projection.report.loss == math.inf
+    best: dict[int, float] = {}
+    while not (report := projection.step()).is_done:
+        assert report.loss <= best.get(report.resolution, math.inf)
+        best[report.resolution] = report.loss
+        assert projection.has_found
+        assert projection.rows.shape == (network.spec.num_ws, network.spec.w_dim)
+    assert projection.step().is_done, "a step after the end does nothing"
+
+
+def test_drafts_come_before_the_full_resolution(network: DifferentiableNetwork) -> None:
+    projection = Projection(network, picture_of(network, 5), ProjectionSettings(steps=8, candidates=1))
+    assert projection._side_at(0.0) == 32
+    large = make_stylegan2(resolution=256, channel_base=512, channel_max=2)
+    sides = Projection(differentiable_network(large), np.zeros((3, 256, 256), np.float32))
+    assert [sides._side_at(share) for share in (0.0, 0.3, 0.7, 0.8, 1.0)] == [64, 128, 256, 256, 256]
+
+
+def test_a_network_of_another_family_projects_too() -> None:
+    network = differentiable_network(make_stylegan1(resolution=16))
+    projection = Projection(network, picture_of(network, 3), ProjectionSettings(steps=6, candidates=3))
+    run(projection)
+    assert projection.report.is_done
+
+
+def test_equal_pictures_have_no_loss_and_different_ones_have() -> None:
+    one = torch.from_numpy(np.random.default_rng(0).uniform(-1, 1, (2, 3, 32, 32)).astype(np.float32))
+    assert picture_loss(one, one).tolist() == pytest.approx([0.0, 0.0], abs=1e-5)
+    assert float(ssim(one, -one).max()) < 0.1
+    moved = one + 0.5
+    assert laplacian_l1(moved, one).tolist() == pytest.approx([0.5, 0.5], abs=1e-5), "only the coarsest level sees it"
+    assert psnr(one, one) > 100
+    assert psnr(torch.zeros(1, 3, 8, 8), torch.full((1, 3, 8, 8), 0.2)) == pytest.approx(20.0)
+
+
+def test_a_target_of_another_size_or_with_settings_out_of_range_is_refused(network: DifferentiableNetwork) -> None:
+    with pytest.raises(RequestError, match=r"\(3, 32, 32\)"):
+        Projection(network, np.zeros((3, 16, 16), np.float32))
+    with pytest.raises(RequestError, match="1 to 100,000 steps"):
+        Projection(network, np.zeros((3, 32, 32), np.float32), ProjectionSettings(steps=0))
+
+
+def test_statistics_of_w_measure_its_deviation_and_its_widest_directions() -> None:
+    network = differentiable_network(make_stylegan2(c_dim=3, w_dim=6, z_dim=6))
+    found = latent_statistics(network, count=600, directions=4)
+    w = sample_w(network, 600)
+    torch.testing.assert_close(found.deviation, w.std(0), rtol=1e-3, atol=1e-4)
+    lengths = found.directions.norm(dim=1)
+    assert found.directions.shape == (4, 6)
+    assert (lengths[:-1] >= lengths[1:]).all()
+    unit = found.directions / lengths[:, None]
+    torch.testing.assert_close(unit @ unit.t(), torch.eye(4), atol=1e-4, rtol=0)
+
+
+def test_photos_are_cropped_to_their_centre_and_turned_as_the_camera_says(tmp_path: Path) -> None:
+    folder = tmp_path
+    wide = np.zeros((20, 60, 3), np.uint8)
+    wide[:, 20:40] = 255  # the centred square is white
+    Image.fromarray(wide).save(folder / "wide.png")
+    assert read_photo(folder / "wide.png", 8).min() > 0.9
+    tall = np.zeros((10, 10, 3), np.uint8)
+    tall[:5] = (255, 0, 0)
+    exif = Image.Exif()
+    exif[0x0112] = 3  # upside down
+    Image.fromarray(tall).save(folder / "turned.png", exif=exif)
+    turned = read_photo(folder / "turned.png", 10)
+    assert turned[0, 0].max() == -1.0
+    assert turned[0, -1].min() == 1.0
+    Image.new("RGBA", (4, 4), (255, 255, 255, 0)).save(folder / "clear.png")
+    assert read_photo(folder / "clear.png", 4).max() == -1.0
+    assert read_photo(folder / "wide.png", 8, channels=1).shape == (1, 8, 8)
+
+
+def test_a_file_that_is_no_picture_is_refused_by_name(tmp_path: Path) -> None:
+    path = tmp_path / "words.png"
+    path.write_text("no picture")
+    with pytest.raises(LoomError, match=r"words\.png should be a picture"):
+        read_photo(path, 8)
+    with pytest.raises(RequestError, match="1, 3 or 4 channels"):
+        read_photo(path, 8, channels=2)
