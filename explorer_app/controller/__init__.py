@@ -20,6 +20,8 @@
      ├─ files: Files              models, sessions, pictures, latents               files.py, pending_document.py
      ├─ directions: DirectionFinding
      │                            the search for directions                         direction_finding.py
+     ├─ arithmetic: KeptArithmetic
+     │                            sums and differences of kept latents              kept_arithmetic.py
      ├─ tuning: Tuning            the search for the fastest tiles on this GPU      tuning.py
      ├─ grid: VariationGrid       variations of the session, and their pictures     variation_grid.py
      ├─ thumbnails: ThumbnailService
@@ -45,6 +47,7 @@ from explorer_app.controller.editing import Editing
 from explorer_app.controller.engine import Engine
 from explorer_app.controller.export_queue import ExportQueueController
 from explorer_app.controller.files import Files
+from explorer_app.controller.kept_arithmetic import KeptArithmetic
 from explorer_app.controller.live_control import Learning, LiveControl, parameter_label
 from explorer_app.controller.live_inputs import InputKind, InputState, LiveInputs
 from explorer_app.controller.playback import Playback
@@ -71,6 +74,7 @@ __all__ = [
     "GridSettings",
     "InputKind",
     "InputState",
+    "KeptArithmetic",
     "Learning",
     "LiveControl",
     "LiveInputs",

@@ -17,6 +17,7 @@ from explorer_app.controller.engine import Engine
 from explorer_app.controller.export_queue import ExportQueueController
 from explorer_app.controller.file_worker import FileWorker
 from explorer_app.controller.files import Files
+from explorer_app.controller.kept_arithmetic import KeptArithmetic
 from explorer_app.controller.last_start import LastStart
 from explorer_app.controller.live_control import LiveControl
 from explorer_app.controller.live_inputs import LiveInputs
@@ -98,6 +99,8 @@ class Controller(QObject):
         The search for directions.
     tuning
         The search for the fastest tiles on this GPU.
+    arithmetic
+        Sums and differences of kept latents.
     grid
         The live grid of variations.
     thumbnails, whole_pictures
@@ -147,6 +150,7 @@ class Controller(QObject):
         own = DirectionFiles(None if state_folder is None else state_folder / "directions", bundled_model)
         self.directions = DirectionFinding(renders, model, editing, self.export, own, worker, messages, parent=self)
         file = None if state_folder is None else ThumbnailFile(state_folder / "thumbnails.sqlite")
+        self.arithmetic = KeptArithmetic(model, editing, self.directions, messages, parent=self)
         self.thumbnails = ThumbnailService(renders, model, messages, lambda: editing.shown, worker, file, parent=self)
         self.whole_pictures = WholePictures(renders, model, messages, lambda: preview.frame, parent=self)
         self.grid = VariationGrid(renders, engine, editing, worker, messages, parent=self)

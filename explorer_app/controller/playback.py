@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -169,6 +169,30 @@ class Playback(QObject):
         """Make a key of a parameter's present value at the playhead; its track is added if there is none."""
         session = self._editing.session
         self._set(lambda: with_parameter_key(session.timeline, session, path, self._time), f"Animate {_label(path)}")
+
+    def draw(self, paths: Sequence[str], points: Sequence[tuple[float, ...]]) -> None:
+        """Make keys of a path that was drawn over parameters, from the playhead on and as quickly as it was drawn.
+
+        Parameters
+        ----------
+        paths
+            The parameters.
+        points
+            Seconds since the start of the path, then one value a parameter.
+        """
+        start = self._time
+
+        def drawn() -> Timeline:
+            timeline = self.timeline
+            for place, path in enumerate(dict.fromkeys(paths), start=1):
+                samples = [(start + Fraction(round(1000 * point[0]), 1000), point[place]) for point in points]
+                values = [value for _, value in samples]
+                kept = simplified(samples, max(_TOLERANCE * (max(values) - min(values)), 1e-6))
+                timeline = with_recorded(timeline, path, kept, LINEAR)
+            return timeline
+
+        if points:
+            self._set(drawn, "Draw path")
 
     def _set(self, change: Callable[[], Timeline], label: str) -> None:
         try:

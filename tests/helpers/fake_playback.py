@@ -47,5 +47,8 @@ class FakePlayback(QObject):
     def keep_picture(self) -> None:
         self._asked.append(("keep picture",))
 
+    def draw(self, paths: Any, points: Any) -> None:
+        self._asked.append(("draw_path", paths, points))
+
     def animate(self, path: str) -> None:
         self._asked.append(("animate", path))

@@ -25,6 +25,7 @@ HOMES: dict[str, Area] = {
     "layers": "right",
     "history": "bottom",
     "timeline": "bottom",
+    "pad": "right",
 }
 """Dock key -> the side where it appears in a workspace whose first layout omits it."""
 
@@ -125,12 +126,12 @@ def _animate(width: float, height: float, least_left: int) -> tuple[Column, ...]
     is_low = height < _LOW
     timeline = Column("bottom", (("timeline", "history"),), _LOW_TIMELINE if is_low else _TIMELINE)
     if width < _TWO_COLUMNS:
-        return Column("left", (("sliders", "latent", "mix", "performance"),), least_left, "sliders"), timeline
+        return Column("left", (("sliders", "pad", "latent", "mix", "performance"),), least_left, "sliders"), timeline
     both = width / 2 - _BETWEEN
     left = round(max(least_left, min(344, 0.445 * both)))
     right = round(min(428, both - left))
     return (
-        Column("left", (("sliders", "latent", "mix"),), left, "sliders"),
+        Column("left", (("sliders", "pad", "latent", "mix"),), left, "sliders"),
         Column("right", (("performance", "model"),), right, "performance"),
         timeline,
     )

@@ -19,7 +19,7 @@ from explorer_app.window.docks.dock import Dock, is_uncovered
 from explorer_app.window.docks.layouts import HOMES, WORKSPACES, Area, Layout, WorkspaceName, first_layout
 from explorer_app.window.look import fonts, theme
 
-LAYOUT_VERSION = 4
+LAYOUT_VERSION = 5
 """Version of stored layouts; raised when docks are added or renamed, so that old layouts are ignored."""
 
 _AREAS: dict[Area, Qt.DockWidgetArea] = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 from dataclasses import dataclass
+from functools import partial
 
 from PySide6.QtCore import (
     QAbstractListModel,
@@ -249,6 +250,12 @@ class HistoryList(QListView):
         Number of a kept entry, and of the entry before which it was moved; None for the end.
     compare_requested(object)
         Numbers of the one or two entries to compare.
+    mix_grid_requested(object, str)
+        Numbers of kept entries for the rows or the columns of a mix grid: "rows" or "columns".
+    average_requested(object), weighted_requested(object, str)
+        Numbers of kept entries to sum; of a weighted sum, the weights as the user typed them.
+    difference_requested(int, int)
+        Numbers of two kept entries, of which the first minus the second is to be a direction.
     thumbnail_wanted(object, object)
         ``("history", number)`` and the entry's `Session`, for visible entries without a picture.
     """
@@ -258,6 +265,10 @@ class HistoryList(QListView):
     renamed = Signal(int, str)
     moved = Signal(int, object)
     compare_requested = Signal(object)
+    mix_grid_requested = Signal(object, str)
+    average_requested = Signal(object)
+    weighted_requested = Signal(object, str)
+    difference_requested = Signal(int, int)
     thumbnail_wanted = Signal(object, object)
 
     def __init__(
@@ -456,7 +467,11 @@ class HistoryList(QListView):
         index = self.indexAt(event.pos())
         if not index.isValid():
             return
-        row, number = index.row(), self.entries.entries[index.row()].number
+        self.menu_of(index.row()).popup(event.globalPos())
+
+    def menu_of(self, row: int) -> QMenu:
+        """Return a menu with all actions of an entry, and of those selected with it; closing deletes it."""
+        number = self.entries.entries[row].number
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.addAction("Go there", lambda: self.chosen.emit(row))
@@ -467,13 +482,36 @@ class HistoryList(QListView):
             menu.addAction("Compare with the picture", lambda: self.compare_requested.emit((number,)))
         if self._is_kept:
             menu.addAction(icons.icon("rename", "dim"), "Rename…", lambda: self.rename(row))
+            self._add_sums(menu, row, chosen if number in chosen else (number,))
         kept = number in self.entries.kept
         menu.addAction(
             icons.icon("star", "dim"),
             "Keep no longer" if kept else "Keep",
             lambda: self.starred.emit(number, not kept),
         )
-        menu.popup(event.globalPos())
+        return menu
+
+    def _add_sums(self, menu: QMenu, row: int, numbers: tuple[int, ...]) -> None:
+        """Add what several kept entries can be made into."""
+        menu.addSeparator()
+        menu.addAction("Rows of a mix grid", lambda: self.mix_grid_requested.emit(numbers, "rows"))
+        menu.addAction("Columns of a mix grid", lambda: self.mix_grid_requested.emit(numbers, "columns"))
+        if len(numbers) >= 2:
+            menu.addAction(f"Average of {len(numbers)}", lambda: self.average_requested.emit(numbers))
+            menu.addAction("Weighted sum…", lambda: self._ask_weights(row, numbers))
+        if len(numbers) == 2:
+            names = {entry.number: entry.label for entry in self.entries.entries}
+            for a, b in (numbers, numbers[::-1]):
+                words = f"“{names[a][:24]}” − “{names[b][:24]}” as a direction"
+                menu.addAction(words, partial(self.difference_requested.emit, a, b))
+        menu.addSeparator()
+
+    def _ask_weights(self, row: int, numbers: tuple[int, ...]) -> None:
+        place = self.viewport().mapToGlobal(self.visualRect(self.entries.index(row)).bottomLeft())
+        usual = ", ".join("1" for _ in numbers)
+        self.ask.ask_text(
+            "Weights, in the order of the pictures", usual, "Sum", place, partial(self.weighted_requested.emit, numbers)
+        )
 
     def wheelEvent(self, event: QWheelEvent) -> None:  # noqa: N802
         """Scroll horizontally with either wheel axis."""

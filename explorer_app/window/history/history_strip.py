@@ -38,6 +38,9 @@ class HistoryStrip(QWidget):
         Number of a kept entry, and of the entry before which to move it; None for the end.
     compare_requested(object)
         Numbers of one or two entries.
+    mix_grid_requested(object, str), average_requested(object), weighted_requested(object, str)
+    difference_requested(int, int)
+        What kept entries are to be made into; see `HistoryList`.
     thumbnail_wanted(object, object)
         ``("history", number)`` and the entry's `Session`; the result arrives in `show_thumbnail`.
     """
@@ -48,6 +51,10 @@ class HistoryStrip(QWidget):
     rename_requested = Signal(int, str)
     move_requested = Signal(int, object)
     compare_requested = Signal(object)
+    mix_grid_requested = Signal(object, str)
+    average_requested = Signal(object)
+    weighted_requested = Signal(object, str)
+    difference_requested = Signal(int, int)
     thumbnail_wanted = Signal(object, object)
 
     page_titles: Sequence[str] = ("Steps", "Kept")
@@ -84,6 +91,10 @@ class HistoryStrip(QWidget):
         self.kept.chosen.connect(self._go_to_kept)
         self.kept.renamed.connect(self.rename_requested)
         self.kept.moved.connect(self.move_requested)
+        self.kept.mix_grid_requested.connect(self.mix_grid_requested)
+        self.kept.average_requested.connect(self.average_requested)
+        self.kept.weighted_requested.connect(self.weighted_requested)
+        self.kept.difference_requested.connect(self.difference_requested)
         self.filter.textChanged.connect(self._show_kept)
         self.order.clicked.connect(self._open_menu)
         for part in (self.steps, self.kept):

@@ -93,6 +93,12 @@ def _mix() -> QWidget:
     return MixPanel()
 
 
+def _pad() -> QWidget:
+    from explorer_app.window.sliders.xy_pad import XyPad
+
+    return XyPad()
+
+
 def _performance() -> QWidget:
     from explorer_app.window.performance.performance_panel import PerformancePanel
 
@@ -163,4 +169,5 @@ DOCKS: tuple[DockSpec, ...] = (
         (900, 300),
         needs_model=True,
     ),
+    DockSpec("pad", "XY pad", _pad, (180, 200), (320, 330), needs_model=True),
 )

@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from explorer_app.window.performance.performance_link import PerformanceLink
     from explorer_app.window.performance.performance_panel import PerformancePanel
     from explorer_app.window.sliders.sliders_panel import SlidersPanel
+    from explorer_app.window.sliders.xy_pad import XyPad
     from explorer_app.window.timeline.timeline_panel import TimelinePanel
 
 _FIRST_SIZE = (1600, 980)
@@ -106,6 +107,7 @@ class MainWindow(QMainWindow):
         self._engine, self._editing = controller.engine, controller.editing
         self._files, self._export = controller.files, controller.export
         self._playback = controller.playback
+        self._grid, self._arithmetic = controller.grid, controller.arithmetic
         self._work: Closes = controller
         self._settings = settings
         self._messages = messages
@@ -299,6 +301,11 @@ class MainWindow(QMainWindow):
         return cast("ModelPanel", self.docks["model"].panel)
 
     @property
+    def pad(self) -> XyPad:
+        """The pad of two directions."""
+        return cast("XyPad", self.docks["pad"].panel)
+
+    @property
     def timeline(self) -> TimelinePanel:
         """The panel of the timeline."""
         return cast("TimelinePanel", self.docks["timeline"].panel)
@@ -326,7 +333,7 @@ class MainWindow(QMainWindow):
         self._thumbnails.serve(self.mix, "mix")
 
     def _link_history(self) -> None:
-        HistoryLink(self.history, self._editing, self.comparing, self)
+        HistoryLink(self.history, self._editing, self.comparing, self._grid, self._arithmetic, self)
         self._thumbnails.serve(self.history, "history", on_disk=True)
 
     def _link_performance(self) -> None:
@@ -337,6 +344,9 @@ class MainWindow(QMainWindow):
         self._performance_link = PerformanceLink(
             self.performance, dock, self.workspace, self._engine, self._settings, self
         )
+
+    def _link_pad(self) -> None:
+        self.pad.path_drawn.connect(self._playback.draw)
 
     def _link_timeline(self) -> None:
         TimelineLink(self.timeline, self._playback, self._engine, self._messages, self)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Slot
 
-from explorer_app.controller import Editing, Engine
+from explorer_app.controller import Editing, Engine, KeptArithmetic, VariationGrid
+from explorer_app.session.history import KeptSession
 from explorer_app.window.canvas.comparing import Comparing
 from explorer_app.window.docks.dock import Dock
 
@@ -47,10 +48,23 @@ class LatentLink(QObject):
 class HistoryLink(QObject):
     """Steps and kept pictures."""
 
-    def __init__(self, panel: HistoryStrip, editing: Editing, comparing: Comparing, parent: QObject) -> None:
+    def __init__(
+        self,
+        panel: HistoryStrip,
+        editing: Editing,
+        comparing: Comparing,
+        grid: VariationGrid,
+        arithmetic: KeptArithmetic,
+        parent: QObject,
+    ) -> None:
         super().__init__(parent)
         self._panel = panel
         self._editing = editing
+        self._grid = grid
+        panel.mix_grid_requested.connect(self._show_mix_grid)
+        panel.average_requested.connect(arithmetic.average)
+        panel.weighted_requested.connect(arithmetic.weighted)
+        panel.difference_requested.connect(arithmetic.difference)
         panel.go_to_requested.connect(editing.go_to)
         panel.kept_requested.connect(editing.go_to_kept)
         panel.star_requested.connect(editing.set_starred)
@@ -63,6 +77,16 @@ class HistoryLink(QObject):
     @Slot()
     def _show(self) -> None:
         self._panel.show_history(self._editing.history)
+
+    @Slot(object, str)
+    def _show_mix_grid(self, numbers: tuple[int, ...], side: str) -> None:
+        """Show the mix grid with kept latents on one side, in their order."""
+        history = self._editing.history
+        entries = (history.entry(number) for number in numbers)
+        kept = [KeptSession(entry.session, entry.label, entry.kept_s) for entry in entries if entry is not None]
+        self._grid.change(kind="mix")
+        self._grid.use_sides(kept if side == "rows" else None, kept if side == "columns" else None)
+        self._grid.set_on(True)
 
 
 class LayersLink(QObject):

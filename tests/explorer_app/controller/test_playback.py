@@ -257,3 +257,22 @@ def test_a_project_brings_the_choices_of_its_export_along(ramp: Harness) -> None
     ramp.controller.files.open_session(ramp.folder / "piece.loom")
     ramp.until(lambda: ramp.settings.choice("export.format") == "jpeg")
     assert ramp.settings.choice("other") == "x"
+
+
+def test_a_drawn_path_becomes_keys_from_the_playhead_on_as_one_step(open_harness: Harness) -> None:
+    controller = open_harness.controller
+    controller.playback.seek(Fraction(2), True)
+    paths = ("slider/sefa/0", "slider/sefa/1")
+    points = [(step / 10, float(step), 3.0 * abs(step - 5)) for step in range(11)]
+    steps = len(open_harness.labels)
+    controller.playback.draw(paths, points)
+    assert open_harness.labels[steps:] == ["Draw path"]
+    session = controller.editing.session
+    for t, right, up in points:
+        moved = session_at(session, 2.0 + t)
+        assert moved.slider("sefa/0").amount == pytest.approx(right, abs=0.06)
+        assert moved.slider("sefa/1").amount == pytest.approx(up, abs=0.09)
+    keys = [len(track.keys) for track in session.timeline.tracks]
+    assert keys == [2, 3]
+    controller.editing.undo()
+    assert controller.editing.session.timeline.tracks == ()

@@ -155,6 +155,21 @@ def test_kept_latents_make_a_mix_grid_with_their_names_at_its_edges(
     view.cells.grab()
 
 
+def test_kept_latents_that_were_chosen_in_the_history_are_the_columns_of_the_mix_grid(
+    view: VariationView, controller: FakeController, window: MainWindow
+) -> None:
+    for seed in (1, 2, 3):
+        controller.editing.edit(GoToSeed(seed))
+        current = controller.editing.history.current
+        assert current is not None
+        controller.editing.set_starred(current.number, True)
+    numbers = tuple(entry.number for entry in controller.editing.history.kept)
+    window.history.mix_grid_requested.emit(numbers[::-1], "columns")
+    window.history.mix_grid_requested.emit(numbers[:1], "rows")
+    assert controller.grid.shape == (2, 4)
+    assert [view.cells._cells[0, column].name for column in (1, 2, 3)] == ["Seed 3", "Seed 2", "Seed 1"]
+
+
 def test_the_sheet_goes_where_the_user_says(
     view: VariationView, controller: FakeController, window: MainWindow, tmp_path: Path
 ) -> None:

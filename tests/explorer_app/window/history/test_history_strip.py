@@ -381,3 +381,31 @@ def test_control_clicks_select_two_and_go_nowhere(kept: WatchedStrip) -> None:
     assert kept.selected_numbers() == (1, 3)
     kept.show_page(0)
     assert kept.selected_numbers() == ()
+
+
+def test_the_menu_of_kept_pictures_offers_mix_grids_sums_and_differences(kept: WatchedStrip) -> None:
+    view = kept.kept
+    for row in (0, 1):
+        view.selectionModel().select(view.entries.index(row), view.selectionModel().SelectionFlag.Select)
+    numbers = view.selected_numbers()
+    heard: list[tuple[Any, ...]] = []
+    kept.mix_grid_requested.connect(lambda *arguments: heard.append(("mix", *arguments)))
+    kept.average_requested.connect(lambda *arguments: heard.append(("average", *arguments)))
+    kept.difference_requested.connect(lambda *arguments: heard.append(("difference", *arguments)))
+    kept.weighted_requested.connect(lambda *arguments: heard.append(("weighted", *arguments)))
+    menu = view.menu_of(0)
+    offered = {action.text(): action for action in menu.actions()}
+    for words in ("Rows of a mix grid", "Columns of a mix grid", "Average of 2"):
+        offered[words].trigger()
+    next(action for words, action in offered.items() if "as a direction" in words).trigger()
+    offered["Weighted sum…"].trigger()
+    view.ask.text.setText("1, 2")
+    view.ask._take()
+    assert heard == [
+        ("mix", numbers, "rows"),
+        ("mix", numbers, "columns"),
+        ("average", numbers),
+        ("difference", *numbers),
+        ("weighted", numbers, "1, 2"),
+    ]
+    menu.deleteLater()
