@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import cache
 from pathlib import Path, PurePosixPath
 
 import platformdirs
@@ -38,7 +39,7 @@ class SoundFiles:
     @staticmethod
     def of_this_user() -> SoundFiles:
         """Return the list that all programs of this user share."""
-        return SoundFiles(platformdirs.user_data_path("latentloom", appauthor=False))
+        return _shared(platformdirs.user_data_path("latentloom", appauthor=False))
 
     def sound_of(
         self, path: Path, name: str, *, project: Path | None = None, should_stop: Callable[[], bool] = lambda: False
@@ -87,6 +88,12 @@ class SoundFiles:
         raise SoundError(f"The sound {name.name} was not found; put the file{where} or locate it.")
 
 
+@cache
+def _shared(folder: Path) -> SoundFiles:
+    """Return the tables of a folder, the same ones for the whole program: a disk that is full loses no places."""
+    return SoundFiles(folder)
+
+
 def relative_path(path: Path, project: Path | None) -> str:
     """Return a file's path as seen from the folder of a project; its name where it is not below it."""
     try:
@@ -131,6 +138,11 @@ def with_relative_paths(timeline: Timeline, files: SoundFiles, project: Path) ->
         except SoundError:
             sounds.append(sound)  # missing sounds keep the path that they had
     return timeline if tuple(sounds) == timeline.sounds else replace(timeline, sounds=tuple(sounds))
+
+
+def found_sounds(session: Session, files: SoundFiles, project: Path | None = None) -> dict[str, Path]:
+    """Return the files of a session's sounds, by SHA-256. Raises SoundError if one is missing."""
+    return {sound.digest: files.find(sound, project) for sound in session.timeline.sounds}
 
 
 def envelopes_of(session: Session, files: SoundFiles, project: Path | None = None) -> dict[EnvelopeKey, Envelope]:

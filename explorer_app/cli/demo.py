@@ -1,38 +1,55 @@
-"""``latentloom demo``: a short loop through the bundled model, for machines without a display."""
+"""``latentloom demo``: a piece of ten seconds that its own sound moves, for machines without a display."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from functools import partial
 from pathlib import Path
 
+from explorer_app.audio.decoding import write_wav
+from explorer_app.audio.mixing import MIX_HZ, Mixer
+from explorer_app.audio.sound_files import SoundFiles, envelopes_of, found_sounds, with_files, with_relative_paths
+from explorer_app.audio.synthesis import BPM, RATE_HZ, stems
 from explorer_app.cli.arguments import Parser, add_device
 from explorer_app.cli.console import Console
 from explorer_app.cli.network import read_network, reference_to
 from explorer_app.cli.renderer import chosen, start_renderer
 from explorer_app.cli.sequence import render_sequence
 from explorer_app.exporting.contact_sheet import write_contact_sheet
-from explorer_app.exporting.keyframes import Keyframe
-from explorer_app.exporting.output_file import check_output_path
-from explorer_app.exporting.sequence import SequenceSettings
+from explorer_app.exporting.output_file import check_output_path, told_in_a_sentence
+from explorer_app.exporting.sequence import Piece, SequenceSettings
 from explorer_app.exporting.sinks.picture_folder import PictureFolder
-from gpu_backend import Latent, Point, Recipe, Truncation
+from explorer_app.exporting.video.video_format import VideoFormat, has_video_extra
+from explorer_app.session.patches import Patch
+from explorer_app.session.session import Session
+from explorer_app.session.storage import save_session
+from explorer_app.session.tracks import BeatGrid, Key, Timeline, Track
+from gpu_backend import Latent, ModelFacts, Point, Recipe, Truncation, write_whole
 
 SEEDS = (38, 42, 41, 4)
-FRAMES_PER_STEP = 12
+SECONDS = 10
+FPS = 24
 SHEET_COLUMNS = 4
-_SHEET_STEP = 4
+_SHEET_PICTURES = 12
+_FLASH, _SWELL = "world/exposure", "world/sun height"
+"""Directions of the bundled model."""
 
 
 def parser() -> Parser:
     """Return the parser of this command."""
-    made = Parser("latentloom demo", "Render a short loop of the bundled model and a contact sheet of it.")
+    made = Parser(
+        "latentloom demo",
+        "Render ten seconds of the bundled model that sound moves: a project, its sounds, a video, a contact sheet.",
+    )
     made.add_argument(
         "--outdir",
         type=Path,
         default=Path("latentloom-demo"),
         metavar="DIR",
-        help="where to save the output images (default: latentloom-demo)",
+        help="where to save the output files (default: latentloom-demo)",
     )
     add_device(made)
     return made
@@ -41,26 +58,84 @@ def parser() -> Parser:
 def run(words: Sequence[str], console: Console) -> int:
     """Render the demo; files of an earlier call are not rendered again."""
     options = parser().parse_args(words)
-    sheet = options.outdir / "contact-sheet.png"
+    folder: Path = options.outdir
+    sheet = folder / "contact-sheet.png"
     check_output_path(sheet)
     model = read_network(None, console)
-    truncation = Truncation(psi=0.7)
-    settings = SequenceSettings(
-        keys=tuple(Keyframe(((Recipe(Latent(Point(((seed, 1.0),))), truncation), 1.0),)) for seed in SEEDS),
-        folder=options.outdir,
-        name="demo",
-        model=reference_to(model.facts),
-        kind="w-cubic",
-        frames_per_step=FRAMES_PER_STEP,
-        loop=True,
-        z_dim=model.facts.z_dim,
-        overwrite=True,
-    )
+    files = SoundFiles.of_this_user()
+    project = folder / "demo.loom"
+    with told_in_a_sentence(project):
+        sounds = _write_stems(folder / "sounds")
+        session = demo_session(model.facts, sounds, files, project)
+        save_session(project, session)
+        if not has_video_extra():
+            _write_mix(session, files, project)
+    envelopes = envelopes_of(session, files, project)
+
+    def settings(name: str, fps: Fraction, video: VideoFormat | None) -> SequenceSettings:
+        return SequenceSettings(
+            keys=(),
+            folder=folder,
+            name=name,
+            model=reference_to(model.facts),
+            z_dim=model.facts.z_dim,
+            video=video,
+            overwrite=True,
+            piece=Piece.of(session, fps, Fraction(0), Fraction(SECONDS), envelopes),
+        )
+
+    film = VideoFormat("h264" if has_video_extra() else "webp", fps=Fraction(FPS))
+    stills = settings("demo", Fraction(_SHEET_PICTURES, SECONDS), None)
+    video = settings("demo-video", Fraction(FPS), film)
     choice = chosen(options.device, options.precision)
     with contextlib.closing(start_renderer(model, choice, console)) as renderer:
-        render_sequence(settings, renderer, console)
-    frames = PictureFolder(settings.folder, settings.name)
-    pictures = [frames.unit_path(index) for index in range(0, settings.frame_count, _SHEET_STEP)]
-    write_contact_sheet(sheet, pictures, columns=SHEET_COLUMNS)
-    console.conclude(f"See {sheet} for some of them at a glance.")
+        render_sequence(stills, renderer, console)
+        render_sequence(video, renderer, console)
+    frames = PictureFolder(stills.folder, stills.name)
+    write_contact_sheet(sheet, [frames.unit_path(n) for n in range(stills.frame_count)], columns=SHEET_COLUMNS)
+    heard = "" if has_video_extra() else " beside demo.wav; with the extra “video” the sound is part of it"
+    console.conclude(
+        f"Play {video.video_path}{heard}. {sheet.name} shows some pictures, {project.name} opens in the window."
+    )
     return 0
+
+
+def demo_session(facts: ModelFacts, sounds: Sequence[Path], files: SoundFiles, project: Path) -> Session:
+    """Return the piece: a closed way through `SEEDS`, on which bass, drums and pad move the picture."""
+    truncation = Truncation(psi=0.7, cutoff=facts.usual_cutoff)
+    step = Fraction(SECONDS, len(SEEDS))
+    keys = tuple(
+        Key(n * step, ((Recipe(Latent(Point(((seed, 1.0),))), truncation), 1.0),))
+        for n, seed in enumerate((*SEEDS, SEEDS[0]))
+    )
+    flash, swell = (
+        name if name in facts.named_directions else other for name, other in ((_FLASH, "sefa/0"), (_SWELL, "sefa/1"))
+    )
+    timeline = Timeline(
+        (Track("pinned_blend", keys),), fps=Fraction(FPS), end=Fraction(SECONDS), grid=BeatGrid(Fraction(BPM))
+    )
+    timeline = with_relative_paths(with_files(timeline, sounds, files), files, project)
+    patches = (
+        Patch("audio/pad/rms", "truncation.psi", 0.5, 0.85, attack_s=0.2, release_s=0.5),
+        Patch("audio/bass/rms", f"slider/{swell}", -1.0, 2.0, "add", attack_s=0.03, release_s=0.25),
+        Patch("audio/drums/onset", f"slider/{flash}", 0.0, 1.5, "add", release_s=0.08),
+        Patch("audio/drums/beat", "noise.gain", 0.7, 1.6, release_s=0.1),
+    )
+    return Session(model=reference_to(facts), timeline=replace(timeline, z_dim=facts.z_dim), patches=patches)
+
+
+def _write_stems(folder: Path) -> list[Path]:
+    """Write the sounds; return their files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for name, samples in stems(SECONDS).items():
+        path = folder / f"{name}.wav"
+        write_whole(path, partial(write_wav, samples=samples[:, None], rate_hz=RATE_HZ))
+        written.append(path)
+    return written
+
+
+def _write_mix(session: Session, files: SoundFiles, project: Path) -> None:
+    mixer = Mixer(session.timeline.sounds, found_sounds(session, files, project))
+    mix = mixer.read(0, SECONDS * MIX_HZ)
+    write_whole(project.with_name("demo.wav"), partial(write_wav, samples=mix, rate_hz=MIX_HZ))

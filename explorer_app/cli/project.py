@@ -6,6 +6,7 @@ import argparse
 from fractions import Fraction
 from pathlib import Path
 
+from explorer_app.audio.sound_files import SoundFiles, envelopes_of, found_sounds
 from explorer_app.cli.arguments import UsageError
 from explorer_app.cli.console import Console
 from explorer_app.cli.network import find_network, read_network, reference_to
@@ -15,12 +16,12 @@ from explorer_app.exporting.video.video_format import VideoFormat
 from explorer_app.session.adapting import adapt
 from explorer_app.session.session import Session
 from explorer_app.session.storage import load_session
-from explorer_app.session.timeline.evaluation import moves_something
+from explorer_app.session.timeline.evaluation import is_piece
 from gpu_backend import Model
 
 
 def read_project(path: Path) -> Session:
-    """Return the session of a project whose timeline moves something.
+    """Return the session of a project that has tracks that act, or sounds.
 
     Raises
     ------
@@ -28,7 +29,7 @@ def read_project(path: Path) -> Session:
         If the file is no project, or nothing moves in it.
     """
     session = load_session(path)
-    if not moves_something(session.timeline):
+    if not is_piece(session):
         raise UsageError(f"Nothing moves on the timeline of {path.name}; render its picture with --from.")
     return session
 
@@ -60,6 +61,8 @@ def project_settings(
     ------
     UsageError
         If the stretch ends before it starts, or lies outside of every timeline.
+    SoundError
+        If a sound is missing or damaged.
     """
     fitted = adapt(session, model.facts)
     for change in fitted.changes:
@@ -69,6 +72,10 @@ def project_settings(
     end: Fraction = timeline.end if options.end is None else options.end
     if end <= start:
         raise UsageError(f"--end should be after {float(start):g} s, where the piece starts, but is {float(end):g} s.")
+    sounds = SoundFiles.of_this_user()
+    if video is not None:
+        found_sounds(fitted.session, sounds, options.project)
+    envelopes = envelopes_of(fitted.session, sounds, options.project)
     return SequenceSettings(
         keys=(),
         folder=options.outdir if options.video is None else options.video.parent,
@@ -79,7 +86,7 @@ def project_settings(
         size=options.size,
         video=video,
         overwrite=bool(options.overwrite),
-        piece=Piece.of(fitted.session, project_fps(session, options), start, end),
+        piece=Piece.of(fitted.session, project_fps(session, options), start, end, envelopes),
     )
 
 

@@ -33,6 +33,7 @@ from gpu_backend import Disk, Frame, RenderRequest
 
 if TYPE_CHECKING:
     from explorer_app.exporting.sinks.video_file import VideoFile
+    from explorer_app.exporting.video.soundtrack import Soundtrack
 
 _AHEAD = 32
 """Missing frames that are known before they are rendered."""
@@ -209,6 +210,7 @@ class SequenceJob:
                 self._after = None
             if self.settings.video is not None:
                 require_encoder(self.settings.video)
+                _require_sounds(self.settings)
             plan = plan_sequence(self.settings)
             self._plan = plan
             self._sink.open(plan, self._claim(), self._note)
@@ -308,6 +310,24 @@ class SequenceJob:
             self._manifest = data
 
 
+def soundtrack_of(settings: SequenceSettings) -> Soundtrack | None:
+    """Return what is heard in a sequence; None if it is no video, or nothing is."""
+    piece, video = settings.piece, settings.video
+    if piece is None or video is None or video.fps != piece.fps or not piece.session.timeline.sounds:
+        return None
+    from explorer_app.exporting.video.soundtrack import Soundtrack
+
+    seconds = piece.frame_count / piece.fps
+    return Soundtrack.of(piece.session.timeline.sounds, piece.start, seconds, video)
+
+
+def _require_sounds(settings: SequenceSettings) -> None:
+    """Raise SoundError if a sound of a video is missing: before the first frame is rendered, not after the last."""
+    soundtrack = soundtrack_of(settings)
+    if soundtrack is not None:
+        soundtrack.paths()
+
+
 def sink_of(settings: SequenceSettings, disk: Disk, threads: int) -> PictureFolder | VideoFile:
     """Return the sink of the settings. No file is looked at, and no encoder is loaded."""
     video, path = settings.video, settings.video_path
@@ -318,7 +338,9 @@ def sink_of(settings: SequenceSettings, disk: Disk, threads: int) -> PictureFold
     from explorer_app.exporting.video.animation import AnimationCodec
     from explorer_app.exporting.video.libav import VideoCodec
 
-    make = VideoCodec if video.facts.needs_extra else AnimationCodec
-    return VideoFile(
-        path, make(video, settings.size), identity_of(settings), video.segment_frames, disk=disk, threads=threads
+    codec = (
+        VideoCodec(video, settings.size, soundtrack_of(settings))
+        if video.facts.needs_extra
+        else AnimationCodec(video, settings.size)
     )
+    return VideoFile(path, codec, identity_of(settings), video.segment_frames, disk=disk, threads=threads)

@@ -19,6 +19,7 @@ from explorer_app.exporting.errors import ExportError
 from explorer_app.exporting.formats.picture_format import Size
 from explorer_app.exporting.formats.resize import over_white, resized
 from explorer_app.exporting.video.hardware import PIXEL_FORMATS
+from explorer_app.exporting.video.soundtrack import SoundEncoder, Soundtrack
 from explorer_app.exporting.video.video_format import HARDWARE_ENCODERS, CodecName, HardwareName, VideoFormat
 from gpu_backend import Frame
 
@@ -91,12 +92,15 @@ class VideoCodec:
     ----------
     size
         Width and height of the video, or None for the size of the frames; odd sides lose a row or a column.
+    soundtrack
+        What is heard; None for a silent video.
     """
 
-    def __init__(self, form: VideoFormat, size: Size | None) -> None:
+    def __init__(self, form: VideoFormat, size: Size | None, soundtrack: Soundtrack | None = None) -> None:
         os.environ.setdefault("SVT_LOG", "0")  # SVT-AV1 prints to stderr otherwise, also when a video is stopped
         self._form = form
         self._size = size
+        self._soundtrack = soundtrack
         self._encoder = _encoder_of(form.codec, form.chosen_quality, form.hardware)
         self.segment_ending = form.file_ending
 
@@ -123,7 +127,7 @@ class VideoCodec:
         return VideoSegment(self._encoder, self._form)
 
     def join(self, segments: Sequence[Path], total: int, target: Path, comment: str) -> None:
-        """Copy the packets of segments into one file; `target` may have any ending."""
+        """Copy the packets of segments into one file, and encode the sound; `target` may have any ending."""
         import av
 
         step = 1 / self._form.fps
@@ -131,7 +135,7 @@ class VideoCodec:
         container = _CONTAINERS[self._form.file_ending]
         with av.open(str(target), "w", format=container, options=options) as output:
             output.metadata["comment"] = comment
-            stream = None
+            stream = sound = None
             for place, path in enumerate(segments):
                 start = place * self._form.segment_frames
                 with av.open(str(path)) as segment:
@@ -139,6 +143,8 @@ class VideoCodec:
                     if stream is None:
                         stream = output.add_stream_from_template(source, opaque=True)  # no encoder is looked for
                         stream.time_base = step
+                        if self._soundtrack is not None:
+                            sound = SoundEncoder(self._soundtrack, output, self._form.file_ending)
                     for packet in segment.demux(source):
                         if packet.dts is None or packet.pts is None:
                             continue  # the end of the segment
@@ -148,7 +154,11 @@ class VideoCodec:
                         packet.duration = 1
                         packet.time_base = step
                         packet.stream = stream
+                        if sound is not None:
+                            sound.encode_until((packet.pts + 1) * step)
                         output.mux(packet)
+            if sound is not None:
+                sound.finish()
         found = _packet_count(target)
         if found != total:
             raise ExportError(f"The video should have {total:,} frames, but came out with {found:,}; export it again.")

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from explorer_app.audio.decoding import sound_facts
 from explorer_app.cli import demo, inspection
 from explorer_app.cli.main import _COMMANDS
-from explorer_app.exporting.picture import read_picture
+from explorer_app.session.storage import load_session
 from explorer_app.version import __version__
-from gpu_backend import Point, read_model
+from gpu_backend import read_model
 from tests.helpers.command import Command
 from tests.helpers.stylegan1 import make_stylegan1
 from tests.helpers.stylegan1_file import write_stylegan1
@@ -106,21 +107,26 @@ def test_convert_replaces_a_file_only_when_told_so(command: Command, networks: P
     assert read_model(target).spec == read_model(networks / "plain.safetensors").spec
 
 
-def test_the_demo_is_a_loop_and_a_contact_sheet(
+def test_the_demo_is_a_piece_that_its_own_sound_moves_and_a_contact_sheet(
     command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(demo, "SECONDS", 2)
+    monkeypatch.setattr(demo, "FPS", 6)
+    monkeypatch.setattr(demo, "has_video_extra", lambda: False)
     assert command("demo").status == 0
     folder = tmp_path / "latentloom-demo"
-    frames = sorted(folder.glob("demo_*.png"))
-    assert len(frames) == len(demo.SEEDS) * demo.FRAMES_PER_STEP
-    assert read_picture(frames[0]).request.blend[0][0].latent.point == Point(((demo.SEEDS[0], 1.0),))
-    with Image.open(folder / "contact-sheet.png") as sheet:
+    session = load_session(folder / "demo.loom")
+    assert {sound.path for sound in session.timeline.sounds} == {f"sounds/{n}.wav" for n in ("drums", "bass", "pad")}
+    assert {patch.source for patch in session.patches} >= {"audio/pad/rms", "audio/drums/onset"}
+    with Image.open(folder / "contact-sheet.png") as sheet, Image.open(folder / "demo-video.webp") as video:
         assert sheet.width > 4 * 256
-    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+        assert getattr(video, "n_frames", 1) == 12
+    assert sound_facts(folder / "demo.wav").seconds == 2.0
+    before = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
     again = command("demo")
-    assert "48 of 48" not in again.err, "nothing is rendered twice"
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    assert "12 of 12" not in again.err, "nothing is rendered twice"
+    assert {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()} == before
 
 
 def test_the_version_is_told(command: Command) -> None:

@@ -8,10 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from explorer_app.audio.decoding import write_wav
+from explorer_app.audio.sound_files import SoundFiles, envelopes_of, with_files, with_relative_paths
+from explorer_app.audio.synthesis import RATE_HZ, stems
 from explorer_app.exporting.manifest import manifest_bytes, read_manifest
 from explorer_app.exporting.picture import read_picture
 from explorer_app.exporting.sequence import Piece, SequenceSettings, plan_sequence
 from explorer_app.session.edits import GoToSeed
+from explorer_app.session.envelopes import sound_modulation
+from explorer_app.session.patches import Patch
 from explorer_app.session.resolve import resolve
 from explorer_app.session.session import ModelReference, Session
 from explorer_app.session.storage import save_session
@@ -137,3 +142,33 @@ def test_a_project_without_a_timeline_and_a_piece_without_length_are_refused(
     save_session(tmp_path / "piece.loom", piece(network))
     outcome = command("render", "--project", tmp_path / "piece.loom", "--start", "3", *words)
     assert "--end should be after 3 s" in outcome.sentence
+
+
+def test_a_project_that_sound_moves_gives_the_same_frames_twice_and_those_that_the_window_exports(
+    command: Command, networks: Path, tmp_path: Path
+) -> None:
+    network = networks / "plain.safetensors"
+    (tmp_path / "sounds").mkdir()
+    write_wav(tmp_path / "sounds" / "drums.wav", stems(1.0)["drums"][:, None], RATE_HZ)
+    files = SoundFiles(None)
+    timeline = with_files(Timeline(fps=Fraction(4), end=Fraction(1)), [tmp_path / "sounds"], files)
+    timeline = with_relative_paths(timeline, files, tmp_path / "piece.loom")
+    facts = inspect_model(network)
+    session = Session(
+        model=ModelReference(name=facts.name, model_id=facts.model_id),
+        timeline=timeline,
+        patches=(Patch("audio/drums/onset", "truncation.psi", 0.2, 1.0),),
+    )
+    save_session(tmp_path / "piece.loom", session)
+    words = ("render", "--project", tmp_path / "piece.loom", "--network", network, "--outdir")
+    for name in ("one", "two"):
+        outcome = command(*words, tmp_path / name)
+        assert outcome.status == 0, outcome.err
+    first, second = ({path.name: path.read_bytes() for path in (tmp_path / n).iterdir()} for n in ("one", "two"))
+    assert first == second
+    sound = sound_modulation(session, envelopes_of(session, files))
+    shown = [read_picture(path).request for path in sorted((tmp_path / "one").glob("*.png"))]
+    assert shown == [resolve(session_at(session, n / 4, sound)) for n in range(4)]
+    assert len(set(shown)) > 2
+    (tmp_path / "sounds" / "drums.wav").unlink()
+    assert "drums.wav was not found" in command(*words, tmp_path / "three").sentence
