@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QObject, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QFocusEvent, QKeyEvent, QMouseEvent, QResizeEvent, QValidator, QWheelEvent
+from PySide6.QtGui import QContextMenuEvent, QFocusEvent, QKeyEvent, QMouseEvent, QResizeEvent, QValidator, QWheelEvent
 from PySide6.QtWidgets import QAbstractSpinBox, QDoubleSpinBox, QSizePolicy, QSpinBox, QWidget
 
+from explorer_app.window.controls.parameter_menu import open_parameter_menu
 from explorer_app.window.look import theme
 
 _MINUS = "−"
@@ -62,6 +63,10 @@ class NumberField(QDoubleSpinBox):
     ) -> None:
         self._quiet = quiet
         super().__init__(parent)
+        self.path = ""
+        """Path of the parameter, which a right click offers to animate and to map; empty for none."""
+        self.mapped_to = (low, high)
+        """Values at the ends of a controller that is learned."""
         self._signed = signed
         self._reset = reset
         self._widest = widest
@@ -161,6 +166,13 @@ class NumberField(QDoubleSpinBox):
     def _place_text(self) -> None:
         side = 0 if self._quiet else 3
         self.lineEdit().setGeometry(self.rect().adjusted(side, 1, -side, -1))
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:  # noqa: N802
+        """Offer to animate the number, and to learn a controller for it."""
+        if self.path:
+            open_parameter_menu(self, self.path, event.globalPos(), *self.mapped_to)
+        else:
+            super().contextMenuEvent(event)
 
     def wheelEvent(self, event: QWheelEvent) -> None:  # noqa: N802
         """Step with focus only."""

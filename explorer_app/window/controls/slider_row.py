@@ -8,8 +8,8 @@ from PySide6.QtCore import QPoint, QSize, Qt, Signal
 from PySide6.QtGui import QContextMenuEvent, QKeyEvent, QMouseEvent, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QSizePolicy, QWidget
 
-from explorer_app.window.controls.animate_menu import open_animate_menu
 from explorer_app.window.controls.number_field import NumberField
+from explorer_app.window.controls.parameter_menu import open_parameter_menu
 from explorer_app.window.controls.value_slider import ValueSlider
 from explorer_app.window.look import theme
 
@@ -153,7 +153,7 @@ class SliderRow(QWidget):
         super().__init__(parent)
         self._tip = tip
         self.path = ""
-        """Path of the parameter, which a right click offers to animate; empty for none."""
+        """Path of the parameter, which a right click offers to animate and to map; empty for none."""
         self.label = RowLabel(label, editable=editable)
         self.slider = ValueSlider(low, high, neutral=neutral, reset=reset, step=step, snap=snap, marks=marks)
         self.field = NumberField(
@@ -210,9 +210,9 @@ class SliderRow(QWidget):
             self.field.show_number(amount)
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:  # noqa: N802
-        """Offer to animate the value."""
+        """Offer to animate the value, and to learn a controller for it."""
         if self.path:
-            open_animate_menu(self, self.path, event.globalPos())
+            open_parameter_menu(self, self.path, event.globalPos(), *self.slider.ends)
         else:
             super().contextMenuEvent(event)
 

@@ -26,6 +26,7 @@ HOMES: dict[str, Area] = {
     "history": "bottom",
     "timeline": "bottom",
     "pad": "right",
+    "controllers": "right",
 }
 """Dock key -> the side where it appears in a workspace whose first layout omits it."""
 
@@ -34,6 +35,9 @@ _TWO_COLUMNS = 1200
 
 _LOW = 770
 """Below this height in px, docks that cannot be stacked are tabbed."""
+
+_TALL = 900
+"""From this height in px on, the controllers stand below the performance panel; in lower windows they are tabbed."""
 
 _BETWEEN = 24
 """Total width of margins and gaps, in px."""
@@ -126,13 +130,17 @@ def _animate(width: float, height: float, least_left: int) -> tuple[Column, ...]
     is_low = height < _LOW
     timeline = Column("bottom", (("timeline", "history"),), _LOW_TIMELINE if is_low else _TIMELINE)
     if width < _TWO_COLUMNS:
-        return Column("left", (("sliders", "pad", "latent", "mix", "performance"),), least_left, "sliders"), timeline
+        groups = (("sliders", "pad", "latent", "mix", "controllers", "performance"),)
+        return Column("left", groups, least_left, "sliders"), timeline
     both = width / 2 - _BETWEEN
     left = round(max(least_left, min(344, 0.445 * both)))
     right = round(min(428, both - left))
+    beside: tuple[tuple[str, ...], ...] = (("performance", "model"), ("controllers",))
+    if height < _TALL:
+        beside = (("controllers", "performance", "model"),)
     return (
         Column("left", (("sliders", "pad", "latent", "mix"),), left, "sliders"),
-        Column("right", (("performance", "model"),), right, "performance"),
+        Column("right", beside, right, "controllers"),
         timeline,
     )
 

@@ -53,6 +53,7 @@ class NoiseSection(QWidget):
         self.mode = SegmentedControl(_MODES, "Noise")
         self.gain = NumberField(0.0, 5.0, step=0.05, reset=1.0, widest="0.00")
         self.gain.setAccessibleName("Noise gain")
+        self.gain.path, self.gain.mapped_to = "noise.gain", (0.0, 2.0)
         self.gain.setToolTip("Noise gain, 0 to 5, scales the noise of all layers; a double-click sets 1.00.")
         self.seed = NumberField(0, SEED_COUNT - 1, decimals=0, step=1, reset=0, widest=str(SEED_COUNT - 1))
         self.seed.setAccessibleName("Noise seed")

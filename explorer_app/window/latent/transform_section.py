@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from gpu_backend import ModelFacts
 
 
+_MAPPED = {"x": (-0.5, 0.5), "y": (-0.5, 0.5), "degrees": (-180.0, 180.0), "scale": (0.5, 2.0)}
+"""Range that a learned controller gets: that of the fields is far too wide for a knob."""
+
+
 class TransformSection(QWidget):
     """The transform of the latent panel; hidden unless the network has one.
 
@@ -43,6 +47,7 @@ class TransformSection(QWidget):
         self.reset.setToolTip("Reset the transform: not moved, not rotated, scale 1.")
         self.reset.clicked.connect(lambda _on: self.edited.emit(set_transform(Transform()), True))
         for field, part in ((self.place_x, "x"), (self.place_y, "y"), (self.angle, "degrees"), (self.scale, "scale")):
+            field.path, field.mapped_to = f"transform.{part}", _MAPPED[part]
             field.entered.connect(
                 lambda value, final, part=part: self.edited.emit(SetParameter(f"transform.{part}", value), final)
             )

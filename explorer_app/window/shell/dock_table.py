@@ -129,6 +129,14 @@ def _timeline() -> QWidget:
     return TimelinePanel()
 
 
+def _controllers() -> QWidget:
+    from explorer_app.controller import parameter_label
+    from explorer_app.session.parameters import parameter
+    from explorer_app.window.controllers.controllers_panel import ControllersPanel
+
+    return ControllersPanel(lambda session, path: parameter_label(session, parameter(path)))
+
+
 DOCKS: tuple[DockSpec, ...] = (
     DockSpec(
         "latent",
@@ -170,4 +178,5 @@ DOCKS: tuple[DockSpec, ...] = (
         needs_model=True,
     ),
     DockSpec("pad", "XY pad", _pad, (180, 200), (320, 330), needs_model=True),
+    DockSpec("controllers", "Controllers", _controllers, (300, 220), (368, 320), needs_model=True),
 )

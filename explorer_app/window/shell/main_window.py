@@ -27,7 +27,12 @@ from explorer_app.window.canvas.canvas_overlay import CanvasOverlay
 from explorer_app.window.canvas.comparing import Comparing
 from explorer_app.window.canvas.picture_stage import EDGE_PX
 from explorer_app.window.controls.action_button import ActionButton
-from explorer_app.window.controls.animate_menu import AnimateRequest
+from explorer_app.window.controls.parameter_menu import (
+    AnimateRequest,
+    ForgetRequest,
+    LearnRequest,
+    MappingQuery,
+)
 from explorer_app.window.dialogs.quit_question import QuitQuestion
 from explorer_app.window.docks.dock import Dock
 from explorer_app.window.docks.layouts import WORKSPACES
@@ -42,6 +47,7 @@ from explorer_app.window.model.recent_menu import RecentMenu
 from explorer_app.window.shell.action_states import ActionStates
 from explorer_app.window.shell.bars import Bars
 from explorer_app.window.shell.commands import Commands
+from explorer_app.window.shell.controllers_link import ControllersLink
 from explorer_app.window.shell.dialogs import FRAME, Dialogs
 from explorer_app.window.shell.dock_table import DOCKS, DockSpec, SessionPanel
 from explorer_app.window.shell.edit_commands import EditCommands
@@ -62,6 +68,7 @@ from explorer_app.window.shell.top_bar import TopBar
 from explorer_app.window.shell.view_commands import ViewCommands
 
 if TYPE_CHECKING:
+    from explorer_app.window.controllers.controllers_panel import ControllersPanel
     from explorer_app.window.history.history_strip import HistoryStrip
     from explorer_app.window.latent.latent_panel import LatentPanel
     from explorer_app.window.layers.layers_panel import LayersPanel
@@ -108,6 +115,7 @@ class MainWindow(QMainWindow):
         self._files, self._export = controller.files, controller.export
         self._playback = controller.playback
         self._grid, self._arithmetic = controller.grid, controller.arithmetic
+        self._live = controller.live
         self._work: Closes = controller
         self._settings = settings
         self._messages = messages
@@ -310,6 +318,11 @@ class MainWindow(QMainWindow):
         """The panel of the timeline."""
         return cast("TimelinePanel", self.docks["timeline"].panel)
 
+    @property
+    def controllers(self) -> ControllersPanel:
+        """The panel of controllers and what they move."""
+        return cast("ControllersPanel", self.docks["controllers"].panel)
+
     def _panel_made(self, key: str) -> None:
         """Connect a new panel, and pass it the current model, session and state."""
         link = getattr(self, f"_link_{key}", None)
@@ -352,6 +365,10 @@ class MainWindow(QMainWindow):
         TimelineLink(self.timeline, self._playback, self._engine, self._messages, self)
         self.timeline.export_requested.connect(self.actions_by_key["export"].trigger)
         self._thumbnails.serve(self.timeline, "timeline")
+
+    def _link_controllers(self) -> None:
+        dialogs = Dialogs(self, self._settings)
+        ControllersLink(self.controllers, self.docks["controllers"], self._live, dialogs, self)
 
     def _link_layers(self) -> None:
         LayersLink(self.layers, self.docks["layers"], self._engine, self)
@@ -447,15 +464,23 @@ class MainWindow(QMainWindow):
         self.canvas.setFocus()
 
     def customEvent(self, event: QEvent) -> None:  # noqa: N802 - Qt's name
-        """Animate the parameter of a control whose menu asked for it."""
+        """Do what the menu of a control wants of its parameter."""
         if isinstance(event, AnimateRequest):
             self._playback.animate(event.path)
+        elif isinstance(event, LearnRequest):
+            self._live.learn(event.path, event.low, event.high)
+        elif isinstance(event, ForgetRequest):
+            self._live.forget(event.path)
+        elif isinstance(event, MappingQuery):
+            event.is_mapped = self._live.is_mapped(event.path)
         else:
             super().customEvent(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 - Qt's name
-        """Escape ends a comparison, then leaves full screen, wherever the focus is."""
-        if event.key() == Qt.Key.Key_Escape and self.comparing.is_on:
+        """Escape stops waiting for a control, ends a comparison, then leaves full screen, wherever the focus is."""
+        if event.key() == Qt.Key.Key_Escape and self._live.learning is not None:
+            self._live.stop_learning()
+        elif event.key() == Qt.Key.Key_Escape and self.comparing.is_on:
             self.comparing.leave()
         elif event.key() == Qt.Key.Key_Escape and self._is_picture_alone:
             self.set_picture_alone(False)

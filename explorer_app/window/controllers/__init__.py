@@ -1,0 +1,1 @@
+"""The panel of controllers: inputs, and what moves what."""

@@ -1,0 +1,78 @@
+"""The menu of a control that stands for a parameter: a key at the playhead, and a controller.
+
+The control sends its wish to its window, so that it knows neither the timeline nor the inputs.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from PySide6.QtCore import QCoreApplication, QEvent, QPoint
+from PySide6.QtWidgets import QMenu, QWidget
+
+from explorer_app.session.parameters import parameter
+
+
+class _ParameterEvent(QEvent):
+    """Sent to the window of a control; `path` is that of its parameter (`explorer_app.session.parameters`)."""
+
+    KIND: ClassVar[QEvent.Type]
+
+    def __init_subclass__(cls) -> None:
+        """Give each class an event type of its own."""
+        cls.KIND = QEvent.Type(QEvent.registerEventType())
+
+    def __init__(self, path: str) -> None:
+        super().__init__(self.KIND)
+        self.path = path
+
+
+class AnimateRequest(_ParameterEvent):
+    """A key of the parameter is wanted at the playhead."""
+
+
+class LearnRequest(_ParameterEvent):
+    """A controller is to be learned; `low` and `high` are the values at the ends of the control."""
+
+    def __init__(self, path: str, low: float, high: float) -> None:
+        super().__init__(path)
+        self.low, self.high = low, high
+
+
+class ForgetRequest(_ParameterEvent):
+    """The controllers of the parameter are to go."""
+
+
+class MappingQuery(_ParameterEvent):
+    """Asks whether a controller moves the parameter; the window sets `is_mapped`."""
+
+    is_mapped = False
+
+
+def open_parameter_menu(control: QWidget, path: str, place: QPoint, low: float, high: float) -> QMenu:
+    """Open the menu of a control at a place on the screen, and return it.
+
+    `low` and `high` are the values at the ends of the control, which a learned controller gets as its range.
+    """
+
+    def offer(text: str, tip: str, event: type[_ParameterEvent], *ends: float) -> None:
+        action = menu.addAction(text)
+        action.setToolTip(tip)
+        action.triggered.connect(lambda: QCoreApplication.sendEvent(control.window(), event(path, *ends)))
+
+    menu = QMenu(control)
+    menu.setToolTipsVisible(True)
+    offer(
+        "Animate: key here",
+        "Make a key of this value at the playhead; the timeline gets a track for it.",
+        AnimateRequest,
+    )
+    if parameter(path).kind in ("number", "angle"):
+        menu.addSeparator()
+        offer("Learn controller", "Move a knob next, over MIDI or OSC: it will move this.", LearnRequest, low, high)
+        query = MappingQuery(path)
+        QCoreApplication.sendEvent(control.window(), query)
+        if query.is_mapped:
+            offer("Forget controller", "Let no controller move this.", ForgetRequest)
+    menu.popup(place)
+    return menu

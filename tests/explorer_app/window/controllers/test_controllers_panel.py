@@ -1,0 +1,160 @@
+"""The panel of controllers, by real mouse and key events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from pytestqt.qtbot import QtBot
+
+from explorer_app.controller import InputState, Learning
+from explorer_app.inputs.sampler import Level
+from explorer_app.session.patches import Patch
+from explorer_app.session.session import Session
+from explorer_app.window.controllers.controllers_panel import ControllersPanel
+from explorer_app.window.controllers.patch_row import range_text
+from tests.helpers.panels import Edits
+
+KNOB = Patch("midi/APC:APC 1/cc/1/21", "truncation.psi", -1.0, 1.0)
+SUN = Patch("osc/sun/0", "slider/world/sun", -2.0, 2.0, "add")
+SOUND = Patch("audio/drums/rms", "noise.gain")
+
+
+@pytest.fixture
+def edits(qtbot: QtBot) -> Iterator[Edits]:
+    panel = ControllersPanel(lambda session, path: path.rpartition("/")[2])
+    qtbot.addWidget(panel)
+    panel.resize(400, 420)
+    panel.show()
+    heard = Edits(panel, Session(patches=(KNOB, SUN, SOUND)))
+    yield heard
+    panel.close()
+
+
+@pytest.fixture
+def panel(edits: Edits) -> ControllersPanel:
+    found: ControllersPanel = edits.panel
+    return found
+
+
+def click(row: Any) -> None:
+    QTest.mouseClick(row, Qt.MouseButton.LeftButton)
+
+
+def test_without_patches_it_says_what_to_do(panel: ControllersPanel) -> None:
+    panel.show_session(Session())
+    assert panel.empty.isVisible()
+    assert "choose “Learn controller”" in panel.empty.text()
+    assert not panel.save.isEnabled()
+    assert not panel.editor.isVisible()
+
+
+def test_each_patch_says_what_moves_what(panel: ControllersPanel) -> None:
+    assert [row.accessibleName() for row in panel.rows] == [
+        "APC · CC 21 moves truncation.psi, −1 – 1",
+        "OSC /sun adds to sun, −2 – 2",
+        "drums · rms moves noise.gain, 0 – 1",
+    ]
+    assert range_text(replace(KNOB, high=0.123456)) == "−1 – 0.1235"
+
+
+def test_a_click_opens_the_settings_and_another_closes_them(panel: ControllersPanel) -> None:
+    click(panel.rows[1])
+    assert panel.editor.isVisible()
+    assert (panel.editor.low.value(), panel.editor.mode.segments["add"].isChecked()) == (-2.0, True)
+    click(panel.rows[1])
+    assert not panel.editor.isVisible()
+
+
+def test_settings_edit_the_patch_of_the_session(panel: ControllersPanel, edits: Edits) -> None:
+    click(panel.rows[0])
+    panel.editor.high.setValue(0.5)
+    panel.editor.mode.segments["add"].click()
+    panel.editor.attack.setValue(0.25)
+    panel.editor.curve.setValue(-1.0)
+    panel.editor.on.click()
+    changed = replace(KNOB, high=0.5, mode="add", attack_s=0.25, curve=-1.0, is_on=False)
+    assert edits.session.patches == (changed, SUN, SOUND)
+
+
+def test_pick_up_is_for_controls_that_set_a_value(panel: ControllersPanel, edits: Edits) -> None:
+    click(panel.rows[0])
+    panel.editor.pick_up.click()
+    assert edits.session.patches[0].is_picked_up
+    for index in (1, 2):
+        click(panel.rows[index])
+        assert not panel.editor.pick_up.isEnabled()
+
+
+def test_the_list_works_by_keyboard(panel: ControllersPanel, edits: Edits, qtbot: QtBot) -> None:
+    panel.activateWindow()
+    panel.rows[0].setFocus()
+    QTest.keyClick(panel.rows[0], Qt.Key.Key_Return)
+    assert panel.selected == 0
+    QTest.keyClick(panel.rows[0], Qt.Key.Key_Down)
+    assert panel.selected == 1
+    QTest.keyClick(panel.rows[1], Qt.Key.Key_Delete)
+    assert edits.session.patches == (KNOB, SOUND)
+    assert panel.selected == 1
+    QTest.keyClick(panel.rows[1], Qt.Key.Key_Up)
+    assert panel.selected == 0
+
+
+def test_learn_again_asks_for_the_same_parameter_and_range(panel: ControllersPanel) -> None:
+    heard: list[tuple[Any, ...]] = []
+    panel.learn_requested.connect(lambda *what: heard.append(what))
+    click(panel.rows[1])
+    panel.editor.learn.click()
+    click(panel.rows[2])
+    assert heard == [("slider/world/sun", -2.0, 2.0)]
+    assert not panel.editor.learn.isEnabled(), "a sound is chosen in the timeline"
+
+
+def test_a_wait_for_a_control_is_shown_and_can_be_ended(panel: ControllersPanel) -> None:
+    heard: list[str] = []
+    panel.learning_cancelled.connect(lambda: heard.append("cancel"))
+    panel.show_learning(Learning("truncation.psi", "truncation ψ", -1.0, 1.0))
+    assert panel.learning.text() == "Move a control for truncation ψ …"
+    panel.cancel.click()
+    panel.show_learning(None)
+    assert not panel.learning.isVisible()
+    assert heard == ["cancel"]
+
+
+def test_levels_reach_the_rows_of_their_patches(panel: ControllersPanel) -> None:
+    panel.show_levels(lambda patch: Level(0.5) if patch is KNOB else Level())
+    assert [row.level.source for row in panel.rows] == [0.5, None, None]
+    panel.grab()
+
+
+def test_inputs_show_ports_addresses_and_problems(panel: ControllersPanel) -> None:
+    panel.inputs.show_states(
+        {
+            "midi": InputState(True, ports=("APC:APC 1", "nano:nano 1"), received=3),
+            "osc": InputState(address="127.0.0.1:9000", problem="OSC needs libraries: pip install latentloom[live]."),
+            "feedback": InputState(address="127.0.0.1:9001"),
+        }
+    )
+    inputs = panel.inputs
+    assert [switch.isChecked() for switch in inputs.switches.values()] == [True, False, False]
+    assert inputs.ports.full_text == "APC, nano"
+    assert inputs.lamps["midi"].is_lit
+    assert not inputs.lamps["osc"].is_lit
+    assert inputs.fields["osc"].text() == "127.0.0.1:9000"
+    assert "pip install latentloom[live]" in inputs.problem.text()
+
+
+def test_a_switch_and_a_typed_address_are_passed_on(panel: ControllersPanel) -> None:
+    heard: list[tuple[Any, ...]] = []
+    panel.inputs.switched.connect(lambda *what: heard.append(what))
+    panel.inputs.address_entered.connect(lambda *what: heard.append(what))
+    panel.inputs.switches["osc"].click()
+    field = panel.inputs.fields["osc"]
+    field.clear()
+    QTest.keyClicks(field, "0.0.0.0:7000")
+    QTest.keyClick(field, Qt.Key.Key_Return)
+    assert heard == [("osc", True), ("osc", "0.0.0.0:7000")]

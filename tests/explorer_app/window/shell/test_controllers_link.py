@@ -1,0 +1,70 @@
+"""Controllers in the window: from a right click to the table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QCoreApplication, Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QFileDialog
+from pytestqt.qtbot import QtBot
+
+from explorer_app.controller import InputState
+from explorer_app.inputs.sampler import Level
+from explorer_app.session.patch_table import SetPatches
+from explorer_app.session.patches import Patch
+from explorer_app.window.controls.parameter_menu import ForgetRequest, LearnRequest, MappingQuery
+from explorer_app.window.shell.main_window import MainWindow
+from tests.helpers.fake_controller import FakeController
+from tests.helpers.windows import Make, dialog_of
+
+KNOB = Patch("midi/APC:APC 1/cc/1/21", "truncation.psi", -1.0, 1.0)
+
+
+@pytest.fixture
+def controller() -> FakeController:
+    return FakeController()
+
+
+@pytest.fixture
+def window(make: Make, controller: FakeController) -> MainWindow:
+    return make(controller, 1600, 980)
+
+
+def test_a_window_passes_the_wishes_of_controls_on_and_escape_ends_learning(
+    window: MainWindow, controller: FakeController, qtbot: QtBot, tmp_path: Path
+) -> None:
+    query = MappingQuery("truncation.psi")
+    controller.live.mapped.add("truncation.psi")
+    for event in (query, LearnRequest("truncation.psi", -1.0, 1.5), ForgetRequest("noise.gain")):
+        QCoreApplication.sendEvent(window, event)
+    assert query.is_mapped
+    panel = window.controllers
+    assert panel.learning.isVisibleTo(panel)
+    QTest.keyClick(window.canvas, Qt.Key.Key_Escape)
+    assert controller.asked[-3:] == [
+        ("learn", "truncation.psi", -1.0, 1.5),
+        ("forget", "noise.gain"),
+        ("stop learning",),
+    ]
+    assert not panel.learning.isVisibleTo(panel)
+
+    # The table follows the session, the inputs and the levels, and passes switches on.
+    window.workspace.switch_to("animate")
+    controller.editing.edit(SetPatches((KNOB,)), True)
+    qtbot.waitUntil(lambda: len(panel.rows) == 1)
+    assert panel.rows[0].accessibleName().startswith("APC · CC 21 moves truncation ψ")
+    controller.live.levels[KNOB] = Level(0.5)
+    controller.live.sampled.emit()
+    qtbot.waitUntil(lambda: panel.rows[0].level.source == 0.5)
+    controller.live.inputs.show("midi", InputState(True, ports=("APC:APC 1",)))
+    assert panel.inputs.ports.full_text == "APC"
+    panel.inputs.switches["osc"].click()
+    panel.inputs.address_entered.emit("osc", "9002")
+    assert controller.asked[-2:] == [("set_input", "osc", True), ("set_address", "osc", "9002")]
+    panel.save.click()
+    chooser = dialog_of(window, QFileDialog)
+    chooser.fileSelected.emit(str(tmp_path / "stage.patches.json"))
+    chooser.close()
+    assert controller.asked[-1] == ("save preset", tmp_path / "stage.patches.json")

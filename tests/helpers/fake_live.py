@@ -1,0 +1,82 @@
+"""A stand-in for controllers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtCore import QObject, Signal
+
+from explorer_app.controller import InputKind, InputState, Learning
+from explorer_app.inputs.sampler import Level
+from explorer_app.session.patches import Patch
+
+
+class FakeInputs(QObject):
+    """Inputs that are opened by a word."""
+
+    changed = Signal()
+
+    def __init__(self, asked: list[Any]) -> None:
+        super().__init__()
+        self._asked = asked
+        self.states: dict[InputKind, InputState] = {
+            "osc": InputState(address="127.0.0.1:9000"),
+            "midi": InputState(),
+            "feedback": InputState(address="127.0.0.1:9001"),
+        }
+
+    def state(self, kind: InputKind) -> InputState:
+        return self.states[kind]
+
+    def show(self, kind: InputKind, state: InputState) -> None:
+        self.states[kind] = state
+        self.changed.emit()
+
+    def set_on(self, kind: InputKind, on: bool) -> bool:
+        self._asked.append(("set_input", kind, on))
+        return on
+
+    def set_address(self, kind: InputKind, address: str) -> bool:
+        self._asked.append(("set_address", kind, address))
+        return True
+
+
+class FakeLive(QObject):
+    """Notes what is wanted of the controllers."""
+
+    learning_changed = Signal()
+    sampled = Signal()
+
+    def __init__(self, asked: list[Any]) -> None:
+        super().__init__()
+        self._asked = asked
+        self.inputs = FakeInputs(asked)
+        self.learning: Learning | None = None
+        self.mapped: set[str] = set()
+        self.levels: dict[Patch, Level] = {}
+
+    def level(self, patch: Patch) -> Level:
+        return self.levels.get(patch, Level())
+
+    def is_mapped(self, path: str) -> bool:
+        return path in self.mapped
+
+    def learn(self, path: str, low: float, high: float) -> None:
+        self._asked.append(("learn", path, low, high))
+        self.learning = Learning(path, path, low, high)
+        self.learning_changed.emit()
+
+    def stop_learning(self) -> None:
+        self._asked.append(("stop learning",))
+        self.learning = None
+        self.learning_changed.emit()
+
+    def forget(self, path: str) -> None:
+        self._asked.append(("forget", path))
+
+    def save_preset(self, path: Path) -> None:
+        self._asked.append(("save preset", path))
+
+    def load_preset(self, path: Path) -> None:
+        self._asked.append(("load preset", path))
