@@ -329,6 +329,16 @@ ACTIONS: tuple[ActionSpec, ...] = (
         checkable=True,
     ),
     ActionSpec(
+        "output",
+        "Pict&ure on another screen",
+        "",
+        ("Ctrl+F11",),
+        "view.output",
+        "View",
+        "Show the picture alone on another screen, while you work on this one; Escape there closes it.",
+        checkable=True,
+    ),
+    ActionSpec(
         "next-panel",
         "&Next panel",
         "",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QRectF
+from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPixmap
 
 from explorer_app.window.look import theme
@@ -23,6 +23,13 @@ def dark() -> QColor:
 def veil(opacity: float) -> QColor:
     """Return the darkest ink with an opacity in 0..1, for hairlines and text over a picture."""
     colour = dark()
+    colour.setAlphaF(opacity)
+    return colour
+
+
+def shade(opacity: float) -> QColor:
+    """Return black with an opacity in 0..1, whatever the theme: around a picture on a stage."""
+    colour = QColor(Qt.GlobalColor.black)
     colour.setAlphaF(opacity)
     return colour
 

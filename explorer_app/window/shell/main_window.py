@@ -44,6 +44,7 @@ from explorer_app.window.look.app_icon import app_icon
 from explorer_app.window.messages.message_strip import MessageStrip
 from explorer_app.window.model.device_menu import DeviceMenu
 from explorer_app.window.model.recent_menu import RecentMenu
+from explorer_app.window.output.outputs import Outputs
 from explorer_app.window.shell.action_states import ActionStates
 from explorer_app.window.shell.bars import Bars
 from explorer_app.window.shell.commands import Commands
@@ -145,6 +146,7 @@ class MainWindow(QMainWindow):
     def _make_parts(self, controller: Controller) -> None:
         self.quit_question = QuitQuestion(self, self._export, self._messages)
         self.canvas = Canvas()
+        self.outputs = Outputs(self, self._engine.preview, self._settings, self._messages)
         self._thumbnails = ThumbnailDispatcher(controller.thumbnails, self)
         self.actions_by_key: dict[str, QAction] = {}
         self.commands = self._make_commands(controller)
@@ -229,6 +231,7 @@ class MainWindow(QMainWindow):
         toggles = self.workspace.toggles
         bar = self.top_bar.menu_bar
         self.menus = actions.fill_menu_bar(bar, self.actions_by_key, toggles, self.recent_menu, self.device_menu)
+        self.menus["View"].insertMenu(self.actions_by_key["next-panel"], self.outputs.make_menu(self.menus["View"]))
         self.top_bar.set_workspaces([self.actions_by_key[f"workspace-{name}"] for name in WORKSPACES])
         self.setMenuWidget(self.top_bar)
 
@@ -267,6 +270,7 @@ class MainWindow(QMainWindow):
         self.hints = Hints(self.docks, self.workspace, self._settings, self)
         self.hints.watch("latent", self.canvas.edited)
         self._playback.playing_changed.connect(self._show_playing)
+        self.outputs.changed.connect(lambda: self.actions_by_key["output"].setChecked(self.outputs.is_open))
         self.docks["layers"].visibilityChanged.connect(engine.preview.set_reading_values)
         for key, dock in self.docks.items():
             dock.made.connect(partial(self._panel_made, key))
@@ -519,6 +523,7 @@ class MainWindow(QMainWindow):
             event.ignore()
             return
         self.canvas.stop_glide()
+        self.outputs.close()
         self.set_picture_alone(False)
         self._settings.change(
             window_geometry=bytes(self.saveGeometry().toBase64().data()).decode("ascii"),

@@ -9,6 +9,7 @@ from explorer_app.window.canvas.canvas import Canvas
 from explorer_app.window.canvas.comparing import Comparing
 from explorer_app.window.docks.workspace import Workspace
 from explorer_app.window.grids.variation_view import VariationView
+from explorer_app.window.output.outputs import Outputs
 
 if TYPE_CHECKING:
     from explorer_app.window.history.history_strip import HistoryStrip
@@ -24,6 +25,7 @@ class ViewParts(Protocol):
     comparing: Comparing
     variations: VariationView
     workspace: Workspace
+    outputs: Outputs
 
     @property
     def history(self) -> HistoryStrip:
@@ -106,6 +108,10 @@ class ViewCommands:
     def picture_alone(self, on: bool) -> None:
         """Show only the canvas in full screen, or restore the window."""
         self._parts.set_picture_alone(on)
+
+    def output(self, on: bool) -> None:
+        """Show the picture alone on another screen, or close it there."""
+        self._parts.outputs.toggle(on)
 
     def next_panel(self) -> None:
         """Move the keyboard focus to the next panel."""

@@ -1,0 +1,1 @@
+"""The picture alone on another screen, for a stage or a wall."""

@@ -1,0 +1,157 @@
+"""Which screens show the picture alone, and the menu that chooses them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import cast
+
+from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtGui import QAction, QActionGroup, QGuiApplication, QScreen
+from PySide6.QtWidgets import QMenu, QWidget
+
+from explorer_app.controller import Preview
+from explorer_app.messages import MessageLog
+from explorer_app.settings import Settings
+from explorer_app.window.output.output_window import Borders, OutputWindow, Scaling
+
+_SCALINGS: tuple[tuple[Scaling, str, str], ...] = (
+    ("smooth", "Smooth scaling", "Enlarge the picture to the height of the screen."),
+    ("whole", "Whole pixels", "Enlarge each pixel of the picture by a whole factor, without smoothing."),
+)
+_BORDERS: tuple[tuple[Borders, str, str], ...] = (
+    ("black", "Black borders", "Leave the rest of the screen black."),
+    ("blurred", "Blurred borders", "Fill the rest of the screen with the blurred picture."),
+)
+
+
+class Outputs(QObject):
+    """Opens and closes output windows.
+
+    Parameters
+    ----------
+    window
+        The main window: "another screen" is one that it is not on.
+    screens
+        Returns the screens of the system.
+    """
+
+    changed = Signal()
+    """`is_open`."""
+
+    def __init__(
+        self,
+        window: QWidget,
+        preview: Preview,
+        settings: Settings,
+        messages: MessageLog,
+        screens: Callable[[], Sequence[QScreen]] = QGuiApplication.screens,
+    ) -> None:
+        super().__init__(window)
+        self._window = window
+        self._preview = preview
+        self._settings = settings
+        self._messages = messages
+        self._screens = screens
+        self.windows: dict[str, OutputWindow] = {}
+        """Name of a screen -> its output."""
+        app = cast("QGuiApplication", QGuiApplication.instance())
+        app.screenRemoved.connect(self._screen_removed)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a screen shows the picture alone."""
+        return bool(self.windows)
+
+    def toggle(self, on: bool) -> None:
+        """Show the picture on another screen than the main window's, or on the only one; or close every output."""
+        if not on:
+            self.close()
+            return
+        own = self._window.screen().name()
+        screens = self._screens()
+        self.set_on(next((screen for screen in screens if screen.name() != own), screens[0]), True)
+
+    def set_on(self, screen: QScreen, on: bool) -> None:
+        """Show the picture on a screen, or close it there."""
+        name = screen.name()
+        there = self.windows.get(name)
+        if there is not None and not on:
+            there.close()
+        elif there is None and on:
+            output = OutputWindow(self._preview, scaling=self.scaling, borders=self.borders)
+            self.windows[name] = output
+            output.closed.connect(lambda: self._closed(name))
+            output.open_on(screen)
+            if name == self._window.screen().name():  # it covers the window: Escape must reach it
+                output.activateWindow()
+            self.changed.emit()
+
+    def close(self) -> None:
+        """Close every output. May be called twice."""
+        for output in list(self.windows.values()):
+            output.close()
+
+    # -- looks ------------------------------------------------------------------------------------------------------
+
+    @property
+    def scaling(self) -> Scaling:
+        """How the picture is enlarged."""
+        return "whole" if self._settings.choice("output.scaling") == "whole" else "smooth"
+
+    @property
+    def borders(self) -> Borders:
+        """What surrounds the picture."""
+        return "blurred" if self._settings.choice("output.borders") == "blurred" else "black"
+
+    def choose(self, kind: str, value: str) -> None:
+        """Set "scaling" or "borders" of every output, and remember it."""
+        self._settings.choose(f"output.{kind}", value)
+        for output in self.windows.values():
+            output.set_look(self.scaling, self.borders)
+
+    # -- the menu ---------------------------------------------------------------------------------------------------
+
+    def make_menu(self, parent: QWidget) -> QMenu:
+        """Return the menu of screens and looks; it is filled before each opening."""
+        menu = QMenu("O&utput", parent)
+        menu.setToolTipsVisible(True)
+        menu.aboutToShow.connect(lambda: self._fill(menu))
+        self._fill(menu)  # a menu without entries cannot be opened on some systems
+        return menu
+
+    def _fill(self, menu: QMenu) -> None:
+        menu.clear()
+        for number, screen in enumerate(self._screens(), 1):
+            size = screen.geometry().size() * screen.devicePixelRatio()
+            text = f"Output on screen &{number}: {screen.name()}, {size.width()} × {size.height()}"
+            tip = "Show the picture alone on this screen; Escape there closes it."
+            action = _checkable(menu, text, tip, screen.name() in self.windows)
+            action.triggered.connect(lambda on, screen=screen: self.set_on(screen, on))
+        for kind, chosen, choices in (("scaling", self.scaling, _SCALINGS), ("borders", self.borders, _BORDERS)):
+            menu.addSeparator()
+            group = QActionGroup(menu)
+            for value, text, tip in choices:
+                action = _checkable(menu, text, tip, value == chosen)
+                group.addAction(action)
+                action.triggered.connect(lambda _on, kind=kind, value=value: self.choose(kind, value))
+
+    # -- inside -----------------------------------------------------------------------------------------------------
+
+    def _closed(self, name: str) -> None:
+        self.windows.pop(name, None)
+        self.changed.emit()
+
+    @Slot(QScreen)
+    def _screen_removed(self, screen: QScreen) -> None:
+        output = self.windows.get(screen.name())
+        if output is not None:
+            output.close()
+            self._messages.warning(f"The screen {screen.name()} is gone, so its output was closed.")
+
+
+def _checkable(menu: QMenu, text: str, tip: str, is_on: bool) -> QAction:
+    action = menu.addAction(text)
+    action.setToolTip(tip)
+    action.setCheckable(True)
+    action.setChecked(is_on)
+    return action
