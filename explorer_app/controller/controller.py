@@ -29,6 +29,7 @@ from explorer_app.controller.thumbnail_service import ThumbnailService
 from explorer_app.controller.tuning import Tuning
 from explorer_app.controller.variation_grid import SheetKey, VariationGrid
 from explorer_app.controller.whole_pictures import WholePictureKey, WholePictures
+from explorer_app.inputs.gamepad_input import Pads
 from explorer_app.inputs.midi_input import MidiPorts
 from explorer_app.messages import MessageLog
 from explorer_app.rendering.device_choice import DeviceChoice
@@ -78,8 +79,8 @@ class Controller(QObject):
         The device that the command line requests; None for that of the preferences.
     clock
         Seconds from any origin, for latencies and merging.
-    midi_ports
-        Makes the system's MIDI ports; None for those of rtmidi2.
+    midi_ports, make_pads
+        Make the system's MIDI ports and gamepads; None for those of rtmidi2 and SDL.
 
     Attributes
     ----------
@@ -120,6 +121,7 @@ class Controller(QObject):
         choice: DeviceChoice | None = None,
         clock: Callable[[], float] = time.monotonic,
         midi_ports: Callable[[], MidiPorts] | None = None,
+        make_pads: Callable[[], Pads] | None = None,
         parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
@@ -140,7 +142,7 @@ class Controller(QObject):
             model, preview, self._autosave, settings, messages, clock, first_seed=bundled_seed, parent=self
         )
         self.playback = Playback(editing, messages, clock, parent=self)
-        inputs = LiveInputs(settings, messages, midi_ports=midi_ports, parent=self)
+        inputs = LiveInputs(settings, messages, midi_ports=midi_ports, make_pads=make_pads, parent=self)
         self.live = LiveControl(inputs, editing, self.playback, worker, messages, clock, parent=self)
         pending = PendingDocument(worker)
         self.export = ExportQueueController(

@@ -11,14 +11,15 @@ from PySide6.QtCore import QObject, Qt, Signal, Slot
 from explorer_app.inputs.board import ValueBoard
 from explorer_app.inputs.errors import InputError
 from explorer_app.inputs.feedback import Feedback, MidiOutPorts, MidiOutput, OscOutput, Sends
+from explorer_app.inputs.gamepad_input import GamepadInput, Pads
 from explorer_app.inputs.midi_input import MidiInput, MidiPorts, PortEvent
 from explorer_app.inputs.osc_input import DEFAULT_HOST, DEFAULT_PORT, OscInput
 from explorer_app.messages import MessageLog
 from explorer_app.settings import Settings
 
-InputKind = Literal["osc", "midi", "feedback"]
+InputKind = Literal["midi", "gamepad", "osc", "feedback"]
 
-KINDS: tuple[InputKind, ...] = ("osc", "midi", "feedback")
+KINDS: tuple[InputKind, ...] = ("midi", "gamepad", "osc", "feedback")
 
 DEFAULT_ADDRESS = f"{DEFAULT_HOST}:{DEFAULT_PORT}"
 FEEDBACK_ADDRESS = f"{DEFAULT_HOST}:{DEFAULT_PORT + 1}"
@@ -33,9 +34,9 @@ class InputState:
     is_on
         Whether it is open.
     address
-        "127.0.0.1:9000" of OSC in and out; empty for MIDI.
+        "127.0.0.1:9000" of OSC in and out; empty otherwise.
     ports
-        Names of the open MIDI ports.
+        Names of the controllers that are plugged in, of MIDI and of gamepads.
     problem
         Why it could not be opened; empty if it could.
     received
@@ -59,6 +60,8 @@ class LiveInputs(QObject):
     ----------
     midi_ports, midi_out_ports
         The system's MIDI ports; None for those of rtmidi2.
+    make_pads
+        Makes the system's gamepads; None for SDL's.
 
     Attributes
     ----------
@@ -77,6 +80,7 @@ class LiveInputs(QObject):
         *,
         midi_ports: Callable[[], MidiPorts] | None = None,
         midi_out_ports: Callable[[], MidiOutPorts] | None = None,
+        make_pads: Callable[[], Pads] | None = None,
         parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
@@ -85,32 +89,34 @@ class LiveInputs(QObject):
         self._messages = messages
         self._midi_ports = midi_ports
         self._midi_out_ports = midi_out_ports
+        self._make_pads = make_pads
         self._osc: OscInput | None = None
         self._midi: MidiInput | None = None
+        self._gamepads: GamepadInput | None = None
         self._feedback: Feedback | None = None
         self._problems: dict[InputKind, str] = {}
         self._known_ports: set[str] = set()
-        """Ports that were open since MIDI was switched on: one that appears first is no news, one that returns is."""
+        """Ports that were open since the start: one that appears first is no news, one that returns is."""
         self._port_told.connect(self._take_port, Qt.ConnectionType.QueuedConnection)
 
     @property
     def is_any_on(self) -> bool:
         """Whether an input or output is open."""
-        return any(item is not None for item in (self._osc, self._midi, self._feedback))
+        return any(item is not None for item in (self._osc, self._midi, self._gamepads, self._feedback))
 
     @property
     def can_receive(self) -> bool:
         """Whether an input is open."""
-        return self._osc is not None or self._midi is not None
+        return any(item is not None for item in (self._osc, self._midi, self._gamepads))
 
     def state(self, kind: InputKind) -> InputState:
         """Return how an input or output stands."""
         problem = self._problems.get(kind, "")
-        if kind == "midi":
-            midi = self._midi
-            if midi is None:
+        if kind in ("midi", "gamepad"):
+            plugged = self._midi if kind == "midi" else self._gamepads
+            if plugged is None:
                 return InputState(problem=problem)
-            return InputState(True, "", midi.open_ports, problem, midi.received, midi.dropped)
+            return InputState(True, "", plugged.open_ports, problem, plugged.received, plugged.dropped)
         address = self.address(kind)
         if kind == "feedback":
             return InputState(self._feedback is not None, address, problem=problem)
@@ -135,11 +141,9 @@ class LiveInputs(QObject):
         self._close(kind)
         self._problems.pop(kind, None)
         if on:
-            try:
-                self._open(kind)
-            except InputError as error:
-                self._problems[kind] = error.sentence
-                self._messages.warning(error.sentence)
+            self._try_on(kind)
+            if kind in self._problems:
+                self._messages.warning(self._problems[kind])
         is_on = self.state(kind).is_on
         self._settings.choose(f"live.{kind}", "on" if is_on else "off")
         self.changed.emit()
@@ -161,11 +165,18 @@ class LiveInputs(QObject):
         return True
 
     def open_available(self) -> bool:
-        """Open MIDI and OSC if neither is open, since a control is to be learned; return whether one is open."""
+        """Open every input if none is open, since a control is to be learned; return whether one is open.
+
+        An input that this system does not have is said only if there is none at all.
+        """
         if self.can_receive:
             return True
-        opened = [self.set_on(kind, True) for kind in ("midi", "osc")]
-        return any(opened)
+        for kind in ("midi", "gamepad", "osc"):
+            self._try_on(kind)
+        if not self.can_receive:
+            for sentence in dict.fromkeys(self._problems.values()):
+                self._messages.warning(sentence)
+        return self.can_receive
 
     def show(self, values: dict[str, float]) -> None:
         """Send values back to the controllers, source -> 0..1, if that is switched on."""
@@ -184,6 +195,16 @@ class LiveInputs(QObject):
 
     # -- inside -----------------------------------------------------------------------------------------------------
 
+    def _try_on(self, kind: InputKind) -> None:
+        """Open an input; if it is refused, keep the reason."""
+        self._problems.pop(kind, None)
+        try:
+            self._open(kind)
+        except InputError as error:
+            self._problems[kind] = error.sentence
+        self._settings.choose(f"live.{kind}", "on" if self.state(kind).is_on else "off")
+        self.changed.emit()
+
     def _open(self, kind: InputKind) -> None:
         match kind:
             case "osc":
@@ -191,6 +212,8 @@ class LiveInputs(QObject):
             case "midi":
                 ports = None if self._midi_ports is None else self._midi_ports()
                 self._midi = MidiInput(self.board, self._port_told.emit, ports)
+            case "gamepad":
+                self._gamepads = GamepadInput(self.board, self._port_told.emit, self._make_pads)
             case "feedback":
                 self._feedback = Feedback(self._outputs())
 
@@ -211,16 +234,19 @@ class LiveInputs(QObject):
         elif kind == "midi" and self._midi is not None:
             self._midi.close()
             self._midi = None
-            self._known_ports.clear()
             self.board.forget("midi/")
+        elif kind == "gamepad" and self._gamepads is not None:
+            self._gamepads.close()
+            self._gamepads = None
+            self.board.forget("gamepad/")
         elif kind == "feedback" and self._feedback is not None:
             self._feedback.close()
             self._feedback = None
 
     @Slot(object)
     def _take_port(self, event: PortEvent) -> None:
-        if self._midi is None:
-            return  # it was told before MIDI was switched off
+        if self._midi is None and self._gamepads is None:
+            return  # it was told before its input was switched off
         if event.error:
             self._messages.warning(
                 f"{event.name} cannot be opened ({event.error}); another program may use it. Close that, and plug the "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gpu_backend import LoomError
 
-EXTRA_COMMAND = "pip install latentloom[live]"
+EXTRA_COMMAND = "pip install python-osc rtmidi2 mido pysdl2 pysdl2-dll"
 """Adds the libraries of live inputs."""
 
 

@@ -80,5 +80,6 @@ def source_label(source: str) -> str:
     room, *rest = source.split("/")
     names = {"input": "Microphone", "audio": rest[0] if rest else "Sound"}
     tail = rest[1:] if room == "audio" else rest
-    what = " ".join(str(int(part) + 1) if part.isdigit() else part for part in tail)
+    words = {"rms": "loudness"}
+    what = " ".join(words.get(part, part) if not part.isdigit() else str(int(part) + 1) for part in tail)
     return f"{names.get(room, room)} · {what}" if what else source

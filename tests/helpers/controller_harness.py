@@ -17,7 +17,7 @@ from explorer_app.session.session import Position
 from explorer_app.settings import Settings
 from gpu_backend import Frame
 from tests.helpers.fake_renderer import Engine, Library
-from tests.helpers.live_inputs import FakeMidiPorts
+from tests.helpers.live_inputs import FakeMidiPorts, ScriptedPads
 from tests.helpers.patience import PATIENCE_MS
 
 
@@ -31,6 +31,7 @@ class Harness:
         self.library = Library()
         self.messages = messages
         self.midi = FakeMidiPorts()
+        self.pads = ScriptedPads()
         self.now_s = 0.0
         self._qtbot = qtbot
         for name in ("cats", "dogs", "birds"):
@@ -57,6 +58,7 @@ class Harness:
                 bundled_seed=self.bundled_seed,
                 clock=lambda: self.now_s,
                 midi_ports=lambda: self.midi,
+                make_pads=lambda: self.pads,
             )
             controller = self._controller
             for name, signal in {

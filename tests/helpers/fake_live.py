@@ -23,6 +23,7 @@ class FakeInputs(QObject):
         self.states: dict[InputKind, InputState] = {
             "osc": InputState(address="127.0.0.1:9000"),
             "midi": InputState(),
+            "gamepad": InputState(),
             "feedback": InputState(address="127.0.0.1:9001"),
         }
 

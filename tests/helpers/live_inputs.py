@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from explorer_app.inputs.board import ValueBoard
+from explorer_app.inputs.gamepad_input import PadState
 
 PATIENCE_S = 30.0
 """Patience with a thread on a busy machine; no test waits for it to pass."""
@@ -96,3 +97,17 @@ class FakeMidiOutPorts:
             self.heard.set()
 
         return send, lambda: None
+
+
+class ScriptedPads:
+    """Gamepads that a test moves."""
+
+    def __init__(self, *pads: PadState) -> None:
+        self.pads = list(pads)
+        self.is_closed = False
+
+    def states(self) -> Iterator[PadState]:
+        return iter(list(self.pads))
+
+    def close(self) -> None:
+        self.is_closed = True

@@ -1,4 +1,4 @@
-"""The switches of inputs: MIDI, OSC, and sending back; each with its address or ports and a lamp."""
+"""The switches of inputs: MIDI, gamepads, OSC, and sending back; each with its address or ports and a lamp."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class InputRows(QWidget):
         self.switches: dict[InputKind, Switch] = {}
         self.lamps: dict[InputKind, ActivityLamp] = {}
         self.fields: dict[InputKind, QLineEdit] = {}
-        self.ports = HintLabel("")
+        self.ports: dict[InputKind, HintLabel] = {"midi": HintLabel(""), "gamepad": HintLabel("")}
         self.problem = WrappedLabel()
         self.problem.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         theme.set_role(self.problem, "warn")
@@ -87,17 +87,18 @@ class InputRows(QWidget):
         grid.setHorizontalSpacing(8)
         grid.setVerticalSpacing(4)
         grid.setColumnStretch(1, 1)
-        self._add(grid, 0, "midi", "MIDI", "Listen to every MIDI controller that is plugged in.", self.ports)
-        self._add(grid, 1, "osc", "OSC", "Receive OSC messages over UDP.", self._field("osc", "Address to listen on"))
+        self._add(grid, 0, "midi", "MIDI", "Listen to every MIDI controller that is plugged in.", self.ports["midi"])
+        self._add(grid, 1, "gamepad", "Gamepad", "Follow the sticks and buttons of gamepads.", self.ports["gamepad"])
+        self._add(grid, 2, "osc", "OSC", "Receive OSC messages over UDP.", self._field("osc", "Address to listen on"))
         self._add(
             grid,
-            2,
+            3,
             "feedback",
             "Send back",
             "Send values to motor faders and OSC apps, so that they follow the picture.",
             self._field("feedback", "Address of the OSC app"),
         )
-        grid.addWidget(self.problem, 3, 0, 1, 3)
+        grid.addWidget(self.problem, 4, 0, 1, 3)
 
     def _add(self, grid: QGridLayout, row: int, kind: InputKind, text: str, tip: str, beside: QWidget) -> None:
         switch = self.switches[kind] = Switch(text)
@@ -133,9 +134,9 @@ class InputRows(QWidget):
             self.switches[kind].setChecked(state.is_on)
             if kind in self.fields and not (self.fields[kind].hasFocus() and self.fields[kind].isModified()):
                 self.fields[kind].setText(state.address)
-        midi = states["midi"]
-        names = ", ".join(name.split(":")[0] for name in midi.ports)
-        self.ports.show_name(names or ("no controller is plugged in" if midi.is_on else ""))
+        for kind, label in self.ports.items():
+            names = ", ".join(name.split(":")[0] for name in states[kind].ports)
+            label.show_name(names or ("none is plugged in" if states[kind].is_on else ""))
         problems = dict.fromkeys(state.problem for state in states.values() if state.problem)
         self.problem.setText("\n".join(problems))
         self.problem.setVisible(bool(problems))

@@ -12,6 +12,7 @@ from pythonosc.udp_client import SimpleUDPClient
 
 from explorer_app.controller.live_inputs import parsed_address
 from explorer_app.inputs.errors import InputError
+from explorer_app.inputs.gamepad_input import PadState
 from explorer_app.inputs.osc_input import OscInput
 from explorer_app.messages import Level
 from explorer_app.session.parameters import SetParameter
@@ -146,8 +147,20 @@ def test_learning_opens_the_inputs_that_there_are(open_harness: Harness) -> None
     live = open_harness.controller.live
     live.inputs.set_address("osc", "127.0.0.1:1")  # a port that only an administrator may open, or one that is free
     live.learn(PSI, 0.0, 1.0)
-    assert live.inputs.state("midi").is_on
+    assert [live.inputs.state(kind).is_on for kind in ("midi", "gamepad")] == [True, True]
     assert live.learning is not None
+
+
+def test_a_gamepad_moves_the_picture(open_harness: Harness) -> None:
+    stage, rest = Stage(open_harness), PadState(1, "Pad", (0.0,), ())
+    mapped(stage, Patch("gamepad/0/axis/0", PSI, 0.0, 1.0))
+    open_harness.pads.pads = [rest]
+    assert stage.live.inputs.set_on("gamepad", True)
+    open_harness.until(lambda: stage.live.inputs.state("gamepad").ports == ("Pad",))
+    open_harness.pads.pads = [replace(rest, axes=(1.0,))]
+    open_harness.until(lambda: stage.live.inputs.board.count)
+    stage.tick()
+    stage.shows(1.0)
 
 
 def test_an_unplugged_controller_is_said_and_it_goes_on_when_it_is_back(stage: Stage) -> None:

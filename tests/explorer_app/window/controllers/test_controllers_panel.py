@@ -57,7 +57,7 @@ def test_each_patch_says_what_moves_what(panel: ControllersPanel) -> None:
     assert [row.accessibleName() for row in panel.rows] == [
         "APC · CC 21 moves truncation.psi, −1 – 1",
         "OSC /sun adds to sun, −2 – 2",
-        "drums · rms moves noise.gain, 0 – 1",
+        "drums · loudness moves noise.gain, 0 – 1",
     ]
     assert range_text(replace(KNOB, high=0.123456)) == "−1 – 0.1235"
 
@@ -135,13 +135,17 @@ def test_inputs_show_ports_addresses_and_problems(panel: ControllersPanel) -> No
     panel.inputs.show_states(
         {
             "midi": InputState(True, ports=("APC:APC 1", "nano:nano 1"), received=3),
+            "gamepad": InputState(True),
             "osc": InputState(address="127.0.0.1:9000", problem="OSC needs libraries: pip install latentloom[live]."),
             "feedback": InputState(address="127.0.0.1:9001"),
         }
     )
     inputs = panel.inputs
-    assert [switch.isChecked() for switch in inputs.switches.values()] == [True, False, False]
-    assert inputs.ports.full_text == "APC, nano"
+    assert [switch.isChecked() for switch in inputs.switches.values()] == [True, True, False, False]
+    assert {kind: label.full_text for kind, label in inputs.ports.items()} == {
+        "midi": "APC, nano",
+        "gamepad": "none is plugged in",
+    }
     assert inputs.lamps["midi"].is_lit
     assert not inputs.lamps["osc"].is_lit
     assert inputs.fields["osc"].text() == "127.0.0.1:9000"

@@ -59,7 +59,7 @@ def test_a_window_passes_the_wishes_of_controls_on_and_escape_ends_learning(
     controller.live.sampled.emit()
     qtbot.waitUntil(lambda: panel.rows[0].level.source == 0.5)
     controller.live.inputs.show("midi", InputState(True, ports=("APC:APC 1",)))
-    assert panel.inputs.ports.full_text == "APC"
+    assert panel.inputs.ports["midi"].full_text == "APC"
     panel.inputs.switches["osc"].click()
     panel.inputs.address_entered.emit("osc", "9002")
     assert controller.asked[-2:] == [("set_input", "osc", True), ("set_address", "osc", "9002")]
