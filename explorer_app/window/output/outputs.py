@@ -10,9 +10,12 @@ from PySide6.QtGui import QAction, QActionGroup, QGuiApplication, QScreen
 from PySide6.QtWidgets import QMenu, QWidget
 
 from explorer_app.controller import Preview
+from explorer_app.inputs.ndi_output import NdiOutput, has_ndi
 from explorer_app.messages import MessageLog
 from explorer_app.settings import Settings
 from explorer_app.window.output.output_window import Borders, OutputWindow, Scaling
+
+_NDI_NAME = "Latent Loom"
 
 _SCALINGS: tuple[tuple[Scaling, str, str], ...] = (
     ("smooth", "Smooth scaling", "Enlarge the picture to the height of the screen."),
@@ -52,6 +55,8 @@ class Outputs(QObject):
         self._settings = settings
         self._messages = messages
         self._screens = screens
+        self._make_ndi: Callable[[str], NdiOutput] | None = NdiOutput if has_ndi() else None
+        self._ndi: NdiOutput | None = None
         self.windows: dict[str, OutputWindow] = {}
         """Name of a screen -> its output."""
         app = cast("QGuiApplication", QGuiApplication.instance())
@@ -86,8 +91,20 @@ class Outputs(QObject):
                 output.activateWindow()
             self.changed.emit()
 
+    def set_ndi(self, on: bool) -> None:
+        """Send every frame as an NDI source, or no longer."""
+        if self._ndi is not None:
+            self._preview.frame_changed.disconnect(self._send_frame)
+            self._ndi.close()
+            self._ndi = None
+        if on and self._make_ndi is not None:
+            self._ndi = self._make_ndi(_NDI_NAME)
+            self._preview.frame_changed.connect(self._send_frame)
+            self._send_frame()
+
     def close(self) -> None:
         """Close every output. May be called twice."""
+        self.set_ndi(False)
         for output in list(self.windows.values()):
             output.close()
 
@@ -127,6 +144,11 @@ class Outputs(QObject):
             tip = "Show the picture alone on this screen; Escape there closes it."
             action = _checkable(menu, text, tip, screen.name() in self.windows)
             action.triggered.connect(lambda on, screen=screen: self.set_on(screen, on))
+        if self._make_ndi is not None:
+            menu.addSeparator()
+            tip = "Send the picture over the network; other programs of the stage find it by this name."
+            action = _checkable(menu, f"NDI source “{_NDI_NAME}”", tip, self._ndi is not None)
+            action.triggered.connect(self.set_ndi)
         for kind, chosen, choices in (("scaling", self.scaling, _SCALINGS), ("borders", self.borders, _BORDERS)):
             menu.addSeparator()
             group = QActionGroup(menu)
@@ -136,6 +158,12 @@ class Outputs(QObject):
                 action.triggered.connect(lambda _on, kind=kind, value=value: self.choose(kind, value))
 
     # -- inside -----------------------------------------------------------------------------------------------------
+
+    @Slot()
+    def _send_frame(self) -> None:
+        frame = self._preview.frame
+        if self._ndi is not None and frame is not None:
+            self._ndi.show(frame.pixels)
 
     def _closed(self, name: str) -> None:
         self.windows.pop(name, None)

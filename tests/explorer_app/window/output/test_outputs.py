@@ -159,3 +159,39 @@ def test_the_menu_lists_every_screen_and_the_looks(stage: Stage, qtbot: QtBot) -
     assert len(menu.actions()) == len(QGuiApplication.screens()) + 6
     menu.actions()[0].trigger()
     assert not stage.outputs.is_open
+
+
+class FakeNdi:
+    """Notes the pictures that are sent."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.sent: list[object] = []
+        self.is_closed = False
+
+    def show(self, pixels: object) -> None:
+        self.sent.append(pixels)
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+def test_an_ndi_source_gets_the_frames_where_its_library_is_installed(stage: Stage, qtbot: QtBot) -> None:
+    made: list[FakeNdi] = []
+
+    def make(name: str) -> FakeNdi:
+        made.append(FakeNdi(name))
+        return made[-1]
+
+    holder = QWidget()
+    qtbot.addWidget(holder)
+    stage.outputs._make_ndi = None
+    assert not [action for action in stage.outputs.make_menu(holder).actions() if "NDI" in action.text()]
+    stage.outputs._make_ndi = make  # type: ignore[assignment]
+    next(action for action in stage.outputs.make_menu(holder).actions() if "NDI" in action.text()).trigger()
+    stage.show()
+    stage.outputs.close()
+    stage.show()
+    frame = stage.engine.preview.frame
+    assert frame is not None
+    assert (made[0].name, len(made[0].sent), made[0].is_closed) == ("Latent Loom", 2, True)

@@ -32,7 +32,7 @@ def window(make: Make, controller: FakeController) -> MainWindow:
     return make(controller, 1600, 980)
 
 
-def test_a_window_passes_the_wishes_of_controls_on_and_escape_ends_learning(
+def test_a_window_joins_controls_controllers_and_outputs(
     window: MainWindow, controller: FakeController, qtbot: QtBot, tmp_path: Path
 ) -> None:
     query = MappingQuery("truncation.psi")
@@ -68,3 +68,12 @@ def test_a_window_passes_the_wishes_of_controls_on_and_escape_ends_learning(
     chooser.fileSelected.emit(str(tmp_path / "stage.patches.json"))
     chooser.close()
     assert controller.asked[-1] == ("save preset", tmp_path / "stage.patches.json")
+
+    # The same action opens and closes the picture on a screen.
+    action = window.actions_by_key["output"]
+    action.trigger()
+    assert window.outputs.is_open
+    assert action.isChecked()
+    action.trigger()
+    assert not window.outputs.is_open
+    assert not action.isChecked()
