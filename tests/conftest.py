@@ -67,6 +67,7 @@ def pytest_configure(config: pytest.Config) -> None:
     Files of tests need not survive a power failure, and a flush takes milliseconds. Workers that collect from both ends
     share the rewriting of assertions, half of the time of a collection: what one has rewritten another one reads.
     """
+    gc.disable()  # what is collected stays; afterwards see `own_collections`
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     os.fsync = _check_descriptor
@@ -85,10 +86,36 @@ def _check_descriptor(fd: Any) -> None:
     os.fstat(fd if isinstance(fd, int) else fd.fileno())
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def _missing_gpu() -> str:
+    """Return why tests on a GPU are skipped; empty where there is one, and where they are to fail without."""
+    if os.environ.get("REQUIRE_GPU") == "1":
+        return ""
+    from gpu_backend.cuda.driver.probe import probe
+
+    found = probe()
+    return "" if found.gpus else found.problem
+
+
+_CASES = pytest.StashKey[dict[str, int]]()
+"""How many cases a test on a GPU has that is collected once, by its node."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> Iterator[None]:
+    """Without a GPU, collect one case of a test that needs one: making a thousand items takes seconds."""
+    yield
+    cases = metafunc._calls
+    if len(cases) > 1 and metafunc.definition.get_closest_marker("gpu") and _missing_gpu():
+        metafunc.config.stash.setdefault(_CASES, {})[metafunc.definition.nodeid] = len(cases)
+        del cases[1:]
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Begin with what takes long; the order is the same however the tests were collected."""
     items.sort(key=lambda item: (item.get_closest_marker("long") is None, str(item.path)))
-    _skip_without_gpu([item for item in items if item.get_closest_marker("gpu")])
+    on_gpu = [item for item in items if item.get_closest_marker("gpu")]
+    if on_gpu and (problem := _missing_gpu()):
+        items[:] = _skipped_once_a_file(items, on_gpu, config.stash.get(_CASES, {}), problem)
     if "hypothesis" in sys.modules:
         _read_no_constants()
 
@@ -104,16 +131,20 @@ def _read_no_constants() -> None:
     providers._get_local_constants = lambda: known
 
 
-def _skip_without_gpu(items: list[pytest.Item]) -> None:
-    """Mark what needs a GPU as skipped where there is none: otherwise the fixtures of a thousand tests are made."""
-    if not items or os.environ.get("REQUIRE_GPU") == "1":
-        return
-    from gpu_backend.cuda.driver.probe import probe
-
-    found = probe()
-    if not found.gpus:
-        for item in items:
-            item.add_marker(pytest.mark.skip(reason=found.problem))
+def _skipped_once_a_file(
+    items: list[pytest.Item], on_gpu: list[pytest.Item], cases: dict[str, int], problem: str
+) -> list[pytest.Item]:
+    """Return the tests with one skipped one for all of a file that need a GPU; its reason says how many they are."""
+    numbers: dict[Path, int] = {}
+    first: dict[Path, pytest.Item] = {}
+    for item in on_gpu:
+        number = cases.get(item.nodeid.partition("[")[0], 1)
+        numbers[item.path] = numbers.get(item.path, 0) + number
+        first.setdefault(item.path, item)
+    for path, item in first.items():
+        item.add_marker(pytest.mark.skip(reason=f"{problem} ({numbers[path]} tests of this file)"))
+    left_out = set(on_gpu).difference(first.values())
+    return [item for item in items if item not in left_out]
 
 
 @pytest.fixture(autouse=True)

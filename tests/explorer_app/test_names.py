@@ -22,8 +22,14 @@ ROOT = Path(explorer_app.__file__).parent
 FILES = sorted([*ROOT.rglob("*.py"), *(ROOT.parent / "tests/explorer_app").rglob("*.py")])
 
 
+WORDS = re.compile(rf"\b({'|'.join(map(re.escape, sorted(RETIRED)))})\b")
+
+
 def names_of(path: Path) -> set[str]:
-    tokens = tokenize.generate_tokens(io.StringIO(path.read_text("utf-8")).readline)
+    text = path.read_text("utf-8")
+    if WORDS.search(text) is None:  # a fiftieth of the time that tokens take
+        return set()
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
     return {token.string for token in tokens if token.type == tokenize.NAME}
 
 

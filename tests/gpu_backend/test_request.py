@@ -128,7 +128,7 @@ def assert_is_one_sentence(sentence: str) -> None:
     assert len(sentence) < 200
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=50)
 @given(requests, st.data())
 def test_a_request_with_one_field_replaced_is_read_or_refused(request: RenderRequest, data: st.DataObject) -> None:
     tree = json.loads(json.dumps(request_to_json(request)))

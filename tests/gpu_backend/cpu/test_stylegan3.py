@@ -1,5 +1,6 @@
 """StyleGAN3 plans on the CPU: whole networks against the reference, and what belongs to this family alone."""
 
+import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -42,6 +43,14 @@ def reference(
     return image.permute(0, 2, 3, 1).numpy()
 
 
+@functools.cache
+def network(name: str, batch: int) -> tuple[StyleGAN3Model, np.ndarray, np.ndarray]:
+    """One of `NETWORKS`, w rows, and what the reference computes of them in double precision."""
+    model = make_stylegan3(**NETWORKS[name])
+    ws = rows_of(model, batch)
+    return model, ws, reference(model, ws)
+
+
 def assert_near(found: np.ndarray, expected: np.ndarray, tolerance: float = 2e-5) -> None:
     assert found.shape == expected.shape
     assert np.abs(found - expected).max() <= tolerance * max(1.0, float(np.abs(expected).max()))
@@ -60,12 +69,10 @@ def executors() -> Iterator[list[CpuExecutor]]:
 def test_the_picture_equals_the_reference(
     name: str, batch: int, threads: int, use_fused: bool, executors: list[CpuExecutor]
 ) -> None:
-    model = make_stylegan3(**NETWORKS[name])
-    ws = rows_of(model, batch)
+    model, ws, expected = network(name, batch)
     executors.append(CpuExecutor(model.weights, threads=threads))
     bound = executors[0].bind(build_synthesis_plan(model.spec, "id", batch=batch), use_fused=use_fused)
     outputs = bound.run({"ws": ws}, outputs=("image", "pixels", "flags"))
-    expected = reference(model, ws)
     assert_near(outputs["image"], expected)
     channel = 0 if model.spec.img_channels == 1 else 2
     shown = np.clip(expected[..., channel] * 127.5 + 128, 0, 255)

@@ -3,6 +3,7 @@
 import argparse
 import functools
 import io
+import os
 import pickletools
 from pathlib import Path
 
@@ -28,7 +29,7 @@ FUZZ = settings(
     derandomize=True,
     deadline=None,
     database=None,
-    max_examples=100,
+    max_examples=int(os.environ.get("FUZZ_EXAMPLES", "40")),
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 

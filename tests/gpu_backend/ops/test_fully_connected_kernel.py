@@ -51,7 +51,7 @@ def forms() -> list[KernelRecipe]:
 
 @pytest.mark.parametrize(("recipe", "architecture"), one_each(forms()))
 def test_every_activation_and_batch_compiles_without_spills(recipe: KernelRecipe, architecture: str) -> None:
-    assert_compiles(recipe, architecture, 128)
+    assert_compiles(recipe, architecture, 128, is_heavy=recipe in (forms()[0], forms()[-1]))
 
 
 @pytest.mark.gpu

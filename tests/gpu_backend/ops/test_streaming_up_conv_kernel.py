@@ -86,7 +86,7 @@ def test_it_compiles_without_spills_and_its_arguments_fit(case: ConvCase) -> Non
     regions = {item.name for item in built.regions}
     assert regions == {"y", "y_raw"}
     assert isinstance(launch.arguments["tma_map"], TensorMap)
-    assert_compiles(launch.recipe, "sm_90a", launch.block[0])
+    assert_compiles(launch.recipe, "sm_90a", launch.block[0], is_heavy=case.noise == "random")
 
 
 @pytest.mark.parametrize(
