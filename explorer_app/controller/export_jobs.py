@@ -8,7 +8,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Signal
 
 from explorer_app.controller.file_worker import FileWorker
-from explorer_app.exporting.export_list import Change, ExportRecord, Jobs, find, new_record, with_job
+from explorer_app.exporting.export_list import HERE, Change, ExportPlace, ExportRecord, Jobs, find, new_record, with_job
 from explorer_app.exporting.export_store import ExportStore
 from explorer_app.exporting.sequence import SequenceSettings
 from explorer_app.messages import MessageLog
@@ -66,9 +66,9 @@ class ExportJobs(QObject):
         """Read what other windows have done."""
         self.change(lambda jobs: jobs)
 
-    def add(self, settings: SequenceSettings) -> ExportRecord:
+    def add(self, settings: SequenceSettings, place: ExportPlace = HERE) -> ExportRecord:
         """Add a job that waits, and return it."""
-        record = new_record(settings, self.owner)
+        record = new_record(settings, self.owner, place)
         self._settings[record.job_id] = settings
 
         def change(jobs: Jobs) -> Jobs:

@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from PySide6.QtCore import QObject, Signal, Slot
 
 from explorer_app.controller.editing import Editing
 from explorer_app.controller.export_jobs import ExportJobs
+from explorer_app.controller.farm_export import FarmExport, farm_job, worker_sentence
 from explorer_app.controller.file_worker import FileWorker
 from explorer_app.controller.model_opener import ModelOpener
 from explorer_app.controller.pending_document import PendingDocument
 from explorer_app.controller.picture_job import PictureJob
 from explorer_app.controller.preview import Preview
 from explorer_app.controller.progress import ExportProgress
-from explorer_app.exporting.export_list import MAX_JOBS, ExportRecord, Jobs, JobState, moved, with_changes, without
+from explorer_app.exporting.export_list import (
+    HERE,
+    MAX_JOBS,
+    ExportPlace,
+    ExportRecord,
+    Jobs,
+    JobState,
+    moved,
+    with_changes,
+    without,
+)
 from explorer_app.exporting.formats.picture_format import PICTURE_ENDINGS, PictureFormat, Size, format_of_path
 from explorer_app.exporting.job import SequenceJob
 from explorer_app.exporting.manifest import Manifest, read_manifest
@@ -35,14 +47,19 @@ from explorer_app.session.session import ModelReference
 from explorer_app.settings import Settings
 from gpu_backend import Frame, LoomError
 
+if TYPE_CHECKING:
+    from explorer_app.farm.job import FarmJob
+
 _END_S = 10.0
 """Files under way are finished before the program ends, but a disk that hangs must not block the exit."""
 
 _MAX_NAMED = 3
 
+_log = logging.getLogger(__name__)
+
 
 class ExportQueueController(QObject):
-    """Runs the exports of the list on the render thread, one at a time, and reports their progress.
+    """Runs the exports of the list on the render thread or on a farm, one at a time, and reports their progress.
 
     A job begins when it is the first that waits and its model is open. The list survives the program: see `ExportJobs`.
     """
@@ -85,8 +102,10 @@ class ExportQueueController(QObject):
         """The job that runs, or whose settings are being read."""
         self._end: JobState = "cancelled"
         """State that the current job gets when it is stopped."""
-        self._job: SequenceJob | None = None
-        self._stopped: SequenceJob | None = None
+        self._job: SequenceJob | FarmJob | None = None
+        self._farm: FarmExport | None = None
+        """Tells of `_job` if a farm renders it."""
+        self._stopped: SequenceJob | FarmJob | None = None
         """The last stopped job; it may still have files open."""
         self._is_closed = False
         self._has_succeeded = False
@@ -156,14 +175,14 @@ class ExportQueueController(QObject):
 
     # -- the list ---------------------------------------------------------------------------------------------------
 
-    @Slot(object)
-    def start(self, settings: SequenceSettings) -> None:
+    @Slot(object, object)
+    def start(self, settings: SequenceSettings, place: ExportPlace = HERE) -> None:
         """Write a sequence in the background with the open model, after those that wait; the preview continues."""
         facts = self._model.facts
         if facts is None or settings.model.model_id != facts.model_id:
             self._messages.warning("An export needs the model that its keyframes were made with; open it first.")
             return
-        self._put(settings)
+        self._put(settings, place)
 
     def find_encoders(self) -> None:
         """Look for hardware encoders in the background, which loads drivers; `encoders_found` brings them."""
@@ -194,6 +213,15 @@ class ExportQueueController(QObject):
         self._set(job_id, state="waiting", error="")
         self._advance()
         self._open_model_of(record, Path(record.folder))
+
+    @Slot(str)
+    def open_model_of(self, job_id: str) -> None:
+        """Open the model that a waiting job needs, unless an export runs with another one."""
+        record = self._list.find(job_id)
+        if record is not None and self._current:
+            self._messages.info(f"{record.model or 'Its model'} can be opened when the export that runs has ended.")
+        elif record is not None:
+            self._open_model_of(record, Path(record.folder))
 
     @Slot(str)
     def pause(self, job_id: str) -> None:
@@ -256,11 +284,16 @@ class ExportQueueController(QObject):
             self._messages.exception(event.error)
         if event.job is not self._job or self._job is None:
             return
+        self._end_job(event.error, is_cancelled=event.is_cancelled)
+
+    def _end_job(self, error: BaseException | None, *, is_cancelled: bool) -> None:
+        """Report the end of the current job, and begin the next."""
         job, self._job = self._job, None
+        assert job is not None
         self._stopped = job
-        if event.error is not None:
-            self._close_current("failed", job.done, describe(event.error)[0])
-        elif event.is_cancelled:
+        if error is not None:
+            self._close_current("failed", job.done, describe(error)[0])
+        elif is_cancelled:
             self._close_current(self._end, job.delivered)
             self._messages.info(
                 f"The export was {'paused' if self._end == 'paused' else 'stopped'} after {job.delivered:,} of "
@@ -280,7 +313,7 @@ class ExportQueueController(QObject):
 
     # -- inside -----------------------------------------------------------------------------------------------------
 
-    def _put(self, settings: SequenceSettings) -> None:
+    def _put(self, settings: SequenceSettings, place: ExportPlace = HERE) -> None:
         """Add a job behind the others, and begin it if none runs."""
         if sum(job.is_unfinished for job in self.jobs) >= MAX_JOBS:
             self._messages.warning(f"The list holds {MAX_JOBS:,} exports; wait until some of them are done.")
@@ -288,7 +321,7 @@ class ExportQueueController(QObject):
         if self._job is not None and self._job.settings == settings and self._end_is_open:
             self._messages.info(f"The export “{settings.name}” is running already.")
             return
-        self._list.add(settings)
+        self._list.add(settings, place)
         self._advance()
         waits = self._progress is not None and self._progress.waiting
         if waits:
@@ -322,16 +355,70 @@ class ExportQueueController(QObject):
                 self._close_current("failed", 0, settings.sentence)
             elif not self._end_is_open:
                 self._close_current(self._end, 0)
-            else:
-                self._job = SequenceJob(settings, threads=self._encoder_threads(), after=self._stopped)
+            elif record.where == "here":
+                after = self._stopped
+                self._job = job = SequenceJob(settings, threads=self._encoder_threads(), after=after)
                 self._meter = ProgressMeter(self._job.total)
-                self._renders.export(self._job)
+                self._renders.export(job)
+                return
+            elif self._begin_on_farm(record, settings):
                 return
             self._advance()
             if not self._current:
                 self._end_run()
 
         self._list.with_settings(record, take)
+
+    def _begin_on_farm(self, record: ExportRecord, settings: SequenceSettings) -> bool:
+        """Let a farm render a job with the open model; return whether it has begun."""
+        facts = self._model.facts
+        assert facts is not None
+        precision = self._settings.values.precision
+        try:
+            job = farm_job(settings, record.place, facts, self._model.directions, precision, self._stopped, _log.info)
+        except LoomError as error:
+            self._messages.exception(error)
+            self._close_current("failed", 0, error.sentence)
+            return False
+        self._job, self._farm = job, FarmExport(job, self)
+        self._farm.advanced.connect(self._take_farm_advanced)
+        self._farm.ended.connect(self._take_farm_ended)
+        self._farm.start()
+        return True
+
+    @Slot()
+    def _take_farm_advanced(self) -> None:
+        farm = self._farm
+        if farm is None or farm.job is not self._job or self._progress is None:
+            return
+        job = farm.job
+        for sentence in job.take_messages():
+            self._messages.warning(sentence)
+        made = job.progress
+        self._show(
+            replace(
+                self._progress,
+                done=made.done,
+                seconds_left=made.seconds_left,
+                per_second=made.per_second,
+                activity=job.activity,
+                workers=tuple(map(worker_sentence, job.workers)),
+            )
+        )
+
+    @Slot()
+    def _take_farm_ended(self) -> None:
+        farm, self._farm = self._farm, None
+        if farm is None or farm.job is not self._job:
+            return
+        check = farm.job.spot_check
+        if check is not None and not check.is_fine:
+            self._messages.warning(check.sentence)
+        error = farm.job.error
+        if error is not None:
+            self._messages.exception(error)
+        self._end_job(error, is_cancelled=not farm.job.has_ended)
+        farm.deleteLater()
 
     def _stop(self, job_id: str, end: JobState) -> None:
         record = self._list.find(job_id)
@@ -342,7 +429,9 @@ class ExportQueueController(QObject):
             self._count_waiting()
         elif self._end_is_open and self._progress is not None:
             self._end = end
-            if self._job is not None:
+            if self._farm is not None:
+                self._farm.job.stop(cancelled=end != "paused")
+            elif isinstance(self._job, SequenceJob):
                 if end == "paused":
                     self._job.pause()
                 self._renders.cancel_export(self._job)

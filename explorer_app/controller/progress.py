@@ -48,6 +48,10 @@ class ExportProgress:
         Frames a second of the last frames; None before the second.
     waiting
         Exports that begin after this one.
+    activity
+        What a farm does now: "2 workers, 52 frames a second"; empty for this window's device.
+    workers
+        A sentence for each worker of the farm.
     """
 
     name: str
@@ -57,6 +61,8 @@ class ExportProgress:
     is_stopping: bool = False
     per_second: float | None = None
     waiting: int = 0
+    activity: str = ""
+    workers: tuple[str, ...] = ()
 
     @property
     def share(self) -> float:

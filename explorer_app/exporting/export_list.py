@@ -12,6 +12,9 @@ from explorer_app.exporting.sequence import SequenceSettings
 
 JobState = Literal["waiting", "running", "paused", "failed", "cancelled", "done"]
 
+Where = Literal["here", "gpus", "farm"]
+"""What renders an export: the window's device, all GPUs of this machine, or a farm."""
+
 UNFINISHED: frozenset[JobState] = frozenset({"waiting", "running", "paused"})
 """States of jobs that a user still expects to end well."""
 
@@ -19,6 +22,24 @@ MAX_FINISHED = 50
 """Jobs that have ended and stay in the list; the oldest go first."""
 
 MAX_JOBS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class ExportPlace:
+    """Where an export is rendered.
+
+    Attributes
+    ----------
+    address, keys
+        Of a farm: HOST or HOST:PORT, and the file of its keys; empty for the usual one.
+    """
+
+    where: Where = "here"
+    address: str = ""
+    keys: str = ""
+
+
+HERE = ExportPlace()
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +66,8 @@ class ExportRecord:
         The window that runs it, as `StateFolder` names its folder; see `export_store`.
     error
         The sentence of a failed job.
+    where, address, keys
+        Of `ExportPlace`.
     """
 
     job_id: str
@@ -59,6 +82,14 @@ class ExportRecord:
     done: int = 0
     owner: str = ""
     error: str = ""
+    where: Where = "here"
+    address: str = ""
+    keys: str = ""
+
+    @property
+    def place(self) -> ExportPlace:
+        """Where it is rendered."""
+        return ExportPlace(self.where, self.address, self.keys)
 
     @property
     def is_unfinished(self) -> bool:
@@ -71,7 +102,7 @@ Change = Callable[[Jobs], Jobs]
 """Changes the list. Pure, since it is applied in memory at once and to the file later."""
 
 
-def new_record(settings: SequenceSettings, owner: str) -> ExportRecord:
+def new_record(settings: SequenceSettings, owner: str, place: ExportPlace = HERE) -> ExportRecord:
     """Return a job that waits."""
     video = settings.video_path
     first = f"{settings.name}_{0:05d}{settings.form.ending}"
@@ -86,6 +117,9 @@ def new_record(settings: SequenceSettings, owner: str) -> ExportRecord:
         model_id=settings.model.model_id,
         total=settings.frame_count,
         owner=owner,
+        where=place.where,
+        address=place.address,
+        keys=place.keys,
     )
 
 
@@ -162,4 +196,13 @@ def record_of(fields: Any) -> ExportRecord | None:
         return None
     if not re.fullmatch(r"(windows/\d{1,3})?", fields["owner"]):
         return None
-    return ExportRecord(state=fields["state"], **{name: fields[name] for name in (*texts, *numbers)})
+    where, *farm = (fields.get(name, "") for name in ("where", "address", "keys"))  # older lists have none of them
+    if where not in ("", *get_args(Where)) or not all(isinstance(text, str) for text in farm):
+        return None
+    return ExportRecord(
+        state=fields["state"],
+        where=where or "here",
+        address=farm[0],
+        keys=farm[1],
+        **{name: fields[name] for name in (*texts, *numbers)},
+    )

@@ -18,7 +18,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from explorer_app.exporting.claim import claim_place
 from explorer_app.exporting.errors import ExportError
@@ -42,6 +42,14 @@ _LOW = 16
 """The search goes on when so many of them are left: waking its thread for each would cost more than the search."""
 
 _WAIT_S = 0.2
+
+
+class Closing(Protocol):
+    """A job that may have files open."""
+
+    def join(self, timeout_s: float | None = None) -> bool:
+        """Wait until the job has closed its files; return whether it has."""
+        ...
 
 
 class SequenceJob:
@@ -68,7 +76,7 @@ class SequenceJob:
         sink: FrameSink | None = None,
         disk: Disk | None = None,
         threads: int | None = None,
-        after: SequenceJob | None = None,
+        after: Closing | None = None,
     ) -> None:
         self.settings = settings
         self._disk = disk or Disk()

@@ -49,23 +49,35 @@ def farm_address(text: str, keys_path: Path | None = None) -> FarmAddress:
     FarmError
         If the text is no address, asks for plain text beyond this machine, or there are no usable keys.
     """
-    match = _ADDRESS.fullmatch(text.strip())
-    port = int(match[4]) if match is not None and match[4] else DEFAULT_PORT
-    if match is None or port > 65535:
-        raise FarmError(f"A farm is at a HOST or HOST:PORT such as 127.0.0.1:{DEFAULT_PORT}, not {text[:60]!r}.")
-    host = match[2] or match[3]
-    is_local = is_loopback(host)
-    if match[1] == "tcp":
-        if not is_local:
-            raise FarmError(
-                f"A farm at {host} takes encrypted connections only, since its port lets anyone run programs "
-                "there; make keys with `latentloom farm keys` and leave tcp:// out."
-            )
+    host, port, is_plain = check_address(text)
+    if is_plain:
         return FarmAddress(host, port, None)
+    is_local = is_loopback(host)
     path = keys_path or default_keys_path()
     if is_local and keys_path is None and not path.exists():
         return FarmAddress(host, port, make_keys(path))
     return FarmAddress(host, port, read_keys(path))
+
+
+def check_address(text: str) -> tuple[str, int, bool]:
+    """Return host, port and whether plain text is asked for. Nothing is looked up or read.
+
+    Raises
+    ------
+    FarmError
+        If the text is no address, or asks for plain text beyond this machine.
+    """
+    match = _ADDRESS.fullmatch(text.strip())
+    port = int(match[4]) if match is not None and match[4] else DEFAULT_PORT
+    if match is None or port > 65535:
+        raise FarmError(f"A farm is at a HOST or HOST:PORT such as 127.0.0.1:{DEFAULT_PORT}, not {text[:60]!r}.")
+    host, is_plain = match[2] or match[3], match[1] == "tcp"
+    if is_plain and not is_loopback(host):
+        raise FarmError(
+            f"A farm at {host} takes encrypted connections only, since its port lets anyone run programs "
+            "there; make keys with `latentloom farm keys` and leave tcp:// out."
+        )
+    return host, port, is_plain
 
 
 def is_loopback(host: str) -> bool:

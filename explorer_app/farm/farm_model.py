@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import gpu_backend
 
 if TYPE_CHECKING:
-    from gpu_backend import Model
+    from gpu_backend import Model, ModelFacts, NamedDirections
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +33,15 @@ class FarmModel:
 
 def farm_model_of(model: Model) -> FarmModel:
     """Return a model as a farm gets it. Raises LoomError if its directions cannot be written."""
+    return farm_model(model.facts, model.directions)
+
+
+def farm_model(facts: ModelFacts, named: NamedDirections | None) -> FarmModel:
+    """Return the model of these facts with its named directions. Raises LoomError if those cannot be written."""
     directions = b""
-    if model.directions is not None:
+    if named is not None:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "model.directions.safetensors"
-            gpu_backend.write_directions(model.directions, path, model.facts.model_id)
+            gpu_backend.write_directions(named, path, facts.model_id)
             directions = path.read_bytes()
-    facts = model.facts
     return FarmModel(Path(facts.path).absolute(), facts.name, facts.model_id, directions)

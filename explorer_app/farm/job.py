@@ -21,7 +21,7 @@ from contextlib import AbstractAsyncContextManager, AbstractContextManager, supp
 from dataclasses import replace
 
 from explorer_app.exporting.claim import claim_place
-from explorer_app.exporting.job import sink_of
+from explorer_app.exporting.job import Closing, sink_of
 from explorer_app.exporting.manifest import State, identity_of, manifest_bytes
 from explorer_app.exporting.output_file import write_output
 from explorer_app.exporting.progress import Progress, ProgressMeter
@@ -73,6 +73,8 @@ class FarmJob:
         The file operations.
     connect
         Opens a link to the farm.
+    after
+        A stopped job for the same files: this one begins when that has closed them.
     """
 
     def __init__(
@@ -87,8 +89,10 @@ class FarmJob:
         workers_patience_s: float | None = None,
         disk: Disk | None = None,
         connect: Connect = connect,
+        after: Closing | None = None,
     ) -> None:
         self.settings = settings
+        self._after = after
         self.identity = identity_of(settings) + os.urandom(4).hex()
         self._work = FarmWork(settings, self.identity, model, precision, workers_patience_s)
         self._farm = farm
@@ -109,7 +113,7 @@ class FarmJob:
         self._announced = False
         self._messages: list[str] = []
         self._state = "starting"
-        self._has_ended = False
+        self._has_ended = self._is_over = False
         self._error: BaseException | None = None
         self._spot_check: SpotCheck | None = None
 
@@ -141,6 +145,11 @@ class FarmJob:
         return self._has_ended
 
     @property
+    def is_over(self) -> bool:
+        """Whether it has closed its files, by itself or stopped."""
+        return self._is_over
+
+    @property
     def error(self) -> BaseException | None:
         """What went wrong."""
         return self._error
@@ -158,16 +167,20 @@ class FarmJob:
     @property
     def sentence(self) -> str:
         """For people: "120 of 600 frames, 35 s left; 4 workers, 52 frames a second"."""
-        text = self._progress.sentence
+        return f"{self._progress.sentence}; {self.activity}"
+
+    @property
+    def activity(self) -> str:
+        """For people: "4 workers, 52 frames a second", "waiting for the farm"."""
         foreman = self._foreman
         if foreman is None or self._state:
-            return f"{text}; {self._state}"
+            return self._state
         if self._control.is_paused or foreman.state != "rendering":
-            return f"{text}; {'paused' if self._control.is_paused else foreman.state}"
+            return "paused" if self._control.is_paused else foreman.state
         count = len(foreman.rendering)
         rate = sum(record.rate for record in foreman.rendering)
         pace = f", {rate:.3g} frames a second" if rate else ""
-        return f"{text}; {count} worker{'' if count == 1 else 's'}{pace}"
+        return f"{count} worker{'' if count == 1 else 's'}{pace}"
 
     @property
     def spot_check(self) -> SpotCheck | None:
@@ -218,6 +231,9 @@ class FarmJob:
     def _run(self) -> None:
         error: BaseException | None = None
         try:
+            if self._after is not None:
+                self._after.join()
+                self._after = None
             asyncio.run(self._main())
         except BaseException as problem:  # reported through `error`
             error = problem
@@ -228,6 +244,7 @@ class FarmJob:
         self._error = error
         self._has_ended = error is not None or not self._control.is_stopped
         self._state = "done" if error is None and not self._control.is_stopped else "stopped"
+        self._is_over = True
         self._changed()
 
     async def _main(self) -> None:

@@ -15,7 +15,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from explorer_app.controller import DeviceState, KeptArithmetic, VariationGrid
 from explorer_app.controller.progress import ExportProgress, Loading
-from explorer_app.exporting.export_list import ExportRecord, Jobs
+from explorer_app.exporting.export_list import HERE, ExportPlace, ExportRecord, Jobs
 from explorer_app.exporting.sequence import SequenceSettings
 from explorer_app.messages import MessageLog
 from explorer_app.rendering.frame_statistics import FrameStatistics
@@ -481,8 +481,11 @@ class FakeExport(QObject):
     def save_picture(self, path: Path | str) -> None:
         self._asked.append(("save_picture", path))
 
-    def start(self, settings: SequenceSettings) -> None:
-        self._asked.append(("start_export", settings))
+    def start(self, settings: SequenceSettings, place: ExportPlace = HERE) -> None:
+        self._asked.append(("start_export", settings) if place == HERE else ("start_export", settings, place))
+
+    def open_model_of(self, job_id: str) -> None:
+        self._asked.append(("open_model_of", job_id))
 
     def resume(self, manifest: Path | str) -> None:
         self._asked.append(("resume_export", Path(manifest)))

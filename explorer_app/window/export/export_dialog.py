@@ -48,6 +48,7 @@ from explorer_app.window.export.export_keys import (
     seed_key,
 )
 from explorer_app.window.export.file_choices import FileChoices
+from explorer_app.window.export.place_choices import PlaceChoices
 from explorer_app.window.export.presets import PRESETS, PresetName
 from explorer_app.window.export.timeline_source import TimelineSource
 from explorer_app.window.look import fonts, theme
@@ -82,16 +83,18 @@ class ExportDialog(QDialog):
         Stores the folder and the choices.
     frame_ms
         Render time of a full picture in ms, for the estimate; None if unknown.
+    gpu_count
+        GPUs of this machine; None if it is not known yet.
 
     Signals
     -------
-    export_requested(SequenceSettings)
+    export_requested(SequenceSettings, ExportPlace)
         A sequence or video export was confirmed.
     picture_requested(Path, PictureFormat, Size or None)
         A still picture of the canvas was confirmed.
     """
 
-    export_requested = Signal(object)
+    export_requested = Signal(object, object)
     picture_requested = Signal(object, object, object)
 
     def __init__(
@@ -103,6 +106,7 @@ class ExportDialog(QDialog):
         parent: QWidget | None = None,
         *,
         frame_ms: float | None = None,
+        gpu_count: int | None = None,
     ) -> None:
         super().__init__(parent)
         self.setWindowTitle("Export")
@@ -119,6 +123,7 @@ class ExportDialog(QDialog):
         self.files = FileChoices(
             (facts.resolution, facts.resolution), settings, self, has_alpha=facts.img_channels == 4
         )
+        self.place = PlaceChoices(settings, self, gpu_count=gpu_count)
         self._make_source()
         self._make_path()
         self._make_form()
@@ -128,6 +133,7 @@ class ExportDialog(QDialog):
         self.keys.icons_changed.connect(self._show_ends)
         self.presets.chosen.connect(self._choose_preset)
         self.files.changed.connect(self._changed)
+        self.place.changed.connect(self._changed)
         self.timeline.changed.connect(self._changed)
         self.source.chosen.connect(self._choose_source)
         self.overwrite.toggled.connect(self._changed)
@@ -279,6 +285,7 @@ class ExportDialog(QDialog):
         form.addRow("Way", self.kind)
         form.addRow("Frames per step", self.frames)
         form.addRow("", self.loop)
+        self.place.add_rows(form)
         form.addRow("Folder", place)
         form.addRow("Name", self.name)
         form.addRow("", self.overwrite)
@@ -392,6 +399,8 @@ class ExportDialog(QDialog):
         self.kind.setToolTip(KINDS[max(0, self.kind.currentIndex())][2])
         wanted = self.wanted
         reason = self.files.objection or (self._still_objection() if self._is_still else objection(wanted))
+        if not reason and not self._is_still:
+            reason = self.place.objection
         if not reason and not self.folder.text().strip():
             reason = "Choose a folder for the files."
         has_frames = len(keys) > 1 or self._takes_timeline
@@ -434,7 +443,7 @@ class ExportDialog(QDialog):
         else:
             nbytes = frames * picture_nbytes(wanted.form, size)
         texts = [f"about {nbytes_text(nbytes)}"] if frames else []
-        if self._frame_ms is not None and frames:
+        if self._frame_ms is not None and frames and (self._is_still or self.place.place.where == "here"):
             texts.append(f"about {time_text(frames * self._frame_ms / 1e3)}")
         return " · ".join(texts)
 
@@ -442,6 +451,7 @@ class ExportDialog(QDialog):
         self._preset = cast("PresetName", preset)
         self.presets.show_choice(preset)
         self.files.show_preset(self._preset)
+        self.place.show_rows(not self._is_still)
         self.path_side.setVisible(not self._is_still)
         for row in (self.kind, self.frames, self.loop):
             self._form.setRowVisible(row, not (self._is_still or self._is_timeline))
@@ -546,5 +556,6 @@ class ExportDialog(QDialog):
         if self._is_still:
             self.picture_requested.emit(self.picture_path, wanted.form, wanted.size)
         else:
-            self.export_requested.emit(wanted)
+            self.place.remember()
+            self.export_requested.emit(wanted, self.place.place)
         self.accept()

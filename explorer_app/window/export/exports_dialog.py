@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
@@ -32,6 +33,12 @@ from explorer_app.window.messages.file_actions import reveal
 _REFRESH_MS = 2000
 """Interval at which the list of other windows is read while the dialog is open."""
 
+_MOST_WORKERS = 8
+_MOST_TOLD = 40
+"""Workers of a farm that are shown, and that a tooltip names."""
+
+_LEAST_LINE_PX = 120
+
 _STATES: dict[JobState, tuple[str, str]] = {
     "waiting": ("Waiting", "dim"),
     "running": ("Running", "accent"),
@@ -48,7 +55,7 @@ class ExportRow(QFrame):
 
     Signals
     -------
-    pause_requested, resume_requested, cancel_requested, remove_requested()
+    pause_requested, resume_requested, cancel_requested, remove_requested, model_requested()
         The button was pressed.
     move_requested(int)
         -1 for up, 1 for down.
@@ -58,6 +65,7 @@ class ExportRow(QFrame):
     resume_requested = Signal()
     cancel_requested = Signal()
     remove_requested = Signal()
+    model_requested = Signal()
     move_requested = Signal(int)
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -74,6 +82,13 @@ class ExportRow(QFrame):
         self.details = ElidedLabel("", self, mode=Qt.TextElideMode.ElideMiddle)
         self.details.setFont(fonts.table())
         theme.set_role(self.details, "dim")
+        self.workers = QLabel(self)
+        self.workers.setFont(fonts.table())
+        self.workers.setTextFormat(Qt.TextFormat.PlainText)
+        self.workers.setAccessibleName("Workers of the farm")
+        theme.set_role(self.workers, "dim")
+        self.model = QPushButton("Open model", self)
+        self.model.setAutoDefault(False)
         self.pause = self._button("pause", "Pause", "Stop after the frames that are made; resume it at any time.")
         self.resume = self._button("resume", "Resume", "Go on; frames that are there are not rendered again.")
         self.up = self._button("chevron-up", "Up", "Begin it before the export above.")
@@ -85,6 +100,7 @@ class ExportRow(QFrame):
         self.resume.clicked.connect(self.resume_requested)
         self.cancel.clicked.connect(self.cancel_requested)
         self.remove.clicked.connect(self.remove_requested)
+        self.model.clicked.connect(self.model_requested)
         self.up.clicked.connect(lambda: self.move_requested.emit(-1))
         self.down.clicked.connect(lambda: self.move_requested.emit(1))
         self.folder.clicked.connect(self._reveal)
@@ -97,11 +113,13 @@ class ExportRow(QFrame):
         texts.addLayout(head)
         texts.addWidget(self.bar)
         texts.addWidget(self.details)
+        texts.addWidget(self.workers)
         row = QHBoxLayout(self)
         row.setContentsMargins(theme.px(4), theme.px(8), theme.px(4), theme.px(8))
         row.setSpacing(theme.px(4))
         row.addLayout(texts, 1)
         row.addSpacing(theme.px(12))
+        row.addWidget(self.model)
         slots = ((self.up,), (self.down,), (self.pause, self.resume), (self.cancel, self.remove), (self.folder,))
         places = QGridLayout()
         places.setSpacing(theme.px(4))
@@ -138,6 +156,9 @@ class ExportRow(QFrame):
         details = _details(job, done, progress, is_own=is_own, waits_for=waits_for)
         self.details.setText(details)
         self.details.setToolTip(plain_tip(details))
+        self._show_workers(() if progress is None else progress.workers)
+        self.model.setVisible(is_own and bool(waits_for))
+        self.model.setToolTip(plain_tip(f"Open the model {waits_for}, so that this export begins."))
         self.pause.setVisible(is_own and job.state in ("running", "waiting"))
         self.pause.setEnabled(not is_stopping)
         self.resume.setVisible(is_own and job.state in ("paused", "failed", "cancelled"))
@@ -148,6 +169,17 @@ class ExportRow(QFrame):
         self.cancel.setVisible(is_own and job.is_unfinished)
         self.cancel.setEnabled(not is_stopping)
         self.remove.setVisible(is_own and not job.is_unfinished)
+
+    def _show_workers(self, workers: Sequence[str]) -> None:
+        """Show a line for each of the first workers of a farm, and all of them in the tooltip."""
+        lines = list(workers[:_MOST_WORKERS])
+        if len(workers) > _MOST_WORKERS:
+            lines.append(f"and {len(workers) - _MOST_WORKERS:,} more")
+        width = max(theme.px(_LEAST_LINE_PX), self.details.width())
+        metrics = self.workers.fontMetrics()
+        self.workers.setText("\n".join(metrics.elidedText(line, Qt.TextElideMode.ElideRight, width) for line in lines))
+        self.workers.setToolTip(plain_tip("\n".join(workers[:_MOST_TOLD])))
+        self.workers.setVisible(bool(workers))
 
     def _button(self, glyph: str, name: str, tip: str) -> QToolButton:
         button = QToolButton(self)
@@ -258,6 +290,7 @@ class ExportsDialog(QDialog):
         row.resume_requested.connect(lambda: export.resume_job(job_id))
         row.cancel_requested.connect(lambda: export.cancel(job_id))
         row.remove_requested.connect(lambda: export.remove(job_id))
+        row.model_requested.connect(lambda: export.open_model_of(job_id))
         row.move_requested.connect(lambda step: export.move(job_id, step))
         self._rows[job_id] = row
         return row
@@ -271,15 +304,20 @@ def _details(job: ExportRecord, done: int, progress: ExportProgress | None, *, i
     parts = [job.kind, f"{job.total:,} {noun}" if job.state in ("waiting", "done") else ""]
     if job.state not in ("waiting", "done"):
         parts[1] = f"{done:,} of {job.total:,} {noun}"
-    if progress is not None and progress.per_second is not None:
+    if progress is not None and progress.per_second is not None and not progress.activity:
         parts.append(f"{_rate(progress.per_second)} a second")
     if progress is not None and progress.seconds_left is not None and done < job.total:
         parts.append(f"{time_text(progress.seconds_left)} left")
+    if progress is not None and progress.activity:
+        parts.append(progress.activity)
+    elif job.where != "here" and job.state != "done":
+        parts.append(f"on the farm at {job.address}" if job.where == "farm" else "on all GPUs")
     if not is_own:
         parts.append("in another window")
     elif waits_for:
         parts.append(f"waits for the model {waits_for}")
-    parts.append(job.folder)
+    if progress is None or not progress.activity:  # of a farm there is more to say; the name's tooltip has the path
+        parts.append(job.folder)
     return " · ".join(parts)
 
 

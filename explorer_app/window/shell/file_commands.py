@@ -5,6 +5,7 @@ from __future__ import annotations
 from explorer_app.controller import Editing, Engine, ExportQueueController, Files, VariationGrid
 from explorer_app.exporting.formats.picture_format import FORMATS, PICTURE_ENDINGS, FormatName
 from explorer_app.exporting.sequence import MANIFEST_SUFFIX
+from explorer_app.rendering.renderer_like import PROCESSOR_ID
 from explorer_app.session.session import Session
 from explorer_app.settings import Settings
 from explorer_app.window.shell.dialogs import Dialogs
@@ -92,8 +93,15 @@ class FileCommands:
 
         frame = self._engine.preview.frame
         frame_ms = None if frame is None or frame.is_draft or frame.tap is not None else frame.timings.total_ms
+        devices = self._engine.devices.state.devices
         dialog = ExportDialog(
-            self._editing.session, self._editing.history, facts, self._settings, self._dialogs.window, frame_ms=frame_ms
+            self._editing.session,
+            self._editing.history,
+            facts,
+            self._settings,
+            self._dialogs.window,
+            frame_ms=frame_ms,
+            gpu_count=sum(device.id != PROCESSOR_ID for device in devices) if devices else None,
         )
         dialog.export_requested.connect(self._export.start)
         dialog.picture_requested.connect(self._export.save_picture)

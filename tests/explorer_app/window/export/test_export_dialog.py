@@ -13,6 +13,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QComboBox, QScrollArea
 from pytestqt.qtbot import QtBot
 
+from explorer_app.exporting.export_list import ExportPlace
 from explorer_app.exporting.formats.picture_format import PictureFormat
 from explorer_app.exporting.sequence import SequenceSettings, plan_sequence
 from explorer_app.session.history import History, KeptSession
@@ -543,9 +544,45 @@ def test_a_path_can_be_chosen_all_the_same_and_the_export_asks_for_the_timeline_
     assert dialog.wanted.piece is None
     dialog.source.segments["timeline"].click()
     asked: list[SequenceSettings] = []
-    dialog.export_requested.connect(asked.append)
+    dialog.export_requested.connect(lambda wanted, _: asked.append(wanted))
     dialog.export.click()
     (wanted,) = asked
     assert wanted.keys == ()
     assert wanted.piece is not None
     assert len(plan_sequence(wanted)) == 24
+
+
+def test_a_farm_is_chosen_checked_and_remembered(made: ExportDialog, qtbot: QtBot, settings: Settings) -> None:
+    type_seeds(made, "0,1")
+    place = made.place
+    assert not place.address.isVisible()
+    place.where.setCurrentIndex(place.where.findData("farm"))
+    assert place.address.isVisible()
+    assert not made.export.isEnabled()
+    assert "where the farm listens" in made.hint.text()
+    place.address.setText("render local")
+    assert "HOST or HOST:PORT" in made.hint.text()
+    place.address.setText("127.0.0.1:9000")
+    place.keys.setText("/nowhere/farm.pem")
+    assert "no file of keys" in made.hint.text()
+    place.keys.clear()
+    with qtbot.waitSignal(made.export_requested) as asked:
+        qtbot.mouseClick(made.export, Qt.MouseButton.LeftButton)
+    assert asked.args[1] == ExportPlace("farm", "127.0.0.1:9000")
+    again = opened(qtbot, settings, history())
+    assert again.place.place == ExportPlace("farm", "127.0.0.1:9000")
+
+
+def test_all_gpus_are_offered_where_there_are_several_and_a_still_needs_none(
+    qtbot: QtBot, settings: Settings, tmp_path: Path
+) -> None:
+    settings.remember_folder("export", tmp_path)
+    dialog = ExportDialog(SESSION, history(), FACTS, settings, gpu_count=2)
+    qtbot.addWidget(dialog)
+    dialog.show()
+    assert dialog.place.where.findData("gpus") >= 0
+    dialog.presets.segments["still"].click()
+    assert not dialog.place.where.isVisible()
+    single = ExportDialog(SESSION, history(), FACTS, settings, gpu_count=1)
+    qtbot.addWidget(single)
+    assert single.place.where.findData("gpus") < 0

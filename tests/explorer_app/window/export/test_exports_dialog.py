@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -157,3 +158,30 @@ def test_the_status_bar_leads_to_the_list(window: MainWindow, controller: FakeCo
     dialog = window.findChild(ExportsDialog)
     assert isinstance(dialog, ExportsDialog)
     dialog.close()
+
+
+def test_a_farm_shows_what_it_does_and_its_workers(dialog: ExportsDialog, controller: FakeController) -> None:
+    job = replace(record("walk", "running"), where="farm", address="render.local")
+    controller.export.current = job.job_id
+    controller.export.show_jobs(job)
+    (row,) = dialog.rows
+    assert row.details.text() == "PNG · 0 of 96 frames · on the farm at render.local · /films"
+    assert not row.workers.isVisible()
+    workers = tuple(f"gpu{number} · 4 frames" for number in range(10))
+    controller.progress(ExportProgress("walk", 40, 96, 12.0, per_second=4.9, activity="10 workers", workers=workers))
+    assert row.details.text() == "PNG · 40 of 96 frames · 12 s left · 10 workers"
+    assert row.workers.isVisible()
+    assert row.workers.text().splitlines() == [*workers[:8], "and 2 more"]
+    assert "gpu9" in row.workers.toolTip()
+
+
+def test_one_that_waits_for_a_model_offers_to_open_it(dialog: ExportsDialog, controller: FakeController) -> None:
+    controller.export.missing_model = "cats"
+    controller.export.show_jobs(record("walk"))
+    (row,) = dialog.rows
+    assert row.model.isVisible()
+    QTest.mouseClick(row.model, Qt.MouseButton.LeftButton)
+    assert asked(controller, "open_model_of") == [("open_model_of", record("walk").job_id)]
+    controller.export.missing_model = ""
+    controller.export.show_jobs(record("walk"))
+    assert not row.model.isVisible()
