@@ -19,6 +19,7 @@ from explorer_app.controller.playback import Playback
 from explorer_app.inputs.sampler import Level, LiveSampler, source_of
 from explorer_app.inputs.sources import is_live, source_label
 from explorer_app.messages import MessageLog
+from explorer_app.session.edits import Together
 from explorer_app.session.parameters import Parameter, SetParameter, parameter
 from explorer_app.session.patch_file import load_patches, save_patches
 from explorer_app.session.patch_table import ADJUST, Patches, SetPatches, checked, with_patch
@@ -173,6 +174,21 @@ class LiveControl(QObject):
         patches = self.patches
         if 0 <= index < len(patches):
             self._set((*patches[:index], *patches[index + 1 :]), "Remove patch")
+
+    @Slot()
+    def take_values(self) -> None:
+        """Put the values that controllers give into the session, as one step of undo. Knobs let go until they move."""
+        now, before = self._editing.effective, self._editing.session
+        paths = dict.fromkeys(patch.parameter for patch in self.patches if self._sampler.level(patch).value is not None)
+        edits = tuple(
+            SetParameter(path, parameter(path).read(now))
+            for path in paths
+            if parameter(path).read(now) != parameter(path).read(before)
+        )
+        for path in paths:
+            self._sampler.release(path)
+        if edits:
+            self._editing.edit(Together(edits, "Take controller values"))
 
     def save_preset(self, path: Path) -> None:
         """Write the live patches to a file, in the background; a message reports the end."""

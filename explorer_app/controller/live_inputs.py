@@ -131,10 +131,11 @@ class LiveInputs(QObject):
         return self._settings.choice(f"live.{kind}-address", default)
 
     def restore(self) -> None:
-        """Open what was open when the program ended."""
+        """Open what was open when the program ended; what cannot be opened this time is tried again the next time."""
         for kind in KINDS:
             if self._settings.choice(f"live.{kind}") == "on":
                 self.set_on(kind, True)
+                self._settings.choose(f"live.{kind}", "on")
 
     def set_on(self, kind: InputKind, on: bool) -> bool:
         """Open or close an input or output; return whether it is open. A refusal is in its state and in a message."""

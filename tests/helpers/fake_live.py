@@ -76,6 +76,9 @@ class FakeLive(QObject):
     def forget(self, path: str) -> None:
         self._asked.append(("forget", path))
 
+    def take_values(self) -> None:
+        self._asked.append(("take values",))
+
     def save_preset(self, path: Path) -> None:
         self._asked.append(("save preset", path))
 

@@ -45,6 +45,8 @@ class ControllersPanel(QWidget):
         A control is to be learned for a parameter, with a range.
     learning_cancelled()
         The wait for a control is to end.
+    take_requested()
+        The values that controllers give are to become those of the session.
     save_requested(), open_requested()
         The patches are to be written to a preset, or read from one.
     """
@@ -55,6 +57,7 @@ class ControllersPanel(QWidget):
     gesture_cancelled = Signal()
     learn_requested = Signal(str, float, float)
     learning_cancelled = Signal()
+    take_requested = Signal()
     save_requested = Signal()
     open_requested = Signal()
 
@@ -82,6 +85,9 @@ class ControllersPanel(QWidget):
         self.save = self._button(
             "Save preset…", "Write the controllers to a file for other pieces.", self.save_requested
         )
+        self.take = self._button(
+            "Take values", "Put what the controllers show into the session, as one step of undo.", self.take_requested
+        )
         self._build()
         self.show_learning(None)
         self.show_session(Session())
@@ -104,8 +110,9 @@ class ControllersPanel(QWidget):
         learning.addWidget(self.learning, 1)
         learning.addWidget(self.cancel)
         files = QHBoxLayout()
-        files.addWidget(self.open)
+        files.addWidget(self.take)
         files.addStretch(1)
+        files.addWidget(self.open)
         files.addWidget(self.save)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(theme.MARGIN, theme.px(8), theme.MARGIN, theme.px(8))
@@ -134,6 +141,7 @@ class ControllersPanel(QWidget):
         for row, patch in zip(self.rows, patches, strict=True):
             row.show_patch(patch, self._label(session, patch.parameter), _COLOURS[patch.source.partition("/")[0]])
         self.empty.setVisible(not patches)
+        self.take.setEnabled(bool(patches))
         self.save.setEnabled(any(not patch.is_of_sound for patch in patches))
         if self._selected is not None and self._selected >= len(patches):
             self._selected = len(patches) - 1 if patches else None

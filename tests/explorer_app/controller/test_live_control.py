@@ -93,6 +93,34 @@ def test_a_saved_picture_has_what_the_knob_shows(stage: Stage) -> None:
     assert stage.editing.effective.truncation.psi == 1.0
 
 
+def test_values_that_are_taken_become_the_sessions_in_one_step(stage: Stage) -> None:
+    mapped(stage, replace(PATCH, mode="add"), Patch(CC22, "noise.gain", 0.0, 2.0))
+    stage.turn(127)
+    stage.turn(32, number=22)
+    stage.shows(1.7)
+    steps = len(stage.harness.labels)
+    stage.live.take_values()
+    session = stage.editing.session
+    assert (session.truncation.psi, session.noise.gain) == (pytest.approx(1.7), pytest.approx(64 / 127))
+    assert len(stage.harness.labels) == steps + 1
+    assert stage.editing.effective.truncation.psi == pytest.approx(1.7), "what adds does not add twice"
+    stage.live.take_values()
+    assert len(stage.harness.labels) == steps + 1
+    stage.editing.undo()
+    assert stage.editing.session.truncation.psi == 0.7
+
+
+def test_an_input_that_another_program_holds_is_tried_again_at_the_next_start(open_harness: Harness) -> None:
+    inputs = open_harness.controller.live.inputs
+    other = OscInput(inputs.board, port=0)
+    inputs.set_address("osc", f"127.0.0.1:{other.port}")
+    open_harness.settings.choose("live.osc", "on")
+    inputs.restore()
+    other.close()
+    assert not inputs.state("osc").is_on
+    assert open_harness.settings.choice("live.osc") == "on"
+
+
 def test_learning_maps_the_control_that_moves_and_undo_takes_it_back(stage: Stage) -> None:
     stage.turn(64, number=22)
     stage.live.learn(PSI, -1.0, 1.5)

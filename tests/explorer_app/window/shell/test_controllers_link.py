@@ -63,6 +63,8 @@ def test_a_window_joins_controls_controllers_and_outputs(
     panel.inputs.switches["osc"].click()
     panel.inputs.address_entered.emit("osc", "9002")
     assert controller.asked[-2:] == [("set_input", "osc", True), ("set_address", "osc", "9002")]
+    panel.take.click()
+    assert controller.asked[-1] == ("take values",)
     panel.save.click()
     chooser = dialog_of(window, QFileDialog)
     chooser.fileSelected.emit(str(tmp_path / "stage.patches.json"))
