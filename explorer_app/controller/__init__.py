@@ -23,6 +23,7 @@
      ├─ arithmetic: KeptArithmetic
      │                            sums and differences of kept latents              kept_arithmetic.py
      ├─ tuning: Tuning            the search for the fastest tiles on this GPU      tuning.py
+     ├─ snapshots: Snapshots      a folder of training snapshots                    snapshots.py
      ├─ grid: VariationGrid       variations of the session, and their pictures     variation_grid.py
      ├─ thumbnails: ThumbnailService
      │                            small pictures of any session                     thumbnail_service.py
@@ -53,6 +54,7 @@ from explorer_app.controller.live_inputs import InputKind, InputState, LiveInput
 from explorer_app.controller.playback import Playback
 from explorer_app.controller.preview import Preview
 from explorer_app.controller.progress import ExportProgress, Loading
+from explorer_app.controller.snapshots import Snapshots
 from explorer_app.controller.thumbnail_service import ThumbnailService
 from explorer_app.controller.tuning import Tuning, TuningState
 from explorer_app.controller.variation_grid import GridCell, GridKind, GridSettings, VariationGrid
@@ -81,6 +83,7 @@ __all__ = [
     "Loading",
     "Playback",
     "Preview",
+    "Snapshots",
     "ThumbnailService",
     "Tuning",
     "TuningState",

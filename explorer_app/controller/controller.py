@@ -25,6 +25,7 @@ from explorer_app.controller.model_opener import ModelOpener
 from explorer_app.controller.pending_document import PendingDocument
 from explorer_app.controller.playback import Playback
 from explorer_app.controller.preview import Preview
+from explorer_app.controller.snapshots import Snapshots
 from explorer_app.controller.thumbnail_service import ThumbnailService
 from explorer_app.controller.tuning import Tuning
 from explorer_app.controller.variation_grid import SheetKey, VariationGrid
@@ -102,6 +103,8 @@ class Controller(QObject):
         The search for the fastest tiles on this GPU.
     arithmetic
         Sums and differences of kept latents.
+    snapshots
+        A folder of training snapshots that is gone through.
     grid
         The live grid of variations.
     thumbnails, whole_pictures
@@ -153,6 +156,7 @@ class Controller(QObject):
         self.directions = DirectionFinding(renders, model, editing, self.export, own, worker, messages, parent=self)
         file = None if state_folder is None else ThumbnailFile(state_folder / "thumbnails.sqlite")
         self.arithmetic = KeptArithmetic(model, editing, self.directions, messages, parent=self)
+        self.snapshots = Snapshots(model, self.files, worker, messages, parent=self)
         self.thumbnails = ThumbnailService(renders, model, messages, lambda: editing.shown, worker, file, parent=self)
         self.whole_pictures = WholePictures(renders, model, messages, lambda: preview.frame, parent=self)
         self.grid = VariationGrid(renders, engine, editing, worker, messages, parent=self)

@@ -45,6 +45,9 @@ from gpu_backend import (
 _DRIFT = "drift"
 """The source of the edits of drifting."""
 
+_SNAPSHOT = "Open snapshot"
+"""Label of the step that going through snapshots is."""
+
 
 class Recorder(Protocol):
     """Turns gestures into keys while the timeline plays."""
@@ -426,11 +429,13 @@ class Editing(QObject):
         former = self._begun
         is_of_before = before is not None and before.model_id == former.model.model_id
         fitted = adapt(former, facts, before.usual_cutoff if before is not None and is_of_before else None)
-        if former.model.model_id in ("", facts.model_id):
+        current = self._editor.history.current
+        is_next_snapshot = self._model.is_browsing and current is not None and current.label == _SNAPSHOT
+        if former.model.model_id in ("", facts.model_id) or is_next_snapshot:
             self._editor.amend(fitted.session)
         else:
             self._editor.set_transient(fitted.session)
-            self._editor.commit(f"Open {facts.name}")
+            self._editor.commit(_SNAPSHOT if self._model.is_browsing else f"Open {facts.name}")
         if fitted.changes:
             self._messages.info(f"The session was fitted to {facts.name}: {', '.join(fitted.changes)}.")
         self._show()

@@ -59,6 +59,8 @@ class ModelOpener(QObject):
         self._opened: ModelOpened | None = None
         self._expected: KnownModel | None = None
         """The known facts of the last start's model, used until it is open."""
+        self.is_browsing = False
+        """Whether a user goes through a folder of snapshots: they are no recent models, and one step together."""
         self._followed = ""
         """Path of the model that a step of the history opened last."""
         loader.ready.connect(self._take_reading, Qt.ConnectionType.QueuedConnection)
@@ -193,7 +195,7 @@ class ModelOpener(QObject):
         facts = event.facts
         bundled = self._is_bundled_path(facts.path)
         self._settings.change(last_model="" if bundled else facts.path)
-        if not bundled:
+        if not bundled and not self.is_browsing:
             self._settings.remember_model(RecentModel(facts.path, facts.name, facts.model_id))
             self._worker.submit(
                 lambda: self._places.remember(facts.model_id, facts.path), failed="Where the model is was not noted"

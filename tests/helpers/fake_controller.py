@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from explorer_app.controller import DeviceState, KeptArithmetic, VariationGrid
+from explorer_app.controller import DeviceState, KeptArithmetic, Snapshots, VariationGrid
 from explorer_app.controller.progress import ExportProgress, Loading
 from explorer_app.exporting.export_list import HERE, ExportPlace, ExportRecord, Jobs
 from explorer_app.exporting.sequence import SequenceSettings
@@ -550,6 +550,7 @@ class FakeController:
         self.grid_renders = FakeGridRenders(self.asked, landscape)
         self.grid = VariationGrid(self.grid_renders, self.engine, self.editing, FakeWorker(), MessageLog())  # type: ignore[arg-type]
         self.grid_renders.grid = self.grid
+        self.snapshots = Snapshots(self.engine.model, self.files, FakeWorker(), MessageLog())  # type: ignore[arg-type]
         self.arithmetic = KeptArithmetic(self.engine.model, self.editing, self.directions, MessageLog())  # type: ignore[arg-type]
         if with_model:
             self.show_model(facts())

@@ -21,6 +21,9 @@ class FakeWorker:
     def submit(self, task: Callable[[], object], **options: Any) -> None:
         task()
 
+    def fetch(self, task: Callable[[], Any], take: Callable[[Any], None], **options: Any) -> None:
+        take(task())
+
 
 class FakeGridRenders:
     """Stands for the render thread of a grid: paints at once, or when a test says so."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 
 from PySide6.QtCore import QEvent, QObject, Slot
 from PySide6.QtGui import QAction, QKeyEvent, QKeySequence
@@ -41,13 +43,15 @@ class Comparing(QObject):
         self._editing = editing
         self._pictures = pictures
         self._before = before
-        self._compared: list[tuple[str, Session]] = []
+        self._compared: list[tuple[str, Session | Frame]] = []
+        self._held: tuple[Path, str, Frame] | None = None
+        """The path of a model that is to be compared with, and name and picture of the one that was open before."""
         self._frames: list[Frame] = []
         """Frames of the shown images; a QImage does not own their bytes."""
         before.setAutoRepeat(False)
         self.view.left.connect(self._forget)
         pictures.changed.connect(self._show)
-        engine.model_changed.connect(self.leave)
+        engine.model_changed.connect(self._model_changed)
 
     def show_before(self, on: bool) -> None:
         """Show the picture before the active gesture or the last step; False shows the current picture again."""
@@ -72,7 +76,7 @@ class Comparing(QObject):
         """
         history = self._editing.history
         entries = [entry for number in numbers[:2] if (entry := history.entry(number)) is not None]
-        sides = [(entry.label, entry.session) for entry in entries]
+        sides: list[tuple[str, Session | Frame]] = [(entry.label, entry.session) for entry in entries]
         before = self._editing.session_before
         if not sides and before is not None:
             sides.append(before)
@@ -83,6 +87,24 @@ class Comparing(QObject):
         elif len(sides) == 2 and self._engine.model.facts is not None:
             self._before.setChecked(False)
             self._compared = sides
+            self._show()
+
+    def hold_model(self, other: Path) -> None:
+        """Hold the picture, to compare it with the one that another model makes of the latent once that is open."""
+        frame, facts = self._engine.preview.frame, self._engine.model.facts
+        if frame is not None and facts is not None:
+            self._held = other, facts.name, replace(frame, pixels=frame.pixels.copy())
+
+    @Slot()
+    def _model_changed(self) -> None:
+        """Leave a comparison of the former model's pictures; compare models if that was requested."""
+        self.leave()
+        held, facts = self._held, self._engine.model.facts
+        if held is None or facts is None:
+            return
+        self._held = None
+        if Path(facts.path) == held[0]:
+            self._compared = [(held[1], held[2]), (facts.name, self._editing.session)]
             self._show()
 
     @property
@@ -117,8 +139,8 @@ class Comparing(QObject):
         if not self._compared or facts is None:
             return
         sides, frames = [], []
-        for name, session in self._compared:
-            frame = self._pictures.get(session)
+        for name, what in self._compared:
+            frame = what if isinstance(what, Frame) else self._pictures.get(what)
             if frame is not None:
                 frames.append(frame)
             sides.append(Side(name, None if frame is None else frame_image(frame)))

@@ -47,6 +47,20 @@ class Dialogs:
         chooser.setFileMode(QFileDialog.FileMode.ExistingFile)
         self.open(chooser)
 
+    def choose_folder(self, purpose: str, title: str, then: Callable[[Path], None]) -> None:
+        """Choose a folder and pass it to `then`."""
+        chooser = QFileDialog(self.window, title, str(self._settings.folder(purpose) or Path.home()))
+        chooser.setFileMode(QFileDialog.FileMode.Directory)
+        chooser.setOption(QFileDialog.Option.ShowDirsOnly)
+
+        def chosen(name: str) -> None:
+            self._settings.remember_folder(purpose, Path(name))
+            then(Path(name))
+
+        chooser.fileSelected.connect(chosen)
+        chooser.finished.connect(chooser.deleteLater)
+        self.open(chooser)
+
     def choose_target(self, purpose: str, title: str, files: str, name: str, then: Callable[[Path], None]) -> None:
         """Choose a file to write, `name` at first, and pass it to `then`."""
         chooser = self._chooser(purpose, title, files, then)

@@ -44,6 +44,7 @@ from explorer_app.window.look.app_icon import app_icon
 from explorer_app.window.messages.message_strip import MessageStrip
 from explorer_app.window.model.device_menu import DeviceMenu
 from explorer_app.window.model.recent_menu import RecentMenu
+from explorer_app.window.model.snapshot_bar import SnapshotBar
 from explorer_app.window.output.outputs import Outputs
 from explorer_app.window.shell.action_states import ActionStates
 from explorer_app.window.shell.bars import Bars
@@ -115,6 +116,7 @@ class MainWindow(QMainWindow):
         self._engine, self._editing = controller.engine, controller.editing
         self._files, self._export = controller.files, controller.export
         self._playback = controller.playback
+        self._snapshots = controller.snapshots
         self._grid, self._arithmetic = controller.grid, controller.arithmetic
         self._live = controller.live
         self._work: Closes = controller
@@ -185,7 +187,16 @@ class MainWindow(QMainWindow):
             preferences=PreferenceCommands(dialogs, self._settings, self.canvas, self.actions_by_key),
             view=ViewCommands(self, messages),
             model=ModelCommands(
-                dialogs, self, engine, editing, controller.directions, controller.tuning, messages, thumbnails
+                dialogs,
+                self,
+                engine,
+                editing,
+                controller.directions,
+                controller.tuning,
+                messages,
+                thumbnails,
+                controller.files,
+                controller.snapshots,
             ),
             play=PlayCommands(controller.playback),
             help=HelpCommands(dialogs, self, engine, messages),
@@ -198,6 +209,8 @@ class MainWindow(QMainWindow):
         self._around_canvas.setContentsMargins(0, 0, 0, 0)
         self._around_canvas.setSpacing(0)
         self._around_canvas.addWidget(self.canvas, 1)
+        self.snapshot_bar = SnapshotBar(self._snapshots)
+        self._around_canvas.addWidget(self.snapshot_bar)
         self._around_canvas.addWidget(self.message_strip)
         self.workspace = Workspace(centre, self.canvas, area)
         self._around = QVBoxLayout(area)

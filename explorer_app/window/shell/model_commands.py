@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from PySide6.QtGui import QGuiApplication
 
-from explorer_app.controller import DeviceSelector, DirectionFinding, Editing, Engine, Tuning
+from explorer_app.controller import DeviceSelector, DirectionFinding, Editing, Engine, Files, Snapshots, Tuning
 from explorer_app.messages import MessageLog
+from explorer_app.window.canvas.comparing import Comparing
 from explorer_app.window.shell.dialogs import Dialogs
+from explorer_app.window.shell.file_commands import MODEL_FILES
 from explorer_app.window.shell.thumbnail_dispatcher import ThumbnailDispatcher
 from explorer_app.window.shell.top_bar import TopBar
 
@@ -25,6 +28,7 @@ class ModelParts(Protocol):
     """The parts of the main window that these commands use; they exist once the window is built."""
 
     top_bar: TopBar
+    comparing: Comparing
 
     @property
     def performance(self) -> PerformancePanel:
@@ -45,7 +49,11 @@ class ModelCommands:
         tuning: Tuning,
         messages: MessageLog,
         thumbnails: ThumbnailDispatcher,
+        files: Files,
+        snapshots: Snapshots,
     ) -> None:
+        self._files = files
+        self._snapshots = snapshots
         self._dialogs = dialogs
         self._parts = parts
         self._engine = engine
@@ -89,6 +97,19 @@ class ModelCommands:
         devices.changed.connect(show)
         dialog.finished.connect(lambda _: (tuning.changed.disconnect(show), devices.changed.disconnect(show)))
         self._dialogs.open(dialog)
+
+    def compare_model(self) -> None:
+        """Choose another model, open it, and compare the picture now with its picture of the same latent."""
+
+        def take(path: Path) -> None:
+            self._parts.comparing.hold_model(path)
+            self._files.open_model(path)
+
+        self._dialogs.choose_file("model", "Compare with another model", MODEL_FILES, take)
+
+    def snapshots(self) -> None:
+        """Choose a folder of training snapshots."""
+        self._dialogs.choose_folder("model", "Training snapshots", self._snapshots.open_folder)
 
     def show_recent(self) -> None:
         """Open the menu of recent models."""

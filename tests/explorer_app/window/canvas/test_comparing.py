@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from PySide6.QtCore import QEvent, QPointF, Qt
 from PySide6.QtGui import QColor
@@ -129,3 +131,43 @@ def test_more_than_two_selected_pictures_are_not_compared(walked: MainWindow, co
     walked.actions_by_key["compare"].trigger()
     assert not walked.comparing.view.isVisible()
     assert asked(controller, "whole_picture") == []
+
+
+def test_two_models_are_compared_on_the_same_latent(window: MainWindow, controller: FakeController) -> None:
+    other = facts(name="Other", path="/models/other.pkl", model_id="b" * 64)
+    window.comparing.hold_model(Path(other.path))
+    controller.show_model(other)
+    assert [side.name for side in window.comparing.view.sides] == ["Landscapes 256", "Other"]
+    held, made = window.comparing.view.sides
+    assert held.image is not None
+    assert made.image is None
+    controller.whole_pictures.made[controller.editing.session] = controller.render()
+    controller.whole_pictures.changed.emit()
+    assert window.comparing.view.sides[1].image is not None
+    QTest.keyClick(window.comparing.view, Qt.Key.Key_Escape)
+    assert not window.comparing.is_on
+
+
+def test_a_model_that_was_not_chosen_for_it_is_not_compared(window: MainWindow, controller: FakeController) -> None:
+    window.comparing.hold_model(Path("/models/refused.pkl"))
+    controller.show_model(facts(name="Other", path="/models/other.pkl", model_id="b" * 64))
+    assert not window.comparing.is_on
+
+
+def test_a_folder_of_snapshots_is_gone_through_with_a_slider_below_the_canvas(
+    window: MainWindow, controller: FakeController, tmp_path: Path
+) -> None:
+    bar = window.snapshot_bar
+    assert bar.isHidden()
+    for number in (1, 2, 10):
+        (tmp_path / f"net-{number}.pkl").write_text("")
+    controller.snapshots.open_folder(tmp_path)
+    assert bar.isVisible()
+    assert (bar.place.text(), bar.slider.maximum()) == ("1 of 3", 2)
+    QTest.keyClick(bar.slider, Qt.Key.Key_Right)
+    QTest.keyClick(bar.slider, Qt.Key.Key_Right)
+    assert bar.place.text() == "3 of 3"
+    assert bar.name.full_text == "net-10 is being read"
+    assert [call[1].name for call in controller.asked if call[0] == "open_model"][-1] == "net-10.pkl"
+    QTest.mouseClick(bar.close_button, Qt.MouseButton.LeftButton)
+    assert bar.isHidden()

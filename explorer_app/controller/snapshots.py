@@ -1,0 +1,121 @@
+"""A folder of training snapshots: which one is shown, and the next one to read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Signal, Slot
+
+from explorer_app.controller.file_worker import FileWorker
+from explorer_app.controller.files import Files
+from explorer_app.controller.model_opener import ModelOpener
+from explorer_app.messages import MessageLog
+
+MODEL_ENDINGS = (".pkl", ".pt", ".pth", ".safetensors")
+_BESIDE = (".directions.safetensors", ".drafts.safetensors")
+"""Endings of files that lie beside a model and are none."""
+
+MOST_SNAPSHOTS = 10_000
+
+
+class Snapshots(QObject):
+    """Opens the models of a folder in order, one at a time; the latent stays.
+
+    The newest choice wins: a file is read once the one before is open, and those passed over are not read. Going
+    through snapshots fills neither the list of recent models nor the history: all of it is one step.
+    """
+
+    changed = Signal()
+    """`files`, `index`, `shown`."""
+
+    def __init__(
+        self, model: ModelOpener, files: Files, worker: FileWorker, messages: MessageLog, parent: QObject | None = None
+    ) -> None:
+        super().__init__(parent)
+        self._model = model
+        self._opener = files
+        self._worker = worker
+        self._messages = messages
+        self._files: tuple[Path, ...] = ()
+        self._index = 0
+        self._asked: Path | None = None
+        """The file that was requested last."""
+        model.loading_changed.connect(self._loading_changed)
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The snapshots in order; empty while no folder is open."""
+        return self._files
+
+    @property
+    def index(self) -> int:
+        """The chosen snapshot."""
+        return self._index
+
+    @property
+    def shown(self) -> Path | None:
+        """The snapshot that is open; None if another model is."""
+        facts = self._model.facts
+        return next((path for path in self._files if facts is not None and str(path) == facts.path), None)
+
+    def open_folder(self, folder: Path) -> None:
+        """Read the names of a folder's models in the background, and open the first."""
+
+        def take(files: Sequence[Path]) -> None:
+            if not files:
+                self._messages.warning(f"{folder.name} holds no models; choose a folder of .pkl or .pt snapshots.")
+                return
+            self._files, self._asked = tuple(files), None
+            facts = self._model.facts
+            names = [str(path) for path in files]
+            self._index = names.index(facts.path) if facts is not None and facts.path in names else 0
+            self._model.is_browsing = True
+            self.changed.emit()
+            self._open_next()
+
+        self._worker.fetch(lambda: snapshot_files(folder), take, failed=f"{folder.name} could not be read")
+
+    def go_to(self, index: int) -> None:
+        """Choose a snapshot; it is read next."""
+        index = min(max(index, 0), len(self._files) - 1)
+        if self._files and index != self._index:
+            self._index = index
+            self.changed.emit()
+            self._open_next()
+
+    def leave(self) -> None:
+        """Close the folder; the open model stays, and counts as opened from now on."""
+        self._files, self._asked = (), None
+        self._model.is_browsing = False
+        self.changed.emit()
+
+    @Slot()
+    def _loading_changed(self) -> None:
+        if self._files and self._model.loading is None:
+            self.changed.emit()
+            self._open_next()
+
+    def _open_next(self) -> None:
+        """Open the chosen snapshot, unless one is being read."""
+        wanted = self._files[self._index]
+        if self._model.loading is None and wanted != self._asked:
+            self._asked = wanted
+            if wanted != self.shown:
+                self._opener.open_model(wanted)
+
+
+def snapshot_files(folder: Path) -> list[Path]:
+    """Return the models of a folder, numbers in their names in order of size: "snapshot-200" before "snapshot-1000"."""
+    names = [
+        path
+        for path in folder.iterdir()
+        if path.suffix.lower() in MODEL_ENDINGS and not path.name.endswith(_BESIDE) and path.is_file()
+    ]
+    return sorted(names, key=lambda path: _natural(path.name))[:MOST_SNAPSHOTS]
+
+
+def _natural(name: str) -> list[tuple[int, int, str]]:
+    parts = re.split(r"(\d+)", name.casefold())
+    return [(0, int(part[:18]), part) if part.isdecimal() else (1, 0, part) for part in parts]

@@ -1,0 +1,62 @@
+"""The bar below the canvas that goes through a folder of training snapshots."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QSlider, QToolButton, QWidget
+
+from explorer_app.controller import Snapshots
+from explorer_app.window.controls.hint_label import HintLabel
+from explorer_app.window.look import icons, theme
+
+
+class SnapshotBar(QWidget):
+    """A slider over files; hidden while no folder is open. Arrow keys go from one to the next, Escape leaves."""
+
+    def __init__(self, snapshots: Snapshots, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._snapshots = snapshots
+        self.setAccessibleName("Snapshots")
+        self.label = QLabel("Snapshots")
+        theme.set_role(self.label, "strong")
+        self.slider = QSlider(Qt.Orientation.Horizontal)
+        self.slider.setAccessibleName("Snapshot")
+        self.slider.setToolTip("Drag to another snapshot, or press the arrow keys; the latent stays.")
+        self.slider.setMinimumWidth(theme.px(120))
+        self.place = QLabel()
+        theme.set_role(self.place, "dim")
+        self.name = HintLabel("")
+        self.name.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+        self.close_button = QToolButton()
+        theme.set_role(self.close_button, "flat")
+        self.close_button.setIcon(icons.icon("close", "dim"))
+        self.close_button.setAccessibleName("Close the snapshots")
+        self.close_button.setToolTip("Close the folder; the model that is open stays.")
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(theme.MARGIN, theme.px(4), theme.px(4), theme.px(4))
+        layout.setSpacing(theme.px(8))
+        layout.addWidget(self.label)
+        layout.addWidget(self.slider, 2)
+        layout.addWidget(self.place)
+        layout.addWidget(self.name, 1)
+        layout.addWidget(self.close_button)
+        self.slider.valueChanged.connect(snapshots.go_to)
+        self.close_button.clicked.connect(snapshots.leave)
+        snapshots.changed.connect(self._show)
+        self._show()
+
+    @Slot()
+    def _show(self) -> None:
+        files, index = self._snapshots.files, self._snapshots.index
+        self.setVisible(bool(files))
+        if not files:
+            return
+        self.slider.blockSignals(True)
+        self.slider.setRange(0, len(files) - 1)
+        self.slider.setPageStep(max(1, len(files) // 10))
+        self.slider.setValue(index)
+        self.slider.blockSignals(False)
+        self.place.setText(f"{index + 1} of {len(files)}")
+        shown = self._snapshots.shown
+        is_there = shown == files[index]
+        self.name.show_name(files[index].stem if is_there else f"{files[index].stem} is being read")
