@@ -29,6 +29,8 @@ from explorer_app.window.look import fonts, icons, theme
 from gpu_backend import Frame
 
 _GAP_PX = 6
+_EDGE_PX = 3
+"""Margin around all cells, for the ring around a cell that has the focus."""
 _RADIUS = 5.0
 _BADGE_PX = 20
 _LARGE_ENOUGH = 3.2
@@ -155,7 +157,8 @@ class CellsView(QWidget):
         if not rows or not columns:
             return 0
         gap = theme.px(_GAP_PX)
-        return max(8, min((self.width() + gap) // columns - gap, (self.height() + gap) // rows - gap))
+        width, height = self.width() - 2 * _EDGE_PX, self.height() - 2 * _EDGE_PX
+        return max(8, min((width + gap) // columns - gap, (height + gap) // rows - gap))
 
     def _announce_side(self) -> None:
         if self._side():
@@ -373,7 +376,8 @@ class CellsView(QWidget):
                 name, token = ("star-filled", "accent") if look.is_kept else ("star", "dim")
                 self._paint_badge(painter, self.badge_rect(cell, "keep"), name, token)
             if self.can_vary and (look.is_locked or is_hot):
-                self._paint_badge(painter, self.badge_rect(cell, "lock"), "lock", "accent" if look.is_locked else "dim")
+                name, token = ("lock-filled", "accent") if look.is_locked else ("lock", "dim")
+                self._paint_badge(painter, self.badge_rect(cell, "lock"), name, token)
 
     def _paint_frame(self, painter: QPainter, cell: Cell, look: CellLook, rect: QRectF) -> None:
         """Paint the outline that says what a cell is: picked, the present picture, under the pointer, focused."""

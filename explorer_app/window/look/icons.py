@@ -45,6 +45,7 @@ GLYPHS = {
     "one-to-one": "frame-corners",
     "open": "folder-open",
     "lock": "lock-simple",
+    "lock-filled": "lock-simple-fill",
     "loop": "repeat",
     "pause": "pause",
     "picture": "image",

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QSlider, QToolButton, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QToolButton, QWidget
 
 from explorer_app.controller import Snapshots
 from explorer_app.window.controls.hint_label import HintLabel
+from explorer_app.window.controls.value_slider import ValueSlider
 from explorer_app.window.look import icons, theme
 
 
@@ -19,10 +20,7 @@ class SnapshotBar(QWidget):
         self.setAccessibleName("Snapshots")
         self.label = QLabel("Snapshots")
         theme.set_role(self.label, "strong")
-        self.slider = QSlider(Qt.Orientation.Horizontal)
-        self.slider.setAccessibleName("Snapshot")
-        self.slider.setToolTip("Drag to another snapshot, or press the arrow keys; the latent stays.")
-        self.slider.setMinimumWidth(theme.px(120))
+        self.slider = self._slider_over(1)
         self.place = QLabel()
         theme.set_role(self.place, "dim")
         self.name = HintLabel("")
@@ -32,18 +30,28 @@ class SnapshotBar(QWidget):
         self.close_button.setIcon(icons.icon("close", "dim"))
         self.close_button.setAccessibleName("Close the snapshots")
         self.close_button.setToolTip("Close the folder; the model that is open stays.")
-        layout = QHBoxLayout(self)
+        self._row = layout = QHBoxLayout(self)
         layout.setContentsMargins(theme.MARGIN, theme.px(4), theme.px(4), theme.px(4))
         layout.setSpacing(theme.px(8))
         layout.addWidget(self.label)
-        layout.addWidget(self.slider, 2)
+        layout.addWidget(self.slider, 1)
         layout.addWidget(self.place)
         layout.addWidget(self.name, 1)
         layout.addWidget(self.close_button)
-        self.slider.valueChanged.connect(snapshots.go_to)
         self.close_button.clicked.connect(snapshots.leave)
         snapshots.changed.connect(self._show)
         self._show()
+
+    def _slider_over(self, count: int) -> ValueSlider:
+        """Return a slider over so many snapshots; a slider's range is fixed."""
+        slider = ValueSlider(0, max(1, count - 1), step=1, snap=1)
+        slider.setAccessibleName("Snapshot")
+        slider.setToolTip("Drag to another snapshot, or press the arrow keys; the latent stays.")
+        slider.setMinimumWidth(theme.px(120))
+        slider.setEnabled(count > 1)
+        slider.moved.connect(lambda place, _: self._snapshots.go_to(round(place)))
+        self._count = count
+        return slider
 
     @Slot()
     def _show(self) -> None:
@@ -51,11 +59,12 @@ class SnapshotBar(QWidget):
         self.setVisible(bool(files))
         if not files:
             return
-        self.slider.blockSignals(True)
-        self.slider.setRange(0, len(files) - 1)
-        self.slider.setPageStep(max(1, len(files) // 10))
-        self.slider.setValue(index)
-        self.slider.blockSignals(False)
+        if len(files) != self._count:
+            former, self.slider = self.slider, self._slider_over(len(files))
+            self._row.replaceWidget(former, self.slider)
+            former.deleteLater()
+        if not self.slider.is_held:
+            self.slider.show_amount(index)
         self.place.setText(f"{index + 1} of {len(files)}")
         shown = self._snapshots.shown
         is_there = shown == files[index]

@@ -50,12 +50,14 @@ class PadAxis:
         return f"slider/{self.direction}"
 
     def amount(self, share: float) -> float:
-        """Return the amount at a share, 0..1, of the range."""
-        return round(self.centre + self.reach * (2.0 * share - 1.0), 4)
+        """Return the amount at a share, 0..1, of the way over the pad; the middle is zero, as on a slider."""
+        end = self.centre + self.reach if share > 0.5 else self.reach - self.centre
+        return round(end * (2.0 * share - 1.0), 4)
 
     def share(self, amount: float) -> float:
-        """Return the share of the range at an amount, kept to 0..1."""
-        return min(max(0.5 + 0.5 * (amount - self.centre) / self.reach, 0.0), 1.0)
+        """Return the place of an amount on the pad, kept to 0..1."""
+        end = self.centre + self.reach if amount > 0.0 else self.reach - self.centre
+        return 0.5 if amount == 0.0 or end <= 0.0 else min(max(0.5 + 0.5 * amount / end, 0.0), 1.0)
 
 
 class PadField(QWidget):

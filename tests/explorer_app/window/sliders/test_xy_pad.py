@@ -11,7 +11,7 @@ from pytestqt.qtbot import QtBot
 
 from explorer_app.session.edits import Together
 from explorer_app.session.session import Session, Slider
-from explorer_app.window.sliders.xy_pad import XyPad
+from explorer_app.window.sliders.xy_pad import PadAxis, XyPad
 from gpu_backend import RowRange
 from tests.helpers.fake_controller import directions, facts
 from tests.helpers.mouse import drag, move, press
@@ -83,6 +83,13 @@ def test_the_knob_follows_the_sliders_and_stays_on_the_pad(pad: Watched) -> None
     assert pad.field._place.x() == pytest.approx(0.75)
     assert pad.field._place.y() == 0.0
     assert pad.values.text() == "+3.00, -100.00"
+
+
+def test_the_middle_is_zero_even_where_a_range_is_not_centred_on_it() -> None:
+    axis = PadAxis("world/sun", centre=1.0, reach=3.0)
+    assert [axis.amount(share) for share in (0.0, 0.25, 0.5, 0.75, 1.0)] == [-2.0, -1.0, 0.0, 2.0, 4.0]
+    assert [axis.share(amount) for amount in (-9.0, -1.0, 0.0, 2.0, 9.0)] == [0.0, 0.25, 0.5, 0.75, 1.0]
+    assert PadAxis("world/snow", centre=3.0, reach=3.0).share(-1.0) == 0.5
 
 
 def test_escape_cancels_and_a_double_click_resets(pad: Watched) -> None:
