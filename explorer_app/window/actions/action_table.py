@@ -422,13 +422,7 @@ ACTIONS: tuple[ActionSpec, ...] = (
         "picture",
     ),
     ActionSpec(
-        "recent",
-        "&Recent models",
-        "recent",
-        ("Ctrl+R",),
-        "model.show_recent",
-        "Model",
-        "Choose a recent model.",
+        "recent", "&Recent models", "recent", ("Ctrl+R",), "model.show_recent", "Model", "Choose a recent model."
     ),
     ActionSpec(
         "bundled",
@@ -525,14 +519,7 @@ ACTIONS: tuple[ActionSpec, ...] = (
         checkable=True,
     ),
     ActionSpec(
-        "next-frame",
-        "&Next frame",
-        "",
-        (".",),
-        "play.next_frame",
-        "Play",
-        "Move the playhead by one frame.",
-        "model",
+        "next-frame", "&Next frame", "", (".",), "play.next_frame", "Play", "Move the playhead by one frame.", "model"
     ),
     ActionSpec(
         "previous-frame",

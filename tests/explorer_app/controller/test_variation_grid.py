@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PIL import Image
 
-from explorer_app.controller import VariationGrid
+from explorer_app.controller import GridCell, VariationGrid
 from explorer_app.messages import Level
 from explorer_app.session.edits import GoToSeed
 from explorer_app.session.parameters import SetParameter
@@ -19,8 +19,12 @@ def shown(harness: Harness, **changes: object) -> VariationGrid:
     grid = harness.controller.grid
     grid.change(side=3, **changes)
     grid.set_on(True)
-    harness.until(lambda: is_whole(grid))
+    harness.until(lambda: is_whole(grid) and not any(has_draft(cell) for cell in grid.cells.values()))
     return grid
+
+
+def has_draft(cell: GridCell) -> bool:
+    return cell.frame is None or cell.frame.is_draft
 
 
 def is_whole(grid: VariationGrid) -> bool:
