@@ -29,12 +29,9 @@ class VariationView(QWidget):
     -------
     save_requested()
         The button that saves the sheet.
-    shown_changed(bool)
-        Whether the grid is on.
     """
 
     save_requested = Signal()
-    shown_changed = Signal(bool)
 
     def __init__(self, stage: PictureStage, grid: VariationGrid, engine: Engine, editing: Editing) -> None:
         super().__init__(stage)
@@ -119,7 +116,6 @@ class VariationView(QWidget):
             self.hide()
             if had_focus:
                 self._stage.setFocus()
-        self.shown_changed.emit(grid.is_on)
 
     @Slot()
     def _show_cells(self) -> None:

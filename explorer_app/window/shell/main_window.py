@@ -38,7 +38,6 @@ from explorer_app.window.docks.dock import Dock
 from explorer_app.window.docks.layouts import WORKSPACES
 from explorer_app.window.docks.workspace import Workspace
 from explorer_app.window.gestures.input_age import InputAge
-from explorer_app.window.grids.variation_view import VariationView
 from explorer_app.window.look import theme
 from explorer_app.window.look.app_icon import app_icon
 from explorer_app.window.messages.message_strip import MessageStrip
@@ -71,6 +70,7 @@ from explorer_app.window.shell.view_commands import ViewCommands
 
 if TYPE_CHECKING:
     from explorer_app.window.controllers.controllers_panel import ControllersPanel
+    from explorer_app.window.grids.variation_view import VariationView
     from explorer_app.window.history.history_strip import HistoryStrip
     from explorer_app.window.latent.latent_panel import LatentPanel
     from explorer_app.window.layers.layers_panel import LayersPanel
@@ -125,6 +125,7 @@ class MainWindow(QMainWindow):
         self._is_picture_alone = False
         self._had_panels = True
         self._performance_link: PerformanceLink | None = None
+        self._variations: VariationView | None = None
         self.setWindowIcon(app_icon())
         self.setAcceptDrops(True)
         self.setMinimumSize(theme.px(_LEAST_SIZE[0]), theme.px(_LEAST_SIZE[1]))
@@ -139,7 +140,6 @@ class MainWindow(QMainWindow):
             self.actions_by_key["before"],
             self,
         )
-        self.variations = VariationView(self.canvas, controller.grid, controller.engine, controller.editing)
         self._connect()
         self._show_model()
 
@@ -278,8 +278,7 @@ class MainWindow(QMainWindow):
         self.message_strip.progress.cancel_requested.connect(self._files.cancel_loading)
         self.input_age = InputAge(self)
         self.input_age.input_came.connect(engine.preview.input_came)
-        self.variations.save_requested.connect(self.commands.files.save_sheet)
-        self.variations.shown_changed.connect(self.actions_by_key["variations"].setChecked)
+        self._grid.changed.connect(self._show_grid)
         self.hints = Hints(self.docks, self.workspace, self._settings, self)
         self.hints.watch("latent", self.canvas.edited)
         self._playback.playing_changed.connect(self._show_playing)
@@ -339,6 +338,22 @@ class MainWindow(QMainWindow):
     def controllers(self) -> ControllersPanel:
         """The panel of controllers and what they move."""
         return cast("ControllersPanel", self.docks["controllers"].panel)
+
+    @property
+    def variations(self) -> VariationView:
+        """The grid over the canvas. Like a panel it is created on first access."""
+        if self._variations is None:
+            from explorer_app.window.grids.variation_view import VariationView
+
+            self._variations = view = VariationView(self.canvas, self._grid, self._engine, self._editing)
+            view.save_requested.connect(self.commands.files.save_sheet)
+        return self._variations
+
+    @Slot()
+    def _show_grid(self) -> None:
+        self.actions_by_key["variations"].setChecked(self._grid.is_on)
+        if self._grid.is_on and self._variations is None:
+            self.variations.raise_()
 
     def _panel_made(self, key: str) -> None:
         """Connect a new panel, and pass it the current model, session and state."""

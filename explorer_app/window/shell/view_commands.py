@@ -8,10 +8,10 @@ from explorer_app.messages import MessageLog
 from explorer_app.window.canvas.canvas import Canvas
 from explorer_app.window.canvas.comparing import Comparing
 from explorer_app.window.docks.workspace import Workspace
-from explorer_app.window.grids.variation_view import VariationView
 from explorer_app.window.output.outputs import Outputs
 
 if TYPE_CHECKING:
+    from explorer_app.window.grids.variation_view import VariationView
     from explorer_app.window.history.history_strip import HistoryStrip
     from explorer_app.window.layers.layers_panel import LayersPanel
 
@@ -23,9 +23,13 @@ class ViewParts(Protocol):
 
     canvas: Canvas
     comparing: Comparing
-    variations: VariationView
     workspace: Workspace
     outputs: Outputs
+
+    @property
+    def variations(self) -> VariationView:
+        """The grid over the canvas. Like the panels it is created on first access."""
+        ...
 
     @property
     def history(self) -> HistoryStrip:
