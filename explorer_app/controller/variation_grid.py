@@ -291,7 +291,7 @@ class VariationGrid(QObject):
         self._chosen.picked.clear()
         self.change(seed=self._settings.seed + 1)
 
-    def adopt(self, cell: Cell) -> None:
+    def continue_from(self, cell: Cell) -> None:
         """Continue from a cell: one step of undo, after which the grid shows its neighbours."""
         shown = self._cells.get(cell)
         if shown is None or (cell == MIDDLE and self._settings.kind in ("random", "axes")):

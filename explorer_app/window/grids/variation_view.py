@@ -58,7 +58,7 @@ class VariationView(QWidget):
         self.bar.breed_requested.connect(grid.breed)
         self.bar.close_requested.connect(self.leave)
         self.bar.save_requested.connect(self.save_requested)
-        self.cells.adopted.connect(grid.adopt)
+        self.cells.adopted.connect(grid.continue_from)
         self.cells.kept.connect(grid.toggle_kept)
         self.cells.locked.connect(grid.toggle_locked)
         self.cells.picked.connect(grid.toggle_picked)

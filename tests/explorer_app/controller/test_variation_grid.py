@@ -60,14 +60,14 @@ def test_cells_follow_a_drag_before_it_ends(open_harness: Harness) -> None:
 def test_adopting_is_one_step_of_undo_and_the_grid_goes_on_from_there(open_harness: Harness) -> None:
     grid = shown(open_harness)
     taken = grid.cells[1, 0].request
-    grid.adopt((1, 0))
+    grid.continue_from((1, 0))
     assert resolve(open_harness.controller.editing.session).blend == taken.blend
     assert open_harness.labels[-1] == "Variation"
     assert grid.cells[MIDDLE].request.blend == taken.blend
     open_harness.until(lambda: is_whole(grid))
     open_harness.controller.editing.undo()
     assert open_harness.controller.editing.session.pinned_blend == ()
-    grid.adopt(MIDDLE)
+    grid.continue_from(MIDDLE)
     assert len(open_harness.labels) == 2
 
 
@@ -115,7 +115,7 @@ def test_axes_take_the_first_directions_of_the_model_and_move_its_sliders(open_h
     grid = shown(open_harness, kind="axes", spread=0.5)
     assert (grid.settings.across, grid.settings.down) == (GridAxis("sefa/0", 5.0), GridAxis("sefa/1", 5.0))
     assert grid.cells[-1, 1].session.sliders == (Slider("sefa/0", 2.5), Slider("sefa/1", 2.5))
-    grid.adopt((0, 1))
+    grid.continue_from((0, 1))
     assert open_harness.controller.editing.session.slider("sefa/0").amount == 2.5
 
 
@@ -135,7 +135,7 @@ def test_a_mix_grid_crosses_kept_latents_and_shows_them_at_its_edges(open_harnes
     kept = editing.kept
     grid.use_sides(kept[:1], kept)
     assert grid.shape == (2, 5)
-    grid.adopt((1, 4))
+    grid.continue_from((1, 4))
     assert open_harness.labels[-1] == "Mix"
 
 
