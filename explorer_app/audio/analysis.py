@@ -81,7 +81,7 @@ def analyse(path: Path, should_stop: Callable[[], bool] = lambda: False) -> Anal
         If the file cannot be read, or the analysis was stopped.
     """
     facts = sound_facts(path)
-    spectra = _Spectra(facts.rate_hz)
+    spectra = Spectra(facts.rate_hz)
     for windows in _windows(path, facts.rate_hz, spectra.size):
         if should_stop():
             raise SoundError(f"Reading {path.name} was stopped.")
@@ -136,7 +136,7 @@ def _with_silence(path: Path, count: int) -> Iterator[Floats]:
     yield np.zeros(count, np.float32)
 
 
-class _Spectra:
+class Spectra:
     """Collects what is needed of each window: loudness, bands, flux, ends of the waveform."""
 
     def __init__(self, rate_hz: int) -> None:
@@ -173,13 +173,17 @@ class _Spectra:
         self._before = notes[-_LAG:]
 
     def found(self) -> tuple[Floats, Floats, Floats, NDArray[np.int8]]:
-        """Return loudness (n,), bands (n, 8), flux (n,) and ends of the waveform (n, 2)."""
-        return (
+        """Return loudness (n,), bands (n, 8), flux (n,) and ends of the waveform (n, 2) of windows not yet returned."""
+        found = (
             np.concatenate(self._rms),
             np.concatenate(self._found_bands),
             np.concatenate(self._flux),
             np.concatenate(self._peaks),
         )
+        for parts in (self._rms, self._found_bands, self._flux):
+            parts.clear()
+        self._peaks.clear()
+        return found
 
 
 def _filterbank(frequencies: NDArray[np.floating]) -> Floats:

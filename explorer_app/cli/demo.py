@@ -26,6 +26,7 @@ from explorer_app.exporting.video.video_format import VideoFormat, has_video_ext
 from explorer_app.session.patches import Patch
 from explorer_app.session.session import Session
 from explorer_app.session.storage import save_session
+from explorer_app.session.timeline.evaluation import keyed_at
 from explorer_app.session.tracks import BeatGrid, Key, Timeline, Track
 from gpu_backend import Latent, ModelFacts, Point, Recipe, Truncation, write_whole
 
@@ -121,7 +122,8 @@ def demo_session(facts: ModelFacts, sounds: Sequence[Path], files: SoundFiles, p
         Patch("audio/drums/onset", f"slider/{flash}", 0.0, 1.5, "add", release_s=0.08),
         Patch("audio/drums/beat", "noise.gain", 0.7, 1.6, release_s=0.1),
     )
-    return Session(model=reference_to(facts), timeline=replace(timeline, z_dim=facts.z_dim), patches=patches)
+    session = Session(model=reference_to(facts), timeline=replace(timeline, z_dim=facts.z_dim), patches=patches)
+    return keyed_at(session, 0.0)
 
 
 def _write_stems(folder: Path) -> list[Path]:

@@ -13,6 +13,7 @@
      │   ├─ LiveUpdates               when a live session is rendered and shown     live_updates.py
      │   └─ Autosave                  the last session comes back                   autosave.py
      ├─ playback: Playback        the playhead: plays, scrubs, records              playback.py
+     ├─ sounds: Sounds            the timeline's sounds: read, heard, what they move sounds.py
      ├─ live: LiveControl         controllers: sampled, learned, recorded           live_control.py
      │   └─ inputs: LiveInputs        OSC and MIDI, in and out                      live_inputs.py
      ├─ export: ExportQueueController
@@ -55,6 +56,7 @@ from explorer_app.controller.playback import Playback
 from explorer_app.controller.preview import Preview
 from explorer_app.controller.progress import ExportProgress, Loading
 from explorer_app.controller.snapshots import Snapshots
+from explorer_app.controller.sounds import Sounds
 from explorer_app.controller.thumbnail_service import ThumbnailService
 from explorer_app.controller.tuning import Tuning, TuningState
 from explorer_app.controller.variation_grid import GridCell, GridKind, GridSettings, VariationGrid
@@ -84,6 +86,7 @@ __all__ = [
     "Playback",
     "Preview",
     "Snapshots",
+    "Sounds",
     "ThumbnailService",
     "Tuning",
     "TuningState",

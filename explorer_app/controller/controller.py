@@ -26,6 +26,7 @@ from explorer_app.controller.pending_document import PendingDocument
 from explorer_app.controller.playback import Playback
 from explorer_app.controller.preview import Preview
 from explorer_app.controller.snapshots import Snapshots
+from explorer_app.controller.sounds import Sounds
 from explorer_app.controller.thumbnail_service import ThumbnailService
 from explorer_app.controller.tuning import Tuning
 from explorer_app.controller.variation_grid import SheetKey, VariationGrid
@@ -105,6 +106,8 @@ class Controller(QObject):
         Sums and differences of kept latents.
     snapshots
         A folder of training snapshots that is gone through.
+    sounds
+        The timeline's sounds: read, heard, and what they move.
     grid
         The live grid of variations.
     thumbnails, whole_pictures
@@ -147,6 +150,7 @@ class Controller(QObject):
         self.playback = Playback(editing, messages, clock, parent=self)
         inputs = LiveInputs(settings, messages, midi_ports=midi_ports, make_pads=make_pads, parent=self)
         self.live = LiveControl(inputs, editing, self.playback, worker, messages, clock, parent=self)
+        self.sounds = Sounds(editing, self.playback, messages, parent=self)
         pending = PendingDocument(worker)
         self.export = ExportQueueController(
             renders, model, preview, editing, pending, worker, settings, messages, clock, parent=self
@@ -210,6 +214,7 @@ class Controller(QObject):
             return
         self._is_closed = True
         self.playback.close()
+        self.sounds.close()
         self.live.close()
         self.editing.close()  # the session is written before the wait for the device, which may be long
         self.engine.preview.close()

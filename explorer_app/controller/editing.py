@@ -118,6 +118,8 @@ class Editing(QObject):
         self._modulation = NO_MODULATION
         self._sample: Callable[[Session], Modulation] | None = None
         """Reads live inputs for the picture that is about to be requested; None without any."""
+        self.sound_of: Callable[[Session], Modulation] = lambda session: NO_MODULATION
+        """What the sounds of a session move over its timeline."""
         self._time = Fraction(0)
         self._is_time_moving = False
         self.recorder: Recorder | None = None
@@ -142,8 +144,12 @@ class Editing(QObject):
         return self.effective_of(self.session)
 
     def effective_of(self, session: Session) -> Session:
-        """Return a session as it would be rendered now: at the playhead, and with modulation."""
-        return evaluate(with_walk(session, float(self._time)), self._modulation, self._clock())
+        """Return a session as it would be rendered now: at the playhead, and with modulation.
+
+        In the order of `session_at`, so that without live inputs an export has the same pictures.
+        """
+        t = float(self._time)
+        return with_walk(evaluate(evaluate(session, self.sound_of(session), t), self._modulation, self._clock()), t)
 
     @property
     def history(self) -> History:
@@ -257,7 +263,7 @@ class Editing(QObject):
         Parameters of active gestures keep their values.
         """
         self._time, self._is_time_moving = t, live
-        if moves_something(self.session.timeline):
+        if moves_something(self.session.timeline) or self.sound_of(self.session).modulators:
             self._follow_time()
             self._show(live=live, is_edit=False)
 
@@ -298,6 +304,10 @@ class Editing(QObject):
         `sample` gets the session at the playhead, and is called for every picture, just before it is requested.
         """
         self._sample = sample
+
+    def refresh(self) -> None:
+        """Request the picture again: what its sounds move is known now."""
+        self._show(live=self._is_time_moving or self._editor.is_gesturing(), is_edit=False)
 
     def follow_inputs(self) -> None:
         """Request the picture with the newest values of live inputs, without a step, a save or an update of panels."""
@@ -404,6 +414,7 @@ class Editing(QObject):
         self._editor.add_steps(steps)
         self._editor.set_transient(session)
         self._editor.commit(label)
+        self._follow_time()
         self._show()
 
     def add_step(self, label: str) -> int:

@@ -5,11 +5,14 @@ A document comes back with its model if that is open or known to be at hand, oth
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from PySide6.QtCore import QObject, Slot
 
 import gpu_backend
+from explorer_app.audio.sound_files import SoundFiles, with_relative_paths
 from explorer_app.controller.editing import Editing
 from explorer_app.controller.engine import Engine
 from explorer_app.controller.export_queue import ExportQueueController
@@ -23,7 +26,7 @@ from explorer_app.exporting.sequence import MANIFEST_SUFFIX
 from explorer_app.messages import MessageLog
 from explorer_app.session.adapting import adapt
 from explorer_app.session.parameters import SetParameter
-from explorer_app.session.session import in_project_of
+from explorer_app.session.session import Session, in_project_of
 from explorer_app.session.storage import EXPORT_CHOICE, SessionFile, load_session_file, save_session
 from explorer_app.settings import Settings
 from gpu_backend import Latent, ModelFacts, Recipe, StoredLatent
@@ -122,7 +125,7 @@ class Files(QObject):
             what = f"The session {path.name}"
             self._restore(Restoring(file.session, file.session.model, what, path.parent, steps, is_project=True))
 
-        self._pending.read(lambda: load_session_file(path), take)
+        self._pending.read(lambda: _load(path), take)
 
     def save_session(self, path: Path | str) -> None:
         """Write the session, its history and the kept sessions to a `.loom` file."""
@@ -132,7 +135,7 @@ class Files(QObject):
         choices = self._settings.values.choices
         export = {key: choices[key] for key in choices if key.startswith(EXPORT_CHOICE) and key not in _OF_MACHINE}
         self._worker.submit(
-            lambda: save_session(path, session, kept, steps, history.position, export),
+            lambda: _save(path, session, kept, steps, history.position, export),
             done=f"Saved {path.name}.",
             failed=f"{path.name} could not be saved",
         )
@@ -230,3 +233,19 @@ class Files(QObject):
         if not self._model.follow(model, can_open=not is_exporting):
             why = "has to wait for the export" if is_exporting else "is not at hand"
             self._engine.warn_once(f"“{step.label}” was made with {model.name}, which {why}; {facts.name} shows it.")
+
+
+def _load(path: Path) -> SessionFile:
+    """Read a session, and note where the sounds beside it are."""
+    file = load_session_file(path)
+    if file.session.timeline.sounds:
+        with_relative_paths(file.session.timeline, SoundFiles.of_this_user(), path)
+    return file
+
+
+def _save(path: Path, session: Session, *rest: Any) -> None:
+    """Write a session; the paths of its sounds are those as seen from its folder."""
+    if session.timeline.sounds:
+        timeline = with_relative_paths(session.timeline, SoundFiles.of_this_user(), path)
+        session = replace(session, timeline=timeline)
+    save_session(path, session, *rest)

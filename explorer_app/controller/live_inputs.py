@@ -8,6 +8,7 @@ from typing import Literal
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 
+from explorer_app.audio.capture import AudioInput, InputDevice, default_input
 from explorer_app.inputs.board import ValueBoard
 from explorer_app.inputs.errors import InputError
 from explorer_app.inputs.feedback import Feedback, MidiOutPorts, MidiOutput, OscOutput, Sends
@@ -15,11 +16,14 @@ from explorer_app.inputs.gamepad_input import GamepadInput, Pads
 from explorer_app.inputs.midi_input import MidiInput, MidiPorts, PortEvent
 from explorer_app.inputs.osc_input import DEFAULT_HOST, DEFAULT_PORT, OscInput
 from explorer_app.messages import MessageLog
+from explorer_app.session.patches import INPUT
 from explorer_app.settings import Settings
+from gpu_backend import LoomError
 
-InputKind = Literal["midi", "gamepad", "osc", "feedback"]
+InputKind = Literal["midi", "gamepad", "input", "osc", "feedback"]
 
-KINDS: tuple[InputKind, ...] = ("midi", "gamepad", "osc", "feedback")
+KINDS: tuple[InputKind, ...] = ("midi", "gamepad", "input", "osc", "feedback")
+"""Those that are shown and remembered, in this order; "input" is a microphone or line input."""
 
 DEFAULT_ADDRESS = f"{DEFAULT_HOST}:{DEFAULT_PORT}"
 FEEDBACK_ADDRESS = f"{DEFAULT_HOST}:{DEFAULT_PORT + 1}"
@@ -62,6 +66,8 @@ class LiveInputs(QObject):
         The system's MIDI ports; None for those of rtmidi2.
     make_pads
         Makes the system's gamepads; None for SDL's.
+    open_microphone
+        Opens a sound input, by default the system's.
 
     Attributes
     ----------
@@ -81,6 +87,7 @@ class LiveInputs(QObject):
         midi_ports: Callable[[], MidiPorts] | None = None,
         midi_out_ports: Callable[[], MidiOutPorts] | None = None,
         make_pads: Callable[[], Pads] | None = None,
+        open_microphone: Callable[[], InputDevice] = default_input,
         parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
@@ -90,6 +97,8 @@ class LiveInputs(QObject):
         self._midi_ports = midi_ports
         self._midi_out_ports = midi_out_ports
         self._make_pads = make_pads
+        self._open_microphone = open_microphone
+        self._microphone: AudioInput | None = None
         self._osc: OscInput | None = None
         self._midi: MidiInput | None = None
         self._gamepads: GamepadInput | None = None
@@ -102,7 +111,9 @@ class LiveInputs(QObject):
     @property
     def is_any_on(self) -> bool:
         """Whether an input or output is open."""
-        return any(item is not None for item in (self._osc, self._midi, self._gamepads, self._feedback))
+        return any(
+            item is not None for item in (self._osc, self._midi, self._gamepads, self._microphone, self._feedback)
+        )
 
     @property
     def can_receive(self) -> bool:
@@ -112,6 +123,11 @@ class LiveInputs(QObject):
     def state(self, kind: InputKind) -> InputState:
         """Return how an input or output stands."""
         problem = self._problems.get(kind, "")
+        if kind == "input":
+            microphone = self._microphone
+            return InputState(
+                microphone is not None, problem=problem, received=microphone.received if microphone else 0
+            )
         if kind in ("midi", "gamepad"):
             plugged = self._midi if kind == "midi" else self._gamepads
             if plugged is None:
@@ -201,7 +217,7 @@ class LiveInputs(QObject):
         self._problems.pop(kind, None)
         try:
             self._open(kind)
-        except InputError as error:
+        except LoomError as error:
             self._problems[kind] = error.sentence
         self._settings.choose(f"live.{kind}", "on" if self.state(kind).is_on else "off")
         self.changed.emit()
@@ -215,6 +231,8 @@ class LiveInputs(QObject):
                 self._midi = MidiInput(self.board, self._port_told.emit, ports)
             case "gamepad":
                 self._gamepads = GamepadInput(self.board, self._port_told.emit, self._make_pads)
+            case "input":
+                self._microphone = AudioInput(self.board.put_all, self._open_microphone)
             case "feedback":
                 self._feedback = Feedback(self._outputs())
 
@@ -240,6 +258,10 @@ class LiveInputs(QObject):
             self._gamepads.close()
             self._gamepads = None
             self.board.forget("gamepad/")
+        elif kind == "input" and self._microphone is not None:
+            self._microphone.close()
+            self._microphone = None
+            self.board.forget(INPUT)
         elif kind == "feedback" and self._feedback is not None:
             self._feedback.close()
             self._feedback = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, Protocol
 
 from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 
@@ -32,10 +32,27 @@ _TOLERANCE = 0.005
 _STEPPED = ("choice", "rows", "layer", "source", "text", "flag", "integer")
 
 
+class SoundPlayer(Protocol):
+    """Plays the sounds of a timeline."""
+
+    def start(self, timeline: Timeline, t: Fraction) -> None:
+        """Play from a time on, in place of what plays."""
+        ...
+
+    def stop(self) -> None:
+        """Stop. May be called twice."""
+        ...
+
+    def elapsed_s(self) -> float | None:
+        """Return how many seconds were heard since `start`; None if nothing is heard."""
+        ...
+
+
 class Playback(QObject):
     """Moves the playhead over the session's timeline, and puts what is recorded into it.
 
-    Playing follows the clock: each tick shows the frame that is due, so frames are skipped and time is never slowed.
+    Playing follows the clock, or the sound that is heard: each tick shows the frame that is due, so frames are skipped
+    and time is never slowed.
 
     Parameters
     ----------
@@ -67,6 +84,8 @@ class Playback(QObject):
         self._armed: frozenset[str] = frozenset()
         self._samples: dict[str, list[tuple[Fraction, Any]]] = {}
         """What the gestures under way recorded, by parameter."""
+        self.player: SoundPlayer | None = None
+        """Plays the timeline's sounds along; None without any."""
         editing.recorder = self
 
     # -- state ------------------------------------------------------------------------------------------------------
@@ -103,7 +122,7 @@ class Playback(QObject):
         """Put the playhead somewhere; while it is dragged (`final` False) pictures are as quick as during a drag."""
         self._time = min(max(Fraction(0), t), Fraction(MAX_SECONDS))
         if self._begun is not None:
-            self._begun = self._time, self._clock()
+            self._begin(self._time)
         self._editing.advance(self._time, live=not final or self.is_playing)
         self.moved.emit()
 
@@ -119,10 +138,15 @@ class Playback(QObject):
         start = self._time
         if not timeline.is_looping and played(timeline, start, 0.0).is_over:
             start = timeline.playing_range[0]
-        self._begun = start, self._clock()
+        self._begin(start)
         self._timer.start(max(_LEAST_TICK_MS, int(1000 / timeline.fps)))
         self.playing_changed.emit()
         self._tick()
+
+    def restart_sound(self) -> None:
+        """Play the sounds as they are now, from the playhead on."""
+        if self._begun is not None:
+            self._begin(self._time)
 
     @Slot(bool)
     def set_recording(self, on: bool) -> None:
@@ -154,6 +178,8 @@ class Playback(QObject):
         """Stop playing. May be called twice."""
         self._timer.stop()
         self._begun = None
+        if self.player is not None:
+            self.player.stop()
         self._is_recording = False
 
     # -- keys -------------------------------------------------------------------------------------------------------
@@ -244,13 +270,25 @@ class Playback(QObject):
     def _wants(self, paths: tuple[str, ...]) -> bool:
         return not self._armed or bool(self._armed.intersection(paths))
 
+    def _begin(self, start: Fraction) -> None:
+        """Play from a time on, with sound."""
+        self._begun = start, self._clock()
+        if self.player is not None:
+            self.player.start(self.timeline, start)
+
+    def _elapsed_s(self) -> float:
+        """Return how long it has played: what was heard, so that the picture follows the sound, else by the clock."""
+        assert self._begun is not None
+        heard_s = None if self.player is None else self.player.elapsed_s()
+        return self._clock() - self._begun[1] if heard_s is None else heard_s
+
     def _now(self) -> Fraction:
         """Return the exact time of what plays, between frames, in thousandths of a second."""
         if self._begun is None:
             return self._time
-        start, since_s = self._begun
-        place = played(self.timeline, start, self._clock() - since_s)
-        behind = Fraction(round(((self._clock() - since_s) % float(1 / self.timeline.fps)) * 1000), 1000)
+        elapsed_s = self._elapsed_s()
+        place = played(self.timeline, self._begun[0], elapsed_s)
+        behind = Fraction(round((elapsed_s % float(1 / self.timeline.fps)) * 1000), 1000)
         return place.t + behind
 
     def _stop(self) -> None:
@@ -258,6 +296,8 @@ class Playback(QObject):
             self.take_ending.emit()
         self._timer.stop()
         self._begun = None
+        if self.player is not None:
+            self.player.stop()
         self._is_recording = False
         self._samples.clear()
         self._editing.advance(self._time, live=False)
@@ -267,8 +307,7 @@ class Playback(QObject):
     def _tick(self) -> None:
         if self._begun is None:
             return
-        start, since_s = self._begun
-        place = played(self.timeline, start, self._clock() - since_s)
+        place = played(self.timeline, self._begun[0], self._elapsed_s())
         if place.t != self._time:
             self._time = place.t
             self._editing.advance(self._time, live=True)

@@ -38,7 +38,7 @@ from gpu_backend import (
 )
 from tests.helpers.fake_grid import FakeGridRenders, FakeWorker
 from tests.helpers.fake_live import FakeLive
-from tests.helpers.fake_playback import FakePlayback
+from tests.helpers.fake_playback import FakePlayback, FakeSounds
 from tests.helpers.fake_searches import Asked, FakeDirectionFinding, FakeTuning
 from tests.helpers.taps import layer_pixels, tapped_layer
 
@@ -543,6 +543,7 @@ class FakeController:
         self.export = FakeExport(self.asked)
         self.playback = FakePlayback(self.asked)
         self.live = FakeLive(self.asked)
+        self.sounds = FakeSounds(self.asked)
         self.directions = FakeDirectionFinding(self.asked)
         self.tuning = FakeTuning(self.asked)
         self.thumbnails = FakeThumbnails(self.editing, self.engine.model, serves=serves_thumbnails)

@@ -24,6 +24,7 @@ class FakeInputs(QObject):
             "osc": InputState(address="127.0.0.1:9000"),
             "midi": InputState(),
             "gamepad": InputState(),
+            "input": InputState(),
             "feedback": InputState(address="127.0.0.1:9001"),
         }
 

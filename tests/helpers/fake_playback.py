@@ -1,4 +1,4 @@
-"""A stand-in for the playhead."""
+"""Stand-ins for the playhead and for the sounds that play along."""
 
 from __future__ import annotations
 
@@ -52,3 +52,40 @@ class FakePlayback(QObject):
 
     def animate(self, path: str) -> None:
         self._asked.append(("animate", path))
+
+
+class FakeSounds(QObject):
+    """Notes what is wanted of sounds."""
+
+    changed = Signal()
+
+    def __init__(self, asked: list[Any]) -> None:
+        super().__init__()
+        self._asked = asked
+
+    def analysis(self, digest: str) -> None:
+        return None
+
+    def is_missing(self, digest: str) -> bool:
+        return False
+
+    def envelopes_of(self, session: Any) -> dict[Any, Any]:
+        return {}
+
+    def add(self, paths: Any) -> None:
+        self._asked.append(("add sounds", paths))
+
+    def change(self, sound: Any, label: str, final: bool) -> None:
+        self._asked.append(("change sound", sound, label, final))
+
+    def remove(self, name: str) -> None:
+        self._asked.append(("remove sound", name))
+
+    def use_tempo(self, name: str) -> None:
+        self._asked.append(("use tempo", name))
+
+    def drive(self, patch: Any) -> None:
+        self._asked.append(("drive", patch))
+
+    def locate(self, name: str, path: Any) -> None:
+        self._asked.append(("locate", name, path))

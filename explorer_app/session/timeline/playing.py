@@ -17,18 +17,27 @@ class Place:
     is_over: bool = False
 
 
+def frame_range(timeline: Timeline) -> tuple[Fraction, int]:
+    """Return the first second of what plays, and the number of its frames."""
+    first, last = timeline.playing_range
+    return first, max(1, math.ceil((last - first) * timeline.fps))
+
+
+def first_frame(timeline: Timeline, start: Fraction) -> int:
+    """Return the frame that playing from a time begins with, counted from the start of the range: 0 outside of it."""
+    first, count = frame_range(timeline)
+    begun = math.floor((start - first) * timeline.fps)
+    return begun if 0 <= begun < count else 0
+
+
 def played(timeline: Timeline, start: Fraction, elapsed_s: float) -> Place:
     """Return the frame that is due so long after playing began at a time.
 
     Frames are counted from the start of the playing range and never slowed: a late caller gets a later frame. One
     that begins outside the range begins at its start.
     """
-    first, last = timeline.playing_range
-    count = max(1, math.ceil((last - first) * timeline.fps))
-    begun = math.floor((start - first) * timeline.fps)
-    if not 0 <= begun < count:
-        begun = 0
-    index = begun + max(0, math.floor(Fraction(elapsed_s) * timeline.fps))
+    first, count = frame_range(timeline)
+    index = first_frame(timeline, start) + max(0, math.floor(Fraction(elapsed_s) * timeline.fps))
     if not timeline.is_looping:
         is_over = index >= count - 1
         return Place(first + min(index, count - 1) / timeline.fps, is_over)

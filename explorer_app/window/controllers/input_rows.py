@@ -1,4 +1,4 @@
-"""The switches of inputs: MIDI, gamepads, OSC, and sending back; each with its address or ports and a lamp."""
+"""The switches of inputs: MIDI, gamepads, a microphone, OSC, and sending back; each with its address or ports."""
 
 from __future__ import annotations
 
@@ -89,16 +89,18 @@ class InputRows(QWidget):
         grid.setColumnStretch(1, 1)
         self._add(grid, 0, "midi", "MIDI", "Listen to every MIDI controller that is plugged in.", self.ports["midi"])
         self._add(grid, 1, "gamepad", "Gamepad", "Follow the sticks and buttons of gamepads.", self.ports["gamepad"])
-        self._add(grid, 2, "osc", "OSC", "Receive OSC messages over UDP.", self._field("osc", "Address to listen on"))
+        listens = "Let the loudness, bands and onsets of a microphone or line input move parameters."
+        self._add(grid, 2, "input", "Microphone", listens, HintLabel("right-click a parameter to choose it"))
+        self._add(grid, 3, "osc", "OSC", "Receive OSC messages over UDP.", self._field("osc", "Address to listen on"))
         self._add(
             grid,
-            3,
+            4,
             "feedback",
             "Send back",
             "Send values to motor faders and OSC apps, so that they follow the picture.",
             self._field("feedback", "Address of the OSC app"),
         )
-        grid.addWidget(self.problem, 4, 0, 1, 3)
+        grid.addWidget(self.problem, 5, 0, 1, 3)
 
     def _add(self, grid: QGridLayout, row: int, kind: InputKind, text: str, tip: str, beside: QWidget) -> None:
         switch = self.switches[kind] = Switch(text)

@@ -1,4 +1,4 @@
-"""The menu of a control that stands for a parameter: a key at the playhead, and a controller.
+"""The menu of a control that stands for a parameter: a key at the playhead, a controller, sound.
 
 The control sends its wish to its window, so that it knows neither the timeline nor the inputs.
 """
@@ -11,6 +11,8 @@ from PySide6.QtCore import QCoreApplication, QEvent, QPoint
 from PySide6.QtWidgets import QMenu, QWidget
 
 from explorer_app.session.parameters import parameter
+from explorer_app.session.patches import Patch
+from explorer_app.window.controls.drive_menu import add_drive_menu
 
 
 class _ParameterEvent(QEvent):
@@ -41,6 +43,21 @@ class LearnRequest(_ParameterEvent):
 
 class ForgetRequest(_ParameterEvent):
     """The controllers of the parameter are to go."""
+
+
+class DriveRequest(_ParameterEvent):
+    """Sound is to move the parameter as a patch says."""
+
+    def __init__(self, patch: Patch) -> None:
+        super().__init__(patch.parameter)
+        self.patch = patch
+
+
+class SoundQuery(_ParameterEvent):
+    """Asks what can be heard; the window sets the names of sounds, and whether a microphone is on."""
+
+    sounds: tuple[str, ...] = ()
+    hears = False
 
 
 class MappingQuery(_ParameterEvent):
@@ -74,5 +91,15 @@ def open_parameter_menu(control: QWidget, path: str, place: QPoint, low: float, 
         QCoreApplication.sendEvent(control.window(), query)
         if query.is_mapped:
             offer("Forget controller", "Let no controller move this.", ForgetRequest)
+        heard = SoundQuery(path)
+        QCoreApplication.sendEvent(control.window(), heard)
+        menu.addSeparator()
+        add_drive_menu(
+            menu,
+            path,
+            heard.sounds,
+            lambda patch: QCoreApplication.sendEvent(control.window(), DriveRequest(patch)),
+            hears=heard.hears,
+        )
     menu.popup(place)
     return menu

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import cast
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
@@ -28,9 +29,10 @@ from explorer_app.exporting.estimate import nbytes_text, picture_nbytes, video_n
 from explorer_app.exporting.progress import time_text
 from explorer_app.exporting.sequence import SequenceSettings, check_name
 from explorer_app.session.adapting import adapt
+from explorer_app.session.envelopes import Envelope, EnvelopeKey, Envelopes
 from explorer_app.session.history import History, HistoryEntry
 from explorer_app.session.session import Session
-from explorer_app.session.timeline.evaluation import moves_something
+from explorer_app.session.timeline.evaluation import is_piece
 from explorer_app.settings import Settings
 from explorer_app.window.controls.column_scroll import ColumnScroll
 from explorer_app.window.controls.number_field import SpinBox
@@ -68,6 +70,8 @@ _ENDS_PX = 72
 _MAX_OFFERED = 64
 """Largest number of kept latents that the initial path includes; a larger collection is not a path."""
 
+_NO_ENVELOPES: Mapping[EnvelopeKey, Envelope] = MappingProxyType({})
+
 
 class ExportDialog(QDialog):
     """A non-modal dialog for export settings.
@@ -85,6 +89,8 @@ class ExportDialog(QDialog):
         Render time of a full picture in ms, for the estimate; None if unknown.
     gpu_count
         GPUs of this machine; None if it is not known yet.
+    envelopes
+        Those that the patches of sounds need, as far as they were read.
 
     Signals
     -------
@@ -107,6 +113,7 @@ class ExportDialog(QDialog):
         *,
         frame_ms: float | None = None,
         gpu_count: int | None = None,
+        envelopes: Envelopes = _NO_ENVELOPES,
     ) -> None:
         super().__init__(parent)
         self.setWindowTitle("Export")
@@ -116,6 +123,7 @@ class ExportDialog(QDialog):
         self._facts = facts
         self._settings = settings
         self._frame_ms = frame_ms
+        self._envelopes = envelopes
         self._preset: PresetName = "sequence"
         self.presets = SegmentedControl(
             [(key, preset.label, preset.tip) for key, preset in PRESETS.items()], "What to make", self
@@ -148,7 +156,7 @@ class ExportDialog(QDialog):
 
     def _make_source(self) -> None:
         """Make the choice between a path and the timeline, which is offered if something moves on it."""
-        self._is_timeline = moves_something(self._session.timeline)
+        self._is_timeline = is_piece(self._session)
         self.source = SegmentedControl(
             [
                 ("timeline", "Timeline", "What the timeline shows, frame by frame."),
@@ -158,7 +166,7 @@ class ExportDialog(QDialog):
             self,
         )
         self.source.setVisible(self._is_timeline)
-        self.timeline = TimelineSource(self._session, self)
+        self.timeline = TimelineSource(self._session, self._envelopes, self)
 
     def _choose_source(self, source: str) -> None:
         self._is_timeline = source == "timeline"
@@ -401,6 +409,8 @@ class ExportDialog(QDialog):
         reason = self.files.objection or (self._still_objection() if self._is_still else objection(wanted))
         if not reason and not self._is_still:
             reason = self.place.objection
+        if not reason and self._takes_timeline:
+            reason = self.timeline.objection
         if not reason and not self.folder.text().strip():
             reason = "Choose a folder for the files."
         has_frames = len(keys) > 1 or self._takes_timeline

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 from PySide6.QtCore import Qt, Signal
@@ -9,6 +10,7 @@ from PySide6.QtWidgets import QFormLayout, QVBoxLayout, QWidget
 
 from explorer_app.exporting.sequence import Piece
 from explorer_app.exporting.video.video_format import VideoFormat
+from explorer_app.session.envelopes import Envelopes, needed_envelopes
 from explorer_app.session.session import Session
 from explorer_app.window.controls.number_field import NumberField
 from explorer_app.window.controls.wrapped_label import WrappedLabel
@@ -26,18 +28,28 @@ class TimelineSource(QWidget):
 
     changed = Signal()
 
-    def __init__(self, session: Session, parent: QWidget | None = None) -> None:
+    def __init__(self, session: Session, envelopes: Envelopes, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._session = session
+        self._envelopes = envelopes
+        names = {sound.digest: sound.name for sound in session.timeline.sounds}
+        missing = [names[digest] for digest, feature in needed_envelopes(session) if (digest, feature) not in envelopes]
+        self.objection = (
+            f"The sound “{missing[0]}” moves the picture, but its file is missing or still being read."
+            if missing
+            else ""
+        )
+        """Why the timeline cannot be exported; empty if it can."""
         timeline = session.timeline
         first, last = timeline.loop if timeline.loop is not None else (Fraction(0), timeline.end)
         self.start = self._field(float(first), "First second of the export.", "Start in seconds")
         self.end = self._field(float(last), "Where the export ends, in seconds; that frame is no part of it.", "End")
-        tracks = len(timeline.tracks)
+        tracks, sounds = len(timeline.tracks), len(timeline.sounds)
+        heard = f" and {sounds} sound{'' if sounds == 1 else 's'}" if sounds else ""
         what = "the range that loops" if timeline.loop is not None else "all of it"
         about = WrappedLabel(
             f"{float(timeline.end):g} s at {float(timeline.fps):g} frames a second, {tracks} "
-            f"track{'' if tracks == 1 else 's'}. Export {what}, or choose a stretch.",
+            f"track{'' if tracks == 1 else 's'}{heard}. Export {what}, or choose a stretch.",
             self,
         )
         theme.set_role(about, "dim")
@@ -67,4 +79,5 @@ class TimelineSource(QWidget):
         """Return the stretch; a video has the frames a second of its own choice, pictures those of the timeline."""
         fps = self._session.timeline.fps if video is None else video.fps
         start, end = (Fraction(round(field.value() * 100), 100) for field in (self.start, self.end))
-        return Piece.of(self._session, fps, start, end)
+        session = replace(self._session, patches=()) if self.objection else self._session
+        return Piece.of(session, fps, start, end, self._envelopes)

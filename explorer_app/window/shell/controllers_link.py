@@ -17,7 +17,7 @@ _LEVELS_MS = 50
 """Bars follow twenty times a second: the picture has priority."""
 
 _FILTER = "Presets of controllers (*.patches.json)"
-_KINDS: tuple[InputKind, ...] = ("midi", "gamepad", "osc", "feedback")
+_KINDS: tuple[InputKind, ...] = ("midi", "gamepad", "input", "osc", "feedback")
 
 
 class ControllersLink(QObject):

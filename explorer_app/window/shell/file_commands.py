@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from explorer_app.controller import Editing, Engine, ExportQueueController, Files, VariationGrid
+from explorer_app.controller import Editing, Engine, ExportQueueController, Files, Sounds, VariationGrid
 from explorer_app.exporting.formats.picture_format import FORMATS, PICTURE_ENDINGS, FormatName
 from explorer_app.exporting.sequence import MANIFEST_SUFFIX
 from explorer_app.rendering.renderer_like import PROCESSOR_ID
@@ -36,7 +36,9 @@ class FileCommands:
         settings: Settings,
         thumbnails: ThumbnailDispatcher,
         grid: VariationGrid,
+        sounds: Sounds,
     ) -> None:
+        self._sounds = sounds
         self._grid = grid
         self._dialogs = dialogs
         self._files = files
@@ -102,6 +104,7 @@ class FileCommands:
             self._dialogs.window,
             frame_ms=frame_ms,
             gpu_count=sum(device.id != PROCESSOR_ID for device in devices) if devices else None,
+            envelopes=self._sounds.envelopes_of(self._editing.session),
         )
         dialog.export_requested.connect(self._export.start)
         dialog.picture_requested.connect(self._export.save_picture)

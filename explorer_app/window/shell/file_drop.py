@@ -6,6 +6,7 @@ from pathlib import Path
 
 from PySide6.QtGui import QDropEvent
 
+from explorer_app.audio.decoding import SUFFIXES
 from explorer_app.exporting.formats.picture_format import PICTURE_ENDINGS
 from explorer_app.exporting.sequence import MANIFEST_SUFFIX
 
@@ -18,9 +19,21 @@ def dropped(event: QDropEvent) -> Path | None:
     return None
 
 
+def dropped_sounds(event: QDropEvent) -> list[Path]:
+    """Return the sound files of a drop, and its folders, whose sound files are meant."""
+    paths = [Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()]
+    return [path for path in paths if _is_sound(path)]
+
+
+def _is_sound(path: Path) -> bool:
+    return path.suffix.lower() in SUFFIXES or path.is_dir()
+
+
 def drop_text(path: Path) -> str:
     """Return a sentence for the effect of dropping a file; any unknown suffix is opened as a model."""
     suffix = path.suffix.lower()
+    if _is_sound(path):
+        return f"Drop to add {path.name} to the timeline"
     if suffix in PICTURE_ENDINGS:
         return f"Drop to restore the session of {path.name}"
     if suffix in (".npz", ".npy"):

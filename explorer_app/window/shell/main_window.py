@@ -29,9 +29,11 @@ from explorer_app.window.canvas.picture_stage import EDGE_PX
 from explorer_app.window.controls.action_button import ActionButton
 from explorer_app.window.controls.parameter_menu import (
     AnimateRequest,
+    DriveRequest,
     ForgetRequest,
     LearnRequest,
     MappingQuery,
+    SoundQuery,
 )
 from explorer_app.window.dialogs.quit_question import QuitQuestion
 from explorer_app.window.docks.dock import Dock
@@ -53,7 +55,7 @@ from explorer_app.window.shell.dialogs import FRAME, Dialogs
 from explorer_app.window.shell.dock_table import DOCKS, DockSpec, SessionPanel
 from explorer_app.window.shell.edit_commands import EditCommands
 from explorer_app.window.shell.file_commands import FileCommands
-from explorer_app.window.shell.file_drop import drop_text, dropped
+from explorer_app.window.shell.file_drop import drop_text, dropped, dropped_sounds
 from explorer_app.window.shell.help_commands import HelpCommands
 from explorer_app.window.shell.hints import Hints
 from explorer_app.window.shell.model_commands import ModelCommands
@@ -62,6 +64,7 @@ from explorer_app.window.shell.picture_state import PictureState
 from explorer_app.window.shell.play_commands import PlayCommands
 from explorer_app.window.shell.preference_commands import PreferenceCommands
 from explorer_app.window.shell.session_panels import SessionPanels
+from explorer_app.window.shell.sounds_link import SoundsLink
 from explorer_app.window.shell.status_bar import StatusBar
 from explorer_app.window.shell.thumbnail_dispatcher import ThumbnailDispatcher
 from explorer_app.window.shell.timeline_link import TimelineLink
@@ -119,6 +122,7 @@ class MainWindow(QMainWindow):
         self._snapshots = controller.snapshots
         self._grid, self._arithmetic = controller.grid, controller.arithmetic
         self._live = controller.live
+        self._sounds = controller.sounds
         self._work: Closes = controller
         self._settings = settings
         self._messages = messages
@@ -181,7 +185,15 @@ class MainWindow(QMainWindow):
         engine, editing, messages, thumbnails = self._engine, self._editing, self._messages, self._thumbnails
         return Commands(
             files=FileCommands(
-                dialogs, self._files, self._export, editing, engine, self._settings, thumbnails, controller.grid
+                dialogs,
+                self._files,
+                self._export,
+                editing,
+                engine,
+                self._settings,
+                thumbnails,
+                controller.grid,
+                controller.sounds,
             ),
             edit=EditCommands(editing, self.canvas),
             preferences=PreferenceCommands(dialogs, self._settings, self.canvas, self.actions_by_key),
@@ -395,6 +407,7 @@ class MainWindow(QMainWindow):
 
     def _link_timeline(self) -> None:
         TimelineLink(self.timeline, self._playback, self._engine, self._messages, self)
+        SoundsLink(self.timeline, self._sounds, self)
         self.timeline.export_requested.connect(self.actions_by_key["export"].trigger)
         self._thumbnails.serve(self.timeline, "timeline")
 
@@ -448,10 +461,10 @@ class MainWindow(QMainWindow):
     def dropEvent(self, event: QDropEvent) -> None:  # noqa: N802 - Qt's name
         """Open the dropped file according to its suffix."""
         self.canvas.show_drop("")
-        path = dropped(event)
+        path, sounds = dropped(event), dropped_sounds(event)
         if path is not None:
             event.acceptProposedAction()
-            self._files.open(path)
+            self._sounds.add(sounds) if sounds else self._files.open(path)
 
     # -- workspaces -------------------------------------------------------------------------------------------------
 
@@ -503,6 +516,11 @@ class MainWindow(QMainWindow):
             self._live.learn(event.path, event.low, event.high)
         elif isinstance(event, ForgetRequest):
             self._live.forget(event.path)
+        elif isinstance(event, DriveRequest):
+            self._sounds.drive(event.patch)
+        elif isinstance(event, SoundQuery):
+            event.sounds = tuple(sound.name for sound in self._editing.session.timeline.sounds)
+            event.hears = self._live.inputs.state("input").is_on
         elif isinstance(event, MappingQuery):
             event.is_mapped = self._live.is_mapped(event.path)
         else:

@@ -10,15 +10,19 @@ from PySide6.QtCore import QPoint, QTimer, Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QPushButton, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
+from explorer_app.session.parameters import parameters_of
 from explorer_app.session.session import Session
 from explorer_app.session.timeline.edits import SetTimeline, between_value, with_grid, with_key, with_state, with_track
 from explorer_app.session.timeline.evaluation import moves_something
 from explorer_app.session.timeline.playing import time_text
 from explorer_app.session.timeline.seam import Seam, seam
 from explorer_app.session.tracks import MAX_SECONDS, STATE, WALK, Snap, Timeline, Track
+from explorer_app.window.controls.drive_menu import add_drive_menu
 from explorer_app.window.controls.number_field import NumberField
 from explorer_app.window.controls.segmented import SegmentedControl
 from explorer_app.window.look import icons, theme
+from explorer_app.window.timeline.sound_lanes import SoundLanes
+from explorer_app.window.timeline.sound_menu import choose_sounds, sound_menu
 from explorer_app.window.timeline.timeline_menus import add_track_menu, key_menu, track_menu
 from explorer_app.window.timeline.timeline_view import TimelineView
 from gpu_backend import Directions, LoomError, ModelFacts
@@ -50,6 +54,10 @@ class TimelinePanel(QWidget):
         A sentence about an edit that is impossible.
     thumbnail_wanted(object, object)
         The small picture of a session, under a key.
+    sounds_chosen(object), sound_changed(object, str, bool), sound_removed(str)
+        Files to add; a sound that was moved or made louder, as `edited`; the name of one to remove.
+    tempo_wanted(str), locate_requested(str), drive_requested(object)
+        The tempo of a sound for the grid; its file is to be found; a patch to add.
     """
 
     SESSION_PARTS: ClassVar[tuple[str, ...]] = ("timeline",)
@@ -64,6 +72,12 @@ class TimelinePanel(QWidget):
     export_requested = Signal()
     refused = Signal(str)
     thumbnail_wanted = Signal(object, object)
+    sounds_chosen = Signal(object)
+    sound_changed = Signal(object, str, bool)
+    sound_removed = Signal(str)
+    tempo_wanted = Signal(str)
+    locate_requested = Signal(str)
+    drive_requested = Signal(object)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -72,6 +86,7 @@ class TimelinePanel(QWidget):
         self._directions: Directions | None = None
         self._time = Fraction(0)
         self.view = TimelineView()
+        self.lanes = SoundLanes(self.view)
         self.start_button = self._button("to-start", "To the start of what plays (Home).", self._to_start)
         self.play_button = self._button("play", "Play or pause (Space, in the timeline).", self._play)
         self.record_button = self._button(
@@ -118,7 +133,7 @@ class TimelinePanel(QWidget):
         self.keep_button.setToolTip("Make a key of the whole picture at the playhead (I).")
         self.keep_button.clicked.connect(self.keep_requested)
         self.add_button = QPushButton("+ Track")
-        self.add_button.setToolTip("Add a track for a parameter.")
+        self.add_button.setToolTip("Add a track for a parameter, or a sound.")
         self.add_button.clicked.connect(self._add_track)
         self.export_button = QPushButton("Export…")
         theme.set_role(self.export_button, "main")
@@ -161,6 +176,7 @@ class TimelinePanel(QWidget):
         layout.setSpacing(0)
         layout.addWidget(self.head)
         layout.addWidget(self.view, 1)
+        layout.addWidget(self.lanes)
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
         """Leave out what a narrow panel has no room for."""
@@ -196,6 +212,9 @@ class TimelinePanel(QWidget):
         view.track_menu_requested.connect(self._open_track_menu)
         view.key_menu_requested.connect(lambda place: key_menu(view).popup(place))
         view.thumbnail_wanted.connect(self.thumbnail_wanted)
+        self.lanes.changed.connect(self.sound_changed)
+        self.lanes.cancelled.connect(self.gesture_cancelled)
+        self.lanes.menu_requested.connect(self._open_sound_menu)
 
     # -- what is shown ----------------------------------------------------------------------------------------------
 
@@ -209,6 +228,7 @@ class TimelinePanel(QWidget):
         """Show a session's timeline."""
         self._session = session
         self.view.show_session(session)
+        self.lanes.show_sounds(session.timeline.sounds)
         self._show_head()
         self._seam_timer.start()
 
@@ -336,11 +356,47 @@ class TimelinePanel(QWidget):
     def _add_track(self) -> None:
         if self._facts is not None:
             menu = add_track_menu(self, self._session, self._facts, self._directions, self.add_track)
+            menu.addSeparator()
+            menu.addAction("Add sound…").triggered.connect(self.choose_sounds)
             menu.popup(self.add_button.mapToGlobal(QPoint(0, self.add_button.height())))
 
     @Slot(str, QPoint)
     def _open_track_menu(self, path: str, place: QPoint) -> None:
-        track_menu(self.view, path, self._session).popup(place)
+        menu = track_menu(self.view, path, self._session)
+        menu.addSeparator()
+        names = [sound.name for sound in self._session.timeline.sounds]
+        add_drive_menu(menu, path, names, self.drive_requested.emit)
+        menu.popup(place)
+
+    @Slot(str, QPoint)
+    def _open_sound_menu(self, name: str, place: QPoint) -> None:
+        menu = self.sound_menu(name)
+        if menu is not None:
+            menu.popup(place)
+
+    def sound_menu(self, name: str) -> QMenu | None:
+        """Return the menu of a sound; None if there is none of that name."""
+        sound = next((item for item in self._session.timeline.sounds if item.name == name), None)
+        if sound is None or self._facts is None:
+            return None
+        sliders = [] if self._directions is None else [f"slider/{name}" for name in self._directions.names[:32]]
+        own = [row.path for row in parameters_of(self._session, self._facts) if not row.path.startswith("noise.layer")]
+        return sound_menu(
+            self,
+            sound,
+            self._session,
+            dict.fromkeys((*own, "position.x", "position.y", *sliders)),
+            change=self.sound_changed.emit,
+            edit=self.edited.emit,
+            drive=self.drive_requested.emit,
+            use_tempo=self.tempo_wanted.emit,
+            locate=self.locate_requested.emit,
+            remove=self.sound_removed.emit,
+        )
+
+    def choose_sounds(self) -> None:
+        """Choose sound files for the timeline."""
+        choose_sounds(self, self.sounds_chosen.emit)
 
     def _fps_menu(self) -> QMenu:
         menu = QMenu(self)

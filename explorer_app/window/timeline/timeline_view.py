@@ -91,6 +91,8 @@ class TimelineView(QAbstractScrollArea):
         A right click on a track, on a selected key.
     thumbnail_wanted(object, object)
         The small picture of a session, under a key.
+    redrawn()
+        Another axis, another timeline, another place of the playhead.
     """
 
     changed = Signal(object, str, bool)
@@ -102,6 +104,7 @@ class TimelineView(QAbstractScrollArea):
     track_menu_requested = Signal(str, QPoint)
     key_menu_requested = Signal(QPoint)
     thumbnail_wanted = Signal(object, object)
+    redrawn = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -144,6 +147,7 @@ class TimelineView(QAbstractScrollArea):
         if self._drag is None and not self.axis.left <= x <= self.axis.left + self.axis.width:
             self._set_axis(self.axis.scrolled(x - self.axis.left))
         self.viewport().update()
+        self.redrawn.emit()
 
     def show_recording(self, armed: frozenset[str], is_recording: bool) -> None:
         """Show which tracks are armed, and whether what a hand moves is recorded."""
@@ -311,6 +315,7 @@ class TimelineView(QAbstractScrollArea):
     def _redraw(self) -> None:
         self._layer = None
         self.viewport().update()
+        self.redrawn.emit()
 
     # -- mouse ------------------------------------------------------------------------------------------------------
 

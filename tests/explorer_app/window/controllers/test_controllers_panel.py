@@ -136,12 +136,13 @@ def test_inputs_show_ports_addresses_and_problems(panel: ControllersPanel) -> No
         {
             "midi": InputState(True, ports=("APC:APC 1", "nano:nano 1"), received=3),
             "gamepad": InputState(True),
+            "input": InputState(),
             "osc": InputState(address="127.0.0.1:9000", problem="OSC needs libraries: pip install latentloom[live]."),
             "feedback": InputState(address="127.0.0.1:9001"),
         }
     )
     inputs = panel.inputs
-    assert [switch.isChecked() for switch in inputs.switches.values()] == [True, True, False, False]
+    assert [switch.isChecked() for switch in inputs.switches.values()] == [True, True, False, False, False]
     assert {kind: label.full_text for kind, label in inputs.ports.items()} == {
         "midi": "APC, nano",
         "gamepad": "none is plugged in",

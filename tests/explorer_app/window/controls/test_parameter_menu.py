@@ -6,12 +6,20 @@ from typing import Any
 
 import pytest
 from PySide6.QtCore import QEvent, QPoint, Qt
-from PySide6.QtGui import QContextMenuEvent
+from PySide6.QtGui import QAction, QContextMenuEvent
 from PySide6.QtWidgets import QApplication, QMenu, QWidget
 from pytestqt.qtbot import QtBot
 
+from explorer_app.window.controls.drive_menu import usual_patch
 from explorer_app.window.controls.number_field import NumberField
-from explorer_app.window.controls.parameter_menu import AnimateRequest, ForgetRequest, LearnRequest, MappingQuery
+from explorer_app.window.controls.parameter_menu import (
+    AnimateRequest,
+    DriveRequest,
+    ForgetRequest,
+    LearnRequest,
+    MappingQuery,
+    SoundQuery,
+)
 from explorer_app.window.controls.slider_row import SliderRow
 
 
@@ -22,6 +30,7 @@ class Window(QWidget):
         super().__init__()
         self.heard: list[tuple[Any, ...]] = []
         self.mapped = False
+        self.sounds: tuple[str, ...] = ()
 
     def customEvent(self, event: QEvent) -> None:  # noqa: N802
         if isinstance(event, AnimateRequest):
@@ -30,6 +39,10 @@ class Window(QWidget):
             self.heard.append(("learn", event.path, event.low, event.high))
         elif isinstance(event, ForgetRequest):
             self.heard.append(("forget", event.path))
+        elif isinstance(event, DriveRequest):
+            self.heard.append(("drive", event.patch))
+        elif isinstance(event, SoundQuery):
+            event.sounds = self.sounds
         elif isinstance(event, MappingQuery):
             event.is_mapped = self.mapped
 
@@ -52,15 +65,32 @@ def texts(menu: QMenu) -> list[str]:
     return [action.text() for action in menu.actions() if action.text()]
 
 
+def entry(menu: QMenu, text: str) -> QAction:
+    return next(action for action in menu.actions() if action.text() == text)
+
+
 def test_a_slider_offers_a_key_and_a_controller_with_its_own_range(window: Window) -> None:
     row = SliderRow("Sun", -3.0, 3.0, parent=window)
     row.path = "slider/world/sun"
     menu = menu_of(row)
-    assert texts(menu) == ["Animate: key here", "Learn controller"]
-    for action in menu.actions():
-        action.trigger()
+    assert texts(menu) == ["Animate: key here", "Learn controller", "Drive by sound"]
+    for text in ("Animate: key here", "Learn controller"):
+        entry(menu, text).trigger()
+    assert not entry(menu, "Drive by sound").isEnabled()
     menu.close()
     assert window.heard == [("animate", "slider/world/sun"), ("learn", "slider/world/sun", -3.0, 3.0)]
+
+
+def test_a_number_is_driven_by_the_sounds_that_the_window_has(window: Window) -> None:
+    window.sounds = ("drums",)
+    row = SliderRow("Sun", -3.0, 3.0, parent=window)
+    row.path = "slider/world/sun"
+    menu = menu_of(row)
+    features = entry(menu, "Drive by sound").menu()
+    assert isinstance(features, QMenu)
+    entry(features, "Onsets").trigger()
+    menu.close()
+    assert window.heard == [("drive", usual_patch("audio/drums/onset", "slider/world/sun"))]
 
 
 def test_a_mapped_control_offers_to_forget_its_controller(window: Window) -> None:
@@ -68,8 +98,8 @@ def test_a_mapped_control_offers_to_forget_its_controller(window: Window) -> Non
     field = NumberField(0.0, 5.0, parent=window)
     field.path, field.mapped_to = "noise.gain", (0.0, 2.0)
     menu = menu_of(field)
-    menu.actions()[-1].trigger()
-    menu.actions()[-2].trigger()
+    entry(menu, "Forget controller").trigger()
+    entry(menu, "Learn controller").trigger()
     menu.close()
     assert window.heard == [("forget", "noise.gain"), ("learn", "noise.gain", 0.0, 2.0)]
 

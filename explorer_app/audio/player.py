@@ -1,0 +1,268 @@
+"""Plays a timeline's sounds on the default device, and says how much was heard: the clock of the picture meanwhile.
+
+A thread mixes a little ahead; the device's own thread only takes what is ready. When nothing is ready it plays silence,
+which does not count, so that the picture waits instead of running ahead of the sound.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from explorer_app.audio.decoding import can_decode_all
+from explorer_app.audio.mixing import MIX_HZ, Mixer
+from explorer_app.session.timeline.playing import first_frame, frame_range
+from explorer_app.session.tracks import Sound, Timeline
+from gpu_backend import LazyModule, LoomError
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    import numpy as np
+    from numpy.typing import NDArray
+else:
+    np = LazyModule("numpy")
+
+_log = logging.getLogger(__name__)
+
+_BLOCK = 1024
+_AHEAD = 12
+"""Blocks that are mixed ahead: a quarter of a second."""
+
+_BUFFER_MS = 20
+_LOST_S, _OPENING_S = 1.0, 5.0
+"""A device that asks for nothing for so long is taken for lost: once it plays, and while it is being opened."""
+
+NO_EXTRA = "Sound is heard with the extra “live”; install it with pip install 'latentloom[live]'. The picture plays on."
+
+Stream = Generator[bytes, int, None]
+
+
+class OutputDevice(Protocol):
+    """Plays stereo float32 at `MIX_HZ`: asks a stream for so many frames, again and again, on a thread of its own."""
+
+    def start(self, stream: Stream) -> None:
+        """Begin to play; the stream was advanced to its first yield."""
+        ...
+
+    def close(self) -> None:
+        """Stop. May be called twice."""
+        ...
+
+
+def default_device() -> OutputDevice:
+    """Return the system's default device. Raises LoomError if there is none."""
+    if not can_decode_all():
+        raise LoomError(NO_EXTRA)
+    import miniaudio
+
+    try:
+        device: Any = miniaudio.PlaybackDevice(miniaudio.SampleFormat.FLOAT32, 2, MIX_HZ, buffersize_msec=_BUFFER_MS)
+    except miniaudio.MiniaudioError as error:
+        raise LoomError("No sound device was found, so the picture plays without sound.", str(error)) from error
+    return device  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Which part of a timeline is heard when, in samples: a start within a range that may repeat, or go back and forth.
+
+    `first` and `last` bound the range; what plays begins at `start`.
+    """
+
+    start: int
+    first: int
+    last: int
+    is_looping: bool
+    is_ping_pong: bool
+
+    @classmethod
+    def of(cls, timeline: Timeline, start: Fraction) -> Route:
+        """Return the way of the playhead that begins at a time, as `session.timeline.playing.played` goes."""
+        first, count = frame_range(timeline)
+        is_ping_pong = timeline.is_looping and timeline.is_ping_pong and count > 1
+        # Back and forth the last frame is shown once, so the way back begins a frame sooner.
+        last = first + (count - is_ping_pong) / timeline.fps
+        begun = first + first_frame(timeline, start) / timeline.fps
+        ends = [round(t * MIX_HZ) for t in (begun, first, last)]
+        return cls(ends[0], ends[1], ends[2], timeline.is_looping, is_ping_pong)
+
+    def parts(self, done: int, count: int) -> list[tuple[int, int, bool]]:
+        """Return (first sample, samples, backwards) of the timeline for `count` samples after `done` were played."""
+        parts: list[tuple[int, int, bool]] = []
+        length = max(1, self.last - self.first)
+        place = self.start - self.first + done
+        while count > 0:
+            if not self.is_looping:
+                parts.append((self.first + place, count, False))
+                return parts
+            lap, inside = divmod(place, length)
+            run = min(count, length - inside)
+            if self.is_ping_pong and lap % 2:
+                parts.append((self.last - inside - run, run, True))
+            else:
+                parts.append((self.first + inside, run, False))
+            place, count = place + run, count - run
+        return parts
+
+
+class Player:
+    """Plays one timeline at a time. `start`, `stop` and `elapsed_s` belong to one thread.
+
+    Parameters
+    ----------
+    lost
+        Called with a sentence, on any thread, when there is no device or it stopped.
+    open_device
+        Returns a device; None for the system's.
+    clock
+        Seconds from any origin.
+    """
+
+    def __init__(
+        self,
+        lost: Callable[[str], None],
+        open_device: Callable[[], OutputDevice] = default_device,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._lost = lost
+        self._open_device = open_device
+        self._clock = clock
+        self._run: _Run | None = None
+        self._has_complained = False
+
+    def start(self, timeline: Timeline, paths: Mapping[str, Path], start: Fraction) -> None:
+        """Play a timeline's sounds from a time on; in place of what plays."""
+        self.stop()
+        heard = tuple(sound for sound in timeline.sounds if not sound.is_muted and sound.digest in paths)
+        if heard:
+            self._run = _Run(
+                heard, dict(paths), Route.of(timeline, start), self._open_device, self._clock, self._complain
+            )
+
+    def stop(self) -> None:
+        """Stop playing, and end the threads. May be called twice."""
+        run, self._run = self._run, None
+        if run is not None:
+            run.close()
+
+    def elapsed_s(self) -> float | None:
+        """Return how many seconds were heard since `start`; None if nothing is heard."""
+        return None if self._run is None else self._run.elapsed_s()
+
+    def _complain(self, sentence: str) -> None:
+        if not self._has_complained:
+            self._has_complained = True
+            self._lost(sentence)
+
+
+class _Run:
+    """What plays: one device, one thread that mixes."""
+
+    def __init__(
+        self,
+        sounds: tuple[Sound, ...],
+        paths: Mapping[str, Path],
+        route: Route,
+        open_device: Callable[[], OutputDevice],
+        clock: Callable[[], float],
+        lost: Callable[[str], None],
+    ) -> None:
+        self._sounds, self._paths, self._route = sounds, paths, route
+        self._open_device, self._clock, self._lost = open_device, clock, lost
+        self._condition = threading.Condition()
+        self._ready: deque[NDArray[np.float32]] = deque()
+        self._rest: NDArray[np.float32] | None = None
+        """What is left of the block that the device took last."""
+        self._asked = 0
+        """Frames that the device took, silence not counted."""
+        self._heard = 0
+        """Those of them that it had taken before it asked last: they were played when it asked."""
+        self._asked_at = clock()
+        self._is_closed = self._is_silent = self._has_begun = False
+        self._thread = threading.Thread(target=self._mix, name="sound", daemon=True)
+        self._thread.start()
+
+    def elapsed_s(self) -> float | None:
+        """Return the seconds that were heard; None from when the device is known to be gone."""
+        with self._condition:
+            if self._is_silent:
+                return None
+            passed = self._clock() - self._asked_at
+            if passed > (_LOST_S if self._has_begun else _OPENING_S):
+                self._is_silent = True
+            else:
+                return min(self._heard + passed * MIX_HZ, self._asked) / MIX_HZ
+        self._lost("The sound device stopped answering, so the picture plays on without sound.")
+        return None
+
+    def close(self) -> None:
+        with self._condition:
+            self._is_closed = True
+            self._condition.notify_all()
+        self._thread.join()
+
+    def stream(self) -> Stream:
+        """Give the device what it asks for."""
+        asked = yield b""
+        while True:
+            asked = yield self._taken(asked).tobytes()
+
+    def _taken(self, count: int) -> NDArray[np.float32]:
+        result = np.zeros((count, 2), np.float32)
+        filled = 0
+        with self._condition:
+            self._heard, self._asked_at = self._asked, self._clock()
+            while filled < count:
+                block = self._rest if self._rest is not None else (self._ready.popleft() if self._ready else None)
+                if block is None:
+                    break
+                part = block[: count - filled]
+                result[filled : filled + len(part)] = part
+                filled += len(part)
+                self._rest = block[len(part) :] if len(part) < len(block) else None
+            self._asked += filled
+            self._condition.notify_all()
+        return result
+
+    def _mix(self) -> None:
+        """Open the device, mix ahead of it until it is closed."""
+        device: OutputDevice | None = None
+        try:
+            mixer = Mixer(self._sounds, self._paths)
+            done = 0
+            while True:
+                with self._condition:
+                    self._condition.wait_for(lambda: self._is_closed or len(self._ready) < _AHEAD)
+                    if self._is_closed:
+                        return
+                parts = [
+                    mixer.read(first, count)[::-1] if backwards else mixer.read(first, count)
+                    for first, count, backwards in self._route.parts(done, _BLOCK)
+                ]
+                done += _BLOCK
+                with self._condition:
+                    self._ready.append(np.concatenate(parts))
+                    is_full = len(self._ready) >= _AHEAD // 2
+                if device is None and is_full:
+                    device = self._open_device()
+                    stream = self.stream()
+                    next(stream)
+                    with self._condition:
+                        self._asked_at, self._has_begun = self._clock(), True
+                    device.start(stream)
+        except Exception as error:  # whatever a device or a damaged file does, the picture plays on
+            with self._condition:
+                self._is_silent = True
+            sentence = error.sentence if isinstance(error, LoomError) else "The sound device failed."
+            _log.info("Sound ended: %s", error)
+            self._lost(sentence)
+        finally:
+            if device is not None:
+                device.close()

@@ -1,0 +1,257 @@
+"""The sounds of the project: reads and analyses their files, lets them move the picture, and plays them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Qt, Signal, Slot
+
+from explorer_app.audio.analysis import Analysis
+from explorer_app.audio.analysis_cache import analysis_of, envelope_of
+from explorer_app.audio.player import Player
+from explorer_app.audio.sound_files import SoundFiles, with_files
+from explorer_app.controller.editing import Editing
+from explorer_app.controller.file_worker import FileWorker
+from explorer_app.controller.playback import Playback
+from explorer_app.messages import MessageLog
+from explorer_app.session.envelopes import (
+    Envelope,
+    EnvelopeKey,
+    needed_envelopes,
+    sound_modulation,
+    with_sound,
+    without_sound,
+)
+from explorer_app.session.patch_table import SetPatches, with_patch
+from explorer_app.session.patches import Patch
+from explorer_app.session.resolve import NO_MODULATION, Modulation
+from explorer_app.session.session import Session
+from explorer_app.session.timeline.edits import SetTimeline, with_grid
+from explorer_app.session.tracks import Sound, Timeline
+from gpu_backend import LoomError
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What reading a sound gave: its file and its analysis, or why not."""
+
+    digest: str
+    path: Path | None = None
+    analysis: Analysis | None = None
+    problem: str = ""
+
+
+class Sounds(QObject):
+    """Keeps the analyses of the session's sounds, and gives `Editing` and `Playback` what they make of them.
+
+    Files are read on a thread of their own, since an analysis takes seconds: the disk of the session must not wait.
+    """
+
+    changed = Signal()
+    """`analysis`, `is_missing`."""
+    _lost = Signal(str)
+
+    def __init__(
+        self,
+        editing: Editing,
+        playback: Playback,
+        messages: MessageLog,
+        files: SoundFiles | None = None,
+        player: Player | None = None,
+        parent: QObject | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._editing = editing
+        self._playback = playback
+        self._messages = messages
+        self._files = files or SoundFiles.of_this_user()
+        self._worker = FileWorker(messages, parent=self)
+        self._is_closed = False
+        self._analyses: dict[str, Analysis] = {}
+        self._paths: dict[str, Path] = {}
+        self._asked: set[str] = set()
+        """Sounds that are being read, and those that are missing: neither is read again by itself."""
+        self._missing: set[str] = set()
+        self._envelopes: dict[EnvelopeKey, Envelope] = {}
+        self._modulation: tuple[tuple[Patch, ...], tuple[Sound, ...], int, Modulation] = ((), (), 0, NO_MODULATION)
+        self._seen: tuple[Sound, ...] = ()
+        self._player = player or Player(self._lost.emit)
+        self._lost.connect(messages.warning, Qt.ConnectionType.QueuedConnection)
+        editing.sound_of = self.modulation_of
+        playback.player = self
+        editing.session_changed.connect(self._follow)
+
+    # -- what others read -------------------------------------------------------------------------------------------
+
+    def analysis(self, digest: str) -> Analysis | None:
+        """Return the analysis of a sound; None until it was read, and while its file is missing."""
+        return self._analyses.get(digest)
+
+    def is_missing(self, digest: str) -> bool:
+        """Return whether a sound's file was not found."""
+        return digest in self._missing
+
+    def envelopes_of(self, session: Session) -> dict[EnvelopeKey, Envelope]:
+        """Return the envelopes that a session's patches need, as far as its sounds were read."""
+        for key in needed_envelopes(session):
+            analysis = self._analyses.get(key[0])
+            if key not in self._envelopes and analysis is not None:
+                self._envelopes[key] = envelope_of(analysis, *key)
+        return self._envelopes
+
+    def modulation_of(self, session: Session) -> Modulation:
+        """Return what the sounds move in a session; the same object while patches, sounds and files stay."""
+        patches, sounds = session.patches, session.timeline.sounds
+        if not patches or not sounds:
+            return NO_MODULATION
+        known = self._modulation
+        if known[0] is patches and known[1] is sounds and known[2] == len(self._analyses):
+            return known[3]
+        made = sound_modulation(session, self.envelopes_of(session))
+        self._modulation = (patches, sounds, len(self._analyses), made)
+        return made
+
+    # -- edits ------------------------------------------------------------------------------------------------------
+
+    @Slot(object)
+    def add(self, paths: Sequence[Path]) -> None:
+        """Read sound files, or the files of folders, and put them on the timeline as one step."""
+        before = self._editing.session.timeline
+
+        def take(made: Timeline) -> None:
+            timeline = self._editing.session.timeline
+            new = made.sounds[len(before.sounds) :]
+            for sound in new:
+                timeline = with_sound(timeline, sound)
+            longest = max((sound.seconds for sound in new), default=0.0)
+            if not before.sounds and not timeline.tracks and timeline.end == Timeline().end:
+                # The first sound of an empty timeline is what the piece will be about: its length is the timeline's.
+                timeline = replace(timeline, end=Fraction(max(1, round(longest * 10)), 10))
+            self._edit(timeline, "Add sound" if len(new) == 1 else f"Add {len(new)} sounds")
+
+        self._worker.fetch(
+            lambda: with_files(before, paths, self._files, lambda: self._is_closed),
+            take,
+            failed="The sound cannot be read",
+        )
+
+    @Slot(str)
+    def remove(self, name: str) -> None:
+        """Take a sound off the timeline."""
+        self._edit(without_sound(self._editing.session.timeline, name), "Remove sound")
+
+    @Slot(object, str, bool)
+    def change(self, sound: Sound, label: str, final: bool = True) -> None:
+        """Put another version of a sound in its place: moved, louder, muted."""
+        self._edit(with_sound(self._editing.session.timeline, sound), label, final)
+
+    @Slot(str, object)
+    def locate(self, name: str, path: Path) -> None:
+        """Take a file for a sound whose own was missing; another file than it was is refused."""
+        sound = self._named(name)
+        if sound is None:
+            return
+
+        def check() -> bool:
+            if self._files.digest(path) != sound.digest:
+                return False
+            self._files.remember(sound.digest, path)
+            return True
+
+        def take(is_same: bool) -> None:
+            if not is_same:
+                self._messages.warning(
+                    f"{path.name} is not the file that “{name}” was made with; add it as a new sound."
+                )
+                return
+            self._asked.discard(sound.digest)
+            self._missing.discard(sound.digest)
+            self._follow()
+
+        self._worker.fetch(check, take, failed=f"{path.name} cannot be read")
+
+    @Slot(str)
+    def use_tempo(self, name: str) -> None:
+        """Take the tempo and the beats of a sound over as the timeline's grid, and snap to it."""
+        sound = self._named(name)
+        analysis = None if sound is None else self._analyses.get(sound.digest)
+        if sound is None or analysis is None or not analysis.bpm:
+            self._messages.warning(f"No steady beat was found in “{name}”.")
+            return
+        timeline = self._editing.session.timeline
+        grid = replace(timeline.grid, bpm=analysis.bpm, offset=sound.start + analysis.first_beat)
+        self._edit(replace(with_grid(timeline, grid), snap="beat"), "Tempo of the sound")
+
+    @Slot(object)
+    def drive(self, patch: Patch) -> None:
+        """Add a patch."""
+        try:
+            patches = with_patch(self._editing.session.patches, patch)
+        except LoomError as error:
+            self._messages.warning(error.sentence)
+            return
+        self._editing.edit(SetPatches(patches, "Drive by sound"))
+
+    def _named(self, name: str) -> Sound | None:
+        return next((item for item in self._editing.session.timeline.sounds if item.name == name), None)
+
+    def _edit(self, timeline: Timeline, label: str, final: bool = True) -> None:
+        self._editing.edit(SetTimeline(timeline, label), final)
+
+    # -- playing, called by `Playback` ------------------------------------------------------------------------------
+
+    def start(self, timeline: Timeline, t: Fraction) -> None:
+        """Play the sounds from a time on."""
+        self._player.start(timeline, self._paths, t)
+
+    def stop(self) -> None:
+        """Stop playing."""
+        self._player.stop()
+
+    def elapsed_s(self) -> float | None:
+        """Return how many seconds were heard; None if nothing is."""
+        return self._player.elapsed_s()
+
+    def close(self) -> None:
+        """Stop playing and reading. May be called twice."""
+        self._is_closed = True
+        self._player.stop()
+        self._worker.close()
+
+    # -- inside -----------------------------------------------------------------------------------------------------
+
+    @Slot()
+    def _follow(self) -> None:
+        """Read the sounds that the session has and that were not read; let what is heard follow the timeline."""
+        sounds = self._editing.session.timeline.sounds
+        if sounds is not self._seen and sounds != self._seen:
+            self._seen = sounds
+            if self._playback.is_playing:
+                self._playback.restart_sound()
+        for sound in sounds:
+            if sound.digest not in self._asked:
+                self._asked.add(sound.digest)
+                self._worker.fetch(partial(self._read, sound), self._take)
+
+    def _read(self, sound: Sound) -> _Read:
+        try:
+            path = self._files.find(sound)
+            analysis = analysis_of(path, sound.digest, lambda: self._is_closed)
+        except LoomError as error:
+            return _Read(sound.digest, problem=error.sentence)
+        return _Read(sound.digest, path, analysis)
+
+    def _take(self, read: _Read) -> None:
+        if read.analysis is None or read.path is None:
+            self._missing.add(read.digest)
+            self._messages.warning(f"{read.problem} Locate it in the timeline, by a right click on its row.")
+        else:
+            self._analyses[read.digest], self._paths[read.digest] = read.analysis, read.path
+            self._editing.refresh()
+            if self._playback.is_playing:
+                self._playback.restart_sound()
+        self.changed.emit()

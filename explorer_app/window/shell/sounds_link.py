@@ -1,0 +1,41 @@
+"""Connects the sounds of the timeline's panel to those that are read and played."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Slot
+
+from explorer_app.controller import Sounds
+
+if TYPE_CHECKING:
+    from explorer_app.window.timeline.timeline_panel import TimelinePanel
+
+
+class SoundsLink(QObject):
+    """Passes waveforms to the panel, and what is wanted of sounds back."""
+
+    def __init__(self, panel: TimelinePanel, sounds: Sounds, parent: QObject) -> None:
+        super().__init__(parent)
+        self._panel = panel
+        self._sounds = sounds
+        panel.lanes.serve(sounds.analysis, sounds.is_missing)
+        panel.sounds_chosen.connect(sounds.add)
+        panel.sound_changed.connect(sounds.change)
+        panel.sound_removed.connect(sounds.remove)
+        panel.tempo_wanted.connect(sounds.use_tempo)
+        panel.drive_requested.connect(sounds.drive)
+        panel.locate_requested.connect(self._locate)
+        sounds.changed.connect(panel.lanes.update)
+
+    @Slot(str)
+    def _locate(self, name: str) -> None:
+        from explorer_app.window.timeline.sound_menu import choose_sounds
+
+        choose_sounds(self._panel, partial(self._located, name), many=False)
+
+    def _located(self, name: str, paths: list[Path]) -> None:
+        if paths:
+            self._sounds.locate(name, paths[0])

@@ -1,0 +1,232 @@
+"""The sounds below the tracks of the timeline: their waveforms on its axis of time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QPoint, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QContextMenuEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from explorer_app.audio.analysis import Analysis
+from explorer_app.session.tracks import Sound
+from explorer_app.window.look import fonts, theme
+from explorer_app.window.timeline.timeline_view import TimelineView
+from gpu_backend import LazyModule
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+else:
+    np = LazyModule("numpy")
+
+LANE_PX = 34
+MOST_LANES = 4
+"""Lanes that are shown at a time; more are reached by the wheel."""
+
+_PEAKS_HZ = 100
+
+AnalysisOf = Callable[[str], Analysis | None]
+"""SHA-256 -> analysis; None until it was read."""
+
+
+class SoundLanes(QWidget):
+    """A lane for each sound: drag it to move the sound, right-click it for more.
+
+    Signals
+    -------
+    changed(object, str, bool)
+        A sound in another place, the label of the edit, and whether it is the last one of a gesture.
+    cancelled()
+        Escape ended a drag.
+    menu_requested(str, QPoint)
+        A right click on the sound of this name.
+    """
+
+    changed = Signal(object, str, bool)
+    cancelled = Signal()
+    menu_requested = Signal(str, QPoint)
+
+    def __init__(self, view: TimelineView, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._view = view
+        self._sounds: tuple[Sound, ...] = ()
+        self._analysis_of: AnalysisOf = lambda digest: None
+        self._is_missing: Callable[[str], bool] = lambda digest: False
+        self._first = 0
+        self._drag: tuple[Sound, float] | None = None
+        self.setAccessibleName("Sounds")
+        self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setToolTip("Drag a sound to move it; right-click for its volume, its tempo and what it moves.")
+        self.setVisible(False)
+        view.redrawn.connect(self.update)
+
+    def serve(self, analysis_of: AnalysisOf, is_missing: Callable[[str], bool]) -> None:
+        """Say where analyses come from."""
+        self._analysis_of, self._is_missing = analysis_of, is_missing
+
+    def show_sounds(self, sounds: tuple[Sound, ...]) -> None:
+        """Show a timeline's sounds."""
+        if sounds == self._sounds:
+            return
+        self._sounds = sounds
+        self._first = min(self._first, max(0, len(sounds) - MOST_LANES))
+        self.setVisible(bool(sounds))
+        self.updateGeometry()
+        self.update()
+
+    def sizeHint(self) -> QSize:  # noqa: N802
+        """Return a size with room for the lanes that are shown at a time."""
+        return QSize(theme.px(300), theme.px(LANE_PX) * min(max(1, len(self._sounds)), MOST_LANES))
+
+    def minimumSizeHint(self) -> QSize:  # noqa: N802
+        """Return the same height: a lane that is cut off cannot be read."""
+        return QSize(theme.px(100), self.sizeHint().height())
+
+    def lane_of(self, name: str) -> QRectF | None:
+        """Return where a sound is painted, in px; None if it is scrolled away or there is none."""
+        for place, sound in enumerate(self._sounds[self._first : self._first + MOST_LANES]):
+            if sound.name == name:
+                left, right = (self._view.axis.x(float(sound.start) + t) for t in (0.0, sound.seconds))
+                return QRectF(left, place * theme.px(LANE_PX), right - left, theme.px(LANE_PX))
+        return None
+
+    # -- painting ---------------------------------------------------------------------------------------------------
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802
+        """Paint the lanes and the playhead."""
+        tokens, axis = theme.current(), self._view.axis
+        painter = QPainter(self)
+        painter.fillRect(self.rect(), QColor(tokens.panel))
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        for sound in self._sounds[self._first : self._first + MOST_LANES]:
+            lane = self.lane_of(sound.name)
+            assert lane is not None
+            self._paint_lane(painter, sound, lane)
+        painter.setPen(QPen(QColor(tokens.edge), 1))
+        painter.drawLine(QPointF(0, 0.5), QPointF(self.width(), 0.5))
+        painter.drawLine(QPointF(axis.left - 0.5, 0), QPointF(axis.left - 0.5, self.height()))
+        x = axis.x(float(self._view.time))
+        if axis.left - 1 <= x <= self.width():
+            painter.setPen(QPen(QColor(tokens.strong), 1))
+            painter.drawLine(QPointF(round(x) + 0.5, 0), QPointF(round(x) + 0.5, self.height()))
+        painter.end()
+
+    def _paint_lane(self, painter: QPainter, sound: Sound, lane: QRectF) -> None:
+        tokens, axis = theme.current(), self._view.axis
+        colour = QColor(tokens.dim if sound.is_muted else tokens.accent)
+        pad = theme.px(8)
+        painter.setFont(fonts.body())
+        painter.setPen(QColor(tokens.text))
+        room = int(axis.left) - 2 * pad
+        name = painter.fontMetrics().elidedText(sound.name, Qt.TextElideMode.ElideRight, room)
+        painter.drawText(QPointF(pad, lane.top() + theme.px(14)), name)
+        painter.setFont(fonts.caption())
+        painter.setPen(QColor(tokens.bad if self._is_missing(sound.digest) else tokens.dim))
+        painter.drawText(QPointF(pad, lane.top() + theme.px(28)), self._detail(sound))
+        painter.save()
+        painter.setClipRect(QRectF(axis.left, lane.top(), axis.width, lane.height()))
+        box = lane.adjusted(0, theme.px(3), 0, -theme.px(3))
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(theme.alpha(colour.name(), 0.12))
+        painter.drawRoundedRect(box, 3, 3)
+        analysis = self._analysis_of(sound.digest)
+        if analysis is not None:
+            self._paint_wave(painter, sound, box, analysis, colour)
+        painter.restore()
+
+    def _paint_wave(self, painter: QPainter, sound: Sound, box: QRectF, analysis: Analysis, colour: QColor) -> None:
+        """Paint a line from the least to the greatest sample of each pixel that can be seen."""
+        axis = self._view.axis
+        first = max(int(axis.left), int(box.left()))
+        last = min(int(axis.left + axis.width), int(box.right()) + 1)
+        if last <= first or not len(analysis.peaks):
+            return
+        edges = (axis.start + (np.arange(first, last + 1) - axis.left) / axis.scale - float(sound.start)) * _PEAKS_HZ
+        low, high = pixel_peaks(analysis.peaks, edges)
+        middle, half = box.center().y(), box.height() / 2 - 1
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+        painter.setPen(QPen(colour, 1))
+        for x, bottom, top in zip(range(first, last), low.tolist(), high.tolist(), strict=True):
+            painter.drawLine(QPointF(x, middle - top / 127 * half), QPointF(x, middle - bottom / 127 * half))
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, True)
+
+    def _detail(self, sound: Sound) -> str:
+        if self._is_missing(sound.digest):
+            return "file is missing"
+        analysis = self._analysis_of(sound.digest)
+        if analysis is None:
+            return "being read…"
+        parts = ["muted"] if sound.is_muted else [f"{sound.gain_db:+g} dB"] if sound.gain_db else []
+        parts.append(f"{float(analysis.bpm):g} bpm" if analysis.bpm else f"{sound.seconds:.1f} s")
+        return " · ".join(parts)
+
+    # -- mouse ------------------------------------------------------------------------------------------------------
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:  # noqa: N802
+        """Take hold of a sound."""
+        sound = self._sound_at(event.position())
+        if (
+            event.button() == Qt.MouseButton.LeftButton
+            and sound is not None
+            and event.position().x() >= self._view.axis.left
+        ):
+            self._drag = sound, event.position().x()
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:  # noqa: N802
+        """Move the sound."""
+        self._move(event.position(), final=False)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:  # noqa: N802
+        """Let go of the sound."""
+        if event.button() == Qt.MouseButton.LeftButton:
+            self._move(event.position(), final=True)
+            self._drag = None
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802
+        """Let Escape put a sound back that is being moved."""
+        if event.key() == Qt.Key.Key_Escape and self._drag is not None:
+            self._drag = None
+            self.cancelled.emit()
+        else:
+            super().keyPressEvent(event)
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:  # noqa: N802
+        """Open the menu of the sound under the pointer."""
+        sound = self._sound_at(QPointF(event.pos()))
+        if sound is not None:
+            self.menu_requested.emit(sound.name, event.globalPos())
+
+    def _move(self, place: QPointF, *, final: bool) -> None:
+        if self._drag is None:
+            return
+        sound, from_x = self._drag
+        by = (place.x() - from_x) / self._view.axis.scale
+        if final and abs(place.x() - from_x) < 1:
+            return
+        start = Fraction(round((float(sound.start) + by) * 1000), 1000)  # sound stands anywhere, not on frames alone
+        self.changed.emit(replace(sound, start=start), "Move sound", final)
+
+    def _sound_at(self, place: QPointF) -> Sound | None:
+        index = self._first + int(place.y() // theme.px(LANE_PX))
+        return self._sounds[index] if place.y() >= 0 and index < len(self._sounds) else None
+
+
+def pixel_peaks(peaks: NDArray[np.int8], edges: NDArray[np.floating]) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
+    """Return the least and the greatest sample between each two edges, which count hundredths of a second.
+
+    Between edges that are closer than a hundredth lies the one that they are in; outside of the sound is silence.
+    """
+    first = np.clip(np.floor(edges[:-1]).astype(np.int64), 0, len(peaks) - 1)
+    last = np.clip(np.ceil(edges[1:]).astype(np.int64), 1, len(peaks))
+    start, end = int(first[0]), int(last[-1])
+    part = peaks[start:end]
+    low = np.minimum.reduceat(part[:, 0], np.minimum(first - start, len(part) - 1))
+    high = np.maximum.reduceat(part[:, 1], np.minimum(first - start, len(part) - 1))
+    outside = (edges[1:] < 0) | (edges[:-1] > len(peaks))
+    low[outside] = high[outside] = 0
+    return low, high

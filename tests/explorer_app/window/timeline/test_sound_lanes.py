@@ -1,0 +1,178 @@
+"""The sounds below the timeline: waveforms, dragging, menus; by real events on one panel."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QMenu
+from pytestqt.qtbot import QtBot
+
+from explorer_app.audio.analysis import Analysis
+from explorer_app.session.patch_table import SetPatches
+from explorer_app.session.patches import FEATURES, Patch
+from explorer_app.session.session import Session
+from explorer_app.session.timeline.edits import with_key
+from explorer_app.session.tracks import Sound, Timeline
+from explorer_app.window.controls.drive_menu import add_drive_menu, is_driven, usual_patch
+from explorer_app.window.timeline.sound_lanes import pixel_peaks
+from explorer_app.window.timeline.timeline_panel import TimelinePanel
+from tests.helpers.panels import LEFT, model_directions, model_facts, mouse
+
+DRUMS = Sound("drums", "a" * 64, "drums.wav", 4.0, Fraction(1))
+PATCH = Patch("audio/drums/onset", "truncation.psi", 0.0, 0.3, "add", release_s=0.1)
+SESSION = Session(timeline=with_key(Timeline(sounds=(DRUMS,)), "truncation.psi", Fraction(0), 0.7), patches=(PATCH,))
+MOVE, PRESS, RELEASE = QEvent.Type.MouseMove, QEvent.Type.MouseButtonPress, QEvent.Type.MouseButtonRelease
+
+
+def analysis() -> Analysis:
+    peaks = np.zeros((401, 2), np.int8)
+    peaks[100:200] = (-100, 100)
+    values = {name: np.zeros(401, np.uint16) for name in FEATURES}
+    return Analysis(4.0, values, peaks, Fraction(120), Fraction(0), np.zeros(0, np.float32))
+
+
+@pytest.fixture
+def panel(qtbot: QtBot) -> TimelinePanel:
+    made = TimelinePanel()
+    qtbot.addWidget(made)
+    made.resize(900, 320)
+    made.show_model(model_facts(), model_directions())
+    made.lanes.serve({DRUMS.digest: analysis()}.get, lambda digest: False)
+    made.show_session(SESSION)
+    made.show()
+    return made
+
+
+def centre(panel: TimelinePanel) -> QPointF:
+    lane = panel.lanes.lane_of("drums")
+    assert lane is not None
+    return lane.center()
+
+
+def entries(menu: QMenu) -> dict[str, Any]:
+    return {action.text(): action for action in menu.actions() if not action.isSeparator()}
+
+
+def test_a_sound_has_a_lane_where_it_stands_and_none_is_shown_without_sounds(panel: TimelinePanel) -> None:
+    lane = panel.lanes.lane_of("drums")
+    assert lane is not None
+    axis = panel.view.axis
+    assert (lane.left(), lane.right()) == pytest.approx((axis.x(1.0), axis.x(5.0)))
+    image = panel.lanes.grab().toImage()
+    loud, silent = (image.pixelColor(int(axis.x(t)), int(lane.center().y()) - 8) for t in (2.5, 4.0))
+    assert loud != silent
+    panel.show_session(Session())
+    assert not panel.lanes.isVisible()
+
+
+def test_dragging_a_lane_moves_the_sound_in_time(panel: TimelinePanel) -> None:
+    moved: list[tuple[Sound, str, bool]] = []
+    panel.sound_changed.connect(lambda *change: moved.append(change))
+    start = centre(panel)
+    end = start + QPointF(panel.view.axis.scale * 0.5, 0)
+    mouse(panel.lanes, PRESS, start, LEFT)
+    mouse(panel.lanes, MOVE, end, LEFT)
+    mouse(panel.lanes, RELEASE, end, LEFT)
+    assert [final for _, _, final in moved] == [False, True]
+    assert float(moved[-1][0].start) == pytest.approx(1.5, abs=0.02)
+    mouse(panel.lanes, PRESS, start, LEFT)
+    mouse(panel.lanes, MOVE, end, LEFT)
+    cancelled: list[bool] = []
+    panel.gesture_cancelled.connect(lambda: cancelled.append(True))
+    QTest.keyClick(panel.lanes, Qt.Key.Key_Escape)
+    assert cancelled
+
+
+def test_the_menu_of_a_sound_mutes_it_takes_its_tempo_and_lets_it_move_parameters(panel: TimelinePanel) -> None:
+    said: list[tuple[object, ...]] = []
+    panel.sound_changed.connect(lambda sound, label, final: said.append((sound.is_muted, sound.gain_db, label)))
+    panel.tempo_wanted.connect(lambda name: said.append(("tempo", name)))
+    panel.sound_removed.connect(lambda name: said.append(("remove", name)))
+    panel.locate_requested.connect(lambda name: said.append(("locate", name)))
+    panel.drive_requested.connect(lambda patch: said.append(("drive", patch)))
+    menu = panel.sound_menu("drums")
+    assert menu is not None
+    found = entries(menu)
+    found["Mute"].trigger()
+    entries(found["Volume"].menu())["-6 dB"].trigger()
+    for text in ("Use this tempo", "Locate file…", "Remove sound"):
+        found[text].trigger()
+    moves = entries(found["Move a parameter"].menu())
+    entries(moves["Truncation"].menu())["Beat"].trigger()
+    assert "Noise kind" not in moves
+    assert said == [
+        (True, 0.0, "Mute sound"),
+        (False, -6.0, "Volume of sound"),
+        ("tempo", "drums"),
+        ("locate", "drums"),
+        ("remove", "drums"),
+        ("drive", usual_patch("audio/drums/beat", "truncation.psi")),
+    ]
+
+
+def test_a_patch_is_changed_in_the_menu_of_its_sound(panel: TimelinePanel) -> None:
+    edits: list[Any] = []
+    panel.edited.connect(lambda edit, final: edits.append(edit))
+    menu = panel.sound_menu("drums")
+    assert menu is not None
+    found = entries(entries(menu)["Onsets → Truncation"].menu())
+    assert found["Medium"].isChecked()
+    for text in ("On", "Strong", "Inverted", "Long (1 s)", "Remove"):
+        found[text].trigger()
+    made = [edit.patches for edit in edits if isinstance(edit, SetPatches)]
+    assert made == [
+        (replace(PATCH, is_on=False),),
+        (replace(PATCH, high=0.6),),
+        (replace(PATCH, high=-0.3),),
+        (replace(PATCH, release_s=1.0),),
+        (),
+    ]
+
+
+def test_a_track_of_a_number_can_be_driven_by_sound(panel: TimelinePanel) -> None:
+    driven: list[Patch] = []
+    menu = QMenu(panel)
+    add_drive_menu(menu, "truncation.psi", ["drums"], driven.append)
+    entries(entries(menu)["Drive by sound"].menu())["Band 2 · 66–144 Hz"].trigger()
+    assert driven == [usual_patch("audio/drums/band/1", "truncation.psi")]
+    for path, names in (("noise.mode", ["drums"]), ("truncation.psi", [])):
+        other = QMenu(panel)
+        add_drive_menu(other, path, names, driven.append)
+        assert not entries(other)["Drive by sound"].isEnabled()
+    assert not is_driven("state")
+
+
+def test_a_microphone_that_is_on_can_drive_a_parameter_and_has_no_beat(panel: TimelinePanel) -> None:
+    driven: list[Patch] = []
+    menu = QMenu(panel)
+    add_drive_menu(menu, "slider/sefa/1", ["drums"], driven.append, hears=True)
+    found = entries(entries(entries(menu)["Drive by sound"].menu())["Microphone"].menu())
+    found["Loudness"].trigger()
+    assert "Beat" not in found
+    assert driven == [Patch("input/rms", "slider/sefa/1", 0.0, 1.5, "add", release_s=0.3)]
+
+
+def test_a_right_click_names_the_sound(panel: TimelinePanel) -> None:
+    asked: list[str] = []
+    panel.lanes.menu_requested.disconnect()
+    panel.lanes.menu_requested.connect(lambda name, place: asked.append(name))
+    from PySide6.QtGui import QContextMenuEvent
+    from PySide6.QtWidgets import QApplication
+
+    place = centre(panel).toPoint()
+    QApplication.sendEvent(panel.lanes, QContextMenuEvent(QContextMenuEvent.Reason.Mouse, place, QPoint(0, 0)))
+    assert asked == ["drums"]
+
+
+def test_each_pixel_has_the_least_and_greatest_sample_of_its_time() -> None:
+    peaks = np.array([[-1, 1], [-5, 2], [-2, 9], [0, 0]], np.int8)
+    low, high = pixel_peaks(peaks, np.array([-2.0, -1.0, 0.0, 2.0, 3.0, 3.5, 9.0, 12.0]))
+    assert low.tolist()[2:4] == [-5, -2]
+    assert high.tolist()[2:4] == [2, 9]
+    assert (low[0], high[0], low[-1], high[-1]) == (0, 0, 0, 0)
