@@ -135,12 +135,12 @@ def slide(row: DirectionRow, share: float) -> None:
 
 
 def choose_animate(person: Person, row: DirectionRow) -> None:
-    """Right-click a slider and choose the only entry of its menu."""
+    """Right-click a slider and choose the entry that makes a key."""
     middle = row.slider.rect().center()
     place = row.slider.mapToGlobal(middle)
     QApplication.sendEvent(row.slider, QContextMenuEvent(QContextMenuEvent.Reason.Mouse, middle, place))
     menu = next(menu for menu in row.findChildren(QMenu) if menu.isVisible())
-    (action,) = menu.actions()
+    action = next(item for item in menu.actions() if item.text() == "Animate: key here")
     action.trigger()
     menu.close()
     menu.deleteLater()
