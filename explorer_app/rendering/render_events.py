@@ -11,7 +11,15 @@ from explorer_app.rendering.renderer_like import DeviceLike, DirectionsLike, Mem
 from gpu_backend import Frame, ModelFacts
 
 if TYPE_CHECKING:
-    from gpu_backend import Comparison, DirectionFinder, NamedDirections, TileFinding, TuningShare
+    from gpu_backend import (
+        Comparison,
+        DirectionFinder,
+        DragReport,
+        NamedDirections,
+        StoredLatent,
+        TileFinding,
+        TuningShare,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +201,23 @@ class GridFailed:
     error: BaseException
 
 
+@dataclass(frozen=True, slots=True)
+class DragAdvanced:
+    """The drag `number` did steps: where its handles are, and the rows of w by now."""
+
+    number: int
+    report: DragReport
+    latent: StoredLatent
+
+
+@dataclass(frozen=True, slots=True)
+class DragFailed:
+    """The drag `number` could not be made, or a step of it failed; it has ended."""
+
+    number: int
+    error: BaseException
+
+
 RenderEvent = (
     ModelOpened
     | ModelRefused
@@ -212,6 +237,8 @@ RenderEvent = (
     | ExportEnded
     | ThumbnailMade
     | ThumbnailFailed
+    | DragAdvanced
+    | DragFailed
     | GridRendered
     | GridFailed
     | TuningAdvanced

@@ -7,7 +7,7 @@ A step in progress is cancelled, between two steps of the network, when a task t
 
     closing                 every step but that of a picture that was saved
     DEVICE, MODEL           a preview, a thumbnail, a comparison
-    PREVIEW                 a thumbnail, a final picture of a grid, and a comparison on the CPU
+    PREVIEW                 a burst of a drag, a thumbnail, a final picture of a grid, and a comparison on the CPU
     a newer preview         a preview at rest, unless the one before was cancelled as well
     its job is cancelled    a frame of an export
 
@@ -38,6 +38,7 @@ from explorer_app.rendering.render_events import RenderEvent, RenderFailed
 from explorer_app.rendering.tasks.comparison import ComparisonTask
 from explorer_app.rendering.tasks.device import DeviceTask, FindDevicesTask, OpenModelTask, OptionsTask, SelfCheckTask
 from explorer_app.rendering.tasks.directions import DirectionsTask
+from explorer_app.rendering.tasks.drag import DragLike, DragTask
 from explorer_app.rendering.tasks.export import ExportTask, SavePictureTask
 from explorer_app.rendering.tasks.grid import GridOrder, GridTask
 from explorer_app.rendering.tasks.preview import PreviewTask
@@ -97,6 +98,7 @@ class RenderThread(QObject):
         self._manager = self._device.manager
         report, recovers = self._events.put, self._falls_back
         self._preview = PreviewTask(self._condition, self._show, report, recovers)
+        self._drag = DragTask(self._condition, report)
         self._comparison = ComparisonTask(self._condition, report, recovers)
         self._pictures = SavePictureTask(self._condition, report, recovers)
         self._exports = ExportTask(self._condition, report, recovers)
@@ -113,6 +115,7 @@ class RenderThread(QObject):
                 OptionsTask(self._device, self._swap),
                 SelfCheckTask(self._device, self._swap),
                 self._preview,
+                self._drag,
                 self._comparison,
                 self._pictures,
                 self._grid,
@@ -219,6 +222,21 @@ class RenderThread(QObject):
         """End the search for directions, without an event."""
         self._directions.cancel()
 
+    def begin_drag(self, number: int, make: Callable[[], DragLike]) -> None:
+        """Drag points of the picture; events report handles and latents. The newest wins; see `DragTask`.
+
+        `make` makes the optimiser on a thread of its own. Events carry `number`, which is at least 0.
+        """
+        self._drag.begin(number, make)
+
+    def aim_drag(self, index: int, target: tuple[float, float]) -> None:
+        """Move the target (x, y) of a handle of the drag, in pixels of the full picture."""
+        self._drag.aim(index, target)
+
+    def end_drag(self) -> None:
+        """End the drag, without an event."""
+        self._drag.end()
+
     def tune(self, budget_s: float) -> None:
         """Search for the fastest tiles of the open model on this GPU while pictures rest; events report the findings.
 
@@ -263,6 +281,7 @@ class RenderThread(QObject):
         finally:
             for exports in (self._pictures, self._exports):
                 exports.end_all()
+            self._drag.close()
             self._tuning.close()
             self._preview.close()
             self._frames.close()

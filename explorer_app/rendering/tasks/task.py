@@ -21,23 +21,25 @@ class Priority(IntEnum):
     """Pictures are to be rendered in another way."""
     PREVIEW = 3
     """The picture on the canvas."""
-    SELF_CHECK = 4
+    DRAG = 4
+    """Points of the picture are dragged; each burst of steps gives a new latent."""
+    SELF_CHECK = 5
     """Kernels are checked on a GPU that is to take over or to open a model."""
-    COMPARISON = 5
+    COMPARISON = 6
     """The same picture in every way of rendering, with times and differences."""
-    PICTURE = 6
+    PICTURE = 7
     """A single picture that a user saves."""
-    GRID = 7
+    GRID = 8
     """The pictures of a grid of variations."""
-    EXPORT = 8
+    EXPORT = 9
     """Frames of sequences."""
-    SEARCH = 9
+    SEARCH = 10
     """A search for directions."""
-    THUMBNAIL = 10
+    THUMBNAIL = 11
     """Small pictures, while nothing moves."""
-    TUNING = 11
+    TUNING = 12
     """A search for the fastest tiles of this GPU, while nothing moves."""
-    IDLE = 12
+    IDLE = 13
     """Work that may wait until nothing else is to do."""
 
 

@@ -10,6 +10,7 @@ from PySide6.QtCore import Qt
 from explorer_app.rendering.device_choice import DeviceChoice
 from explorer_app.rendering.lifecycle import Lifecycle
 from explorer_app.rendering.render_events import (
+    DragAdvanced,
     ExportAdvanced,
     ExportEnded,
     ModelOpened,
@@ -20,6 +21,7 @@ from explorer_app.rendering.render_events import (
 )
 from explorer_app.rendering.render_thread import RenderThread
 from gpu_backend import DeviceError, Model
+from tests.helpers.fake_drag import FakeDrag
 from tests.helpers.fake_renderer import Engine
 from tests.helpers.render_harness import MODEL, OTHER, Harness, Job, request, seed_of
 
@@ -243,3 +245,17 @@ def test_opening_that_was_cancelled_throws_the_new_renderer_away(
     harness.until(lambda: harness.frames)
     assert [renderer.closed for renderer in engine.made] == [0, 1]
     assert len(harness.of(ModelOpened)) == 1
+
+
+def test_a_drag_is_stepped_beside_previews_until_it_settles(harness: Harness) -> None:
+    drag = FakeDrag([0.0], steps=4, step_s=1.0)
+    harness.thread.begin_drag(7, lambda: drag)
+    harness.ask(1)
+    harness.until(lambda: any(event.report.is_settled for event in harness.of(DragAdvanced)))
+    assert drag.steps == 4
+    assert {event.number for event in harness.of(DragAdvanced)} == {7}
+    harness.thread.aim_drag(0, (3.0, 4.0))
+    harness.until(lambda: drag.steps == 7)
+    assert drag.targets == [(0, (3.0, 4.0))]
+    harness.until(lambda: harness.frames)
+    harness.thread.end_drag()
