@@ -35,7 +35,7 @@ _MIN_TILES = 64
 _PIECE = 8
 """Input channels whose weights are transformed at a time, in double precision and within the cache."""
 
-_INPUT = (
+INPUT_TRANSFORM = (
     (4, 0, -5, 0, 1, 0),
     (0, -4, -4, 1, 1, 0),
     (0, 4, -4, -1, 1, 0),
@@ -51,7 +51,7 @@ _FILTER = (
     (1 / 24, -1 / 12, 1 / 6),
     (0, 0, 1),
 )
-_OUTPUT = ((1, 1, 1, 1, 1, 0), (0, 1, -1, 2, -2, 0), (0, 1, 1, 4, 4, 0), (0, 1, -1, 8, -8, 1))
+OUTPUT_TRANSFORM = ((1, 1, 1, 1, 1, 0), (0, 1, -1, 2, -2, 0), (0, 1, 1, 4, 4, 0), (0, 1, -1, 8, -8, 1))
 
 
 def transform_weight(weight: Tensor) -> Tensor:
@@ -94,8 +94,8 @@ class WinogradConvolution:
         self._first, self._end = self._rows[0] // TILE, -(-self._rows[1] // TILE)
         self._strip = self._strip_of()
         self._is_whole = resolution % TILE == 0 and (self._end - self._first) % self._strip == 0
-        self._input = torch.tensor(_INPUT, dtype=torch.float32)
-        self._output = torch.tensor(_OUTPUT, dtype=torch.float32)
+        self._input = torch.tensor(INPUT_TRANSFORM, dtype=torch.float32)
+        self._output = torch.tensor(OUTPUT_TRANSFORM, dtype=torch.float32)
         self._output_rows = self._output.expand(TILE, TILE, _SIDE)
         self._clipped = {clip: self._input[:, clip[0] : _SIDE - clip[1]].contiguous() for clip in self._clips()}
 

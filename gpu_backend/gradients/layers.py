@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.nn import functional
 
+from gpu_backend.gradients.winograd import WinogradConvolution
 from gpu_backend.model.spec import LayerSpec
 from gpu_backend.ops.bias_act import LRELU_SLOPE, BiasAct
 from gpu_backend.ops.normalize_2nd_moment import EPSILON
@@ -54,6 +55,8 @@ class ModulatedLayer:
         self._side = layer.resolution
         self._weight = weight.transpose(0, 1).contiguous() if self._is_up else weight
         self._kernel = weight.shape[-1]
+        uses_winograd = not self._is_up and WinogradConvolution.pays_off(weight, layer.resolution)
+        self._winograd = WinogradConvolution(weight) if uses_winograd else None
         self._count = len(taps)
         flipped = torch.tensor(list(taps), dtype=weight.dtype, device=weight.device).flip(0)  # conv2d correlates
         channels = layer.out_channels
@@ -67,6 +70,8 @@ class ModulatedLayer:
         x = _scaled(x, style)
         if self._is_up:
             y = self._filtered(functional.conv_transpose2d(x, self._weight, stride=2))
+        elif self._winograd is not None:
+            y = self._winograd(x)
         else:
             y = functional.conv2d(x, self._weight, padding=self._kernel // 2)
         if self._act.activation == "lrelu":

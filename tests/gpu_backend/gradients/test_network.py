@@ -28,6 +28,7 @@ SMALL = {
     "clamped resnet": make_stylegan2(architecture="resnet", conv_clamp=0.8, seed=6),
     "swish": make_stylegan2(activation="swish", seed=7),
     "no noise": make_stylegan2(use_noise=False, seed=8),
+    "wide": make_stylegan2(channels={4: 2, 8: 192, 16: 200}, seed=10),
     "4 x 4": make_stylegan2(resolution=4, seed=9),
 }
 OTHERS = {
