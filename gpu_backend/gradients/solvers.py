@@ -88,7 +88,9 @@ class GaussNewton:
         self._objective = objective
         rows = objective.no_shift.shape[0]
         self._directions = (directions / objective.deviation)[:, None].expand(-1, rows, -1)
-        self._amounts = directions.new_zeros(len(directions))
+        self._amounts = self._tried = directions.new_zeros(len(directions))
+        self._features: Tensor | None = None
+        """Of the amounts, once they are known."""
         self._base = torch.empty(0)
         self._columns: list[Tensor] = []
         self._damping = _FIRST_DAMPING
@@ -101,29 +103,43 @@ class GaussNewton:
 
     @torch.no_grad()
     def step(self) -> tuple[float, Tensor] | None:
-        """Compute a few columns, or the residual that an iteration begins with; after the last column, move."""
+        """Judge the amounts that were tried, or compute a few columns; after the last column, try a move."""
         if not self._is_begun:
-            features = self._objective.features(self.shift[None])
-            self._base = self._objective.residual(features)
+            features = self._judge()
             self._columns, self._is_begun = [], True
             return float(self._objective.loss(features)), features
+        assert self._features is not None
+        if not self._columns:
+            # Not before: handles hop on and templates adapt to the features that `step` returned.
+            self._base = self._objective.residual(self._features)
         first = len(self._columns)
         chosen = range(first, min(first + _COLUMNS, len(self._directions)))
         moved = torch.stack([self._shift_of(self._amounts) + _DIFFERENCE * self._directions[k] for k in chosen])
         for features in self._objective.features(moved).split(1):
             self._columns.append((self._objective.residual(features) - self._base) / _DIFFERENCE)
         if len(self._columns) == len(self._directions):
-            self._move()
+            self._try_move()
             self._is_begun = False
         return None
 
-    def _move(self) -> None:
+    def _judge(self) -> Tensor:
+        """Accept the amounts that were tried, or go back to those before; return the features."""
+        features = self._objective.features(self._shift_of(self._tried)[None])
+        if self._features is not None:
+            is_worse = float(self._objective.residual(features).norm()) > float(self._base.norm())
+            self._damping = min(1e4, self._damping * 4.0) if is_worse else max(1e-3, self._damping * 0.5)
+            if is_worse:
+                return self._features
+        self._amounts, self._features = self._tried, features
+        return features
+
+    def _try_move(self) -> None:
         columns = torch.stack(self._columns, 1).double()
         gram = columns.t() @ columns
         floor = 1e-9 + 1e-4 * gram.diagonal().mean()
         damped = gram + torch.diag(self._damping * gram.diagonal() + floor)
         step = -torch.linalg.solve(damped, columns.t() @ self._base.double())
-        self._amounts = self._amounts + step.clamp(-_LONGEST, _LONGEST).to(self._amounts)
+        self._tried = self._amounts + step.clamp(-_LONGEST, _LONGEST).to(self._amounts)
 
     def _shift_of(self, amounts: Tensor) -> Tensor:
         return torch.einsum("k,krd->rd", amounts, self._directions)

@@ -6,13 +6,15 @@ import numpy as np
 import pytest
 import torch
 
-from gpu_backend import RequestError, RowRange
+from gpu_backend import Model, RequestError, RowRange
 from gpu_backend.gradients.drag import DragOptimizer, default_block, default_rows
 from gpu_backend.gradients.drag_settings import DragReport, DragSettings, Handle
 from gpu_backend.gradients.latents import latent_statistics
 from gpu_backend.gradients.network import differentiable_network
 from tests.helpers.moving_picture import NUM_WS, ROW_RESOLUTIONS, SIDE, W_DIM, MovingPicture, moving_statistics
 from tests.helpers.networks import make_stylegan2
+from tests.helpers.stylegan1 import make_stylegan1
+from tests.helpers.stylegan3 import StyleGAN3Options, make_stylegan3
 
 FAST = DragSettings(rate=0.05)
 TO_THE_RIGHT = (Handle((30.0, 30.0), (40.0, 33.0)),)
@@ -142,6 +144,43 @@ def test_a_drag_lowers_the_loss_of_a_whole_network() -> None:
         drag.step()
     assert drag.report.handles[0].distance < first
     assert not np.array_equal(drag.rows, rows)
+
+
+@pytest.mark.parametrize("family", ["stylegan1", "stylegan3"])
+def test_other_families_are_dragged_by_finite_differences(family: str) -> None:
+    model: Model = make_stylegan1() if family == "stylegan1" else make_stylegan3(StyleGAN3Options(num_layers=4))
+    network = differentiable_network(model)
+    rows = np.tile(model.mean_w, (model.spec.num_ws, 1))
+    drag = DragOptimizer(
+        network,
+        latent_statistics(network, count=64, directions=5),
+        rows,
+        model.facts.row_resolutions,
+        (Handle((6.0, 6.0), (9.0, 6.0)),),
+        DragSettings(check_every=0, radius=1),
+    )
+    losses = {}
+    for _ in range(30):
+        report = drag.step()
+        losses[report.step] = report.loss
+    assert len(losses) == 10, "an iteration takes a pass for the start and two for five directions"
+    assert all(math.isfinite(loss) for loss in losses.values())
+    assert not np.array_equal(drag.rows, rows)
+
+
+def test_a_move_that_makes_things_worse_is_taken_back() -> None:
+    class Wild(MovingPicture):
+        """Follows w for small moves only: far ones show noise."""
+
+        def picture(self, ws: torch.Tensor, resolution: int | None = None, noise: object = None) -> torch.Tensor:
+            found = super().picture(ws, resolution)
+            is_far = ws[:, :1, :1, None].abs() > 0.6
+            return torch.where(is_far, 5.0 * found.flip(3), found)
+
+    drag = drag_of(Wild("stylegan3"), DragSettings(check_every=0))
+    for _ in range(60):
+        drag.step()
+    assert abs(float(drag.rows[0, 0])) <= 0.6
 
 
 def test_defaults_choose_coarse_and_middle_rows_and_a_block_of_a_quarter() -> None:
