@@ -1,0 +1,248 @@
+"""Measure dragging and projection on the bundled model: ``python packaging/drag_benchmark.py``.
+
+The bundled model draws a world whose sun is a bright disc, so a drag of the sun has an exact answer: the sun is dragged
+by a number of pixels, and a reader that knows nothing of the drag says where it is. A second judge is tracking through
+pictures between the two latents. Tables and numbers go to ``assets/results/drag``; times are those of this machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import math
+import statistics
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn.functional import avg_pool2d
+
+from explorer_app.assets import bundled_model
+from gpu_backend import (
+    DifferentiableNetwork,
+    DragOptimizer,
+    DragSettings,
+    Handle,
+    LatentStatistics,
+    Model,
+    Projection,
+    ProjectionSettings,
+    latent_statistics,
+    open_gradients,
+    read_model,
+)
+from gpu_backend.gradients.picture_loss import ssim
+from gpu_backend.gradients.tracking import track_through
+from gpu_backend.training.world import draw, sample_factors
+
+RESULTS = Path(__file__).resolve().parents[1] / "assets" / "results" / "drag"
+PSI = 0.8
+_LEAST_SUN = 0.3
+"""Brightness of the sun above its surroundings, -1..1, from which its place can be read."""
+_MARGIN = 40
+_HORIZON = 100
+_BETWEEN = 32
+"""Pictures between the two latents that the judge sees."""
+_JUDGED_SIDE = 128
+
+
+def find_sun(picture: Tensor) -> tuple[float, float, float]:
+    """Return x, y in pixels and the brightness above the surroundings of the sun in (1, 3, 256, 256).
+
+    The disc is where a mean over 5 x 5 pixels exceeds one over 25 x 25 most; its place is the centroid of what exceeds
+    half of that, within six pixels.
+    """
+    light = picture.mean(1, keepdim=True)
+    excess = avg_pool2d(light, 5, 1, 2, count_include_pad=False) - avg_pool2d(light, 25, 1, 12, count_include_pad=False)
+    sky = excess[0, 0, :_HORIZON]
+    place = int(sky.argmax())
+    y, x = divmod(place, sky.shape[1])
+    top, left = max(0, y - 6), max(0, x - 6)
+    window = excess[0, 0, top : y + 7, left : x + 7]
+    weight = (window - 0.5 * float(sky.max())).clamp(min=0)
+    rows = torch.arange(top, top + window.shape[0]).float()
+    columns = torch.arange(left, left + window.shape[1]).float()
+    total = float(weight.sum())
+    return (
+        float((weight.sum(0) * columns).sum()) / total,
+        float((weight.sum(1) * rows).sum()) / total,
+        float(sky.max()),
+    )
+
+
+def rows_of(network: DifferentiableNetwork, seed: int) -> Tensor:
+    """Return the rows (num_ws, w_dim) of a seed, truncated."""
+    z = torch.from_numpy(np.random.RandomState(seed).randn(1, network.spec.mapping.z_dim)).float()
+    with torch.no_grad():
+        w = network.mean_w + PSI * (network.map(z) - network.mean_w)
+    return w.expand(network.spec.num_ws, -1)
+
+
+@torch.no_grad()
+def picture_of(network: DifferentiableNetwork, rows: Tensor) -> Tensor:
+    """Return the picture (1, 3, 256, 256)."""
+    return network.picture(rows[None])
+
+
+def drag_sun(
+    model: Model, network: DifferentiableNetwork, known: LatentStatistics, seed: int, pixels: int, most_steps: int
+) -> dict[str, Any] | None:
+    """Drag a seed's sun sideways and return what came of it; None if the picture has no sun that can be read."""
+    start = rows_of(network, seed)
+    before = picture_of(network, start)
+    x, y, brightness = find_sun(before)
+    side = network.spec.resolution
+    if brightness < _LEAST_SUN or not _MARGIN <= x < side - _MARGIN or y > _HORIZON - 10:
+        return None
+    target = (x + pixels if x < side / 2 else x - pixels, y)
+    drag = DragOptimizer(
+        network, known, start.numpy(), model.facts.row_resolutions, [Handle((x, y), target)], DragSettings()
+    )
+    began_s, began_cpu_s = time.perf_counter(), time.process_time()
+    report = drag.report
+    while not report.is_settled and report.step < most_steps:
+        report = drag.step()
+    wall_s, cpu_s = time.perf_counter() - began_s, time.process_time() - began_cpu_s
+    end = torch.from_numpy(drag.rows)
+    after = picture_of(network, end)
+    sun_x, sun_y, _ = find_sun(after)
+    judged, is_kept = _judge(network, start, end, (x, y))
+    handle = report.handles[0]
+    return {
+        "seed": seed,
+        "pixels": pixels,
+        "settled": report.is_settled,
+        "lost": handle.is_lost,
+        "steps": report.step,
+        "cpu_s": round(cpu_s, 2),
+        "wall_s": round(wall_s, 2),
+        "sun_error_px": round(math.hypot(sun_x - target[0], sun_y - target[1]), 2),
+        "judge_error_px": round(math.hypot(*(judged[0] - torch.tensor(target)).tolist()), 2),
+        "judge_kept": bool(is_kept[0]),
+        "own_tracker_error_px": round(math.hypot(handle.tracked[0] - target[0], handle.tracked[1] - target[1]), 2),
+        "mse": round(float((after - before).square().mean()), 5),
+        "ssim": round(float(ssim(after, before)[0]), 4),
+    }
+
+
+@torch.no_grad()
+def _judge(
+    network: DifferentiableNetwork, start: Tensor, end: Tensor, point: tuple[float, float]
+) -> tuple[Tensor, Tensor]:
+    """Follow a point through pictures between two latents; return where it ends, in pixels, and whether it was kept."""
+    scale = _JUDGED_SIDE / network.spec.resolution
+    between = (start + float(share) * (end - start) for share in torch.linspace(0, 1, _BETWEEN + 2))
+    pictures = (network.picture(rows[None], _JUDGED_SIDE) for rows in between)
+    points, is_kept = track_through(pictures, (torch.tensor([point]) + 0.5) * scale - 0.5)
+    return (points + 0.5) / scale - 0.5, is_kept
+
+
+def step_times(network: DifferentiableNetwork, rows: Tensor) -> None:
+    """Write the processor time of a pass forward and backward to each block, on one thread and on all."""
+    table: list[dict[str, Any]] = []
+    for threads in sorted({1, torch.get_num_threads()}):
+        torch.set_num_threads(threads)
+        for block in (32, 64, 128):
+            times, walls = [], []
+            for _ in range(6):
+                free = rows[None].clone().requires_grad_()
+                began_s, began_cpu_s = time.perf_counter(), time.process_time()
+                torch.autograd.grad(network.features(free, block).square().mean(), free)
+                walls.append(time.perf_counter() - began_s)
+                times.append(time.process_time() - began_cpu_s)
+            table.append(
+                {
+                    "threads": threads,
+                    "block": block,
+                    "cpu_ms": round(1e3 * min(times), 1),
+                    "wall_ms": round(1e3 * min(walls), 1),
+                    "steps_a_second": round(1 / min(walls), 2),
+                }
+            )
+            write_table("step_times", table)
+
+
+def project(network: DifferentiableNetwork, kind: str, number: int, target: Tensor, steps: int) -> dict[str, Any]:
+    """Project a picture (3, 256, 256) and return its PSNR after the random latents and at the end."""
+    wanted: NDArray[np.float32] = target.clamp(-1, 1).numpy()
+    projection = Projection(network, wanted, ProjectionSettings(steps=steps, candidates=200))
+    began_s = time.process_time()
+    while projection.step().stage == "random":
+        random_db = projection.psnr() if projection.report.step == projection.report.steps else math.nan
+    while not projection.report.is_done:
+        projection.step()
+    return {
+        "kind": kind,
+        "number": number,
+        "steps": steps,
+        "random_db": round(random_db, 2),
+        "psnr_db": round(projection.psnr(), 2),
+        "cpu_s": round(time.process_time() - began_s, 1),
+    }
+
+
+def write_table(name: str, rows: list[dict[str, Any]]) -> None:
+    """Write rows as CSV, and print the last."""
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    with (RESULTS / f"{name}.csv").open("w", newline="", encoding="utf-8") as file:
+        table = csv.DictWriter(file, rows[0])
+        table.writeheader()
+        table.writerows(rows)
+    _say(f"{name}: " + "  ".join(f"{key} {value}" for key, value in rows[-1].items()))
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    """Run the parts that the command line selects."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--parts", nargs="+", default=["steps", "sun", "projection"])
+    parser.add_argument("--suns", type=int, default=8, help="pictures whose sun is dragged")
+    parser.add_argument("--pixels", type=int, default=24)
+    parser.add_argument("--most-steps", type=int, default=60)
+    parser.add_argument("--pictures", type=int, default=2, help="known and unseen pictures to project, each")
+    parser.add_argument("--steps", type=int, default=200, help="of a projection")
+    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    options = parser.parse_args(words)
+    torch.set_num_threads(options.threads)
+    model = read_model(bundled_model())
+    network = open_gradients(model, device="cpu")
+    if "steps" in options.parts:
+        step_times(network, rows_of(network, 0))
+        torch.set_num_threads(options.threads)
+    if "sun" in options.parts:
+        known, found = latent_statistics(network), []
+        for seed in range(1000):
+            row = drag_sun(model, network, known, seed, options.pixels, options.most_steps)
+            if row is not None:
+                found.append(row)
+                write_table("sun", found)
+            if len(found) == options.suns:
+                break
+        for key in ("sun_error_px", "judge_error_px", "own_tracker_error_px"):
+            values = [row[key] for row in found]
+            _say(f"  {key}: median {statistics.median(values):.2f}, mean {statistics.mean(values):.2f}")
+    if "projection" in options.parts:
+        generator = torch.Generator().manual_seed(5)
+        factors = sample_factors(options.pictures, generator)
+        seeds = torch.arange(options.pictures) + 2**33  # beyond those of training
+        unseen = draw(factors, seeds, network.spec.resolution, device="cpu")
+        rows: list[dict[str, Any]] = []
+        for number in range(options.pictures):
+            known_picture = picture_of(network, rows_of(network, 100 + number))[0]
+            for kind, picture in (("known", known_picture), ("unseen", unseen[number])):
+                rows.append(project(network, kind, number, picture, options.steps))
+                write_table("projection", rows)
+
+
+if __name__ == "__main__":
+    main()

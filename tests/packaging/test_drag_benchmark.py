@@ -1,0 +1,50 @@
+"""The script that measures drags and projections: where it reads the sun, and its table of steps."""
+
+import csv
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import torch
+
+from gpu_backend import write_safetensors
+from tests.helpers.networks import make_stylegan2
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def benchmark() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("drag_benchmark", ROOT / "packaging" / "drag_benchmark.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_sun_is_read_to_a_fraction_of_a_pixel(benchmark: ModuleType) -> None:
+    y, x = torch.meshgrid(torch.arange(256.0), torch.arange(256.0), indexing="ij")
+    sky = -0.5 + 0.3 * x / 256
+    sun = torch.exp(-((x - 71.3).square() + (y - 40.6).square()) / 12)
+    found = benchmark.find_sun((sky + sun).expand(1, 3, -1, -1))
+    assert found[:2] == pytest.approx((71.3, 40.6), abs=0.3)
+    assert found[2] > benchmark._LEAST_SUN
+    assert benchmark.find_sun(sky.expand(1, 3, -1, -1))[2] < benchmark._LEAST_SUN
+
+
+def test_steps_to_each_block_are_timed(
+    benchmark: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_safetensors(make_stylegan2(resolution=128, channel_base=512, channel_max=2), tmp_path / "small.safetensors")
+    monkeypatch.setattr(benchmark, "bundled_model", lambda: tmp_path / "small.safetensors")
+    monkeypatch.setattr(benchmark, "RESULTS", tmp_path / "results")
+    threads = torch.get_num_threads()
+    benchmark.main(["--parts", "steps", "--threads", "1"])
+    torch.set_num_threads(threads)
+    with (tmp_path / "results" / "step_times.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [row["block"] for row in rows] == ["32", "64", "128"]
+    assert all(float(row["cpu_ms"]) > 0 for row in rows)
+    assert "step_times: threads 1" in capsys.readouterr().out
