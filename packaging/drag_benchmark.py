@@ -45,6 +45,8 @@ RESULTS = Path(__file__).resolve().parents[1] / "assets" / "results" / "drag"
 PSI = 0.8
 _LEAST_SUN = 0.3
 """Brightness of the sun above its surroundings, -1..1, from which its place can be read."""
+_LEAST_LIGHT = 0.5
+"""Brightness of the sun itself, -1..1: snow in the sun is darker."""
 _MARGIN = 40
 _HORIZON = 100
 _BETWEEN = 32
@@ -59,8 +61,9 @@ def find_sun(picture: Tensor) -> tuple[float, float, float]:
     half of that, within six pixels.
     """
     light = picture.mean(1, keepdim=True)
-    excess = avg_pool2d(light, 5, 1, 2, count_include_pad=False) - avg_pool2d(light, 25, 1, 12, count_include_pad=False)
-    sky = excess[0, 0, :_HORIZON]
+    near, around = (avg_pool2d(light, side, 1, side // 2, count_include_pad=False) for side in (5, 25))
+    excess = near - around
+    sky = torch.where(near >= _LEAST_LIGHT, excess, 0.0)[0, 0, :_HORIZON]
     place = int(sky.argmax())
     y, x = divmod(place, sky.shape[1])
     top, left = max(0, y - 6), max(0, x - 6)
@@ -68,7 +71,7 @@ def find_sun(picture: Tensor) -> tuple[float, float, float]:
     weight = (window - 0.5 * float(sky.max())).clamp(min=0)
     rows = torch.arange(top, top + window.shape[0]).float()
     columns = torch.arange(left, left + window.shape[1]).float()
-    total = float(weight.sum())
+    total = max(float(weight.sum()), 1e-12)
     return (
         float((weight.sum(0) * columns).sum()) / total,
         float((weight.sum(1) * rows).sum()) / total,
@@ -191,7 +194,7 @@ def write_table(name: str, rows: list[dict[str, Any]]) -> None:
     """Write rows as CSV, and print the last."""
     RESULTS.mkdir(parents=True, exist_ok=True)
     with (RESULTS / f"{name}.csv").open("w", newline="", encoding="utf-8") as file:
-        table = csv.DictWriter(file, rows[0])
+        table = csv.DictWriter(file, rows[0], lineterminator="\n")
         table.writeheader()
         table.writerows(rows)
     _say(f"{name}: " + "  ".join(f"{key} {value}" for key, value in rows[-1].items()))

@@ -26,11 +26,13 @@ def benchmark() -> ModuleType:
 
 def test_the_sun_is_read_to_a_fraction_of_a_pixel(benchmark: ModuleType) -> None:
     y, x = torch.meshgrid(torch.arange(256.0), torch.arange(256.0), indexing="ij")
-    sky = -0.5 + 0.3 * x / 256
+    sky = -0.2 + 0.3 * x / 256
     sun = torch.exp(-((x - 71.3).square() + (y - 40.6).square()) / 12)
     found = benchmark.find_sun((sky + sun).expand(1, 3, -1, -1))
     assert found[:2] == pytest.approx((71.3, 40.6), abs=0.3)
     assert found[2] > benchmark._LEAST_SUN
+    slope = 0.6 * torch.exp(-((x - 71.3).square() + (y - 40.6).square()) / 12)
+    assert benchmark.find_sun((sky + slope).expand(1, 3, -1, -1))[2] < benchmark._LEAST_SUN, "too dark for a sun"
     assert benchmark.find_sun(sky.expand(1, 3, -1, -1))[2] < benchmark._LEAST_SUN
 
 
