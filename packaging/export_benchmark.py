@@ -1,7 +1,9 @@
 """Measure exports from a renderer to files: ``python packaging/export_benchmark.py [CASE ...] [options]``.
 
 For each case a sequence of seeds is written as `latentloom render` writes it: rendered, encoded, written aside, flushed
-and moved into place. The first row of a case renders the same frames without writing any. Prints frames a second, the
+and moved into place. The first row of a case renders the same frames without writing any; with ``--rounds`` both
+alternate and the fastest of each counts, so that "of rendering alone" compares them on a machine that does other work
+too. Prints frames a second, the
 CPU time a frame of all processes, of this process and of its rendering thread, and MB; ``--csv`` writes the table to a
 file. "own ms" bounds the rate on any number of cores, since threads of one process share Python's lock: it is measured
 over the second half of the frames, when the encoders' processes have started. ``--by-thread`` shows it for each thread.
@@ -324,7 +326,7 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("--frames", type=int, default=0, help="frames of a case; default: 4000 at 256, 1000 at 1024")
     parser.add_argument("--seconds", type=float, default=5.0, help="time of a measurement of previews")
     parser.add_argument("--threads", type=int, default=usual_threads(), help="encoders; default: all cores but one")
-    parser.add_argument("--rounds", type=int, default=1, help="the fastest of so many runs counts")
+    parser.add_argument("--rounds", type=int, default=1, help="the fastest of so many runs counts; default: 1")
     parser.add_argument(
         "--folder", type=Path, help="where files go and are deleted again; default: the temporary folder"
     )
@@ -378,24 +380,23 @@ def measured(names: Sequence[str], side: int, options: argparse.Namespace, scrat
             tell(f"{renderer.device.name}, {side} x {side}")
             for seed in range(2 if renderer.device.id == PROCESSOR_ID else 20):
                 renderer.render(RenderRequest(read.facts.model_id, ((recipe(seed), 1.0),)))
-    for number, name in enumerate(names):
+    for name in names:
         case = CASES[name]
         folder = scratch / name
 
-        def run(work: Callable[[SequenceSettings], Row], folder: Path = folder, case: Case = case) -> Row:
-            best = None
-            for _ in range(options.rounds):
-                row = work(settings_of(case, folder, model, z_dim, frames))
-                shutil.rmtree(folder, ignore_errors=True)
-                best = row if best is None or row.seconds < best.seconds else best
-            assert best is not None
-            return best
-
-        if not options.fake and number == 0:
-            yield run(lambda wanted, case=case, name=name: rendered(case, wanted, renderer, name))  # type: ignore[misc]
-        yield run(
-            lambda wanted, case=case, name=name: exported(case, wanted, renderer, options.threads, name)  # type: ignore[misc]
-        )
+        alone: list[Row] = []
+        written: list[Row] = []
+        for _ in range(options.rounds):
+            wanted = settings_of(case, folder, model, z_dim, frames)
+            if not options.fake:
+                alone.append(rendered(case, wanted, renderer, name))
+            written.append(exported(case, wanted, renderer, options.threads, name))
+            shutil.rmtree(folder, ignore_errors=True)
+        for rows in filter(None, (alone, written)):
+            yield min(rows, key=lambda row: row.seconds)
+        if alone:
+            ratio = min(row.seconds for row in written) / min(row.seconds for row in alone)
+            tell(f"{name}: the export takes {ratio:.3f} of rendering alone")
     if renderer is not None and not options.fake:
         renderer.close()
     if with_preview and side == 1024 and not options.fake:
