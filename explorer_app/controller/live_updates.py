@@ -17,6 +17,9 @@ REFRESH_HZ = 60.0
 
 _MOST_HZ = 250.0
 
+_DUE_S = 0.001
+"""A tick that ends within this time is over: a drag ticks at the same rate, and would wait for this one each time."""
+
 REFRESHES_PER_PANEL_UPDATE = 6
 """Panels update at most every sixth screen refresh: numbers that change faster are unreadable."""
 
@@ -52,7 +55,7 @@ class LiveUpdates(QObject):
         super().__init__(parent)
         self._request, self._update_panels, self._clock = request, update_panels, clock
         self._needs_request = self._needs_panel_update = self._has_frame = False
-        self._panels_updated_s = float("-inf")
+        self._panels_updated_s = self._tick_end_s = float("-inf")
         self._tick = QTimer(self)
         self._tick.setSingleShot(True)
         self._tick.setTimerType(Qt.TimerType.PreciseTimer)
@@ -70,7 +73,7 @@ class LiveUpdates(QObject):
         """
         self._needs_request = True
         self._needs_panel_update |= panels
-        if not self._tick.isActive():
+        if not self._tick.isActive() or self._clock() >= self._tick_end_s - _DUE_S:
             self._advance()
 
     def frame_shown(self) -> None:
@@ -96,6 +99,7 @@ class LiveUpdates(QObject):
         had_frame = self._has_frame
         if self._needs_request or self._needs_panel_update:
             self._tick.start()
+            self._tick_end_s = self._clock() + self._tick.interval() / 1000.0
         if self._needs_request:
             self._needs_request = self._has_frame = False
             self._request()

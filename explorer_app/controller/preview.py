@@ -168,6 +168,10 @@ class Preview(QObject):
             self.statistics.frame_painted(self._asked_s, self._clock())
             self._asked_s = None
 
+    def wait_for_frame(self, timeout_s: float) -> None:
+        """Wait until a newer frame has arrived, or the time is over."""
+        self._renders.wait_for_frame(timeout_s)
+
     def set_measuring(self, on: bool) -> None:
         """Measure the steps of a frame twice a second while pictures change, and of the last one when they rest."""
         if on:

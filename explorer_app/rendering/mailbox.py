@@ -76,8 +76,13 @@ class Mailbox(Generic[Item]):
     def wait(self, timeout_s: float | None = None) -> Item | None:
         """Wait for an item and take it; None if the mailbox was closed or the time is over."""
         with self._condition:
-            self._condition.wait_for(lambda: self._item is not None or self._is_closed, timeout_s)
+            self.wait_for_item(timeout_s)
             return self.take()
+
+    def wait_for_item(self, timeout_s: float | None) -> bool:
+        """Wait until there is an item to take, or the mailbox is closed; return False if the time is over."""
+        with self._condition:
+            return self._condition.wait_for(lambda: self._item is not None or self._is_closed, timeout_s)
 
     def clear(self) -> None:
         """Drop the item without counting it."""

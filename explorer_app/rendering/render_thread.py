@@ -181,6 +181,10 @@ class RenderThread(QObject):
         """Take the newest frame, None if it was taken already."""
         return self._frames.take()
 
+    def wait_for_frame(self, timeout_s: float) -> bool:
+        """Wait until there is a frame to take; return False if the time is over."""
+        return self._frames.wait_for_item(timeout_s)
+
     def take_events(self) -> list[RenderEvent]:
         """Take all events, oldest first."""
         return self._events.take()

@@ -185,6 +185,7 @@ class FakePreview(QObject):
         self.statistics = FrameStatistics()
         self.painted: list[Frame] = []
         self.input_ages: list[float] = []
+        self.waits_s: list[float] = []
         self.reads_values = False
 
     def frame_painted(self, frame: Frame) -> None:
@@ -193,6 +194,9 @@ class FakePreview(QObject):
 
     def input_came(self, age_s: float) -> None:
         self.input_ages.append(age_s)
+
+    def wait_for_frame(self, timeout_s: float) -> None:
+        self.waits_s.append(timeout_s)
 
     def set_reading_values(self, on: bool) -> None:
         self._asked.append(("set_reading_values", on))

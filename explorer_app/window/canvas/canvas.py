@@ -33,6 +33,7 @@ from explorer_app.window.canvas.canvas_view import is_smooth
 from explorer_app.window.canvas.frame_image import frame_image, shrunk
 from explorer_app.window.canvas.picture_stage import CAPTION_PX, PictureStage
 from explorer_app.window.canvas.transform_frame import TransformFrame
+from explorer_app.window.gestures.move_pacer import MovePacer
 from explorer_app.window.gestures.plane_drag import ARROWS, KEY_STEP, SEEDS_PER_PX, Glide, PlaneDrag
 from explorer_app.window.gestures.pointer_way import LEFT, SHIFT, PointerWay
 from explorer_app.window.look import theme
@@ -79,10 +80,13 @@ class Canvas(PictureStage):
         self._small: QImage | None = None
         self._is_new = self._was_painted = False
         self._target: QRectF | None = None
-        """Rectangle of the picture at the last paint."""
+        """Rectangle of the picture at the last paint; None if the canvas was resized since."""
+        self._is_inside = False
+        """Whether that is inside the canvas's rounded corners."""
         self._preview: Preview | None = None
         self._drag: PlaneDrag | None = None
         self._way = PointerWay(self._follow, self)
+        self._pacer = MovePacer(self.wait_for_frame, self)
         self._keys: set[int] = set()
         self._pan_from: QPointF | None = None
         self._last = QPointF()
@@ -114,6 +118,11 @@ class Canvas(PictureStage):
         self._preview = preview
         preview.frame_changed.connect(self._frame_changed)
         self.painted.connect(preview.frame_painted)
+
+    def wait_for_frame(self, timeout_s: float) -> None:
+        """Wait until there is a newer frame or the time is over; not at all while a frame is to be painted."""
+        if self._preview is not None and not self._is_new:
+            self._preview.wait_for_frame(timeout_s)
 
     @Slot()
     def _frame_changed(self) -> None:
@@ -321,6 +330,7 @@ class Canvas(PictureStage):
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
         """Keep at least an edge of the picture on the canvas."""
         super().resizeEvent(event)
+        self._target = None
         self._keep_in_sight()
         self.caption.place()
         self.resized.emit()
@@ -328,10 +338,14 @@ class Canvas(PictureStage):
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
         """Paint the background, the picture and the caption; for a new frame, only the picture's rectangle."""
         painter = QPainter(self)
-        exposed, target = QRectF(event.rect()), self.picture_rect()
-        self._target = target
-        if self._covers(target, exposed):
-            self._paint_picture(painter, target)
+        exposed = QRectF(event.rect())
+        before, target = self._target, self.picture_rect()
+        if target != before:
+            self._target = target
+            self._is_inside = _inside(self.rect()).contains(target)
+        image = self._image
+        if image is not None and self._is_inside and target.contains(exposed) and not image.hasAlphaChannel():
+            self._paint_picture(painter, target, image)
             is_low = exposed.bottom() > self.height() - theme.px(CAPTION_PX)
             if is_low and exposed.intersects(self.caption_rect()):
                 self.caption.paint(painter)
@@ -345,12 +359,6 @@ class Canvas(PictureStage):
             self._is_new = False
             self.painted.emit(self._frame)
 
-    def _covers(self, target: QRectF, exposed: QRectF) -> bool:
-        """Return whether the picture is opaque and covers the exposed area."""
-        if self._image is None or self._image.hasAlphaChannel():
-            return False
-        return target.contains(exposed) and _inside(self.rect()).contains(target)
-
     def _paint_all(self, painter: QPainter, target: QRectF) -> None:
         tokens = theme.current()
         painter.fillRect(self.rect(), QColor(tokens.ground))
@@ -360,7 +368,11 @@ class Canvas(PictureStage):
         well.addRoundedRect(ground, theme.DOCK_RADIUS, theme.DOCK_RADIUS)
         painter.fillPath(well, QColor(tokens.well))
         if self._image is not None:
-            self._paint_picture(painter, target, well)
+            painter.save()
+            if not self._is_inside:
+                painter.setClipPath(well)
+            self._paint_picture(painter, target, self._image)
+            painter.restore()
         self.caption.paint(painter)
         if self.drop_text or self.hasFocus():
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -368,16 +380,11 @@ class Canvas(PictureStage):
             painter.setPen(QPen(colour, 2 if self.drop_text else 1))
             painter.drawPath(well)
 
-    def _paint_picture(self, painter: QPainter, target: QRectF, well: QPainterPath | None = None) -> None:
-        """Paint the picture, clipped to the rounded background at the edge of the canvas."""
-        assert self._image is not None
-        painter.save()
-        if well is not None and not _inside(self.rect()).contains(target):
-            painter.setClipPath(well)
-        image = self._image
-        scale = target.width() * self.devicePixelRatioF() / image.width()
+    def _paint_picture(self, painter: QPainter, target: QRectF, image: QImage) -> None:
+        """Paint the picture."""
+        wide = round(target.width() * self.devicePixelRatioF())
+        scale = wide / image.width()
         if scale < 0.5:
-            wide = round(target.width() * self.devicePixelRatioF())
             if self._small is None or self._small.width() != wide:
                 self._small = shrunk(image, wide)
             image, scale = self._small, 1.0
@@ -385,7 +392,6 @@ class Canvas(PictureStage):
         smooths = is_smooth(scale) and not (is_layer and scale > 1)
         painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, smooths)
         painter.drawImage(target, image)
-        painter.restore()
 
 
 def _inside(canvas: QRect) -> QRectF:

@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, Qt, QTimer
-from PySide6.QtGui import QMouseEvent, QWindow
+from PySide6.QtGui import QKeyEvent, QMouseEvent, QWindow
 from PySide6.QtWidgets import QWidget
 
 from explorer_app.controller.live_updates import refresh_ms
 from explorer_app.window.gestures.input_age import InputAge
+from explorer_app.window.gestures.move_pacer import MovePacer
 
 SHIFT = Qt.KeyboardModifier.ShiftModifier.value
 CTRL = Qt.KeyboardModifier.ControlModifier.value
@@ -39,12 +40,16 @@ class PointerWay(QObject):
         self._follow = follow
         self._from = self._to = QPointF()
         self._keys = Qt.KeyboardModifier.NoModifier
+        self._keys_may_differ = True
+        """Whether the next absorbed event is asked for its modifier keys, which costs as much as all the rest of it."""
         self._scene: QPointF | None = None
         """Window position of the newest absorbed event; None if it was reported."""
         self._stamp_ms = 0
         """Timestamp of that event; 0 if it was reported."""
         self._age: InputAge | None = None
         """What reports the age of the window's events, which an absorbed event does not reach."""
+        self._pacer: MovePacer | None = None
+        """The window's, which its canvas has."""
         self._origin = QPointF()
         """The widget's top left corner in window coordinates."""
         self._tick = QTimer(self)
@@ -62,8 +67,10 @@ class PointerWay(QObject):
         top = self._widget.window()
         self._from = self._to = at
         self._scene, self._stamp_ms = None, 0
+        self._keys_may_differ = True
         self._origin = QPointF(self._widget.mapTo(top, QPoint()))
         self._age = top.findChild(InputAge)
+        self._pacer = top.findChild(MovePacer)
         self._tick.stop()
         window: QWindow | None = top.windowHandle()  # None before the window is shown
         if window is not None:
@@ -71,6 +78,8 @@ class PointerWay(QObject):
             window.installEventFilter(self)
         else:
             self._tick.setInterval(refresh_ms())
+        if self._pacer is not None:
+            self._pacer.begin(self._tick)
 
     def move(self, event: QMouseEvent) -> None:
         """Add the movement up to an event that reached the widget. The first one after a pause is reported at once."""
@@ -83,14 +92,21 @@ class PointerWay(QObject):
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802 - Qt's name
         """Absorb a move at the native window, and record it. The first one after a pause is reported at once."""
         if not isinstance(event, QMouseEvent):
+            self._keys_may_differ = self._keys_may_differ or isinstance(event, QKeyEvent)
             return False
         if not event.isUpdateEvent():
             if event.isEndEvent():  # releasing a button ends the drag
                 watched.removeEventFilter(self)
+                if self._pacer is not None:
+                    self._pacer.end()
             return False
-        self._change_keys(event.modifiers())
+        if self._keys_may_differ:
+            self._keys_may_differ = False
+            self._change_keys(event.modifiers())
         self._scene = event.scenePosition()
         self._stamp_ms = event.timestamp()
+        if self._pacer is not None:
+            self._pacer.note(self._stamp_ms)
         if not self._tick.isActive():
             self.flush()
         return True
@@ -101,6 +117,7 @@ class PointerWay(QObject):
         way = self._to - self._from
         if not way.isNull():
             self._from = self._to
+            self._keys_may_differ = True  # a key pressed in another window sends no event to this one
             self._tick.start()
             if self._stamp_ms and self._age is not None:
                 self._age.note(self._stamp_ms)

@@ -41,7 +41,8 @@ class ActionStates(QObject):
 
     @Slot()
     def _frame_changed(self) -> None:
-        if self._has_picture != (self._engine.preview.frame is not None):
+        if self._engine.preview.frame is not None:  # and from now on: the last frame stays until the next one
+            self._engine.preview.frame_changed.disconnect(self._frame_changed)
             self._enable()
 
     @Slot()

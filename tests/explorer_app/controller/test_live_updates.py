@@ -55,6 +55,16 @@ def test_a_thousand_changes_between_two_frames_are_one_request_and_one_notificat
     assert (heard.asked, heard.told) == (2, 2)
 
 
+def test_a_change_at_the_very_end_of_a_tick_does_not_wait_for_its_timer(heard: Heard) -> None:
+    heard.live.changed()
+    heard.now_s += refresh_ms() / 1000.0 - 0.002
+    heard.live.changed()
+    assert heard.asked == 1
+    heard.now_s += 0.0015
+    heard.live.changed()
+    assert heard.asked == 2
+
+
 def test_the_newest_change_is_asked_for_by_the_timer(heard: Heard, qtbot: QtBot) -> None:
     heard.live.changed()
     heard.live.changed()

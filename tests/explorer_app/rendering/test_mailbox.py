@@ -53,3 +53,13 @@ def test_mailboxes_with_one_condition_wake_the_same_waiter() -> None:
     second.put(2)
     thread.join()
     assert seen == [2]
+
+
+def test_waiting_for_an_item_leaves_it_there_and_ends_when_the_mailbox_is_closed() -> None:
+    box: Mailbox[str] = Mailbox()
+    assert not box.wait_for_item(0.0)
+    box.put("here")
+    assert box.wait_for_item(0.0)
+    assert box.take() == "here"
+    box.close()
+    assert box.wait_for_item(0.0)

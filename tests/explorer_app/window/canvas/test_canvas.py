@@ -5,13 +5,15 @@ from __future__ import annotations
 import gc
 import weakref
 from dataclasses import dataclass, field
+from typing import cast
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import QObject, QPoint, Qt, Signal
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
+from explorer_app.controller import Preview
 from explorer_app.session.edits import Edit
 from explorer_app.session.parameters import SetParameter
 from explorer_app.session.session import Position, Session
@@ -273,6 +275,34 @@ def test_only_the_newest_of_many_frames_is_painted(canvas: Canvas, ears: Ears, q
         canvas.show_frame(item)
     qtbot.waitUntil(lambda: bool(ears.painted))
     assert ears.painted == [frames[-1]]
+
+
+class Waits(QObject):
+    """A preview that records how long it was waited for."""
+
+    frame_changed = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seconds: list[float] = []
+
+    def wait_for_frame(self, timeout_s: float) -> None:
+        self.seconds.append(timeout_s)
+
+    def frame_painted(self, _frame: Frame) -> None:
+        pass
+
+
+def test_a_frame_is_waited_for_only_when_none_is_to_be_painted(canvas: Canvas) -> None:
+    preview = Waits()
+    canvas.wait_for_frame(0.5)
+    canvas.follow(cast("Preview", preview))
+    canvas.show_frame(frame())
+    canvas.wait_for_frame(0.5)
+    assert preview.seconds == []
+    canvas.repaint()
+    canvas.wait_for_frame(0.5)
+    assert preview.seconds == [0.5]
 
 
 def test_the_frame_lives_as_long_as_its_picture_and_no_longer(canvas: Canvas) -> None:

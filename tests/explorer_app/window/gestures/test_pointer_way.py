@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from PySide6.QtCore import QEvent, QPointF, Qt
-from PySide6.QtGui import QMouseEvent
+from PySide6.QtGui import QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
@@ -136,9 +136,24 @@ def test_a_key_pressed_during_a_drag_counts_from_the_next_move_on(inside: Follow
     inside.way._tick.setInterval(60_000)
     for x in (21.0, 25.0):
         send(window, QEvent.Type.MouseMove, x)
-    send(window, QEvent.Type.MouseMove, 26.0, keys=Qt.KeyboardModifier.ShiftModifier)
+    shift = Qt.KeyboardModifier.ShiftModifier
+    QApplication.sendEvent(window.windowHandle(), QKeyEvent(QEvent.Type.KeyPress, Qt.Key.Key_Shift, shift))
+    send(window, QEvent.Type.MouseMove, 26.0, keys=shift)
     inside.way.flush()
     assert inside.ways == [(1.0, 0), (4.0, 0), (1.0, SHIFT)]
+
+
+def test_a_key_pressed_in_another_window_counts_from_the_next_report_on(inside: Follower) -> None:
+    window = inside.window()
+    send(window, QEvent.Type.MouseButtonPress, 20.0)
+    inside.way._tick.setInterval(60_000)
+    shift = Qt.KeyboardModifier.ShiftModifier
+    for x, keys in ((21.0, NONE), (25.0, NONE), (26.0, shift)):
+        send(window, QEvent.Type.MouseMove, x, keys=keys)
+    inside.way.flush()
+    send(window, QEvent.Type.MouseMove, 28.0, keys=shift)
+    inside.way.flush()
+    assert inside.ways == [(1.0, 0), (5.0, 0), (2.0, SHIFT)]
 
 
 def test_the_age_of_the_newest_absorbed_event_is_told_once_for_each_way(inside: Follower) -> None:

@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Iterator
 
 import pytest
-from PySide6.QtCore import QEvent, QObject, QPoint
+from PySide6.QtCore import QAbstractEventDispatcher, QEvent, QObject, QPoint, QTimer
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from explorer_app.window.gestures.move_pacer import MovePacer
 from explorer_app.window.shell.main_window import MainWindow
 from tests.helpers.fake_controller import FakeController
 from tests.helpers.kernel_costs import timed_frame
@@ -66,6 +67,24 @@ def test_a_thousand_events_on_the_canvas_are_one_edit_and_tell_only_what_shows_t
     release(window.canvas, middle)
     assert told == {}
     assert controller.editing.session.position.x != 0.0
+
+
+def test_between_the_moves_of_a_fast_mouse_the_window_waits_for_a_frame(
+    window: MainWindow, controller: FakeController
+) -> None:
+    report = QTimer(singleShot=True, interval=60_000)
+    report.start()
+    window.canvas.repaint()
+    pacer, dispatcher = window.findChild(MovePacer), QAbstractEventDispatcher.instance()
+    assert pacer is not None
+    assert dispatcher is not None
+    pacer.begin(report)
+    for stamp_ms in (1000, 1001):
+        pacer.note(stamp_ms)
+    dispatcher.aboutToBlock.emit()
+    pacer.end()
+    report.stop()
+    assert controller.engine.preview.waits_s == [30.0]
 
 
 def test_a_ring_that_moves_paints_the_plane_alone(window: MainWindow, seen: Seen) -> None:
