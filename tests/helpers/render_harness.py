@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QObject, Qt, Slot
 
 from explorer_app.rendering.render_events import DeviceChanged, KernelsCompiling, ModelOpened, RenderEvent
 from explorer_app.rendering.render_thread import RenderThread
@@ -70,8 +71,31 @@ class Job:
         self.stopped.append(cancelled)
 
 
+class _Receiver(QObject):
+    """Slots of a harness: Qt drops signals that are still queued for a QObject when that is deleted.
+
+    The reference to the harness is weak, so that both are deleted with the harness and not by the garbage collector.
+    """
+
+    def __init__(self, harness: Harness) -> None:
+        super().__init__()
+        self._harness = weakref.ref(harness)
+
+    @Slot()
+    def take_frame(self) -> None:
+        harness = self._harness()
+        if harness is not None:
+            harness.take_frame()
+
+    @Slot()
+    def take_events(self) -> None:
+        harness = self._harness()
+        if harness is not None:
+            harness.take_events()
+
+
 class Harness:
-    """Hears what the thread says, as the controller does."""
+    """Takes frames and events of a render thread, as the controller does."""
 
     def __init__(self, thread: RenderThread, qtbot: Any) -> None:
         self.thread = thread
@@ -79,16 +103,17 @@ class Harness:
         self.announced = 0
         self.event: list[RenderEvent] = []
         self._qtbot = qtbot
-        thread.frame_ready.connect(self._take_frame, Qt.ConnectionType.QueuedConnection)
-        thread.events_ready.connect(self._take_events, Qt.ConnectionType.QueuedConnection)
+        self._receiver = _Receiver(self)
+        thread.frame_ready.connect(self._receiver.take_frame, Qt.ConnectionType.QueuedConnection)
+        thread.events_ready.connect(self._receiver.take_events, Qt.ConnectionType.QueuedConnection)
 
-    def _take_frame(self) -> None:
+    def take_frame(self) -> None:
         self.announced += 1
         shown = self.thread.take_frame()
         if shown is not None:
             self.frames.append(shown.frame)
 
-    def _take_events(self) -> None:
+    def take_events(self) -> None:
         self.event += self.thread.take_events()
 
     def until(self, is_so: Callable[[], object]) -> None:

@@ -142,6 +142,7 @@ def test_a_gpu_that_fails_while_a_model_is_opened_leaves_it_to_the_cpu(
     engine.gpus, engine.unchecked = (GPU,), 2
     engine.check_failing = DeviceLostError("The GPU stopped answering.")
     harness = start(DeviceChoice("cuda:0"))
+    harness.until(lambda: harness.of(DeviceFailed))
     assert harness.devices == ["cpu"]
     assert harness.of(DeviceFailed)[0].error is engine.check_failing
 
