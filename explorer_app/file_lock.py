@@ -68,7 +68,7 @@ class FileLock:
 
 
 class HeldLock:
-    """Holds a `FileLock` for a `with` block. Without it after `timeout_s` the block runs all the same.
+    """Holds a `FileLock` for a `with` block. After `timeout_s` the block runs without the lock.
 
     A program that stopped while it held the lock must not keep others from saving: the write itself is atomic, and
     only a merge may then miss what the other program wrote meanwhile.

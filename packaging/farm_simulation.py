@@ -2,7 +2,7 @@
 
     python packaging/farm_simulation.py --workers 1000 --chunk-s 0
 
-The scheduler is a process of its own, and so is each group of fake workers; this process calls them as a job does, two
+The scheduler is a separate process, and so is each group of fake workers; this process calls them as a job does, two
 lanes a worker. Printed: tasks a second, the scheduler's processor time a task and at rest, and what an exchange costs.
 On a machine whose cores are fewer than these processes, the processor time counts: its inverse is what a scheduler with
 a core to itself reaches.

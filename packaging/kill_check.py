@@ -354,7 +354,7 @@ def check_png(folder: Path, former: int, new: int) -> None:
 
 
 def write_frames(folder: Path, *, stop_after: int = -1, video: VideoFormat | None = None) -> None:
-    """Export a sequence, the same in every state, or go on with it."""
+    """Export a sequence, the same in every state, or continue it."""
     key = Keyframe.of(resolve(session_of(0)))
     other = Keyframe.of(resolve(session_of(5)))
     settings = SequenceSettings((key, other), folder, "walk", MODEL, "w-linear", FRAMES - 1, z_dim=8, video=video)

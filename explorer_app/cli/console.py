@@ -21,7 +21,7 @@ class OutputError(LoomError):
 class Console:
     """Notes, warnings, a progress line, and results.
 
-    A stderr that is closed or full loses what is said, and the work goes on; one whose reader has left raises
+    A stderr that is closed or full loses the message, and the work continues; one whose reader has left raises
     BrokenPipeError.
 
     Parameters

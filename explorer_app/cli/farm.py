@@ -75,7 +75,7 @@ def parser() -> Parser:
     _add_farm(log)
     for word, what in (
         ("pause", "hand out no more frames of a job"),
-        ("resume", "go on with a paused job"),
+        ("resume", "continue a paused job"),
         ("cancel", "end a job; the frames so far stay"),
         ("priority", "let a job's frames come before those of others"),
     ):

@@ -76,7 +76,7 @@ def render_on_farm(settings: SequenceSettings, model: Model, options: argparse.N
     LoomError
         If the farm cannot be used, the folder holds something else, a frame cannot be rendered or written.
     KeyboardInterrupt
-        After Ctrl-C; the frames so far are whole, and the same command goes on.
+        After Ctrl-C; the frames so far are whole, and the same command continues.
     """
     is_private = options.farm is None
     job = FarmJob(
@@ -102,7 +102,7 @@ def render_on_farm(settings: SequenceSettings, model: Model, options: argparse.N
         if job.done and not isinstance(error, TakenError):
             console.note(
                 f"{job.done} of {job.total} frames are in {folder_text(settings.folder)}; "
-                "the same command goes on from there."
+                "run the same command to continue."
             )
         if isinstance(error, TakenError):
             raise UsageError(

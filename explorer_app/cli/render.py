@@ -113,7 +113,7 @@ def parser() -> Parser:
         "--resume",
         type=Path,
         metavar="MANIFEST",
-        help="go on with a sequence that was stopped, by the .manifest.json beside its frames",
+        help="continue a sequence that was stopped; give the .manifest.json beside its frames",
     )
     made.add_argument("--outdir", type=Path, metavar="DIR", help="where to save the output images")
     made.add_argument(
@@ -123,7 +123,7 @@ def parser() -> Parser:
         "--grid",
         type=size,
         metavar="CxR",
-        help="columns and rows of --sheet, in the pictures' own size; more go on further sheets",
+        help="columns and rows of --sheet, at the full size of the pictures; the rest fills further sheets",
     )
     files = made.add_argument_group("files")
     files.add_argument(
@@ -203,7 +203,7 @@ def parser() -> Parser:
     project = made.add_argument_group("with --project")
     project.add_argument("--start", type=seconds, metavar="S", help="second of the first frame (default: 0)")
     project.add_argument("--end", type=seconds, metavar="S", help="second after the last frame (default: the end)")
-    path = made.add_argument_group("sequences; the same command goes on where it was stopped")
+    path = made.add_argument_group("sequences; the same command continues one that was stopped")
     path.add_argument(
         "--path", choices=tuple(PATHS), help="go from one to the next: in w, or in z for z-linear and slerp"
     )
@@ -271,12 +271,14 @@ def _render_project(options: argparse.Namespace, form: PictureFormat, console: C
 
 
 def _resume(options: argparse.Namespace, console: Console) -> int:
-    """Go on with the sequence of a manifest, with the network that it was begun with."""
+    """Continue the sequence of a manifest with its network."""
     _check_jobs(options)
     check_farm_options(options)
     for name in _ALL_BUT_RESUME:
         if getattr(options, name) is not None:
-            raise UsageError(f"--resume goes on as the sequence was begun, so {_flag(name)} cannot be given with it.")
+            raise UsageError(
+                f"--resume continues a sequence with its own settings, so {_flag(name)} cannot be given with it."
+            )
     settings = read_manifest(options.resume).settings
     if options.network is not None:
         model = read_network(options.network, console)
@@ -346,7 +348,7 @@ def _check_project(options: argparse.Namespace) -> None:
             if getattr(options, name) is not None:
                 raise UsageError(f"{_flag(name)} belongs to a project; say with --project which one.")
     elif options.path is not None:
-        raise UsageError("A project has a timeline of its own, so --path cannot be given with --project.")
+        raise UsageError("A project has its own timeline, so --path cannot be given with --project.")
 
 
 def _check_video(options: argparse.Namespace) -> None:

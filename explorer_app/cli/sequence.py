@@ -31,7 +31,7 @@ def render_sequence(
     LoomError
         If the folder holds something else, a frame cannot be rendered or written.
     KeyboardInterrupt
-        After Ctrl-C; the frames so far are whole, and the same command goes on.
+        After Ctrl-C; the frames so far are whole, and the same command continues.
     """
     job = SequenceJob(settings, threads=threads)
     meter = ProgressMeter(job.total)
@@ -55,9 +55,9 @@ def render_sequence(
         job.stop(cancelled=isinstance(error, KeyboardInterrupt))
         job.join()
         if isinstance(error, KeyboardInterrupt | DeviceLostError | DeviceMemoryError):
-            command = "the same command" if isinstance(error, KeyboardInterrupt) else "the same with --device cpu"
+            command = "run the same command" if isinstance(error, KeyboardInterrupt) else "add --device cpu"
             console.note(
-                f"{job.done} of {job.total} frames are in {folder_text(settings.folder)}; {command} goes on from there."
+                f"{job.done} of {job.total} frames are in {folder_text(settings.folder)}; {command} to continue."
             )
         if isinstance(error, TakenError):
             raise UsageError(

@@ -15,8 +15,8 @@ _EXAMPLES = """examples:
   latentloom train --out cats --resume --kimg 8000
   torchrun --nproc-per-node 2 -m explorer_app train --out cats --data cats.zip --batch 64
 
-Ctrl-C saves and ends; --resume goes on as if nothing had happened. The explorer opens the snapshots,
-network-*.safetensors, while training goes on."""
+Ctrl-C saves and ends; --resume continues as if nothing had happened. The window opens the snapshots,
+network-*.safetensors, also during the training."""
 
 
 def parser() -> Parser:
@@ -41,7 +41,7 @@ def run(words: Sequence[str], console: Console) -> int:
             again = f"--out {request.out} --resume" + (
                 f" --data {request.given['data']}" if "data" in request.given else ""
             )
-            console.conclude(f"Go on with: latentloom train {without_home(again)}")
+            console.conclude(f"Continue with: latentloom train {without_home(again)}")
         console.stopped_by = outcome.stop_signal
         raise KeyboardInterrupt
     return 0

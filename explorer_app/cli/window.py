@@ -43,7 +43,7 @@ def parser() -> Parser:
         type=Path,
         metavar="FILE",
         help="a model (.pkl, .pt, .safetensors), a session (.loom) or a saved picture to open, "
-        "or the manifest (.manifest.json) of an export to go on with",
+        "or the manifest (.manifest.json) of an export to continue",
     )
     add_device(made, remembered=True)
     made.add_argument(
@@ -67,7 +67,7 @@ def run(words: Sequence[str], console: Console) -> int:
             "There is no display to open a window on; "
             "render without one: latentloom demo, or latentloom render (see --help)."
         )
-    # Qt is loaded only when a window is wanted.
+    # Only a window needs Qt.
     from explorer_app.app import run_window
 
     return run_window(
@@ -76,6 +76,6 @@ def run(words: Sequence[str], console: Console) -> int:
 
 
 def _has_display() -> bool:
-    """Return whether a window could open: without a display Qt would end the program with a message of its own."""
+    """Return whether a window could open: without a display Qt would abort the program."""
     needs_server = sys.platform.startswith(("linux", "freebsd"))
     return not needs_server or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"))

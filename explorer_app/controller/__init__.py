@@ -11,7 +11,7 @@
      ├─ editing: Editing          edits, undo, kept sessions, drifting              editing.py, drift.py
      │   ├─ Editor                    session, history, gestures under way          editor.py
      │   ├─ LiveUpdates               when a live session is rendered and shown     live_updates.py
-     │   └─ Autosave                  the last session comes back                   autosave.py
+     │   └─ Autosave                  saves and restores the session                autosave.py
      ├─ playback: Playback        the playhead: plays, scrubs, records              playback.py
      ├─ sounds: Sounds            the timeline's sounds: read, heard, what they move sounds.py
      ├─ live: LiveControl         controllers: sampled, learned, recorded           live_control.py
@@ -32,7 +32,7 @@
      │                            pictures to compare with                          whole_pictures.py
      └─ LastStart                 what the next start shows first                   last_start.py
 
-An object is given the objects above it that it needs, and emits signals of its own; nothing refers to the Controller.
+Each object receives the objects above it that it needs, and has its own signals; nothing refers to the Controller.
 """
 
 from explorer_app.controller.controller import Controller

@@ -296,7 +296,7 @@ class Controller(QObject):
                 self.engine.take(event)
 
     def _take_opened(self, event: ModelOpened) -> None:
-        """Show another model, or the one that `bring_back` has shown before it was read."""
+        """Show another model, or the model that `bring_back` showed before it was read."""
         self._last_start.remember_model(event.facts, event.directions)
         before, is_expected = self.engine.model.facts, self.engine.model.is_expected(event)
         if not is_expected:

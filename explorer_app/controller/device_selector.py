@@ -120,11 +120,13 @@ class DeviceSelector(QObject):
         """Report once that a GPU cannot be used, and offer to try it again."""
         sentence, details = describe(event.error)
         device = self._state.device
-        goes_on = device.name if device is not None and not event.was_rendering and self._state.is_on_gpu else "the CPU"
+        renderer = (
+            device.name if device is not None and not event.was_rendering and self._state.is_on_gpu else "the CPU"
+        )
         end = ", and the session is saved" if event.was_rendering else ""
         self._show(replace(self._state, compiling=None, problem=sentence))
         self._messages.warning(
-            f"{without_cpu_advice(sentence)} – {goes_on} goes on{end}.",
+            f"{without_cpu_advice(sentence)} – rendering continues on {renderer}{end}.",
             f"{sentence}\n{details}".rstrip(),
             Action("Try the GPU again", self.try_again, lambda: self._state.can_try_again),
         )

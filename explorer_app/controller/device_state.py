@@ -34,7 +34,7 @@ class DeviceState:
     devices
         All devices; empty until they have been looked for.
     device
-        The one that renders now; None before a model is open.
+        The device that renders now; None before a model is open.
     memory
         Memory that it uses.
     compiling

@@ -211,7 +211,7 @@ class Editing(QObject):
 
         Edits that are not final are one gesture with the final one after them, and one undo step. Gestures of other
         sources, and of other things, may be under way meanwhile. A final edit with no gesture before it (a key, a
-        click) is a step of its own; steps of the same slider within 600 ms of each other are one.
+        click) is one step; steps of the same slider within 600 ms of each other are merged.
         """
         if self._drift.is_on and not self._editor.is_gesturing(besides=_DRIFT):
             self._editor.finish(_DRIFT)  # so that undo reverts the edit, and not the drift until then
@@ -336,7 +336,7 @@ class Editing(QObject):
 
     @Slot(int)
     def go_to_kept(self, number: int) -> None:
-        """Restore a kept session as a step of its own, with the model that it was kept with."""
+        """Restore a kept session, and its model, as one step."""
         self._step(lambda: self._editor.go_to_kept(number))
 
     @Slot(int, bool)
@@ -351,7 +351,7 @@ class Editing(QObject):
 
     @Slot(int, str)
     def rename_kept(self, number: int, name: str) -> None:
-        """Rename a kept entry (`HistoryEntry.number`); an empty name stands for its place on the plane."""
+        """Rename a kept entry (`HistoryEntry.number`); an empty name means its place on the plane."""
         entry = self._editor.history.entry(number)
         if entry is not None:
             self._editor.rename_kept(number, name.strip()[:MAX_TEXT] or place_name(entry.session))
@@ -468,7 +468,7 @@ class Editing(QObject):
 
     @property
     def _begun(self) -> Session:
-        """The session; if nothing was ever set, the one that the bundled model begins with."""
+        """The session; if nothing was ever set, the first session of the bundled model."""
         is_first = self._model.is_bundled and self.session == Session()
         return GoToSeed(self._first_seed).apply(self.session) if is_first else self.session
 

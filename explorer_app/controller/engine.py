@@ -45,7 +45,7 @@ class Engine(QObject):
     Attributes
     ----------
     model
-        The open model, and the one that is being opened.
+        The open model, and the model that is being opened.
     devices
         Which devices there are, and which one renders.
     preview

@@ -14,13 +14,13 @@ from explorer_app.exporting.sequence import SequenceSettings
 from explorer_app.messages import MessageLog
 from gpu_backend import LoomError
 
-_NOT_NOTED = "The list of exports could not be saved, so the next start may not offer to go on with them"
+_NOT_NOTED = "The list of exports could not be saved, so the next start may not offer to continue them"
 
 
 class ExportJobs(QObject):
     """The jobs of this window and, once `open` was called, those of other windows and of former starts.
 
-    A change is applied to the list in memory and then, in the same order, to the file; what comes back from the file
+    A change is applied to the list in memory and then, in the same order, to the file; what is read back from the file
     gets the changes that are still on their way there applied again.
     """
 
@@ -103,7 +103,7 @@ class ExportJobs(QObject):
         self._worker.fetch(read, take, failed=f"The export “{record.name}” could not be read")
 
     def close(self) -> None:
-        """Let the jobs go: the next start, or another window, offers to go on with them."""
+        """Release the jobs: the next start, or another window, offers to continue them."""
         if self._store is not None:
             self._worker.submit(self._store.close)
 

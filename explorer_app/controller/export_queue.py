@@ -126,7 +126,7 @@ class ExportQueueController(QObject):
 
     @property
     def jobs(self) -> Jobs:
-        """All exports, those of other windows included; the ones that wait begin in this order."""
+        """All exports, including those of other windows; the waiting ones begin in this order."""
         return self._list.jobs
 
     @property
@@ -189,7 +189,7 @@ class ExportQueueController(QObject):
         self._worker.fetch(hardware_encoders, self.encoders_found.emit)
 
     def open_list(self, shared: Path | None, folder: Path | None) -> None:
-        """Read the list of a state folder and keep it there from now on; offer to go on with what was interrupted."""
+        """Read the list of a state folder and keep it there from now on; offer to continue interrupted exports."""
         if shared is not None and folder is not None:
             self._list.open(shared, folder, self._offer)
 
@@ -200,7 +200,7 @@ class ExportQueueController(QObject):
 
     @Slot(object)
     def resume(self, manifest: Path | str) -> None:
-        """Continue the sequence of a manifest, with its model; that is opened first if it is at hand."""
+        """Continue the sequence of a manifest, with its model, which is opened first if its file is found."""
         path = Path(manifest)
         self._pending.read(lambda: read_manifest(path), self._resume_manifest)
 
@@ -297,7 +297,7 @@ class ExportQueueController(QObject):
             self._close_current(self._end, job.delivered)
             self._messages.info(
                 f"The export was {'paused' if self._end == 'paused' else 'stopped'} after {job.delivered:,} of "
-                f"{job.total:,} frames; the same export goes on."
+                f"{job.total:,} frames; export the same again to continue."
             )
         else:
             self._close_current("done", job.total)
@@ -471,13 +471,13 @@ class ExportQueueController(QObject):
         path = self._model.known_path(ModelReference("", record.model, record.model_id), folder)
         if path is not None:
             if facts is not None:
-                self._messages.info(f"The export “{record.name}” goes on with {record.model}, which is being opened.")
+                self._messages.info(f"The export “{record.name}” continues with {record.model}, which is being opened.")
             if loading is None or Path(loading.path) != path:
                 self._model.open(path)
         elif facts is not None and loading is None:
             self._messages.warning(
-                f"The export “{record.name}” was made with {record.model or 'another model'}, which is not at hand; "
-                "open that model, and the export goes on.",
+                f"The export “{record.name}” was made with {record.model or 'another model'}, which was not found; "
+                "open that model to continue the export.",
                 f"Its model has the SHA-256 {record.model_id}.",
             )
 

@@ -1,6 +1,6 @@
 """Files that a user opens and saves: models, sessions, pictures, latents.
 
-A document comes back with its model if that is open or known to be at hand, otherwise with the open model.
+A document is restored with its model if that is open or its file is known, otherwise with the open model.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class Files(QObject):
             self.open_model(path)
 
     def open_picture(self, path: Path | str) -> None:
-        """Restore the session of a saved picture; open its model if that is at hand, show a message if not."""
+        """Restore the session of a saved picture and open its model; show a message if that is not found."""
         path = Path(path)
 
         def take(document: PictureDocument) -> None:
@@ -185,7 +185,7 @@ class Files(QObject):
     # -- inside -----------------------------------------------------------------------------------------------------
 
     def _restore(self, restoring: Restoring) -> None:
-        """Show a document: with its model if that is open or at hand, else with the one that is open."""
+        """Show a document: with its model if that is open or found, otherwise with the open model."""
         facts, loading = self._model.facts, self._model.loading
         if facts is not None and loading is None and restoring.model.model_id == facts.model_id:
             self._apply(restoring, facts)
@@ -231,7 +231,7 @@ class Files(QObject):
             self._pending.forget()
         is_exporting = self._export.progress is not None
         if not self._model.follow(model, can_open=not is_exporting):
-            why = "has to wait for the export" if is_exporting else "is not at hand"
+            why = "has to wait for the export" if is_exporting else "was not found"
             self._engine.warn_once(f"“{step.label}” was made with {model.name}, which {why}; {facts.name} shows it.")
 
 

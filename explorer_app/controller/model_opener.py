@@ -21,7 +21,7 @@ from gpu_backend import ModelFacts
 
 
 class ModelOpener(QObject):
-    """Knows the open model and the one that is being opened.
+    """Knows the open model and the model that is being opened.
 
     ::
 
@@ -164,7 +164,7 @@ class ModelOpener(QObject):
 
         Returns
         -------
-        Whether it is open or being opened; False if it is not at hand or `can_open` is False.
+        Whether it is open or being opened; False if its file is not found or `can_open` is False.
         """
         is_open = self.facts is None or model.model_id in ("", self.facts.model_id)
         path = None if is_open or not can_open else self.known_path(model)

@@ -23,7 +23,7 @@ class PendingDocument:
         self._waiting: Restoring | None = None
         """Its model is being opened."""
         self._unresolved: Restoring | None = None
-        """Its model was not found; shown once more when the user opens it."""
+        """Its model was not found; shown again when the user opens it."""
         self._newest = 0
         """Number of the newest reading; results of older ones are dropped."""
 

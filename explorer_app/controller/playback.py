@@ -150,7 +150,7 @@ class Playback(QObject):
 
     @Slot(bool)
     def set_recording(self, on: bool) -> None:
-        """Record what is moved from now on, which plays too; False ends the take and goes on playing."""
+        """Start playing, and record every change; False ends the take, and playback continues."""
         if on == self._is_recording:
             return
         if not on:

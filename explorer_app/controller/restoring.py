@@ -61,7 +61,7 @@ def difference(restoring: Restoring, facts: ModelFacts, changes: tuple[str, ...]
     name = restoring.model.name or "a model without a name"
     model_id = restoring.model.model_id or "(unknown)"
     return (
-        f"{restoring.what} was made with {name}, which is not at hand; {facts.name} shows it differently "
+        f"{restoring.what} was made with {name}, which was not found; {facts.name} shows it differently "
         f"until you open {name}.",
         "\n".join((f"Its model has the SHA-256 {model_id}; {facts.name} has {facts.model_id}.", *changes)),
     )

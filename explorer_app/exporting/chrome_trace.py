@@ -1,6 +1,6 @@
 """Frames and their steps as a Chrome trace: JSON that chrome://tracing and ui.perfetto.dev open.
 
-Frames that overlap lie in lanes of their own. The steps of a measured frame have no time of day, only a length: they
+Overlapping frames are on separate tracks. The steps of a measured frame have no time of day, only a length: they
 are laid end to end from where their frame began to be synthesised, in the order in which they ran.
 """
 

@@ -44,7 +44,7 @@ HERE = ExportPlace()
 
 @dataclass(frozen=True, slots=True)
 class ExportRecord:
-    """A job as the list knows it; its keyframes lie in a file of their own.
+    """A job as the list knows it; its keyframes are in a separate file.
 
     Attributes
     ----------
@@ -171,7 +171,7 @@ def trimmed(jobs: Jobs) -> Jobs:
 def taken_over(jobs: Jobs, owner: str, is_alive: Callable[[str], bool]) -> Jobs:
     """Give a window the jobs of windows that are not alive, and its own former ones.
 
-    What ran or waited there is paused: it goes on when the user says so.
+    Jobs that ran or waited there are paused until the user resumes them.
     """
 
     def taken(job: ExportRecord) -> ExportRecord:

@@ -39,7 +39,7 @@ _AHEAD = 32
 """Missing frames that are known before they are rendered."""
 
 _LOW = 16
-"""The search goes on when so many of them are left: waking its thread for each would cost more than the search."""
+"""The search continues when this many are left: waking its thread for each would cost more than the search."""
 
 _WAIT_S = 0.2
 

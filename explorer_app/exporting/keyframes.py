@@ -87,7 +87,7 @@ class KeyframePath:
 class _Turns:
     """Angles of keyframes in degrees, without jumps: a steady turn, and what each key departs from it.
 
-    A loop may come back to its first key after whole turns; a spline goes around a loop without a jump if what it
+    A loop may return to its first key after whole turns; a spline goes around a loop without a jump if what it
     passes through ends where it began, which the departures do.
     """
 

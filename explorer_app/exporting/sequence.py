@@ -216,7 +216,7 @@ def _neutral(session: Session) -> Session:
 
 
 def frame_count(keys: int, frames_per_step: int, loop: bool) -> int:
-    """Return the number of frames of a path: a loop has a step more, and no last key of its own."""
+    """Return the number of frames of a path: a loop has one step more, and its last key is the first."""
     return keys * frames_per_step if loop else max(keys - 1, 0) * frames_per_step + 1
 
 

@@ -105,7 +105,7 @@ class BackendLike(Protocol):
         Raises
         ------
         DeviceError
-            If the device that is wanted cannot be used; the sentence says why.
+            If the chosen device cannot be used; the sentence says why.
         """
         ...
 
@@ -138,7 +138,7 @@ class BackendLike(Protocol):
         Raises
         ------
         DeviceError
-            If the device that is wanted cannot be used.
+            If the chosen device cannot be used.
         """
         ...
 
@@ -158,7 +158,7 @@ class BackendLike(Protocol):
         Raises
         ------
         LoomError
-            If the device that is wanted cannot be used, or not with this model.
+            If the chosen device cannot be used, or not with this model.
         """
         ...
 

@@ -26,7 +26,7 @@ else:
 _REACH = 2
 _TAPS = 2 * _REACH + 1
 SIDE_PX = 256
-"""QPainter does the rest: a picture this smooth shows no squares when it is enlarged once more."""
+"""QPainter does the rest: after this filter its bilinear enlargement shows no squares."""
 
 
 def enlarged(pixels: NDArray[np.uint8], side_px: int = SIDE_PX) -> NDArray[np.uint8]:

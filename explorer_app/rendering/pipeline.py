@@ -15,7 +15,7 @@ IN_FLIGHT = 2
 class Pipeline:
     """Turns a sequence of requests into frames: all of them, in order.
 
-    The CPU gains nothing from a second frame in flight, and can cancel the one that is running: it gets one at a time.
+    The CPU gains nothing from a second frame in flight and can cancel the running one, so it gets one at a time.
 
     Parameters
     ----------

@@ -51,7 +51,7 @@ class _Made:
 
 @dataclass(frozen=True, slots=True)
 class _Opening:
-    """A model whose renderer waits for self-checks of its kernels; the present renderer, if any, goes on."""
+    """A model whose renderer waits for self-checks of its kernels; the present renderer, if any, stays in use."""
 
     model: Model
     is_wanted: Callable[[], bool]

@@ -5,7 +5,7 @@ default, and knows how it is read from a session and put into one. Everything th
 reads this table: the edit `SetParameter`, undo (which nudges are one step), storage, fitting to another model,
 modulation, and what comes later (timeline tracks, controllers, axes of grids).
 
-A path that is dotted names a field of `Session` or of a value in it, so such a row needs no code of its own.
+A dotted path names a field of `Session` or of a value in it, so such a row needs no further code.
 """
 
 from __future__ import annotations
@@ -222,7 +222,7 @@ def own_parameters(session: Session) -> Iterator[Parameter]:
 class SetParameter:
     """The edit that sets one parameter; see `explorer_app.session.edits` for what edits have in common.
 
-    An empty label stands for that of the table. Raises ParameterError if there is no such parameter.
+    An empty label means the label of the table. Raises ParameterError if there is no such parameter.
     """
 
     path: str
@@ -241,7 +241,7 @@ class SetParameter:
 
     def is_nudge(self, session: Session) -> bool:
         """Return whether several in a row are one step of undo."""
-        # Going through layers is one step; back to the picture is a step of its own.
+        # Going through layers is one step; back to the picture is a separate step.
         return parameter(self.path).is_merged and (self.path != "layer" or self.value is not None)
 
     def apply(self, session: Session) -> Session:
@@ -455,7 +455,7 @@ def _source_field(name: str, label: str, kind: Kind, default: Value, **options: 
 
 
 def fit_cutoff(cutoff: int | None, facts: ModelFacts) -> int | None:
-    """Return a cutoff within the w rows of a model; None stands for all rows."""
+    """Return a cutoff within the w rows of a model; None means all rows."""
     return None if cutoff is None else min(cutoff, facts.num_ws)
 
 

@@ -1,4 +1,4 @@
-"""JPEG (ITU-T T.81) by libjpeg-turbo, without chroma subsampling; the recipe lies in COM segments behind SOI."""
+"""JPEG (ITU-T T.81) by libjpeg-turbo, without chroma subsampling; the recipe is in COM segments after SOI."""
 
 from __future__ import annotations
 

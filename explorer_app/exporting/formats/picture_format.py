@@ -34,7 +34,7 @@ class FormatFacts:
     label, about
         For people: the name, and when to choose it.
     endings
-        What its files end in; the first is the one that is written.
+        File name extensions; the first one is written.
     default_quality
         None if the format has no quality.
     needs_values
@@ -73,7 +73,7 @@ class PictureFormat:
     quality
         1 to 100, of JPEG and WebP; None for the format's usual one.
     compression
-        Of PNG. It changes no pixel, so files of both kinds may lie in one sequence.
+        Of PNG. It changes no pixel, so one sequence may contain files of both kinds.
     dpi
         Pixels an inch, as print and layout programs read them from the file; None says nothing.
     background

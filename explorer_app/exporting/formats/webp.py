@@ -1,4 +1,4 @@
-"""WebP (RFC 9649) by Pillow; the recipe lies in the XMP chunk."""
+"""WebP (RFC 9649) by Pillow; the recipe is in the XMP chunk."""
 
 from __future__ import annotations
 

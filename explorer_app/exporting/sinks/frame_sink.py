@@ -52,7 +52,7 @@ class Claim:
 
 
 class FrameSink(Protocol):
-    """Takes frames and stores them, on threads of its own.
+    """Takes frames and stores them, on its own threads.
 
     `open`, `resumable_from` and `close` may wait for a disk and are called on the job's thread. `is_ready` and `accept`
     are called on the render thread and never wait. What fails later is kept in `error`.
@@ -75,7 +75,7 @@ class FrameSink(Protocol):
 
     @property
     def is_ready(self) -> bool:
-        """Whether to render another frame. Frames under way when this turns false are accepted all the same."""
+        """Whether to render another frame. Frames that are being rendered when this turns false are still accepted."""
         ...
 
     def open(self, plan: FramePlan, claim: Claim, changed: Callable[[], None]) -> None:

@@ -176,7 +176,7 @@ class VideoCodec:
 
 
 class VideoSegment:
-    """Implements `SegmentEncoder`: a file of its own, whose first frame is a key frame at time 0."""
+    """Implements `SegmentEncoder`: a separate file, whose first frame is a key frame at time 0."""
 
     def __init__(self, encoder: _Encoder, form: VideoFormat) -> None:
         self._encoder = encoder

@@ -94,7 +94,7 @@ class VideoFormat:
         1 to 100; None for the codec's usual one.
     hardware
         Encode in hardware: faster, larger files of the same quality. None encodes on the CPU. A video that was stopped
-        goes on with the same encoder, since segments of different ones cannot be joined.
+        continues with the same encoder, because segments of different encoders cannot be joined.
     """
 
     codec: CodecName

@@ -30,7 +30,7 @@ class TuningTask(RenderTask):
     condition, report
         As for `PreviewTask`.
     make
-        Given a budget in seconds, makes a tuning on a thread of its own: it looks at every weight.
+        Given a budget in seconds, makes a tuning on a separate thread, because that reads every weight.
     rest_s
         How long previews must have rested.
     """

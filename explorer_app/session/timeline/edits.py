@@ -243,7 +243,7 @@ def snapped(timeline: Timeline, t: Fraction) -> Fraction:
 def with_state(timeline: Timeline, session: Session, t: Fraction) -> Timeline:
     """Return the timeline with a key that keeps the whole picture at a time in seconds.
 
-    Tracks of single parameters would go on moving what the key keeps, so each that has keys gets one too.
+    Tracks of single parameters would still change what the key holds, so each track with keys gets a key too.
     """
     kept = with_key(timeline, STATE, t, session)
     for track in timeline.tracks:

@@ -57,7 +57,7 @@ def _distance(first: Mapping[Any, float], second: Mapping[Any, float]) -> float:
 
 
 def _numbers(session: Session, t: float) -> dict[Any, float]:
-    """Return everything that makes a picture as numbers by name; what is no number is a name of its own."""
+    """Return everything that makes a picture as numbers by name; other values become part of a name."""
     request = resolve(session_at(session, t))
     found: dict[Any, float] = {("noise", request.noise.mode, request.noise.seed): request.noise.gain}
     for layer, gain in enumerate(request.noise.layer_gains):

@@ -19,7 +19,7 @@ def spline_weights(times: Sequence[float], index: int, share: float, *, closes: 
     times
         Times of all keys, in ascending order.
     closes
-        Whether the last key repeats the first, so that the slope goes on over the seam.
+        Whether the last key repeats the first, so that the slope is continuous at the seam.
     """
     last = len(times) - 1
     h = times[index + 1] - times[index]

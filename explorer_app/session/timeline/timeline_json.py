@@ -242,7 +242,7 @@ def _sound(data: object) -> Sound:
 
 
 def _in_order(track: Track, timeline: Timeline) -> Track:
-    """Return a track with its keys in order; the very same if they are, so that steps go on sharing it."""
+    """Return a track with its keys in order; the same object if they are, so that steps still share it."""
     times = [timeline.seconds(key) for key in track.keys]
     if all(a < b for a, b in pairwise(times)):
         return track

@@ -1,4 +1,4 @@
-"""Closed random walks in w: a latent drifts and comes back to where it began after a period."""
+"""Closed random walks in w: a latent drifts and returns to its start after one period."""
 
 from __future__ import annotations
 

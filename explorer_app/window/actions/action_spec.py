@@ -28,7 +28,7 @@ class ActionSpec:
     command
         Group and method of `Commands` that it calls: "files.open_model".
     tip
-        One sentence; ``{log_path}`` stands for the path of the log file.
+        One sentence; ``{log_path}`` is replaced by the path of the log file.
     menu
         Menu of the action; `also` names a second one, as for Inspect.
     needs

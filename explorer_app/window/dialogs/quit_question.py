@@ -59,7 +59,9 @@ class QuitQuestion(QObject):
             f"The export “{progress.name}” is running: {progress.done:,} of {progress.total:,} frames are done"
             f"{more if progress.waiting else ''}."
         )
-        box.setInformativeText("What is kept for later goes on where it stopped; the next start offers it.")
+        box.setInformativeText(
+            "Exports that you keep for later continue where they stopped; the next start offers them."
+        )
         finish = box.addButton("Finish, then quit", QMessageBox.ButtonRole.YesRole)
         keep = box.addButton("Stop and keep for later", QMessageBox.ButtonRole.AcceptRole)
         cancel = box.addButton(QMessageBox.StandardButton.Cancel)

@@ -90,7 +90,7 @@ class ExportRow(QFrame):
         self.model = QPushButton("Open model", self)
         self.model.setAutoDefault(False)
         self.pause = self._button("pause", "Pause", "Stop after the frames that are made; resume it at any time.")
-        self.resume = self._button("resume", "Resume", "Go on; frames that are there are not rendered again.")
+        self.resume = self._button("resume", "Resume", "Continue; finished frames are not rendered again.")
         self.up = self._button("chevron-up", "Up", "Begin it before the export above.")
         self.down = self._button("chevron-down", "Down", "Begin it after the export below.")
         self.folder = self._button("open", "Show in folder", "Show the files in the file manager.")

@@ -182,7 +182,7 @@ class FileChoices(QObject):
         form.addRow("Frames a second", self.fps)
 
     def show_preset(self, preset: PresetName) -> None:
-        """Show the formats of a preset, and select the one that was last used with it."""
+        """Show the formats of a preset, and select the format that was last used with it."""
         self._preset = preset
         wanted = PRESETS[preset]
         with QSignalBlocker(self.format):

@@ -76,7 +76,7 @@ class TimelineSource(QWidget):
         return field
 
     def piece(self, video: VideoFormat | None) -> Piece:
-        """Return the stretch; a video has the frames a second of its own choice, pictures those of the timeline."""
+        """Return the stretch; a video uses its chosen frame rate, pictures that of the timeline."""
         fps = self._session.timeline.fps if video is None else video.fps
         start, end = (Fraction(round(field.value() * 100), 100) for field in (self.start, self.end))
         session = replace(self._session, patches=()) if self.objection else self._session

@@ -20,7 +20,7 @@ class SpectrumLegend(QWidget):
         super().__init__(parent)
         self._ends_db: tuple[float, float] | None = None
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.setToolTip("What the colours of the spectrum stand for; 0 dB is a wave of amplitude 1.")
+        self.setToolTip("Colour scale of the spectrum; 0 dB is a wave of amplitude 1.")
         self.show_ends(None)
 
     def show_ends(self, ends_db: tuple[float, float] | None) -> None:

@@ -39,7 +39,7 @@ _ABOUT = (
 
 
 class TuneDialog(QDialog):
-    """Starts a tuning and shows its progress. The search goes on when the dialog is closed.
+    """Starts a tuning and shows its progress. The search continues when the dialog is closed.
 
     Signals
     -------
@@ -91,7 +91,7 @@ class TuneDialog(QDialog):
         self.stop = QPushButton("Stop")
         self.stop.setToolTip("End the search and keep what was found.")
         self.close_button = QPushButton("Close")
-        self.close_button.setToolTip("Close this dialog; a search goes on.")
+        self.close_button.setToolTip("Close this dialog; a search continues.")
 
         line = QHBoxLayout()
         line.setSpacing(theme.px(8))

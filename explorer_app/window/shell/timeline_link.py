@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class TimelineLink(QObject):
-    """Passes the playhead to the panel, and what is wanted of it back."""
+    """Passes the playhead to the panel, and the panel's requests back."""
 
     def __init__(
         self, panel: TimelinePanel, playback: Playback, engine: Engine, messages: MessageLog, parent: QObject

@@ -72,7 +72,7 @@ def test_ctrl_c_ends_cleanly_and_the_same_command_goes_on(
     outcome = command(*words("stopped"))
     monkeypatch.undo()
     assert outcome.status == 130
-    assert f"3 of 7 frames are in {tmp_path / 'stopped'}; the same command goes on from there.\n" in outcome.err
+    assert f"3 of 7 frames are in {tmp_path / 'stopped'}; run the same command to continue.\n" in outcome.err
     assert outcome.err.endswith("Stopped.\n")
     assert json.loads((tmp_path / "stopped" / "path.manifest.json").read_text())["state"] == "cancelled"
     assert len(content(tmp_path / "stopped")) == 4

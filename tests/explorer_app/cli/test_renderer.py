@@ -75,7 +75,7 @@ def test_a_lost_gpu_says_how_to_go_on(engine: Engine, tmp_path: Path) -> None:
     stream = io.StringIO()
     with pytest.raises(DeviceLostError):
         render_sequence(settings(tmp_path), engine.make_renderer(MODEL, DeviceChoice()), Console(stream))
-    assert f"0 of 6 frames are in {tmp_path}; the same with --device cpu goes on from there.\n" in stream.getvalue()
+    assert f"0 of 6 frames are in {tmp_path}; add --device cpu to continue.\n" in stream.getvalue()
 
 
 @pytest.mark.parametrize("name", ["auto", "cpu", "cuda", "cuda:0", "cuda:12"])

@@ -73,10 +73,10 @@ def test_a_folder_of_pictures_becomes_a_network(
     done = command("train", *words, "--data", pictures, *SMALL, "--batch", "4", "--kimg", "0.008")
     assert done.status == 0, done.err
     assert read_model(tmp_path / "out" / "network-000000008.safetensors").facts.resolution == 8
-    assert "holds a training already" in command("train", *words, "--data", pictures).sentence
+    assert "already contains a training" in command("train", *words, "--data", pictures).sentence
     again = command("train", *words, "--resume", "--kimg", "0.012")
     assert again.status == 0, again.err
-    assert "Going on from checkpoint-000000008.pt." in again.err
+    assert "Continuing from checkpoint-000000008.pt." in again.err
     monkeypatch.chdir(tmp_path / "out")
     checkpoint = (tmp_path / "out" / "checkpoint-000000012.pt").read_bytes()
     assert str(tmp_path).encode() not in checkpoint, "a path names folders of a person"

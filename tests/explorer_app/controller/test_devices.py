@@ -109,7 +109,10 @@ def test_a_gpu_that_fails_is_told_in_one_sentence_and_the_session_is_saved_at_on
     harness.rest()
     assert on(harness, "cpu")
     assert harness.x == 7.0
-    assert warning(harness).sentence == f"{error.sentence[:-1]} – the CPU goes on, and the session is saved."
+    assert (
+        warning(harness).sentence
+        == f"{error.sentence[:-1]} – rendering continues on the CPU, and the session is saved."
+    )
     assert len(harness.said(Level.WARNING)) == 1
     assert harness.controller.engine.devices.state.problem == error.sentence
     harness.until((harness.state / "session.loom").exists)
@@ -118,11 +121,14 @@ def test_a_gpu_that_fails_is_told_in_one_sentence_and_the_session_is_saved_at_on
 
 def test_advice_that_is_followed_already_is_left_to_the_details(open_harness: Harness) -> None:
     harness = open_harness
-    sentence = "The GPU stopped working; save the session and start the program again, or go on with the CPU."
+    sentence = "The GPU stopped working; save the session and start the program again, or render on the CPU."
     harness.engine.gpu_failing = DeviceLostError(sentence, "CUDA_ERROR_UNKNOWN")
     harness.drag(7.0)
     harness.until(lambda: on(harness, "cpu"))
-    assert warning(harness).sentence == "The GPU stopped working – the CPU goes on, and the session is saved."
+    assert (
+        warning(harness).sentence
+        == "The GPU stopped working – rendering continues on the CPU, and the session is saved."
+    )
     assert warning(harness).details == f"{sentence}\nCUDA_ERROR_UNKNOWN"
 
 
@@ -155,7 +161,7 @@ def test_an_old_driver_is_told_once_and_the_processor_renders(harness: Harness) 
     harness.engine.gpu_missing = error
     harness.start()
     harness.until(harness.said)
-    assert harness.said() == ["CUDA 13 needs driver 580 or newer, but this is 535 – the CPU goes on."]
+    assert harness.said() == ["CUDA 13 needs driver 580 or newer, but this is 535 – rendering continues on the CPU."]
     assert harness.controller.engine.devices.state.reason == error.sentence
 
 
@@ -189,7 +195,7 @@ def test_a_wish_that_cannot_be_met_leaves_the_gpu_that_renders(open_harness: Har
     harness.engine.gpu_missing = DeviceError("There is no cuda:7.")
     harness.controller.engine.devices.choose_device("cuda:7")
     harness.until(harness.said)
-    assert harness.said() == ["There is no cuda:7 – Loom 9000 goes on."]
+    assert harness.said() == ["There is no cuda:7 – rendering continues on Loom 9000."]
     assert on(harness, "cuda:0")
 
 

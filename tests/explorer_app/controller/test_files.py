@@ -110,7 +110,7 @@ def test_a_picture_of_an_unknown_model_is_shown_with_the_open_one_and_it_is_said
     harness.controller.files.open_picture(harness.folder / "far.png")
     harness.until(lambda: harness.controller.editing.session.pinned_blend)
     harness.rest()
-    assert "was made with zebras, which is not at hand; cats shows it differently" in harness.said(Level.WARNING)[0]
+    assert "was made with zebras, which was not found; cats shows it differently" in harness.said(Level.WARNING)[0]
     assert harness.controller.editing.session.pinned_blend == request.blend
 
 
@@ -206,7 +206,7 @@ def test_a_session_of_an_unknown_model_at_the_start_is_shown_with_the_bundled_on
     harness.start(document=harness.folder / "far.loom")
     assert harness.controller.engine.model.is_bundled
     assert harness.controller.editing.session.truncation.psi == 0.2
-    assert "zebras, which is not at hand" in harness.said(Level.WARNING)[0]
+    assert "zebras, which was not found" in harness.said(Level.WARNING)[0]
 
 
 def test_an_export_writes_every_frame_while_the_preview_goes_on(open_harness: Harness) -> None:

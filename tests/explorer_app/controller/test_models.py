@@ -265,7 +265,7 @@ def test_where_the_model_of_a_step_has_gone_the_open_one_shows_it_and_it_is_said
     harness.rest()
     assert name_of(harness) == "birds"
     assert harness.x == 1.0
-    assert harness.said(Level.WARNING) == ["“Walk” was made with dogs, which is not at hand; birds shows it."]
+    assert harness.said(Level.WARNING) == ["“Walk” was made with dogs, which was not found; birds shows it."]
 
 
 def test_a_picture_that_waits_for_its_model_is_forgotten_where_a_step_leads_to_another_one(
@@ -346,7 +346,7 @@ def test_where_the_model_of_something_kept_has_gone_the_open_one_shows_it_and_it
     harness.controller.editing.go_to_kept(number)
     harness.rest()
     assert (name_of(harness), harness.x) == ("birds", 1.0)
-    assert harness.said(Level.WARNING) == ["“Kept” was made with dogs, which is not at hand; birds shows it."]
+    assert harness.said(Level.WARNING) == ["“Kept” was made with dogs, which was not found; birds shows it."]
 
 
 def test_a_class_that_the_next_model_lacks_gives_way_to_its_first(open_harness: Harness) -> None:

@@ -1,4 +1,4 @@
-"""Exports that were stopped, killed or left, and go on by their manifests."""
+"""Exports that were stopped, killed or left, and continue from their manifests."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ def test_an_export_of_a_model_that_is_not_at_hand_says_so(open_harness: Harness)
     harness.controller.export.resume(settings.manifest_path)
     harness.until(lambda: harness.said(Level.WARNING))
     assert (
-        "was made with zebras, which is not at hand; open that model, and the export goes on"
+        "was made with zebras, which was not found; open that model to continue the export"
         in harness.said(Level.WARNING)[0]
     )
     assert harness.controller.export.progress is None
