@@ -247,7 +247,7 @@ class ModelRunner:
             checking[1].close()
 
     def _start(self, key: PlanKey, start: Callable[[], PendingRun]) -> PendingRun:
-        """Start a run; if device memory runs out, evict other plans and try once more."""
+        """Start a run; if device memory runs out, evict other plans and try again."""
         with self._remembering_loss():
             try:
                 return start()

@@ -1,6 +1,6 @@
 """Text from files, made safe to show: model files, file names and error messages may hold any character.
 
-A terminal obeys escape sequences, a line break forges a line of its own, and a bidirectional override shows letters in
+A terminal obeys escape sequences, a line break forges another line, and a bidirectional override shows letters in
 another order than they are stored in. `printable` writes such characters as escapes.
 """
 

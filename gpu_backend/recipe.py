@@ -58,7 +58,7 @@ class StoredLatent:
     Attributes
     ----------
     rows
-        float32, little-endian, (num_ws, w_dim) in C order. `num_ws` 1 stands for the same row everywhere.
+        float32, little-endian, (num_ws, w_dim) in C order. `num_ws` 1 means the same row everywhere.
     """
 
     rows: bytes = field(repr=False)

@@ -21,4 +21,4 @@ def make_folder(folder: Path) -> None:
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        raise RequestError(f"A folder to write to is wanted, but {folder} is none: {error.strerror}.") from None
+        raise RequestError(f"The output must be a folder, but {folder} is none: {error.strerror}.") from None

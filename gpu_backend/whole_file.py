@@ -129,7 +129,7 @@ def write_whole(
     ----------
     content
         The bytes, or a function that writes the file of the path that it is given. That path has the target's file
-        name and lies in a folder of its own: what a library leaves there disappears with it.
+        name and is in a separate folder, which is removed with everything that a library leaves there.
     check
         Reads the flushed file back before it replaces the old one. If it raises, the old file stays. The path that it
         is given has another name than `path` if `content` is bytes.
@@ -171,7 +171,7 @@ def write_whole(
 class FileGroup:
     """Writes files of one folder atomically, as `write_whole` does, and flushes together what was written meanwhile.
 
-    Flushing is most of what a small file costs. A thread of its own flushes and moves all files that were added since
+    Flushing is most of what a small file costs. A separate thread flushes and moves all files that were added since
     it last looked: one by one while they come slowly, hundreds at a time while they come fast.
 
     Parameters

@@ -11,7 +11,7 @@ ROTATION = 4
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Somebody's network at a precision and a batch."""
+    """An implementation of a network, measured at one precision and batch."""
 
     who: str
     precision: str

@@ -133,7 +133,7 @@ def climb(
             is_stopped = True
             found.append(Climbed(rung, problem=STOPPED))
             continue
-        except Exception as error:  # whatever fails is named; the other rungs are measured all the same
+        except Exception as error:  # a failure is reported; the other rungs are still measured
             found.append(Climbed(rung, problem=why(error)))
             continue
         first = picture if first is None else first

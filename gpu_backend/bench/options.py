@@ -90,7 +90,7 @@ def bench_options_of(parsed: argparse.Namespace, command: str) -> BenchOptions:
     if parsed.file is not None and parsed.shape is not None:
         raise RequestError("Give either a model file or --shape, not both.")
     if parsed.all_shapes and (parsed.file is not None or parsed.shape is not None):
-        raise RequestError("--all-shapes measures shapes of its own; give no model file and no --shape with it.")
+        raise RequestError("--all-shapes measures a fixed set of shapes; give no model file and no --shape with it.")
     if parsed.ladder and parsed.all_shapes:
         raise RequestError("--ladder measures one network; leave --all-shapes out.")
     budget_s = parsed.budget_s

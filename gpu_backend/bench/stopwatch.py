@@ -98,7 +98,7 @@ class Stopwatch:
             self._is_stopped = True
             named = {item.what for item in self.skipped[done:]}
             self.skipped.extend(Skipped(title, STOPPED) for title in titles if title not in named)
-        except Exception as error:  # whatever fails is named; the rest is measured all the same
+        except Exception as error:  # a failure is reported; the rest is still measured
             self.skipped.extend(Skipped(title, why(error)) for title in titles)
         return None
 

@@ -36,7 +36,7 @@ class Team:
     """A fixed number of lanes. A single lane is the calling thread; several lanes are threads, started on first use.
 
     A picture is one task of the first lane (`run_alone`), which shares each layer with the others by a `run` inside it.
-    So the first lane goes on from its part of a layer without a change of thread, and a layer wakes the others only.
+    So the first lane continues with its part of a layer without a thread switch, and a layer wakes only the others.
 
     States: idle -> working (first `run`) -> closed. Each thread limits torch to one thread for itself only. One thread
     runs tasks. Another one may close the team; `close` then waits for the current task.

@@ -59,8 +59,8 @@ def driver_error(word: str, doing: str) -> DeviceError:
         )
     if word in _LOST:
         return DeviceLostError(
-            f"The GPU stopped working while {doing} ({word}); save the session and start the program again, or go on "
-            "with the CPU.",
+            f"The GPU stopped working while {doing} ({word}); save the session and start the program again, or "
+            "render on the CPU.",
             word,
         )
-    return DeviceError(f"The GPU's driver refused {doing} ({word}); go on with the CPU.", word)
+    return DeviceError(f"The GPU's driver refused {doing} ({word}); render on the CPU.", word)

@@ -308,7 +308,7 @@ class CudaExecutor:
 
     @cached_property
     def _event_cost_ms(self) -> float:
-        """What an event adds to an interval; 0 where it cannot be measured, since intervals are scaled all the same."""
+        """Milliseconds that an event adds to an interval; 0 if unknown, because intervals are scaled anyway."""
         if self._load(self._compile([EMPTY], self._target.architecture)):
             return 0.0
         return measure_event_cost(self._driver, self._store.kernels[EMPTY])

@@ -63,7 +63,7 @@ def add_direction(rows: NDArray[np.float64], item: DirectionAmount, directions: 
     Parameters
     ----------
     rows
-        (num_ws, w_dim); or (1, w_dim), which stands for all rows, if the direction covers all.
+        (num_ws, w_dim); or (1, w_dim) for all rows, if the direction covers all.
 
     Raises
     ------
@@ -76,7 +76,7 @@ def add_direction(rows: NDArray[np.float64], item: DirectionAmount, directions: 
     first, last = item.rows.first, num_ws - 1 if item.rows.last is None else item.rows.last
     if not 0 <= first < num_ws or not first <= last < num_ws:
         raise RequestError(
-            f"The rows of direction {item.name!r} must lie in 0..{num_ws - 1} for this network, not {first}..{last}."
+            f"The rows of direction {item.name!r} must be in 0..{num_ws - 1} for this network, not {first}..{last}."
         )
     if item.name.startswith(_AXIS):
         rows[first : last + 1, _axis(item.name, w_dim)] += item.amount

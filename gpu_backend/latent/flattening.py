@@ -44,7 +44,7 @@ def flat_latent(latent: Latent) -> Latent:
 
     Sources of strength 0 in all rows, and points of negligible weight, are dropped. Equal points become one source,
     so the result never has more sources than the latent has different points. Rows agree within rounding; a latent
-    that is flat already comes back as it is, without its unused sources.
+    that is already flat is returned unchanged, but without its unused sources.
     """
     used = tuple(source for source in latent.mix if any(source.strengths))
     if not any(source.latent.mix or source.latent.directions for source in used):

@@ -128,7 +128,7 @@ def _latent_rows(
         for anchor, weight in _weighted_anchors(latent, latent.point):
             base += weight * mapped[anchor]
         rows = _truncated(base[None], latent.classes, truncation, space)
-    # One row stands for all as long as it can: a gesture along directions of all rows then costs a row, not num_ws.
+    # One row represents all while they are equal: a push along directions of all rows then costs 1 row, not num_ws.
     has_own_rows = bool(latent.mix) or not all(covers_all_rows(item, space.num_ws) for item in latent.directions)
     if has_own_rows and rows.shape[0] < space.num_ws:
         rows, row = np.empty((space.num_ws, space.w_dim)), rows

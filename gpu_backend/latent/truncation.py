@@ -55,7 +55,7 @@ def label_averages(w_avg: NDArray[np.floating], labels: NDArray[np.floating]) ->
     ----------
     w_avg
         (w_dim,) for all classes, or (c_dim, w_dim) with one for each. A label with several classes gets their mean,
-        weighted by the magnitudes of the label's entries. An all-zero label stands for class 0.
+        weighted by the magnitudes of the label's entries. An all-zero label means class 0.
     """
     if w_avg.ndim == 1:
         return np.repeat(w_avg.astype(np.float64)[None], len(labels), axis=0)

@@ -140,7 +140,7 @@ def _parsed(content: bytes, model_id: str, w_dim: int, num_ws: int) -> NamedDire
     read = [_Entry(entry, num_ws) for entry in entries]
     names = tuple(entry.name for entry in read)
     if len(set(names)) != len(names):
-        raise Refusal("a name of its own for each direction", "two have the same")
+        raise Refusal("a different name for each direction", "two have the same")
     return NamedDirections(
         names=names,
         vectors=np.array(vectors, np.float32),  # the library's may not own its memory

@@ -65,7 +65,7 @@ def mapping_shapes(mapping: MappingSpec) -> dict[str, tuple[int, ...]]:
 
 
 def label_multiplier(mapping: MappingSpec) -> float:
-    """Return the learning-rate multiplier of the label embedding; without gain, the one that leaves weights unscaled.
+    """Return the learning-rate multiplier of the label embedding; without gain, one that leaves weights unscaled.
 
     A fully connected layer of n inputs scales its weights by the multiplier over sqrt(n).
     """

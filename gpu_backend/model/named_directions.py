@@ -1,4 +1,4 @@
-"""Directions in w that somebody found and named, as they lie in a file beside a model."""
+"""Named directions in w, from a file beside a model."""
 
 from __future__ import annotations
 

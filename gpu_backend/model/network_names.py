@@ -105,14 +105,14 @@ class NetworkNames:
         content = arguments[0] if len(arguments) == 1 else None
         if isinstance(content, Span):
             if content.start in self._used:
-                raise Refusal("tensors with data of their own", "two share the same bytes")
+                raise Refusal("tensors with their own data", "two share the same bytes")
             self._used.add(content.start)
             return self._stream(self._source, content.start, content.stop)
         if not isinstance(content, Latin1 | bytes):
             raise Refusal("tensor data in a byte string", "found something else")
         place = content.text.start if isinstance(content, Latin1) else -1
         if place in self._used:
-            raise Refusal("tensors with data of their own", "two share the same bytes")
+            raise Refusal("tensors with their own data", "two share the same bytes")
         if place >= 0:
             self._used.add(place)
         held = content_of(self._source, content, self._watch)

@@ -74,7 +74,7 @@ class ArrayRecord:
         return record
 
     def tensor(self) -> TensorRecord:
-        """Return the same numbers as a tensor over a storage of its own."""
+        """Return the same numbers as a tensor with its own storage."""
         sizes_inward = self.shape if self.is_fortran else self.shape[::-1]
         strides = [math.prod(sizes_inward[:place]) for place in range(len(sizes_inward))]
         start, held = (self.content.start, None) if isinstance(self.content, Span) else (0, self.content)

@@ -22,7 +22,7 @@ class Particulars:
     kind
         What those bytes begin: "a pickle".
     asked
-        Names that it imports, ``"module name"``, including the one that was refused.
+        Names that it imports, ``"module name"``, including the refused one.
     facts
         Its content as far as known, a line each.
     """

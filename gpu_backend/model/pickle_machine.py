@@ -93,7 +93,7 @@ class PickleMachine:
         return self._base + self._at
 
     def load(self) -> object:
-        """Read one pickle and return what it stands for, in records.
+        """Read one pickle and return its content as records.
 
         Raises
         ------
@@ -147,7 +147,7 @@ class PickleMachine:
 
     def _line(self) -> str:
         end = self._data.find(b"\n", self._at, self._at + _MAX_LINE + 1)
-        if end < 0:  # it may go on behind the window
+        if end < 0:  # it may continue after the window
             ahead = min(_MAX_LINE + 1, self._stop - self.position)
             self._take(ahead)
             self._at -= ahead

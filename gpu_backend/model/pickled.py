@@ -113,7 +113,7 @@ def read_torch_stream(source: Source, watch: Watch, requested: set[str]) -> Pick
 
 
 def read_torch_zip(source: Source, watch: Watch, requested: set[str]) -> Pickled:
-    """Read a torch zip file: data.pkl, and each storage as an entry of its own."""
+    """Read a torch zip file: data.pkl, and each storage as a separate entry."""
     entries = read_zip_directory(source)
     pickles = [name for name in entries if name == "data.pkl" or name.endswith("/data.pkl")]
     if any(name.rpartition("/")[2] == "constants.pkl" or "/code/" in name for name in entries):

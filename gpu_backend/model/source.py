@@ -42,7 +42,7 @@ class Source(Protocol):
 
 
 class BytesSource:
-    """A source over bytes at hand."""
+    """A source over bytes in memory."""
 
     def __init__(self, content: bytes) -> None:
         self.known_digest = ""

@@ -6,7 +6,7 @@ With L = log2(R), block R has the rows
 
 and the constant that the network starts from replaces the first block's conv0. Names are those that a
 StyleGAN2 has. Up-convolutions hold their weights as a transposed convolution scatters them, at every resolution; the
-first half of a style scales, its bias including the one that scales vary about, and the second half shifts.
+first half of a style scales, with a bias that includes the 1 about which scales vary, and the second half shifts.
 """
 
 from __future__ import annotations

@@ -153,7 +153,7 @@ GENFORCE_STYLEGAN1 = StyleGAN1Layout(
     lods=("synthesis.lod",),
 )
 
-# rosinality/style-based-gan-pytorch, which has mathematics of its own: all weights, those of noise too, are scaled by
+# rosinality/style-based-gan-pytorch, which computes differently: all weights, those of noise too, are scaled by
 # sqrt(2 / inputs), a transposed convolution's by a quarter of it, and the bias of an up-convolution is blurred with it
 
 

@@ -24,7 +24,7 @@ def stylegan3_settings_from_json(data: object) -> StyleGAN3Settings:
         layer = table_of(item)
         name, clamp, use_fp16 = layer.get("name"), layer.get("conv_clamp"), layer.get("use_fp16")
         if not isinstance(name, str) or not isinstance(use_fp16, bool) or name in layers:
-            raise Refusal(SETTINGS, "a layer has no name of its own or no precision")
+            raise Refusal(SETTINGS, "a layer has no unique name or no precision")
         layers[name] = FilteredLayerSettings(
             in_rate=_count(layer.get("in_rate")),
             out_rate=_count(layer.get("out_rate")),

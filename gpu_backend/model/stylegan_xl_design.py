@@ -2,7 +2,7 @@
 
 The first network, the stem, is a StyleGAN3 of few layers. To double the resolution, its critically sampled layers and
 the toRGB are cut off, and a head takes their place: the layers of a StyleGAN3 of `head_layers`, whose first one, that
-is there already, is the last layer kept; its number is left out. The head's schedule goes on from there::
+is there already, is the last layer kept; its number is left out. The head's schedule continues from there::
 
     first_cutoff   = cutoff of the last layer kept
     first_stopband = that + half the width of its transition band

@@ -28,7 +28,7 @@ class TensorTable(Protocol):
         ...
 
     def some(self, name: str) -> list[float]:
-        """Decode up to `SMALL` numbers of a tensor, as they lie in the file."""
+        """Decode up to `SMALL` numbers of a tensor, in file order."""
         ...
 
     def load(self, names: Iterable[str], watch: Watch) -> Loaded:
@@ -50,7 +50,7 @@ class RecordTable:
         return small_values(self._source, self._records[name], name, SMALL)
 
     def some(self, name: str) -> list[float]:
-        """Decode the first numbers of a tensor, as they lie in the file."""
+        """Decode the first numbers of a tensor, in file order."""
         record = self._records[name]
         count = min(record.extent, SMALL)
         return small_values(self._source, TensorRecord(record.storage, record.offset, (count,), (1,)), name, SMALL)

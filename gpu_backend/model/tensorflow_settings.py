@@ -128,7 +128,7 @@ def check_sizes(parts: TensorFlowParts, placed: Placed, resolution: int, more: M
 
 
 def _taps(value: object) -> tuple[float, ...]:
-    """Return a filter's taps with a sum of 1; None stands for no filtering."""
+    """Return a filter's taps with a sum of 1; None means no filter."""
     taps = [1.0] if value is None else list(value) if isinstance(value, list | tuple) else []
     numbers = [float(tap) for tap in taps if isinstance(tap, int | float) and abs(tap) < 1e6]
     total = math.fsum(numbers)

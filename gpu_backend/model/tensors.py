@@ -38,7 +38,7 @@ def check_wrapped(source: Source, records: Iterable[TensorRecord]) -> None:
         if isinstance(record.storage.held, Latin1):
             total += record.storage.held.text.stop - record.storage.held.text.start
     if total > 2 * source.size + _WRAPPED_SLACK:
-        raise Refusal("tensors with data of their own", f"{total} bytes of text stand for them in {source.size} bytes")
+        raise Refusal("tensors with their own data", f"{total} bytes of text for them in a file of {source.size}")
 
 
 def load_tensors(source: Source, records: Mapping[str, TensorRecord], watch: Watch) -> Loaded:
@@ -98,7 +98,7 @@ def _check_sizes(source: Source, records: Mapping[str, TensorRecord]) -> None:
             raise Refusal(f"{name} to lie together in the file", f"it is spread over {record.extent} numbers")
         total += count * STORAGE_ITEM_BYTES[record.storage.dtype]
     if total > source.size + _SLACK:
-        raise Refusal("tensors with data of their own", f"{total} bytes of them stand in {source.size} bytes")
+        raise Refusal("tensors with their own data", f"{total} bytes of them in a file of {source.size}")
 
 
 def _held(source: Source, record: TensorRecord, watch: Watch) -> NDArray[Any]:

@@ -11,7 +11,7 @@ from gpu_backend.errors import RequestError
 
 
 def finite_array(data: ArrayLike, what: str, shape: tuple[int | str, ...]) -> NDArray[np.float32]:
-    """Return data as a float32 array of the given shape, in which a name stands for any length of at least 1.
+    """Return data as a float32 array of the given shape, in which a name means any length of at least 1.
 
     Raises
     ------

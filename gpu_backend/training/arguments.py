@@ -29,7 +29,7 @@ def add_train_options(parser: argparse.ArgumentParser) -> None:
         type=Path,
         const=True,
         metavar="CHECKPOINT",
-        help="go on from a checkpoint, or from the newest in --out; options that are not given stay as they were",
+        help="continue from a checkpoint, or from the newest in --out; options that are not given stay as they were",
     )
     add("--device", default="auto", metavar="NAME", help="auto, cpu, cuda or cuda:N (default: auto)")
 

@@ -82,10 +82,10 @@ def train(
             if "data" not in given:
                 given = {**given, "data": find_data(saved, request.out)}
             if processes.is_first:
-                say(f"Going on from {path.name}.")
+                say(f"Continuing from {path.name}.")
         elif checkpoints(request.out):
             raise RequestError(
-                f"The folder {request.out} holds a training already; go on with --resume, or choose another folder."
+                f"The folder {request.out} already contains a training; give --resume, or choose another folder."
             )
         options = options_from(saved, given).checked(processes.count)
         differing = options.differing_sizes(options_from(saved, {})) if saved else ()
@@ -300,7 +300,7 @@ class _Loop:
 
     def _last_words(self, what: str) -> str:
         good = checkpoints(self.out)
-        place = f"go on from {good[-1].name}" if good else "no checkpoint was written yet, so start again"
+        place = f"continue from {good[-1].name}" if good else "no checkpoint was written yet, so start again"
         seen = self.training.pictures_seen / 1000
         return (
             f"Training stopped after {seen:,.1f} kimg because {what}; {place}, with a lower --learning-rate or a "

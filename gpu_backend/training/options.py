@@ -140,4 +140,4 @@ def check_data(data: str) -> None:
     if data == WORLD or path.is_dir() or path.is_file():
         return
     what = f"{data} is a pipe or a device" if path.exists() else f"there is no {data}"
-    raise RequestError(f"A folder of pictures, a zip of pictures or the word world is wanted, but {what}.")
+    raise RequestError(f"A folder of pictures, a zip of pictures or the word world is expected, but {what}.")

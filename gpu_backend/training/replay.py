@@ -50,7 +50,7 @@ class CudaRecorder:
         caller.wait_stream(self._stream)
 
     def record(self, work: Callable[[], Noted]) -> tuple[Callable[[], None], Noted]:
-        """Capture work; other threads may go on using the GPU meanwhile."""
+        """Capture work; other threads may use the GPU meanwhile."""
         graph = torch.cuda.CUDAGraph()
         # The stream of the warm-up runs, because cuDNN, cuBLAS and autograd keep state per stream.
         with torch.cuda.graph(graph, pool=self._pool, stream=self._stream, capture_error_mode="thread_local"):

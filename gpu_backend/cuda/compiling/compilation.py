@@ -52,7 +52,7 @@ def compile_kernels(
     CancelledError
         If `should_cancel` returned true.
     KernelError
-        If NVRTC is not there: what lies in the cache is known by its version.
+        If NVRTC is missing: cached kernels are keyed by its version.
     """
     cache = cache or KernelCache()
     wanted = tuple(dict.fromkeys(recipes))

@@ -63,7 +63,7 @@ def compiler_version() -> str:
 
 
 def compile_kernel(recipe: KernelRecipe, architecture: str) -> CompiledKernel:
-    """Compile a kernel for an architecture, ``"sm_90a"``. Other threads go on meanwhile.
+    """Compile a kernel for an architecture, ``"sm_90a"``. Releases the GIL.
 
     Raises
     ------

@@ -1,7 +1,7 @@
 """Pinned host memory, lent to the readers of a picture.
 
 The device copies a picture straight into one of a few slots. The picture that is handed out is an array over the slot;
-when it and all of its views are gone, the slot comes back. A slot that is out when the ring is closed stays valid.
+when it and all of its views are collected, the slot is free. A slot in use when the ring is closed stays valid.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _watched(address: int, nbytes: int, gone: Callable[[], None]) -> Memory:
 class PinnedRing:
     """Slots of equal size, made when they are first needed: as many as `SLOTS_NBYTES` allow, within limits.
 
-    Taken and handed out by one thread; slots come back on any thread, whenever the last view is collected.
+    Taken and handed out by one thread; slots are returned on any thread, when the last view is collected.
     """
 
     def __init__(self, pool: MemoryPool, nbytes: int) -> None:
@@ -83,7 +83,7 @@ class PinnedRing:
         return address
 
     def hand_out(self, address: int, shape: tuple[int, ...], dtype: str) -> NDArray[Any]:
-        """Return an array over a taken slot, which comes back when the array and its views are gone."""
+        """Return an array over a taken slot, which is free again when the array and its views are collected."""
         memory = _watched(address, self._slot_nbytes, lambda: self.put_back(address))
         return array_over(memory, shape, dtype)
 
@@ -94,7 +94,7 @@ class PinnedRing:
             self._drain()
 
     def close(self) -> None:
-        """Give up the slots that are here now, and the others when they come back. May be called twice."""
+        """Free the unused slots now, and the others when they are returned. May be called twice."""
         self._is_closed = True
         self._drain()
 

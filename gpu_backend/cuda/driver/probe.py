@@ -39,7 +39,7 @@ class Gpu:
     architecture
         What it is: ``"sm_90"``.
     compile_architecture
-        What kernels are compiled for: ``"sm_90a"`` where the architecture has instructions of its own.
+        What kernels are compiled for: ``"sm_90a"`` where the architecture has architecture-specific instructions.
     shared_nbytes_per_block_optin
         Largest shared memory of a block that opts in.
     uuid

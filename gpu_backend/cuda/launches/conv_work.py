@@ -150,12 +150,12 @@ class ConvWork:
 
     @property
     def cin(self) -> int:
-        """Input channels as they lie in memory."""
+        """Input channels in memory, padded."""
         return pad8(self.in_channels)
 
     @property
     def cout(self) -> int:
-        """Output channels as they lie in memory."""
+        """Output channels in memory, padded."""
         return pad8(self.out_channels)
 
 

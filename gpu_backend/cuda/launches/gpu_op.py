@@ -26,7 +26,7 @@ from gpu_backend.plan.fusion import FusedStep, parts
 from gpu_backend.plan.plan import Plan, Step
 
 OBSERVED = Address("observed", "region")
-"""Stands for the memory that takes an observed output, which is not part of the schedule."""
+"""Placeholder for the memory of an observed output, which is not part of the schedule."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

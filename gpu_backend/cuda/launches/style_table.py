@@ -46,7 +46,7 @@ _LINE = 128
 
 @dataclass(frozen=True, slots=True)
 class StyleTable:
-    """Where things lie in the table.
+    """Offsets in the table.
 
     Attributes
     ----------

@@ -15,7 +15,7 @@ from gpu_backend.plan.plan import Step
 _THREADS = 256
 _LANES = 32
 _WIDE = 8
-"""Channels of a thread, where whole groups of so many lie in memory."""
+"""Channels per thread, if the channels in memory are a multiple of it."""
 _PIXELS = 8
 """Of a thread, at least."""
 _MOST_STRETCHES = 256

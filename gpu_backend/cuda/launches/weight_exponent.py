@@ -19,7 +19,7 @@ _LARGEST = 100
 """Bound of |e|: 2^e and d 2^e stay within float32. Weights beyond 2^100 make no picture."""
 
 _PART = 1 << 18
-"""Numbers that are looked at twice while they lie in a core's cache."""
+"""Block size of the two passes, small enough for a core's cache."""
 
 _known: dict[int, tuple[weakref.ref[NDArray[np.float32]], int]] = {}
 """Of arrays that live, by `id`: every schedule of a model needs the same."""

@@ -1,7 +1,7 @@
 """Outputs of all layers, for someone who looks into the network: one run, launch by launch.
 
 Layers do not leave their outputs behind in a run. Each operation says how its output is read
-(`gpu_backend.cuda.launches.gpu_op.Observation`): most launches run once more with other arguments, so that a
+(`gpu_backend.cuda.launches.gpu_op.Observation`): most launches run again with other arguments, so that a
 convolution gives its output before the next layer's style and without a resnet's skip, a toRGB its own picture.
 """
 

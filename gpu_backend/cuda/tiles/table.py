@@ -1,6 +1,6 @@
 """Which tile a convolution runs with: measured on this GPU, shipped for its family, near one of those, or by rule.
 
-Tables are small JSON files, an entry a line. A tuned one lies in the user's cache folder under the GPU's name and the
+Tables are small JSON files, an entry a line. A tuned one is in the user's cache folder under the GPU's name and the
 digest of the kernels that it was measured with, so that a table of other kernels is never looked at. A shipped one lies
 in ``gpu_backend/cuda/tiles/shipped`` under its family: ``sm_90.json`` serves sm_90 and sm_90a. Everything read is
 checked field by field: what is broken is left out, and no file can stop a start.

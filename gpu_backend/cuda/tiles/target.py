@@ -72,7 +72,7 @@ class _BatchTiles(TileTable):
     ) -> ConvTile:
         """Return the tile for a shape, given so many pictures of it."""
         asked = replace(shape, batch=self.batch)
-        # Not super(): a dataclass with slots is another class than the one that is written here.
+        # Not super(): @dataclass(slots=True) replaces the class that super() would refer to.
         return TileTable.choose(self, asked, taps=taps, picture_channels=picture_channels, has_moments=has_moments)
 
 

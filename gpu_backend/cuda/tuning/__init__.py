@@ -1,1 +1,1 @@
-"""The search for tiles on the GPU at hand."""
+"""The search for tiles on this GPU."""

@@ -145,7 +145,7 @@ def search_steps(
 ) -> Generator[Step, None, None]:
     """Yield after each bounded step: one tile was timed or checked, or kernels begin to be compiled.
 
-    A thread that has other work does it between two steps, and comes back to a `Preparation` once it is done.
+    The calling thread may do other work between two steps, and returns to a `Preparation` once it is done.
 
     Parameters
     ----------

@@ -39,7 +39,7 @@ OpenTimer = Callable[[Gpu, IsolatedConvs], contextlib.AbstractContextManager[Til
 
 @contextlib.contextmanager
 def device_timer(gpu: Gpu, convs: IsolatedConvs, *, spare_cores: int = 0) -> Iterator[TileTimer]:
-    """Open a GPU for timing; the thread that enters is the one that times. `spare_cores` compile nothing."""
+    """Open a GPU for timing; the entering thread does the timing. `spare_cores` compile nothing."""
     # Imported here: the driver's own module, which nothing may load before the probe has found a GPU.
     from gpu_backend.cuda.driver.gpu_driver import GpuDriver
 

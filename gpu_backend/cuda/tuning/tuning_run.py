@@ -97,7 +97,7 @@ class TuningRun:
             self._progress = step
         else:
             self._waiting = step
-            return None  # the clock goes on: the budget includes compiling
+            return None  # the clock keeps running: the budget includes compiling
         self._spent_s, self._since_s = self._now_s(), None
         return step if isinstance(step, TileFinding) else None
 

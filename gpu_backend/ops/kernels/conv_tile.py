@@ -230,7 +230,7 @@ class ConvGeometry:
 
     @property
     def patch(self) -> tuple[int, int, int]:
-        """Channels, columns and rows of input that lie in shared memory for a step of a row tile."""
+        """Channels, columns and rows of input in shared memory for one step of a row tile."""
         tile, around = self.tile, 1 if self.shape.kind == "up_conv" else self.shape.kernel - 1
         columns = tile.columns + self.halo + around
         if self.shape.kind == "up_conv" or tile.columns >= FRAGMENT:

@@ -94,7 +94,7 @@ class StreamingGeometry:
 
     @property
     def macros(self) -> dict[str, int]:
-        """Macros of the kernel that stand for these choices."""
+        """Macros of the kernel for these choices."""
         return {
             "CHANNELS": self.channels,
             "DEPTH": self.depth,

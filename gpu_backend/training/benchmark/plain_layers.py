@@ -1,6 +1,6 @@
 """The networks as one writes them down from the papers (Karras et al. 2020a, 2020b): the baseline of the benchmark.
 
-Every picture has weights of its own in a grouped convolution; a convolution of stride 2 and a filter, itself a
+Every picture has its own weights, in a grouped convolution; a convolution of stride 2 and a filter, itself a
 depthwise convolution, change the resolution; noise, bias, leaky ReLU, gain and clamp are operations of their own.
 Parameters are those of the trained networks, by name and value, and so is what comes out.
 """

@@ -1,4 +1,4 @@
-"""All rows one after the other, each with networks of its own."""
+"""All rows one after the other, each with its own networks."""
 
 from __future__ import annotations
 

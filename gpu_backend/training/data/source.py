@@ -39,7 +39,7 @@ class PictureSource(Protocol):
         Parameters
         ----------
         start
-            Position of the first picture: ``batches(n, s, k * n)`` goes on where k batches of ``batches(n, s, 0)`` end.
+            Position of the first picture: ``batches(n, s, k * n)`` leaves out k batches of ``batches(n, s, 0)``.
         """
         ...
 

@@ -19,7 +19,7 @@ def pca_directions(w: NDArray[np.floating], where: RowRange, count: int, name: s
     """Return the principal components of w (n, w_dim), ``pca/0`` the strongest (Harkonen et al. 2020, GANSpace).
 
     One unit is one standard deviation of w along the component; its ``share`` is that of the variance. An eigenvector
-    has no sign of its own: the component with the largest magnitude is made positive.
+    has no defined sign, so the component with the largest magnitude is made positive.
     """
     centred = w.astype(np.float64) - w.astype(np.float64).mean(axis=0)
     values, columns = np.linalg.eigh(centred.T @ centred / max(len(centred) - 1, 1))

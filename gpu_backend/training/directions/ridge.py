@@ -55,7 +55,7 @@ def regress(w: NDArray[np.floating], factors: NDArray[np.floating], ridge: float
 def pushes(regression: Regression) -> NDArray[np.float64]:
     """Return a push for each factor, (factors, w_dim): it moves its own by 1, by the regression, and no other.
 
-    Of all such pushes v it is the one that is shortest as w itself spreads, the least v^T C^-1 v: with slopes B,
+    Of all such pushes v it is the shortest in the Mahalanobis norm of w, the least v^T C^-1 v: with slopes B,
     V^T = C B (B^T C B)^+.
     """
     spread = regression.covariance @ regression.slopes

@@ -1,6 +1,6 @@
 """The passes of `scaled_act` in plain torch: the layer, its gradients, and the gradients of these.
 
-m is what comes back to the sum, see scaled_act.py. All is computed in float32 and rounded once.
+m is the gradient of the sum, see scaled_act.py. All is computed in float32 and rounded once.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
 The slope of everything after the sum follows from y alone, so neither the sum nor masks are stored. Its gradients
 and their gradients are a pass each, too:
 
-    m  = dy slope(y)         what comes back to the sum
+    m  = dy slope(y)         gradient of the sum
     dx = m s      ds = sum m x      dr = sum m n      db = sum m
 """
 

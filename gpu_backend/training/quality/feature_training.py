@@ -56,7 +56,7 @@ def train_on_world(
     """
     sample = world.sample_factors(4096, torch.Generator().manual_seed(training.seed))
     network = new_network(world.factors, training, sample, device)
-    # Seeds of its own for each use: to learn from, and to be checked on.
+    # Separate seeds for training and for validation.
     drawn = 3 * training.seed
     pictures = world_batches(
         world, training.steps * training.batch, training.batch, drawn + 1, training.resolution, device

@@ -1,6 +1,6 @@
 """Improved precision and recall (Kynkaanniemi et al. 2019, section 2).
 
-A set of features stands for the union of balls around its members, each as wide as the distance to the member's k-th
+A set of features represents the union of balls around its members, each as wide as the distance to the member's k-th
 nearest neighbour in the set. Precision: the share of generated features within the real set's balls. Recall: the share
 of real features within the generated set's.
 """

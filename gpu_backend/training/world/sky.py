@@ -25,7 +25,7 @@ def air(light: Light, across: torch.Tensor, up: torch.Tensor, glow: float = 1.0)
     across, up : torch.Tensor
         Where one looks, in tangents; ``up`` from 0.
     glow : float
-        How much of the halo close to the sun is there; little before land, which lies in front of most of it.
+        How much of the halo close to the sun is there; little before land, which covers most of it.
 
     Returns
     -------

@@ -72,7 +72,7 @@ def test_an_axis_outside_w_is_refused(name: str) -> None:
 
 @pytest.mark.parametrize("rows", [RowRange(0, 5), RowRange(5), RowRange(3, 2), RowRange(-1, 2)])
 def test_rows_outside_the_network_are_refused(rows: RowRange) -> None:
-    with pytest.raises(RequestError, match=r"must lie in 0\.\.4 for this network"):
+    with pytest.raises(RequestError, match=r"must be in 0\.\.4 for this network"):
         pushed(DirectionAmount("sefa/0", 1.0, rows))
 
 

@@ -115,7 +115,7 @@ def test_a_damaged_direction_is_refused(tmp_path: Path, changes: dict[str, Any],
 
 def test_two_of_one_name_are_refused(tmp_path: Path) -> None:
     path = file_of(tmp_path, said(entry(), entry()), {"directions": VECTORS})
-    assert "a name of its own" in refusal(path)
+    assert "a different name" in refusal(path)
 
 
 @pytest.mark.parametrize(

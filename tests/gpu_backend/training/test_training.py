@@ -165,7 +165,7 @@ def test_a_nan_stops_with_the_step_the_cause_and_the_last_good_checkpoint(
         run(tmp_path, 0.1, tmp_path)
     assert caught.value.sentence == (
         "Training stopped after 0.0 kimg because the generator's loss became nan in step 5; "
-        "go on from checkpoint-000000008.pt, with a lower --learning-rate or a larger --gamma."
+        "continue from checkpoint-000000008.pt, with a lower --learning-rate or a larger --gamma."
     )
     assert [path.name for path in checkpoints(tmp_path)] == ["checkpoint-000000008.pt"]
 
@@ -186,7 +186,7 @@ def test_half_precision_and_accumulation_train_too(tmp_path: Path) -> None:
 
 
 def test_a_folder_with_a_training_is_not_begun_anew_and_sizes_stay(trained: Path, tmp_path: Path) -> None:
-    with pytest.raises(RequestError, match="holds a training already"):
+    with pytest.raises(RequestError, match="already contains a training"):
         run(trained, 0.1)
     with pytest.raises(RequestError, match="channel_max differ"):
         run(trained, 0.1, trained, channel_max=8)
