@@ -1,4 +1,4 @@
-"""A drag passes the files that ARCHITECTURE.md names, and no others hand it on."""
+"""A drag passes through the files that ARCHITECTURE.md names, on both threads, and through no others."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from explorer_app.messages import MessageLog
 from explorer_app.rendering.render_thread import RenderThread
 from explorer_app.window.canvas.canvas import Canvas
 from tests.helpers.controller_harness import Harness
+from tests.helpers.fake_renderer import FakeRenderer
 
 ROOT = Path(explorer_app.__file__).parent
 NAMED = re.findall(r"^\| \d+ \| `(\S+\.py)` \|", (ROOT.parent / "ARCHITECTURE.md").read_text("utf-8"), re.MULTILINE)
@@ -34,7 +35,7 @@ def harness(tmp_path: Path, qtbot: Any) -> Iterator[Harness]:
 
 @contextmanager
 def calls(watch: Callable[[FrameType], object]) -> Iterator[None]:
-    """Watch every call of this thread into `explorer_app`."""
+    """Watch every call into `explorer_app` on this thread."""
 
     def profile(frame: FrameType, event: str, _: object) -> None:
         if event == "call" and frame.f_code.co_filename.startswith(str(ROOT)):
@@ -52,7 +53,7 @@ def file_of(frame: FrameType) -> str:
 
 
 def stack(frame: FrameType | None) -> set[str]:
-    """Files of `explorer_app` whose functions led to a call."""
+    """Files of `explorer_app` on the stack of a call."""
     found: set[str] = set()
     while frame is not None:
         if frame.f_code.co_filename.startswith(str(ROOT)):
@@ -71,8 +72,18 @@ def test_a_drag_passes_fewer_than_thirteen_files() -> None:
     assert all((ROOT / name).is_file() for name in NAMED)
 
 
-def test_a_drag_is_handed_on_by_the_named_files_alone(harness: Harness) -> None:
+def test_only_the_named_files_are_on_the_stack_of_a_request_a_rendering_and_a_frame(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
     harness.start()
+    rendering: list[set[str]] = []
+    render = FakeRenderer.render
+
+    def watched_render(self: FakeRenderer, *arguments: Any, **options: Any) -> Any:
+        rendering.append(stack(sys._getframe()))
+        return render(self, *arguments, **options)
+
+    monkeypatch.setattr(FakeRenderer, "render", watched_render)
     preview = harness.controller.engine.preview
     canvas = Canvas()
     canvas.follow(preview)
@@ -98,6 +109,8 @@ def test_a_drag_is_handed_on_by_the_named_files_alone(harness: Harness) -> None:
     canvas.close()
     assert asked == 1
     assert harness.x > 0
-    for files in leading:
+    assert rendering
+    for files in (*leading, *rendering):
         assert files <= set(NAMED)
+    assert {"rendering/render_thread.py", "rendering/tasks/preview.py"} <= set().union(*rendering)
     assert set(NAMED) <= ran
