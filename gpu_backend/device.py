@@ -115,7 +115,7 @@ def choose_gpu(device: str) -> Gpu | None:
     if not found.gpus:
         if device == "auto":
             return None
-        raise DeviceError(f"A GPU was asked for, but there is none to use: {_after_colon(found.problem)}")
+        raise DeviceError(f"A GPU was requested, but none can be used: {_after_colon(found.problem)}")
     from gpu_backend.cuda.driver.probe import gpu_called
 
     return gpu_called(found.gpus, device)
@@ -139,14 +139,14 @@ def make_executor(model: Model, device: str = "auto", precision: Precision = "fp
     """
     gpu = choose_gpu(device)
     if gpu is None:
-        return _cpu_executor(model), _cpu_facts("it was asked for." if device == CPU_ID else _why_no_gpu())
+        return _cpu_executor(model), _cpu_facts("it was chosen." if device == CPU_ID else _why_no_gpu())
     try:
         executor = _cuda_executor(model, gpu.index, precision)
     except DeviceError as error:
         if device != "auto":
             raise
         return cpu_instead(model, error)
-    reason = "it is the first GPU that can run the kernels." if device in ("auto", "cuda") else "it was asked for."
+    reason = "it is the first GPU that can run the kernels." if device in ("auto", "cuda") else "it was chosen."
     return executor, _gpu_facts(gpu, _probe().driver, precision, f"{gpu.name}: {reason}")
 
 
@@ -183,7 +183,7 @@ def cpu_instead(model: Model, error: DeviceError) -> tuple[Executor, DeviceFacts
 def facts_of(executor: Executor) -> DeviceFacts:
     """Return the facts of a custom executor."""
     name = executor.device_name
-    return DeviceFacts(name, executor.precision, f"{name}: it was asked for.", CPU_ID if name == "CPU" else "cuda:0")
+    return DeviceFacts(name, executor.precision, f"{name}: it was chosen.", CPU_ID if name == "CPU" else "cuda:0")
 
 
 def processor_name() -> str:

@@ -211,7 +211,7 @@ def gpu_list(text: str) -> tuple[int, ...] | None:
 
 
 def add_device(parser: argparse.ArgumentParser, *, remembered: bool = False) -> None:
-    """Add ``--device`` and ``--precision``; with `remembered`, left out they are None: whatever was chosen last."""
+    """Add ``--device`` and ``--precision``; with `remembered`, left out they are None: the last choice is used."""
     usual = ("as chosen in the window",) * 2 if remembered else ("auto, the best there is", "fp16, the fast one")
     parser.add_argument(
         "--device",

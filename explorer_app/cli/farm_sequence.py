@@ -37,11 +37,11 @@ def add_farm_options(made: argparse.ArgumentParser) -> None:
         metavar="LIST",
         help="render a sequence on several GPUs of this machine, such as 0,1,3 or all",
     )
-    farm.add_argument("--cpu-workers", type=count, metavar="N", help="also by so many processes on its CPU")
+    farm.add_argument("--cpu-workers", type=count, metavar="N", help="also use N processes on its CPU")
     farm.add_argument("--farm", metavar="HOST[:PORT]", help="render a sequence on a farm; see latentloom farm --help")
     farm.add_argument("--keys", type=Path, metavar="FILE", help="keys of the farm")
     farm.add_argument(
-        "--spot-check", type=count, metavar="N", help="compare two workers by so many frames at the end (default: 2)"
+        "--spot-check", type=count, metavar="N", help="compare two workers by N frames at the end (default: 2)"
     )
 
 

@@ -25,7 +25,7 @@ def parser() -> Parser:
 
 
 def run(words: Sequence[str], console: Console) -> int:
-    """Print a model's facts to stdout; of a file that is not opened, what came to light of it."""
+    """Print a model's facts to stdout; for a refused file, what is known about it."""
     options = parser().parse_args(words)
     try:
         facts = inspect_model(options.file)
@@ -60,7 +60,7 @@ def _lines(facts: ModelFacts) -> Iterator[str]:
         ("Transform", ["moves, turns and scales"] if facts.has_transform else []),
         ("Layers", [f"{layer.name}: {layer.channels} of {layer.side} x {layer.side}" for layer in facts.layers]),
         ("Directions", facts.named_directions),
-        ("Names asked for", facts.names_requested),
+        ("Names requested", facts.names_requested),
         ("Ignored", facts.ignored),
         ("Warnings", facts.warnings),
     ]
@@ -74,7 +74,7 @@ def _classes(facts: ModelFacts) -> list[str]:
     """Return how many classes there are, and the first and the last of their names."""
     if not facts.class_names:
         return [str(facts.c_dim)] if facts.c_dim else []
-    told = [class_text(number, facts.class_names) for number in range(facts.c_dim)]
-    if len(told) > _TOLD:
-        told[_TOLD - 2 : -1] = ["…"]
-    return [f"{facts.c_dim}, with names from {facts.class_file}:", *told]
+    listed = [class_text(number, facts.class_names) for number in range(facts.c_dim)]
+    if len(listed) > _TOLD:
+        listed[_TOLD - 2 : -1] = ["…"]
+    return [f"{facts.c_dim}, with names from {facts.class_file}:", *listed]

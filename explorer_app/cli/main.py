@@ -42,7 +42,7 @@ EXIT_ERROR = 2
 EXIT_NO_READER = 141
 
 _ONLY_PRINT = ("inspect", "doctor")
-"""Commands whose output is all they make: a reader that leaves early has what it wanted."""
+"""Commands that only print: a reader that closes the pipe early is not an error."""
 
 _PRINTING_OPTIONS = frozenset({"-h", "--help", "--version"})
 

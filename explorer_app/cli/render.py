@@ -457,7 +457,7 @@ def _targets(sources: Sequence[Source], folder: Path, ending: str) -> list[Path]
     Raises
     ------
     UsageError
-        If two would go to one file, or one would take the place of what it is made from.
+        If two pictures have the same output file, or an output file is also an input.
     """
     targets: list[Path] = []
     taken: set[Path] = set()  # besides the list, which thousands of pictures would make slow to search

@@ -13,7 +13,7 @@ from gpu_backend import DeviceError, Model, TorchError
 def start_renderer(
     model: Model, choice: DeviceChoice, console: Console, *, backend: BackendLike | None = None
 ) -> RendererLike:
-    """Return a renderer for a model, and say what it runs on.
+    """Return a renderer for a model, and print its device.
 
     Raises
     ------

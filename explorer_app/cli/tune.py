@@ -61,7 +61,7 @@ def parser() -> Parser:
 
 
 def run(words: Sequence[str], console: Console) -> int:
-    """Tune, and print what came out."""
+    """Tune, and print the results."""
     options = parser().parse_args(words)
     if options.model is not None and options.shape is not None:
         raise UsageError("Either a model or --shape says what to tune, not both.")
@@ -74,7 +74,7 @@ def run(words: Sequence[str], console: Console) -> int:
     found: list[TileFinding] = []
     try:
         with contextlib.closing(
-            tuning.findings(budget_s=options.budget_s, progress=lambda told: console.status(_status(told)))
+            tuning.findings(budget_s=options.budget_s, progress=lambda progress: console.status(_status(progress)))
         ) as findings:
             found.extend(findings)
     finally:
@@ -133,8 +133,8 @@ def _network(options: argparse.Namespace, console: Console) -> Model:
     return read_network(options.model, console) if options.shape is None else random_model(shape_of(options.shape))
 
 
-def _status(told: TileProgress) -> str:
-    shape = told.shape
-    best = f", best {told.best_us:.1f} us" if math.isfinite(told.best_us) else ""
-    tried = f"{told.tried} of {told.candidates} tried{best}"
-    return f"{told.number} of {told.shapes}: {shape.title}, batch {shape.batch}: {tried}"
+def _status(progress: TileProgress) -> str:
+    shape = progress.shape
+    best = f", best {progress.best_us:.1f} us" if math.isfinite(progress.best_us) else ""
+    tried = f"{progress.tried} of {progress.candidates} tried{best}"
+    return f"{progress.number} of {progress.shapes}: {shape.title}, batch {shape.batch}: {tried}"

@@ -26,7 +26,7 @@ _COMMANDS_HELP = """commands that need no display:
   each has its own --help; a file that is named like a command is opened as ./render
 
 exit status:
-  0 done, 1 a bug (its traceback is on stderr and in the log), 2 an error told in one sentence,
+  0 done, 1 a bug (its traceback is on stderr and in the log), 2 an error explained in one sentence,
   130 stopped by Ctrl-C, 143 by SIGTERM, 141 the reader of the output left before the work was done"""
 
 

@@ -144,7 +144,7 @@ class DraftPolicy:
 def shows_something(frame: Frame) -> bool:
     """Return whether a frame shows anything: in some networks, early drafts are a single colour.
 
-    A full picture always is, whatever it shows.
+    A full picture always is.
     """
     if not frame.is_draft:
         return True

@@ -1,4 +1,4 @@
-"""The playhead: playing in exact time, scrubbing, and recording what a hand moves."""
+"""The playhead: playback in exact time, scrubbing, and recording of gestures."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class Playback(QObject):
 
     @property
     def armed(self) -> frozenset[str]:
-        """Paths of the parameters that are recorded; all that a hand moves while there are none."""
+        """Paths of the parameters that are recorded; if empty, every parameter that a gesture moves."""
         return self._armed
 
     @property

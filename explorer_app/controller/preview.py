@@ -1,4 +1,4 @@
-"""The picture that follows the hand: requests down, frames up, drafts while something moves."""
+"""The picture on the canvas: requests down, frames up, drafts while something moves."""
 
 from __future__ import annotations
 
@@ -111,12 +111,12 @@ class Preview(QObject):
 
     @Slot(float)
     def input_came(self, age_s: float) -> None:
-        """Record that an input event of this age is about to be handled: a gesture begins when the hand moves."""
+        """Record that an input event of this age is about to be handled: a gesture begins when the mouse moves."""
         now_s = self._clock()
         self._input = (now_s - age_s, now_s)
 
     def ask(self, session: Session, *, live: bool, by_hand: bool = True) -> None:
-        """Request the picture of a session: at once, and small enough to follow the hand while it is live.
+        """Request the picture of a session immediately; during a gesture, small enough to keep up.
 
         The first of a model is as small as if it were live, and the full one follows: a large network takes seconds.
 
@@ -230,7 +230,7 @@ class Preview(QObject):
             self._colours.learn(draft, self._frame)
 
     def _order_draft_of(self, full: Frame, facts: ModelFacts) -> None:
-        """Where drafts will follow the hand, request one of a picture at rest, made while the renderer is idle."""
+        """If gestures will show drafts, request one of a picture at rest, rendered when idle."""
         resolution = self._policy.resolution(facts)
         request = self._colours.wanted(full, resolution) if resolution is not None else None
         if resolution is not None and request is not None:

@@ -37,7 +37,7 @@ class ExportProgress:
     Attributes
     ----------
     name
-        What it is called.
+        Its name in messages.
     done, total
         Frames; frames that were there from an earlier run count as done.
     seconds_left

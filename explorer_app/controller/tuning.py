@@ -74,7 +74,7 @@ class Tuning(QObject):
         export.changed.connect(self._use_findings)
 
     def start(self, budget_s: float) -> None:
-        """Search for about so many seconds. Does nothing while a search is under way, or without a GPU."""
+        """Search for about `budget_s` seconds. Does nothing during a search, or without a GPU."""
         if self.state.share is None and self._engine.devices.state.is_on_gpu:
             self._show(TuningState(share=0.0))
             self._renders.tune(budget_s)

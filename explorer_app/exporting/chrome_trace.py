@@ -106,7 +106,7 @@ def _slice(name: str, category: str, at_us: float, long_us: float, lane: int, ar
 
 
 def _frame_events(frame: TracedFrame, number: int, at_us: float, lane: int) -> list[dict[str, Any]]:
-    """Return a frame, what it consists of, and its time as a counter."""
+    """Return the events of a frame: the frame, its parts, and its time as a counter."""
     timings = frame.timings
     size = f"{frame.width} × {frame.height}"
     whole: dict[str, Any] = {"number": number, "draft": frame.is_draft, "measured": bool(timings.steps)}

@@ -9,7 +9,7 @@ happens on the job's own thread::
     write the manifest                    before the first request is handed out
     close the sink, write the manifest    once every frame was delivered, or the job was stopped
 
-Frames that are stored already are not asked for. Since a file comes into place whole or not at all, a run that was
+Stored frames are not requested again. Since a file comes into place whole or not at all, a run that was
 killed at any moment loses at most the frames that were under way.
 """
 
@@ -268,7 +268,7 @@ class SequenceJob:
                 self._found += len(plan) - index
 
     def _announce(self) -> None:
-        """Write the manifest before the first frame, so that whatever is found later is known to be ours."""
+        """Write the manifest before the first frame, so that frames found later are known to belong to it."""
         if not self._is_announced:
             self._write_manifest("unfinished")
             self._is_announced = True
@@ -309,7 +309,7 @@ class SequenceJob:
             ):
                 del self._awaited[place]
                 return index
-        raise ExportError("The exporter got a picture that it had not asked for; start the export again.")
+        raise ExportError("The exporter received a picture that it had not requested; start the export again.")
 
     def _write_manifest(self, state: State) -> None:
         data = manifest_bytes(self.settings, state, None if state == "unfinished" else self.done, self._made_on)

@@ -94,7 +94,7 @@ def document_from_text(text: str) -> PictureDocument:
     Raises
     ------
     PictureError
-        If the text is not such a document; the sentence says what came instead.
+        If the text is not such a document; the sentence says what was found instead.
     """
     try:
         data = parse_json(text, PICTURE_LIMITS, "a picture's recipe")

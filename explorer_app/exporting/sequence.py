@@ -31,7 +31,7 @@ from explorer_app.session.timeline.evaluation import is_blended, keyed_at, sessi
 from gpu_backend import PathKind, RecipeBudget, RenderRequest, RequestError, spend_blend, spend_latent
 
 MAX_FRAMES = 100_000
-"""As many as five digits can number."""
+"""The largest number of five digits."""
 
 MAX_KEYS = 4096
 """As many recipes as a frame's request may blend."""

@@ -366,7 +366,7 @@ class Foreman:
         """
         reported = sorted(unit.unit for unit in report.units)
         if reported != list(units) and not (report.is_cancelled and set(reported) <= set(units)):
-            raise StationError(f"{record.name} sent other frames than it was asked for.")
+            raise StationError(f"{record.name} sent other frames than it was chosen.")
 
         def store() -> None:
             if output == "returned":

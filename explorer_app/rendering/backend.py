@@ -96,7 +96,7 @@ class BackendLike(Protocol):
         ...
 
     def compiles_soon(self, missing: int) -> bool:
-        """Return whether so many kernels are compiled sooner than torch is imported, in about two seconds."""
+        """Return whether `missing` kernels compile faster than torch is imported, which takes about two seconds."""
         ...
 
     def kernels_ready(self, model: Model, choice: DeviceChoice) -> tuple[int, int]:

@@ -15,7 +15,7 @@ else:
     np = LazyModule("numpy")
 
 FRAME_BUDGET_MS = 33.0
-"""A frame that takes longer, in ms, feels detached from the hand."""
+"""Frames that take longer, in ms, noticeably lag behind the mouse."""
 
 RING_SIZE = 240
 """Number of frames in the plot and the percentiles."""
@@ -110,7 +110,7 @@ class FrameStatistics:
             for step in timings.steps
         )
         self._timing_source = timings.timing_source
-        # Times from events are scaled to fill the device's time, gaps included: the two cannot be told apart.
+        # Times from events are scaled to fill the device's time, gaps included: the two cannot be distinguished.
         self._idle_ms = None
         if timings.device_ms is not None and timings.timing_source == "cupti":
             self._idle_ms = max(0.0, timings.device_ms - sum_us / 1000.0)

@@ -73,7 +73,7 @@ def adapt(session: Session, facts: ModelFacts, usual_cutoff: int | None = None) 
         ("the transform, which it does not take, was reset", fitted.transform != session.transform),
         ("the picture is shown, since it has no such layer", fitted.tap is None and session.tap is not None),
         (
-            "tracks of what it does not have were taken away",
+            "tracks of parameters that it does not have were removed",
             len(fitted.timeline.tracks) != len(session.timeline.tracks),
         ),
         ("patches of what it does not have were taken away", len(fitted.patches) != len(session.patches)),

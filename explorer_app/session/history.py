@@ -129,7 +129,7 @@ class History:
             If there is no such step.
         """
         if not 0 <= position < len(self.entries):
-            raise IndexError(f"The history has steps 0..{len(self.entries) - 1}, but {position} was asked for.")
+            raise IndexError(f"The history has steps 0..{len(self.entries) - 1}, but {position} was requested.")
         return replace(self, position=position)
 
     def starred(self, number: int, starred: bool, now_s: float = 0.0) -> History:

@@ -1,4 +1,4 @@
-"""The table of parameters: every quantity that a hand, a timeline or a controller can move, named once.
+"""The table of parameters: every quantity that a gesture, the timeline or a controller can change.
 
 A parameter has a path (``truncation.psi``, ``slider/world/sun height``, ``mix/0/strength/3``), a kind, a range, a
 default, and knows how it is read from a session and put into one. Everything that deals with quantities in general

@@ -299,7 +299,7 @@ def load_session_file(path: Path) -> SessionFile:
     Raises
     ------
     SessionFileError
-        If the file cannot be read or is no session; the sentence says what came instead.
+        If the file cannot be read or is no session; the sentence says what was found instead.
     """
     try:
         content = read_regular_file(path, SESSION_LIMITS.nbytes + MAX_STORED_NBYTES, "a session")

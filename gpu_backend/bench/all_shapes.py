@@ -43,7 +43,7 @@ def measure_all_shapes(options: BenchOptions, say: Callable[[str], None]) -> tup
 
 
 def summary(reports: Sequence[Report]) -> str:
-    """Return a line a shape, precision and batch: ours beside the fastest peer, and what it saves."""
+    """Return a line a shape, precision and batch: ours and the fastest peer, with the gain."""
     head = ("shape", "precision", "batch", "ms/image", "images/s", "fastest peer", "ms/image", "gain", "memory saved")
     rows = [row for report in reports for row in _summary_rows(report)]
     return grid(head, rows, left=2) if rows else ""

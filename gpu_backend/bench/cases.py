@@ -45,7 +45,7 @@ def choose(
     batches, peers, precisions
         What was named; empty (for peers: None) leaves the choice open. What is named is measured in all combinations.
     everything
-        All combinations, whatever time they take.
+        All combinations, without a time limit.
     quick
         Two batches and the main precision only: half on a GPU, single on the processor.
     """

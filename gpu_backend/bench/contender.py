@@ -32,11 +32,11 @@ class Contender(Protocol):
 
     @property
     def case(self) -> Case:
-        """What it is."""
+        """Title in tables."""
         ...
 
     def prepare(self) -> None:
-        """Build it and run it once. Raises CannotRunError, or whatever goes wrong."""
+        """Build it and run it once. Raises CannotRunError, or the error of the library."""
         ...
 
     def settle(self) -> None:
@@ -44,7 +44,7 @@ class Contender(Protocol):
         ...
 
     def times_ms(self, runs: int) -> list[float]:
-        """Run so many times and return the time of each."""
+        """Run `runs` times and return the time of each run, in ms."""
         ...
 
     @property

@@ -37,7 +37,7 @@ class DeviceRate:
             raise
 
     def render(self, pictures: int) -> int:
-        """Render at least so many pictures, two runs in flight, and return how many."""
+        """Render at least this many pictures, with two runs in flight; return the number rendered."""
         runs = math.ceil(pictures / self._batch)
         self._ours.times_ms(runs)
         return runs * self._batch

@@ -1,4 +1,4 @@
-"""A hand that drags: pictures of changing requests one after the other, each awaited on the host."""
+"""Latency of a drag: changing requests one after the other, each awaited on the host."""
 
 from __future__ import annotations
 

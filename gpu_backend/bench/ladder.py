@@ -46,7 +46,7 @@ class Rung:
     Attributes
     ----------
     what
-        What it adds to the rung before.
+        The change from the previous rung.
     change
         What becomes of the GPU's target before a plan is lowered for it.
     """
@@ -61,7 +61,7 @@ class Rung:
 
 @dataclass(frozen=True, slots=True)
 class Climbed:
-    """What came of a rung; `problem` says why it was not measured.
+    """The result of a rung; `problem` says why it was not measured.
 
     Attributes
     ----------

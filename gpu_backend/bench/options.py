@@ -72,7 +72,7 @@ def add_bench_options(parser: argparse.ArgumentParser) -> None:
         "--budget-s",
         type=_seconds,
         metavar="S",
-        help="start no new case after so many seconds, and name those "
+        help="start no new case after this many seconds, and name those "
         f"(default: {_BUDGET_S:g}; {_BUDGET_OF_ALL_S:g} with --all and --all-shapes)",
     )
     add("--out", type=Path, metavar="DIR", help="write bench.csv, bench.json and plots into this folder")

@@ -60,7 +60,7 @@ class Ours:
 
     @property
     def case(self) -> Case:
-        """What it is."""
+        """Title in tables."""
         return Case(OURS if self._use_graph else NO_GRAPH, self._precision, self._batch)
 
     @property

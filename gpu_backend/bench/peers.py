@@ -50,7 +50,7 @@ class Peer:
 
     @property
     def case(self) -> Case:
-        """What it is."""
+        """Title in tables."""
         return self._case
 
     @property

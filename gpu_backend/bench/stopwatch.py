@@ -1,7 +1,7 @@
 """Warm-up, timing and handling of failures.
 
 On a GPU contenders run one after the other: their runs are queued, each between a pair of events. On the processor
-they take turns, so that whatever else the machine does meets all of them.
+they alternate, so that other load of the machine affects all of them equally.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ def load(module: ModuleType) -> None:
         module._is_loading = True
         try:
             spec.loader.exec_module(module)
-            module.__class__ = ModuleType  # type: ignore[assignment] # what it was meant to be
+            module.__class__ = ModuleType  # type: ignore[assignment] # no longer deferred
         finally:
             del module._is_loading
 

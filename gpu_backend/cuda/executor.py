@@ -180,7 +180,7 @@ class CudaExecutor:
         schedule: Schedule,
         errors: dict[KernelRecipe, KernelError] | None = None,
     ) -> None:
-        """Let plain kernels take the place of these from now on."""
+        """Replace these kernels by plain ones from now on."""
         fused = {launch.recipe for launch in schedule.launches if launch.is_fused}
         for recipe, why in reasons.items():
             if recipe not in fused or recipe.digest in self._failures:
@@ -206,7 +206,7 @@ class CudaExecutor:
             pass
 
     def _check_steps(self, plan: Plan, schedule: Schedule) -> Generator[tuple[int, int], None, bool]:
-        """Check what was never checked on this GPU; return whether a kernel failed."""
+        """Check the kernels that were never checked on this GPU; return whether one failed."""
         if plan.key.part != "synthesis":
             return False
         new = self._unchecked(plan, schedule, self._target)
@@ -242,7 +242,7 @@ class CudaExecutor:
     def _verdict_steps(
         self, plan: Plan, target: Target, wanted: frozenset[KernelRecipe]
     ) -> Generator[tuple[int, int], None, dict[KernelRecipe, str]]:
-        """Run a plan both ways and judge kernels; nothing is judged where there is no room for both."""
+        """Run a plan with fused and plain kernels and compare; empty if memory is too small for both."""
         fused = plain = None
         try:
             total = len(wanted)

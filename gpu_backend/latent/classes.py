@@ -26,7 +26,7 @@ def class_label(classes: Sequence[tuple[int, float]], c_dim: int) -> NDArray[np.
     label = np.zeros(c_dim, dtype=np.float64)
     for index, weight in classes:
         if c_dim == 0:
-            raise RequestError(f"This network has no classes, but class {index} was asked for; leave the class out.")
+            raise RequestError(f"This network has no classes, but class {index} was requested; leave the class out.")
         if not 0 <= index < c_dim:
             raise RequestError(f"The class must be in 0..{c_dim - 1} for this network, not {index}.")
         if not math.isfinite(weight):

@@ -47,7 +47,7 @@ class RequestCheck:
             self._good_noise = request.noise
         if request.tap is not None:
             if request.resolution is not None:
-                raise RequestError("A layer comes at its own resolution, but one was asked for as well; leave it out.")
+                raise RequestError("A layer comes at its own resolution, but one was requested as well; leave it out.")
             return self._side_of(request.tap)
         return self.resolution(request.resolution)
 
@@ -85,7 +85,7 @@ class RequestCheck:
         for channel in tap.channels:
             if not 0 <= channel < layer.channels:
                 raise RequestError(
-                    f"{tap.layer} has the channels 0 to {layer.channels - 1}, but channel {channel} was asked for."
+                    f"{tap.layer} has the channels 0 to {layer.channels - 1}, but channel {channel} was requested."
                 )
         if not abs(tap.gain_db) <= MAX_GAIN_DB:  # this form also refuses NaN
             raise RequestError(

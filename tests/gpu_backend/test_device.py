@@ -68,7 +68,7 @@ def test_without_a_gpu_the_cpu_says_why_there_is_none(executors: Executors) -> N
 @pytest.mark.usefixtures("without")
 @pytest.mark.parametrize("name", ["cuda", "cuda:0", "cuda:7"])
 def test_a_gpu_that_is_asked_for_and_not_there_is_an_error_with_the_same_sentence(name: str) -> None:
-    with pytest.raises(DeviceError, match="there is none to use: no NVIDIA driver was found; install driver 580"):
+    with pytest.raises(DeviceError, match="none can be used: no NVIDIA driver was found; install driver 580"):
         device.check_device(name)
 
 
@@ -100,8 +100,8 @@ def test_the_roofline_is_the_measured_one_where_there_is_one(monkeypatch: pytest
     [
         ("auto", 0, "NVIDIA H200: it is the first GPU that can run the kernels."),
         ("cuda", 0, "NVIDIA H200: it is the first GPU that can run the kernels."),
-        ("cuda:0", 0, "NVIDIA H200: it was asked for."),
-        ("cuda:2", 2, "NVIDIA L4: it was asked for."),
+        ("cuda:0", 0, "NVIDIA H200: it was chosen."),
+        ("cuda:2", 2, "NVIDIA L4: it was chosen."),
     ],
 )
 def test_a_name_chooses_a_gpu(name: str, index: int, reason: str, executors: Executors) -> None:
@@ -114,12 +114,14 @@ def test_a_name_chooses_a_gpu(name: str, index: int, reason: str, executors: Exe
 def test_the_cpu_can_be_asked_for_beside_gpus(executors: Executors) -> None:
     _, facts = device.make_executor(MODEL, "cpu", "fp16")
     assert executors.made == [(MODEL, "cpu")]
-    assert (facts.precision, facts.reason) == ("fp32", "CPU: it was asked for.")
+    assert (facts.precision, facts.reason) == ("fp32", "CPU: it was chosen.")
 
 
 @pytest.mark.usefixtures("with_two")
 def test_a_gpu_of_another_number_is_refused_with_those_that_are_there() -> None:
-    with pytest.raises(DeviceError, match=r"one of cuda:0 \(NVIDIA H200\), cuda:2 \(NVIDIA L4\), but cuda:1 was asked"):
+    with pytest.raises(
+        DeviceError, match=r"one of cuda:0 \(NVIDIA H200\), cuda:2 \(NVIDIA L4\), but cuda:1 was requested"
+    ):
         device.check_device("cuda:1")
 
 

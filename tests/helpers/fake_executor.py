@@ -26,7 +26,7 @@ MOST_IN_FLIGHT = 2
 
 @dataclass(frozen=True)
 class Submitted:
-    """A run that was asked for: names of the inputs that came, and how."""
+    """A run that was requested: names of the inputs that came, and how."""
 
     key: PlanKey
     inputs: frozenset[str]

@@ -43,7 +43,7 @@ class FakeDevice:
 
 
 GPU = FakeDevice("cuda:0", "Loom 9000", "fp16", "Loom 9000: it is the first GPU that can run the kernels.", 150 << 30)
-OTHER_GPU = FakeDevice("cuda:1", "Loom 100", "fp16", "Loom 100: it was asked for.", 8 << 30)
+OTHER_GPU = FakeDevice("cuda:1", "Loom 100", "fp16", "Loom 100: it was chosen.", 8 << 30)
 
 
 @dataclass(frozen=True)

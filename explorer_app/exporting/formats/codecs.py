@@ -75,7 +75,7 @@ def encode_frame(frame: Frame, text: str, form: PictureFormat, size: Size | None
 
 
 def scan_picture(path: Path, max_text: int) -> PictureScan:
-    """Return what a picture file says of itself, whatever its name ends in.
+    """Return the recipe in a picture file, whatever its extension.
 
     Parameters
     ----------

@@ -72,7 +72,7 @@ def _hardware_options(codec: CodecName, quality: int, hardware: HardwareName) ->
         return {"preset": "p5", "rc": "vbr", "cq": _scaled(quality, 46, 0.32), "b": "0"}
     if hardware == "qsv":
         return {"preset": "medium", "global_quality": _scaled(quality, 46, 0.32)}
-    # Intel Macs have no constant quality, so a data rate is asked for: about that of x264 at 1024 x 1024, 30 a second.
+    # Intel Macs have no constant quality, so the bit rate is set to about that of x264 at 1024 x 1024, 30 fps.
     return {"b": str(round(1e6 * 2 ** ((quality - 50) / 10))), "allow_sw": "0"}
 
 

@@ -21,7 +21,7 @@ _REST_S = 0.1
 class PreviewTask(RenderTask):
     """Renders the newest request.
 
-    A request that was made while something moves is finished whatever comes next, and of requests at rest at least
+    A request that was made while something moves is always finished, and of requests at rest at least
     every second one: so a drag that never pauses, or a key that is held, always has a picture to show.
 
     Parameters

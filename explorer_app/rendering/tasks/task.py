@@ -1,4 +1,4 @@
-"""What the render thread runs: a task, its priority, and what it yields to."""
+"""Tasks of the render thread: priority, bounded steps, and the priorities that cancel a step."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Priority(IntEnum):
     TUNING = 12
     """A search for the fastest tiles of this GPU, while nothing moves."""
     IDLE = 13
-    """Work that may wait until nothing else is to do."""
+    """Work that runs when nothing else is ready."""
 
 
 URGENT = frozenset({Priority.DEVICE, Priority.MODEL})
@@ -75,7 +75,7 @@ class RenderTask(ABC):
 
     @property
     def is_brief(self) -> bool:
-        """Whether the next step renders nothing; it then precedes previews whatever its share."""
+        """Whether the next step renders nothing; it then runs before previews, independent of its share."""
         return False
 
     @abstractmethod

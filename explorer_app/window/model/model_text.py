@@ -83,7 +83,7 @@ def all_facts(facts: ModelFacts) -> list[tuple[str, str]]:
         ("Transform", "moves, turns and scales" if facts.has_transform else "none"),
         ("Drafts", ", ".join(f"{side} × {side}" for side in facts.draft_resolutions) or "none"),
         ("Named directions", ", ".join(map(printable, facts.named_directions)) or "none"),
-        ("Names asked for", "\n".join(map(printable, facts.names_requested)) or "none"),
+        ("Names requested", "\n".join(map(printable, facts.names_requested)) or "none"),
         ("Ignored", "\n".join(map(printable, facts.ignored)) or "nothing"),
         ("Warnings", "\n".join(map(printable, facts.warnings)) or "none"),
     ]

@@ -44,7 +44,7 @@ class TuneDialog(QDialog):
     Signals
     -------
     start_requested(float)
-        Tune for about so many seconds.
+        Tune for about this many seconds.
     stop_requested()
         End the search and keep what was found.
     """
@@ -161,7 +161,7 @@ def _cell(text: str, column: int) -> QTableWidgetItem:
 
 
 def _said(state: TuningState) -> str:
-    """Return one line: what is being timed, or what came out."""
+    """Return one line: the convolution that is timed, or the result."""
     if state.is_stopping:
         return "Stopping after this tile."
     if state.share is not None:

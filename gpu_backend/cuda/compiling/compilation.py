@@ -43,7 +43,7 @@ def compile_kernels(
         Called every few hundredths of a second; once it says yes, what is being compiled is finished and kept, and
         nothing else is begun.
     threads
-        None for as many as there are processors.
+        None for one on each CPU core.
     cache
         None for the user's own.
 

@@ -2,7 +2,7 @@
 
 A kernel lies under the digest of everything that it depends on: source, flags, architecture and the compiler's version.
 Where it did not compile, the reason lies there for a report; it is no verdict, and compiling is tried again.
-A file is written in one atomic move and carries a checksum: whatever is not whole and ours is treated as missing and
+A file is written in one atomic move and carries a checksum: a file that is damaged or foreign is treated as missing and
 written anew. No error of the disk gets out, since a kernel can always be compiled again.
 """
 

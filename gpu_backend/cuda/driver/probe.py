@@ -37,7 +37,7 @@ class Gpu:
     index
         The driver's number for it.
     architecture
-        What it is: ``"sm_90"``.
+        Compute capability: ``"sm_90"``.
     compile_architecture
         What kernels are compiled for: ``"sm_90a"`` where the architecture has architecture-specific instructions.
     shared_nbytes_per_block_optin
@@ -64,7 +64,7 @@ class Gpu:
 
     @property
     def id(self) -> str:
-        """What it is chosen by: ``"cuda:0"``."""
+        """Device id: ``"cuda:0"``."""
         return f"cuda:{self.index}"
 
 
@@ -192,7 +192,7 @@ def gpu_called(gpus: Sequence[Gpu], name: str) -> Gpu:
         if name == gpu.id:
             return gpu
     there_are = ", ".join(f"{gpu.id} ({gpu.name})" for gpu in gpus)
-    raise DeviceError(f"The GPU must be one of {there_are}, but {name} was asked for.")
+    raise DeviceError(f"The GPU must be one of {there_are}, but {name} was requested.")
 
 
 def compile_capability(capability: tuple[int, int], known: tuple[int, ...]) -> tuple[int, int] | None:

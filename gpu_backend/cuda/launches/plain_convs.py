@@ -57,7 +57,7 @@ class PlainTile:
         )
 
     def blocks(self, pixels: int, cout: int) -> int:
-        """Blocks that cover so many pixels and channels."""
+        """Number of blocks that cover these pixels and channels."""
         return -(-pixels // self.tile_pixels) * -(-cout // self.tile_channels)
 
 

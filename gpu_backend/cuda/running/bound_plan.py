@@ -51,7 +51,7 @@ class CudaBoundPlan:
     kernels
         Those of the schedule's recipes, loaded; they belong to the executor.
     constants
-        The executor's; this plan takes what it needs and gives it back.
+        The executor's; this plan allocates from it and frees on close.
 
     Raises
     ------
@@ -187,7 +187,7 @@ class CudaBoundPlan:
         return pending.wait()
 
     def observe(self, inputs: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[np.float32]]:
-        """Run once, launch by launch; return layer name -> copy of what it gave, (batch, channels, height, width)."""
+        """Run once, launch by launch; return layer name -> copy of its output, (batch, channels, height, width)."""
         self._enter()
         self._inputs.take(inputs)
         self._finish_all()

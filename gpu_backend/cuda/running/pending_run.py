@@ -19,7 +19,7 @@ from gpu_backend.frame import StepTime, TimingSource
 class Lane:
     """What a run in flight has for itself: events, inputs on their way in, outputs on their way out.
 
-    `outputs` has, by name, the memory of those that were ever asked for. `beside` is memory of the device for pixels
+    `outputs` has, by name, the memory of every output requested so far. `beside` is memory of the device for pixels
     that are copied while the next run overwrites the plan's own; 0 until there was such a run.
     """
 
@@ -73,7 +73,7 @@ class DeviceRun:
         return self._outputs is not None or self._error is not None
 
     def wait(self) -> Mapping[str, NDArray[Any]]:
-        """Wait for this run and return the outputs that were asked for.
+        """Wait for this run and return the requested outputs.
 
         Raises
         ------

@@ -56,7 +56,7 @@ class Bench(Protocol):
         ...
 
     def place_of(self, name: str) -> int:
-        """Return where on the device a region lies."""
+        """Return the device address of a region."""
         ...
 
 
@@ -72,7 +72,7 @@ class Compares(Protocol):
         ...
 
     def release(self, address: int) -> None:
-        """Give back what `keep` returned."""
+        """Free memory from `keep`."""
         ...
 
     def diff(self, got: Numbers, expected: Numbers) -> TensorDiff:
@@ -89,7 +89,7 @@ class _Group:
 
 
 def doubtful_recipes(fused: Schedule, plain: Schedule) -> frozenset[KernelRecipe]:
-    """Kernels of the fused schedule that the plain one does without."""
+    """Return the kernels that only the fused schedule has."""
     return frozenset(fused.recipes) - frozenset(plain.recipes)
 
 
@@ -151,7 +151,7 @@ def check_steps(
 
 
 def returned(steps: Generator[Any, None, Result]) -> Result:
-    """Take all steps of a generator and return what it returns."""
+    """Exhaust a generator and return its result."""
     while True:
         try:
             next(steps)
@@ -168,10 +168,10 @@ def _ask_plain(
     comparer: Compares,
     end: contextlib.ExitStack,
 ) -> list[tuple[Numbers, Numbers]]:
-    """Let a fused launch find what the plain ones find, and run these.
+    """Copy the inputs of the plain launches to the fused schedule, and run the plain launches.
 
-    Return the numbers that they wrote: where the fused launch will write them, and a copy that lasts until `end`. What
-    they only read is the same on both sides.
+    Return pairs of the outputs that they wrote: where the fused launch will write, and a copy that lasts until `end`.
+    Regions that are only read are the same on both sides.
     """
 
     def keep(numbers: Numbers) -> Numbers:
@@ -193,9 +193,9 @@ def _ask_plain(
 
 
 def _given(launch: Launch, fused: Bench, plain: Bench, comparer: Compares) -> dict[str, tuple[Numbers, Numbers]]:
-    """Give the fused schedule what the plain one holds in the regions that a launch names; return those to compare.
+    """Copy the regions that a launch names from the plain schedule to the fused one; return those to compare.
 
-    toRGB's parts are one a block of channels, as many as the kernel has; their sum counts.
+    toRGB has one partial sum for each block of channels, so the numbers of parts may differ; their sums are compared.
     """
     pairs = {}
     for mine, other in _shared_regions(launch, fused.schedule, plain.schedule):
@@ -212,7 +212,7 @@ def _given(launch: Launch, fused: Bench, plain: Bench, comparer: Compares) -> di
 
 
 def _in_one(numbers: Numbers) -> Numbers:
-    """The same numbers, each for itself."""
+    """Return the same numbers as one part."""
     return replace(numbers, count=numbers.count * numbers.parts, parts=1)
 
 
@@ -278,7 +278,7 @@ def _verdict(launch: Launch, asked: list[tuple[Numbers, Numbers]], comparer: Com
 
 
 def record_of(gpu: Gpu, driver: str) -> SelfCheckRecord:
-    """Return what was found on a GPU with a driver and the compiler that is installed, from the user's cache folder.
+    """Return the verdicts for a GPU, a driver and the installed compiler, from the user's cache folder.
 
     Raises
     ------
@@ -306,7 +306,7 @@ class SelfCheckRecord:
         return recipe.digest in self._verdicts
 
     def note(self, verdicts: Mapping[KernelRecipe, str]) -> None:
-        """Keep verdicts; what the disk refuses is checked again next time."""
+        """Store verdicts; those that cannot be written are checked again at the next start."""
         self._verdicts.update({recipe.digest: why for recipe, why in verdicts.items()})
         with contextlib.suppress(OSError):
             self._path.parent.mkdir(parents=True, exist_ok=True)

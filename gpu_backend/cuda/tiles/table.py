@@ -221,7 +221,7 @@ def entries_of(data: bytes) -> dict[ConvShape, Tuned]:
 
 
 def save_entries(path: Path, entries: Mapping[ConvShape, Tuned], about: Mapping[str, str]) -> None:
-    """Write a table in one piece, an entry a line, ordered by shape; `about` says what it was measured on.
+    """Write a table in one piece, an entry a line, ordered by shape; `about` describes the measurement.
 
     Raises
     ------

@@ -27,7 +27,7 @@ class Target:
     streams
         Whether up-convolutions may be streaming ones, which have no tile.
     batch
-        Pictures that kernels are divided for; None for as many as the plan has.
+        Pictures that kernels are divided for; None for the batch of the plan.
     """
 
     architecture: str
@@ -70,7 +70,7 @@ class _BatchTiles(TileTable):
     def choose(
         self, shape: ConvShape, *, taps: int = 4, picture_channels: int = 0, has_moments: bool = False
     ) -> ConvTile:
-        """Return the tile for a shape, given so many pictures of it."""
+        """Return the tile for a shape with this target's batch."""
         asked = replace(shape, batch=self.batch)
         # Not super(): @dataclass(slots=True) replaces the class that super() would refer to.
         return TileTable.choose(self, asked, taps=taps, picture_channels=picture_channels, has_moments=has_moments)

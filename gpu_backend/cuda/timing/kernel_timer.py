@@ -133,7 +133,7 @@ class EventTimer:
 
 
 def step_time(launch: Launch, time_us: float, facts: KernelFacts) -> StepTime:
-    """What a launch took, with what it is."""
+    """The time of a launch, with its facts."""
     return StepTime(launch.layer, launch.label, time_us, launch.flops, launch.nbytes, facts)
 
 

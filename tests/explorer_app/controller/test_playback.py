@@ -244,7 +244,7 @@ def test_a_track_of_something_that_the_model_lacks_goes_with_a_message(harness: 
     editing.restore(Session(model=editing.session.model, timeline=timeline), "Restore")
     harness.open("dogs")
     assert editing.session.timeline.tracks == ()
-    assert any("tracks of what it does not have" in sentence for sentence in harness.said())
+    assert any("tracks of parameters that it does not have" in sentence for sentence in harness.said())
 
 
 def test_a_project_brings_the_choices_of_its_export_along(ramp: Harness) -> None:

@@ -365,9 +365,9 @@ def test_a_failure_ends_the_job_and_later_frames_are_dropped(wanted: SequenceSet
 def test_a_frame_that_was_not_asked_for_is_refused(wanted: SequenceSettings) -> None:
     job = started(wanted)
     request = requested(job)
-    with pytest.raises(ExportError, match="not asked for"):
+    with pytest.raises(ExportError, match="not requested"):
         job.deliver(fake_frame(replace(request, noise=Noise("none"))))
-    with pytest.raises(ExportError, match="not asked for"):
+    with pytest.raises(ExportError, match="not requested"):
         job.deliver(replace(fake_frame(request), is_draft=True))
     job.deliver(fake_frame(request))
     job.stop(cancelled=True)

@@ -101,7 +101,7 @@ def test_a_torch_that_finds_no_gpu_is_named_once_and_ours_goes_on(
     """Our networks stay on the processor here; only what is decided for a GPU is looked at."""
     monkeypatch.setattr(suite, "cuda_problem", lambda: "this torch (1.2+cpu) is a build without CUDA")
     make = vars(suite)["make_executor"]
-    gpu = DeviceFacts("Some GPU", "fp16", "Some GPU: it was asked for.", id="cuda:0", driver="580.1")
+    gpu = DeviceFacts("Some GPU", "fp16", "Some GPU: it was chosen.", id="cuda:0", driver="580.1")
     monkeypatch.setattr(suite, "make_executor", lambda model, device, precision="fp16": (make(model, "cpu")[0], gpu))
     monkeypatch.setattr(suite, "Renderer", lambda model, device, precision: _Broken())
     words = ["--batch", "1", "--precision", "fp32", "--out", str(tmp_path)]

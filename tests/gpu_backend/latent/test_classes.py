@@ -29,7 +29,7 @@ def test_a_class_that_does_not_exist_is_refused_with_a_sentence(index: int) -> N
 
 
 def test_a_class_for_a_network_without_classes_is_refused() -> None:
-    with pytest.raises(RequestError, match="has no classes, but class 3 was asked for"):
+    with pytest.raises(RequestError, match="has no classes, but class 3 was requested"):
         class_label([(3, 1.0)], 0)
 
 

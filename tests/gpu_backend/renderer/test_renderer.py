@@ -298,11 +298,11 @@ def test_a_picture_that_is_not_finite_is_flagged(renderer: Renderer) -> None:
 
 def test_the_device_is_named_with_its_reason(renderer: Renderer) -> None:
     assert (renderer.device.id, renderer.device.name, renderer.device.precision) == ("cpu", "CPU", "fp32")
-    assert renderer.device.reason == "CPU: it was asked for."
+    assert renderer.device.reason == "CPU: it was chosen."
 
 
 def test_a_device_that_is_not_there_is_refused_before_the_file_is_read() -> None:
-    with pytest.raises(DeviceError, match=r"The GPU must be one of|there is none to use"):
+    with pytest.raises(DeviceError, match=r"The GPU must be one of|none can be used"):
         open_renderer("nowhere.pkl", device="cuda:99")
     with pytest.raises(DeviceError, match=r"must be one of auto, cpu, cuda, .*, not 'tpu'"):
         open_renderer("nowhere.pkl", device="tpu")

@@ -48,7 +48,7 @@ def refusals(renderer: Renderer) -> list[tuple[RenderRequest, str]]:
         (replace(good, noise=Noise(layer_gains=(1.0,) * 99)), "7 noise layers, but has 99"),
         (replace(good, noise=Noise("random", seed=-1)), "noise seed must be in"),
         (replace(good, noise=Noise("loud")), "must be one of none, const, random, not 'loud'"),  # type: ignore[arg-type]
-        (with_latent(classes=((1, 1.0),)), "This network has no classes, but class 1 was asked for"),
+        (with_latent(classes=((1, 1.0),)), "This network has no classes, but class 1 was requested"),
         (with_latent(point=Point(((0, math.inf),))), "A weight must be a finite number"),
         (with_latent(directions=(DirectionAmount("sefa/99", 1.0),)), "one of sefa/0..sefa/7 or axis/0..axis/7"),
         (with_latent(mix=(MixSource(Latent(), (2.0,)),)), "A mix strength must be in 0..1"),

@@ -56,7 +56,7 @@ def picture_of(index: int) -> np.ndarray:
 
 
 class Driver:
-    """Renders coloured blocks for a job, and knows which frames it was asked for."""
+    """Renders coloured blocks for a job, and knows which frames were requested."""
 
     def __init__(self, settings: SequenceSettings) -> None:
         plan = plan_sequence(settings)

@@ -34,7 +34,7 @@ def test_the_name_of_a_model_stays_on_its_line_wherever_it_is_shown(
         assert "<img" not in tip
         assert "\u202e" not in tip
     texts = dict(model_text.all_facts(hostile))
-    assert (texts["Name"], texts["Names asked for"]) == (SHOWN, "os\\nsystem")
+    assert (texts["Name"], texts["Names requested"]) == (SHOWN, "os\\nsystem")
     assert model_text.safety_details(hostile).splitlines()[1] == "  os\\nsystem"
 
 
