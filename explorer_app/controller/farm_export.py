@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 
+import gpu_backend  # by name: importing NamedDirections here would import NumPy before the window is shown
 from explorer_app.exporting.export_list import ExportPlace
 from explorer_app.exporting.job import Closing
 from explorer_app.exporting.sequence import SequenceSettings
 from explorer_app.rendering.device_choice import Precision
 from explorer_app.rendering.renderer_like import DirectionsLike
-from gpu_backend import ModelFacts, NamedDirections
+from gpu_backend import ModelFacts
 
 if TYPE_CHECKING:
     from explorer_app.farm.address import FarmAddress
@@ -89,7 +90,7 @@ def farm_job(
     from explorer_app.farm.farm_model import farm_model
     from explorer_app.farm.job import FarmJob
 
-    named = directions if isinstance(directions, NamedDirections) else None
+    named = directions if isinstance(directions, gpu_backend.NamedDirections) else None
     is_private = place.where == "gpus"
     return FarmJob(
         settings,

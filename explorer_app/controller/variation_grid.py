@@ -15,7 +15,6 @@ from explorer_app.controller.drafts import MIN_DRAFT_PX
 from explorer_app.controller.editing import Editing
 from explorer_app.controller.engine import Engine
 from explorer_app.controller.file_worker import FileWorker
-from explorer_app.exporting.contact_sheet import write_grid_sheet
 from explorer_app.messages import MessageLog
 from explorer_app.rendering.render_events import GridFailed, GridRendered
 from explorer_app.rendering.render_thread import RenderThread
@@ -383,6 +382,8 @@ class VariationGrid(QObject):
         if not sheet.missing:
             del self._sheets[key.number]
             side_px = max(frame.width, frame.height)
+            from explorer_app.exporting.contact_sheet import write_grid_sheet  # Pillow is not imported at a start
+
             self._worker.submit(
                 lambda: write_grid_sheet(sheet.path, sheet.frames, side_px=side_px),
                 done=f"{sheet.path.name} is saved.",
