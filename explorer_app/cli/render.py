@@ -34,7 +34,7 @@ from explorer_app.cli.project import network_of_project, project_fps, project_na
 from explorer_app.cli.renderer import chosen, start_renderer
 from explorer_app.cli.sequence import render_sequence
 from explorer_app.cli.sheet import check_sheet_options, check_sheets, write_sheets
-from explorer_app.cli.source import Source, read_source
+from explorer_app.cli.source import Source, named_path, read_source
 from explorer_app.cli.stills import render_stills
 from explorer_app.exporting.errors import ExportError
 from explorer_app.exporting.formats.picture_format import FORMATS, FormatName, PictureFormat, pixels_of_print
@@ -101,7 +101,7 @@ def parser() -> Parser:
         type=Path,
         nargs="+",
         metavar="FILE",
-        help="make saved pictures or sessions (.loom) again, or go through them with --path",
+        help="make saved pictures, sessions (.loom) or copied recipes again, or go through them with --path",
     )
     made.add_argument(
         "--project",
@@ -387,7 +387,7 @@ def _check_places(options: argparse.Namespace) -> None:
 
 def _first_name(options: argparse.Namespace) -> str:
     """Return the name of the first picture."""
-    stem = options.sources[0].stem if options.sources else f"seed{options.seeds[0]:04d}"
+    stem = named_path(options.sources[0]).stem if options.sources else f"seed{options.seeds[0]:04d}"
     return f"{stem}{FORMATS[options.form or 'png'].endings[0]}"
 
 

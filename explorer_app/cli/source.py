@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from explorer_app.exporting.picture import read_picture
+from explorer_app.exporting.recipe_text import PREFIX, document_of_word
 from explorer_app.session.resolve import resolve
 from explorer_app.session.session import ModelReference, Session
 from explorer_app.session.storage import load_session
@@ -27,14 +28,22 @@ class Source:
         return replace(self, request=replace(self.request, model_id=model.model_id), model=model, session=session)
 
 
+def named_path(path: Path) -> Path:
+    """Return the path that names a source; a recipe has none of its own."""
+    return Path("picture.recipe") if str(path).startswith(PREFIX) else path
+
+
 def read_source(path: Path) -> Source:
-    """Read a ``.loom`` session or a saved picture.
+    """Read a ``.loom`` session, a saved picture, or the recipe that a command carries (`recipe_text`).
 
     Raises
     ------
     LoomError
         If it is neither, or damaged.
     """
+    if str(path).startswith(PREFIX):
+        document = document_of_word(str(path))
+        return Source(named_path(path), document.request, document.model, document.session)
     if path.suffix.lower() == ".loom":
         session = load_session(path)
         return Source(path, resolve(session), session.model, session)
