@@ -136,8 +136,10 @@ if TYPE_CHECKING:
     from gpu_backend.model.latent_file import (
         LATENT_SUFFIXES as LATENT_SUFFIXES,
         read_latent as read_latent,
+        read_latents as read_latents,
         stored_latent as stored_latent,
         write_latent as write_latent,
+        write_latents as write_latents,
     )
     from gpu_backend.ops.kernels.conv_tile import ConvShape as ConvShape, ConvTile as ConvTile
     from gpu_backend.plain_text import (
@@ -295,7 +297,14 @@ _HOMES = {
         "write_directions",
         "write_safetensors",
     ),
-    "model.latent_file": ("LATENT_SUFFIXES", "read_latent", "stored_latent", "write_latent"),
+    "model.latent_file": (
+        "LATENT_SUFFIXES",
+        "read_latent",
+        "read_latents",
+        "stored_latent",
+        "write_latent",
+        "write_latents",
+    ),
     "ops.kernels.conv_tile": ("ConvShape", "ConvTile"),
     "plain_text": ("printable", "printable_lines", "printable_sentence"),
     "process_memory": ("process_nbytes",),

@@ -155,13 +155,15 @@ class Controller(QObject):
         self.export = ExportQueueController(
             renders, model, preview, editing, pending, worker, settings, messages, clock, parent=self
         )
-        self.files = Files(engine, editing, self.export, pending, worker, messages, settings, parent=self)
+        file = None if state_folder is None else ThumbnailFile(state_folder / "thumbnails.sqlite")
+        self.thumbnails = ThumbnailService(renders, model, messages, lambda: editing.shown, worker, file, parent=self)
+        self.files = Files(
+            engine, editing, self.export, pending, worker, messages, settings, self.thumbnails, parent=self
+        )
         own = DirectionFiles(None if state_folder is None else state_folder / "directions", bundled_model)
         self.directions = DirectionFinding(renders, model, editing, self.export, own, worker, messages, parent=self)
-        file = None if state_folder is None else ThumbnailFile(state_folder / "thumbnails.sqlite")
         self.arithmetic = KeptArithmetic(model, editing, self.directions, messages, parent=self)
         self.snapshots = Snapshots(model, self.files, worker, messages, parent=self)
-        self.thumbnails = ThumbnailService(renders, model, messages, lambda: editing.shown, worker, file, parent=self)
         self.whole_pictures = WholePictures(renders, model, messages, lambda: preview.frame, parent=self)
         self.grid = VariationGrid(renders, engine, editing, worker, messages, parent=self)
         self.tuning = Tuning(renders, engine, self.export, messages, parent=self)

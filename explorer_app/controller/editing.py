@@ -20,7 +20,7 @@ from explorer_app.controller.model_opener import ModelOpener
 from explorer_app.controller.preview import Preview
 from explorer_app.messages import MessageLog
 from explorer_app.session.adapting import adapt
-from explorer_app.session.edits import PLACE, AddSource, Edit, GoToSeed
+from explorer_app.session.edits import PLACE, AddSources, Edit, GoToSeed
 from explorer_app.session.history import History, KeptSession, place_name, tags_of
 from explorer_app.session.parameters import SetParameter
 from explorer_app.session.resolve import NO_MODULATION, Modulation, evaluate, kept_latent, resolve, unobserved
@@ -288,15 +288,29 @@ class Editing(QObject):
         # A blend of several recipes is not a recipe, so its rows are stored.
         stored = self.shown_latent if len(self.session.pinned_blend) > 1 else None
         latent = kept_latent(self.session) if stored is None else Latent(stored)
-        source = Source(latent, (0.0,) * facts.num_ws, f"current {count}")
+        self._mix_in((Source(latent, (0.0,) * facts.num_ws, f"current {count}"),), "Mix in current")
+
+    @Slot(object)
+    def mix_in_kept(self, numbers: Sequence[int]) -> None:
+        """Add kept entries as mix sources, at strength 0 until they are painted; one undo step."""
+        facts = self._model.facts
+        entries = [entry for number in numbers if (entry := self.history.entry(number)) is not None]
+        if facts is not None and entries:
+            sessions = [(adapt(entry.session, facts).session, entry.label) for entry in entries]
+            strengths = (0.0,) * facts.num_ws
+            sources = tuple(Source(kept_latent(session), strengths, label) for session, label in sessions)
+            self._mix_in(sources, f"Mix in {entries[0].label}" if len(entries) == 1 else "Mix in several")
+
+    def _mix_in(self, sources: Sequence[Source], label: str) -> None:
+        """Add mix sources as one step; with a message instead if the mix becomes too large."""
         try:
             budget = RecipeBudget()
-            for item in (*self.session.mix, source):
+            for item in (*self.session.mix, *sources):
                 spend_latent(item.latent, budget, 1)
         except RequestError as error:
             self._messages.warning(f"The mix is full; remove a source to add another. {error.sentence}")
             return
-        self.edit(AddSource(source, "Mix in current"))
+        self.edit(AddSources(tuple(sources), label))
 
     def sample_with(self, sample: Callable[[Session], Modulation]) -> None:
         """Let live inputs modulate the session from now on, without undo steps.
@@ -367,6 +381,13 @@ class Editing(QObject):
     def move_kept(self, number: int, before: int | None) -> None:
         """Move a kept entry before another one, None for the end."""
         self._editor.move_kept(number, before)
+        self._kept_changed()
+
+    @Slot(object)
+    def drop_kept(self, numbers: Collection[int]) -> None:
+        """Keep entries no longer."""
+        for number in numbers:
+            self._editor.star(number, False)
         self._kept_changed()
 
     def keep(self, sessions: KeptSessions) -> None:

@@ -5,6 +5,8 @@ A document is restored with its model if that is open or its file is known, othe
 
 from __future__ import annotations
 
+import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,17 +21,19 @@ from explorer_app.controller.export_queue import ExportQueueController
 from explorer_app.controller.file_worker import FileWorker
 from explorer_app.controller.pending_document import PendingDocument
 from explorer_app.controller.restoring import Restoring, difference, picture_session
+from explorer_app.controller.thumbnail_service import ThumbnailService
 from explorer_app.exporting.formats.picture_format import PICTURE_ENDINGS
 from explorer_app.exporting.picture import read_picture
 from explorer_app.exporting.picture_document import PictureDocument
 from explorer_app.exporting.sequence import MANIFEST_SUFFIX
 from explorer_app.messages import MessageLog
 from explorer_app.session.adapting import adapt
+from explorer_app.session.history import KeptSession
 from explorer_app.session.parameters import SetParameter
-from explorer_app.session.session import Session, in_project_of
+from explorer_app.session.session import Session, as_still, in_project_of
 from explorer_app.session.storage import EXPORT_CHOICE, SessionFile, load_session_file, save_session
 from explorer_app.settings import Settings
-from gpu_backend import Latent, ModelFacts, Recipe, StoredLatent
+from gpu_backend import MAX_KEPT, Latent, ModelFacts, Recipe, StoredLatent
 
 _OF_MACHINE = ("export.threads",)
 """Choices that belong to a machine and not to a project."""
@@ -42,6 +46,8 @@ class Files(QObject):
     ----------
     pending
         The document that is being opened; shared with exports, whose manifests are documents too.
+    thumbnails
+        Computes w rows of sessions.
     """
 
     def __init__(
@@ -53,6 +59,7 @@ class Files(QObject):
         worker: FileWorker,
         messages: MessageLog,
         settings: Settings,
+        thumbnails: ThumbnailService,
         parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
@@ -64,6 +71,7 @@ class Files(QObject):
         self._worker = worker
         self._messages = messages
         self._settings = settings
+        self._thumbnails = thumbnails
         self._model.failed.connect(self._model_failed)
         editing.stepped.connect(self._follow_model)
 
@@ -174,6 +182,58 @@ class Files(QObject):
             done=f"Saved {path.name}.",
             failed=f"{path.name} could not be saved",
         )
+
+    def import_kept(self, path: Path | str) -> None:
+        """Keep the latents of a file (.npz, .npy, .pt), with their names."""
+        path = Path(path)
+
+        def take(latents: tuple[tuple[str, StoredLatent], ...]) -> None:
+            facts = self._model.facts
+            if facts is None:
+                self._messages.warning("Open the model of these latents first, then import them.")
+                return
+            fitting = [
+                (name, stored)
+                for name, stored in latents
+                if stored.w_dim == facts.w_dim and stored.num_ws in (1, facts.num_ws)
+            ]
+            if len(fitting) < len(latents):
+                self._messages.error(f"{path.name} has latents of another model than {facts.name}.")
+                return
+            now_s = time.time()
+            base = as_still(self._editing.session)
+            kept = tuple(
+                KeptSession(
+                    SetParameter("pinned_blend", ((Recipe(Latent(stored), base.truncation), 1.0),)).apply(base),
+                    name,
+                    now_s,
+                )
+                for name, stored in fitting
+            )
+            self._editing.keep(kept)
+            self._messages.info(f"{len(kept):,} latent{'' if len(kept) == 1 else 's'} from {path.name} kept.")
+
+        self._worker.fetch(
+            lambda: gpu_backend.read_latents(path, MAX_KEPT), take, failed=f"{path.name} could not be read"
+        )
+
+    def export_latents(self, sessions: Sequence[tuple[str, Session]], path: Path | str) -> None:
+        """Write the w rows of named sessions to an .npz file, once the open model has computed them."""
+        path = Path(path)
+        names = [name for name, _ in sessions]
+
+        def write(latents: Sequence[StoredLatent]) -> None:
+            pairs = list(zip(names, latents, strict=True))
+            self._worker.submit(
+                lambda: gpu_backend.write_latents(path, pairs),
+                done=f"Saved {path.name}.",
+                failed=f"{path.name} could not be saved",
+            )
+
+        if self._model.facts is None:
+            self._messages.warning("Open the model of these latents first, then export them.")
+            return
+        self._thumbnails.fetch_rows([session for _, session in sessions], write)
 
     def model_opened(self, facts: ModelFacts) -> bool:
         """Show the document that waited for the model that is open now; return whether there was one."""

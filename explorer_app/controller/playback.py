@@ -12,7 +12,7 @@ from explorer_app.controller.editing import Editing
 from explorer_app.messages import MessageLog
 from explorer_app.session.edits import Edit, Together
 from explorer_app.session.parameters import ParameterError, SetParameter, parameter
-from explorer_app.session.session import Session
+from explorer_app.session.session import Session, in_project_of
 from explorer_app.session.timeline.edits import (
     SetTimeline,
     with_parameter_key,
@@ -25,6 +25,9 @@ from explorer_app.session.tracks import HOLD, LINEAR, MAX_SECONDS, Timeline
 from gpu_backend import LoomError
 
 _LEAST_TICK_MS = 4
+
+_STATE_GAP_S = 2
+"""Seconds between the keys of states that are put on the timeline together."""
 
 _TOLERANCE = 0.005
 """What a recorded curve may miss, as a share of the range that it covers."""
@@ -189,6 +192,21 @@ class Playback(QObject):
         """Make a key of the whole picture at the playhead."""
         session = self._editing.session
         self._set(lambda: with_state(session.timeline, session, self._time), "Keep picture here")
+
+    def keep_states(self, sessions: Sequence[Session]) -> None:
+        """Make keys of sessions from the playhead on, two seconds apart, as one undo step."""
+        if not sessions:
+            return
+
+        def changed() -> Timeline:
+            session = self._editing.session
+            timeline = session.timeline
+            for place, state in enumerate(sessions):
+                kept = in_project_of(state, session)
+                timeline = with_state(timeline, kept, self._time + place * _STATE_GAP_S)
+            return timeline
+
+        self._set(changed, "Put on the timeline")
 
     @Slot(str)
     def animate(self, path: str) -> None:

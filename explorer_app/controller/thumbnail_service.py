@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
-from dataclasses import replace
+import itertools
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
+import gpu_backend
 from explorer_app.controller.file_worker import FileWorker
 from explorer_app.controller.model_opener import ModelOpener
 from explorer_app.messages import MessageLog
@@ -17,13 +20,29 @@ from explorer_app.rendering.thumbnails import ThumbnailStore, shrink
 from explorer_app.session.adapting import adapt
 from explorer_app.session.resolve import resolve
 from explorer_app.session.session import Session, as_still
-from gpu_backend import Frame, FrameTimings, ModelFacts, RenderRequest
+from gpu_backend import Frame, FrameTimings, ModelFacts, RenderRequest, StoredLatent
 
 _WRITE_MS = 2000
 _NO_TIMINGS = FrameTimings(0.0, 0.0, 0.0)
 
 EXIT_PX = 256
 """Small pictures are rendered at least this large and shrunk: earlier exits of a network are pale and blurred."""
+
+
+@dataclass(frozen=True, slots=True)
+class _RowKey:
+    """Of a small picture that is made for its w rows, the `index`-th of a fetch."""
+
+    number: int
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class _RowFetch:
+    """W rows that have arrived, and who gets them once all have."""
+
+    rows: list[StoredLatent | None]
+    take: Callable[[Sequence[StoredLatent]], None]
 
 
 class ThumbnailService(QObject):
@@ -62,6 +81,8 @@ class ThumbnailService(QObject):
         self._sought: dict[Hashable, Session] = {}
         """Sessions of keys that are looked up on disk, and of those that were not there."""
         self._is_sought: set[Hashable] = set()
+        self._fetches: dict[_RowKey, _RowFetch] = {}
+        self._numbers = itertools.count()
         self._unwritten: list[tuple[Session, StoredThumbnail]] = []
         self._write_later = QTimer(self, singleShot=True, interval=_WRITE_MS)
         self._write_later.timeout.connect(self._write)
@@ -110,8 +131,26 @@ class ThumbnailService(QObject):
                 self._put(key, small)
             self.announce()
 
+    def fetch_rows(self, sessions: Sequence[Session], take: Callable[[Sequence[StoredLatent]], None]) -> None:
+        """Compute the w rows of sessions with the open model; `take` gets them, unless one cannot be computed."""
+        facts = self._model.facts
+        if facts is None:
+            return
+        fetch = _RowFetch([None] * len(sessions), take)
+        for index, session in enumerate(sessions):
+            key = _RowKey(next(self._numbers), index)
+            self._fetches[key] = fetch
+            self._renders.ask_thumbnail(key, partial(thumbnail_request, session, facts))
+
     def take_made(self, event: ThumbnailMade) -> None:
         """Store a small picture; `announce` follows once for all events that arrived together."""
+        if isinstance(event.key, _RowKey):
+            fetch = self._fetches.pop(event.key, None)
+            if fetch is not None and event.frame.ws is not None:
+                fetch.rows[event.key.index] = gpu_backend.stored_latent(event.frame.ws)
+                if None not in fetch.rows:
+                    fetch.take([rows for rows in fetch.rows if rows is not None])
+            return
         self._put(event.key, event.frame)
 
     def announce(self) -> None:
@@ -122,6 +161,10 @@ class ThumbnailService(QObject):
 
     def take_failed(self, event: ThumbnailFailed) -> None:
         """Remember that a small picture cannot be made; the failure is logged, not shown."""
+        if isinstance(event.key, _RowKey):
+            self._fetches.pop(event.key, None)
+            self._messages.warning("The latents could not be computed with this model.", str(event.error))
+            return
         self._waiting.pop(event.key, None)
         self._failed_keys.add(event.key)
         self._messages.note("A small picture could not be made.", f"{event.key}: {event.error}")
@@ -164,6 +207,7 @@ class ThumbnailService(QObject):
         """Drop all pictures and requests: they depend on the model."""
         self._sought.clear()
         self._is_sought.clear()
+        self._fetches.clear()
         self._renders.forget_thumbnails()
         self._failed_keys.clear()
         self._waiting.clear()

@@ -14,6 +14,7 @@ import binascii
 import shlex
 import subprocess
 import sys
+import textwrap
 import zlib
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass, replace
@@ -29,7 +30,7 @@ PREFIX = "recipe:"
 MAX_WORD = 30_000
 """Letters of a recipe in a command; Windows takes 32,767 for a whole command line."""
 
-_WIDTH = 100
+_WIDTH = 80
 
 
 def recipe_word(document: PictureDocument) -> str:
@@ -140,4 +141,7 @@ def _code(value: Any, indent: int) -> str:
     if "\n" not in line and indent + len(line) <= _WIDTH:
         return line
     space = " " * (indent + 4)
+    if isinstance(value, tuple) and all(isinstance(item, int | float) for item in value):
+        numbers = textwrap.fill(", ".join(parts) + ",", _WIDTH + 20, initial_indent=space, subsequent_indent=space)
+        return f"{head}\n{numbers}\n{' ' * indent})"
     return head + "\n" + "".join(f"{space}{part},\n" for part in parts) + " " * indent + ")"

@@ -201,6 +201,18 @@ class AddSource(_Whole):
 
 
 @dataclass(frozen=True, slots=True)
+class AddSources(_Whole):
+    """Append mix sources."""
+
+    sources: tuple[Source, ...]
+    label: str = "Add sources"
+
+    def apply(self, session: Session) -> Session:
+        """Return the session with the sources after its own."""
+        return replace(session, mix=(*session.mix, *self.sources))
+
+
+@dataclass(frozen=True, slots=True)
 class RemoveSource(_Whole):
     """Remove a mix source."""
 

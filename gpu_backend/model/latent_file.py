@@ -11,16 +11,23 @@ import math
 import struct
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.lib import format as npy_format
 from numpy.typing import NDArray
 
 from gpu_backend.errors import LoomError, ModelFileError, RequestError
-from gpu_backend.limits import MAX_STORED_DIM, MAX_STORED_NBYTES, MAX_STORED_ROWS, LimitError, read_regular_file
+from gpu_backend.limits import (
+    MAX_STORED_DIM,
+    MAX_STORED_NBYTES,
+    MAX_STORED_ROWS,
+    MAX_TEXT,
+    LimitError,
+    read_regular_file,
+)
 from gpu_backend.model.pickled import read_torch_stream, read_torch_zip
 from gpu_backend.model.records import TensorRecord
 from gpu_backend.model.refusal import Refusal
@@ -29,6 +36,8 @@ from gpu_backend.model.tensors import load_tensors
 from gpu_backend.model.watch import Watch
 from gpu_backend.recipe import StoredLatent
 from gpu_backend.whole_file import write_whole
+
+Parsed = TypeVar("Parsed")
 
 LATENT_SUFFIXES = (".npz", ".npy", ".pt")
 
@@ -51,11 +60,40 @@ def read_latent(path: Path) -> StoredLatent:
     ModelFileError
         If the file cannot be read, holds no w rows, or rows of a shape that no network has.
     """
+    return _read(path, lambda data: stored_latent(_array_of(data, 1)))
+
+
+def read_latents(path: Path, most: int) -> tuple[tuple[str, StoredLatent], ...]:
+    """Read the w rows of up to `most` pictures with their names: what `write_latents` wrote, or one picture's file.
+
+    Names are those of the array ``names``, else the file's, with a number if there are several.
+
+    Raises
+    ------
+    ModelFileError
+        As `read_latent`.
+    """
+
+    def parsed(data: bytes) -> tuple[tuple[str, StoredLatent], ...]:
+        array = _array_of(data, most)
+        if array.ndim == 3 and array.shape[0] > most:
+            raise Refusal(f"the w rows of up to {most:,} pictures", f"it has {array.shape[0]:,}")
+        if array.ndim < 3 or array.shape[0] == 1:
+            latents = [stored_latent(array)]
+        else:
+            latents = [stored_latent(rows) for rows in array]
+        names = _names_of(data, len(latents)) or [
+            path.stem if len(latents) == 1 else f"{path.stem} {number}" for number in range(1, 1 + len(latents))
+        ]
+        return tuple(zip(names, latents, strict=True))
+
+    return _read(path, parsed)
+
+
+def _read(path: Path, parse: Callable[[bytes], Parsed]) -> Parsed:
     name = path.name
     try:
-        data = read_regular_file(path, MAX_STORED_NBYTES, "a file of w rows")
-        array = _array_of(data)
-        return stored_latent(array)
+        return parse(read_regular_file(path, MAX_STORED_NBYTES, "a file of w rows"))
     except Refusal as refusal:
         raise ModelFileError(refusal.sentence(name)) from refusal
     except OSError as error:
@@ -89,6 +127,31 @@ def stored_latent(array: NDArray[Any]) -> StoredLatent:
     if not np.isfinite(rows).all():
         raise RequestError("W rows must be finite numbers, but some are not.")
     return StoredLatent(rows.tobytes(), *rows.shape)
+
+
+def write_latents(path: Path, latents: Sequence[tuple[str, StoredLatent]]) -> None:
+    """Write the w rows of pictures and their names as an ``.npz``: `w` (n, num_ws, w_dim) float32, `names` (n,).
+
+    Raises
+    ------
+    LoomError
+        If the rows have different shapes, or are too many to be read again.
+    OSError
+        If the system refuses.
+    """
+    shapes = {(latent.num_ws, latent.w_dim) for _, latent in latents}
+    if len(shapes) != 1:
+        raise LoomError("Latents of one file must be of one model, but these have different shapes.")
+    rows = np.stack([np.frombuffer(item.rows, dtype="<f4").reshape(item.num_ws, item.w_dim) for _, item in latents])
+    if rows.nbytes > MAX_STORED_NBYTES // 2:
+        raise LoomError(f"A file holds up to {MAX_STORED_NBYTES >> 21} MB of w rows, but these are more.")
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w") as archive:
+        for name, array in (("w", rows), ("names", np.array([name[:MAX_TEXT] for name, _ in latents], dtype=np.str_))):
+            member = io.BytesIO()
+            np.save(member, array, allow_pickle=False)
+            archive.writestr(zipfile.ZipInfo(f"{name}.npy"), member.getvalue())
+    write_whole(path, target.getvalue())
 
 
 def write_latent(path: Path, latent: StoredLatent) -> None:
@@ -125,22 +188,38 @@ def write_latent(path: Path, latent: StoredLatent) -> None:
     write_whole(path, target.getvalue())
 
 
-def _array_of(data: bytes) -> NDArray[Any]:
+def _names_of(data: bytes, count: int) -> list[str]:
+    """Return the names in an ``.npz``; none if it has no such array, or one that is something else."""
+    if not data.startswith(_ZIP):
+        return []
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        if "names.npy" not in archive.namelist():
+            return []
+        with archive.open("names.npy") as file:
+            member = file.read(MAX_STORED_NBYTES + 1)
+    shape, dtype, start = _npy_header(member)
+    if shape != (count,) or dtype.kind != "U" or count * dtype.itemsize != len(member) - start:
+        return []
+    names: NDArray[np.str_] = npy_format.read_array(io.BytesIO(member), allow_pickle=False)
+    return [str(name)[:MAX_TEXT] for name in names]
+
+
+def _array_of(data: bytes, most: int) -> NDArray[Any]:
     if data.startswith(b"\x93NUMPY"):
-        return _npy(data)
+        return _npy(data, most)
     source = BytesSource(data)
     if data.startswith(_ZIP):
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             members = {info.filename: info for info in archive.infolist() if info.filename.endswith(".npy")}
             if members:
-                return _npz(archive, members)
-        return _tensor_of(source, read_torch_zip(source, Watch(), set()).value)
+                return _npz(archive, members, most)
+        return _tensor_of(source, read_torch_zip(source, Watch(), set()).value, most)
     if data[:1] == b"\x80":
-        return _tensor_of(source, read_torch_stream(source, Watch(), set()).value)
+        return _tensor_of(source, read_torch_stream(source, Watch(), set()).value, most)
     raise Refusal("a file of w rows (.npz, .npy or .pt)", "its first bytes are those of something else")
 
 
-def _npz(archive: zipfile.ZipFile, members: Mapping[str, zipfile.ZipInfo]) -> NDArray[Any]:
+def _npz(archive: zipfile.ZipFile, members: Mapping[str, zipfile.ZipInfo], most: int) -> NDArray[Any]:
     name = next((f"{key}.npy" for key in _KEYS if f"{key}.npy" in members), "")
     if not name and len(members) == 1:
         name = next(iter(members))
@@ -148,11 +227,11 @@ def _npz(archive: zipfile.ZipFile, members: Mapping[str, zipfile.ZipInfo]) -> ND
         raise Refusal("w rows under the key 'w'", "the archive has only other arrays")
     with archive.open(members[name]) as file:
         data = file.read(MAX_STORED_NBYTES + 1)
-    return _npy(data)
+    return _npy(data, most)
 
 
-def _npy(data: bytes) -> NDArray[Any]:
-    """Return the array of an .npy file whose header agrees with its length."""
+def _npy_header(data: bytes) -> tuple[tuple[int, ...], np.dtype[Any], int]:
+    """Return shape, type and the offset of the values of an .npy file."""
     file = io.BytesIO(data)
     version = npy_format.read_magic(file)
     read_header = npy_format.read_array_header_1_0 if version == (1, 0) else npy_format.read_array_header_2_0
@@ -160,26 +239,34 @@ def _npy(data: bytes) -> NDArray[Any]:
         shape, _, dtype = read_header(file)
     except Exception as error:  # NumPy parses the header as Python: SyntaxError, TokenError, RecursionError and more
         raise ValueError(f"the header cannot be read ({error})") from error
+    return shape, dtype, file.tell()
+
+
+def _npy(data: bytes, most: int) -> NDArray[Any]:
+    """Return the array of an .npy file whose header agrees with its length."""
+    shape, dtype, start = _npy_header(data)
     if dtype.hasobject or dtype.kind != "f":
         raise Refusal("an array of floating-point numbers", f"found one of {dtype}")
-    _check_shape(shape)
-    if math.prod(shape) * dtype.itemsize != len(data) - file.tell():
+    _check_shape(shape, most)
+    if math.prod(shape) * dtype.itemsize != len(data) - start:
         raise Refusal("an array as long as its header says", "it has another length")
-    file.seek(0)
-    array: NDArray[Any] = npy_format.read_array(file, allow_pickle=False)
+    array: NDArray[Any] = npy_format.read_array(io.BytesIO(data), allow_pickle=False)
     return array
 
 
-def _check_shape(shape: tuple[int, ...]) -> None:
-    if not 1 <= len(shape) <= 3 or shape[-1] > MAX_STORED_DIM or math.prod(shape[:-1]) > MAX_STORED_ROWS:
+def _check_shape(shape: tuple[int, ...], most: int) -> None:
+    """Refuse an array that is not the w rows of up to `most` pictures."""
+    is_many = len(shape) == 3 and 1 < shape[0] <= most
+    rows = shape[1] if is_many else math.prod(shape[:-1])
+    if not 1 <= len(shape) <= 3 or shape[-1] > MAX_STORED_DIM or rows > MAX_STORED_ROWS:
         raise Refusal(f"up to {MAX_STORED_ROWS} rows of up to {MAX_STORED_DIM} numbers", f"found an array of {shape}")
 
 
-def _tensor_of(source: BytesSource, value: object) -> NDArray[np.float32]:
+def _tensor_of(source: BytesSource, value: object, most: int) -> NDArray[np.float32]:
     record = _find_tensor(value)
     if record is None:
         raise Refusal("a tensor of w rows, alone or under the key 'w'", "none is there")
-    _check_shape(record.shape)
+    _check_shape(record.shape, most)
     return load_tensors(source, {"w": record}, Watch()).weights["w"]
 
 

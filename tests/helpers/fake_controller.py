@@ -21,7 +21,7 @@ from explorer_app.messages import MessageLog
 from explorer_app.rendering.frame_statistics import FrameStatistics
 from explorer_app.rendering.thumbnails import ThumbnailStore
 from explorer_app.session.edits import AddSource, Edit, GoToSeed
-from explorer_app.session.history import History, KeptSession
+from explorer_app.session.history import History, KeptSession, tags_of
 from explorer_app.session.resolve import kept_latent
 from explorer_app.session.session import ModelReference, Session, Source
 from gpu_backend import (
@@ -38,6 +38,7 @@ from gpu_backend import (
 )
 from tests.helpers.fake_grid import FakeGridRenders, FakeWorker
 from tests.helpers.fake_live import FakeLive
+from tests.helpers.fake_pictures import FakeWholePictures
 from tests.helpers.fake_playback import FakePlayback, FakeSounds
 from tests.helpers.fake_searches import Asked, FakeDirectionFinding, FakeTuning
 from tests.helpers.taps import layer_pixels, tapped_layer
@@ -345,6 +346,20 @@ class FakeEditing(QObject):
         self.history = self.history.renamed(number, name)
         self.history_changed.emit()
 
+    def tag_kept(self, numbers: Sequence[int], text: str) -> None:
+        self._asked.append(("tag_kept", tuple(numbers), text))
+        self.history = self.history.tagged(numbers, tags_of(text))
+        self.history_changed.emit()
+
+    def drop_kept(self, numbers: Sequence[int]) -> None:
+        self._asked.append(("drop_kept", tuple(numbers)))
+        for number in numbers:
+            self.history = self.history.starred(number, False)
+        self.history_changed.emit()
+
+    def mix_in_kept(self, numbers: Sequence[int]) -> None:
+        self._asked.append(("mix_in_kept", tuple(numbers)))
+
     def move_kept(self, number: int, before: int | None) -> None:
         self._asked.append(("move_kept", number, before))
         self.history = self.history.moved_kept(number, before)
@@ -516,21 +531,6 @@ class FakeThumbnails(QObject):
         QTimer.singleShot(0, self.changed.emit)
         place = what.position if isinstance(what, Session) else self._editing.session.position
         self.store.put(key, Frame(RenderRequest("x"), landscape(place.x, place.y, 64), FrameTimings(1.0, 0.1, 0.9)))
-
-
-class FakeWholePictures(QObject):
-    """Stands for `WholePictures`; a test puts pictures into `made`."""
-
-    changed = Signal()
-
-    def __init__(self, asked: Asked) -> None:
-        super().__init__()
-        self._asked = asked
-        self.made: dict[Session, Frame] = {}
-
-    def get(self, session: Session) -> Frame | None:
-        self._asked.append(("whole_picture", session))
-        return self.made.get(session)
 
 
 class FakeController:

@@ -19,7 +19,7 @@ class AskPopup(Popup):
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
-        self._answer: Callable[[], None] = lambda: None
+        self._answer: Callable[[], None] = _nothing
         self.title = QLabel()
         theme.set_role(self.title, "dim")
         self.seed = NumberField(0, SEED_COUNT - 1, decimals=0, step=1, widest=str(SEED_COUNT - 1))
@@ -56,13 +56,16 @@ class AskPopup(Popup):
         self.seed.show_number(seed)
         self.seed.selectAll()
 
-    def ask_text(self, title: str, text: str, verb: str, point: QPoint, answer: Callable[[str], None]) -> None:
-        """Ask for a name; `answer` is called with it, stripped."""
+    def ask_text(
+        self, title: str, text: str, verb: str, point: QPoint, answer: Callable[[str], None], *, most: int = 80
+    ) -> None:
+        """Ask for a text of at most `most` letters; `answer` is called with it, stripped."""
 
         def take() -> None:
             self.hide()
             answer(self.text.text().strip())
 
+        self.text.setMaxLength(most)
         self.text.setText(text)
         self._open(title, verb, point, take, self.text)
         self.text.selectAll()
@@ -75,7 +78,9 @@ class AskPopup(Popup):
             super().keyPressEvent(event)
 
     def _take(self) -> None:
-        self._answer()
+        """Answer once: Enter in the text's field also reaches the popup."""
+        answer, self._answer = self._answer, _nothing
+        answer()
 
     def _open(self, title: str, verb: str, point: QPoint, take: Callable[[], None], field: QWidget) -> None:
         self._answer = take
@@ -85,3 +90,7 @@ class AskPopup(Popup):
         self.text.setVisible(field is self.text)
         self.open_at(point)
         field.setFocus()
+
+
+def _nothing() -> None:
+    """Answer nothing."""

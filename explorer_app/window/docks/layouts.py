@@ -20,6 +20,7 @@ HOMES: dict[str, Area] = {
     "latent": "left",
     "sliders": "left",
     "mix": "left",
+    "library": "right",
     "performance": "right",
     "model": "right",
     "layers": "right",
@@ -130,8 +131,8 @@ def _animate(width: float, height: float, least_left: int) -> tuple[Column, ...]
     is_low = height < _LOW
     timeline = Column("bottom", (("timeline", "history"),), _LOW_TIMELINE if is_low else _TIMELINE)
     if width < _TWO_COLUMNS:
-        groups = (("sliders", "pad", "latent", "mix", "controllers", "performance"),)
-        return Column("left", groups, least_left, "sliders"), timeline
+        groups = (("library", "sliders", "pad", "latent", "mix", "controllers", "performance"),)
+        return Column("left", groups, least_left, "library"), timeline
     both = width / 2 - _BETWEEN
     left = round(max(least_left, min(344, 0.445 * both)))
     right = round(min(428, both - left))
@@ -139,7 +140,7 @@ def _animate(width: float, height: float, least_left: int) -> tuple[Column, ...]
     if height < _TALL:
         beside = (("controllers", "performance", "model"),)
     return (
-        Column("left", (("sliders", "pad", "latent", "mix"),), left, "sliders"),
+        Column("left", (("library", "sliders", "pad", "latent", "mix"),), left, "library"),
         Column("right", beside, right, "controllers"),
         timeline,
     )

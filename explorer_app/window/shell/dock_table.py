@@ -99,6 +99,12 @@ def _pad() -> QWidget:
     return XyPad()
 
 
+def _library() -> QWidget:
+    from explorer_app.window.library.library_panel import LibraryPanel
+
+    return LibraryPanel()
+
+
 def _performance() -> QWidget:
     from explorer_app.window.performance.performance_panel import PerformancePanel
 
@@ -179,4 +185,5 @@ DOCKS: tuple[DockSpec, ...] = (
     ),
     DockSpec("pad", "XY pad", _pad, (180, 200), (320, 330), needs_model=True),
     DockSpec("controllers", "Controllers", _controllers, (300, 220), (368, 320), needs_model=True),
+    DockSpec("library", "Library", _library, (178, 150), (260, 380)),
 )

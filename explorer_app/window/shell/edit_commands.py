@@ -6,14 +6,16 @@ from explorer_app.controller import Editing
 from explorer_app.session.edits import ZeroSliders, set_truncation
 from explorer_app.session.session import Session
 from explorer_app.window.canvas.canvas import Canvas
+from explorer_app.window.shell.recipe_clipboard import RecipeClipboard
 
 
 class EditCommands:
     """Undo, kept pictures, and edits without a widget of their own."""
 
-    def __init__(self, editing: Editing, canvas: Canvas) -> None:
+    def __init__(self, editing: Editing, canvas: Canvas, recipes: RecipeClipboard) -> None:
         self._editing = editing
         self._canvas = canvas
+        self._recipes = recipes
 
     def undo(self) -> None:
         """Undo the last step; a running glide ends first and is the last step."""
@@ -35,6 +37,14 @@ class EditCommands:
         if history.current is not None:
             number = history.current.number
             self._editing.set_starred(number, not history.is_kept(number))
+
+    def copy_command(self) -> None:
+        """Copy the command that renders the picture."""
+        self._recipes.copy(self._editing.effective, "command")
+
+    def copy_python(self) -> None:
+        """Copy the Python program that renders the picture."""
+        self._recipes.copy(self._editing.effective, "python")
 
     def zero_sliders(self) -> None:
         """Set every direction slider to zero."""

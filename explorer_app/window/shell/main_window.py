@@ -63,6 +63,7 @@ from explorer_app.window.shell.panel_links import HistoryLink, LatentLink, Layer
 from explorer_app.window.shell.picture_state import PictureState
 from explorer_app.window.shell.play_commands import PlayCommands
 from explorer_app.window.shell.preference_commands import PreferenceCommands
+from explorer_app.window.shell.recipe_clipboard import RecipeClipboard
 from explorer_app.window.shell.session_panels import SessionPanels
 from explorer_app.window.shell.sounds_link import SoundsLink
 from explorer_app.window.shell.status_bar import StatusBar
@@ -77,6 +78,7 @@ if TYPE_CHECKING:
     from explorer_app.window.history.history_strip import HistoryStrip
     from explorer_app.window.latent.latent_panel import LatentPanel
     from explorer_app.window.layers.layers_panel import LayersPanel
+    from explorer_app.window.library.library_panel import LibraryPanel
     from explorer_app.window.mix.mix_panel import MixPanel
     from explorer_app.window.model.model_panel import ModelPanel
     from explorer_app.window.performance.performance_link import PerformanceLink
@@ -123,6 +125,7 @@ class MainWindow(QMainWindow):
         self._grid, self._arithmetic = controller.grid, controller.arithmetic
         self._live = controller.live
         self._sounds = controller.sounds
+        self._recipes = RecipeClipboard(controller.engine, messages)
         self._work: Closes = controller
         self._settings = settings
         self._messages = messages
@@ -181,7 +184,7 @@ class MainWindow(QMainWindow):
         self.setStatusBar(self.status_bar)
 
     def _make_commands(self, controller: Controller) -> Commands:
-        dialogs = Dialogs(self, self._settings)
+        dialogs = self._dialogs = Dialogs(self, self._settings)
         engine, editing, messages, thumbnails = self._engine, self._editing, self._messages, self._thumbnails
         return Commands(
             files=FileCommands(
@@ -195,7 +198,7 @@ class MainWindow(QMainWindow):
                 controller.grid,
                 controller.sounds,
             ),
-            edit=EditCommands(editing, self.canvas),
+            edit=EditCommands(editing, self.canvas, self._recipes),
             preferences=PreferenceCommands(dialogs, self._settings, self.canvas, self.actions_by_key),
             view=ViewCommands(self, messages),
             model=ModelCommands(
@@ -392,6 +395,13 @@ class MainWindow(QMainWindow):
     def _link_history(self) -> None:
         HistoryLink(self.history, self._editing, self.comparing, self._grid, self._arithmetic, self)
         self._thumbnails.serve(self.history, "history", on_disk=True)
+
+    def _link_library(self) -> None:
+        from explorer_app.window.shell.library_link import LibraryLink
+
+        parts = (self._editing, self._playback, self._engine, self._files)
+        panel = cast("LibraryPanel", self.docks["library"].panel)
+        LibraryLink(panel, *parts, self._thumbnails, self.comparing, self._recipes, self._dialogs, self)
 
     def _link_performance(self) -> None:
         from explorer_app.window.performance.performance_link import PerformanceLink

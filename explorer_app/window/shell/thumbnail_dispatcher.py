@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from PySide6.QtCore import QObject, Slot
 from PySide6.QtGui import QImage
@@ -12,6 +12,10 @@ from explorer_app.controller import ThumbnailService
 from explorer_app.session.session import Session
 from explorer_app.window.canvas.frame_image import frame_image
 from gpu_backend import RenderRequest
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 class ThumbnailWidget(Protocol):
@@ -55,6 +59,10 @@ class ThumbnailDispatcher(QObject):
         if not self._deliver(full, widget, key):
             self._waiting[full] = (widget, key, what)
             self._thumbnails.request(full, what, on_disk=name in self._on_disk)
+
+    def signature(self, name: str, key: object) -> NDArray[np.float16] | None:
+        """Return the signature of the latent of a widget's thumbnail (`w_signature`), None if it is not known."""
+        return self._thumbnails.store.signature((name, key))
 
     def forget(self, name: str) -> None:
         """Drop the pending requests of a widget."""

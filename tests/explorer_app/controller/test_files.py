@@ -11,13 +11,25 @@ from explorer_app.exporting.keyframes import Keyframe
 from explorer_app.exporting.picture import read_picture, write_picture
 from explorer_app.exporting.sequence import SequenceSettings
 from explorer_app.messages import Level
+from explorer_app.rendering.render_events import ThumbnailMade
 from explorer_app.session.adapting import adapt
 from explorer_app.session.edits import AddSource, GoToSeed, set_truncation
+from explorer_app.session.history import KeptSession
 from explorer_app.session.parameters import SetParameter
 from explorer_app.session.resolve import resolve
 from explorer_app.session.session import Session, Slider, Source
 from explorer_app.session.storage import load_session_file, save_session
-from gpu_backend import Latent, Point, Recipe, RenderRequest, Truncation, read_latent, stored_latent, write_latent
+from gpu_backend import (
+    Latent,
+    Point,
+    Recipe,
+    RenderRequest,
+    Truncation,
+    read_latent,
+    stored_latent,
+    write_latent,
+    write_latents,
+)
 from tests.helpers.controller_harness import Harness
 from tests.helpers.edits import whole_slider
 from tests.helpers.fake_engine import fake_frame
@@ -432,6 +444,45 @@ def test_the_rows_of_the_picture_are_exported_once_it_is_there(open_harness: Har
     harness.controller.files.export_latent(harness.folder / "face.npz")
     harness.until(lambda: said(harness, "Saved face.npz."))
     assert read_latent(harness.folder / "face.npz") == stored_latent(rows)
+
+
+def test_latents_of_the_library_are_exported_with_their_names_and_imported_as_kept_ones(open_harness: Harness) -> None:
+    harness = open_harness
+    editing, files, thumbnails = harness.controller.editing, harness.controller.files, harness.controller.thumbnails
+    sessions = [(f"seed {seed}", GoToSeed(seed).apply(editing.session)) for seed in (3, 8)]
+    files.export_latents(sessions, harness.folder / "both.npz")
+    rows = rows_for(harness)
+    for key in list(thumbnails._fetches):  # the fake renderer tells no rows
+        thumbnails.take_made(ThumbnailMade(key, replace(harness.frames[-1], ws=rows + key.index)))
+    harness.until(lambda: said(harness, "Saved both.npz."))
+    files.import_kept(harness.folder / "both.npz")
+    harness.until(lambda: said(harness, "2 latents from both.npz kept."))
+    assert [entry.label for entry in editing.history.kept] == ["seed 3", "seed 8"]
+    editing.go_to_kept(editing.history.kept[1].number)
+    assert editing.session.pinned_blend[0][0].latent.point == stored_latent(rows + 1)
+    write_latents(harness.folder / "others.npz", [("a", stored_latent(np.zeros((3, 5), np.float32)))])
+    files.import_kept(harness.folder / "others.npz")
+    harness.until(lambda: any("another model" in words for words in harness.said(Level.ERROR)))
+    assert len(editing.history.kept) == 2
+
+
+def test_kept_pictures_are_mixed_in_and_put_on_the_timeline_as_one_step_each(open_harness: Harness) -> None:
+    harness = open_harness
+    editing = harness.controller.editing
+    sessions = [GoToSeed(seed).apply(editing.session) for seed in (3, 8)]
+    editing.keep(tuple(KeptSession(session, f"seed {session.position.x:.0f}") for session in sessions))
+    numbers = [entry.number for entry in editing.history.kept]
+    editing.mix_in_kept(numbers)
+    assert [source.label for source in editing.session.mix] == ["seed 3", "seed 8"]
+    assert all(strength == 0.0 for source in editing.session.mix for strength in source.strengths)
+    harness.controller.playback.keep_states(sessions)
+    track = editing.session.timeline.track("state")
+    assert track is not None
+    assert [(key.time, key.value.position.x) for key in track.keys] == [(0, 3.0), (2, 8.0)]
+    assert harness.labels[-2:] == ["Mix in several", "Put on the timeline"]
+    editing.tag_kept(numbers, "snow, night")
+    editing.drop_kept(numbers[:1])
+    assert [(entry.label, entry.tags) for entry in editing.history.kept] == [("seed 8", ("snow", "night"))]
 
 
 def test_what_lies_between_recipes_is_kept_by_its_rows(open_harness: Harness) -> None:

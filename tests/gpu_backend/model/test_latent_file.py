@@ -10,7 +10,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpu_backend import LoomError, ModelFileError, StoredLatent, read_latent, stored_latent, write_latent
+from gpu_backend import (
+    LoomError,
+    ModelFileError,
+    StoredLatent,
+    read_latent,
+    read_latents,
+    stored_latent,
+    write_latent,
+    write_latents,
+)
 from tests.helpers.torch_file import save_torch
 
 ROWS = np.random.default_rng(0).standard_normal((4, 6)).astype(np.float32)
@@ -111,3 +120,34 @@ def test_a_suffix_that_is_no_format_is_refused(tmp_path: Path) -> None:
 def test_bytes_and_shape_have_to_agree() -> None:
     with pytest.raises(LoomError, match="2 of 3 in 8 bytes"):
         StoredLatent(b"\0" * 8, 2, 3)
+
+
+def test_many_latents_and_their_names_come_back(tmp_path: Path) -> None:
+    path = tmp_path / "many.npz"
+    pairs = [("first", LATENT), ("zweites – Schnee", stored_latent(ROWS + 1)), ("x" * 9999, stored_latent(ROWS + 2))]
+    write_latents(path, pairs)
+    found = read_latents(path, 10)
+    assert [latent for _, latent in found] == [latent for _, latent in pairs]
+    assert [name for name, _ in found[:2]] == ["first", "zweites – Schnee"]
+    assert found[2][0] == "x" * len(found[2][0])
+    with np.load(path) as archive:
+        assert archive["w"].shape == (3, 4, 6)
+    with pytest.raises(ModelFileError):
+        read_latents(path, 2)
+    with pytest.raises(ModelFileError):
+        read_latent(path)
+
+
+def test_files_of_other_tools_give_one_or_many_without_names(tmp_path: Path) -> None:
+    write_latent(tmp_path / "face.pt", LATENT)
+    assert read_latents(tmp_path / "face.pt", 10) == (("face", LATENT),)
+    np.savez(tmp_path / "several.npz", w=np.stack([ROWS, ROWS + 1]), names=np.arange(2))
+    assert [name for name, _ in read_latents(tmp_path / "several.npz", 10)] == ["several 1", "several 2"]
+    np.savez(tmp_path / "hostile.npz", w=ROWS, names=np.array([{}], dtype=object))
+    assert read_latents(tmp_path / "hostile.npz", 10) == (("hostile", LATENT),)
+
+
+def test_latents_of_different_models_are_not_written_to_one_file(tmp_path: Path) -> None:
+    with pytest.raises(LoomError, match="different shapes"):
+        write_latents(tmp_path / "both.npz", [("a", LATENT), ("b", stored_latent(ROWS[:2]))])
+    assert not list(tmp_path.iterdir())

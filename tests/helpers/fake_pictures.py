@@ -1,0 +1,24 @@
+"""Whole pictures without an engine."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject, Signal
+
+from explorer_app.session.session import Session
+from gpu_backend import Frame
+from tests.helpers.fake_searches import Asked
+
+
+class FakeWholePictures(QObject):
+    """Stands for `WholePictures`; a test puts pictures into `made`."""
+
+    changed = Signal()
+
+    def __init__(self, asked: Asked) -> None:
+        super().__init__()
+        self._asked = asked
+        self.made: dict[Session, Frame] = {}
+
+    def get(self, session: Session) -> Frame | None:
+        self._asked.append(("whole_picture", session))
+        return self.made.get(session)
