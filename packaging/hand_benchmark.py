@@ -110,6 +110,9 @@ class InstantBackend:
         """None are needed."""
         return 0, 0
 
+    def kernel_checks(self, model: Model, choice: Any) -> None:
+        """None are needed."""
+
     def make_renderer(self, model: Model, choice: Any) -> InstantRenderer:
         """Make one, with the directions of a real renderer."""
         real = gpu_backend.Renderer(model, "cpu")
