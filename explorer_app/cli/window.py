@@ -15,7 +15,8 @@ _COMMANDS_HELP = """commands that need no display:
   latentloom render    render pictures or an image sequence
   latentloom inspect   say what a model file holds
   latentloom convert   turn a pickle into a safetensors file
-  latentloom demo      render a short loop of the bundled model
+  latentloom demo      render a piece of ten seconds with sound
+  latentloom project   find the latent of a picture
   latentloom bench     measure this renderer beside plain PyTorch
   latentloom farm      render on many GPUs, of this machine and others
   latentloom train     train a network on pictures

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QRectF, Qt
+from PySide6.QtCore import QRectF
 from PySide6.QtGui import QColor, QPainter, QPixmap
 
 from explorer_app.window.look import theme
@@ -29,9 +29,7 @@ def veil(opacity: float) -> QColor:
 
 def shade(opacity: float) -> QColor:
     """Return black with an opacity in 0..1, whatever the theme: around a picture on a stage."""
-    colour = QColor(Qt.GlobalColor.black)
-    colour.setAlphaF(opacity)
-    return colour
+    return theme.alpha(theme.BLACK, opacity)
 
 
 def draw_cropped(painter: QPainter, target: QRectF, picture: QPixmap) -> None:

@@ -35,6 +35,10 @@ RADIUS = 6
 """Corner radius of a control, in px."""
 
 
+BLACK = "#000000"
+"""Around a picture on a stage, whatever the theme."""
+
+
 @dataclass(frozen=True, slots=True)
 class Tokens:
     """The colours of one theme, as ``#rrggbb``.

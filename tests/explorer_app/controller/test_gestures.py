@@ -7,7 +7,7 @@ from explorer_app.session.session import Slider, Source
 from gpu_backend import Latent, Noise, Tap, Transform, Truncation
 from tests.helpers.controller_harness import Harness
 from tests.helpers.edits import set_noise
-from tests.helpers.patience import more_than
+from tests.helpers.patience import PATIENCE_MS, more_than
 from tests.helpers.requests import point_of
 
 
@@ -201,6 +201,8 @@ def test_a_random_seed_is_a_whole_seed_elsewhere(open_harness: Harness) -> None:
 
 def test_the_window_hears_of_a_drag_once_a_frame_and_of_its_end_at_once(open_harness: Harness) -> None:
     harness = open_harness
+    harness.controller.engine.preview._rest.setInterval(10 * PATIENCE_MS)  # a machine that pauses is no resting hand
+    harness.controller.editing._live._clock = lambda: 0.0  # a thousand events arrive within one refresh
     harness.engine.gate.shut()
     harness.heard.clear()
     harness.drag(*(step / 1000 for step in range(1, 1001)), release=False)
