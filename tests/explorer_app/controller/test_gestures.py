@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import pytest
+
+from explorer_app.controller import live_updates
 from explorer_app.session.edits import AddSource, GoToSeed, set_transform, set_truncation
 from explorer_app.session.parameters import SetParameter
 from explorer_app.session.resolve import resolve
@@ -199,10 +202,12 @@ def test_a_random_seed_is_a_whole_seed_elsewhere(open_harness: Harness) -> None:
     assert all(place.x == int(place.x) and place.y == int(place.y) for place in seen)
 
 
-def test_the_window_hears_of_a_drag_once_a_frame_and_of_its_end_at_once(open_harness: Harness) -> None:
+def test_the_window_hears_of_a_drag_once_a_frame_and_of_its_end_at_once(
+    open_harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
     harness = open_harness
     harness.controller.engine.preview._rest.setInterval(10 * PATIENCE_MS)  # a machine that pauses is no resting hand
-    harness.controller.editing._live._clock = lambda: 0.0  # a thousand events arrive within one refresh
+    monkeypatch.setattr(live_updates, "_DUE_S", float("-inf"))  # a thousand events arrive within one refresh
     harness.engine.gate.shut()
     harness.heard.clear()
     harness.drag(*(step / 1000 for step in range(1, 1001)), release=False)
