@@ -3,7 +3,8 @@
 Opens the window on the bundled model with nothing remembered, goes for a walk in it and writes what is to be seen then.
 It needs a display with room for 1600 x 980; ``xvfb-run -s '-screen 0 1600x980x24'`` makes one. The times in the picture
 are those of the machine, so nothing else should be at work. ``--workspace measure --only performance`` takes README's
-second picture on a machine with a GPU; ``--size``, ``--theme`` and ``--state`` show the window as a user may meet it.
+picture of the kernels on a machine with a GPU, ``--workspace animate`` the one of the timeline, with ``--only library``
+that of the guide; ``--size``, ``--theme`` and ``--state`` show the window as a user may meet it.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import math
 import sys
 import time
 from collections.abc import Callable, Iterator
+from fractions import Fraction
 from pathlib import Path
 
 from PySide6.QtWidgets import QApplication
@@ -23,9 +25,12 @@ sys.path.insert(0, str(ROOT))
 from explorer_app.app import App, Places  # noqa: E402
 from explorer_app.messages import MessageLog  # noqa: E402
 from explorer_app.session.edits import PLACE, AddSource, Edit, GoToSeed, Together  # noqa: E402
+from explorer_app.session.history import KeptSession  # noqa: E402
 from explorer_app.session.parameters import SetParameter  # noqa: E402
 from explorer_app.session.resolve import resolve_blend  # noqa: E402
-from explorer_app.session.session import Position, Source  # noqa: E402
+from explorer_app.session.session import Position, Session, Source, as_still, in_project_of  # noqa: E402
+from explorer_app.session.timeline.edits import SetTimeline, with_key, with_state, with_track  # noqa: E402
+from explorer_app.session.tracks import WALK, Timeline, Track  # noqa: E402
 from explorer_app.window.docks.layouts import WORKSPACES, WorkspaceName  # noqa: E402
 from explorer_app.window.look import theme  # noqa: E402
 from explorer_app.window.shell.dock_table import DOCKS  # noqa: E402
@@ -37,6 +42,7 @@ STEP_S = 0.016
 WALK_STEPS = 300
 PATIENCE_S = 120.0
 THUMBNAILS_S = 8.0
+ANIMATE_S = 30.0
 
 
 def tour(rows: int) -> Iterator[tuple[Edit, bool]]:
@@ -59,6 +65,41 @@ def tour(rows: int) -> Iterator[tuple[Edit, bool]]:
         )
     yield AddSource(_source(42, [0.6 if row >= 6 else 0.0 for row in range(rows)])), False
     yield AddSource(_source(55, [max(0.0, (row - 9) / (rows - 4)) for row in range(rows)])), True
+
+
+def library(session: Session) -> tuple[KeptSession, ...]:
+    """What is in the library in Animate, besides the stars of the tour."""
+    seeds = {
+        3: "evening",
+        8: "pines",
+        11: "ridge",
+        16: "lake",
+        19: "orchard",
+        23: "shore",
+        27: "storm",
+        31: "haze",
+        47: "glow",
+    }
+    loop = (8, 31)
+    return tuple(
+        KeptSession(as_still(GoToSeed(seed).apply(session)), name, float(seed), ("loop",) if seed in loop else ())
+        for seed, name in seeds.items()
+    )
+
+
+def piece(session: Session) -> Timeline:
+    """A timeline of ten seconds: pictures, three curves, a walk."""
+    timeline = Timeline(end=Fraction(10), loop=(Fraction(2), Fraction(9)))
+    for seed, t in ((38, 0), (28, 3), (42, 7), (38, 10)):
+        timeline = with_state(timeline, in_project_of(as_still(GoToSeed(seed).apply(session)), session), Fraction(t))
+    for path, keys in {
+        "slider/world/sun height": ((0, -1.0), (4, 1.6), (10, -1.0)),
+        "truncation.psi": ((0, 0.6), (5, 0.9), (10, 0.6)),
+        "slider/world/haze": ((1, 0.0), (3, 0.8), (6, -0.5), (9, 0.0)),
+    }.items():
+        for t, value in keys:
+            timeline = with_key(timeline, path, Fraction(t), value)
+    return with_track(timeline, Track(WALK, period=Fraction(10), radius=0.3))
 
 
 def _source(seed: int, strengths: list[float]) -> Source:
@@ -151,7 +192,11 @@ def take_picture(
         controller.engine.compare()
         visitor.until(lambda: controller.engine.comparison is not None)
         app.window.workspace.switch_to(workspace)
-        visitor.pause(THUMBNAILS_S)
+        if workspace == "animate":
+            controller.editing.keep(library(controller.editing.session))
+            controller.editing.edit(SetTimeline(piece(controller.editing.session), "Piece"))
+            controller.playback.seek(Fraction(5), True)
+        visitor.pause(THUMBNAILS_S if workspace != "animate" else ANIMATE_S)
         if state == "loading":
             app.window.message_strip.show_progress("portraits-1024.pkl", "Reading 43 %", 0.43)
         elif state == "error":
