@@ -193,17 +193,20 @@ class Playback(QObject):
         session = self._editing.session
         self._set(lambda: with_state(session.timeline, session, self._time), "Keep picture here")
 
-    def keep_states(self, sessions: Sequence[Session]) -> None:
-        """Make keys of sessions from the playhead on, two seconds apart, as one undo step."""
-        if not sessions:
+    @Slot(object)
+    def keep_entries(self, numbers: Sequence[int], t: Fraction | None = None) -> None:
+        """Make keys of kept entries, two seconds apart, as one undo step; the first at `t`, or at the playhead."""
+        history, session = self._editing.history, self._editing.session
+        entries = [entry for number in numbers if (entry := history.entry(number)) is not None]
+        if not entries:
             return
+        start = self._time if t is None else t
 
         def changed() -> Timeline:
-            session = self._editing.session
             timeline = session.timeline
-            for place, state in enumerate(sessions):
-                kept = in_project_of(state, session)
-                timeline = with_state(timeline, kept, self._time + place * _STATE_GAP_S)
+            for place, entry in enumerate(entries):
+                kept = in_project_of(entry.session, session)
+                timeline = with_state(timeline, kept, start + place * _STATE_GAP_S)
             return timeline
 
         self._set(changed, "Put on the timeline")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -43,6 +44,9 @@ class FakePlayback(QObject):
 
     def step(self, frames: int) -> None:
         self._asked.append(("step", frames))
+
+    def keep_entries(self, numbers: Sequence[int], t: Fraction | None = None) -> None:
+        self._asked.append(("keep_entries", tuple(numbers), t))
 
     def keep_picture(self) -> None:
         self._asked.append(("keep picture",))

@@ -42,10 +42,8 @@ from PySide6.QtWidgets import (
 
 from explorer_app.session.history import HistoryEntry
 from explorer_app.window.history.history_list import ENTRY, EntryModel
+from explorer_app.window.library.kept_drop import kept_data
 from explorer_app.window.look import fonts, ink, theme
-
-KEPT_MIME = "application/x-latentloom-kept"
-"""Type of a drag of kept pictures; its data are their numbers, with commas between them."""
 
 _SIDE, _GAP = 64, 8
 """Side of a picture and the gap around it, in px at the usual font size."""
@@ -232,10 +230,7 @@ class LibraryGrid(QListView):
         """Return the data of a drag that begins on a row: the selected entries if it is one of them."""
         number = self.entries.entries[row].number
         chosen = self.selected_numbers()
-        numbers = chosen if number in chosen else (number,)
-        data = QMimeData()
-        data.setData(KEPT_MIME, ",".join(map(str, numbers)).encode())
-        return data
+        return kept_data(chosen if number in chosen else (number,))
 
     def _drag(self, row: int) -> None:
         drag = QDrag(self)

@@ -45,7 +45,6 @@ class LibraryLink(QObject):
         super().__init__(parent)
         self._panel = panel
         self._editing = editing
-        self._playback = playback
         self._preview = engine.preview
         self._files = files
         self._thumbnails = thumbnails
@@ -59,7 +58,7 @@ class LibraryLink(QObject):
         panel.tags_requested.connect(editing.tag_kept)
         panel.remove_requested.connect(editing.drop_kept)
         panel.mix_requested.connect(editing.mix_in_kept)
-        panel.key_requested.connect(self._put_on_timeline)
+        panel.key_requested.connect(playback.keep_entries)
         panel.compare_requested.connect(comparing.compare)
         panel.copy_requested.connect(self._copy)
         panel.export_requested.connect(self._export)
@@ -78,11 +77,6 @@ class LibraryLink(QObject):
     def _shown_signature(self) -> NDArray[np.float16] | None:
         frame = self._preview.frame
         return None if frame is None or frame.ws is None else w_signature(frame.ws)
-
-    @Slot(object)
-    def _put_on_timeline(self, numbers: tuple[int, ...]) -> None:
-        entries = (self._editing.history.entry(number) for number in numbers)
-        self._playback.keep_states([entry.session for entry in entries if entry is not None])
 
     @Slot(int, str)
     def _copy(self, number: int, kind: str) -> None:

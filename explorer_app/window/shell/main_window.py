@@ -40,6 +40,7 @@ from explorer_app.window.docks.dock import Dock
 from explorer_app.window.docks.layouts import WORKSPACES
 from explorer_app.window.docks.workspace import Workspace
 from explorer_app.window.gestures.input_age import InputAge
+from explorer_app.window.library.kept_drop import KeptDrop
 from explorer_app.window.look import theme
 from explorer_app.window.look.app_icon import app_icon
 from explorer_app.window.messages.message_strip import MessageStrip
@@ -391,6 +392,7 @@ class MainWindow(QMainWindow):
     def _link_mix(self) -> None:
         self.mix.mix_in_requested.connect(self._editing.mix_in_current)
         self._thumbnails.serve(self.mix, "mix")
+        KeptDrop(self.mix, lambda numbers, place: self._editing.mix_in_kept(numbers))
 
     def _link_history(self) -> None:
         HistoryLink(self.history, self._editing, self.comparing, self._grid, self._arithmetic, self)

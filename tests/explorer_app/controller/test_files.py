@@ -475,7 +475,7 @@ def test_kept_pictures_are_mixed_in_and_put_on_the_timeline_as_one_step_each(ope
     editing.mix_in_kept(numbers)
     assert [source.label for source in editing.session.mix] == ["seed 3", "seed 8"]
     assert all(strength == 0.0 for source in editing.session.mix for strength in source.strengths)
-    harness.controller.playback.keep_states(sessions)
+    harness.controller.playback.keep_entries(numbers, None)
     track = editing.session.timeline.track("state")
     assert track is not None
     assert [(key.time, key.value.position.x) for key in track.keys] == [(0, 3.0), (2, 8.0)]

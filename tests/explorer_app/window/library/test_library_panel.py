@@ -7,16 +7,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QEvent, QPoint, Qt
-from PySide6.QtGui import QImage
+from PySide6.QtCore import QEvent, QMimeData, QPoint, QPointF, Qt, QUrl
+from PySide6.QtGui import QDragEnterEvent, QDropEvent, QImage
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
 from explorer_app.session.history import History, KeptSession
 from explorer_app.session.session import Position, Session
-from explorer_app.window.library.library_grid import KEPT_MIME
+from explorer_app.window.library.kept_drop import KeptDrop, kept_numbers
 from explorer_app.window.library.library_panel import LibraryPanel
 from tests.helpers.panels import CTRL, LEFT, mouse
+
+COPY = Qt.DropAction.CopyAction
 
 
 def kept(count: int) -> History:
@@ -156,8 +159,8 @@ def test_a_drag_carries_the_selected_ones_or_the_one_under_the_pointer(panel: Li
     numbers = [entry.number for entry in panel.grid.entries.entries]
     click(panel, 0)
     click(panel, 2, CTRL)
-    assert bytes(panel.grid.drag_data(2).data(KEPT_MIME).data()).decode() == f"{numbers[0]},{numbers[2]}"
-    assert bytes(panel.grid.drag_data(3).data(KEPT_MIME).data()).decode() == str(numbers[3])
+    assert kept_numbers(panel.grid.drag_data(2)) == (numbers[0], numbers[2])
+    assert kept_numbers(panel.grid.drag_data(3)) == (numbers[3],)
 
 
 def test_of_thousands_only_pictures_in_sight_are_requested(panel: LibraryPanel) -> None:
@@ -180,3 +183,24 @@ def test_a_press_that_leaves_its_picture_is_no_click(panel: LibraryPanel) -> Non
     mouse(viewport, QEvent.Type.MouseButtonPress, centre(panel, 0), LEFT)
     mouse(viewport, QEvent.Type.MouseButtonRelease, centre(panel, 1), LEFT)
     assert chosen == []
+
+
+def test_another_panel_takes_a_drop_of_kept_pictures_and_leaves_files_to_the_window(
+    qtbot: QtBot, panel: LibraryPanel
+) -> None:
+    target = QWidget()
+    qtbot.addWidget(target)
+    taken: list[tuple[tuple[int, ...], QPointF]] = []
+    KeptDrop(target, lambda numbers, place: taken.append((numbers, place)))
+    files = QMimeData()
+    files.setUrls([QUrl.fromLocalFile("/a.loom")])
+    place, keys = QPointF(7, 5), Qt.KeyboardModifier.NoModifier
+    enter = QDragEnterEvent(place.toPoint(), COPY, files, LEFT, keys)
+    QApplication.sendEvent(target, enter)
+    assert not enter.isAccepted()
+    kept_ones = panel.grid.drag_data(2)
+    QApplication.sendEvent(target, QDragEnterEvent(place.toPoint(), COPY, kept_ones, LEFT, keys))
+    drop = QDropEvent(place, COPY, kept_ones, LEFT, keys)
+    QApplication.sendEvent(target, drop)
+    assert drop.isAccepted()
+    assert taken == [((panel.grid.entries.entries[2].number,), QPointF(7, 5))]

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtCore import QPointF, Qt
+from PySide6.QtGui import QDragEnterEvent, QDropEvent, QGuiApplication
+from PySide6.QtWidgets import QApplication
 
 from explorer_app.session.edits import GoToSeed
 from explorer_app.session.history import KeptSession
 from explorer_app.session.session import Session
+from explorer_app.window.library.kept_drop import kept_data
 from tests.helpers.fake_controller import FakeController
+from tests.helpers.panels import LEFT, NO_KEYS
 
 Make = Any
+COPY = Qt.DropAction.CopyAction
 
 
 def test_the_library_shows_what_is_kept_and_does_with_it_what_it_says(make: Make) -> None:
@@ -27,6 +33,17 @@ def test_the_library_shows_what_is_kept_and_does_with_it_what_it_says(make: Make
     assert [entry.tags for entry in panel.grid.entries.entries] == [("snow",), ("snow",)]
     panel.mix_requested.emit((first, second))
     assert ("mix_in_kept", (first, second)) in controller.asked
+    timeline, mix = window.docks["timeline"].panel, window.mix
+    place = QPointF(timeline.view.axis.x(2.0), 60)
+    for target, at in ((timeline.view.viewport(), place), (mix, QPointF(9, 9))):
+        data = kept_data((second,))
+        for event in (
+            QDragEnterEvent(at.toPoint(), COPY, data, LEFT, NO_KEYS),
+            QDropEvent(at, COPY, data, LEFT, NO_KEYS),
+        ):
+            QApplication.sendEvent(target, event)
+    assert ("keep_entries", (second,), Fraction(2)) in controller.asked
+    assert ("mix_in_kept", (second,)) in controller.asked
     panel.copy_requested.emit(first, "command")
     assert QGuiApplication.clipboard().text().startswith("latentloom render")
     panel.copy_requested.emit(second, "python")
