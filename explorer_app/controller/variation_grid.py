@@ -351,7 +351,7 @@ class VariationGrid(QObject):
             key = SheetKey(self._sheet_count, cell)
             self._renders.ask_thumbnail(key, partial(_same, shown.request), side_px=_SHEET_PX)
 
-    # -- what the controller hands on -------------------------------------------------------------------------------
+    # -- events of the render thread ----------------------------------------------------------------------------------
 
     def take_rendered(self, event: GridRendered) -> None:
         """Show pictures, those of an earlier order too: cells follow a gesture late rather than not at all."""

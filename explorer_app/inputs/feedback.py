@@ -79,7 +79,7 @@ class Feedback:
             for output in self._outputs:
                 try:
                     output.send(values)
-                except (OSError, RuntimeError, ValueError):  # nobody listens; the next values may arrive
+                except (OSError, RuntimeError, ValueError):  # no receiver; values are sent again when they change
                     self.failed += 1
             self._stopped.wait(self._pace_s)
 

@@ -67,7 +67,7 @@ class NdiOutput:
         self._thread.start()
 
     def show(self, pixels: NDArray[np.uint8]) -> None:
-        """Send a picture, (height, width, 4) uint8 B, G, R, X, that nobody changes from now on. Returns at once."""
+        """Send a picture, (height, width, 4) uint8 B, G, R, X, which the caller no longer changes. Does not block."""
         with self._condition:
             self._newest = pixels
             self._condition.notify()

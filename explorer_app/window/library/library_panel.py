@@ -37,7 +37,7 @@ _SORT_MS = 300
 class LibraryPanel(QWidget):
     """Kept pictures as a grid.
 
-    `signature_of` and `shown_signature` are set by whoever connects the panel; they return the signature of an entry's
+    The link sets `signature_of` and `shown_signature`, which return the signature of an entry's
     latent by its number, and of the picture on the screen, or None while it is unknown.
 
     Signals
