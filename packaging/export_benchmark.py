@@ -264,13 +264,13 @@ def preview_beside_an_export(model: Any, device: str, side: int, seconds: float,
     thread = RenderThread(Backend(), DeviceChoice(device))
     shown, ended, opened = [0], [False], [False]
 
-    def ask() -> None:
+    def submit() -> None:
         shown[0] += 1
-        thread.ask(RenderRequest(model.facts.model_id, ((recipe(shown[0] % 4096), 1.0),)), None)
+        thread.submit(RenderRequest(model.facts.model_id, ((recipe(shown[0] % 4096), 1.0),)), None)
 
     def arrived() -> None:
         if thread.take_frame() is not None:
-            ask()
+            submit()
 
     def heard() -> None:
         for event in thread.take_events():
@@ -297,7 +297,7 @@ def preview_beside_an_export(model: Any, device: str, side: int, seconds: float,
             job = SequenceJob(wanted)
             thread.export(job)
             until(lambda job=job: job.delivered > 4)  # type: ignore[misc]
-        ask()
+        submit()
         until(lambda: shown[0] > 20)
         before, began, cpu = shown[0], time.perf_counter(), _cpu_s()
         until(lambda began=began: time.perf_counter() - began > seconds)  # type: ignore[misc]

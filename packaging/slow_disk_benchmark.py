@@ -70,17 +70,17 @@ class Bench:
         self.thread.open(model)
         self.until(lambda: any(isinstance(event, ModelOpened | ModelRefused) for event in self.events))
 
-    def ask(self) -> None:
+    def submit(self) -> None:
         """Ask for the next preview."""
         self._asked += 1
         recipe = Recipe(Latent(Point(((self._asked % 1000, 1.0),))))
         request = RenderRequest(self._model.facts.model_id, ((recipe, 1.0),), resolution=self._side_px)
-        self.thread.ask(request, time.monotonic())
+        self.thread.submit(request, time.monotonic())
 
     def rate(self, seconds: float) -> float:
         """Return how many previews come in a second."""
         self._is_asking = True
-        self.ask()
+        self.submit()
         start, before = time.monotonic(), self.frames
         self.until(lambda: time.monotonic() - start >= seconds)
         rate = (self.frames - before) / (time.monotonic() - start)
@@ -104,7 +104,7 @@ class Bench:
         if self.thread.take_frame() is not None:
             self.frames += 1
             if self._is_asking:
-                self.ask()
+                self.submit()
 
     def _take_events(self) -> None:
         self.events += self.thread.take_events()

@@ -184,7 +184,7 @@ class _Run:
         """Frames that the device took, silence not counted."""
         self._heard = 0
         """Those of them that it had taken before it asked last: they were played when it asked."""
-        self._asked_at = clock()
+        self._requested_at = clock()
         self._is_closed = self._is_silent = self._has_begun = False
         self._thread = threading.Thread(target=self._mix, name="sound", daemon=True)
         self._thread.start()
@@ -194,7 +194,7 @@ class _Run:
         with self._condition:
             if self._is_silent:
                 return None
-            passed = self._clock() - self._asked_at
+            passed = self._clock() - self._requested_at
             if passed > (_LOST_S if self._has_begun else _OPENING_S):
                 self._is_silent = True
             else:
@@ -218,7 +218,7 @@ class _Run:
         result = np.zeros((count, 2), np.float32)
         filled = 0
         with self._condition:
-            self._heard, self._asked_at = self._asked, self._clock()
+            self._heard, self._requested_at = self._asked, self._clock()
             while filled < count:
                 block = self._rest if self._rest is not None else (self._ready.popleft() if self._ready else None)
                 if block is None:
@@ -255,7 +255,7 @@ class _Run:
                     stream = self.stream()
                     next(stream)
                     with self._condition:
-                        self._asked_at, self._has_begun = self._clock(), True
+                        self._requested_at, self._has_begun = self._clock(), True
                     device.start(stream)
         except Exception as error:  # whatever a device or a damaged file does, the picture plays on
             with self._condition:

@@ -124,7 +124,7 @@ class Editing(QObject):
         self._is_time_moving = False
         self.recorder: Recorder | None = None
         """Takes the edits that are recorded into the timeline; None while nothing plays."""
-        self._live = LiveUpdates(self._ask_live, self.session_changed.emit, parent=self)
+        self._live = LiveUpdates(self._request_live, self.session_changed.emit, parent=self)
         self._drift = Drift(clock, parent=self)
         self._drift.moved.connect(self._drifted)
         preview.frame_changed.connect(self._live.frame_shown)
@@ -538,7 +538,7 @@ class Editing(QObject):
             self._live.changed()
         else:
             self._read_inputs()
-            self._preview.ask(self.effective, live=False)
+            self._preview.request(self.effective, live=False)
             self.announce()
         if is_edit:
             self._autosave.remember(self.session, self._editor.history)
@@ -547,9 +547,9 @@ class Editing(QObject):
         """Pace live gestures by the refresh rate of the screen."""
         self._live.follow_screen(hz)
 
-    def _ask_live(self) -> None:
+    def _request_live(self) -> None:
         self._read_inputs()
-        self._preview.ask(self.effective, live=True)
+        self._preview.request(self.effective, live=True)
 
     def _announce_history(self) -> None:
         if self._editor.history is not self._announced_history:

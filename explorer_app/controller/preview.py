@@ -51,7 +51,7 @@ class Preview(QObject):
         self._measured: RenderRequest | None = None
         self._measure_next = False
         self._wants_values = False
-        self._asked_s: float | None = None
+        self._requested_s: float | None = None
         self._input: tuple[float, float] | None = None
         """When the newest input event happened, and when it was reported."""
         self._dropped_before = 0
@@ -107,7 +107,7 @@ class Preview(QObject):
         """Request the picture on the screen again: it is rendered in another way now."""
         self.show_device(self._policy.expects_quick)
         self._asked = None
-        self._ask_again()
+        self._request_again()
 
     @Slot(float)
     def input_came(self, age_s: float) -> None:
@@ -115,7 +115,7 @@ class Preview(QObject):
         now_s = self._clock()
         self._input = (now_s - age_s, now_s)
 
-    def ask(self, session: Session, *, live: bool, by_hand: bool = True) -> None:
+    def request(self, session: Session, *, live: bool, by_hand: bool = True) -> None:
         """Request the picture of a session immediately; during a gesture, small enough to keep up.
 
         The first of a model is as small as if it were live, and the full one follows: a large network takes seconds.
@@ -143,12 +143,12 @@ class Preview(QObject):
             request = replace(request, measure_steps=True)
         if request.tap is not None and self._wants_values:
             request = replace(request, wants_tap_values=True)
-        self._renders.ask(request, self._gesture_s() if by_hand else None, at_rest=is_full and not live)
+        self._renders.submit(request, self._gesture_s() if by_hand else None, at_rest=is_full and not live)
 
-    def _ask_again(self) -> None:
+    def _request_again(self) -> None:
         """Repeat the request for the session's picture; no input caused it."""
         if self._session is not None:
-            self.ask(self._session, live=False, by_hand=False)
+            self.request(self._session, live=False, by_hand=False)
 
     def _gesture_s(self) -> float:
         """Return when the input happened that causes the present request."""
@@ -164,9 +164,9 @@ class Preview(QObject):
     @Slot(object)
     def frame_painted(self, frame: Frame) -> None:
         """Record that a frame is on the screen: here gesture-to-screen latency ends; only the first time counts."""
-        if frame is self._frame and self._asked_s is not None:
-            self.statistics.frame_painted(self._asked_s, self._clock())
-            self._asked_s = None
+        if frame is self._frame and self._requested_s is not None:
+            self.statistics.frame_painted(self._requested_s, self._clock())
+            self._requested_s = None
 
     def wait_for_frame(self, timeout_s: float) -> None:
         """Wait until a newer frame has arrived, or the time is over."""
@@ -187,7 +187,7 @@ class Preview(QObject):
         shown = self._frame.tap if self._frame is not None else None
         if on and shown is not None and shown.values is None:
             self._asked = None
-            self._ask_again()
+            self._request_again()
 
     def close(self) -> None:
         """Request nothing more."""
@@ -208,7 +208,7 @@ class Preview(QObject):
         if not shows_something(shown.frame):
             return  # a larger draft is requested next, or the full picture after a rest
         self._frame = shown.shown or shown.frame
-        self._asked_s = shown.asked_s
+        self._requested_s = shown.requested_s
         self.statistics.frame_arrived(shown.frame, self._clock())
         self.statistics.dropped = self._renders.frames_dropped - self._dropped_before
         self.frame_changed.emit()
@@ -234,14 +234,14 @@ class Preview(QObject):
         resolution = self._policy.resolution(facts)
         request = self._colours.wanted(full, resolution) if resolution is not None else None
         if resolution is not None and request is not None:
-            self._renders.ask_thumbnail(DraftKey(resolution), lambda: request)
+            self._renders.request_thumbnail(DraftKey(resolution), lambda: request)
 
     def _request_full(self) -> None:
         """Request the full picture after a rest; not before the first draft has arrived, which it would replace."""
         if self._first is not None and self._first == self._asked:
             self._rest.start()
         else:
-            self._ask_again()
+            self._request_again()
 
     def _frame_answers(self, request: RenderRequest) -> bool:
         """Return whether the picture of a request is on the screen."""
@@ -257,4 +257,4 @@ class Preview(QObject):
             self._measure_next = True
             if not self._rest.isActive() and self._frame_answers(self._asked):
                 self._asked = None
-                self._ask_again()
+                self._request_again()

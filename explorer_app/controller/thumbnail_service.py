@@ -115,7 +115,7 @@ class ThumbnailService(QObject):
             self._waiting[key] = what
             self.take_shown()
         if key not in self.store:
-            self._renders.ask_thumbnail(key, lambda: thumbnail_request(what, facts))
+            self._renders.request_thumbnail(key, lambda: thumbnail_request(what, facts))
 
     @Slot()
     def take_shown(self) -> None:
@@ -140,7 +140,7 @@ class ThumbnailService(QObject):
         for index, session in enumerate(sessions):
             key = _RowKey(next(self._numbers), index)
             self._fetches[key] = fetch
-            self._renders.ask_thumbnail(key, partial(thumbnail_request, session, facts))
+            self._renders.request_thumbnail(key, partial(thumbnail_request, session, facts))
 
     def take_made(self, event: ThumbnailMade) -> None:
         """Store a small picture; `announce` follows once for all events that arrived together."""

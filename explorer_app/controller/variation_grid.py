@@ -349,7 +349,7 @@ class VariationGrid(QObject):
         self._sheets[self._sheet_count] = _Sheet(path, first, set(self._cells))
         for cell, shown in self._cells.items():
             key = SheetKey(self._sheet_count, cell)
-            self._renders.ask_thumbnail(key, partial(_same, shown.request), side_px=_SHEET_PX)
+            self._renders.request_thumbnail(key, partial(_same, shown.request), side_px=_SHEET_PX)
 
     # -- events of the render thread ----------------------------------------------------------------------------------
 
@@ -482,7 +482,7 @@ class VariationGrid(QObject):
                 finals.append((cell, replace(request, resolution=best)))
         if drafts or finals:
             self._number += 1
-            self._renders.ask_grid(GridOrder(self._number, tuple(drafts), tuple(finals), self._cell_px))
+            self._renders.request_grid(GridOrder(self._number, tuple(drafts), tuple(finals), self._cell_px))
         self.pictures_changed.emit()
 
     def _sessions(self, facts: ModelFacts) -> dict[Cell, Session]:

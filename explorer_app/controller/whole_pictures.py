@@ -71,7 +71,7 @@ class WholePictures(QObject):
         if frame is not None:
             self._frames.move_to_end(request)
             return frame
-        self._renders.ask_thumbnail(WholePictureKey(request), lambda: request, side_px=None)
+        self._renders.request_thumbnail(WholePictureKey(request), lambda: request, side_px=None)
         return None
 
     @Slot()

@@ -115,9 +115,9 @@ class FrameStatistics:
         if timings.device_ms is not None and timings.timing_source == "cupti":
             self._idle_ms = max(0.0, timings.device_ms - sum_us / 1000.0)
 
-    def frame_painted(self, asked_s: float, now_s: float) -> None:
-        """Record that the picture requested at `asked_s` is on the screen at `now_s`."""
-        self._latency_ms.append((now_s - asked_s) * 1000.0)
+    def frame_painted(self, requested_s: float, now_s: float) -> None:
+        """Record that the picture requested at `requested_s` is on the screen at `now_s`."""
+        self._latency_ms.append((now_s - requested_s) * 1000.0)
 
     def clear(self) -> None:
         """Drop everything: costs depend on model and device."""

@@ -12,7 +12,7 @@ class PreviewRequest:
     """A request and the time of the input that caused it, None without one; at rest it is cancelled for a newer one."""
 
     request: RenderRequest
-    asked_s: float | None
+    requested_s: float | None
     is_at_rest: bool = False
 
 
@@ -24,5 +24,5 @@ class PreviewFrame:
     """
 
     frame: Frame
-    asked_s: float | None
+    requested_s: float | None
     shown: Frame | None = None

@@ -163,7 +163,7 @@ class RenderThread(QObject):
         self._events.close()
         self._state = Lifecycle.CLOSED
 
-    def ask(self, request: RenderRequest, asked_s: float | None, *, at_rest: bool = False) -> None:
+    def submit(self, request: RenderRequest, requested_s: float | None, *, at_rest: bool = False) -> None:
         """Request a picture; it replaces a request that has not begun.
 
         A picture at rest (`at_rest`) is cancelled by a newer request; one of a gesture never is.
@@ -171,7 +171,7 @@ class RenderThread(QObject):
         self._thumbnails.note_preview()
         self._grid.note_preview()
         self._tuning.note_preview()
-        self._preview.ask(PreviewRequest(request, asked_s, at_rest))
+        self._preview.request(PreviewRequest(request, requested_s, at_rest))
 
     def finish_drafts_with(self, finish: Callable[[Frame], Frame]) -> None:
         """Finish each draft by a function on the render thread, which keeps the work off the GUI thread."""
@@ -207,7 +207,7 @@ class RenderThread(QObject):
 
     def compare(self, request: RenderRequest) -> None:
         """Render a picture in every way; an event has the comparison. The newest wins."""
-        self._comparison.ask(request)
+        self._comparison.request(request)
 
     def export(self, job: ExportJob, *, urgent: bool = False) -> None:
         """Render all frames of a job after the jobs that wait; an urgent job comes before those."""
@@ -252,18 +252,18 @@ class RenderThread(QObject):
         """End the search for the fastest tiles; an event reports it."""
         self._tuning.stop()
 
-    def ask_thumbnail(
+    def request_thumbnail(
         self, key: Hashable, request: Callable[[], RenderRequest], side_px: int | None = THUMBNAIL_PX
     ) -> None:
         """Make a small picture while the renderer is idle. `request` is called on the render thread, just before it.
 
         The picture is shrunk to `side_px`; None leaves it as large as it is rendered.
         """
-        self._thumbnails.ask(key, request, side_px)
+        self._thumbnails.request(key, request, side_px)
 
-    def ask_grid(self, order: GridOrder) -> None:
+    def request_grid(self, order: GridOrder) -> None:
         """Render the pictures of a grid, drafts first; events have them. The newest order wins."""
-        self._grid.ask(order)
+        self._grid.request(order)
 
     def forget_grid(self) -> None:
         """Drop the pictures of a grid that wait."""
@@ -331,7 +331,7 @@ class RenderThread(QObject):
             if not self._falls_back(error):
                 self._events.put(RenderFailed(error))
         if self._manager.renderer is not former:
-            self._preview.ask_again()
+            self._preview.request_again()
 
     def _falls_back(self, error: Exception) -> bool:
         """Fall back on the CPU if the GPU failed; return whether it did."""

@@ -21,7 +21,7 @@ class Particulars:
         Its size and its first bytes; None where it could not be opened.
     kind
         What those bytes begin: "a pickle".
-    asked
+    imports
         Names that it imports, ``"module name"``, including the refused one.
     facts
         Its content as far as known, a line each.
@@ -31,7 +31,7 @@ class Particulars:
     nbytes: int | None = None
     head: bytes | None = None
     kind: str = ""
-    asked: set[str] = field(default_factory=set)
+    imports: set[str] = field(default_factory=set)
     facts: tuple[str, ...] = ()
 
     @property
@@ -43,9 +43,9 @@ class Particulars:
         if self.head:
             lines.append(f"First bytes: {self.head[:_MOST_BYTES].hex(' ')} ({self.kind})")
         lines.extend(_printable(fact) for fact in self.facts)
-        if self.asked:
+        if self.imports:
             lines.append("It asks to import (nothing was run):")
-            names = sorted(self.asked)
+            names = sorted(self.imports)
             lines.extend(f"  {shown(name)[1:-1]}" for name in names[:_MOST_NAMES])
             if len(names) > _MOST_NAMES:
                 lines.append(f"  and {len(names) - _MOST_NAMES} more")

@@ -65,7 +65,7 @@ def read_model(
             known.kind = kind_of_file(known.head, source.size)
             if known_digest is not None:
                 source.known_digest = known_digest(source.opened)
-            found = find_model(source, watch, known.asked)
+            found = find_model(source, watch, known.imports)
             loaded = found.load(watch)
             if source.known_digest:
                 source.check_unchanged()

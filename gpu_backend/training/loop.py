@@ -153,8 +153,8 @@ class _Loop:
                 if self._is_unfinished:  # this step compiles for minutes; nothing is lost if it is interrupted
                     self._run_step(prefetch)
                 processes.meet()
-                with stop_signals() as asked:
-                    while not (is_stopped := processes.any(asked.is_asked)) and self._is_unfinished:
+                with stop_signals() as stop:
+                    while not (is_stopped := processes.any(stop.is_set)) and self._is_unfinished:
                         self._run_step(prefetch)
                     self._save()
             except DivergedError as error:
@@ -165,7 +165,7 @@ class _Loop:
                     f"has free; compute them in more parts with --accumulate {self.options.accumulate * 2}.",
                     str(error),
                 ) from error
-        return TrainOutcome(training.pictures_seen, is_stopped, self._snapshot, asked.number)
+        return TrainOutcome(training.pictures_seen, is_stopped, self._snapshot, stop.number)
 
     def _say_estimate(self) -> None:
         """Say how long the training may take, before a first step that may take minutes."""

@@ -16,28 +16,28 @@ class StopRequest:
     """Flag for a stop signal, and its number."""
 
     def __init__(self) -> None:
-        self.is_asked = False
+        self.is_set = False
         self.number = 0
-        self._asked_at = 0.0
+        self._requested_at = 0.0
 
-    def ask(self, number: int = 0, frame: FrameType | None = None) -> None:
+    def set(self, number: int = 0, frame: FrameType | None = None) -> None:
         """Record a signal; a second Ctrl-C raises KeyboardInterrupt.
 
         Repetitions within `_AT_ONCE_S` seconds do not count: torchrun forwards a Ctrl-C that all processes received.
         """
         now = time.monotonic()
-        if self.is_asked and number == signal.SIGINT and now - self._asked_at > _AT_ONCE_S:
+        if self.is_set and number == signal.SIGINT and now - self._requested_at > _AT_ONCE_S:
             raise KeyboardInterrupt
-        if not self.is_asked:
-            self.is_asked, self.number, self._asked_at = True, number, now
+        if not self.is_set:
+            self.is_set, self.number, self._requested_at = True, number, now
 
 
 @contextmanager
 def stop_signals() -> Iterator[StopRequest]:
     """Convert SIGINT and SIGTERM to a stop request within this context."""
-    asked = StopRequest()
-    with _handled_by(asked.ask, signal.SIGINT, signal.SIGTERM):
-        yield asked
+    stop = StopRequest()
+    with _handled_by(stop.set, signal.SIGINT, signal.SIGTERM):
+        yield stop
 
 
 @contextmanager

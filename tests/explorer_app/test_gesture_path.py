@@ -97,17 +97,17 @@ def test_only_the_named_files_are_on_the_stack_of_a_request_a_rendering_and_a_fr
 
     def watch(frame: FrameType) -> None:
         ran.add(file_of(frame))
-        if frame.f_code in (RenderThread.ask.__code__, Canvas.show_frame.__code__):
+        if frame.f_code in (RenderThread.submit.__code__, Canvas.show_frame.__code__):
             leading.append(stack(frame))
 
     QApplication.sendEvent(canvas, mouse(QEvent.Type.MouseButtonPress, 100.0, Qt.MouseButton.LeftButton))
     with calls(watch):
         QApplication.sendEvent(canvas, mouse(QEvent.Type.MouseMove, 180.0, Qt.MouseButton.NoButton))
-        asked = len(leading)
-        harness.until(lambda: len(leading) > asked)
+        before = len(leading)
+        harness.until(lambda: len(leading) > before)
     QApplication.sendEvent(canvas, mouse(QEvent.Type.MouseButtonRelease, 180.0, Qt.MouseButton.LeftButton))
     canvas.close()
-    assert asked == 1
+    assert before == 1
     assert harness.x > 0
     assert rendering
     for files in (*leading, *rendering):

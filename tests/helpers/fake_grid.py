@@ -35,7 +35,7 @@ class FakeGridRenders:
         self.orders: list[GridOrder] = []
         self.paints = True
 
-    def ask_grid(self, order: GridOrder) -> None:
+    def request_grid(self, order: GridOrder) -> None:
         self.orders.append(order)
         if self.paints:
             self.paint(order)
@@ -43,7 +43,7 @@ class FakeGridRenders:
     def forget_grid(self) -> None:
         self.orders.clear()
 
-    def ask_thumbnail(self, key: object, request: object, side_px: int | None = None) -> None:
+    def request_thumbnail(self, key: object, request: object, side_px: int | None = None) -> None:
         self._asked.append(("sheet_cell", key))
 
     def paint(self, order: GridOrder) -> None:

@@ -129,7 +129,7 @@ class Harness:
 
     def show(self, seed: int) -> None:
         """Have a picture on the screen."""
-        self.ask(seed)
+        self.submit(seed)
         self.until(lambda: self.frames and seed_of(self.frames[-1].request) == seed)
 
     @property
@@ -142,5 +142,5 @@ class Harness:
         """How many of how many kernels were told to be compiled, one after the other."""
         return [(event.done, event.total) for event in self.of(KernelsCompiling)]
 
-    def ask(self, seed: int, model: Model = MODEL) -> None:
-        self.thread.ask(request(seed, model), 0.0)
+    def submit(self, seed: int, model: Model = MODEL) -> None:
+        self.thread.submit(request(seed, model), 0.0)

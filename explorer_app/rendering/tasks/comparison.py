@@ -25,7 +25,7 @@ class ComparisonTask(RenderTask):
         self._report = report
         self._recovers = recovers
 
-    def ask(self, request: RenderRequest) -> None:
+    def request(self, request: RenderRequest) -> None:
         """Replace the waiting request."""
         self._requests.put(request)
 

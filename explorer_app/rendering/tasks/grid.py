@@ -79,7 +79,7 @@ class GridTask(RenderTask):
         """Cell -> when it was rendered last, counted in steps; only cells of the newest order."""
         self._steps = 0
 
-    def ask(self, order: GridOrder) -> None:
+    def request(self, order: GridOrder) -> None:
         """Replace what waits."""
         with self._condition:
             served = self._served

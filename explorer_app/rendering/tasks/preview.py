@@ -53,12 +53,12 @@ class PreviewTask(RenderTask):
         self._newest: PreviewRequest | None = None
         self._was_given_up = False
 
-    def ask(self, request: PreviewRequest) -> None:
+    def request(self, request: PreviewRequest) -> None:
         """Replace the waiting request."""
         self._moved_s = time.monotonic()
         self._requests.put(request)
 
-    def ask_again(self) -> None:
+    def request_again(self) -> None:
         """Render the newest request again, by a renderer that took over."""
         if self._newest is not None:
             request = replace(self._newest.request, measure_steps=False)
@@ -78,31 +78,31 @@ class PreviewTask(RenderTask):
 
     def step(self, renderer: RendererLike | None, should_yield: Callable[[], bool]) -> bool:
         """Render the newest request, or prepare its plan. A request for a model that was replaced is dropped."""
-        asked = self._requests.take()
-        if asked is None or renderer is None or asked.request.model_id != renderer.facts.model_id:
+        newest = self._requests.take()
+        if newest is None or renderer is None or newest.request.model_id != renderer.facts.model_id:
             return True
-        self._newest = asked
+        self._newest = newest
         try:
-            if renderer.prepare_step(asked.request):
-                self._requests.put_back(asked)
+            if renderer.prepare_step(newest.request):
+                self._requests.put_back(newest)
                 return True
-            frame = renderer.render(asked.request, should_cancel=lambda: should_yield() or self._is_outdated(asked))
+            frame = renderer.render(newest.request, should_cancel=lambda: should_yield() or self._is_outdated(newest))
         except CancelledError:
             self._was_given_up = True
-            self._requests.put_back(asked)
+            self._requests.put_back(newest)
             return False
         except Exception as error:
             if not self._recovers(error):
                 self._report(RenderFailed(error))
             return True
         self._was_given_up = False
-        if not asked.is_at_rest:
+        if not newest.is_at_rest:
             self._moved_s = time.monotonic()
-        self._show(PreviewFrame(frame, asked.asked_s))
+        self._show(PreviewFrame(frame, newest.requested_s))
         return True
 
-    def _is_outdated(self, asked: PreviewRequest) -> bool:
-        newer = self._requests.peek() if asked.is_at_rest else None
-        if newer is None or newer.request == asked.request:
+    def _is_outdated(self, newest: PreviewRequest) -> bool:
+        newer = self._requests.peek() if newest.is_at_rest else None
+        if newer is None or newer.request == newest.request:
             return False
         return not (newer.is_at_rest and self._was_given_up)

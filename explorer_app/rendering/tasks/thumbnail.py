@@ -57,7 +57,7 @@ class ThumbnailTask(RenderTask):
         with self._condition:
             return len(self._orders)
 
-    def ask(self, key: Hashable, request: Callable[[], RenderRequest], side_px: int | None = THUMBNAIL_PX) -> None:
+    def request(self, key: Hashable, request: Callable[[], RenderRequest], side_px: int | None = THUMBNAIL_PX) -> None:
         """Request a picture, or move its request to the front; `request` is called later, on the render thread.
 
         The picture is shrunk to `side_px`; None leaves it as large as it is rendered.
@@ -112,4 +112,4 @@ class ThumbnailTask(RenderTask):
         """Queue a taken request again, unless there is a newer one for its key."""
         with self._condition:
             if order.key not in self._orders:
-                self.ask(order.key, order.request, order.side_px)
+                self.request(order.key, order.request, order.side_px)

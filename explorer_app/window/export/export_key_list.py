@@ -64,7 +64,7 @@ class ExportKeyList(QListWidget):
         if keys:
             self.keys_changed.emit()
 
-    def ask_for_thumbnails(self) -> None:
+    def request_thumbnails(self) -> None:
         """Request the thumbnail of every keyframe, including those added before the signal was connected."""
         for key in self.keys:
             self.thumbnail_wanted.emit(key.session, key.session)

@@ -54,7 +54,7 @@ from explorer_app.window.look import fonts, icons, ink, theme
 _Index = QModelIndex | QPersistentModelIndex
 
 ENTRY = Qt.ItemDataRole.UserRole
-_ASK_MS = 120
+_REQUEST_MS = 120
 _KEPT_PICTURES = 1000
 _SIDE, _PITCH = 56, 62
 
@@ -302,9 +302,9 @@ class HistoryList(QListView):
         self.setMouseTracking(True)
         self.setFixedHeight(theme.px(_SIDE) + 4 + theme.px(12))
         self.setAccessibleName(name)
-        self._ask_later = QTimer(self, singleShot=True, interval=_ASK_MS)
-        self._ask_later.timeout.connect(self._ask_for_pictures)
-        self.horizontalScrollBar().valueChanged.connect(lambda _: self._ask_later.start())
+        self._request_timer = QTimer(self, singleShot=True, interval=_REQUEST_MS)
+        self._request_timer.timeout.connect(self._request_pictures)
+        self.horizontalScrollBar().valueChanged.connect(lambda _: self._request_timer.start())
 
     def show_entries(self, entries: tuple[HistoryEntry, ...], kept: frozenset[int], current: int) -> None:
         """Show entries; scroll to a new current one."""
@@ -312,7 +312,7 @@ class HistoryList(QListView):
         self.entries.show_entries(entries, kept, current)
         if moved and 0 <= current < len(entries):
             self.scrollTo(self.entries.index(current), QListView.ScrollHint.EnsureVisible)
-        self._ask_later.start()
+        self._request_timer.start()
         self.viewport().update()
 
     def say_empty(self, words: str) -> None:
@@ -334,7 +334,7 @@ class HistoryList(QListView):
         last = (self.horizontalScrollBar().value() + self.viewport().width()) // pitch
         return range(max(first, 0), min(last + 1, len(self.entries.entries)))
 
-    def _ask_for_pictures(self) -> None:
+    def _request_pictures(self) -> None:
         if not self.isVisible():
             return
         here = self.entries.current
@@ -523,12 +523,12 @@ class HistoryList(QListView):
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
         """Request the pictures of newly visible entries."""
         super().resizeEvent(event)
-        self._ask_later.start()
+        self._request_timer.start()
 
     def showEvent(self, event: QShowEvent) -> None:  # noqa: N802
         """Request the pictures of visible entries."""
         super().showEvent(event)
-        self._ask_later.start()
+        self._request_timer.start()
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802
         """Paint the entries, or the text of an empty list."""

@@ -72,7 +72,7 @@ _ROW, _PICTURE = 36, 32
 """Height of a line, and of the picture at its left end, in px."""
 
 _ROWS_IN_SIGHT = 7
-_ASK_MS = 120
+_REQUEST_MS = 120
 _KEPT_PICTURES = 256
 
 
@@ -273,10 +273,10 @@ class ClassPicker(Popup):
         self.filter.left.connect(self._enter_list)
         self.filter.returnPressed.connect(self._choose_first)
         self.list.chosen.connect(self._choose)
-        self._ask_later = QTimer(self, singleShot=True, interval=_ASK_MS)
-        self._ask_later.timeout.connect(self._ask_for_pictures)
-        self.list.verticalScrollBar().valueChanged.connect(lambda _: self._ask_later.start())
-        self.model.modelReset.connect(self._ask_later.start)
+        self._request_timer = QTimer(self, singleShot=True, interval=_REQUEST_MS)
+        self._request_timer.timeout.connect(self._request_pictures)
+        self.list.verticalScrollBar().valueChanged.connect(lambda _: self._request_timer.start())
+        self.model.modelReset.connect(self._request_timer.start)
 
     def show_model(self, facts: ModelFacts | None, directions: Directions | None = None) -> None:
         """Set up the classes of a model."""
@@ -320,7 +320,7 @@ class ClassPicker(Popup):
         """Return the place that is shown, with one class."""
         return SetParameter("classes", ((number, 1.0),)).apply(self._place)
 
-    def _ask_for_pictures(self) -> None:
+    def _request_pictures(self) -> None:
         if not self.isVisible():
             return
         rows = range(self.model.rowCount())
@@ -339,7 +339,7 @@ class ClassPicker(Popup):
         self.list.setCurrentIndex(self.model.index(row))
         self.list.scrollTo(self.model.index(row), QListView.ScrollHint.PositionAtCenter)
         self.filter.setFocus()
-        self._ask_later.start()
+        self._request_timer.start()
 
     def _filter(self, text: str) -> None:
         self.model.show_filter(text)

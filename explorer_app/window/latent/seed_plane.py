@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from gpu_backend import Directions, ModelFacts
 
 _LOW, _HIGH = 108, 156
-_ASK_MS = 120
+_REQUEST_MS = 120
 _KEPT_PICTURES = 600
 _KEY_STEP = 0.1
 _RING_PX = 7.5
@@ -83,8 +83,8 @@ class SeedPlane(QWidget):
         self._hover: tuple[int, int] | None = None
         self._pictures: OrderedDict[int, tuple[object, QPixmap]] = OrderedDict()
         self._look: object = None
-        self._ask = QTimer(self, singleShot=True, interval=_ASK_MS)
-        self._ask.timeout.connect(self._ask_for_pictures)
+        self._ask = QTimer(self, singleShot=True, interval=_REQUEST_MS)
+        self._ask.timeout.connect(self._request_pictures)
         self.setMinimumHeight(theme.px(_LOW))
         self.setMaximumHeight(theme.px(_HIGH))
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
@@ -150,7 +150,7 @@ class SeedPlane(QWidget):
 
     # --- pictures ---------------------------------------------------------------------------------------------------
 
-    def _ask_for_pictures(self) -> None:
+    def _request_pictures(self) -> None:
         if not self._has_model or not self.isVisible():
             return
         here = self._position

@@ -48,7 +48,7 @@ from explorer_app.window.look import fonts, ink, theme
 _SIDE, _GAP = 64, 8
 """Side of a picture and the gap around it, in px at the usual font size."""
 
-_ASK_MS = 80
+_REQUEST_MS = 80
 
 
 class _TileDelegate(QStyledItemDelegate):
@@ -155,15 +155,15 @@ class LibraryGrid(QListView):
         self._empty = ""
         self._pressed = -1
         self._press_x = self._press_y = 0
-        self._ask_later = QTimer(self, singleShot=True, interval=_ASK_MS)
-        self._ask_later.timeout.connect(self._ask_for_pictures)
-        self.verticalScrollBar().valueChanged.connect(lambda _: self._ask_later.start())
+        self._request_timer = QTimer(self, singleShot=True, interval=_REQUEST_MS)
+        self._request_timer.timeout.connect(self._request_pictures)
+        self.verticalScrollBar().valueChanged.connect(lambda _: self._request_timer.start())
 
     def show_entries(self, entries: tuple[HistoryEntry, ...], current: int, empty: str) -> None:
         """Show entries; `current` is the row of the picture on the screen, -1 for none."""
         self._empty = empty
         self.entries.show_entries(entries, frozenset(), current)
-        self._ask_later.start()
+        self._request_timer.start()
         self.viewport().update()
 
     def show_thumbnail(self, key: object, image: QImage) -> None:
@@ -174,7 +174,7 @@ class LibraryGrid(QListView):
     def forget_pictures(self) -> None:
         """Request the pictures anew."""
         self.entries.pictures.clear()
-        self._ask_later.start()
+        self._request_timer.start()
         self.viewport().update()
 
     def selected_numbers(self) -> tuple[int, ...]:
@@ -194,7 +194,7 @@ class LibraryGrid(QListView):
         last = (top + self.viewport().height()) // size.height() * columns + columns
         return range(min(first, count), min(last, count))
 
-    def _ask_for_pictures(self) -> None:
+    def _request_pictures(self) -> None:
         if not self.isVisible():
             return
         for row in reversed(self.rows_in_sight()):  # the last request is rendered first
@@ -285,12 +285,12 @@ class LibraryGrid(QListView):
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
         """Request the pictures of entries that came into sight."""
         super().resizeEvent(event)
-        self._ask_later.start()
+        self._request_timer.start()
 
     def showEvent(self, event: QShowEvent) -> None:  # noqa: N802
         """Request the pictures in sight."""
         super().showEvent(event)
-        self._ask_later.start()
+        self._request_timer.start()
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802
         """Paint the entries, or why there are none."""

@@ -42,7 +42,7 @@ from gpu_backend import Latent, Point, Recipe
 if TYPE_CHECKING:
     from gpu_backend import Directions, ModelFacts
 
-_ASK_MS = 250
+_REQUEST_MS = 250
 _KEPT_PICTURES = 128
 _PEEK = 12
 _RANDOM_SEEDS = 100_000
@@ -108,8 +108,8 @@ class MixPanel(QWidget):
         self.empty.setMargin(6)
         self.empty.setIndent(0)
         theme.set_role(self.empty, "dim")
-        self._ask_later = QTimer(self, singleShot=True, interval=_ASK_MS)
-        self._ask_later.timeout.connect(self._ask_for_pictures)
+        self._request_timer = QTimer(self, singleShot=True, interval=_REQUEST_MS)
+        self._request_timer.timeout.connect(self._request_pictures)
         self._build()
         self._connect()
         self.show_model(None, None)
@@ -216,7 +216,7 @@ class MixPanel(QWidget):
     def show_session(self, session: Session) -> None:
         """Show a session without emitting; scroll to a new source."""
         old, self._session = self._session.mix, session
-        self._ask_later.start()
+        self._request_timer.start()
         if session.mix is old and self._is_shown:
             return  # during a drag: the base's picture updates when it ends
         self._is_shown = True
@@ -261,7 +261,7 @@ class MixPanel(QWidget):
             self.head.show_picture(base)
         self.grid.show_pictures([self._pictures.get(self._source_key(source)) for source in self._session.mix])
 
-    def _ask_for_pictures(self) -> None:
+    def _request_pictures(self) -> None:
         if not self._resolutions or not self.isVisible():
             return
         self._show_pictures()

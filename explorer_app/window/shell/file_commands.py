@@ -111,7 +111,7 @@ class FileCommands:
         self._export.encoders_found.connect(dialog.files.show_hardware)
         self._export.find_encoders()
         self._thumbnails.serve(dialog.keys, "export")
-        dialog.keys.ask_for_thumbnails()
+        dialog.keys.request_thumbnails()
         self._dialogs.open(dialog)
 
     def show_exports(self) -> None:

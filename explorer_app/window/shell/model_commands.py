@@ -79,7 +79,7 @@ class ModelCommands:
         directions.changed.connect(show)
         dialog.finished.connect(lambda _: directions.changed.disconnect(show))
         self._thumbnails.serve(dialog, "directions")
-        dialog.ask_for_thumbnails()
+        dialog.request_thumbnails()
         self._dialogs.open(dialog)
 
     def tune(self) -> None:

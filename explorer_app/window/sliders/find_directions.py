@@ -196,7 +196,7 @@ class FindDirections(QDialog):
         layout.addWidget(self.list, 1)
         layout.addLayout(line)
 
-    def ask_for_thumbnails(self) -> None:
+    def request_thumbnails(self) -> None:
         """Request the thumbnails of the first kept pictures."""
         for row in reversed(range(min(self.list.count(), _MOST_PICTURES))):
             entry: HistoryEntry = self.list.item(row).data(_ENTRY)

@@ -128,8 +128,8 @@ def check_steps(
         launch = None if group.fused is None else fused.schedule.launches[group.fused]
         producer, consumer = _neighbours(group.fused, fused.schedule, plain.schedule)
         is_judged = launch is not None and launch.recipe in wanted and not (producer and verdicts.get(producer.recipe))
-        is_asked = is_judged or (consumer is not None and consumer.recipe in wanted)
-        if launch is None or not is_asked or verdicts.get(launch.recipe):
+        is_wanted = is_judged or (consumer is not None and consumer.recipe in wanted)
+        if launch is None or not is_wanted or verdicts.get(launch.recipe):
             for index in group.plain:
                 plain.launch(index)
             continue

@@ -82,7 +82,7 @@ def test_values_are_read_when_the_picture_is_requested_so_none_is_older_than_a_f
     mapped(stage)
     stage.turn(10)
     stage.harness.midi.play(KNOBS, 0xB0, 21, 100)  # after the tick
-    stage.editing._ask_live()
+    stage.editing._request_live()
     stage.shows(100 / 127)
 
 
@@ -264,7 +264,7 @@ def recorded(stage: Stage, *values: int) -> None:
     playback.set_recording(True)
     for value in values:
         stage.harness.midi.play(KNOBS, 0xB0, 21, value)
-        stage.editing._ask_live()  # a frame
+        stage.editing._request_live()  # a frame
         stage.tick(0.1)
 
 
@@ -285,7 +285,7 @@ def test_a_recorded_knob_that_rests_lets_the_track_play(stage: Stage) -> None:
     mapped(stage)
     recorded(stage, 0, 64, 127)
     for _ in range(10):
-        stage.editing._ask_live()
+        stage.editing._request_live()
         stage.tick(0.1)
     assert stage.editing.session.timeline.track(PSI) is not None, "the take ends when the knob rests"
     playback = stage.harness.controller.playback
@@ -325,11 +325,11 @@ def test_feedback_sends_where_each_control_belongs(stage: Stage, monkeypatch: py
     stage.tick()
     assert shown[-1] == {CC21: 0.25}
     stage.turn(127)
-    stage.editing._ask_live()
+    stage.editing._request_live()
     stage.tick()
     assert shown[-1] == {}, "a hand on the fader is not fought"
     stage.tick(1.0)
-    stage.editing._ask_live()
+    stage.editing._request_live()
     stage.tick()
     assert shown[-1] == {CC21: 1.0}
 

@@ -34,7 +34,7 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(model_delivery, "_GATHERING_S", 0.0)
 
 
-async def _two_that_ask(*, is_later: bool) -> list[list[str]]:
+async def _two_requests(*, is_later: bool) -> list[list[str]]:
     """The second worker asks while the first one's copy is under way, or says later that it lacks the model."""
     delivery, link = ModelDelivery(MODEL), Link()
     farm: Any = link
@@ -53,8 +53,8 @@ async def _two_that_ask(*, is_later: bool) -> list[list[str]]:
 
 
 def test_a_worker_that_asks_while_its_machine_gets_the_model_does_not_get_it_again() -> None:
-    assert asyncio.run(_two_that_ask(is_later=False)) == [["one"]]
+    assert asyncio.run(_two_requests(is_later=False)) == [["one"]]
 
 
 def test_a_model_that_a_machine_has_lost_is_brought_again() -> None:
-    assert asyncio.run(_two_that_ask(is_later=True)) == [["one"], ["two"]]
+    assert asyncio.run(_two_requests(is_later=True)) == [["one"], ["two"]]

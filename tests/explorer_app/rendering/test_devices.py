@@ -58,9 +58,9 @@ def test_once_a_gpu_renders_the_kernels_that_show_layers_are_compiled_before_any
     harness.until(lambda: engine.layers_compiled == [(MODEL.facts.model_id, "fp16")])
     harness.open(OTHER)
     assert len(engine.layers_compiled) == 1, "the first picture comes before"
-    harness.ask(9, OTHER)
+    harness.submit(9, OTHER)
     harness.until(lambda: len(engine.layers_compiled) == 2)
-    harness.ask(10, OTHER)
+    harness.submit(10, OTHER)
     harness.until(lambda: seed_of(harness.frames[-1].request) == 10)
     assert len(engine.layers_compiled) == 2, "once is enough"
     assert engine.layers_compiled[1] == (OTHER.facts.model_id, "fp16")
@@ -107,7 +107,7 @@ def test_a_slow_picture_of_the_processor_gives_way_to_the_gpu(start: Callable[..
     engine.compile_gate.shut()
     harness = start()
     engine.gate.shut()
-    harness.ask(1)
+    harness.submit(1)
     engine.gate.wait_for_knock()
     engine.compile_gate.open()
     harness.until(lambda: harness.thread._device.has_change(is_model_waiting=False))
@@ -204,7 +204,7 @@ def test_a_network_that_no_gpu_runs_is_rendered_by_the_processor_and_the_next_on
     harness.open(OTHER)
     assert harness.devices == [wished, "cpu", "cpu", "cuda:0"]
     assert harness.of(DeviceFailed) == harness.compiling == []
-    harness.ask(3, OTHER)
+    harness.submit(3, OTHER)
     harness.until(lambda: harness.frames)
 
 
@@ -316,7 +316,7 @@ def test_memory_is_told_again_only_when_it_changed(start: Callable[..., Harness]
     harness = start()
     measured = replace(request(1), measure_steps=True)
     for _ in range(3):
-        harness.thread.ask(measured, 0.0)
+        harness.thread.submit(measured, 0.0)
         count = len(harness.frames)
         harness.until(more_than(harness.frames, count))
     assert len(harness.of(MemoryChanged)) == 1
@@ -330,7 +330,7 @@ def test_a_comparison_on_the_processor_should_yield_to_the_hand_and_begins_again
     engine.gate.shut()
     harness.thread.compare(request(1))
     engine.gate.wait_for_knock()
-    harness.ask(2)
+    harness.submit(2)
     engine.gate.open()
     harness.until(lambda: harness.of(Compared) and harness.frames)
     assert engine.comparisons_given_up == should_yield

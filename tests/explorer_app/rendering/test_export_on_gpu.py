@@ -26,7 +26,7 @@ def test_an_export_has_two_frames_in_flight_and_all_of_them_in_order(
     harness = start()
     job = Job(*range(100, 120))
     harness.thread.export(job)
-    harness.ask(1)
+    harness.submit(1)
     harness.until(lambda: job.is_over and harness.frames)
     assert job.got == list(range(100, 120))
     assert engine.made[0].most_in_flight == 2

@@ -47,7 +47,7 @@ def test_a_gpu_that_fails_costs_no_picture(start: Callable[..., Harness], engine
 def test_a_request_that_makes_no_sense_is_not_the_gpus_fault(start: Callable[..., Harness], engine: Engine) -> None:
     harness = start()
     engine.failing = RequestError("No such row.")
-    harness.ask(1)
+    harness.submit(1)
     harness.until(lambda: harness.of(RenderFailed))
     assert harness.devices == ["cuda:0"]
 
@@ -63,7 +63,7 @@ def test_a_lost_gpu_is_left_alone_by_the_next_model_until_it_is_tried_again(
     engine.gpu_failing = None
     harness.thread.use(DeviceChoice())
     harness.until(lambda: harness.devices[-1] == "cuda:0")
-    harness.ask(2, OTHER)
+    harness.submit(2, OTHER)
     harness.until(lambda: seed_of(harness.frames[-1].request) == 2)
     assert len(harness.of(DeviceFailed)) == 1
 
@@ -181,6 +181,6 @@ def test_a_small_picture_that_the_gpu_failed_at_is_made_by_the_processor(
 ) -> None:
     harness = start()
     engine.gpu_failing = LOST
-    harness.thread.ask_thumbnail("key", lambda: request(50))
+    harness.thread.request_thumbnail("key", lambda: request(50))
     harness.until(lambda: harness.of(ThumbnailMade))
     assert harness.devices == ["cuda:0", "cpu"]

@@ -50,8 +50,8 @@ def test_a_measured_frame_gives_the_shares_and_is_left_out_of_the_times() -> Non
 
 def test_latency_runs_from_the_gesture_to_the_screen() -> None:
     statistics = FrameStatistics()
-    for asked_s in (1.0, 2.0, 3.0):
-        statistics.frame_painted(asked_s, asked_s + 0.02)
+    for requested_s in (1.0, 2.0, 3.0):
+        statistics.frame_painted(requested_s, requested_s + 0.02)
     assert statistics.gesture_to_screen_ms == pytest.approx(20.0)
 
 

@@ -37,7 +37,7 @@ def test_a_cancelled_export_gives_up_the_frame_under_way(harness: Harness, engin
 def under_way(harness: Harness, engine: Engine, seed: int, *, at_rest: bool) -> None:
     """Have a preview stand at the gate, which is shut behind it."""
     engine.gate.shut()
-    harness.thread.ask(request(seed), 0.0, at_rest=at_rest)
+    harness.thread.submit(request(seed), 0.0, at_rest=at_rest)
     engine.gate.wait_for_knock()
 
 
@@ -48,7 +48,7 @@ def seeds(requests: list[RenderRequest]) -> list[int]:
 @pytest.mark.parametrize("at_rest", [True, False])
 def test_a_picture_at_rest_is_given_up_for_whatever_is_newer(harness: Harness, engine: Engine, at_rest: bool) -> None:
     under_way(harness, engine, 1, at_rest=True)
-    harness.thread.ask(request(2), 0.0, at_rest=at_rest)
+    harness.thread.submit(request(2), 0.0, at_rest=at_rest)
     engine.gate.open()
     harness.until(lambda: harness.frames)
     assert (seeds(engine.given_up), seeds(engine.requests)) == ([1], [2])
@@ -61,7 +61,7 @@ def test_a_picture_in_a_movement_is_finished_so_that_an_endless_drag_shows_somet
     harness: Harness, engine: Engine
 ) -> None:
     under_way(harness, engine, 1, at_rest=False)
-    harness.ask(2)
+    harness.submit(2)
     engine.gate.open()
     harness.until(lambda: seeds(engine.requests) == [1, 2])
     assert not engine.given_up
@@ -69,7 +69,7 @@ def test_a_picture_in_a_movement_is_finished_so_that_an_endless_drag_shows_somet
 
 def test_a_picture_is_not_given_up_for_itself(harness: Harness, engine: Engine) -> None:
     under_way(harness, engine, 1, at_rest=True)
-    harness.thread.ask(request(1), 0.0, at_rest=True)
+    harness.thread.submit(request(1), 0.0, at_rest=True)
     engine.gate.open()
     harness.until(lambda: harness.frames)
     assert not engine.given_up
@@ -83,7 +83,7 @@ def test_of_pictures_at_rest_every_second_one_is_finished_so_that_a_held_key_sho
 
     under_way(harness, engine, 1, at_rest=True)
     for seed in (2, 3, 4):
-        harness.thread.ask(request(seed), 0.0, at_rest=True)
+        harness.thread.submit(request(seed), 0.0, at_rest=True)
         engine.gate.let_through()
         harness.until(partial(came, seed - 1))
         engine.gate.wait_for_knock()
@@ -95,7 +95,7 @@ def test_of_pictures_at_rest_every_second_one_is_finished_so_that_a_held_key_sho
 def test_what_the_hand_waits_for_comes_before_the_turn_of_an_export(harness: Harness, engine: Engine) -> None:
     under_way(harness, engine, 1, at_rest=True)
     harness.thread.export(Job(100))
-    harness.ask(2)
+    harness.submit(2)
     engine.gate.open()
     harness.until(lambda: harness.of(ExportEnded))
     assert seeds(engine.requests) == [2, 100]
@@ -103,9 +103,9 @@ def test_what_the_hand_waits_for_comes_before_the_turn_of_an_export(harness: Har
 
 def test_a_thumbnail_is_given_up_for_a_preview_and_made_afterwards(harness: Harness, engine: Engine) -> None:
     engine.gate.shut()
-    harness.thread.ask_thumbnail("key", lambda: request(50))
+    harness.thread.request_thumbnail("key", lambda: request(50))
     engine.gate.wait_for_knock()
-    harness.ask(1)
+    harness.submit(1)
     engine.gate.open()
     harness.until(lambda: harness.of(ThumbnailMade))
     assert (seeds(engine.given_up), seeds(engine.requests)) == ([50], [1, 50])
@@ -129,7 +129,7 @@ def test_an_export_frame_is_not_given_up_for_a_preview(harness: Harness, engine:
     engine.gate.shut()
     harness.thread.export(Job(100))
     engine.gate.wait_for_knock()
-    harness.ask(1)
+    harness.submit(1)
     engine.gate.open()
     harness.until(lambda: harness.frames)
     assert seeds(engine.requests) == [100, 1]

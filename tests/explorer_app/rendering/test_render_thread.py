@@ -27,7 +27,7 @@ from tests.helpers.render_harness import MODEL, OTHER, Harness, Job, request, se
 
 
 def test_the_renderer_is_made_used_and_closed_on_one_thread(harness: Harness, engine: Engine) -> None:
-    harness.ask(1)
+    harness.submit(1)
     harness.until(lambda: harness.frames)
     harness.thread.close()
     assert engine.threads == {"rendering"}
@@ -36,10 +36,10 @@ def test_the_renderer_is_made_used_and_closed_on_one_thread(harness: Harness, en
 
 def test_of_many_requests_only_the_one_under_way_and_the_newest_are_rendered(harness: Harness, engine: Engine) -> None:
     engine.gate.shut()
-    harness.ask(0)
+    harness.submit(0)
     engine.gate.wait_for_knock()
     for seed in range(1, 1000):
-        harness.ask(seed)
+        harness.submit(seed)
     engine.gate.open()
     harness.until(lambda: harness.frames and seed_of(harness.frames[-1].request) == 999)
     assert [seed_of(item) for item in engine.requests] == [0, 999]
@@ -48,7 +48,7 @@ def test_of_many_requests_only_the_one_under_way_and_the_newest_are_rendered(har
 def test_frames_that_nobody_took_are_replaced_and_announced_once(harness: Harness, engine: Engine) -> None:
     # This thread does not look while the other one renders, as a window that is held up.
     for seed in range(5):
-        harness.ask(seed)
+        harness.submit(seed)
         while not (engine.requests and seed_of(engine.requests[-1]) == seed):
             threading.Event().wait(0.001)
     harness.until(lambda: harness.frames and seed_of(harness.frames[-1].request) == 4)
@@ -57,12 +57,12 @@ def test_frames_that_nobody_took_are_replaced_and_announced_once(harness: Harnes
 
 
 def test_a_late_request_for_another_model_is_dropped(harness: Harness, engine: Engine) -> None:
-    harness.ask(1, OTHER)
-    harness.ask(1)
+    harness.submit(1, OTHER)
+    harness.submit(1)
     harness.until(lambda: harness.frames)
     harness.open(OTHER)
-    harness.ask(2, MODEL)
-    harness.ask(3, OTHER)
+    harness.submit(2, MODEL)
+    harness.submit(3, OTHER)
     harness.until(lambda: len(harness.frames) == 2)
     assert [item.model_id for item in engine.requests] == ["sha of cats.pkl", "sha of dogs.pkl"]
 
@@ -72,7 +72,7 @@ def test_previews_are_served_between_the_frames_of_an_export(harness: Harness, e
     engine.gate.shut()
     harness.thread.export(job)
     engine.gate.wait_for_knock()
-    harness.ask(1)
+    harness.submit(1)
     engine.gate.open()
     harness.until(lambda: job.is_over)
     order = [seed_of(item) for item in engine.requests]
@@ -81,8 +81,8 @@ def test_previews_are_served_between_the_frames_of_an_export(harness: Harness, e
 
 def test_an_export_goes_on_while_previews_never_stop(harness: Harness, engine: Engine) -> None:
     job = Job(*range(100, 105))
-    harness.thread.frame_ready.connect(lambda: harness.ask(len(harness.frames)), Qt.ConnectionType.QueuedConnection)
-    harness.ask(0)
+    harness.thread.frame_ready.connect(lambda: harness.submit(len(harness.frames)), Qt.ConnectionType.QueuedConnection)
+    harness.submit(0)
     harness.thread.export(job)
     harness.until(lambda: harness.of(ExportEnded))
     assert job.got == [100, 101, 102, 103, 104]
@@ -112,10 +112,10 @@ def test_what_a_job_raises_stops_that_job_alone(harness: Harness) -> None:
 
 def test_a_failing_render_is_told_and_the_thread_goes_on(harness: Harness, engine: Engine) -> None:
     engine.failing = DeviceError("Out of memory.")
-    harness.ask(1)
+    harness.submit(1)
     harness.until(lambda: harness.of(RenderFailed))
     engine.failing = None
-    harness.ask(2)
+    harness.submit(2)
     harness.until(lambda: harness.frames)
     assert harness.of(RenderFailed)[0].error.sentence == "Out of memory."
 
@@ -124,7 +124,7 @@ def test_a_model_that_is_refused_leaves_the_former_one_in_place(harness: Harness
     engine.refusing = DeviceError("Too large.")
     harness.thread.open(OTHER)
     harness.until(lambda: harness.of(ModelRefused))
-    harness.ask(7)
+    harness.submit(7)
     harness.until(lambda: harness.frames)
     assert harness.of(ModelRefused)[0].path == "dogs.pkl"
     assert not engine.made[0].closed
@@ -149,12 +149,12 @@ def test_a_model_is_told_open_before_the_former_renderer_is_closed(
 
 def test_thumbnails_wait_until_nothing_else_is_to_do(harness: Harness, engine: Engine) -> None:
     engine.gate.shut()
-    harness.ask(1)
+    harness.submit(1)
     engine.gate.wait_for_knock()
     for seed in (50, 51):
-        harness.thread.ask_thumbnail(seed, partial(request, seed))
+        harness.thread.request_thumbnail(seed, partial(request, seed))
     harness.thread.export(Job(100, 101))
-    harness.ask(2)
+    harness.submit(2)
     engine.gate.open()
     harness.until(lambda: len(harness.of(ThumbnailMade)) == 2)
     assert [seed_of(item) for item in engine.requests][-2:] == [51, 50]
@@ -166,10 +166,10 @@ def test_thumbnails_stay_away_while_pictures_move(engine: Engine, qtbot: Any, qa
     harness = Harness(thread, qtbot)
     thread.start()
     harness.open()
-    harness.ask(1)
-    thread.ask_thumbnail("key", lambda: request(50))
+    harness.submit(1)
+    thread.request_thumbnail("key", lambda: request(50))
     harness.until(lambda: harness.frames)
-    harness.ask(2)
+    harness.submit(2)
     harness.until(lambda: len(harness.frames) == 2)
     thread.close()
     assert not harness.of(ThumbnailMade)
@@ -177,7 +177,7 @@ def test_thumbnails_stay_away_while_pictures_move(engine: Engine, qtbot: Any, qa
 
 def test_a_thumbnail_that_cannot_be_made_is_told_once(harness: Harness, engine: Engine) -> None:
     engine.failing = DeviceError("No.")
-    harness.thread.ask_thumbnail("key", lambda: request(50))
+    harness.thread.request_thumbnail("key", lambda: request(50))
     harness.until(lambda: harness.of(ThumbnailFailed))
     assert harness.of(ThumbnailFailed)[0].key == "key"
 
@@ -197,7 +197,7 @@ def test_closing_ends_an_export_as_cancelled_and_leaves_no_thread(
     assert first.is_over
     assert second.is_over
     assert set(threading.enumerate()) <= threads_before
-    harness.ask(5)
+    harness.submit(5)
     assert harness.thread.take_frame() is None
 
 
@@ -241,7 +241,7 @@ def test_opening_that_was_cancelled_throws_the_new_renderer_away(
     assert started.wait(30)
     harness.thread.cancel_opening()
     go_on.set()
-    harness.ask(1)
+    harness.submit(1)
     harness.until(lambda: harness.frames)
     assert [renderer.closed for renderer in engine.made] == [0, 1]
     assert len(harness.of(ModelOpened)) == 1
@@ -250,7 +250,7 @@ def test_opening_that_was_cancelled_throws_the_new_renderer_away(
 def test_a_drag_is_stepped_beside_previews_until_it_settles(harness: Harness) -> None:
     drag = FakeDrag([0.0], steps=4, step_s=1.0)
     harness.thread.begin_drag(7, lambda: drag)
-    harness.ask(1)
+    harness.submit(1)
     harness.until(lambda: any(event.report.is_settled for event in harness.of(DragAdvanced)))
     assert drag.steps == 4
     assert {event.number for event in harness.of(DragAdvanced)} == {7}

@@ -13,6 +13,6 @@ def test_nothing_from_the_file_steers_a_terminal() -> None:
 
 
 def test_of_thousands_of_names_some_are_listed_and_the_rest_counted() -> None:
-    text = Particulars(Path("a.pkl"), asked={f"module name{number}" for number in range(5000)}).text
+    text = Particulars(Path("a.pkl"), imports={f"module name{number}" for number in range(5000)}).text
     assert len(text.splitlines()) < 50
     assert text.endswith("and 4960 more")

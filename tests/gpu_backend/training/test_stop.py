@@ -12,10 +12,10 @@ from gpu_backend.training.stop import ending_at_once, stop_signals
 def test_a_second_ctrl_c_counts_only_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
-    with stop_signals() as asked:
-        assert not asked.is_asked
+    with stop_signals() as stop:
+        assert not stop.is_set
         signal.raise_signal(signal.SIGINT)
-        assert asked.is_asked
+        assert stop.is_set
         now[0] += 0.2
         signal.raise_signal(signal.SIGINT)
         now[0] += 3.0
@@ -28,9 +28,9 @@ def test_a_second_ctrl_c_counts_only_after_a_while(monkeypatch: pytest.MonkeyPat
 def test_the_system_ends_who_may_not_hear() -> None:
     with ending_at_once():
         assert signal.getsignal(signal.SIGINT) is signal.SIG_DFL
-        with stop_signals() as asked:
+        with stop_signals() as stop:
             signal.raise_signal(signal.SIGINT)
-            assert asked.is_asked
+            assert stop.is_set
         assert signal.getsignal(signal.SIGINT) is signal.SIG_DFL
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
@@ -40,8 +40,8 @@ def test_other_threads_leave_signals_alone() -> None:
     seen: list[bool] = []
 
     def work() -> None:
-        with stop_signals() as asked:
-            seen.append(asked.is_asked or signal.getsignal(signal.SIGINT) is not before)
+        with stop_signals() as stop:
+            seen.append(stop.is_set or signal.getsignal(signal.SIGINT) is not before)
 
     thread = threading.Thread(target=work)
     thread.start()

@@ -37,7 +37,7 @@ def test_a_gpu_renders_eight_cells_a_step_and_the_cpu_one() -> None:
         engine = Engine()
         events: list[RenderEvent] = []
         task = task_of(events)
-        task.ask(order(1, 20))
+        task.request(order(1, 20))
         run(task, FakeRenderer(MODEL, engine, device))
         assert engine.batches == batches
         assert made(events) == [(1, cell) for cell in range(20)]
@@ -47,7 +47,7 @@ def test_drafts_of_all_cells_come_before_the_first_final_picture() -> None:
     engine = Engine()
     events: list[RenderEvent] = []
     task = task_of(events)
-    task.ask(order(1, 3, has_finals=True))
+    task.request(order(1, 3, has_finals=True))
     run(task, FakeRenderer(MODEL, engine))
     assert [item.resolution for item in engine.requests] == [64, 64, 64, None, None, None]
 
@@ -55,7 +55,7 @@ def test_drafts_of_all_cells_come_before_the_first_final_picture() -> None:
 def test_frames_are_as_small_as_the_cells_and_own_their_pixels() -> None:
     events: list[RenderEvent] = []
     task = task_of(events)
-    task.ask(order(1, 1, has_finals=True))
+    task.request(order(1, 1, has_finals=True))
     run(task, FakeRenderer(MODEL, Engine()))
     frames: list[Frame] = [frame for item in events if isinstance(item, GridRendered) for _, frame in item.cells]
     assert [(frame.width, frame.pixels.flags.owndata) for frame in frames] == [(32, True), (32, True)]
@@ -65,7 +65,7 @@ def test_the_newest_order_replaces_the_one_before_and_cells_that_waited_longest_
     events: list[RenderEvent] = []
     task, renderer = task_of(events), FakeRenderer(MODEL, Engine())
     for number in range(1, 5):
-        task.ask(order(number, 4, 10 * number))
+        task.request(order(number, 4, 10 * number))
         task.step(renderer, lambda: False)
     assert made(events) == [(1, 0), (2, 1), (3, 2), (4, 3)]
 
@@ -74,12 +74,12 @@ def test_an_order_that_comes_during_a_step_loses_no_cell() -> None:
     events: list[RenderEvent] = []
     task, engine = task_of(events), Engine()
     renderer = FakeRenderer(MODEL, engine)
-    task.ask(order(1, 3))
+    task.request(order(1, 3))
     render = renderer.render_batch
 
     def interrupted(*arguments: object, **options: object) -> tuple[Frame, ...]:
         renderer.render_batch = render  # type: ignore[method-assign]
-        task.ask(order(2, 3, 10))
+        task.request(order(2, 3, 10))
         return render(*arguments, **options)  # type: ignore[arg-type]
 
     renderer.render_batch = interrupted  # type: ignore[method-assign]
@@ -91,7 +91,7 @@ def test_final_pictures_wait_until_previews_rest_and_give_way_to_them() -> None:
     events: list[RenderEvent] = []
     task = task_of(events, 3600.0)
     renderer = FakeRenderer(MODEL, Engine())
-    task.ask(order(1, 1, has_finals=True))
+    task.request(order(1, 1, has_finals=True))
     task.note_preview()
     assert task.seconds_until_ready() == 0.0
     task.step(renderer, lambda: False)
@@ -106,7 +106,7 @@ def test_final_pictures_wait_until_previews_rest_and_give_way_to_them() -> None:
 def test_an_error_is_reported_once_and_ends_the_order() -> None:
     events: list[RenderEvent] = []
     task = task_of(events)
-    task.ask(order(7, 5))
+    task.request(order(7, 5))
     run(task, FakeRenderer(MODEL, Engine(failing=RequestError("No."))))
     assert [type(item) for item in events] == [GridFailed]
     assert task.seconds_until_ready() is None
@@ -115,7 +115,7 @@ def test_an_error_is_reported_once_and_ends_the_order() -> None:
 def test_a_device_that_is_replaced_leaves_the_cells_waiting() -> None:
     events: list[RenderEvent] = []
     task = GridTask(threading.Condition(), events.append, lambda error: True, lambda draft: draft, 0.0)
-    task.ask(order(1, 2))
+    task.request(order(1, 2))
     task.step(FakeRenderer(MODEL, Engine(failing=RequestError("Lost."))), lambda: False)
     run(task, FakeRenderer(MODEL, Engine()))
     assert made(events) == [(1, 0), (1, 1)]
@@ -124,14 +124,14 @@ def test_a_device_that_is_replaced_leaves_the_cells_waiting() -> None:
 def test_cells_of_a_model_that_has_gone_are_dropped() -> None:
     events: list[RenderEvent] = []
     task = task_of(events)
-    task.ask(order(1, 3))
+    task.request(order(1, 3))
     run(task, FakeRenderer(OTHER, Engine()))
     assert events == []
 
 
 def test_nothing_is_left_to_do_once_the_grid_is_forgotten() -> None:
     task = task_of([])
-    task.ask(order(1, 3, has_finals=True))
+    task.request(order(1, 3, has_finals=True))
     task.forget()
     assert task.seconds_until_ready() is None
     assert task.step(FakeRenderer(MODEL, Engine()), lambda: False)

@@ -27,8 +27,8 @@ class Bench:
         self.events: list[RenderEvent] = []
         self.task = PreviewTask(Condition(), self.shown.append, self.events.append, lambda error: False)
 
-    def ask(self, seed: int, resolution: int | None = 64) -> None:
-        self.task.ask(PreviewRequest(replace(request(seed), resolution=resolution), 0.0, False))
+    def request(self, seed: int, resolution: int | None = 64) -> None:
+        self.task.request(PreviewRequest(replace(request(seed), resolution=resolution), 0.0, False))
 
     def step(self) -> None:
         assert self.task.step(self.renderer, lambda: False)
@@ -44,7 +44,7 @@ def bench() -> Bench:
 
 
 def test_each_step_before_the_first_draft_prepares_a_part_of_its_plan(bench: Bench) -> None:
-    bench.ask(1)
+    bench.request(1)
     for _ in range(3):
         assert bench.task.seconds_until_ready() == 0.0
         bench.step()
@@ -56,9 +56,9 @@ def test_each_step_before_the_first_draft_prepares_a_part_of_its_plan(bench: Ben
 def test_a_newer_request_replaces_the_one_that_is_being_prepared_and_needs_only_the_steps_that_are_left(
     bench: Bench,
 ) -> None:
-    bench.ask(1)
+    bench.request(1)
     bench.step()
-    bench.ask(2)
+    bench.request(2)
     bench.step()
     bench.step()
     assert bench.engine.calls == ["prepare", "prepare", "render"]
@@ -67,7 +67,7 @@ def test_a_newer_request_replaces_the_one_that_is_being_prepared_and_needs_only_
 
 def test_a_failing_preparation_is_reported_and_its_request_dropped() -> None:
     bench = Bench(prepare_failing=DeviceError("The GPU stopped answering."))
-    bench.ask(1)
+    bench.request(1)
     bench.step()
     assert bench.events == [RenderFailed(bench.engine.prepare_failing)]  # type: ignore[arg-type]
     assert bench.task.seconds_until_ready() is None

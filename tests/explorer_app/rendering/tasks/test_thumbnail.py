@@ -16,7 +16,7 @@ def test_the_thumbnail_asked_for_last_is_made_first_and_each_key_once() -> None:
     event: list[RenderEvent] = []
     task = ThumbnailTask(threading.Condition(), event.append, lambda error: False, 0.0)
     for key in ("a", "b", "c", "a"):
-        task.ask(key, lambda: request(1))
+        task.request(key, lambda: request(1))
     renderer = FakeRenderer(MODEL, Engine())
     while task.seconds_until_ready() == 0.0:
         assert task.step(renderer, lambda: False)
@@ -26,7 +26,7 @@ def test_the_thumbnail_asked_for_last_is_made_first_and_each_key_once() -> None:
 def test_a_thumbnail_that_was_given_up_is_made_later_unless_it_was_ordered_anew() -> None:
     event: list[RenderEvent] = []
     task = ThumbnailTask(threading.Condition(), event.append, lambda error: False, 0.0)
-    task.ask("a", lambda: request(1))
+    task.request("a", lambda: request(1))
     renderer = FakeRenderer(MODEL, Engine())
     assert not task.step(renderer, lambda: True)
     assert len(task) == 1
@@ -37,13 +37,13 @@ def test_a_thumbnail_that_was_given_up_is_made_later_unless_it_was_ordered_anew(
 def test_orders_that_scrolled_away_are_forgotten() -> None:
     task = ThumbnailTask(threading.Condition(), lambda event: None, lambda error: False, 0.0)
     for key in range(MAX_WAITING + 5):
-        task.ask(key, lambda: request(1))
+        task.request(key, lambda: request(1))
     assert len(task) == MAX_WAITING
 
 
 def test_thumbnails_wait_until_previews_have_rested() -> None:
     task = ThumbnailTask(threading.Condition(), lambda event: None, lambda error: False, 3600.0)
-    task.ask("a", lambda: request(1))
+    task.request("a", lambda: request(1))
     assert task.seconds_until_ready() == 0.0
     task.note_preview()
     assert 3500.0 < (task.seconds_until_ready() or 0.0) <= 3600.0

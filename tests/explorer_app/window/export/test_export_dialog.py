@@ -281,7 +281,7 @@ def test_a_line_that_names_no_seeds_is_answered_with_a_sentence(made: ExportDial
 def test_small_pictures_are_asked_for_and_shown(made: ExportDialog, qtbot: QtBot) -> None:
     type_seeds(made, "5")
     with qtbot.waitSignal(made.keys.thumbnail_wanted) as wanted:
-        made.keys.ask_for_thumbnails()
+        made.keys.request_thumbnails()
     assert wanted.args[1] == made.keys.keys[0].session
 
 

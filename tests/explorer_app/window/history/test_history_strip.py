@@ -206,7 +206,7 @@ def test_a_picture_that_came_is_not_wanted_again(strip: WatchedStrip, qtbot: QtB
     for key, _ in list(strip.wanted):
         strip.show_thumbnail(key, QImage(8, 8, QImage.Format.Format_RGB32))
     strip.wanted.clear()
-    strip.steps._ask_for_pictures()
+    strip.steps._request_pictures()
     assert strip.wanted == []
 
 

@@ -180,7 +180,7 @@ def wanted(panel: WatchedPanel, qtbot: QtBot) -> Iterator[list[tuple[Any, Sessio
     asked: list[tuple[Any, Session]] = []
     panel.thumbnail_wanted.connect(lambda key, session: asked.append((key, session)) if key[0] == "class" else None)
     qtbot.mouseClick(panel.class_button, Qt.MouseButton.LeftButton)
-    panel.picker._ask_for_pictures()
+    panel.picker._request_pictures()
     yield asked
     panel.picker.hide()
 
@@ -195,7 +195,7 @@ def test_only_classes_in_sight_want_pictures_of_the_place_one_is_at(
     wanted.clear()
     picker = panel.picker
     picker.list.verticalScrollBar().setValue(picker.list.verticalScrollBar().maximum())
-    picker._ask_for_pictures()
+    picker._request_pictures()
     assert max(session.classes[0][0] for _, session in wanted) == 199
 
 

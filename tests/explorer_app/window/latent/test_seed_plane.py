@@ -159,7 +159,7 @@ def test_a_picture_that_came_is_not_wanted_again_until_it_would_look_different(
     plane.wanted.clear()
     plane.hide()
     plane.show()
-    plane._ask_for_pictures()
+    plane._request_pictures()
     assert plane.wanted == []
     plane.edits.show(replace(HERE, truncation=Truncation(0.3)))
     qtbot.waitUntil(lambda: len(plane.wanted) > 0)
@@ -170,7 +170,7 @@ def test_without_a_model_nothing_is_wanted(qtbot: QtBot) -> None:
     qtbot.addWidget(plane)
     plane.thumbnail_wanted.connect(lambda *_: pytest.fail("there is no model to make pictures with"))
     plane.show()
-    plane._ask_for_pictures()
+    plane._request_pictures()
     assert not plane.isEnabled()
     assert not plane.grab().isNull()
 

@@ -166,11 +166,11 @@ def test_a_drag_carries_the_selected_ones_or_the_one_under_the_pointer(panel: Li
 def test_of_thousands_only_pictures_in_sight_are_requested(panel: LibraryPanel) -> None:
     panel.show_history(kept(5000))
     wanted = heard(panel.thumbnail_wanted)
-    panel.grid._ask_for_pictures()
+    panel.grid._request_pictures()
     assert 0 < len(wanted) < 40
     wanted.clear()
     panel.grid.scrollToBottom()
-    panel.grid._ask_for_pictures()
+    panel.grid._request_pictures()
     last = panel.grid.entries.entries[-1].number
     assert last in [key[1] for key, _ in wanted]
     assert len(wanted) < 40

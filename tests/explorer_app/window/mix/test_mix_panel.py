@@ -170,7 +170,7 @@ def test_pictures_of_the_base_and_each_source_are_wanted_once(panel: WatchedPane
     wanted.clear()
     drag(panel.grid, panel.grid.cell_rect(0, 0).center(), panel.grid.cell_rect(0, 3).center())
     panel.edits.show(Session(mix=panel.edits.session.mix, sliders=(Slider("sefa/0", 1.0),)))
-    panel._ask_for_pictures()
+    panel._request_pictures()
     assert wanted == [], "neither strengths nor sliders change what a source looks like"
 
 

@@ -59,8 +59,8 @@ def test_a_session_that_comes_back_gets_its_thumbnail_when_its_model_is_open(mak
     controller.editing.history = controller.editing.history.added(controller.editing.session, "Start")
     window: MainWindow = make(controller)
     pictures = window.history.steps.entries.pictures
-    ask = window.history.steps._ask_later
-    qtbot.waitUntil(lambda: not ask.isActive())
+    timer = window.history.steps._request_timer
+    qtbot.waitUntil(lambda: not timer.isActive())
     controller.engine.model.facts = facts()
     controller.engine.model_changed.emit()  # the history stays the same, and is not told again
     qtbot.waitUntil(lambda: len(pictures) == 1)
