@@ -136,7 +136,7 @@ def test_the_first_directions_change_the_picture(renderer: Renderer) -> None:
         assert np.abs(moved - base).mean() > 0.02, index
 
 
-def test_what_the_first_start_shows_before_the_model_is_read_is_what_the_model_then_gives(renderer: Renderer) -> None:
+def test_the_stored_first_picture_equals_the_rendered_one(renderer: Renderer) -> None:
     known = known_from_json(MODEL.with_suffix(SHIPPED_MODEL).read_bytes()).at(MODEL)
     assert known is not None, "run packaging/make_first_start.py"
     facts, directions = renderer.facts, renderer.directions

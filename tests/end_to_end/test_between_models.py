@@ -56,7 +56,7 @@ def test_undo_leads_back_to_the_picture_of_the_model_before(
     assert person.said(Level.WARNING) == []
 
 
-def test_what_was_kept_comes_back_with_its_model_and_undo_leaves_it_again(
+def test_kept_latents_return_with_their_model_and_undo_goes_back(
     sit_down: Callable[..., Person], tmp_path: Path
 ) -> None:
     person, path = before_two_models(sit_down, tmp_path, MORE_ROWS)

@@ -149,7 +149,7 @@ def test_closing_the_window_by_hand_ends_everything(program: Program) -> None:
     program.app.close()
 
 
-def test_what_qt_says_is_noted_for_a_report_and_not_shown(qapp: QApplication, qtlog: Any) -> None:
+def test_messages_of_qt_are_logged_and_not_shown(qapp: QApplication, qtlog: Any) -> None:
     messages = MessageLog()
     handler = QtMessageHandler(messages)
     with qtlog.disabled():

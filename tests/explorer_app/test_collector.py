@@ -30,7 +30,9 @@ def make_garbage(ended_on: list[int]) -> None:
     assert kept
 
 
-def test_what_another_thread_leaves_is_collected_by_the_window_s(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_garbage_of_other_threads_is_collected_on_the_window_thread(
+    qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(collector, "_BEAT_MS", 10)
     gc.enable()
     ended_on: list[int] = []

@@ -31,7 +31,7 @@ def bridge(told: MessageLog) -> Iterator[MessageBridge]:
     bridge.remove()
 
 
-def test_who_subscribes_late_hears_what_was_said_before(told: MessageLog) -> None:
+def test_a_late_subscriber_receives_earlier_messages(told: MessageLog) -> None:
     told.warning("Before.")
     heard: list[Message] = []
     unsubscribe = told.subscribe(heard.append)

@@ -25,7 +25,7 @@ def test_without_a_file_the_defaults_hold_and_nothing_is_said(tmp_path: Path) ->
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_was_changed_comes_back(tmp_path: Path) -> None:
+def test_changed_settings_are_restored(tmp_path: Path) -> None:
     path = tmp_path / "folder" / "settings.json"
     settings, _ = open_settings(path)
     settings.change(theme="light", drift_speed=-1.5, flick_glide=True, window_geometry="AAAA", last_model="/m")

@@ -132,7 +132,7 @@ def test_other_names_are_refused(name: str) -> None:
 
 
 @pytest.mark.usefixtures("with_two")
-def test_a_gpu_that_cannot_be_made_ready_gives_way_to_the_cpu_only_where_nobody_asked_for_it(
+def test_a_failing_gpu_falls_back_to_the_cpu_only_if_it_was_not_requested_by_name(
     executors: Executors,
 ) -> None:
     executors.failing = DeviceMemoryError("The GPU has too little memory.")

@@ -80,7 +80,7 @@ def test_synthesis_of_mixed_rows(case: Case) -> None:
     case.assert_matches(case.renderer.synthesize(mixed), "img_mix")
 
 
-def test_what_every_layer_gives(case: Case) -> None:
+def test_every_layer_equals_the_golden_one(case: Case) -> None:
     found = case.renderer.layer_statistics(case.arrays["w"][:1])
     assert list(found) == case.arrays["layer_names"].tolist()
     for index, layer in enumerate(found.values()):

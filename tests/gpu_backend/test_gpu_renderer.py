@@ -111,7 +111,7 @@ def test_golden_arrays_in_single_precision(name: str, make: Make) -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_the_golden_layers_give(name: str, make: Make) -> None:
+def test_the_golden_layers_are_reproduced(name: str, make: Make) -> None:
     golden = Golden(name)
     found = make(golden.model, precision="fp32").layer_statistics(golden.arrays["w"][:1])
     assert list(found) == golden.arrays["layer_names"].tolist()
@@ -157,7 +157,7 @@ def test_every_kind_of_network_for_every_batch(name: str, precision: str, make: 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("name", ["skip", "resnet", "orig", "wide and odd", "wide resnet", "rgba, odd channels"])
-def test_what_every_layer_gives(name: str, precision: str, make: Make) -> None:
+def test_every_layer_equals_the_golden_one(name: str, precision: str, make: Make) -> None:
     model = make_stylegan2(**NETWORKS[name])
     gpu, cpu = make(model, precision=precision), make(model, "cpu")
     rows = cpu.map(np.random.default_rng(1).standard_normal((1, model.spec.mapping.z_dim)))

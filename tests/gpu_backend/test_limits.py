@@ -81,7 +81,7 @@ def test_seeds_of_all_sources_together_are_bounded_for_reader_writer_and_rendere
         anchors_of(blend)
 
 
-def test_what_the_writer_lets_through_the_reader_takes() -> None:
+def test_the_reader_accepts_all_that_the_writer_writes() -> None:
     latent = Latent(Point(((3, 1.0),)))
     for _ in range(8):
         latent = Latent(mix=(MixSource(latent, (0.5,)),))

@@ -49,7 +49,7 @@ def test_it_is_found_again_from_its_matrix(transform: Transform) -> None:
         (math.inf, 0, 0, 0, 1.0, 0, 0, 0, 1.0),
     ],
 )
-def test_what_shears_mirrors_or_collapses_is_none(matrix: tuple[float, ...]) -> None:
+def test_a_matrix_that_shears_mirrors_or_collapses_is_no_transform(matrix: tuple[float, ...]) -> None:
     assert Transform.of_matrix(matrix) is None
 
 

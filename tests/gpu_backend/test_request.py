@@ -91,11 +91,11 @@ def test_requests_are_hashable_so_that_equal_ones_can_be_told() -> None:
     assert len({RenderRequest("a"), RenderRequest("a"), RenderRequest("b")}) == 2
 
 
-def test_what_does_not_change_the_picture_is_not_written() -> None:
+def test_fields_without_effect_on_the_picture_are_not_written() -> None:
     assert request_to_json(RenderRequest("a", measure_steps=True)) == request_to_json(RenderRequest("a"))
 
 
-def test_what_is_left_out_has_its_default() -> None:
+def test_omitted_fields_have_their_defaults() -> None:
     assert request_from_json({"model": "a", "blend": [[{}, 1]]}) == RenderRequest("a")
 
 

@@ -119,7 +119,7 @@ def test_a_full_disk_leaves_what_was_there(stage: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("operation", [0, 1])
-def test_what_a_power_cut_leaves_is_hidden_and_can_be_removed(operation: int, tmp_path: Path) -> None:
+def test_the_leftover_of_a_power_cut_is_hidden_and_can_be_removed(operation: int, tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"old")
     (tmp_path / ".mine.part").write_bytes(b"")
     with pytest.raises(PowerCutError):
@@ -226,7 +226,7 @@ def test_a_part_file_of_an_unknown_writer_is_removed_when_it_is_a_day_old(name: 
         assert path.exists() == is_kept
 
 
-def test_what_this_program_is_writing_is_no_leftover(tmp_path: Path) -> None:
+def test_a_file_that_this_process_is_writing_is_no_leftover(tmp_path: Path) -> None:
     def fill(path: Path) -> None:
         path.write_bytes(b"new")
         remove_leftovers(tmp_path, lambda name: True)

@@ -85,7 +85,7 @@ def test_measurements_need_what_draws_plots_and_satisfy_the_program(clone: Path)
     assert len(log(clone)) == 2
 
 
-def test_what_nobody_knows_is_refused(clone: Path) -> None:
+def test_an_unknown_name_is_refused(clone: Path) -> None:
     done = run(clone, "everything")
     assert (done.returncode, log(clone)) == (2, [])
     assert "not 'everything'" in done.stderr

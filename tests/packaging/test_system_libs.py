@@ -120,7 +120,7 @@ def test_tests_do_not_ask_for_what_only_a_display_needs(machine: Machine) -> Non
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_what_only_the_other_display_lacks_is_not_essential(machine: Machine) -> None:
+def test_libraries_that_only_the_other_display_needs_are_not_essential(machine: Machine) -> None:
     machine.lacks(qwayland="libwayland-cursor.so.0")
     done = machine.run("--check", "window", DISPLAY=":0")
     assert done.returncode == 0
@@ -156,7 +156,7 @@ def test_a_window_needs_a_font_and_tests_do_not(machine: Machine) -> None:
     assert machine.installed[-1].endswith(" fonts-dejavu-core")
 
 
-def test_what_could_not_be_installed_is_named_again(machine: Machine) -> None:
+def test_packages_that_failed_to_install_are_named_again(machine: Machine) -> None:
     machine.lacks(qxcb="libxcb-cursor.so.0")
     machine.program("apt-get", "exit 100")
     done = machine.run("--install", "window", DISPLAY=":0")

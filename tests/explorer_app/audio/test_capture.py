@@ -33,7 +33,7 @@ def tone(hertz: float, count: int, gain: float = 0.3) -> np.ndarray:
     return (gain * np.sin(2 * np.pi * hertz * np.arange(count) / CAPTURE_HZ)).astype(np.float32)
 
 
-def test_what_is_heard_is_published_a_hundred_times_a_second_until_it_is_closed() -> None:
+def test_captured_sound_is_published_a_hundred_times_a_second_until_close() -> None:
     device = HandDevice()
     heard: list[dict[str, float]] = []
     source = AudioInput(heard.append, lambda: device)

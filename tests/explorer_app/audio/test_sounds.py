@@ -169,7 +169,7 @@ def test_a_tone_keeps_its_place_and_its_pitch_when_it_is_resampled(tmp_path: Pat
         (b"ID3" + bytes(100), "damaged|no sound"),
     ],
 )
-def test_what_is_no_sound_is_refused_in_a_sentence(tmp_path: Path, content: bytes, part: str) -> None:
+def test_a_file_without_sound_is_refused_with_a_sentence(tmp_path: Path, content: bytes, part: str) -> None:
     (tmp_path / "a.wav").write_bytes(content)
     with pytest.raises(SoundError, match=part):
         sound_facts(tmp_path / "a.wav")

@@ -66,7 +66,7 @@ def test_a_file_that_is_there_is_replaced_only_when_told_so(command: Command, mo
     assert direction_path(model).with_name(f"{direction_path(model).name}.old").read_bytes() == before
 
 
-def test_what_moves_its_factor_less_evenly_than_asked_is_left_out_and_named(
+def test_directions_below_the_requested_evenness_are_left_out_and_named(
     command: Command, model: Path, features: Path
 ) -> None:
     words = ("directions", model, "--method", "world", "--features", features, *FEW)
@@ -139,7 +139,7 @@ def test_labels_of_a_folder_become_directions(command: Command, model: Path, fea
         (("--method", "world", "--features", "missing"), "there is no file of that name"),
     ],
 )
-def test_what_does_not_go_together_is_one_sentence(
+def test_options_that_exclude_each_other_are_refused_with_one_sentence(
     command: Command, model: Path, words: tuple[str, ...], told: str
 ) -> None:
     outcome = command("directions", model, *words)

@@ -154,7 +154,7 @@ def test_doctor_goes_on_without_the_bundled_model(command: Command, networks: Pa
         ({}, "darwin", "cocoa"),
     ],
 )
-def test_what_qt_would_use_is_told_without_starting_it(
+def test_the_qt_platform_is_reported_without_starting_qt(
     environment: dict[str, str], platform: str, shown: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("QT_QPA_PLATFORM", "WAYLAND_DISPLAY", "DISPLAY"):

@@ -70,7 +70,7 @@ def test_plain_text_beyond_this_machine_is_refused(command: Command, words: tupl
         (("--gpus", "one"), "GPUs are numbers"),
     ],
 )
-def test_what_does_not_go_together_is_refused(command: Command, words: tuple[str, ...], said: str) -> None:
+def test_options_that_exclude_each_other_are_refused(command: Command, words: tuple[str, ...], said: str) -> None:
     base = ("render", "--seeds", "1-3", "--path", "cubic", "--outdir", "out")
     assert said in command(*base, *words).sentence
 

@@ -126,7 +126,7 @@ def test_how_a_timeline_plays_and_snaps_makes_no_other_sequence(networks: Path, 
         ("--project p.loom --start x --outdir out", "seconds like 12 or 1.5"),
     ],
 )
-def test_what_does_not_go_with_a_project_is_refused(command: Command, words: str, part: str) -> None:
+def test_options_that_a_project_excludes_are_refused(command: Command, words: str, part: str) -> None:
     outcome = command("render", *words.split())
     assert outcome.status == 2
     assert part in outcome.sentence

@@ -87,7 +87,7 @@ def test_a_stop_keeps_the_best_rows_so_far(command: Command, photo: Path, monkey
     assert read_latent(out).num_ws > 0
 
 
-def test_what_cannot_be_projected_is_refused_in_a_sentence(command: Command, photo: Path) -> None:
+def test_a_model_or_picture_that_cannot_be_projected_is_refused_with_a_sentence(command: Command, photo: Path) -> None:
     folder, out = photo.parent, photo.parent / "x.npz"
     assert "name a picture or a folder" in command("project", folder / "none.png", "--out", out).sentence
     assert "should end in .npz" in command("project", photo, "--out", folder / "x.png").sentence

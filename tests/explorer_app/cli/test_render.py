@@ -412,7 +412,7 @@ def test_a_person_meets_the_same_picture_in_the_window(command: Command, tmp_pat
     ],
     ids=lambda value: value if isinstance(value, str) else " ".join(value)[:50],
 )
-def test_what_cannot_be_written_is_refused_before_the_network_is_opened(
+def test_an_unwritable_output_is_refused_before_the_network_is_opened(
     command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], problem: str
 ) -> None:
     monkeypatch.chdir(tmp_path)

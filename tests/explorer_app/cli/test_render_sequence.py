@@ -78,7 +78,7 @@ def test_ctrl_c_ends_cleanly_and_the_same_command_goes_on(
     assert len(content(tmp_path / "stopped")) == 4
 
 
-def test_what_is_there_already_is_told_and_kept(command: Command, tmp_path: Path) -> None:
+def test_existing_frames_are_reported_and_kept(command: Command, tmp_path: Path) -> None:
     words = ("render", "--seeds", "1-3", "--path", "cubic", "--frames", "3", "--outdir", tmp_path)
     command(*words)
     before = content(tmp_path)

@@ -93,7 +93,7 @@ def test_other_names_get_a_clear_answer(name: str) -> None:
         parser.parse_args(["--device", name])
 
 
-def test_what_the_window_is_not_told_it_remembers() -> None:
+def test_options_left_out_stay_open_for_the_remembered_choice() -> None:
     parser = Parser("test", "")
     add_device(parser, remembered=True)
     options = parser.parse_args([])

@@ -62,7 +62,7 @@ def test_tune_prints_what_was_before_and_what_is_now(command: Command, tuning: t
     assert "NVIDIA H200" in outcome.err
 
 
-def test_what_was_discarded_is_named(command: Command, tuning: type[FakeTuning]) -> None:
+def test_discarded_tiles_are_named(command: Command, tuning: type[FakeTuning]) -> None:
     tuning.found = (RESCUED, replace(SAME, refused=(WRONG,) * 30))
     lines = command("tune").out.splitlines()
     assert "no result" in lines[1]

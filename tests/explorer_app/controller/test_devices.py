@@ -217,7 +217,7 @@ def test_drafts_are_not_taken_where_a_gpu_keeps_the_budget(harness: Harness) -> 
     assert not any(frame.is_draft for frame in harness.frames[count:])
 
 
-def test_a_large_model_on_a_gpu_is_not_drafted_before_anybody_measured(harness: Harness) -> None:
+def test_a_large_model_on_a_gpu_gets_no_draft_before_the_first_measurement(harness: Harness) -> None:
     harness.library.options["cats"] = {"resolution": 1024}
     harness.start()
     harness.controller.engine.preview.statistics.clear()

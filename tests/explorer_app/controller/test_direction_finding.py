@@ -65,7 +65,7 @@ def undo(harness: Harness, times: int) -> None:
     harness.until(lambda: names(harness) == ())
 
 
-def test_what_is_found_lies_beside_the_model_and_is_taken_back(open_harness: Harness) -> None:
+def test_found_directions_are_saved_beside_the_model_and_undo_removes_them(open_harness: Harness) -> None:
     open_harness.open("dogs")
     controller, path = open_harness.controller, open_harness.folder / "dogs.directions.safetensors"
     reads = len(open_harness.library.read)

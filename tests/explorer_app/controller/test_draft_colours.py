@@ -65,7 +65,7 @@ def test_each_size_has_colours_of_its_own_and_none_before_it_was_seen() -> None:
     assert np.abs(found.corrected(draft).pixels.astype(int) - strong(colours(128))).max() <= 2
 
 
-def test_what_belongs_to_another_picture_or_is_a_draft_itself_teaches_nothing() -> None:
+def test_frames_of_another_picture_and_drafts_are_not_learned_from() -> None:
     found = DraftColours()
     draft = frame(colours(64))
     found.learn(draft, frame(strong(colours(256)), OTHER, is_full=True))

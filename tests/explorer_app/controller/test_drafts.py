@@ -82,7 +82,7 @@ def test_the_largest_draft_that_is_expected_in_time_is_chosen(full_ms: float, dr
     assert policy(frame(full_ms)).resolution(FACTS) == draft
 
 
-def test_what_was_measured_counts_more_than_what_was_expected() -> None:
+def test_a_measured_time_replaces_the_estimate() -> None:
     assert policy(frame(50.0), frame(40.0, 512), frame(40.0, 512)).resolution(FACTS) == 256
     assert policy(frame(500.0), frame(20.0, 512)).resolution(FACTS) == 512
 

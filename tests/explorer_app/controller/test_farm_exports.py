@@ -147,7 +147,7 @@ def test_the_place_survives_the_program_and_lists_of_earlier_versions_have_none(
     assert record_of({**fields, "where": "elsewhere"}) is None
 
 
-def test_what_is_known_of_a_worker_is_one_line() -> None:
+def test_a_worker_is_described_in_one_line() -> None:
     assert (
         worker_sentence(WorkerStatus("gpu1", "", 1, 0.0, 2, "set aside")) == "gpu1 · 1 frame · 2 failures · set aside"
     )

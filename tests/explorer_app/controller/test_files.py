@@ -176,7 +176,7 @@ def test_a_broken_session_file_says_so_and_changes_nothing(open_harness: Harness
     assert harness.controller.editing.session == before
 
 
-def test_a_file_is_read_beside_the_window_and_whoever_asks_last_is_served(open_harness: Harness) -> None:
+def test_a_file_is_read_on_its_own_thread_and_the_newest_request_wins(open_harness: Harness) -> None:
     harness = open_harness
     before = harness.controller.editing.session
     for name, seed in (("first", 5), ("second", 6)):
@@ -485,7 +485,7 @@ def test_kept_pictures_are_mixed_in_and_put_on_the_timeline_as_one_step_each(ope
     assert [(entry.label, entry.tags) for entry in editing.history.kept] == [("seed 8", ("snow", "night"))]
 
 
-def test_what_lies_between_recipes_is_kept_by_its_rows(open_harness: Harness) -> None:
+def test_a_latent_between_recipes_is_kept_as_rows(open_harness: Harness) -> None:
     harness = open_harness
     blend = ((Recipe(Latent()), 0.5), (Recipe(Latent(Point(((4, 1.0),)))), 0.5))
     request = RenderRequest(harness.controller.editing.session.model.model_id, blend)

@@ -52,7 +52,7 @@ def test_session_facts_and_picture_are_there_before_any_file_is_read_or_renderer
     assert second.engine.made == []
 
 
-def test_what_the_hand_does_before_the_renderer_is_there_is_answered_when_it_is(second: Harness) -> None:
+def test_gestures_before_the_renderer_is_ready_are_rendered_once_it_is(second: Harness) -> None:
     second.controller.bring_back()
     second.controller.editing.edit(GoToSeed(9))
     second.engine.gate.open()
@@ -132,7 +132,7 @@ def test_a_damaged_file_costs_nothing_but_a_moment(second: Harness, damage: byte
     assert second.said() == before
 
 
-def test_what_is_known_comes_back_as_it_was_and_nothing_else_is_read(harness: Harness, tmp_path: Path) -> None:
+def test_the_last_start_is_restored_from_known_fields_only(harness: Harness, tmp_path: Path) -> None:
     harness.start()
     harness.close()
     known = known_of(harness)

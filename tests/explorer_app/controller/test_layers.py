@@ -30,7 +30,7 @@ def test_a_hand_that_moves_gets_the_layer_and_no_drafts(harness: Harness) -> Non
     assert all(request.resolution is None for request in harness.engine.requests if request.tap == LAYER)
 
 
-def test_what_a_layer_takes_tells_nothing_about_drafts(harness: Harness) -> None:
+def test_the_time_of_a_layer_picture_does_not_count_for_drafts(harness: Harness) -> None:
     harness.engine.full_ms = 5e3
     harness.start()
     harness.drag(0.5, release=False)

@@ -165,7 +165,7 @@ def test_learning_can_be_ended_and_a_parameter_forgets_its_controller(stage: Sta
     assert stage.harness.labels[-1] == "Forget controller"
 
 
-def test_what_is_no_number_is_not_learned(stage: Stage) -> None:
+def test_only_numbers_can_be_learned(stage: Stage) -> None:
     stage.live.learn("noise.mode", 0.0, 1.0)
     assert stage.live.learning is None
     assert stage.harness.said(Level.WARNING) == ["A controller moves numbers, and noise is none."]
@@ -252,7 +252,7 @@ def test_an_address_is_a_host_and_a_port(text: str, address: tuple[str, int]) ->
 
 
 @pytest.mark.parametrize("text", ["", "host", "host:0", "host:99999", "host:9000x"])
-def test_what_is_no_address_is_refused_with_a_sentence(text: str) -> None:
+def test_a_malformed_address_is_refused_with_a_sentence(text: str) -> None:
     with pytest.raises(InputError, match="An OSC address is a host and a port"):
         parsed_address(text)
 

@@ -104,7 +104,7 @@ def test_panels_do_not_wait_for_a_slow_frame_for_ever(heard: Heard) -> None:
     assert heard.told == 2
 
 
-def test_what_was_stopped_neither_asks_nor_tells(heard: Heard) -> None:
+def test_stopped_updates_neither_request_nor_notify(heard: Heard) -> None:
     heard.live.changed()
     heard.live.changed()
     heard.live.stop()

@@ -295,7 +295,7 @@ def keep(harness: Harness) -> int:
     return number
 
 
-def test_what_was_kept_leads_back_to_the_model_that_it_was_kept_with(open_harness: Harness) -> None:
+def test_a_kept_latent_reopens_the_model_it_was_kept_with(open_harness: Harness) -> None:
     harness = open_harness
     harness.library.options["dogs"] = {"resolution": 32}
     harness.controller.editing.edit(AddSource(Source(Latent(), (0.5,) * 12, "seed 0")))

@@ -213,7 +213,7 @@ def test_a_measured_picture_that_gives_way_to_another_passes_the_measuring_on(
     assert [request.measure_steps for request in harness.engine.requests].count(True) == 1
 
 
-def test_what_cannot_be_rendered_is_told_once_and_can_be_asked_for_again(open_harness: Harness) -> None:
+def test_a_failed_picture_is_reported_once_and_can_be_requested_again(open_harness: Harness) -> None:
     harness = open_harness
     harness.engine.failing = DeviceError("Out of memory.")
     for x in (1.0, 2.0, 3.0):
@@ -298,7 +298,7 @@ def test_a_small_picture_of_the_session_that_came_back_is_there_with_its_first_p
     assert len(harness.controller.thumbnails.store) == 1
 
 
-def test_a_small_picture_that_cannot_be_made_is_not_tried_again_and_bothers_nobody(open_harness: Harness) -> None:
+def test_a_failed_thumbnail_is_neither_retried_nor_reported(open_harness: Harness) -> None:
     harness = open_harness
     harness.engine.failing = DeviceError("No.")
     harness.controller.thumbnails.request("key", RenderRequest("x"))
@@ -340,7 +340,7 @@ def test_undo_while_drifting_stops_and_takes_back_the_whole_way(open_harness: Ha
     assert harness.x == 0.0
 
 
-def test_what_a_hand_does_while_it_drifts_is_taken_back_without_the_way_until_then(open_harness: Harness) -> None:
+def test_undo_of_a_gesture_during_drift_leaves_the_drift_out(open_harness: Harness) -> None:
     harness = open_harness
     harness.controller.editing.set_drifting(True)
     harness.now_s += 0.05
@@ -373,7 +373,7 @@ def test_latency_begins_where_the_input_event_was_made_and_not_where_it_was_hand
     assert round(harness.controller.engine.preview.statistics.gesture_to_screen_ms) == 50
 
 
-def test_an_input_event_long_ago_has_nothing_to_do_with_what_is_asked_for_now(open_harness: Harness) -> None:
+def test_an_old_input_event_does_not_time_a_new_request(open_harness: Harness) -> None:
     harness = open_harness
     harness.controller.engine.preview.statistics.clear()
     harness.now_s = 10.0

@@ -73,7 +73,7 @@ def test_an_export_that_was_stopped_goes_on_after_the_picture_has_changed(
     assert harness.said(Level.WARNING) == []
 
 
-def test_what_a_window_left_is_offered_at_the_next_start_and_ends_byte_for_byte(
+def test_an_unfinished_export_is_offered_at_the_next_start_and_ends_byte_for_byte(
     open_harness: Harness, undisturbed: dict[str, bytes]
 ) -> None:
     settings = sequence(open_harness)

@@ -173,7 +173,7 @@ def test_a_saved_project_says_where_its_sounds_are_as_seen_from_it(
     (tmp_path.parent / "piece.loom").unlink()
 
 
-def test_what_is_no_sound_is_refused_in_a_sentence(harness: Harness, sounds: Sounds, tmp_path: Path) -> None:
+def test_a_file_without_sound_is_refused_with_a_sentence(harness: Harness, sounds: Sounds, tmp_path: Path) -> None:
     (tmp_path / "notes.wav").write_text("no sound at all")
     sounds.add([tmp_path / "notes.wav"])
     harness.until(lambda: harness.messages.messages)

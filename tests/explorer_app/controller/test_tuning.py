@@ -29,7 +29,7 @@ def on_gpu(harness: Harness) -> Harness:
     return harness
 
 
-def test_what_a_tuning_found_is_used_at_once(on_gpu: Harness) -> None:
+def test_tuned_tiles_are_used_at_once(on_gpu: Harness) -> None:
     tuning, before = on_gpu.controller.tuning, len(on_gpu.engine.made)
     tuning.start(60.0)
     assert tuning.state.share == 0.0

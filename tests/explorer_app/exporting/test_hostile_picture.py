@@ -63,7 +63,7 @@ def test_a_picture_of_another_program_is_told_apart(tmp_path: Path) -> None:
     assert sentence.startswith("This picture holds no Latent Loom recipe: a.png was made by another program")
 
 
-def test_what_is_no_picture_is_told_so(tmp_path: Path) -> None:
+def test_a_file_without_a_picture_is_refused_with_a_sentence(tmp_path: Path) -> None:
     for data in (b"", b"GIF89a", b"\x89PNG", b"# text"):
         assert "should be a PNG, JPEG, WebP, AVIF, TIFF or EXR file" in sentence_for(tmp_path / "a.png", data)
 

@@ -178,7 +178,7 @@ def test_killed_again_and_again_it_still_ends_the_same(wanted: SequenceSettings,
     assert content(wanted.folder) == undisturbed
 
 
-def test_what_is_there_is_not_rendered_again(wanted: SequenceSettings) -> None:
+def test_existing_frames_are_not_rendered_again(wanted: SequenceSettings) -> None:
     export(wanted, stop_after=2)
     assert len(export(wanted).requests) == 3
     assert export(wanted).requests == []
@@ -284,7 +284,7 @@ def test_a_pipe_or_a_folder_in_the_manifests_place_is_called_what_it_is(wanted: 
     refuse(wanted, r"walk\.manifest\.json should be a manifest of a sequence, but is a folder, a pipe or a device")
 
 
-def test_somebody_elses_file_under_a_frames_name_is_refused_and_kept(wanted: SequenceSettings) -> None:
+def test_a_foreign_file_with_the_name_of_a_frame_is_refused_and_kept(wanted: SequenceSettings) -> None:
     wanted.folder.mkdir()
     (wanted.folder / "walk_00004.png").write_bytes(b"a photograph")
     (wanted.folder / "walk_00009.png").write_bytes(b"not in the way")

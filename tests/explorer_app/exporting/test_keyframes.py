@@ -37,7 +37,7 @@ def test_a_keyframe_is_passed_with_all_that_makes_its_picture(kind: PathKind, lo
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_all_keyframes_have_in_common_is_the_same_in_every_frame_to_the_last_bit(kind: PathKind) -> None:
+def test_values_common_to_all_keyframes_are_bit_identical_in_every_frame(kind: PathKind) -> None:
     noise, transform = Noise("random", 7, 1.3, (0.1, 0.7)), Transform(0.123, 0.456, 12.3, 1.7)
     path = KeyframePath([key(seed, noise, transform) for seed in (1, 2, 3)], kind, 7, True)
     frames = [path.frame(index) for index in range(len(path))]

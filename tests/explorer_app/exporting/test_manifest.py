@@ -56,7 +56,7 @@ def sentence_for(path: Path) -> str:
     return sentence
 
 
-def test_what_is_written_is_read_back_but_for_the_path_of_the_model(settings: SequenceSettings) -> None:
+def test_a_manifest_reads_back_equal_except_for_the_path_of_the_model(settings: SequenceSettings) -> None:
     found = read_manifest(written(settings))
     assert found.settings == replace(settings, model=replace(settings.model, path=""))
     assert (found.state, found.frames_written) == ("unfinished", None)
@@ -106,7 +106,7 @@ def test_a_wrong_field_gets_a_sentence(settings: SequenceSettings, change: dict[
 
 
 @pytest.mark.parametrize("text", ["", "{", "[" * 100_000, "[]", "null", '{"version": NaN}', "\ud800", "x" * 100])
-def test_what_is_no_manifest_gets_a_sentence(tmp_path: Path, text: str) -> None:
+def test_a_file_that_is_no_manifest_is_refused_with_a_sentence(tmp_path: Path, text: str) -> None:
     (tmp_path / "walk.manifest.json").write_text(text, errors="surrogatepass")
     sentence_for(tmp_path / "walk.manifest.json")
     assert frames_total(text.encode(errors="surrogatepass")) == 0

@@ -133,7 +133,7 @@ def test_a_folder_that_cannot_be_made_is_told_in_one_sentence(tmp_path: Path) ->
         write_picture(tmp_path / "file" / "a.png", fake_frame(resolve(SESSION)), model_name="m")
 
 
-def test_what_an_interrupted_save_left_is_taken_away_by_the_next(tmp_path: Path) -> None:
+def test_leftovers_of_an_interrupted_save_are_removed_by_the_next(tmp_path: Path) -> None:
     (tmp_path / dead_part("a.png")).write_bytes(b"half")
     live = part_name("b.png", os.getppid())
     (tmp_path / live).write_bytes(b"of another program, which still writes")

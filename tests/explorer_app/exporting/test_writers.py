@@ -63,7 +63,7 @@ def test_the_first_failure_is_kept_and_stops_the_rest() -> None:
     assert ran == []
 
 
-def test_what_was_not_begun_is_discarded_if_that_is_wanted() -> None:
+def test_pending_writes_are_discarded_on_request() -> None:
     ran: list[int] = []
     begun, gate = threading.Event(), threading.Event()
 

@@ -43,7 +43,7 @@ def test_beyond_this_machine_keys_have_to_be_there(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text", ["", "a b", "host:port", "host:70000", "http://host", "host/path", "[::1", "a" * 300 + "!"]
 )
-def test_what_is_no_address_is_refused(text: str) -> None:
+def test_a_malformed_address_is_refused(text: str) -> None:
     with pytest.raises(FarmError, match="HOST"):
         farm_address(text)
 

@@ -48,7 +48,7 @@ def test_units_of_a_video_are_segments() -> None:
     assert take(pool, worker) == range(2)
 
 
-def test_what_failed_goes_to_another_worker_if_there_is_one() -> None:
+def test_a_failed_chunk_is_retried_on_another_worker_if_possible() -> None:
     pool = UnitPool(range(3), 1)
     one = WorkerRecord("one")
     units = take(pool, one, "two")

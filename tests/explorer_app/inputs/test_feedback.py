@@ -84,7 +84,7 @@ class Sink:
         pass
 
 
-def test_a_slow_output_holds_nobody_up_and_misses_what_was_replaced() -> None:
+def test_a_slow_output_blocks_no_frame_and_skips_replaced_values() -> None:
     sink = Sink()
     feedback = Feedback([sink], pace_s=0.0)
     feedback.show({"a": 0.1})

@@ -36,7 +36,7 @@ def pad(pads: ScriptedPads, events: queue.Queue[PortEvent]) -> GamepadInput:
     return made
 
 
-def test_what_moves_becomes_a_source_and_rest_is_the_middle(pad: GamepadInput, pads: ScriptedPads) -> None:
+def test_a_stick_that_moves_becomes_a_source_and_rests_at_the_middle(pad: GamepadInput, pads: ScriptedPads) -> None:
     assert pad._board.newest() == {}
     pads.pads = [replace(REST, axes=(1.0, 0.0), buttons=(False, True))]
     pad.look(pads)

@@ -76,7 +76,7 @@ def test_a_message_may_come_in_pieces(midi: MidiInput, ports: FakeMidiPorts) -> 
     assert board_of(midi) == {f"midi/{NAME}/cc/1/21": 1.0}
 
 
-def test_what_is_no_control_is_counted_and_ignored(midi: MidiInput, ports: FakeMidiPorts) -> None:
+def test_messages_other_than_controls_are_counted_and_ignored(midi: MidiInput, ports: FakeMidiPorts) -> None:
     ports.play(KNOBS, 0xF8)
     ports.play(KNOBS, 300)
     assert board_of(midi) == {}

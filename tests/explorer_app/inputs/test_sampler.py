@@ -132,7 +132,7 @@ def test_patches_that_are_off_or_of_sound_do_nothing() -> None:
     assert stage.frame(knob=0.2) == 0.7
 
 
-def test_what_is_recorded_is_not_applied_twice_and_lets_go_afterwards() -> None:
+def test_a_recorded_value_is_applied_once_and_released_afterwards() -> None:
     stage = Stage(replace(SET, mode="add"))
     stage.frame()
     stage.frame(knob=0.25)

@@ -42,9 +42,7 @@ def test_with_its_kernels_in_the_cache_the_gpu_renders_at_once(start: Callable[.
     assert harness.of(MemoryChanged)
 
 
-def test_once_a_gpu_renders_the_kernels_that_show_layers_are_compiled_before_anybody_asks(
-    start: Callable[..., Harness], engine: Engine
-) -> None:
+def test_the_layer_kernels_compile_ahead_once_a_gpu_renders(start: Callable[..., Harness], engine: Engine) -> None:
     engine.missing = 14
     engine.compile_gate.shut()
     engine.layer_gate.shut()
@@ -74,7 +72,7 @@ def test_on_the_processor_there_are_no_kernels_of_layers(start: Callable[..., Ha
     assert engine.layers_compiled == []
 
 
-def test_what_there_is_is_looked_up_before_a_gpu_renders_and_after_the_processor_does(
+def test_devices_are_listed_before_a_gpu_renders_and_after_the_cpu_does(
     start: Callable[..., Harness],
 ) -> None:
     wished = start()
@@ -253,7 +251,7 @@ def test_a_wish_before_any_model_counts_for_the_first(start: Callable[..., Harne
     assert engine.made_on == [("cuda:1", "fp16")]
 
 
-def test_what_renders_goes_on_while_kernels_for_another_wish_are_compiled(
+def test_the_renderer_stays_in_use_while_kernels_for_another_choice_compile(
     start: Callable[..., Harness], engine: Engine
 ) -> None:
     harness = start()
@@ -337,7 +335,7 @@ def test_a_comparison_on_the_processor_should_yield_to_the_hand_and_begins_again
     assert len(harness.of(Compared)) == 1
 
 
-def test_a_comparison_under_way_keeps_nobody_from_closing(start: Callable[..., Harness], engine: Engine) -> None:
+def test_closing_does_not_wait_for_a_comparison(start: Callable[..., Harness], engine: Engine) -> None:
     harness = start()
     engine.gate.shut()
     harness.thread.compare(request(1))

@@ -31,7 +31,7 @@ def test_it_is_the_cubic_interpolation_of_pillow() -> None:
     assert np.abs(enlarged(picture)[..., :3].astype(int) - wanted)[inner].max() <= 2
 
 
-def test_what_came_is_not_touched_and_what_goes_cannot_be_written() -> None:
+def test_the_input_frame_stays_unchanged_and_the_result_is_read_only() -> None:
     picture = ramp(64)
     before = picture.copy()
     large = enlarged(picture)

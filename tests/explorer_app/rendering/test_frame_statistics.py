@@ -86,7 +86,7 @@ def test_gaps_are_what_the_kernels_leave_of_the_device_time() -> None:
     assert statistics.idle_ms == 0.0
 
 
-def test_events_count_gaps_to_the_kernels_so_nobody_knows_them() -> None:
+def test_gaps_are_unknown_where_events_include_them_in_kernels() -> None:
     statistics = FrameStatistics()
     statistics.frame_arrived(timed_frame(1.0, gpu_steps(2), device_ms=0.06, source="events"), 0.0)
     assert statistics.idle_ms is None

@@ -92,7 +92,7 @@ def test_of_pictures_at_rest_every_second_one_is_finished_so_that_a_held_key_sho
     assert (seeds(engine.given_up), seeds(engine.requests)) == ([1, 3], [2, 4])
 
 
-def test_what_the_hand_waits_for_comes_before_the_turn_of_an_export(harness: Harness, engine: Engine) -> None:
+def test_a_preview_comes_before_the_turn_of_an_export(harness: Harness, engine: Engine) -> None:
     under_way(harness, engine, 1, at_rest=True)
     harness.thread.export(Job(100))
     harness.submit(2)

@@ -77,7 +77,7 @@ def test_nothing_is_heard_of_what_was_cancelled(workshop: Workshop) -> None:
     assert workshop.told == []
 
 
-def test_what_ended_before_it_was_cancelled_is_forgotten(workshop: Workshop) -> None:
+def test_a_compilation_that_ended_before_its_cancellation_is_forgotten(workshop: Workshop) -> None:
     workshop.compiler.start(MODEL, CHOICE)
     workshop.wait_for(lambda: workshop.compiler.has_ended)
     workshop.compiler.cancel()
@@ -110,7 +110,7 @@ def test_closing_waits_for_the_kernel_under_way(workshop: Workshop, monkeypatch:
     assert done.is_set()
 
 
-def test_what_shows_layers_is_compiled_without_a_word(workshop: Workshop) -> None:
+def test_the_layer_kernels_compile_without_messages(workshop: Workshop) -> None:
     workshop.compiler.start_layers(MODEL, CHOICE)
     workshop.join()
     assert workshop.engine.layers_compiled == [(MODEL.facts.model_id, CHOICE.precision)]

@@ -10,7 +10,7 @@ def test_the_newest_item_wins_and_the_others_are_counted_as_dropped() -> None:
     assert box.put(9)
 
 
-def test_whoever_waits_gets_what_is_put_later() -> None:
+def test_a_waiter_receives_an_item_put_later() -> None:
     box: Mailbox[str] = Mailbox()
     got: list[str | None] = []
     thread = threading.Thread(target=lambda: got.append(box.wait()))
@@ -20,7 +20,7 @@ def test_whoever_waits_gets_what_is_put_later() -> None:
     assert got == ["late"]
 
 
-def test_closing_wakes_whoever_waits_and_takes_nothing_more() -> None:
+def test_closing_wakes_waiters_and_accepts_nothing_more() -> None:
     box: Mailbox[str] = Mailbox()
     got: list[str | None] = []
     thread = threading.Thread(target=lambda: got.append(box.wait()))

@@ -63,13 +63,13 @@ def test_a_file_is_read_beside_and_tells_how_far_it_is(
     assert ear.ends[0].model.facts.name == "cats"
 
 
-def test_what_is_wrong_with_a_file_is_handed_on(loader: ModelLoader, ear: Ear, tmp_path: Path, qtbot: Any) -> None:
+def test_an_error_of_a_file_is_passed_on(loader: ModelLoader, ear: Ear, tmp_path: Path, qtbot: Any) -> None:
     loader.start(file(tmp_path, "cats.pkl", "broken"))
     qtbot.waitUntil(lambda: bool(ear.ends))
     assert isinstance(ear.ends[0].error, ModelFileError)
 
 
-def test_a_reading_that_was_cancelled_ends_without_a_word(
+def test_a_cancelled_reading_ends_silently(
     loader: ModelLoader, ear: Ear, library: Library, tmp_path: Path, qtbot: Any
 ) -> None:
     library.gate.shut()

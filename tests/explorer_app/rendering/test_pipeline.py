@@ -55,7 +55,7 @@ def test_a_single_picture_and_none_at_all_end_as_well(gpu: FakeRenderer) -> None
     assert list(frames(pipeline_of(), gpu)) == []
 
 
-def test_what_a_lost_gpu_left_unanswered_is_asked_of_the_next_renderer(
+def test_requests_unanswered_by_a_lost_gpu_go_to_the_next_renderer(
     gpu: FakeRenderer, processor: FakeRenderer, engine: Engine
 ) -> None:
     pipeline = pipeline_of(1, 2, 3, 4)

@@ -45,7 +45,7 @@ def test_of_many_requests_only_the_one_under_way_and_the_newest_are_rendered(har
     assert [seed_of(item) for item in engine.requests] == [0, 999]
 
 
-def test_frames_that_nobody_took_are_replaced_and_announced_once(harness: Harness, engine: Engine) -> None:
+def test_frames_not_taken_are_replaced_and_announced_once(harness: Harness, engine: Engine) -> None:
     # This thread does not look while the other one renders, as a window that is held up.
     for seed in range(5):
         harness.submit(seed)
@@ -99,7 +99,7 @@ def test_every_frame_of_every_export_arrives_in_order(harness: Harness) -> None:
     assert len(harness.of(ExportAdvanced)) == 5
 
 
-def test_what_a_job_raises_stops_that_job_alone(harness: Harness) -> None:
+def test_an_error_of_a_job_stops_that_job_alone(harness: Harness) -> None:
     error = DeviceError("The disk is full.")
     bad, good = Job(1, 2, failing=error), Job(3)
     harness.thread.export(bad)

@@ -85,7 +85,7 @@ def test_a_wish_waits_for_the_driver_and_pictures_do_not(start: Callable[..., Ha
 
 
 @pytest.mark.usefixtures("no_patience")
-def test_a_driver_that_never_answers_keeps_nobody_from_closing(
+def test_a_driver_that_never_answers_does_not_block_closing(
     start: Callable[..., Harness], engine: Engine, monkeypatch: Any
 ) -> None:
     monkeypatch.setattr(device_finder, "_END_S", 0.05)

@@ -124,7 +124,7 @@ def test_a_layer_is_shown_by_channels_that_it_has() -> None:
     assert loud == Tap("b8.conv1", gain_db=-100.0)
 
 
-def test_what_lies_inside_a_held_latent_is_fitted_too() -> None:
+def test_latents_inside_a_pinned_blend_are_fitted_too() -> None:
     inner = Latent(
         classes=((9, 1.0),),
         mix=(MixSource(Latent(classes=((9, 1.0),)), (1.0,) * 99),),

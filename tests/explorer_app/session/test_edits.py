@@ -115,6 +115,6 @@ def test_requests_that_differ_in_what_is_looked_at_beside_the_picture_ask_for_th
     assert unobserved(replace(request, measure_steps=True, wants_tap_values=True)) == request
 
 
-def test_what_is_kept_of_a_held_latent_is_its_heaviest_part() -> None:
+def test_a_pinned_blend_keeps_its_heaviest_part() -> None:
     assert point_of(kept_latent(HELD)).seeds == ((6, 1.0),)
     assert point_of(kept_latent(PLAIN)).seeds == ((0, 1.0),)

@@ -73,7 +73,7 @@ def test_a_release_goes_on_after_the_sound_has_ended() -> None:
     assert psi(falling, 30.0) == 0.0
 
 
-def test_what_is_off_or_has_no_sound_or_no_envelope_does_nothing() -> None:
+def test_a_patch_that_is_off_or_without_sound_or_envelope_does_nothing() -> None:
     assert sound_modulation(session(replace(PSI, is_on=False)), {RAMP.key: RAMP}) == NO_MODULATION
     assert sound_modulation(session(replace(PSI, source="audio/bass/rms")), {RAMP.key: RAMP}) == NO_MODULATION
     assert sound_modulation(session(PSI), {}) == NO_MODULATION

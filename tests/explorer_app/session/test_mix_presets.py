@@ -40,7 +40,7 @@ def test_an_unknown_preset_is_an_error() -> None:
         preset_strengths("sideways", ROWS)
 
 
-def test_what_is_left_of_the_base_is_what_no_source_took() -> None:
+def test_the_base_keeps_the_weight_that_no_source_took() -> None:
     assert base_share([(1.0, 0.5, 0.0), (0.0, 0.5)], 3) == (0.0, 0.25, 1.0)
     assert base_share([], 2) == (1.0, 1.0)
 

@@ -68,7 +68,7 @@ def test_a_file_that_changed_while_it_was_read_or_just_before_is_not_noted(file:
     assert not table.exists()
 
 
-def test_what_is_known_is_not_written_again(file: Path, table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_known_hashes_are_not_written_again(file: Path, table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ModelHashes(table).remember(file, file.stat(), A)
     monkeypatch.setattr(model_hashes, "write_whole", lambda *_: pytest.fail("written again"))
     ModelHashes(table).remember(file, file.stat(), A)

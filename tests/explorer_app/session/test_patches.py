@@ -192,7 +192,7 @@ def test_damaged_patches_are_refused_in_one_sentence(tmp_path: Path, change: dic
         load_session_file(tmp_path / "a.loom")
 
 
-def test_what_could_not_be_read_is_not_written(tmp_path: Path) -> None:
+def test_patches_that_could_not_be_read_back_are_not_written(tmp_path: Path) -> None:
     with pytest.raises(LoomError):
         save_session(tmp_path / "a.loom", Session(patches=(Patch("osc/a", "noise.mode"),)))
     assert not (tmp_path / "a.loom").exists()

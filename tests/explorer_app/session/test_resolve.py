@@ -66,7 +66,7 @@ def test_later_modulators_see_what_earlier_ones_made() -> None:
     assert session.truncation.psi == 0.75
 
 
-def test_what_cannot_be_added_stays() -> None:
+def test_values_that_cannot_be_added_stay_unchanged() -> None:
     assert moved(Session(), Modulator("noise.mode", Fixed("none"), "add")) == Session()
     assert moved(Session(), Modulator("noise.mode", Fixed("none"))).noise.mode == "none"
 

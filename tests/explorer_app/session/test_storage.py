@@ -196,7 +196,7 @@ def test_a_part_that_is_missing_gets_its_default() -> None:
         ({"sliders": [{}] * 5000}, "4096"),
     ],
 )
-def test_what_is_wrong_is_said_in_one_sentence(change: dict[str, Any], part: str) -> None:
+def test_an_error_is_one_sentence(change: dict[str, Any], part: str) -> None:
     with pytest.raises(SessionFileError, match=part) as caught:
         session_from_json({**session_to_json(FULL), **change})
     assert caught.value.sentence.count(". ") == 0

@@ -49,6 +49,6 @@ def test_the_summary_holds_ours_against_the_fastest_peer_of_each_precision() -> 
 
 
 @pytest.mark.parametrize("words", [["--shape", "ffhq256"], ["model.pkl"], ["--ladder"]])
-def test_what_does_not_go_together_is_refused(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_options_that_exclude_each_other_are_refused(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--all-shapes", *words]) == 2
     assert "--all-shapes" in capsys.readouterr().err

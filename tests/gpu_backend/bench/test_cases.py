@@ -19,14 +19,14 @@ def test_the_peer_to_beat_comes_first() -> None:
     assert choose(on_gpu=True).peers[:2] == (Case("compiled", "fp16", 1), Case("compiled", "fp16", 8))
 
 
-def test_what_is_left_out_is_counted_and_all_brings_it() -> None:
+def test_omitted_cases_are_counted_and_all_includes_them() -> None:
     some, everything = choose(on_gpu=True), choose(on_gpu=True, everything=True)
     assert len(everything.peers) == 4 * 4 * len(PEERS)
     assert some.left_out.startswith(f"{96 - len(some.peers)} more")
     assert everything.left_out == ""
 
 
-def test_what_is_named_is_measured_in_all_combinations() -> None:
+def test_named_values_are_measured_in_all_combinations() -> None:
     choice = choose(on_gpu=True, batches=(3, 5), peers=("eager", "traced"), precisions=("tf32", "fp32"))
     assert len(choice.peers) == 8
     assert choice.ours == ("fp32",)

@@ -109,7 +109,7 @@ def test_nothing_begins_after_the_budget() -> None:
 
 @pytest.mark.parametrize("in_turns", [False, True])
 @pytest.mark.parametrize("moment", ["prepare", "settle", "run"])
-def test_what_was_measured_before_ctrl_c_stays_and_nothing_new_begins(moment: str, in_turns: bool) -> None:
+def test_measurements_before_ctrl_c_are_kept_and_nothing_new_begins(moment: str, in_turns: bool) -> None:
     log: list[str] = []
     watch = stopwatch()
     fakes = [Fake("first", log), Fake("second", log, fails=moment, error=KeyboardInterrupt()), Fake("third", log)]

@@ -16,7 +16,7 @@ from tests.helpers.networks import make_stylegan2
 from tests.helpers.stylegan1 import make_stylegan1
 
 
-def test_what_is_small_is_one_chunk() -> None:
+def test_a_small_tensor_is_one_chunk() -> None:
     assert chunks_of(3, (4, 60), 1000) == [Chunk((0, 3), (4, 60))]
 
 

@@ -67,7 +67,7 @@ def test_names_are_imported_from_it(package: list[str]) -> None:
     assert (VALUE, PART) == (1, 2)
 
 
-def test_what_fails_is_tried_again(package: list[str]) -> None:
+def test_a_failed_import_is_tried_again(package: list[str]) -> None:
     slowly = importlib.import_module("slowly")
     told = sys.modules["told"]
     sys.modules["told"] = None  # type: ignore[assignment]

@@ -123,7 +123,7 @@ def test_the_mapping_equals_the_reference(options: dict[str, Any]) -> None:
     assert_near(w, expected.numpy(), 1e-6)
 
 
-def test_what_layers_give_equals_the_reference() -> None:
+def test_layer_outputs_equal_the_reference() -> None:
     for architecture in ("skip", "resnet", "orig"):
         model = make_stylegan2(architecture=architecture, img_channels=4, resolution=32)
         ws = rows_of(model, 2)

@@ -197,7 +197,7 @@ def test_a_tap_shows_what_its_layer_gave(tap: str, executors: list[CpuExecutor])
     assert np.abs(pixels[0, :, :, 2::-1].astype(float) - np.floor(expected)).max() <= 1
 
 
-def test_a_run_that_nobody_waits_for_ends_between_two_layers(executors: list[CpuExecutor]) -> None:
+def test_a_cancelled_run_ends_between_two_layers(executors: list[CpuExecutor]) -> None:
     model = make_stylegan1()
     executors.append(CpuExecutor(model.weights, threads=2))
     bound = executors[0].bind(build_synthesis_plan(model.spec, "id"))

@@ -63,7 +63,7 @@ def test_every_layer_is_shown_as_the_whole_network_computes_it(name: str, layer:
     assert len(plan.steps) <= len(full.steps) - (layer != full.steps[-2].layer.removeprefix("synthesis."))
 
 
-def test_what_comes_after_or_beside_a_layer_is_left_out() -> None:
+def test_steps_after_or_beside_a_tapped_layer_are_left_out() -> None:
     def layers(model: Model, layer: str) -> list[str]:
         return [step.layer.removeprefix("synthesis.") for step in tapped(model, layer).steps]
 
@@ -89,7 +89,7 @@ def test_a_layer_that_holds_a_number_that_is_not_finite_is_flagged() -> None:
 
 
 @pytest.mark.parametrize("name", ["skip", "T"])
-def test_a_layer_that_there_is_not_is_an_error_of_whoever_plans(name: str) -> None:
+def test_an_unknown_layer_is_an_error_of_the_caller(name: str) -> None:
     with pytest.raises(ValueError, match="not 'b99'"):
         build_plan(MODELS[name].spec, PlanKey("id", "synthesis", 1, 8, tap="b99"))
 

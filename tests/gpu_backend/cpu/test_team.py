@@ -88,7 +88,7 @@ def test_closing_from_another_thread_waits_for_the_task_under_way(lanes: int) ->
 
 
 @pytest.mark.parametrize("lanes", [1, 3])
-def test_what_is_done_alone_is_done_once_with_one_torch_thread(lanes: int) -> None:
+def test_serial_work_runs_once_with_one_torch_thread(lanes: int) -> None:
     team, found = Team(lanes), list[int]()
     team.run_alone(lambda: found.append(torch.get_num_threads()))
     assert len(found) == 1

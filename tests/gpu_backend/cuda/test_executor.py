@@ -326,7 +326,7 @@ def test_closing_after_the_device_was_lost_raises_nothing(bench: Bench) -> None:
     assert driver.is_closed
 
 
-def test_what_is_closed_goes_without_the_collector(bench: Bench) -> None:
+def test_a_closed_executor_is_freed_without_the_collector(bench: Bench) -> None:
     """A model's weights are large, and the collector may be long in coming; within a test it does not come."""
     executor = bench.open(hand_driver())
     bound = executor.bind(PLAN)

@@ -200,7 +200,9 @@ def test_defaults_choose_coarse_and_middle_rows_and_a_block_of_a_quarter() -> No
         (TO_THE_RIGHT, DragSettings(block=7), "16, 32, but 7"),
     ],
 )
-def test_what_does_not_fit_is_refused(handles: tuple[Handle, ...], settings: DragSettings, message: str) -> None:
+def test_impossible_handles_and_settings_are_refused(
+    handles: tuple[Handle, ...], settings: DragSettings, message: str
+) -> None:
     with pytest.raises(RequestError, match=message):
         drag_of(MovingPicture(), settings, handles)
 

@@ -62,7 +62,7 @@ def test_more_anchors_at_once_than_are_kept_all_come_back() -> None:
     assert len(MappedAnchors(CountingMap(), 8, 0, capacity=2).fetch(seed(n) for n in range(9))) == 9
 
 
-def test_what_is_refused_is_not_kept() -> None:
+def test_a_refused_latent_is_not_cached() -> None:
     mapped = MappedAnchors(CountingMap(), 8, 2)
     with pytest.raises(RequestError, match=r"class must be in 0\.\.1"):
         mapped.fetch([seed(1, (2, 1.0))])

@@ -214,7 +214,7 @@ def test_a_path_in_z_needs_keys_on_whole_seeds_and_names_the_one_that_is_not(kin
         path_blends([keys(1)[0], between], kind, 4, False)
 
 
-def test_what_a_path_cannot_be_made_of_is_refused_with_a_sentence() -> None:
+def test_an_impossible_path_is_refused_with_a_sentence() -> None:
     with pytest.raises(RequestError, match="at least 1 frame a step, not 0"):
         path_blends(keys(1, 2), "w-linear", 0, False)
     with pytest.raises(RequestError, match="at least one keyframe"):

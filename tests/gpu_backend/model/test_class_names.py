@@ -68,7 +68,7 @@ def test_every_form_that_people_have_gives_the_names_in_the_order_of_the_classes
         ("'quoted'\n#hash\nn01440764", ("'quoted'", "#hash", "n01440764")),
     ],
 )
-def test_what_only_resembles_a_number_of_a_class_stays_in_its_name(
+def test_text_that_resembles_a_class_number_stays_in_the_name(
     tmp_path: Path, content: str, names: tuple[str, ...] | None
 ) -> None:
     path = file_of(tmp_path, content)

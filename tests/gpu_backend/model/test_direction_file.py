@@ -53,7 +53,7 @@ def refusal(path: Path) -> str:
     return sentence
 
 
-def test_what_was_written_is_read_again(tmp_path: Path) -> None:
+def test_a_written_file_reads_back_equal(tmp_path: Path) -> None:
     path = tmp_path / "x.directions.safetensors"
     write_directions(SOME, path, MODEL_ID)
     read = read_directions(path, MODEL_ID, W_DIM, NUM_WS)
@@ -169,7 +169,7 @@ def test_tensors_of_a_type_that_numpy_lacks_are_refused(tmp_path: Path) -> None:
     refusal(path)
 
 
-def test_what_would_not_be_read_is_not_written(tmp_path: Path) -> None:
+def test_directions_beyond_the_readers_limits_are_not_written(tmp_path: Path) -> None:
     path = tmp_path / "x.directions.safetensors"
     for changes in ({"names": ("sefa/0", "b/c")}, {"reach": (float("nan"), 1.0)}, {"vectors": VECTORS * 0}):
         fields = {name: getattr(SOME, name) for name in NamedDirections.__slots__}

@@ -47,7 +47,7 @@ def written(model: Model, path: Path) -> Path:
     return path
 
 
-def test_what_was_written_is_read_back(model: Model, tmp_path: Path) -> None:
+def test_a_written_file_reads_back_equal(model: Model, tmp_path: Path) -> None:
     found = read_readouts(written(model, tmp_path / "x.drafts.safetensors"), model.facts.model_id, model.spec)
     assert readout_widths(found) == {16: len(READ)}
     for name in ("channels", "weight", "bias"):

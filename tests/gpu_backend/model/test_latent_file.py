@@ -47,7 +47,7 @@ def test_other_tools_read_what_is_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("is_legacy", [False, True])
-def test_what_torch_saves_is_read(tmp_path: Path, is_legacy: bool) -> None:
+def test_files_saved_by_torch_are_read(tmp_path: Path, is_legacy: bool) -> None:
     for value in ({"w": ROWS}, {"photo.png": {"img": ROWS[:1], "latent": ROWS}}, OrderedDict(latent=ROWS)):
         assert read_latent(save_torch(value, tmp_path / "face.pt", is_legacy=is_legacy)) == LATENT
 
@@ -94,7 +94,7 @@ def _saved(array: np.ndarray, **options: bool) -> bytes:
         (b"PK\x03\x04 broken", "damaged"),
     ],
 )
-def test_what_holds_no_rows_is_refused_with_its_name(tmp_path: Path, data: bytes, part: str) -> None:
+def test_a_file_without_rows_is_refused_by_name(tmp_path: Path, data: bytes, part: str) -> None:
     path = tmp_path / "face.npz"
     path.write_bytes(data)
     with pytest.raises(ModelFileError) as caught:

@@ -137,7 +137,7 @@ def test_an_attribute_that_contradicts_the_tensors_refuses_the_file(
     assert_one_sentence(caught.value, part)
 
 
-def test_settings_that_nobody_knows_are_warned_about(tmp_path: Path) -> None:
+def test_unknown_settings_are_warned_about(tmp_path: Path) -> None:
     path = write_nvidia_pickle(tmp_path / "n.pkl", make_stylegan2(), edits={"synthesis.b8.conv0.wobble": 0.5})
     (warning,) = read_model(path).facts.warnings
     assert "'wobble'" in warning

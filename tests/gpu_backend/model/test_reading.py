@@ -140,7 +140,7 @@ def _file(name: str, content: bytes) -> Any:
         (_file("brace.safetensors", b"\x10" + bytes(7) + b"{" + b"x" * 15), "JSON"),
     ],
 )
-def test_what_is_no_model_is_called_by_its_name(make: Any, part: str, tmp_path: Path) -> None:
+def test_a_file_of_another_kind_is_named_as_that_kind(make: Any, part: str, tmp_path: Path) -> None:
     with pytest.raises(ModelFileError) as caught:
         read_model(make(tmp_path))
     assert_one_sentence(caught.value, part)

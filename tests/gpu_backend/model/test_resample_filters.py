@@ -114,7 +114,7 @@ def test_filters_that_nothing_applies_are_not_compared(architecture: Any, tmp_pa
 
 
 @pytest.mark.parametrize("values", [np.full((257, 257), np.nan), np.zeros((0,)), np.ones((2, 3, 4))])
-def test_what_is_in_a_filter_that_nothing_applies_does_not_matter(values: np.ndarray[Any, Any], tmp_path: Path) -> None:
+def test_the_content_of_an_unused_filter_is_ignored(values: np.ndarray[Any, Any], tmp_path: Path) -> None:
     made = make_stylegan2()
     tensors = with_filters(made, {"synthesis.b8.conv1.resample_filter": values.astype(np.float32)})
     assert read_model(save_torch(tensors, tmp_path / "n.pt")).spec == made.spec

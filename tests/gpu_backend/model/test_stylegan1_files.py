@@ -91,7 +91,7 @@ def test_settings_of_a_tensorflow_network_are_kept(options: dict[str, Any], tmp_
     assert_same(read_model(write_stylegan1(tmp_path / "n.pkl", made)), made)
 
 
-def test_arguments_that_nobody_knows_are_warned_about(tmp_path: Path) -> None:
+def test_unknown_arguments_are_warned_about(tmp_path: Path) -> None:
     (warning,) = read_model(write_stylegan1(tmp_path / "n.pkl", make_stylegan1(), changes={"wobble": 1})).facts.warnings
     assert "'wobble'" in warning
 

@@ -41,7 +41,7 @@ def test_every_container_gives_the_network_back(container: Any, tmp_path: Path) 
     assert_same_network(read_model(path), made)
 
 
-def test_what_is_told_of_it(tmp_path: Path) -> None:
+def test_the_facts_of_the_model(tmp_path: Path) -> None:
     made = make_stylegan3(resolution=64, **R)
     facts = read_model(write_nvidia_pickle(tmp_path / "n.pkl", made)).facts
     assert (facts.family, facts.architecture, facts.flavour) == ("StyleGAN3", "R", "StyleGAN3 repository")
@@ -176,7 +176,7 @@ def test_a_missing_tensor_and_a_strange_part_refuse_the_file(tmp_path: Path) -> 
     assert_one_sentence(caught.value, "wobble")
 
 
-def test_settings_that_nobody_knows_are_warned_about(tmp_path: Path) -> None:
+def test_unknown_settings_are_warned_about(tmp_path: Path) -> None:
     path = write_nvidia_pickle(tmp_path / "n.pkl", make_stylegan3(), edits={"synthesis.L3_36_6.wobble": 0.5})
     (warning,) = read_model(path).facts.warnings
     assert "'wobble'" in warning

@@ -55,7 +55,7 @@ def test_converting_gives_the_same_network_back(network: str, tmp_path: Path) ->
     assert model.facts.family == "StyleGAN-XL"
 
 
-def test_what_is_told_of_it(tmp_path: Path) -> None:
+def test_the_facts_of_the_model(tmp_path: Path) -> None:
     made = make_stylegan_xl(resolution=32)
     facts = read_model(write_nvidia_pickle(tmp_path / "n.pkl", made)).facts
     assert (facts.family, facts.architecture) == ("StyleGAN-XL", "T")
@@ -200,7 +200,7 @@ def test_a_table_that_contradicts_itself_or_is_scaled_refuses_the_file(
         (Call(Global("torch.nn.modules.sparse", "Embedding"), (), state={}), "mapping.embed"),
     ],
 )
-def test_what_dill_may_bring_besides_refuses_the_file(value: Any, part: str, tmp_path: Path) -> None:
+def test_other_records_of_dill_refuse_the_file(value: Any, part: str, tmp_path: Path) -> None:
     extra = {"mapping._modules": {"embed": value}}
     with pytest.raises(ModelFileError) as caught:
         read_model(write_nvidia_pickle(tmp_path / "n.pkl", make_stylegan_xl(), edits=extra))

@@ -108,7 +108,7 @@ def test_a_filter_among_the_arguments_is_used(tmp_path: Path) -> None:
     assert as_stylegan2(read_model(path)).spec.resample_filter == (0.25, 0.5, 0.25)
 
 
-def test_arguments_that_nobody_knows_are_warned_about(tmp_path: Path) -> None:
+def test_unknown_arguments_are_warned_about(tmp_path: Path) -> None:
     (warning,) = read_model(
         write_tensorflow(tmp_path / "n.pkl", make_stylegan2(), changes={"wobble": 0.5})
     ).facts.warnings

@@ -134,7 +134,7 @@ def test_every_way_to_cut_a_convolution_gives_the_reference(case: ConvCase, tile
 
 @pytest.mark.gpu
 @pytest.mark.parametrize(("case", "tile"), OLDER, ids=label)
-def test_what_turing_runs_gives_the_reference(case: ConvCase, tile: ConvTile, gpu: Gpu) -> None:
+def test_the_kernels_for_turing_equal_the_reference(case: ConvCase, tile: ConvTile, gpu: Gpu) -> None:
     check_case(cut(tile, ("LEVEL", "750")), case, target_of(gpu))
 
 

@@ -115,7 +115,7 @@ def test_every_way_to_cut_it_gives_the_reference(
     ],
     ids=str,
 )
-def test_what_older_gpus_run_gives_the_reference(
+def test_the_kernels_for_older_gpus_equal_the_reference(
     case: FilterCase, level: str, gpu: Gpu, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def older(geometry: FilterGeometry) -> KernelRecipe:
@@ -192,7 +192,7 @@ def test_a_memory_that_no_tile_fits_is_told_in_words() -> None:
         (FilterCase(8, 31, 29, picture_channels=9), "pictures"),
     ],
 )
-def test_what_has_no_fused_kernel_is_refused_in_words(case: FilterCase, why: str) -> None:
+def test_filters_without_a_fused_kernel_are_refused_with_a_reason(case: FilterCase, why: str) -> None:
     refused = filter_geometry(case.step, case.site, filters_of(case), H200)
     assert isinstance(refused, Refused)
     assert why in refused.reason

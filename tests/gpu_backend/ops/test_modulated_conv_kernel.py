@@ -94,7 +94,7 @@ def test_every_plain_tile_gives_the_reference(
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("half", [False, True], ids=["fp32", "fp16"])
-def test_what_is_too_large_for_half_precision_becomes_its_largest_number(half: bool, gpu: Gpu) -> None:
+def test_values_beyond_half_precision_become_its_largest_number(half: bool, gpu: Gpu) -> None:
     case = ConvCase(8, 8, 4, act=BiasAct("linear", 1e6), half=half)
     problem = problem_of(case)
     site = site_of(case, problem.exponent)
@@ -162,7 +162,7 @@ def test_a_plain_launch_covers_all_pixels_and_says_what_it_is_for() -> None:
     }
 
 
-def test_a_picture_of_a_layer_that_nobody_else_reads_needs_its_raw_output_alone() -> None:
+def test_a_tapped_layer_without_other_readers_needs_only_its_raw_output() -> None:
     case = ConvCase(12, 40, 16, rgb=3, is_stored=False)
     work = ConvWork.of_step(step_of(case))
     built = plain_modulated_conv(work, site_of(case), problem_of(case).weights, H200)

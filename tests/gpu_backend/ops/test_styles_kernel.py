@@ -142,7 +142,7 @@ def test_a_layer_whose_style_is_all_zero_gives_zeros(gpu: Gpu, half: bool) -> No
 
 
 @pytest.mark.gpu
-def test_what_is_not_a_number_is_not_hidden(gpu: Gpu) -> None:
+def test_nan_is_not_hidden(gpu: Gpu) -> None:
     model = make_stylegan2(seed=6, **NETWORKS["narrow"])
     ws = np.zeros((2, model.spec.num_ws, model.spec.w_dim), np.float32)
     ws[1] = np.nan

@@ -57,7 +57,7 @@ def test_when_the_device_is_full_all_that_may_go_goes_and_it_is_tried_once_more(
     assert executor.standing() == [key(64), key(8)]
 
 
-def test_what_has_no_room_even_then_is_an_error_and_leaves_what_is_kept() -> None:
+def test_a_plan_without_room_is_an_error_and_the_cache_stays_usable() -> None:
     executor = FakeExecutor()
     cache = cache_of(executor)
     executor.memory_nbytes = cache.nbytes

@@ -40,7 +40,7 @@ def test_keys_are_hashable_and_tell_plans_apart() -> None:
     assert build_synthesis_plan(spec, "id").key == PlanKey("id", "synthesis", 1, 32)
 
 
-def test_what_a_hand_can_move_is_an_input() -> None:
+def test_every_quantity_that_a_gesture_moves_is_an_input() -> None:
     spec = make_spec(NetworkOptions(resolution=16, w_dim=8))
     plan = build_synthesis_plan(spec, "id", batch=3)
     assert shapes(plan, "input") == {

@@ -14,7 +14,7 @@ def shapes(plan: Plan, role: str) -> dict[str, tuple[int, ...]]:
     return {buffer.name: buffer.shape for buffer in plan.buffers if buffer.role == role}
 
 
-def test_what_a_hand_can_move_is_an_input() -> None:
+def test_every_quantity_that_a_gesture_moves_is_an_input() -> None:
     plan = build_synthesis_plan(make_spec(StyleGAN3Options()), "id", batch=3)
     assert shapes(plan, "input") == {"ws": (3, 16, 8), "transform": (3, 3)}
     assert shapes(plan, "output") == {"image": (3, 16, 16, 3), "pixels": (3, 16, 16, 4), "flags": (3,)}

@@ -71,7 +71,7 @@ def test_eight_requests_are_one_run_and_give_their_own_pictures_in_order(
     assert all(same(frame, renderer.render(request)) for frame, request in zip(frames, requests, strict=True))
 
 
-def test_what_is_left_over_is_rendered_one_by_one(renderer: Renderer, executor: FakeExecutor) -> None:
+def test_the_remainder_of_a_batch_is_rendered_one_by_one(renderer: Renderer, executor: FakeExecutor) -> None:
     requests = requests_of(renderer, 11)
     frames = renderer.render_batch(requests)
     assert batches(executor) == [8, 1, 1, 1]

@@ -35,7 +35,7 @@ def test_after_a_picture_was_given_up_the_next_has_the_bytes_of_a_fresh_renderer
     fresh.close()
 
 
-def test_a_picture_that_somebody_waits_for_is_asked_about_at_every_step(renderer: Renderer) -> None:
+def test_cancellation_is_checked_at_every_step(renderer: Renderer) -> None:
     asked: list[bool] = []
     request = request_for(renderer, measure_steps=True)
 

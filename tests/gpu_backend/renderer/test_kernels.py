@@ -95,7 +95,7 @@ def test_single_precision_needs_no_fused_kernels() -> None:
 
 
 @pytest.mark.usefixtures("_a_gpu")
-def test_what_was_compiled_is_ready_and_lies_in_the_cache(monkeypatch: pytest.MonkeyPatch, empty_cache: Path) -> None:
+def test_compiled_kernels_are_ready_and_cached(monkeypatch: pytest.MonkeyPatch, empty_cache: Path) -> None:
     one = KernelRecipe(
         "normalize_2nd_moment",
         next(

@@ -177,7 +177,7 @@ def test_mapping_that_finds_no_memory_is_tried_once_more_too(renderer: Renderer,
     assert [key.resolution for key in executor.standing()] == [0, 64]
 
 
-def test_what_has_no_room_at_all_is_said_in_one_sentence_and_the_rest_goes_on(
+def test_a_picture_too_large_for_memory_is_refused_with_one_sentence_and_others_still_render(
     renderer: Renderer, executor: FakeExecutor
 ) -> None:
     executor.memory_nbytes = 0
@@ -321,7 +321,7 @@ def test_a_frame_that_was_given_up_gets_its_noise_again(renderer: Renderer, exec
     assert executor.runs("synthesis")[-1].inputs == {"ws", "noise_source", "noise_gain"}
 
 
-def test_a_frame_that_nobody_fetched_before_the_end_is_gone(renderer: Renderer) -> None:
+def test_a_frame_not_fetched_before_closing_is_lost(renderer: Renderer) -> None:
     pending = renderer.submit(request_for(renderer))
     renderer.close()
     with pytest.raises(DeviceError, match="it was closed; open the model again"):

@@ -57,7 +57,7 @@ def refusals(renderer: Renderer) -> list[tuple[RenderRequest, str]]:
     ]
 
 
-def test_what_a_request_asks_for_and_the_model_has_not_is_refused_with_one_sentence(renderer: Renderer) -> None:
+def test_a_request_for_a_feature_the_model_lacks_is_refused_with_one_sentence(renderer: Renderer) -> None:
     for request, words in refusals(renderer):
         with pytest.raises(RequestError, match=re.escape(words)) as caught:
             renderer.render(request)

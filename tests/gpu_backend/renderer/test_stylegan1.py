@@ -94,7 +94,7 @@ def test_a_transform_is_refused_with_a_sentence(renderer: Renderer) -> None:
         renderer.render(request)
 
 
-def test_a_picture_that_nobody_waits_for_is_given_up(renderer: Renderer) -> None:
+def test_an_outdated_picture_is_cancelled(renderer: Renderer) -> None:
     request = RenderRequest(model_id=renderer.facts.model_id)
     with pytest.raises(CancelledError):
         renderer.render(request, should_cancel=lambda: True)

@@ -126,7 +126,7 @@ def refusals(good: RenderRequest) -> list[tuple[RenderRequest, str]]:
     ]
 
 
-def test_what_the_model_has_not_is_refused_with_one_sentence(renderer: Renderer) -> None:
+def test_a_feature_the_model_lacks_is_refused_with_one_sentence(renderer: Renderer) -> None:
     for request, words in refusals(request_for(renderer)):
         with pytest.raises(RequestError, match=re.escape(words)) as caught:
             renderer.render(request)

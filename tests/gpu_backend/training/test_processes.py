@@ -66,7 +66,7 @@ def test_a_ctrl_c_before_the_first_step_is_done_ends_also_who_waits_for_the_othe
     assert checkpoints(tmp_path) == []
 
 
-def test_who_is_left_alone_ends_with_a_sentence(tmp_path: Path) -> None:
+def test_a_process_that_lost_its_peers_ends_with_a_sentence(tmp_path: Path) -> None:
     with ProcessPair(tmp_path, "exit", 2) as pair:
         first, second = pair.end()
     assert second[0] == 7

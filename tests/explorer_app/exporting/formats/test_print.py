@@ -117,7 +117,7 @@ def test_a_resolution_and_a_background_have_bounds() -> None:
         PictureFormat(background="plaid")
 
 
-def test_what_is_written_otherwise_is_another_file() -> None:
+def test_different_print_settings_write_a_different_file() -> None:
     forms = [PictureFormat(), PictureFormat(dpi=300), PictureFormat(background="black")]
     assert len({written_as(form, None) for form in forms}) == 3
     assert len({form.without_compression for form in forms}) == 3

@@ -24,7 +24,7 @@ def nothing_found_before() -> None:
     hardware_encoders.cache_clear()
 
 
-def test_what_encodes_is_found_and_what_only_is_listed_is_not() -> None:
+def test_only_hardware_encoders_that_encode_are_offered() -> None:
     tried: list[tuple[str, str]] = []
 
     def encodes(name: str, pixel_format: str) -> bool:

@@ -325,7 +325,9 @@ def test_the_ending_says_the_codec(name: str, codec: str) -> None:
         ("a.webm", {"quality": 101}, "A quality must be 1 to 100"),
     ],
 )
-def test_what_does_not_go_together_gets_a_sentence(name: str, options: dict[str, Any], words: str) -> None:
+def test_options_that_exclude_each_other_are_refused_with_a_sentence(
+    name: str, options: dict[str, Any], words: str
+) -> None:
     with pytest.raises(ExportError) as refusal:
         video_format_of_path(Path(name), **options)
     assert words in refusal.value.sentence

@@ -113,7 +113,7 @@ def test_a_cancelled_job_ends_though_its_files_lag_behind(lane: Lane) -> None:
     assert lane.ended == [(job, True)]
 
 
-def test_what_the_files_report_ends_the_job_with_it(lane: Lane) -> None:
+def test_an_error_of_the_files_ends_the_job_with_that_error(lane: Lane) -> None:
     job = Job()
     job.error = OSError("The disk is full.")
     lane.task.put(job)

@@ -134,7 +134,7 @@ def test_a_task_that_is_held_back_waits_for_the_picture_to_rest(thread: Thread) 
     assert order(queue, 1) == ["EXPORT"]
 
 
-def test_what_renders_nothing_needs_no_share(thread: Thread) -> None:
+def test_a_task_that_renders_nothing_needs_no_share(thread: Thread) -> None:
     class Ending(Task):
         is_brief = True
 

@@ -116,7 +116,7 @@ def test_a_session_of_an_earlier_version_opens_without_a_timeline() -> None:
     assert session_from_json(session_to_json(on_seed(4))).timeline is NO_TIMELINE
 
 
-def test_what_is_kept_has_no_timeline() -> None:
+def test_a_kept_latent_has_no_timeline() -> None:
     history = History().added(replace(on_seed(3), timeline=everything()), "Walk")
     assert history.starred(1, True).kept[0].session == on_seed(3)
 
@@ -143,7 +143,7 @@ def test_a_state_holds_the_stored_latents_that_its_picture_needs(tmp_path: Path)
         ({"muted": 1}, "mute"),
     ],
 )
-def test_what_is_wrong_with_a_track_is_said_in_one_sentence(tmp_path: Path, change: dict[str, Any], part: str) -> None:
+def test_a_faulty_track_is_refused_with_one_sentence(tmp_path: Path, change: dict[str, Any], part: str) -> None:
     save_session(tmp_path / "piece.loom", Session(timeline=with_key(Timeline(), "noise.gain", Fraction(1), 0.5)))
     with zipfile.ZipFile(tmp_path / "piece.loom") as archive:
         data = json.loads(archive.read("session.json"))

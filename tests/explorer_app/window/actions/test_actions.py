@@ -84,7 +84,7 @@ def test_tooltips_tell_the_shortcut(qapp: QApplication) -> None:
     assert actions["undo"].toolTip() == "Undo the last step; one drag is one step (Ctrl+Z)."
 
 
-def test_what_is_not_possible_is_disabled(qapp: QApplication) -> None:
+def test_unavailable_actions_are_disabled(qapp: QApplication) -> None:
     recorder = Recorder()
     actions = make_actions(recorder, recorder)
     enable(actions, set())

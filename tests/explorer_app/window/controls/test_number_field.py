@@ -76,7 +76,7 @@ def test_words_cannot_be_typed(field: WatchedField, qtbot: QtBot) -> None:
     assert field.value() == 0.0
 
 
-def test_what_is_being_typed_stays_when_something_else_changes(field: WatchedField, qtbot: QtBot) -> None:
+def test_text_being_typed_survives_other_changes(field: WatchedField, qtbot: QtBot) -> None:
     write(qtbot, field, "4")
     field.show_number(7.0)
     assert field.lineEdit().text() == "4"
@@ -107,7 +107,7 @@ def test_the_width_is_that_of_the_widest_number(field: WatchedField) -> None:
     assert field.sizeHint().width() == width
 
 
-def test_a_number_that_gives_way_to_a_new_end_is_nobodys_wish(field: WatchedField) -> None:
+def test_a_number_clamped_by_a_new_range_emits_no_edit(field: WatchedField) -> None:
     field.show_number(5.0)
     field.setMaximum(2.0)
     assert (field.value(), field.text()) == (2.0, "+2.00")

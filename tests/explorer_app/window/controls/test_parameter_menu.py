@@ -104,7 +104,7 @@ def test_a_mapped_control_offers_to_forget_its_controller(window: Window) -> Non
     assert window.heard == [("forget", "noise.gain"), ("learn", "noise.gain", 0.0, 2.0)]
 
 
-def test_what_is_no_continuous_number_has_no_controller(window: Window) -> None:
+def test_only_continuous_numbers_can_have_a_controller(window: Window) -> None:
     row = SliderRow("Cutoff", 0.0, 14.0, parent=window)
     row.path = "truncation.cutoff"
     menu = menu_of(row)

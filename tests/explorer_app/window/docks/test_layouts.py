@@ -41,7 +41,7 @@ def test_every_dock_of_the_table_has_a_home() -> None:
     assert {spec.key for spec in DOCKS} == set(HOMES)
 
 
-def test_what_grows_is_in_its_column() -> None:
+def test_a_column_grows_by_one_of_its_own_panels() -> None:
     for workspace in WORKSPACES:
         for width, height in SIZES:
             for column in first_layout(workspace, width, height).columns:

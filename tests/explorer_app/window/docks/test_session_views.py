@@ -52,7 +52,7 @@ def test_a_walk_tells_the_plane_and_not_the_sliders(plane: View, sliders: View) 
     assert (plane.told, sliders.told) == ([START, WALKED, SLID], [START, SLID])
 
 
-def test_an_equal_part_in_another_session_tells_nobody(plane: View) -> None:
+def test_an_equal_part_of_a_new_session_notifies_no_view(plane: View) -> None:
     views = SessionViews((plane,))
     views.show(START)
     views.show(Session(position=Position(0.0, 0.0)))

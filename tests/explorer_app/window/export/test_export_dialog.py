@@ -187,7 +187,7 @@ def test_a_way_that_was_used_last_but_cannot_go_there_gives_way_without_a_warnin
     assert between_seeds.hint.property("role") == "dim"
 
 
-def test_what_was_kept_of_another_model_is_fitted_to_the_one_that_is_open(qtbot: QtBot, settings: Settings) -> None:
+def test_latents_kept_of_another_model_are_fitted_to_the_open_one(qtbot: QtBot, settings: Settings) -> None:
     other = Session(
         ModelReference("faces.pkl", "Faces", "cd" * 32),
         Position(0.5, 0.0),
@@ -300,7 +300,7 @@ def test_lists_of_seeds_are_read(text: str, seeds: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "a", "-4", "4294967296", "1.5", f"0-{MAX_SEEDS}"])
-def test_what_is_no_list_of_seeds_is_refused(text: str) -> None:
+def test_a_malformed_list_of_seeds_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"[Ss]eed"):
         parse_seeds(text)
 

@@ -56,7 +56,7 @@ def test_the_first_event_is_followed_at_once_and_a_thousand_after_it_as_one(foll
     assert follower.ways == [(1.0, 0), (1000.0, 0)]
 
 
-def test_what_is_left_at_the_end_is_followed(follower: Follower) -> None:
+def test_moves_left_at_the_release_are_applied(follower: Follower) -> None:
     for x in (1.0, 2.0, 5.0):
         follower.way.move(moved(x))
     follower.way.flush()

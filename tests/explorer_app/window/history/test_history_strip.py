@@ -157,7 +157,7 @@ def test_s_is_about_the_step_with_the_focus_and_not_about_the_window(strip: Watc
         qtbot.keyClick(strip.steps, Qt.Key.Key_S)
 
 
-def test_what_was_kept_has_a_page_of_its_own(strip: WatchedStrip, qtbot: QtBot) -> None:
+def test_kept_latents_have_a_page_of_their_own(strip: WatchedStrip, qtbot: QtBot) -> None:
     history = history_of(5).starred(2, True).starred(4, True)
     strip.show_history(history)
     strip.show_page(1)

@@ -129,7 +129,7 @@ def test_another_layer_is_shown_as_the_one_before_and_by_channels_that_it_has(pa
     assert not panel.controls.mode.segments["three"].isEnabled()
 
 
-def test_what_was_set_last_comes_back_after_the_picture(panel: WatchedPanel) -> None:
+def test_the_last_layer_choice_returns_after_the_picture(panel: WatchedPanel) -> None:
     tap = Tap("b16.conv1", (5,), 6.0, is_normalized=False)
     panel.edits.show(Session(tap=tap))
     panel.toggle(False)

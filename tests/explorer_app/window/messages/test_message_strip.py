@@ -58,7 +58,7 @@ def test_the_strip_takes_room_only_while_there_is_something_to_read(
     qtbot.waitUntil(strip.isHidden)
 
 
-def test_what_was_said_before_there_was_a_window_is_shown(host: QWidget, messages: MessageLog, qtbot: QtBot) -> None:
+def test_messages_from_before_the_window_are_shown(host: QWidget, messages: MessageLog, qtbot: QtBot) -> None:
     messages.info("Said early.")
     strip = MessageStrip(messages, host)
     qtbot.waitUntil(lambda: sentences(strip) == ["Said early."])
@@ -92,7 +92,7 @@ def test_an_error_stays_until_it_is_closed(strip: MessageStrip, messages: Messag
     assert strip.lines == ()
 
 
-def test_time_does_not_pass_while_somebody_reads(strip: MessageStrip, messages: MessageLog, qtbot: QtBot) -> None:
+def test_a_message_does_not_expire_under_the_pointer(strip: MessageStrip, messages: MessageLog, qtbot: QtBot) -> None:
     messages.info("Being read.")
     qtbot.waitUntil(lambda: len(strip.lines) == 1)
     line = strip.lines[0]

@@ -80,7 +80,7 @@ def test_escape_brings_back_what_was_before_the_drag(grid: WatchedGrid, qtbot: Q
     assert finals(grid) == []
 
 
-def test_what_is_shown_meanwhile_does_not_disturb_the_hand(grid: WatchedGrid) -> None:
+def test_an_update_during_a_drag_does_not_disturb_the_drag(grid: WatchedGrid) -> None:
     press(grid, cell(grid, 0, 2))
     grid.show_sources(["first", "second"], ((0.0,) * COUNT, (0.0,) * COUNT))
     move(grid, cell(grid, 0, 3))

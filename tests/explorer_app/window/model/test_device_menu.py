@@ -104,7 +104,7 @@ def test_without_a_gpu_a_sentence_says_why(shown: Shown) -> None:
     assert len(shown.actions) == 6, "filling it again leaves nothing behind"
 
 
-def test_before_anybody_looked_it_says_so(shown: Shown) -> None:
+def test_before_the_devices_are_listed_the_menu_says_so(shown: Shown) -> None:
     assert "Looking for GPUs…" in shown.show(DeviceState())
 
 
@@ -116,7 +116,7 @@ def test_a_gpu_that_failed_is_offered_again_with_the_reason(shown: Shown) -> Non
     assert "Try the GPU again" not in shown.show(replace(BOTH, choice=DeviceChoice("cpu"), problem="It is lost."))
 
 
-def test_what_is_said_while_kernels_are_compiled() -> None:
+def test_the_device_text_counts_kernels_while_they_compile() -> None:
     state = replace(BOTH, device=FakeDevice(), compiling=Compiling(5, 14))
     assert device_text.engine_text(state) == "CPU · compiling 14 kernels, 5 done"
     assert state.reason == "Until 14 kernels are compiled for Loom 9000, the CPU renders."
@@ -171,7 +171,7 @@ def test_the_menu_stands_at_the_chip_in_the_panel_and_under_model(window: MainWi
     assert window.device_menu.menuAction() in window.menus["Model"].actions()
 
 
-def test_what_is_chosen_reaches_the_controller(window: MainWindow, controller: FakeController) -> None:
+def test_a_chosen_device_reaches_the_controller(window: MainWindow, controller: FakeController) -> None:
     window.device_menu.device_chosen.emit("cuda:1")
     window.device_menu.precision_chosen.emit("fp32")
     window.device_menu.again_requested.emit()

@@ -37,7 +37,7 @@ def test_it_tells_what_is_open_where_it_runs_and_that_opening_was_safe(panel: Mo
     assert panel.safety.text() == "No code in the file was run."
 
 
-def test_what_the_file_asked_for_is_behind_a_disclosure(panel: ModelPanel, qtbot: QtBot) -> None:
+def test_the_imports_of_a_file_are_behind_a_disclosure(panel: ModelPanel, qtbot: QtBot) -> None:
     panel.show_model(facts())
     assert not panel.asked.text.isVisible()
     assert panel.asked.button.text() == "asked to import 3 names · 2 parts ignored"

@@ -59,7 +59,7 @@ def test_the_roofline_is_the_longer_of_operations_and_bytes(flops: int, nbytes: 
     assert roofline_share(step, ROOFLINE) == pytest.approx(share)
 
 
-def test_without_a_roofline_or_a_time_nobody_knows_how_near() -> None:
+def test_without_a_roofline_or_a_time_the_share_is_unknown() -> None:
     assert roofline_share(costs()[0], None) is None
     assert roofline_share(replace(costs()[0], time_us=0.0), ROOFLINE) is None
 
@@ -74,7 +74,7 @@ def test_a_step_without_operations_has_a_dash_for_its_rate() -> None:
     assert texts(replace(costs()[0], flops=0))["compute"] == "–"
 
 
-def test_what_is_there_but_small_is_never_told_as_nothing() -> None:
+def test_a_small_value_is_never_shown_as_zero() -> None:
     small = replace(costs()[0], kernel="modulated_up_conv", flops=192, nbytes=768)
     small = replace(small, time_us=1.73, facts=replace(small.facts, waves=0.001) if small.facts else None)
     shown = [column.text(column.value(small, ROOFLINE)) for column in COLUMNS]

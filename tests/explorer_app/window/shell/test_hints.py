@@ -54,7 +54,7 @@ def test_a_hint_goes_away_when_it_is_put_away_and_when_it_was_followed(
     assert Settings(path, messages).choice("hints-seen").split() == ["latent", "mix"]
 
 
-def test_what_was_put_away_stays_away_at_the_next_start(
+def test_dismissed_hints_stay_away_at_the_next_start(
     controller: FakeController, path: Path, messages: MessageLog
 ) -> None:
     settings = Settings(path, messages)

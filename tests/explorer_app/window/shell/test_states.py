@@ -142,9 +142,7 @@ def test_buttons_over_a_narrow_canvas_are_not_cut(make: Make) -> None:
             assert window.state.rect().contains(button.geometry())
 
 
-def test_what_lies_over_the_canvas_keeps_its_place_when_that_gets_another_size(
-    make: Make, messages: MessageLog, qtbot: QtBot
-) -> None:
+def test_overlays_keep_their_place_when_the_canvas_is_resized(make: Make, messages: MessageLog, qtbot: QtBot) -> None:
     window = make(FakeController(with_model=False))
     messages.warning("Nothing is open.")
     qtbot.waitUntil(lambda: len(window.message_strip.lines) == 1)

@@ -41,7 +41,7 @@ class Thumbnails(QObject):
         self.requested.append(key)
 
 
-def test_what_is_waited_for_is_requested_of_the_next_model_and_what_came_is_not(qapp: QApplication) -> None:
+def test_pending_thumbnails_are_requested_of_the_next_model_and_finished_ones_are_not(qapp: QApplication) -> None:
     thumbnails, widget, parent = Thumbnails(), Widget(), QObject()
     dispatcher = ThumbnailDispatcher(thumbnails, parent)  # type: ignore[arg-type]
     dispatcher.request("list", widget, 1, Session())

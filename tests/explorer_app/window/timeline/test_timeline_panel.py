@@ -414,7 +414,7 @@ def test_an_edit_that_is_too_much_is_refused_with_a_sentence(edits: Edits) -> No
     assert refused == ["A timeline may have 50,000 keys, but this one would have more."]
 
 
-def test_what_the_panel_emits_is_an_edit_of_the_timeline(edits: Edits, view: TimelineView) -> None:
+def test_the_panel_emits_timeline_edits(edits: Edits, view: TimelineView) -> None:
     view.emit_change(replace(edits.session.timeline, is_ping_pong=True), "Back and forth")
     assert isinstance(edits.steps[0], SetTimeline)
 

@@ -88,7 +88,7 @@ def test_an_error_in_a_kernel_names_its_own_line() -> None:
     assert "IMG_CHANNELS" in kernel_source("to_rgb").text.splitlines()[int(found[1]) - 1]
 
 
-def test_what_the_assembler_refuses_is_told_too() -> None:
+def test_errors_of_the_assembler_are_reported_too() -> None:
     source = 'extern "C" __global__ void big(float* y) { __shared__ float s[40000]; s[threadIdx.x] = *y; *y = s[7]; }'
     with pytest.raises(KernelError) as caught:
         compile_kernel(hand_kernel("big", source), "sm_80")

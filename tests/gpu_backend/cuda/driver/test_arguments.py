@@ -53,6 +53,6 @@ def test_a_kernel_without_arguments_has_an_address_too() -> None:
 
 
 @pytest.mark.parametrize("argument", [Address("w", "region"), Address("y", "constant"), 3, np.float64(1)])
-def test_what_is_not_there_or_no_argument_is_refused(argument: Any) -> None:
+def test_missing_and_unknown_arguments_are_refused(argument: Any) -> None:
     with pytest.raises(ValueError, match=r"schedule has no|takes no"):
         pack_arguments({"x": argument}, {"y": 0}, {"w": 0}, encode)

@@ -96,7 +96,7 @@ def test_freeing_leaves_the_thread_the_gpu_that_it_works_with(bindings: Bindings
     assert bindings.calls == ["cuCtxPushCurrent", "cuMemFreeHost"], "nothing of others is taken off"
 
 
-def test_a_stream_that_has_nothing_to_do_or_is_gone_or_lost_is_idle(bindings: Bindings) -> None:
+def test_an_empty_closed_or_lost_stream_is_idle(bindings: Bindings) -> None:
     driver = GpuDriver(0)
     assert driver.is_idle()
     bindings.failing["cuStreamQuery"] = "CUDA_ERROR_NOT_READY"

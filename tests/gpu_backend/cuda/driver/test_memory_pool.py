@@ -47,7 +47,7 @@ def test_a_busy_device_frees_when_it_is_idle_again(driver: FakeDriver, pool: Mem
     assert driver.full_waits == 0
 
 
-def test_what_was_released_goes_to_the_next_who_asks_for_as_much(driver: FakeDriver, pool: MemoryPool) -> None:
+def test_a_released_block_is_reused_for_the_same_size(driver: FakeDriver, pool: MemoryPool) -> None:
     one, other = pool.reserve(100), pool.reserve(200)
     slot = pool.reserve_pinned(100)
     work(driver)

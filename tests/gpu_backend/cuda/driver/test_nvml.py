@@ -49,7 +49,7 @@ def test_the_memory_of_this_process_alone_is_counted_and_the_library_started_onc
 
 
 @pytest.mark.parametrize("processes", [[], [process(1, 5)], [process(os.getpid(), None)]])
-def test_what_the_driver_does_not_tell_is_unknown(monkeypatch: pytest.MonkeyPatch, processes: list[Any]) -> None:
+def test_values_missing_from_the_driver_are_unknown(monkeypatch: pytest.MonkeyPatch, processes: list[Any]) -> None:
     monkeypatch.setitem(sys.modules, "pynvml", FakeNvml(processes))
     assert nvml.process_nbytes_on("GPU-1") == 0
 

@@ -81,7 +81,7 @@ def test_a_gpu_is_described_with_what_kernels_are_compiled_for() -> None:
         ({"found": (replace(_H200, name="R200", capability=(13, 0)),)}, ("R200", "sm_130", "NVRTC 13.0", "update")),
     ],
 )
-def test_what_stands_in_the_way_is_said_in_one_sentence(answers: dict[str, Any], words: tuple[str, ...]) -> None:
+def test_an_obstacle_is_named_in_one_sentence(answers: dict[str, Any], words: tuple[str, ...]) -> None:
     found = ask(**answers)
     assert found.gpus == ()
     assert is_one_sentence(found.problem), found.problem
@@ -95,7 +95,7 @@ def test_a_driver_that_did_not_start_is_asked_nothing_that_needs_it() -> None:
     assert system.asked == ["initialise"]
 
 
-def test_a_driver_whose_version_nobody_tells_is_no_hindrance() -> None:
+def test_an_unknown_driver_version_is_no_obstacle() -> None:
     found = ask(driver=RuntimeError("no NVML"))
     assert found.problem == ""
     assert found.driver == ""

@@ -56,7 +56,7 @@ def test_an_operation_of_one_kernel_refuses_without_a_reason() -> None:
     assert choose(step_of("styles"), context_of(), {}) == Refused("")
 
 
-def test_what_no_fused_kernel_computes_is_refused_in_words() -> None:
+def test_steps_without_a_fused_kernel_are_refused_with_a_reason() -> None:
     step = step_of("modulated_conv")
     large = replace(step.main, attributes=replace(step.main.attributes, kernel=5))
     choice = choose(replace(step, main=large), context_of(), {})

@@ -27,7 +27,7 @@ def test_every_slot_takes_whole_groups_of_eight() -> None:
     assert [pad8(channels) for channels in (1, 8, 9, 512)] == [8, 8, 16, 512]
 
 
-def test_what_a_layer_does_not_have_is_not_found() -> None:
+def test_styles_that_a_layer_lacks_are_not_found() -> None:
     layout = StyleLayout(_STYLES)
     with pytest.raises(KeyError, match="torgb"):
         layout.demod_offset("b4.torgb")

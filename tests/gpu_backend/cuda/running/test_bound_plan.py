@@ -172,7 +172,7 @@ def test_pictures_outlive_the_plan(harness: BoundPlanHarness) -> None:
     assert harness.driver.is_empty
 
 
-def test_a_run_that_nobody_waits_for_costs_no_slot(harness: BoundPlanHarness) -> None:
+def test_a_cancelled_run_occupies_no_slot(harness: BoundPlanHarness) -> None:
     for seed in range(20):
         harness.bound.submit({"x": make_x(seed)})
     x = make_x(99)

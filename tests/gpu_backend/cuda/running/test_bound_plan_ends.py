@@ -74,7 +74,7 @@ def test_closing_a_plan_waits_for_its_own_runs_and_for_no_others(harness: BoundP
 
 
 @pytest.mark.parametrize("is_seen_by_a_wait", [True, False])
-def test_what_a_closed_plan_leaves_is_freed_once_the_device_is_idle(
+def test_memory_of_a_closed_plan_is_freed_once_the_device_is_idle(
     harness: BoundPlanHarness, is_seen_by_a_wait: bool
 ) -> None:
     second = harness.bind()
@@ -187,7 +187,7 @@ def test_a_run_that_is_handed_over_in_part_is_over_before_its_memory_goes(copy: 
     assert harness.driver.is_empty
 
 
-def test_runs_of_a_lost_device_that_nobody_waited_for_are_failed_when_the_plan_is_closed(
+def test_pending_runs_of_a_lost_device_fail_when_the_plan_is_closed(
     harness: BoundPlanHarness,
 ) -> None:
     other = harness.bind()

@@ -31,7 +31,7 @@ def test_an_input_may_start_with_something_else_than_zeros() -> None:
     assert not held.memory[:64].any()
 
 
-def test_what_was_taken_goes_over_once_with_what_lies_between(held: HeldInputs) -> None:
+def test_staged_ranges_are_copied_once_with_the_gaps_between(held: HeldInputs) -> None:
     held.sent()
     held.take({"noise_gain": np.full(3, 2, np.float32)})
     assert held.copies() == (Copy(256, 256, 12),)

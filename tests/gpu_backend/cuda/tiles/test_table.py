@@ -37,7 +37,7 @@ def written(*items: object, version: object = tiles.FORMAT) -> bytes:
     return json.dumps({"format": version, "tiles": items}).encode()
 
 
-def test_what_was_measured_here_goes_before_what_was_shipped() -> None:
+def test_tiles_measured_here_come_before_shipped_ones() -> None:
     assert table(tuned={SHAPE: TILE}, shipped={SHAPE: OTHER}).explain(SHAPE) == (TILE, "tuned")
     assert table(shipped={SHAPE: OTHER}).explain(SHAPE) == (OTHER, "shipped")
 

@@ -38,11 +38,11 @@ def test_a_geforce_card_has_half_the_rate() -> None:
 
 
 @pytest.mark.parametrize("change", [{"clock_khz": 0}, {"memory_clock_khz": 0}, {"architecture": "sm_999"}])
-def test_what_is_not_known_is_not_made_up(change: dict[str, Any]) -> None:
+def test_unknown_values_stay_unknown(change: dict[str, Any]) -> None:
     assert worked_out_rates(replace(H100, **change), "fp16") is None
 
 
-def test_what_was_measured_is_kept_for_that_gpu(tmp_path: Path) -> None:
+def test_measured_limits_are_kept_per_gpu(tmp_path: Path) -> None:
     assert measured_rates(H100, "fp16", tmp_path / "new") is None
     keep_measured_rates(H100, 4.1e12, {"fp16": 7.7e14, "bf16": 7.8e14}, tmp_path / "new")
     assert measured_rates(H100, "fp16", tmp_path / "new") == (4.1e12, 7.7e14)

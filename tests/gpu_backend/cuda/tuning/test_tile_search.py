@@ -162,7 +162,7 @@ def test_a_search_tells_how_far_it_is() -> None:
     assert (told[-1].number, told[-1].shapes, told[-1].best_us) == (1, 1, 7.0)
 
 
-def test_what_was_found_before_an_interruption_is_kept() -> None:
+def test_tiles_found_before_an_interruption_are_kept() -> None:
     shapes = [SHAPE, replace(SHAPE, batch=2)]
 
     def candidates(shape: ConvShape) -> Iterator[ConvTile]:

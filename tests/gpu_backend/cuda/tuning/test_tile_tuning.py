@@ -77,7 +77,7 @@ def test_the_table_of_a_gpu_is_used_from_then_on() -> None:
     assert about["kernels"] in search.path.name
 
 
-def test_what_another_network_found_stays_in_the_table(tmp_path: Path) -> None:
+def test_tiles_of_other_networks_stay_in_the_table(tmp_path: Path) -> None:
     path = tmp_path / "table.json"
     save_entries(path, {OTHER: KEPT}, {})
     search = TileTuning(MODEL, "cuda:0", batches=(1, 2), table=path, open_timer=open_timer)
@@ -87,7 +87,7 @@ def test_what_another_network_found_stays_in_the_table(tmp_path: Path) -> None:
     assert len(entries) == 1 + len(search.shapes) == 7
 
 
-def test_what_no_tile_fits_is_not_searched_for(tmp_path: Path) -> None:
+def test_a_shape_that_no_tile_fits_is_not_searched(tmp_path: Path) -> None:
     model = make_stylegan2(fir=(1,) * 23)
     search = TileTuning(model, table=tmp_path / "table.json", open_timer=open_timer)
     assert [(shape.kind, shape.side) for shape in search.shapes] == [("conv", 4), ("conv", 8), ("conv", 16)]

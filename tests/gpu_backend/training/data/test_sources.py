@@ -78,7 +78,7 @@ def test_pictures_are_cropped_to_their_middle(tmp_path: Path) -> None:
     assert (batch == 200).all()
 
 
-def test_what_cannot_be_read_is_one_sentence(tmp_path: Path, folder: Path) -> None:
+def test_an_unreadable_source_is_one_sentence(tmp_path: Path, folder: Path) -> None:
     with pytest.raises(RequestError, match=r"there is no .*nowhere"):
         open_source(str(tmp_path / "nowhere"), 8, CPU)
     with pytest.raises(DataError, match="cannot be read as one"):

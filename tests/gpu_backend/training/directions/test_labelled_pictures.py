@@ -65,7 +65,7 @@ def test_a_table_may_hold_numbers_and_labels(folder: Path) -> None:
         ("file,a\n" + "".join(f"x.png,label {index}\n" for index in range(40)), "at most 32"),
     ],
 )
-def test_what_makes_no_sense_is_refused_in_a_sentence(tmp_path: Path, text: str, words: str) -> None:
+def test_impossible_settings_are_refused_with_a_sentence(tmp_path: Path, text: str, words: str) -> None:
     (tmp_path / "labels.csv").write_text(text)
     with pytest.raises(LabelsError, match=words):
         read_labelled(tmp_path, 8)

@@ -4,7 +4,7 @@ import pytest
 from gpu_backend.training.directions.rank_correlation import spearman
 
 
-def test_what_only_rises_correlates_fully_however_it_bends() -> None:
+def test_any_monotonic_curve_correlates_fully() -> None:
     steps = np.linspace(-2, 2, 9)
     assert spearman(steps, np.exp(steps)) == pytest.approx(1.0)
     assert spearman(steps, -(steps**3)) == pytest.approx(-1.0)
@@ -20,5 +20,5 @@ def test_equal_values_share_a_rank() -> None:
     assert spearman(left, right) == pytest.approx(np.corrcoef([1, 2, 3, 4], [1, 2.5, 2.5, 4])[0, 1])
 
 
-def test_what_stays_the_same_correlates_with_nothing() -> None:
+def test_a_constant_correlates_with_nothing() -> None:
     assert spearman(np.arange(4.0), np.ones(4)) == 0.0

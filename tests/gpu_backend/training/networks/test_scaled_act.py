@@ -57,7 +57,7 @@ def test_low_precision_is_rounded_once() -> None:
     assert torch.equal(scaled_act(x, ACT, scale=scale), expected)
 
 
-def test_what_it_cannot_do_is_refused() -> None:
+def test_unsupported_arguments_are_refused() -> None:
     with pytest.raises(ValueError, match="leaky ReLU or nothing"):
         scaled_act(made(1, 1, 2, 2), BiasAct.of_layer("tanh"))
     with pytest.raises(ValueError, match="a strength with noise"):
