@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
@@ -11,6 +10,7 @@ from explorer_app.session.parameters import parameter
 from explorer_app.session.patches import Follower, Patch, shaped
 from explorer_app.session.resolve import Modulation, Modulator
 from explorer_app.session.session import Session
+from explorer_app.session.session_writer import SessionWriter
 
 TOUCH_S = 0.25
 """A control counts as touched until it has rested for so long."""
@@ -54,11 +54,14 @@ class _Constant:
 class _Hold:
     """What is remembered of one patch between two frames."""
 
-    __slots__ = ("base", "follower", "has_hold", "moved_s", "patch", "raw")
+    __slots__ = ("base", "follower", "has_hold", "moved_s", "patch", "raw", "row", "value")
 
     def __init__(self, patch: Patch, raw: float | None, base: float) -> None:
         self.patch = patch
+        self.row = parameter(patch.parameter)
         self.raw = raw
+        self.value: float | None = None
+        """What the patch gave its parameter in the last frame."""
         self.base = base
         self.moved_s = float("-inf")
         self.has_hold = patch.mode == "add"
@@ -83,8 +86,10 @@ class LiveSampler:
     def __init__(self) -> None:
         self._holds: dict[tuple[str, str, int], _Hold] = {}
         """By source, parameter, and which of several patches of these two."""
+        self._patches: tuple[Patch, ...] = ()
+        """The patches that `_holds` belong to."""
+        self._by_patch: dict[Patch, _Hold] = {}
         self._sampled_s: float | None = None
-        self._levels: dict[Patch, Level] = {}
         self.is_settling = False
         """Whether smoothing goes on although no value arrives."""
         self.touched: dict[str, float] = {}
@@ -92,7 +97,10 @@ class LiveSampler:
 
     def level(self, patch: Patch) -> Level:
         """Return what a patch did in the last frame."""
-        return self._levels.get(patch, Level())
+        hold = self._by_patch.get(patch)
+        if hold is None:
+            return Level()
+        return Level(hold.raw, hold.value, hold.raw is not None and not hold.has_hold and patch.is_picked_up)
 
     def sample(
         self, session: Session, values: Mapping[str, float], now_s: float, left_out: Collection[str] = ()
@@ -114,30 +122,39 @@ class LiveSampler:
         self._sampled_s = now_s
         self.is_settling = False
         self.touched = {}
-        holds: dict[tuple[str, str, int], _Hold] = {}
-        counts: Counter[tuple[str, str]] = Counter()
-        levels: dict[Patch, Level] = {}
+        reader = SessionWriter(session)
+        if session.patches is not self._patches:
+            self._take(session.patches, values, reader)
         modulators: list[Modulator] = []
-        for patch in session.patches:
-            if not patch.is_on or not is_live(patch.source):
-                continue
+        for hold in self._holds.values():
+            patch = hold.patch
             raw = values.get(patch.source)
-            base = float(parameter(patch.parameter).read(session))
-            pair = (patch.source, patch.parameter)
-            counts[pair] += 1
-            key = (*pair, counts[pair])
-            hold = holds[key] = self._holds.get(key) or _Hold(patch, raw, base)
-            hold.follow(patch)
-            value = self._step(patch, hold, raw, base, passed_s, now_s)
-            levels[patch] = Level(raw, value, raw is not None and not hold.has_hold and patch.is_picked_up)
+            value = hold.value = self._step(patch, hold, raw, float(reader.read(hold.row)), passed_s, now_s)
             if value is None:
                 continue
             if now_s - hold.moved_s < TOUCH_S:
                 self.touched[patch.parameter] = value
             if patch.parameter not in left_out:
                 modulators.append(Modulator(patch.parameter, _Constant(value), patch.mode))
-        self._holds, self._levels = holds, levels
         return Modulation(tuple(modulators))
+
+    def _take(self, patches: tuple[Patch, ...], values: Mapping[str, float], reader: SessionWriter) -> None:
+        """Follow another table of patches; those that stay keep what they hold."""
+        holds: dict[tuple[str, str, int], _Hold] = {}
+        for patch in patches:
+            if not patch.is_on or not is_live(patch.source):
+                continue
+            number = 0
+            while (key := (patch.source, patch.parameter, number)) in holds:
+                number += 1
+            hold = self._holds.get(key)
+            if hold is None:
+                base = float(reader.read(parameter(patch.parameter)))
+                hold = _Hold(patch, values.get(patch.source), base)
+            hold.follow(patch)
+            holds[key] = hold
+        self._holds, self._patches = holds, patches
+        self._by_patch = {hold.patch: hold for hold in holds.values()}
 
     def release(self, path: str) -> None:
         """Let the patches of a parameter go until their controls move again: what they did is in the session now."""

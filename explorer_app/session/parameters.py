@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Hashable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from operator import attrgetter
 from typing import Any, Literal
@@ -92,6 +92,8 @@ class Parameter:
         Whether a model has it.
     fit
         The value that comes nearest and that a model can have.
+    is_batched
+        Whether `SessionWriter` writes it in one copy of the session with others of its `part`.
     """
 
     path: str
@@ -107,6 +109,13 @@ class Parameter:
     text: str = "{:.2f}"
     is_available: Callable[[ModelFacts], bool] = lambda facts: True
     fit: Callable[[Value, ModelFacts], Value] = lambda value, facts: value
+    is_batched: bool = False
+    part: str = field(init=False)
+    """First word of the path. Parameters of different parts can be written in any order."""
+
+    def __post_init__(self) -> None:
+        """Take the part from the path."""
+        object.__setattr__(self, "part", re.split(r"[./]", self.path, maxsplit=1)[0])
 
     def clamped(self, value: Value) -> Value:
         """Return the value within the parameter's range; whole for an integer.
@@ -116,7 +125,7 @@ class Parameter:
         ParameterError
             If a number is not finite.
         """
-        if self.kind not in ("number", "angle", "integer") or value is None:
+        if value is None or self.kind not in ("number", "angle", "integer"):
             return value
         if not math.isfinite(value):
             raise ParameterError(f"{self.label} must be a finite number, not {value}.")
@@ -339,8 +348,11 @@ _TRANSFORM: tuple[tuple[str, Kind, float, float], ...] = (
 def _field(path: str, label: str, kind: Kind, **options: Any) -> Parameter:
     """Return the parameter of a field of the session, named by its dotted path."""
     read = attrgetter(path)
-    write = options.pop("write", None) or _writer(path)
-    return Parameter(path, label, kind, read(Session()), read=read, write=write, **options)
+    write = options.pop("write", None)
+    is_batched = write is None
+    return Parameter(
+        path, label, kind, read(Session()), read=read, write=write or _writer(path), is_batched=is_batched, **options
+    )
 
 
 def _writer(path: str) -> Callable[[Session, Value], Session]:
@@ -396,12 +408,8 @@ def _noise_layer(path: str, index: str) -> Parameter:
         return gains[layer] if layer < len(gains) else 1.0
 
     def write(session: Session, value: float) -> Session:
-        gains = list(session.noise.layer_gains)
-        gains += [1.0] * (layer + 1 - len(gains))
-        gains[layer] = value
-        while gains and gains[-1] == 1.0:
-            gains.pop()
-        return replace(session, noise=replace(session.noise, layer_gains=tuple(gains)))
+        gains = with_layers(session.noise.layer_gains, {layer: value})
+        return replace(session, noise=replace(session.noise, layer_gains=gains))
 
     return Parameter(
         path,
@@ -414,7 +422,19 @@ def _noise_layer(path: str, index: str) -> Parameter:
         high=10.0,
         is_merged=False,
         is_available=lambda facts: layer < len(facts.noise_layers),
+        is_batched=True,
     )
+
+
+def with_layers(gains: tuple[float, ...], changes: Mapping[int, float]) -> tuple[float, ...]:
+    """Return the gains of the layers' noise with some changed, without the ones at their end."""
+    made = list(gains)
+    made += [1.0] * (max(changes) + 1 - len(made))
+    for layer, value in changes.items():
+        made[layer] = value
+    while made and made[-1] == 1.0:
+        made.pop()
+    return tuple(made)
 
 
 def _slider_field(name: str, label: str, kind: Kind, **options: Any) -> Callable[[str, str], Parameter]:
@@ -484,12 +504,18 @@ def _strength(path: str, index: str, row_text: str) -> Parameter:
         return float(strengths[row]) if row < len(strengths) else 0.0
 
     def write(session: Session, value: float) -> Session:
-        strengths = list(whole.read(session))
-        strengths += [0.0] * (row + 1 - len(strengths))
-        strengths[row] = value
-        return whole.write(session, tuple(strengths))
+        return whole.write(session, with_strengths(whole.read(session), {row: value}))
 
-    return Parameter(path, "Mix", "number", 0.0, read, write, low=0.0, high=1.0, is_merged=False)
+    return Parameter(path, "Mix", "number", 0.0, read, write, low=0.0, high=1.0, is_merged=False, is_batched=True)
+
+
+def with_strengths(strengths: tuple[float, ...], changes: Mapping[int, float]) -> tuple[float, ...]:
+    """Return the strengths of a mix source with those of some rows changed."""
+    made = list(strengths)
+    made += [0.0] * (max(changes) + 1 - len(made))
+    for row, value in changes.items():
+        made[row] = value
+    return tuple(made)
 
 
 def _whole_strength(path: str, index: str) -> Parameter:
@@ -517,12 +543,13 @@ def _coordinate(path: str, name: str) -> Parameter:
         0.0,
         read=lambda session: getattr(session.position, name),
         write=lambda session, value: replace(session, position=replace(session.position, **{name: value})),
+        is_batched=True,
     )
 
 
 _FAMILIES: tuple[tuple[str, Callable[..., Parameter]], ...] = (
     (r"noise\.layer/(\d{1,4})", _noise_layer),
-    (r"slider/(.{1,4096})", _slider_field("amount", "Slider", "number")),
+    (r"slider/(.{1,4096})", _slider_field("amount", "Slider", "number", is_batched=True)),
     (r"rows/(.{1,4096})", _slider_field("rows", "Layer range", "rows", is_merged=False, fit=fit_rows)),
     (r"name/(.{1,4096})", _slider_field("label", "Rename slider", "text", is_merged=False)),
     (r"star/(.{1,4096})", _slider_field("starred", "Star slider", "flag", is_merged=False)),

@@ -15,6 +15,7 @@ from typing import Literal, Protocol
 from explorer_app.session.blend import resolve_blend as resolve_blend
 from explorer_app.session.parameters import Parameter, Value, parameter
 from explorer_app.session.session import Position, Session
+from explorer_app.session.session_writer import SessionWriter
 from gpu_backend import Latent, RenderRequest, Transform, flat_latent
 
 
@@ -64,13 +65,16 @@ def evaluate(session: Session, modulation: Modulation = NO_MODULATION, t: float 
     ParameterError
         If a path names no parameter, or a value is not finite.
     """
+    if not modulation.modulators:
+        return session
+    writer = SessionWriter(session)
     for modulator in modulation.modulators:
         row = parameter(modulator.path)
         value = modulator.curve.at(t)
         if modulator.mode == "add":
-            value = _sum(row, row.read(session), value)
-        session = row.write(session, row.clamped(value))
-    return session
+            value = _sum(row, writer.read(row), value)
+        writer.write(row, row.clamped(value))
+    return writer.finish()
 
 
 def resolve(session: Session, *, resolution: int | None = None, measure_steps: bool = False) -> RenderRequest:

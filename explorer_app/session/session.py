@@ -6,6 +6,7 @@ a session into a request; the history keeps sessions; a `.loom` file and a saved
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from explorer_app.session.patches import Patch
@@ -54,6 +55,39 @@ class Slider:
     rows: RowRange = RowRange()
     label: str = ""
     starred: bool = False
+
+
+_UNTOUCHED = Slider("")
+_new = object.__new__
+_set_direction, _set_amount, _set_rows, _set_label, _set_starred = (
+    Slider.__dict__[name].__set__ for name in ("direction", "amount", "rows", "label", "starred")
+)
+
+
+def moved_sliders(sliders: Iterable[Slider], amounts: Mapping[str, float]) -> tuple[Slider, ...]:
+    """Return sliders with the amounts of many directions, new ones at the end; one at its default is not kept."""
+    left = dict(amounts)
+    made: list[Slider] = []
+    for slider in sliders:
+        amount = left.pop(slider.direction, None)
+        if amount is not None:
+            slider = _moved(slider, slider.direction, amount)
+            if not amount and slider == Slider(slider.direction):
+                continue
+        made.append(slider)
+    made += [_moved(_UNTOUCHED, direction, amount) for direction, amount in left.items() if amount]
+    return tuple(made)
+
+
+def _moved(slider: Slider, direction: str, amount: float) -> Slider:
+    """Return a slider like another one; `replace` takes six times as long, and a frame may move hundreds."""
+    moved = _new(Slider)
+    _set_direction(moved, direction)
+    _set_amount(moved, amount)
+    _set_rows(moved, slider.rows)
+    _set_label(moved, slider.label)
+    _set_starred(moved, slider.starred)
+    return moved
 
 
 @dataclass(frozen=True, slots=True)

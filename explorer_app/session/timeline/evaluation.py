@@ -14,7 +14,8 @@ from typing import Any
 from explorer_app.session.blend import resolve_blend
 from explorer_app.session.parameters import Parameter, Value, parameter
 from explorer_app.session.resolve import NO_MODULATION, Modulation, evaluate
-from explorer_app.session.session import Session, Slider, as_still
+from explorer_app.session.session import Session, as_still, moved_sliders
+from explorer_app.session.session_writer import SessionWriter
 from explorer_app.session.timeline.curves import Curve, LatentCurve, LatentWay, ValueCurve, number_curve
 from explorer_app.session.timeline.easing import eased
 from explorer_app.session.timeline.states import mixed_states, placed, states_in_z
@@ -44,10 +45,14 @@ def keyed_at(session: Session, t: float) -> Session:
         session = placed(program.states.at(t), session)
     if program.latent is not None:
         session = replace(session, pinned_blend=program.latent.at(t))
-    for row, curve in program.rows:
-        session = row.write(session, row.clamped(curve.at(t)))
+    if program.rows:
+        writer = SessionWriter(session)
+        for row, at in program.rows:
+            writer.write(row, row.clamped(at(t)))
+        session = writer.finish()
     if program.sliders:
-        session = _with_amounts(session, program.sliders, t)
+        amounts = {direction: at(t) for direction, at in program.sliders.items()}
+        session = replace(session, sliders=moved_sliders(session.sliders, amounts))
     return session
 
 
@@ -127,7 +132,7 @@ class _Program:
     def __init__(self, timeline: Timeline) -> None:
         self.states: _States | None = None
         self.latent: LatentCurve | None = None
-        self.rows: list[tuple[Parameter, Curve]] = []
+        self.rows: list[tuple[Parameter, Callable[[float], Value]]] = []
         self.sliders: dict[str, Callable[[float], float]] = {}
         self.walk: Track | None = None
         for track in timeline.tracks:
@@ -142,7 +147,7 @@ class _Program:
             elif track.path.startswith(_SLIDER):
                 self.sliders[track.path[len(_SLIDER) :]] = _curve(track, timeline).at
             else:
-                self.rows.append((parameter(track.path), _curve(track, timeline)))
+                self.rows.append((parameter(track.path), _curve(track, timeline).at))
 
 
 def _acts(track: Track) -> bool:
@@ -175,37 +180,3 @@ def _made_curve(track: Track, timeline: Timeline) -> Curve:
     if row.kind in _NUMBERS and all(key.value is not None for key in track.keys):
         return number_curve(track, timeline, row)
     return ValueCurve(track, timeline, row)
-
-
-_SET_DIRECTION, _SET_AMOUNT, _SET_ROWS, _SET_LABEL, _SET_STARRED = (
-    Slider.__dict__[name].__set__ for name in ("direction", "amount", "rows", "label", "starred")
-)
-"""Set the fields of a slider that is being made. `Slider(...)` takes twice as long, and a frame may have hundreds."""
-
-
-def _with_amounts(session: Session, curves: dict[str, Callable[[float], float]], t: float) -> Session:
-    """Return the session with the amounts of many sliders at a time; one at its default is not kept."""
-    sliders = []
-    new = object.__new__
-    left = len(curves)
-    for slider in session.sliders:
-        direction = slider.direction
-        curve = curves.get(direction)
-        if curve is None:
-            sliders.append(slider)
-            continue
-        left -= 1
-        amount = curve(t)
-        moved = new(Slider)
-        _SET_DIRECTION(moved, direction)
-        _SET_AMOUNT(moved, amount)
-        _SET_ROWS(moved, slider.rows)
-        _SET_LABEL(moved, slider.label)
-        _SET_STARRED(moved, slider.starred)
-        if amount or moved != Slider(direction):
-            sliders.append(moved)
-    if left:
-        there = {slider.direction for slider in session.sliders}
-        missing = ((name, curve(t)) for name, curve in curves.items() if name not in there)
-        sliders += [Slider(name, amount) for name, amount in missing if amount]
-    return replace(session, sliders=tuple(sliders))

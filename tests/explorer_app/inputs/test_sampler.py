@@ -165,7 +165,7 @@ def test_a_sampler_remembers_only_the_patches_that_there_are() -> None:
     for index in range(100):
         stage.session = replace(stage.session, patches=(replace(SET, high=1.0 + index),))
         stage.frame(knob=index / 100)
-    assert len(stage.sampler._holds) == len(stage.sampler._levels) == 1
+    assert len(stage.sampler._holds) == len(stage.sampler._by_patch) == 1
 
 
 @pytest.mark.parametrize("patch", [SET, replace(SET, low=2.0, high=-1.0, curve=1.5), replace(SET, curve=-2.0)])

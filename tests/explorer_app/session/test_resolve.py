@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+import random
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import pytest
 
-from explorer_app.session.parameters import ParameterError
+from explorer_app.session import session_writer
+from explorer_app.session.parameters import ParameterError, parameter
 from explorer_app.session.resolve import Modulation, Modulator, evaluate, resolve
 from explorer_app.session.session import Position, Session, Slider, Source
 from gpu_backend import Latent, Noise, Recipe
@@ -64,6 +66,43 @@ def test_a_walk_lets_go_of_a_held_latent() -> None:
 def test_later_modulators_see_what_earlier_ones_made() -> None:
     session = moved(Session(), Modulator("truncation.psi", Fixed(0.25)), Modulator("truncation.psi", Fixed(0.5), "add"))
     assert session.truncation.psi == 0.75
+
+
+def test_many_modulators_do_what_one_after_the_other_does() -> None:
+    source = Source(Latent(), (0.5, 0.5), "a")
+    session = Session(sliders=(Slider("a", 1.0, starred=True), Slider("b", 2.0)), mix=(source, source))
+    numbers = random.Random(4)
+    paths = [
+        *("slider/a", "slider/b", "slider/c", "noise.gain", "noise.layer/0", "noise.layer/3", "noise.seed"),
+        *("mix/0/strength", "mix/0/strength/0", "mix/0/strength/3", "mix/1/strength/1", "mix/4/strength/0"),
+        *("position.x", "position.y", "transform.x", "transform.scale", "truncation.psi", "truncation.cutoff"),
+    ]
+    for _ in range(60):
+        modulators = []
+        expected = session
+        for path in numbers.choices(paths, k=numbers.randrange(12)):
+            row, value, mode = parameter(path), numbers.choice((0.0, 0.25, 1.0)), numbers.choice(("set", "add"))
+            modulators.append(Modulator(path, Fixed(value), cast("Any", mode)))
+            before = row.read(expected)
+            is_added = mode == "add" and before is not None
+            after = value if mode == "set" else before + value if is_added else before
+            expected = row.write(expected, row.clamped(after))
+        together = moved(session, *modulators)
+        assert replace(together, sliders=()) == replace(expected, sliders=())
+        assert set(together.sliders) == set(expected.sliders)
+
+
+def test_many_modulators_copy_the_session_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    copies: list[object] = []
+
+    def copied(item: Any, **changes: Any) -> Any:
+        copies.append(item)
+        return replace(item, **changes)
+
+    monkeypatch.setattr(session_writer, "replace", copied)
+    session = moved(Session(), *(Modulator(f"slider/axis/{index}", Fixed(1.0), "add") for index in range(32)))
+    assert len(session.sliders) == 32
+    assert len(copies) == 1
 
 
 def test_values_that_cannot_be_added_stay_unchanged() -> None:
