@@ -1,4 +1,4 @@
-"""StyleGAN1's layers kernel by kernel against the reference: a case says what is asked for, a flavour who builds it.
+"""StyleGAN1's layers kernel by kernel against the reference: a case gives the problem, a flavour builds the launches.
 
 Regions that a kernel must not look at, and gaps between a layer's numbers and those of others, hold NaN.
 """
@@ -36,7 +36,7 @@ from tests.helpers.gpu import run_launches
 from tests.helpers.kernel_checks import accepted
 
 TOLERANCE = {"plain": {False: 2e-5, True: 3e-3}, "fused": {True: 4e-3}}
-"""The largest error as a share of the largest number, by flavour and `half`."""
+"""The largest error relative to the largest value, by flavour and `half`."""
 
 EPSILON = 1e-8
 _GAP = 8
@@ -45,7 +45,7 @@ Kind = Literal["input", "conv", "up_conv"]
 
 @dataclass(frozen=True)
 class AdainCase:
-    """What is asked for; `side` is the output's. `offset` is every channel's bias besides, `deviation` the layer's."""
+    """The problem; `side` is the output's, `offset` is added to every bias, `deviation` is the layer's."""
 
     channels: int
     side: int
@@ -118,7 +118,7 @@ def build(flavour: str, case: AdainCase, weights: Weights, target: Target) -> Bu
 def check_adain_case(
     flavour: str, case: AdainCase, target: Target, run: Callable[..., dict[str, NDArray[Any]]] = run_launches
 ) -> None:
-    """Run a case twice on the same memory and compare what comes out with the formula in double precision."""
+    """Run a case twice on the same memory and compare the outputs with the formula in double precision."""
     random = np.random.default_rng(case.channels * 1000 + case.side)
     dtype = np.float16 if case.half else np.float32
     scale = np.float32(case.deviation)
@@ -169,7 +169,7 @@ def check_adain_case(
 
 
 def _activated(case: AdainCase, weights: Weights, x: NDArray[Any] | None) -> torch.Tensor:
-    """What is normalised, (batch, channels, side, side)."""
+    """The input of the normalisation, (batch, channels, side, side)."""
 
     def real(array: NDArray[Any]) -> torch.Tensor:
         return torch.from_numpy(np.ascontiguousarray(array, np.float64))
@@ -202,7 +202,7 @@ def _activated(case: AdainCase, weights: Weights, x: NDArray[Any] | None) -> tor
 
 
 def _check_moments(stored: NDArray[Any], moments: NDArray[np.float32], part: list[int]) -> None:
-    """Each part is right about its rectangle of what is stored; errors are shares of what the whole layer has."""
+    """Check the partial moments of each rectangle of the stored values; errors are relative to the whole layer's."""
     rows, columns = part
     side, number = stored.shape[1], 0
     variance = stored.astype(np.float64).var((1, 2))

@@ -1,4 +1,4 @@
-"""The hand-made schedule bound to a GPU made of Python, with all that an executor would have around it."""
+"""The hand-made schedule bound to `FakeGpu`, with the objects that an executor would own."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class BoundPlanHarness:
 
     @staticmethod
     def schedule() -> Schedule:
-        """What is bound."""
+        """The bound plan."""
         return hand_schedule()
 
     def bind(self) -> CudaBoundPlan:
-        """Bind it once more."""
+        """Bind the schedule again."""
 
         def make_timer(schedule: Any, start: Any) -> EventTimer:
             return EventTimer(
@@ -56,7 +56,7 @@ class BoundPlanHarness:
         return CudaBoundPlan(self.driver, self.pool, self.schedule(), self.kernels, self.constants, make_timer)
 
     def close(self) -> None:
-        """Free `bound` and what all plans share."""
+        """Free `bound` and the resources that plans share."""
         self.bound.close()
         self.constants.close()
         self.pool.close()

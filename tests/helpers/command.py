@@ -10,7 +10,7 @@ import pytest
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a command gave back."""
+    """The result of a command."""
 
     status: int
     out: str
@@ -18,7 +18,7 @@ class Outcome:
 
     @property
     def sentence(self) -> str:
-        """The one line on stderr that an error is."""
+        """The single line of an error on stderr."""
         assert self.status == 2, self.err
         assert self.err.count("\n") == 1, self.err
         assert self.err.startswith("latentloom")
@@ -27,14 +27,14 @@ class Outcome:
 
 
 class Command:
-    """Calls the entry point with words, as the shell would."""
+    """Calls the entry point with arguments, as a shell does."""
 
     def __init__(self, main: Callable[[Sequence[str]], int], capsys: pytest.CaptureFixture[str]) -> None:
         self._main = main
         self._capsys = capsys
 
     def __call__(self, *words: object) -> Outcome:
-        """Run and tell status and output."""
+        """Run, and return status and output."""
         self._capsys.readouterr()
         try:
             status = self._main([str(word) for word in words])

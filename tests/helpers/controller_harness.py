@@ -1,4 +1,4 @@
-"""A controller over a fake renderer and fake model files, with a clock that a test winds."""
+"""A controller over a fake renderer and fake model files, with a clock that a test sets."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.helpers.patience import PATIENCE_MS
 
 
 class Harness:
-    """Everything that a controller needs, and what it was heard to say."""
+    """A controller's dependencies, and the signals that it emitted."""
 
     def __init__(self, folder: Path, qtbot: Any, messages: MessageLog) -> None:
         self.folder = folder
@@ -84,7 +84,7 @@ class Harness:
         self.rest()
 
     def close(self) -> None:
-        """Close this one and every one that `reopened` made of it, which a test that fails did not come to close."""
+        """Close this harness and those that `reopened` made, also after a failed test."""
         self.engine.gate.open()
         self.library.gate.open()
         self.controller.close()
@@ -107,14 +107,14 @@ class Harness:
         self._qtbot.waitUntil(lambda: bool(is_so()), timeout=PATIENCE_MS)
 
     def rest(self) -> None:
-        """Wait until the picture of the session is on the screen in full."""
+        """Wait for the full picture of the session."""
         from explorer_app.session.resolve import resolve
 
         wanted = resolve(self.controller.editing.session)
         self.until(lambda: self.frames and replace(self.frames[-1].request, measure_steps=False) == wanted)
 
     def draft(self, since: int = 0) -> Frame:
-        """Return the newest draft after so many frames, once there is one. The full picture may have followed."""
+        """Return the newest draft after frame number `since`, once there is one. The full picture may have followed."""
 
         def drafts() -> list[Frame]:
             return [frame for frame in self.frames[since:] if frame.is_draft]

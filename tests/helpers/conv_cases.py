@@ -1,4 +1,4 @@
-"""One convolution kernel against the reference: a case says what is asked for, a flavour who builds the launches.
+"""One convolution kernel against the reference: a case gives the problem, a flavour builds the launches.
 
 Regions that a kernel must not look at, and gaps between the numbers of its layer and those of others, hold NaN.
 """
@@ -41,14 +41,14 @@ _GAP = 8
 
 
 class Builder(Protocol):
-    """What a flavour's builders look like."""
+    """Signature of a flavour's builders."""
 
     def __call__(self, work: ConvWork, site: ConvSite, weights: Weights, target: Target, /) -> Built: ...
 
 
 @dataclass(frozen=True)
 class Flavour:
-    """Builders of one kind of kernel, and the largest error of it as a share of the largest number."""
+    """Builders of one kind of kernel, and its largest error relative to the largest value."""
 
     conv: Builder
     up_conv: Builder
@@ -63,7 +63,7 @@ class Flavour:
 
 
 def fused(work: ConvWork, site: ConvSite, weights: Weights, target: Target) -> Built:
-    """Build a fused convolution with the tile that its shape gets on a GPU."""
+    """Build a fused convolution with the tile that the table gives its shape."""
     return fused_conv(work, site, weights, accepted(conv_geometry(work, site, target)))
 
 
@@ -77,7 +77,7 @@ FLAVOURS = {
 
 @dataclass(frozen=True)
 class ConvCase:
-    """What is asked for; `side` is the output's, `fir` the filter of an up-convolution, `rgb` channels of a picture."""
+    """The problem; `side` is the output's, `fir` the filter of an up-convolution, `rgb` the channels of a picture."""
 
     cin: int
     cout: int
@@ -126,7 +126,7 @@ def each(cases: Iterable[ConvCase]) -> list[Any]:
 
 
 def filter_taps(count: int) -> tuple[float, ...]:
-    """A filter without symmetry, so that a reversed one is noticed; its sum is 1."""
+    """An asymmetric filter, which reveals a reversed one; its sum is 1."""
     taps = np.arange(1.0, count + 1.0) ** 1.5
     return tuple(float(tap) for tap in taps / taps.sum())
 
@@ -144,7 +144,7 @@ def step_of(case: ConvCase) -> Step:
 
 
 def site_of(case: ConvCase, exponent: int = 0) -> ConvSite:
-    """Where the case's convolution stands: `problem_of` makes the regions of these names."""
+    """The site of the case's convolution; `problem_of` makes the regions with these names."""
     cout = pad8(case.cout)
     return ConvSite(
         batch=case.batch,
@@ -164,7 +164,7 @@ def site_of(case: ConvCase, exponent: int = 0) -> ConvSite:
 
 @dataclass(frozen=True)
 class Problem:
-    """Arrays of a case: the model's weights, the regions that are read, and what must come out."""
+    """Arrays of a case: the model's weights, the regions that are read, and the expected outputs."""
 
     weights: Weights
     inputs: dict[str, NDArray[Any]]
@@ -172,11 +172,11 @@ class Problem:
     expected: dict[str, NDArray[np.float64]]
     """``y_raw`` and ``y`` (batch, side, side, channels), ``rgb`` (batch, side, side, channels of the picture)."""
     largest: dict[str, float]
-    """The largest of these numbers before the clamp, of which rounding errors are a share."""
+    """The largest absolute value before the clamp; rounding errors are relative to it."""
 
 
 def problem_of(case: ConvCase) -> Problem:
-    """Make up numbers and compute the answer in double precision from what the regions hold."""
+    """Make random inputs and compute the answer in double precision from the stored regions."""
     random = np.random.default_rng(case.cin * 1000 + case.cout * 10 + case.batch)
     dtype = np.float16 if case.half else np.float32
     side_in = ConvWork.of_step(step_of(case)).side_in
@@ -264,7 +264,7 @@ def check_case(
     target: Target,
     run: Callable[..., dict[str, NDArray[Any]]] = run_launches,
 ) -> None:
-    """Run a case twice on the same memory and compare everything that comes out."""
+    """Run a case twice on the same memory and compare all outputs."""
     problem = problem_of(case)
     work = ConvWork.of_step(step_of(case))
     build = flavour.up_conv if case.fir else flavour.conv
@@ -288,7 +288,7 @@ def check_case(
 def run_built(
     built: Built, inputs: dict[str, NDArray[Any]], run: Callable[..., dict[str, NDArray[Any]]] = run_launches
 ) -> dict[str, NDArray[Any]]:
-    """Run what a builder gave, twice, over regions made for its inputs; returns all regions."""
+    """Run a builder's launches twice over regions made for its inputs; return all regions."""
     declared = {item.name for item in built.regions}
     read = tuple(
         Region(name, array.shape, str(array.dtype), "scratch") for name, array in inputs.items() if name not in declared
@@ -297,7 +297,7 @@ def run_built(
 
 
 def error_of(found: NDArray[Any], expected: NDArray[np.float64], largest: float | None = None) -> float:
-    """Return the largest difference as a share of the largest expected number, or of the one given.
+    """Return the largest difference relative to the largest expected value, or to the one given.
 
     Infinite if something is not finite.
     """

@@ -1,4 +1,4 @@
-"""A world of three factors, drawn in no time: a disc somewhere across, of some size, on a ground of some grey."""
+"""A world of three factors that is fast to draw: a disc's position and size, and the grey of the ground."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ class DiscWorld:
     factors = ("across", "size", "ground")
 
     def sample_factors(self, count: int, generator: torch.Generator) -> Tensor:
-        """Return factors, each even in 0..1."""
+        """Return factors, each uniform in 0..1."""
         return torch.rand((count, 3), generator=generator)
 
     def draw(self, factors: Tensor, seeds: Tensor, resolution: int, device: torch.device) -> Tensor:
-        """Return pictures; the seed moves the disc up and down, which no factor tells."""
+        """Return pictures; the seed moves the disc vertically, which is no factor."""
         across, size, ground = (column[:, None, None] for column in factors.to(device).unbind(1))
         places = torch.linspace(-1.0, 1.0, resolution, device=device)
         down = ((seeds * 2654435761) % 1000).to(device)[:, None, None] / 1000 - 0.5

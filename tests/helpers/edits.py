@@ -9,14 +9,14 @@ from gpu_backend import Noise
 
 
 def set_noise(noise: Noise) -> Together:
-    """The edit that sets everything about the noise."""
+    """An edit that sets all noise parameters."""
     fields = (SetParameter(f"noise.{name}", getattr(noise, name)) for name in ("mode", "seed", "gain"))
     gains = (SetParameter(f"noise.layer/{index}", gain) for index, gain in enumerate(noise.layer_gains))
     return Together((*fields, *gains), "Noise")
 
 
 def whole_slider(slider: Slider) -> Together:
-    """The edit that sets everything about a direction's slider."""
+    """An edit that sets all parameters of a direction's slider."""
     values = {"slider": slider.amount, "rows": slider.rows, "name": slider.label, "star": slider.starred}
     edits = (SetParameter(f"{field}/{slider.direction}", value) for field, value in values.items())
     return Together(tuple(edits), "Slider")

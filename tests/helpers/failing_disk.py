@@ -1,4 +1,4 @@
-"""Disks that fail on purpose, each at a chosen operation."""
+"""Disks that fail at a chosen operation."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ NO_PROCESS = 999_999_999
 
 
 def dead_part(name: str) -> str:
-    """Return the name of the part file that a killed program of this machine leaves of a target."""
+    """Return the name of the part file of a target that a killed program of this machine leaves."""
     return part_name(name, NO_PROCESS)
 
 
 class PowerCutError(BaseException):
-    """The program is gone: no clean-up of its own runs any more."""
+    """Simulated death of the program: none of its clean-up runs."""
 
 
 class MortalDisk(Disk):
-    """The program dies at operation number `last`: a write gets half its bytes out, a move or removal does not happen.
+    """The program dies at operation number `last`: a write stores half of its bytes, a move or removal does not happen.
 
     Afterwards every operation fails, as nothing of a dead program runs.
     """

@@ -1,4 +1,4 @@
-"""A controller without engine or threads: obeys at once, paints landscapes, and remembers what it was asked."""
+"""A synchronous controller without engine or threads: it paints landscapes and records its calls."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def directions(count: int = 8, w_dim: int = 512) -> FakeDirections:
 
 @functools.lru_cache(maxsize=32)
 def landscape(x: float, y: float, side: int = 256) -> NDArray[np.uint8]:
-    """Return (side, side, 4) uint8 B, G, R, X: hills under a sun, other ones at each place of the plane."""
+    """Return (side, side, 4) uint8 B, G, R, X: hills under a sun that depend on the position."""
     down, right = np.mgrid[0:side, 0:side].astype(np.float32) / side
     warm = 0.5 + 0.5 * np.sin(x * 1.7 + y * 0.6)
     top = np.array([96, 72, 40]) * (1 - warm) + np.array([110, 60, 90]) * warm
@@ -244,7 +244,7 @@ class FakeEngine(QObject):
     def render(
         self, session: Session, *, resolution: int | None = None, total_ms: float = 21.0, measured: bool = False
     ) -> Frame:
-        """Make the picture of a session, as if the render thread had answered."""
+        """Show the picture of a session, as after an answer of the render thread."""
         known, preview = self.model.facts, self.preview
         assert known is not None
         side = resolution or min(known.resolution, 512)
@@ -514,7 +514,7 @@ class FakeExport(QObject):
 
 
 class FakeThumbnails(QObject):
-    """Stands for `ThumbnailService`: paints at once, or never."""
+    """Stands for `ThumbnailService`: paints synchronously, or never."""
 
     changed = Signal()
 
@@ -563,7 +563,7 @@ class FakeController:
     def close(self) -> None:
         self.asked.append(("close",))
 
-    # -- what a test makes happen -----------------------------------------------------------------------------------
+    # -- actions of a test ------------------------------------------------------------------------------------------
 
     def show_model(self, known: ModelFacts | None) -> None:
         engine, editing = self.engine, self.editing
@@ -581,7 +581,7 @@ class FakeController:
             self.render()
 
     def render(self, *, resolution: int | None = None, total_ms: float = 21.0, measured: bool = False) -> Frame:
-        """Make the picture of the session, as if the render thread had answered."""
+        """Show the picture of the session, as after an answer of the render thread."""
         return self.engine.render(self.editing.session, resolution=resolution, total_ms=total_ms, measured=measured)
 
     def show_devices(self, devices: DeviceState) -> None:

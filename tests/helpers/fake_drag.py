@@ -1,4 +1,4 @@
-"""An optimiser of a drag that follows a script."""
+"""A scripted drag optimiser."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gpu_backend import DragReport, StoredLatent
 
 
 class FakeDrag:
-    """Is settled after so many steps, each of which takes a set time; its rows count the steps."""
+    """Settles after a number of steps of a set duration; its rows count the steps."""
 
     def __init__(self, clock: list[float], steps: int = 10, step_s: float = BURST_S / 2.5) -> None:
         self._clock, self._left, self._step_s = clock, steps, step_s

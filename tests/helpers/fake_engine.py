@@ -1,4 +1,4 @@
-"""An engine that paints a small pattern out of the request: the same request always gives the same pixels."""
+"""An engine that paints a pattern derived from the request: equal requests give equal pixels."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SIDE_PX = 12
 
 
 def fake_frame(request: RenderRequest, *, has_alpha: bool = False) -> Frame:
-    """The frame that answers a request."""
+    """The frame for a request."""
     text = json.dumps(request_to_json(request), sort_keys=True)
     seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
     pixels = np.random.default_rng(seed).integers(0, 256, (SIDE_PX, SIDE_PX, 4), dtype=np.uint8)
@@ -29,12 +29,12 @@ def fake_frame(request: RenderRequest, *, has_alpha: bool = False) -> Frame:
 
 
 class FakeEngine:
-    """Renders by `fake_frame` and counts."""
+    """Renders by `fake_frame` and counts the frames."""
 
     def __init__(self) -> None:
         self.requests: list[RenderRequest] = []
 
     def render(self, request: RenderRequest) -> Frame:
-        """Answer a request."""
+        """Render a request."""
         self.requests.append(request)
         return fake_frame(request)

@@ -1,4 +1,4 @@
-"""An executor that keeps the protocol and computes nothing: no torch, no driver.
+"""An executor that implements the protocol without computing: no torch, no driver.
 
 Each picture is one colour, made of its first number of ws and of the noise, so that equal inputs give equal bytes. It
 remembers what was bound and submitted, and fails, delays or counts memory as a test wants.
@@ -26,7 +26,7 @@ MOST_IN_FLIGHT = 2
 
 @dataclass(frozen=True)
 class Submitted:
-    """A run that was requested: names of the inputs that came, and how."""
+    """A requested run: names of its inputs and its options."""
 
     key: PlanKey
     inputs: frozenset[str]
@@ -91,7 +91,7 @@ class FakeExecutor:
             plan.close()
 
     def fail(self, where: str) -> None:
-        """Raise what a test wants raised here."""
+        """Raise the error that a test placed here."""
         if self.is_lost:
             raise DeviceLostError("The fake GPU was lost.", "asked again after it was lost")
         error = self.failing.pop(where, None)
@@ -104,7 +104,7 @@ class FakeExecutor:
         return [run for run in self.submitted if run.key.part == part]
 
     def standing(self, *, use_fused: bool = True) -> list[PlanKey]:
-        """Keys of the plans that are bound and not closed."""
+        """Keys of the plans that are bound and open."""
         return [plan.plan.key for plan in self.bound if plan.use_fused == use_fused]
 
 
@@ -169,7 +169,7 @@ class FakePlan:
             self.executor.bound.remove(self)
 
     def answers(self, outputs: tuple[str, ...]) -> dict[str, NDArray[Any]]:
-        """What a run gives: pixels of one's own, views of everything else."""
+        """Outputs of a run: a copy of the pixels, views of everything else."""
         found = {name: self._made[name] for name in outputs if name != "pixels"}
         if "w" in found:
             found["w"][...] = self.held["z"].sum(1, keepdims=True)
@@ -212,7 +212,7 @@ class FakeRun:
         return self._answers
 
     def finish(self) -> float:
-        """Wait for the end; return the milliseconds that it took."""
+        """Wait for the end; return its milliseconds."""
         executor = self._plan.executor
         if self._is_over:
             return 0.0

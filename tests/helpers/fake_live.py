@@ -1,4 +1,4 @@
-"""A stand-in for controllers."""
+"""A fake of `LiveControl`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from explorer_app.session.patches import Patch
 
 
 class FakeInputs(QObject):
-    """Inputs that are opened by a word."""
+    """Inputs that are opened by name."""
 
     changed = Signal()
 
@@ -45,7 +45,7 @@ class FakeInputs(QObject):
 
 
 class FakeLive(QObject):
-    """Notes what is wanted of the controllers."""
+    """Records calls of the live control."""
 
     learning_changed = Signal()
     sampled = Signal()

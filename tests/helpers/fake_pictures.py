@@ -10,7 +10,7 @@ from tests.helpers.fake_searches import Asked
 
 
 class FakeWholePictures(QObject):
-    """Stands for `WholePictures`; a test puts pictures into `made`."""
+    """Stands for `WholePictures`; a test adds pictures to `made`."""
 
     changed = Signal()
 

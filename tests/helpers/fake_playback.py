@@ -1,4 +1,4 @@
-"""Stand-ins for the playhead and for the sounds that play along."""
+"""Fakes of the playhead and of the sounds."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject, Signal
 
 
 class FakePlayback(QObject):
-    """Notes what is wanted of the playhead."""
+    """Records calls of the playhead."""
 
     moved = Signal()
     playing_changed = Signal()
@@ -59,7 +59,7 @@ class FakePlayback(QObject):
 
 
 class FakeSounds(QObject):
-    """Notes what is wanted of sounds."""
+    """Records calls of the sounds."""
 
     changed = Signal()
 

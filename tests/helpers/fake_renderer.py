@@ -1,4 +1,4 @@
-"""A renderer without a network: paints one colour with a speck, and waits where a test wants it to."""
+"""A renderer without a network: it paints one colour with a speck, and waits at a test's gate."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class FakeDirections:
 
 
 class Gate:
-    """Lets renders through one by one; open from the start until `shut` is called."""
+    """A gate that admits renders one by one; open until `shut` is called."""
 
     def __init__(self) -> None:
         self._condition = threading.Condition()
@@ -91,17 +91,17 @@ class Gate:
 
     @property
     def has_visitor(self) -> bool:
-        """Whether somebody stands at the gate."""
+        """Whether a render waits at the gate."""
         with self._condition:
             return self._waiting > 0
 
     def wait_for_knock(self) -> None:
-        """Wait until somebody stands at the gate."""
+        """Wait until a render waits at the gate."""
         with self._condition:
             assert self._condition.wait_for(lambda: self._waiting > 0, 30)
 
     def pass_soon(self) -> bool:
-        """Wait a moment; return whether one may go through."""
+        """Wait briefly; return whether a render may pass."""
         with self._condition:
             return self._condition.wait_for(lambda: self._is_open, 0.01)
 
@@ -116,13 +116,13 @@ class Gate:
 
 
 def runs_on_gpus(model: Model) -> bool:
-    """As the backend has it: one family alone."""
+    """As the backend's: one family only."""
     return model.facts.family == "StyleGAN2"
 
 
 @dataclass
 class Engine:
-    """Implements `explorer_app.rendering.backend.BackendLike`: makes renderers and remembers what they did.
+    """Implements `explorer_app.rendering.backend.BackendLike`: makes renderers and records their work.
 
     `full_ms` is what a frame claims to have taken at full size. There is no GPU until a test lends `gpus`; of their
     `kernels`, `missing` have to be compiled, one for each time that `compile_gate` lets through.
@@ -132,7 +132,7 @@ class Engine:
     gate: Gate = field(default_factory=Gate)
     requests: list[RenderRequest] = field(default_factory=list)
     batches: list[int] = field(default_factory=list)
-    """How many pictures each batch had."""
+    """The size of each batch."""
     given_up: list[RenderRequest] = field(default_factory=list)
     comparisons_given_up: int = 0
     threads: set[str] = field(default_factory=set)
@@ -140,19 +140,19 @@ class Engine:
     failing: BaseException | None = None
     refusing: BaseException | None = None
     prepared: list[str] = field(default_factory=list)
-    """What was loaded and imported before there was a renderer, and which GPU was started."""
+    """Loads and imports before the first renderer, and the GPU that was started."""
     gpus: tuple[FakeDevice, ...] = ()
     processor: FakeDevice = FakeDevice()
     find_gate: Gate = field(default_factory=Gate)
     kernels: int = 14
     missing: int = 0
     quick_kernels: int = 0
-    """As many kernels are compiled sooner than torch is imported."""
+    """The number of kernels that compile faster than torch is imported."""
     compile_gate: Gate = field(default_factory=Gate)
     compile_failing: Exception | None = None
     layer_gate: Gate = field(default_factory=Gate)
     layers_compiled: list[tuple[str, str]] = field(default_factory=list)
-    """Model and precision of what was compiled to show layers."""
+    """Model and precision of each compilation of layer kernels."""
     gpu_failing: Exception | None = None
     """Raised by every picture on a GPU."""
     gpu_refusing: Exception | None = None
@@ -160,30 +160,30 @@ class Engine:
     cpu_refusing: Exception | None = None
     """Raised when a renderer on the CPU is made."""
     gpu_missing: Exception | None = None
-    """Raised when the kernels of a GPU are asked for: there is no such GPU."""
+    """Raised when the kernels of a missing GPU are requested."""
     unchecked: int = 0
-    """Kernels of a GPU that were never checked there."""
+    """Kernels that have not been checked on a GPU."""
     check_gate: Gate = field(default_factory=Gate)
     check_failing: Exception | None = None
     checks: list[FakeChecks] = field(default_factory=list)
     tunings: list[FakeTuning] = field(default_factory=list)
     tiles: int = 3
-    """As many convolutions a tuning finds tiles for."""
+    """The number of convolutions that a tuning finds tiles for."""
     tuning_failing: Exception | None = None
     tuning_waits: bool = False
     draft_steps: int = 0
     """Steps that each renderer needs before its first draft."""
     prepare_failing: Exception | None = None
     calls: list[str] = field(default_factory=list)
-    """Steps of preparation and pictures, in their order."""
+    """Preparation steps and pictures, in order."""
     empty_px: int = 0
-    """The largest drafts that are all in one colour."""
+    """The largest side of drafts in one colour."""
     paleness: int = 0
-    """What drafts have less of blue."""
+    """How much less blue drafts have."""
 
     @property
     def made_on(self) -> list[tuple[str, str]]:
-        """Device and precision of each renderer, in the order in which they were made."""
+        """Device and precision of each renderer, in order of creation."""
         return [(renderer.device.id, renderer.device.precision) for renderer in self.made]
 
     def preload(self) -> None:
@@ -264,7 +264,7 @@ class Engine:
 
 @dataclass
 class FakeChecks:
-    """Implements `explorer_app.rendering.backend.ChecksLike`: checks one kernel a step, as the gate lets it through."""
+    """Implements `explorer_app.rendering.backend.ChecksLike`: checks one kernel a step, as the gate admits it."""
 
     count: int
     gate: Gate
@@ -292,7 +292,7 @@ class FakeChecks:
 
 @dataclass
 class FakeTuning:
-    """Implements `explorer_app.rendering.backend.TuningLike`: finds as many tiles as it is told, one a step."""
+    """Implements `explorer_app.rendering.backend.TuningLike`: finds a set number of tiles, one a step."""
 
     device: str
     count: int
@@ -327,7 +327,7 @@ def finding(number: int, gain: float = 2.0) -> TileFinding:
 
 
 class FakePending:
-    """A picture on its way; it is made when somebody waits for it."""
+    """A pending picture; it is made when it is waited for."""
 
     def __init__(self, renderer: FakeRenderer, request: RenderRequest) -> None:
         self._renderer = renderer
@@ -421,7 +421,7 @@ class FakeRenderer:
 
 
 def fake_model(path: Path, *, has_transform: bool = False, **options: Any) -> Model:
-    """A small network that says it came from this path; other paths give other models."""
+    """A small network with this path as its source; other paths give other models."""
     model = make_stylegan2(**{"resolution": 128, "channel_max": 2, **options})
     facts = replace(model.facts, path=str(path), name=path.stem, model_id=f"sha of {path.name}")
     facts = replace(facts, has_transform=has_transform, nbytes=path.stat().st_size if path.is_file() else 0)

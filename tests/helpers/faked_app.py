@@ -1,4 +1,4 @@
-"""The program with a renderer that needs no torch, to test what surrounds the rendering in a process of its own."""
+"""The program with a renderer that needs no torch, for tests of the rest in a process of its own."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.helpers.fake_renderer import Engine
 
 
 class FakedApp(explorer_app.app.App):
-    """Renders landscapes at once, on the processor."""
+    """Renders landscapes synchronously, on the CPU."""
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
         super().__init__(*arguments, **{**settings, "backend": Engine()})

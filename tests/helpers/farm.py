@@ -1,4 +1,4 @@
-"""What tests of the farm share: a small model, stations that paint, and a farm without Dask."""
+"""Shared by farm tests: a small model, stations that paint, and a farm without Dask."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ PLACE = FarmAddress("127.0.0.1", 8786, None)
 
 
 def farm_settings(folder: Path, facts: ModelFacts, *, frames: int, **fields: Any) -> SequenceSettings:
-    """Return a loop of three keys through a model, with about so many frames."""
+    """Return a loop of three keys through a model, with about `frames` frames."""
     keys = tuple(
         Keyframe(((Recipe(Latent(Point(((seed, 1.0),))), Truncation(0.7)), 1.0),), Noise(), None) for seed in (1, 2, 3)
     )
@@ -74,7 +74,7 @@ Painter = Callable[[RenderRequest], Frame]
 
 
 class PaintingRenderer:
-    """Answers requests by a painter."""
+    """Renders requests by a paint function."""
 
     def __init__(self, painter: Painter) -> None:
         self._painter = painter
@@ -86,7 +86,7 @@ class PaintingRenderer:
         return self._painter(request)
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Release nothing."""
 
 
 class PaintingBackend:
@@ -199,7 +199,7 @@ class FakeFarm:
 
 @contextlib.contextmanager
 def running(job: FarmJob) -> Iterator[Progress]:
-    """Start a job, and stop it in the end if it has not ended."""
+    """Start a job; stop it on exit if it still runs."""
     progress = Progress(job)
     job.start(progress.changed.set)
     try:
@@ -217,14 +217,14 @@ class Progress:
         self.changed = threading.Event()
 
     def until(self, is_so: Callable[[], bool]) -> None:
-        """Wait until something is so."""
+        """Wait until a condition holds."""
         while not is_so():
             assert self.changed.wait(PATIENCE_S)
             self.changed.clear()
 
 
 def exported(settings: SequenceSettings, painter: Painter = fake_frame) -> dict[str, bytes]:
-    """Return the files that an export in one process writes, but for the manifest."""
+    """Return the files that a one-process export writes, except the manifest."""
     job = SequenceJob(settings)
     job.start()
     while job.wait():
@@ -236,7 +236,7 @@ def exported(settings: SequenceSettings, painter: Painter = fake_frame) -> dict[
 
 
 def files_of(settings: SequenceSettings) -> dict[str, bytes]:
-    """Return the files of a folder, hidden ones too, but for the manifest."""
+    """Return the files of a folder, with hidden ones, except the manifest."""
     return {
         path.name: path.read_bytes()
         for path in settings.folder.iterdir()

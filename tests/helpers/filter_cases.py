@@ -1,4 +1,4 @@
-"""One filtered activation's kernel against the reference: a case says what is asked for, a flavour who builds it."""
+"""One filtered-activation kernel against the reference: a case gives the problem, a flavour builds the launch."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from tests.helpers.gpu import run_launches
 from tests.helpers.kernel_checks import accepted
 
 TOLERANCE = {"plain": {False: 1e-5, True: 2e-3}, "fused": {True: 8e-3}}
-"""The largest error as a share of the largest number, by flavour and `half`."""
+"""The largest error relative to the largest value, by flavour and `half`."""
 
 _GAP = 8
 
 
 @dataclass(frozen=True)
 class FilterCase:
-    """What is asked for; `low` zeros go before the first sample, and as many after the last as there have to be.
+    """The problem; `low` zeros precede the first sample, and the zeros after the last follow from the sizes.
 
     A radial filter is the sum of `rank` products of both axes.
     """
@@ -55,7 +55,7 @@ class FilterCase:
 
     @property
     def settings(self) -> FilteredLrelu:
-        """The operation's."""
+        """The filter of the operation."""
         up_taps = self.up_taps or 6 * self.up
         total = (self.out_size - 1) * self.down + 1 - self.in_size * self.up + up_taps + self.down_taps - 2
         return FilteredLrelu(
@@ -79,7 +79,7 @@ class FilterCase:
 
     @property
     def site(self) -> FilterSite:
-        """Where it stands."""
+        """The site of the operation."""
         rgb = RgbPart("synthesis.rgb", "rgb", self.picture_channels, _GAP, "rgb") if self.picture_channels else None
         offset = _GAP if self.is_styled else None
         stride = _GAP + pad8(self.channels)
@@ -100,7 +100,7 @@ class FilterCase:
 
 
 def filters_of(case: FilterCase) -> Weights:
-    """Filters whose sum is 1; none is its own mirror image but a radial one, so that a reversed one is noticed."""
+    """Filters with sum 1; all except radial ones are asymmetric, which reveals a reversed one."""
     random = np.random.default_rng(case.up)
     settings = case.settings
     up, down = (
@@ -131,7 +131,7 @@ def check_filter_case(
     target: Target,
     run: Callable[..., dict[str, NDArray[Any]]] = run_launches,
 ) -> None:
-    """Run a case twice on the same memory and compare what comes out."""
+    """Run a case twice on the same memory and compare the outputs."""
     random = np.random.default_rng(case.channels)
     channels = pad8(case.channels)
     x = np.zeros((case.batch, case.in_size, case.in_size, channels), np.float16 if case.half else np.float32)

@@ -1,4 +1,4 @@
-"""Fonts for tests of layouts: a narrow and a wide one, made of the shipped font, and DejaVu Sans."""
+"""Fonts for layout tests: a narrow and a wide variant of the shipped font, and DejaVu Sans."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _WIDTHS = {"Test Narrow": 0.88, "Test Wide": 1.15}
 
 @cache
 def provide(family: str) -> str:
-    """Let Qt know a family of `FONTS`, and return it; the shipped one is known already."""
+    """Register a family of `FONTS` with Qt, and return it; the shipped one is registered already."""
     if family == "DejaVu Sans":
         folder = Path(matplotlib.get_data_path()) / "fonts" / "ttf"
         for name in ("DejaVuSans.ttf", "DejaVuSans-Bold.ttf"):
@@ -34,12 +34,12 @@ def provide(family: str) -> str:
 
 
 def narrow_dock(family: str, usual_px: int) -> int:
-    """Return the width of a narrow dock for a font: a wide one may make it a little wider."""
+    """Return the width of a narrow dock for a font; a wide font may need a little more."""
     return round(usual_px * 1.07) if family == "Test Wide" else usual_px
 
 
 def _stretched(path: Path, family: str, factor: float) -> bytes:
-    """Return a font whose glyphs are so many times as wide."""
+    """Return a font with its glyphs scaled horizontally by a factor."""
     font = TTFont(path)
     subsetter = Subsetter(Options(layout_features=["tnum"]))
     subsetter.populate(unicodes=[*range(0x20, 0x180), *map(ord, "ψµ–—…−×·“”’→▾★")])

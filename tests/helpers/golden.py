@@ -1,4 +1,4 @@
-"""The golden networks: files, published arrays, and how far each may be off."""
+"""The golden networks: files, published arrays and tolerances."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Golden:
 
     @property
     def mixed_rows(self) -> np.ndarray:
-        """The rows that img_mix was made of."""
+        """The rows of img_mix."""
         rows, k = self.arrays["w"], int(self.arrays["mix_k"])
         return np.concatenate([rows[:1, :k], rows[1:2, k:]], axis=1)
 

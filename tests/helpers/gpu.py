@@ -1,4 +1,4 @@
-"""Kernels run on the first GPU, by hand: what a test of one kernel needs.
+"""Runs single kernels on the first GPU.
 
 ``run_launches`` is harsher than a frame: memory that nothing wrote is full of NaN, a guard stands around each region,
 and regions that every run must leave zero are looked at.
@@ -24,16 +24,16 @@ from gpu_backend.ops.kernels.recipe import KernelRecipe
 _GUARD_NBYTES = 256
 _GUARD_BYTE = 0xA5
 _POISON_BYTE = 0xFF
-"""Four of them are a NaN in float32, two in float16."""
+"""Four of these bytes are a NaN in float32, two in float16."""
 
 
 def first_gpu() -> Gpu:
-    """The GPU that tests use; the fixture `gpu` has found it."""
+    """The GPU that tests use, found by the fixture `gpu`."""
     return probe().gpus[0]
 
 
 def target_of(gpu: Gpu) -> target.Target:
-    """What lowering needs to know of a GPU; tiles as shipped."""
+    """The target of lowering, with the shipped tiles."""
     return target.target_of(gpu, None)
 
 
@@ -102,7 +102,7 @@ def run_launches(
 
 
 def used_on_device() -> int:
-    """Bytes of the current GPU's memory that somebody uses; 0 beside other test processes, whose use comes and goes."""
+    """Used bytes of the current GPU's memory; 0 beside other test processes, whose use varies."""
     import cuda.bindings.driver as driver
 
     if "PYTEST_XDIST_WORKER" in os.environ:
@@ -113,7 +113,7 @@ def used_on_device() -> int:
 
 
 def _compiled(recipes: Iterable[KernelRecipe], architecture: str) -> Mapping[KernelRecipe, CompiledKernel]:
-    """Return kernels, by way of the cache that tests on a GPU share."""
+    """Return kernels through the cache that GPU tests share."""
     done = compile_kernels(recipes, architecture)
     for error in done.failures.values():
         raise error

@@ -1,4 +1,4 @@
-"""Kernels whose source is written in a test instead of under ``gpu_backend/ops/kernels``."""
+"""Kernels with their source in a test instead of ``gpu_backend/ops/kernels``."""
 
 from __future__ import annotations
 

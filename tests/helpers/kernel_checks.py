@@ -1,4 +1,4 @@
-"""What holds for every kernel, checked without a GPU: it compiles everywhere, and its launches fit its parameters."""
+"""Checks of every kernel without a GPU: it compiles for each architecture, and its launches fit its parameters."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from gpu_backend.cuda.schedule import Address, Constant, Launch, Region, TensorM
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 
 ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90a", "sm_100", "sm_120")
-"""What GPUs have kernels compiled for."""
+"""The architectures that kernels are compiled for."""
 T = TypeVar("T")
 EVERY = os.environ.get("EVERY_KERNEL") == "1"
 
 
 def accepted(choice: T | Refused) -> T:
-    """Return what a builder gives where a fused kernel is not refused."""
+    """Return a builder's launches where a fused kernel is not refused."""
     assert not isinstance(choice, Refused), choice.reason
     return choice
 

@@ -1,4 +1,4 @@
-"""Costs of kernels that no GPU had to be asked for: a fake timer."""
+"""Costs of kernels from a fake timer, without a GPU."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def timed_frame(
     host_ms: float | None = None,
     source: TimingSource = "cupti",
 ) -> Frame:
-    """Return a frame that says that it took so long; kernels were timed by `source`."""
+    """Return a frame with this time; its kernels were timed by `source`."""
     pixels = np.full((4, 4, 4), 255, np.uint8)
     is_gpu = bool(steps) and steps[0].facts is not None
     timings = FrameTimings(total_ms, 0.1, total_ms - 0.1, steps, device_ms, host_ms, source if is_gpu else "cpu")

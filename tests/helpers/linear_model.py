@@ -1,4 +1,4 @@
-"""A model whose factors are known functions of its rows of w, and pictures that hold nothing but those factors."""
+"""A model whose factors are known functions of its w rows, and pictures that contain only those factors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A board that says when something arrives, and MIDI ports made of Python."""
+"""A board that signals arrivals, and fake MIDI ports."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from explorer_app.inputs.board import ValueBoard
 from explorer_app.inputs.gamepad_input import PadState
 
 PATIENCE_S = 30.0
-"""Patience with a thread on a busy machine; no test waits for it to pass."""
+"""Timeout for a thread on a busy machine."""
 
 
 class HeardBoard(ValueBoard):
@@ -53,7 +53,7 @@ class FakePort:
 
 
 class FakeMidiPorts:
-    """Ports that a test plugs in, plays on and unplugs."""
+    """Input ports that a test connects, sends through and disconnects."""
 
     def __init__(self, *names: str) -> None:
         self.plugged = list(names)
@@ -78,7 +78,7 @@ class FakeMidiPorts:
 
 
 class FakeMidiOutPorts:
-    """Output ports that note what is sent."""
+    """Output ports that record messages."""
 
     def __init__(self, *names: str) -> None:
         self.plugged = list(names)

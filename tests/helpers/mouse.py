@@ -1,4 +1,4 @@
-"""Real mouse and key events, as a hand gives them."""
+"""Real mouse and key events."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def drag(
     button: Qt.MouseButton = LEFT,
     keys: Qt.KeyboardModifier = NONE,
 ) -> None:
-    """Press at the first point, move through the others, let go at the last."""
+    """Press at the first point, move through the others, release at the last."""
     press(widget, path[0], button)
     for point in path[1:]:
         move(widget, point, button, keys)
@@ -60,7 +60,7 @@ def wheel(widget: QWidget, at: QPoint, notches: int) -> None:
 
 
 def drop(widget: QWidget, path: str) -> QDropEvent:
-    """Drag a file over a widget and let it go there."""
+    """Drag a file over a widget and drop it there."""
     data = QMimeData()
     data.setUrls([QUrl.fromLocalFile(path)])
     entering = QDragEnterEvent(QPoint(50, 50), Qt.DropAction.CopyAction, data, LEFT, NONE)

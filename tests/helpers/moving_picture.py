@@ -1,4 +1,4 @@
-"""A network whose w moves a picture: row 0 says where it lies, so that a drag has one exact answer."""
+"""A network whose w moves a picture: row 0 is its offset, so a drag has one exact answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`pytest.approx` where a typed value stands: as a field of what is compared."""
+"""`pytest.approx` typed as a value, for fields of compared objects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes a model the way NVIDIA's tools would have stored it, from facts about the format alone.
+"""Writes a model in the format of NVIDIA's tools, from facts about the format alone.
 
 ``write_nvidia_pickle(path, model, protocol=3, channels_last=True, location="cuda:0")`` and the like;
 `edits` and `extra` change what is written.
@@ -31,7 +31,7 @@ _ORDERED = Global("collections", "OrderedDict")
 
 
 class _TensorWriter:
-    """Turns arrays into calls that rebuild them, and keeps the data that stand elsewhere."""
+    """Converts arrays to the calls that rebuild them, and collects data stored outside of the pickle."""
 
     def __init__(self, container: Container, location: str, *, channels_last: bool) -> None:
         self._container = container
@@ -73,7 +73,7 @@ def stream_head() -> bytes:
 
 
 class NetworkWriter:
-    """Turns a model's parts into calls; `stylegan3_file` writes a StyleGAN3's layers with it."""
+    """Converts a model's parts to calls; `stylegan3_file` writes StyleGAN3's layers with it."""
 
     def __init__(self, model: Model, tensors: _TensorWriter, flavour: Flavour, edits: Mapping[str, Any]) -> None:
         self._model = model
@@ -205,7 +205,7 @@ class NetworkWriter:
         modules: Mapping[str, Any] | None = None,
         kwargs: Any = None,
     ) -> Call:
-        """A module with its tensors, of which those that the model lacks are left out if they end in _filter."""
+        """A module with its tensors; missing ones are left out if their names end in _filter."""
         state: dict[str, Any] = {
             "training": self._is_xl,
             "_parameters": Call(_ORDERED, (), items={name: self._array(path, name, True) for name in parameters}),
@@ -238,7 +238,7 @@ class NetworkWriter:
 
 
 def persistent(class_name: str, state: Any, version: int = 6, source: str = "# source\n") -> Call:
-    """A network module as NVIDIA's tools describe it."""
+    """A network module as NVIDIA's tools pickle it."""
     meta = {"type": "class", "version": version, "module_src": source, "class_name": class_name, "state": state}
     return Call(_RECONSTRUCT, (meta,))
 
@@ -250,7 +250,7 @@ def numpy_scalar(value: float) -> Call:
 
 
 def foreign_discriminator() -> Call:
-    """A discriminator made of another library's classes, as StyleGAN-XL's snapshots hold."""
+    """A discriminator of another library's classes, as in StyleGAN-XL's snapshots."""
     inner = Call(Global("torch.nn.modules.conv", "Conv2d"), (), state={"training": True, "_modules": {}}, is_new=True)
     state = {"_modules": {"conv": inner}, "stride": (2, 2), "act": Global("torch.nn.functional", "leaky_relu")}
     return Call(Global("pg_modules.discriminator", "ProjectedDiscriminator"), (), state=state, is_new=True)

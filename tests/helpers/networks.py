@@ -1,4 +1,4 @@
-"""Small StyleGAN2 networks with random weights, made without any file.
+"""Small StyleGAN2 networks with random weights, built in memory.
 
 ``make_stylegan2(architecture="resnet", c_dim=3, seed=7)`` is a whole `Model`: spec, weights and facts agree, and
 the same arguments give the same numbers. The weights are spread so that noise, biases, truncation and labels all show.
@@ -21,7 +21,7 @@ from gpu_backend.model.stylegan2 import block_resolutions, num_ws_of, stylegan2_
 if TYPE_CHECKING:
 
     class StyleGAN2Model(Model):
-        """A model of which a test knows that its spec is a StyleGAN2's."""
+        """A model whose spec is typed as StyleGAN2's."""
 
         spec: StyleGAN2Spec
 else:
@@ -30,7 +30,7 @@ else:
 
 @dataclass(frozen=True)
 class NetworkOptions:
-    """What a test may choose about a network.
+    """Options of a network.
 
     `channels` sets the width of single blocks (odd ones too); the others are min(channel_base // R, channel_max).
     `mapping_widths` overrides `mapping_layers` x `w_dim`; its last number is then w_dim. `fir` is normalised to sum 1.
@@ -58,7 +58,7 @@ class NetworkOptions:
 
 
 def make_spec(options: NetworkOptions) -> StyleGAN2Spec:
-    """The spec that these options stand for."""
+    """The spec for these options."""
     widths = options.mapping_widths or (options.w_dim,) * options.mapping_layers
     channels = {
         resolution: options.channels.get(resolution, min(options.channel_base // resolution, options.channel_max))
@@ -95,7 +95,7 @@ def make_spec(options: NetworkOptions) -> StyleGAN2Spec:
 
 
 def make_weights(spec: StyleGAN2Spec, seed: int = 0) -> Weights:
-    """Random weights of every shape that the spec asks for."""
+    """Random weights of every shape of the spec."""
     generator = np.random.default_rng(seed)
     weights: dict[str, np.ndarray[Any, np.dtype[np.float32]]] = {}
     for name, shape in tensor_shapes(spec).items():
@@ -115,7 +115,7 @@ def make_weights(spec: StyleGAN2Spec, seed: int = 0) -> Weights:
 
 
 def make_stylegan2(options: NetworkOptions | None = None, *, seed: int = 0, **changes: Any) -> StyleGAN2Model:
-    """Make a model from options; keywords change single ones: ``make_stylegan2(img_channels=1, seed=3)``."""
+    """Make a model from options; keywords override single options: ``make_stylegan2(img_channels=1, seed=3)``."""
     spec = make_spec(replace(options or NetworkOptions(), **changes))
     weights = make_weights(spec, seed)
     digest = hashlib.sha256(repr(spec).encode())
@@ -131,6 +131,6 @@ def make_stylegan2(options: NetworkOptions | None = None, *, seed: int = 0, **ch
 
 
 def as_stylegan2(model: Model) -> StyleGAN2Model:
-    """The same model, which has to be a StyleGAN2."""
+    """The same model, checked to be a StyleGAN2."""
     assert isinstance(model.spec, StyleGAN2Spec)
     return cast("StyleGAN2Model", model)

@@ -1,4 +1,4 @@
-"""What the tests of panels share: a model's facts, directions, a record of edits, and a hand."""
+"""Shared by panel tests: a model's facts, directions, recorded edits, and mouse events."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def row_resolutions(resolution: int) -> tuple[int, ...]:
 
 
 def model_facts(resolution: int = 256, *, classes: int = 0, w_dim: int = 512, has_noise: bool = True) -> ModelFacts:
-    """Return the facts of a StyleGAN2 that nobody has to read from a file."""
+    """Return the facts of a StyleGAN2, without a file."""
     rows = row_resolutions(resolution)
     layers = tuple(f"b{px}.conv{number}" for px in sorted(set(rows)) for number in (0, 1))[1:]
     return ModelFacts(
@@ -61,7 +61,7 @@ def model_facts(resolution: int = 256, *, classes: int = 0, w_dim: int = 512, ha
 
 @dataclass(frozen=True)
 class FewDirections:
-    """As much of the backend's Directions as panels look at."""
+    """The part of the backend's Directions that panels use."""
 
     names: tuple[str, ...]
     reach: tuple[float, ...]
@@ -72,7 +72,7 @@ class FewDirections:
 def model_directions(
     count: int = 30, reach: float = 10.0, named: Sequence[tuple[str, float, RowRange, float]] = ()
 ) -> Any:
-    """Return so many directions, all of one reach, after named ones: name, reach, rows, centre."""
+    """Return named directions (name, reach, rows, centre), then `count` more of one reach."""
     names, ends, rows, middles = zip(*named, strict=True) if named else ((), (), (), ())
     return FewDirections(
         names=(*names, *(f"sefa/{index}" for index in range(count))),
@@ -155,12 +155,12 @@ def move(widget: QWidget, to: QPointF | QPoint, keys: Qt.KeyboardModifier = NO_K
 
 
 def release(widget: QWidget, at: QPointF | QPoint, keys: Qt.KeyboardModifier = NO_KEYS) -> None:
-    """Let the left button go."""
+    """Release the left button."""
     mouse(widget, QEvent.Type.MouseButtonRelease, at, keys=keys)
 
 
 def drag(widget: QWidget, start: QPointF, end: QPointF, keys: Qt.KeyboardModifier = NO_KEYS, steps: int = 5) -> None:
-    """Press, move in a few steps, let go."""
+    """Press, move in a few steps, release."""
     press(widget, start, keys)
     for step in range(1, steps + 1):
         move(widget, start + (end - start) * (step / steps), keys)
@@ -168,20 +168,20 @@ def drag(widget: QWidget, start: QPointF, end: QPointF, keys: Qt.KeyboardModifie
 
 
 def lay_out(widget: QWidget | None) -> None:
-    """Have the layout of a widget placed at once, as an event does later."""
+    """Apply the layout of a widget now instead of at the next event."""
     layout = None if widget is None else widget.layout()
     assert layout is not None
     layout.activate()
 
 
 def text_of(widget: QWidget) -> str:
-    """Return what stands on a button."""
+    """Return the text of a button."""
     assert isinstance(widget, QAbstractButton)
     return widget.text()
 
 
 def double_click(widget: QWidget, at: QPointF | QPoint) -> None:
-    """Press, let go, press again and let go, as a double-click arrives."""
+    """Press, release, press again and release, as a double-click arrives."""
     press(widget, at)
     release(widget, at)
     mouse(widget, QEvent.Type.MouseButtonDblClick, at)

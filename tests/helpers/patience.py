@@ -1,4 +1,4 @@
-"""How long tests wait for what is to happen: long, since a busy machine is slow, and no timing is an assertion."""
+"""Timeouts of tests: long, because a busy machine is slow and no timing is an assertion."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ PATIENCE_MS = 30_000
 
 
 def more_than(items: Sized, count: int) -> Callable[[], bool]:
-    """Tell whether there are more of them; to be waited for."""
+    """Return whether the count has grown; a condition to wait for."""
     return lambda: len(items) > count
 
 
 class PatientQtBot(QtBot):
-    """pytest-qt's, whose own patience of five seconds is too short beside other work on a small machine."""
+    """pytest-qt's bot with a longer timeout: its own five seconds are too short on a busy machine."""
 
     def waitUntil(self, callback: Callable[[], bool | None], *, timeout: int = PATIENCE_MS) -> None:  # noqa: N802
         super().waitUntil(callback, timeout=timeout)

@@ -1,4 +1,4 @@
-"""A person at the real program: what they wait for, and how they answer a file dialog."""
+"""A user of the real program, driven by real events."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.helpers.windows import dialog_of
 
 
 class Person:
-    """Sits at the program, which keeps its preferences and its last session in `folder`.
+    """Uses the program, which keeps its settings and its last session in `folder`.
 
     Keywords go to `App`: how models are read and rendered. Without any everything is real, on the bundled model.
     """
@@ -76,7 +76,7 @@ class Person:
 
     @property
     def labels(self) -> list[str]:
-        """Labels of the history up to where it stands."""
+        """Labels of the history up to the current step."""
         history = self.controller.editing.history
         return [entry.label for entry in history.entries[: history.position + 1]]
 

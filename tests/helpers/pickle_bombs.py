@@ -1,4 +1,4 @@
-"""Small pickles that ask for much: each makes the reader pay, in time or memory, as dearly as it can."""
+"""Small pickles that are expensive to read, in time or memory."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _snapshot(generator: bytes) -> bytes:
 
 
 def texts_and_sets() -> bytes:
-    """As many texts and sets as anyone may ask for, all kept."""
+    """The most texts and sets that the budget allows, all memoised."""
     text = "\U0001f600".encode() + b"a" * 4090
     return _pickle(_list_of([b"\x8f"] * 190_000 + [_text(text)] * 4_000 + [_long(1 << 500)] * 250_000))
 
@@ -76,7 +76,7 @@ def filled_sets() -> bytes:
 
 
 def equal_hashes() -> bytes:
-    """Keys that are different whole numbers with one and the same hash."""
+    """Keys that are different integers with equal hashes."""
     prime = (1 << 61) - 1
     return _pickle(_dict_of([piece for index in range(1, 120_000) for piece in (_long(index * prime), b"N")]))
 
@@ -88,13 +88,13 @@ def equal_tuple_hashes() -> bytes:
 
 
 def long_names() -> bytes:
-    """Names as long as they may be, over and over."""
+    """Names of the greatest length, repeatedly."""
     line = b"ctimm." + b"a" * 60 + b"\n" + b"b" * 60 + b"\n"
     return _pickle(_list_of([line] * 120_000))
 
 
 def kept_names() -> bytes:
-    """Short names, each asked for anew and kept."""
+    """Short names, each imported again and memoised."""
     return _pickle(_list_of([b"ctimm.a\nb\n"] * 480_000))
 
 
@@ -170,19 +170,19 @@ def filters_of_one_text() -> bytes:
 
 
 def storages() -> bytes:
-    """As many empty storages as there may be."""
+    """The greatest number of empty storages."""
     stream = _stream(b"", bytes(4)) + bytes(8)
     call = _get(0) + b"B" + struct.pack("<I", len(stream)) + stream + b"\x85R"
     return _pickle(b"ctorch.storage\n_load_from_bytes\n", _put(0), _list_of([call] * 19_000))
 
 
 def memo() -> bytes:
-    """One value remembered under as many numbers as may be."""
+    """One value memoised under the greatest number of indices."""
     return _pickle(b"N", b"".join(_put(index * 7919) for index in range(490_000)))
 
 
 def unknown_keys() -> bytes:
-    """A snapshot with a great many parts that nobody knows."""
+    """A snapshot with very many unknown parts."""
     keys = [piece for index in range(200_000) for piece in (_text(b"k%d" % index), b"N")]
     return _pickle(_dict_of(keys), b"\x8c\x05G_ema" + _module(b"Generator", _state(b"}", b"}")) + b"s")
 

@@ -1,4 +1,4 @@
-"""Writes pickles opcode by opcode, so that tests hold exactly what they mean to and need no class to pickle."""
+"""Writes pickles opcode by opcode: tests control every opcode and need no class to pickle."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Global:
 
 @dataclass(frozen=True)
 class Call:
-    """A call of a name, or with `is_new` the making of an object; `state` is handed over by BUILD."""
+    """A call of a name, or with `is_new` a NEWOBJ; `state` is passed by BUILD."""
 
     target: Global | Call
     arguments: tuple[Any, ...]

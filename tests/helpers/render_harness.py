@@ -1,4 +1,4 @@
-"""A render thread's other side: hears frames and events, and has jobs to export."""
+"""The consumer of a render thread: receives frames and events, and submits export jobs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def seed_of(request: RenderRequest) -> int:
 
 
 class Job:
-    """Wants frames of some seeds. Its files lag behind while `is_full`."""
+    """An export of the frames of some seeds. Its sink accepts nothing while `is_full`."""
 
     error: BaseException | None = None
 
@@ -38,7 +38,7 @@ class Job:
         self.total = len(seeds)
         self.got: list[int] = []
         self.stopped: list[bool] = []
-        """Whether a person cancelled it, for each time that it was stopped."""
+        """For each stop, whether the user cancelled the job."""
         self.is_full = False
         self.changed: Callable[[], None] = lambda: None
         self._seeds = list(seeds)
@@ -95,7 +95,7 @@ class _Receiver(QObject):
 
 
 class Harness:
-    """Takes frames and events of a render thread, as the controller does."""
+    """Receives frames and events of a render thread, as the controller does."""
 
     def __init__(self, thread: RenderThread, qtbot: Any) -> None:
         self.thread = thread
@@ -128,7 +128,7 @@ class Harness:
         self.until(lambda: len(self.of(ModelOpened)) > count)
 
     def show(self, seed: int) -> None:
-        """Have a picture on the screen."""
+        """Render a picture and wait for it."""
         self.submit(seed)
         self.until(lambda: self.frames and seed_of(self.frames[-1].request) == seed)
 
@@ -139,7 +139,7 @@ class Harness:
 
     @property
     def compiling(self) -> list[tuple[int, int]]:
-        """How many of how many kernels were told to be compiled, one after the other."""
+        """(done, total) of each report of compiled kernels, in order."""
         return [(event.done, event.total) for event in self.of(KernelsCompiling)]
 
     def submit(self, seed: int, model: Model = MODEL) -> None:

@@ -8,7 +8,7 @@ from gpu_backend import Latent, Point, Recipe, Renderer, RenderRequest, Truncati
 
 
 def point_of(latent: Latent) -> Point:
-    """Return the point that seeds give; the latent must not be a stored one."""
+    """Return the point between seeds; the latent must not be a stored one."""
     assert isinstance(latent.point, Point)
     return latent.point
 

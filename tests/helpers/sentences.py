@@ -1,4 +1,4 @@
-"""What an error owes the person who reads it."""
+"""Checks of error sentences."""
 
 from __future__ import annotations
 

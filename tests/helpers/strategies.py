@@ -1,4 +1,4 @@
-"""Hypothesis strategies that several tests need."""
+"""Hypothesis strategies shared by tests."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from hypothesis import strategies as st
 
 
 def texts(max_size: int) -> st.SearchStrategy[str]:
-    """Any text but for surrogates, as `st.text` gives, which spends seconds on UTF-8's characters the first time."""
+    """Text without surrogates, as `st.text`, which spends seconds on its first character table."""
     return st.text(st.characters(exclude_categories=["Cs"]), max_size=max_size)

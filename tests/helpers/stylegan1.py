@@ -1,4 +1,4 @@
-"""Small StyleGAN1 networks with random weights, made without any file, as `networks` makes StyleGAN2s."""
+"""Small StyleGAN1 networks with random weights, built in memory; compare `networks`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gpu_backend.model.stylegan2 import block_resolutions, num_ws_of
 if TYPE_CHECKING:
 
     class StyleGAN1Model(Model):
-        """A model of which a test knows that its spec is a StyleGAN1's."""
+        """A model whose spec is typed as StyleGAN1's."""
 
         spec: StyleGAN1Spec
 else:
@@ -44,7 +44,7 @@ def make_spec1(
     epsilon: float = 1e-8,
     blurs_bias: bool = False,
 ) -> StyleGAN1Spec:
-    """The spec that these options stand for; `pictures` None gives each resolution a toRGB."""
+    """The spec for these options; `pictures` None gives each resolution a toRGB."""
     widths = mapping_widths or (w_dim,) * mapping_layers
     sides = block_resolutions(resolution)
     own = {side: min(channel_base // side, channel_max) for side in sides} | (channels or {})
@@ -69,7 +69,7 @@ def make_spec1(
 
 
 def make_stylegan1(*, seed: int = 0, contrast: float = 1.0, **options: Any) -> StyleGAN1Model:
-    """A whole model; the same arguments give the same numbers, of which all show in the picture.
+    """A whole model; equal arguments give equal weights, all of which affect the picture.
 
     With a contrast of 1 pictures go from about -6 to 6, with 0.2 as those of trained networks do.
     """
@@ -101,7 +101,7 @@ def make_stylegan1(*, seed: int = 0, contrast: float = 1.0, **options: Any) -> S
 
 
 def for_rosinality(**options: Any) -> StyleGAN1Model:
-    """A network that rosinality's tool could have made: with its constants, and no bias after the constant."""
+    """A network as rosinality's tool makes it: with its constants, and no bias after the constant."""
     made = make_stylegan1(lr_multiplier=1.0, epsilon=1e-5, blurs_bias=True, **options)
     made.weights["synthesis.b4.input.bias"][...] = 0.0
     return made

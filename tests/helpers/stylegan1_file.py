@@ -1,4 +1,4 @@
-"""Writes StyleGAN1s the way NVIDIA's TensorFlow tools pickle them."""
+"""Writes StyleGAN1s as NVIDIA's TensorFlow tools pickle them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.helpers.tool_names import Tensors
 
 
 def arguments1_of(model: Model) -> dict[str, Any]:
-    """The arguments that the tools would have been given for a model."""
+    """The arguments of the tools for a model."""
     spec, mapping = model.spec, model.spec.mapping
     assert isinstance(spec, StyleGAN1Spec)
     return {

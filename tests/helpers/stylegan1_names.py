@@ -1,4 +1,4 @@
-"""A StyleGAN1's tensors under the names and in the layouts of tools, written down from the facts of each format.
+"""A StyleGAN1's tensors under the names and in the layouts of each tool, from facts about the formats.
 
 Every function goes the way that a tool's own converter would: from our tensors to that tool's.
 """
@@ -162,7 +162,7 @@ def _level(layer: AdainLayerSpec) -> int:
 def _kernel(
     layer: AdainLayerSpec, weight: np.ndarray[Any, Any], fused_from: int = 128
 ) -> np.ndarray[Any, np.dtype[np.float32]]:
-    """The weight as the tools have it: turned round where they double pixels."""
+    """The weight as the tools store it: flipped for up-convolutions."""
     return weight[..., ::-1, ::-1] if layer.kind == "up_conv" and layer.resolution < fused_from else weight
 
 
@@ -176,4 +176,4 @@ def _with_gain(bias: np.ndarray[Any, Any]) -> np.ndarray[Any, np.dtype[np.float3
 
 
 TOOLS = {"lernapparat": lernapparat_tensors, "GenForce": genforce1_tensors, "rosinality": rosinality1_tensors}
-"""Tool -> what writes its state dict."""
+"""Tool -> writer of its state dict."""

@@ -1,4 +1,4 @@
-"""Small StyleGAN3 networks with random weights, made without any file, as `networks` makes StyleGAN2's."""
+"""Small StyleGAN3 networks with random weights, built in memory; compare `networks`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gpu_backend.model.stylegan3_design import StyleGAN3Design
 if TYPE_CHECKING:
 
     class StyleGAN3Model(Model):
-        """A model of which a test knows that its spec is a StyleGAN3's."""
+        """A model whose spec is typed as StyleGAN3's."""
 
         spec: StyleGAN3Spec
 else:
@@ -27,7 +27,7 @@ else:
 
 @dataclass(frozen=True)
 class StyleGAN3Options:
-    """What a test may choose; the layers are those of a design with `resolution` and so on."""
+    """Options of a network; the layers follow from `resolution` and the other numbers."""
 
     resolution: int = 16
     img_channels: int = 3
@@ -45,7 +45,7 @@ class StyleGAN3Options:
 
     @property
     def design(self) -> StyleGAN3Design:
-        """The design that these options ask for."""
+        """The layer design for these options."""
         return StyleGAN3Design(
             self.resolution,
             img_channels=self.img_channels,
@@ -64,7 +64,7 @@ R: dict[str, Any] = {"kernel": 1, "is_radial": True}
 
 
 def make_spec(options: StyleGAN3Options) -> StyleGAN3Spec:
-    """The spec that these options stand for."""
+    """The spec for these options."""
     layers = options.design.layers()
     return StyleGAN3Spec(
         family="stylegan3",
@@ -83,7 +83,7 @@ def make_spec(options: StyleGAN3Options) -> StyleGAN3Spec:
 
 
 def make_weights(spec: StyleGAN3Spec, filters: Weights, seed: int = 0) -> Weights:
-    """Random weights of every shape, spread so that biases, pose and averages all show; the filters are as given."""
+    """Random weights of every shape, scaled so that biases, pose and averages affect the picture; filters as given."""
     generator = np.random.default_rng(seed)
     weights: dict[str, np.ndarray[Any, np.dtype[np.float32]]] = {}
     for name, shape in tensor_shapes(spec).items():
@@ -111,7 +111,7 @@ def make_weights(spec: StyleGAN3Spec, filters: Weights, seed: int = 0) -> Weight
 
 
 def make_stylegan3(options: StyleGAN3Options | None = None, *, seed: int = 0, **changes: Any) -> StyleGAN3Model:
-    """Make a model from options; keywords change single ones: ``make_stylegan3(**R, seed=3)``."""
+    """Make a model from options; keywords override single options: ``make_stylegan3(**R, seed=3)``."""
     options = replace(options or StyleGAN3Options(), **changes)
     spec = make_spec(options)
     return model_of(spec, make_weights(spec, options.design.filters(), seed))

@@ -1,4 +1,4 @@
-"""The synthesis network of a StyleGAN3, written the way NVIDIA's tools would have stored it."""
+"""The synthesis network of a StyleGAN3 in the format of NVIDIA's tools."""
 
 from __future__ import annotations
 

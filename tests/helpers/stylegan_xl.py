@@ -1,4 +1,4 @@
-"""Small StyleGAN-XL networks with random weights, made without any file, as `stylegan3` makes StyleGAN3's."""
+"""Small StyleGAN-XL networks with random weights, built in memory; compare `stylegan3`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.helpers.stylegan3 import StyleGAN3Model, make_weights, model_of
 
 @dataclass(frozen=True)
 class StyleGANXLOptions:
-    """What a test may choose. A resolution above that of the stem makes a network for super-resolution."""
+    """Options of a network. A resolution above that of the stem makes a super-resolution network."""
 
     resolution: int = 16
     stem_resolution: int = 16
@@ -35,7 +35,7 @@ class StyleGANXLOptions:
 
     @property
     def design(self) -> StyleGANXLDesign:
-        """The design that these options ask for."""
+        """The layer design for these options."""
         stem = StyleGAN3Design(
             self.stem_resolution,
             img_channels=self.img_channels,
@@ -51,7 +51,7 @@ class StyleGANXLOptions:
 
 
 def make_spec_xl(options: StyleGANXLOptions) -> StyleGAN3Spec:
-    """The spec that these options stand for."""
+    """The spec for these options."""
     layers = options.design.layers()
     mapping = MappingSpec(options.z_dim, 0, 0, (options.w_dim,) * options.mapping_layers)
     if options.c_dim:
@@ -69,7 +69,7 @@ def make_spec_xl(options: StyleGANXLOptions) -> StyleGAN3Spec:
 
 
 def make_stylegan_xl(options: StyleGANXLOptions | None = None, *, seed: int = 0, **changes: Any) -> StyleGAN3Model:
-    """Make a model from options; keywords change single ones: ``make_stylegan_xl(resolution=32, seed=3)``."""
+    """Make a model from options; keywords override single options: ``make_stylegan_xl(resolution=32, seed=3)``."""
     options = replace(options or StyleGANXLOptions(), **changes)
     spec = make_spec_xl(options)
     return model_of(spec, make_weights(spec, options.design.filters(), seed))

@@ -1,4 +1,4 @@
-"""Layers as a renderer would show them, made from their name alone."""
+"""Layers as a renderer shows them, derived from their names."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gpu_backend import LayerFacts, ModelFacts, RenderRequest, TappedLayer, Valu
 
 
 def tapped_layer(request: RenderRequest, facts: ModelFacts) -> TappedLayer:
-    """What a frame tells of the layer that a request taps; channel c has the mean c."""
+    """A frame's statistics of the tapped layer; channel c has the mean c."""
     assert request.tap is not None
     layer = layer_facts(facts, request.tap.layer)
     values = channel_values(layer, request.tap.channels[0])

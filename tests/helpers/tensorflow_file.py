@@ -1,4 +1,4 @@
-"""Writes networks the way NVIDIA's TensorFlow tools pickle them; the pickler is Python's own."""
+"""Writes networks as NVIDIA's TensorFlow tools pickle them, by Python's own pickler."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.helpers.networks import StyleGAN2Model
 from tests.helpers.tool_names import Tensors, tensorflow_variables
 
 SOURCE = "open('PWNED', 'w').close()\n" + "# source\n" * 1000
-"""What such a file carries in place of its class, long enough to be left where it is."""
+"""The source code in such a file, long enough for the reader to leave it in place."""
 
 
 class Network:
@@ -75,7 +75,7 @@ def generator(tensors: Tensors, arguments: Mapping[str, Any], *, version: int = 
 
 
 def arguments_of(model: StyleGAN2Model) -> dict[str, Any]:
-    """The arguments that the tools would have been given for a model."""
+    """The arguments of the tools for a model."""
     spec, mapping = model.spec, model.spec.mapping
     layers = [layer for layer in spec.layers if layer.kind == "conv"]
     halves = [layer.resolution for layer in layers if layer.use_fp16]
@@ -135,7 +135,7 @@ def pickled(value: Any, protocol: int = 4) -> bytes:
 
 @contextmanager
 def _tools() -> Iterator[None]:
-    """Let the pickler find the class under its name."""
+    """Make the class importable under its name for the pickler."""
     names = ("dnnlib", "dnnlib.tflib", "dnnlib.tflib.network")
     for name in names:
         sys.modules[name] = ModuleType(name)

@@ -1,4 +1,4 @@
-"""Files as torch itself writes them, now and before it wrote zip files."""
+"""Files as torch writes them, in the zip format and in the older stream."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 
 
 def save_torch(value: Any, path: Path, *, is_legacy: bool = False) -> Path:
-    """Save a value in which NumPy arrays stand for tensors; return the path."""
+    """Save a value with tensors in place of its NumPy arrays; return the path."""
     torch.save(as_tensors(value), path, _use_new_zipfile_serialization=not is_legacy)
     return path
 

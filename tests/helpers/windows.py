@@ -1,4 +1,4 @@
-"""A main window over the controller that obeys at once: how to make one and find its parts."""
+"""A main window over `FakeController`: how to make one and find its parts."""
 
 from __future__ import annotations
 
@@ -28,5 +28,5 @@ def asked(controller: FakeController, what: str) -> list[tuple[object, ...]]:
 
 
 def dialog_of(window: MainWindow, kind: type[Dialog]) -> Dialog:
-    """The dialog of this kind that is open."""
+    """The open dialog of this class."""
     return next(dialog for dialog in window.findChildren(kind) if dialog.isVisible())
