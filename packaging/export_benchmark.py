@@ -12,7 +12,7 @@ over the second half of the frames, when the encoders' processes have started. `
 ``--device cuda`` and ``cpu`` choose what renders. Neither Qt nor torch is needed on a GPU.
 
 Cases: png256, jpeg256, png1024, jpeg1024, h264, av1, preview. The last measures previews a second without and with an
-export beside them, and needs Qt.
+export beside them, and needs PySide6, but no event loop.
 """
 
 from __future__ import annotations
@@ -253,14 +253,11 @@ def _cpu_s() -> float:
 
 def preview_beside_an_export(model: Any, device: str, side: int, seconds: float, folder: Path) -> list[Row]:
     """Return previews a second as fast as they come, without and with an export of PNG files."""
-    from PySide6.QtCore import QCoreApplication, Qt
-
     from explorer_app.rendering.backend import Backend
     from explorer_app.rendering.device_choice import DeviceChoice
     from explorer_app.rendering.render_events import ExportEnded, ModelOpened, ModelRefused
     from explorer_app.rendering.render_thread import RenderThread
 
-    qt = QCoreApplication.instance() or QCoreApplication([])
     thread = RenderThread(Backend(), DeviceChoice(device))
     shown, ended, opened = [0], [False], [False]
 
@@ -268,11 +265,9 @@ def preview_beside_an_export(model: Any, device: str, side: int, seconds: float,
         shown[0] += 1
         thread.submit(RenderRequest(model.facts.model_id, ((recipe(shown[0] % 4096), 1.0),)), None)
 
-    def arrived() -> None:
+    def listen() -> None:
         if thread.take_frame() is not None:
             submit()
-
-    def heard() -> None:
         for event in thread.take_events():
             if isinstance(event, ModelRefused):
                 raise SystemExit(str(event.error))
@@ -281,11 +276,9 @@ def preview_beside_an_export(model: Any, device: str, side: int, seconds: float,
 
     def until(is_so: Callable[[], bool]) -> None:
         while not is_so():
-            qt.processEvents()
+            listen()
             time.sleep(0.0002)
 
-    thread.frame_ready.connect(arrived, Qt.ConnectionType.QueuedConnection)
-    thread.events_ready.connect(heard, Qt.ConnectionType.QueuedConnection)
     thread.start()
     thread.open(model)
     until(lambda: opened[0])
