@@ -37,14 +37,25 @@ from explorer_app.farm.work import Chunk, ChunkReport, StoredUnit
 
 _START_S = 600.0
 _FRAMES = 16
-_REST_S = 10.0
+_REST_S = 20.0
 _AT_A_TIME = 20
 """Workers that register at the same time."""
 
 
-def scheduler_seconds(dask_scheduler: Any) -> tuple[float, float]:
-    """Return processor seconds and peak memory (MB) of the scheduler's process. Runs there."""
-    return time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+def scheduler_state(dask_scheduler: Any) -> tuple[float, int, float]:
+    """Return processor seconds, heartbeats since the first call, and peak memory (MB) of the scheduler. Runs there."""
+    handlers = dask_scheduler.handlers
+    if not hasattr(dask_scheduler, "latentloom_beats"):
+        dask_scheduler.latentloom_beats = 0
+        former = handlers["heartbeat_worker"]
+
+        def count(**fields: Any) -> Any:
+            dask_scheduler.latentloom_beats += 1
+            return former(**fields)
+
+        handlers["heartbeat_worker"] = count
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return time.process_time(), dask_scheduler.latentloom_beats, memory
 
 
 async def _be_scheduler() -> None:
@@ -70,6 +81,7 @@ class FakeWorkers:
         self._metrics: dict[str, Any] = {}
         self._extra: dict[str, Any] = {}
         self._heartbeat_s = 5.0
+        self._addresses: list[str] = []
         self._tasks: set[asyncio.Task[None]] = set()
         units = tuple(StoredUnit(unit, 1, 1_200_000) for unit in range(_FRAMES))
         self._report = ChunkReport(units, max(chunk_s, 1e-3))
@@ -82,6 +94,7 @@ class FakeWorkers:
         async with Worker(self._url, nthreads=LANES, memory_limit=0, host="127.0.0.1", dashboard=False) as real:
             self._metrics = await real.get_metrics()
             self._extra = await real.get_startup_information()
+        self._start(self._beat())
         for first in range(0, count, _AT_A_TIME):
             await asyncio.gather(*(self._register(place) for place in range(first, min(first + _AT_A_TIME, count))))
 
@@ -122,20 +135,24 @@ class FakeWorkers:
         stream = BatchedSend(interval="2ms")
         stream.start(comm)
         self._start(self._answer(comm, stream))
-        self._start(self._beat(address))
+        self._addresses.append(address)
 
     def _start(self, work: Any) -> None:
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _beat(self, address: str) -> None:
+    async def _beat(self) -> None:
+        """Send the heartbeats of all workers, one after the other, so that they take one connection."""
         while True:
-            await asyncio.sleep(self._heartbeat_s)
-            answer = await self._scheduler.heartbeat_worker(
-                address=address, now=time.time(), metrics=self._metrics, executing={}, extensions={}
-            )
-            self._heartbeat_s = answer.get("heartbeat-interval", self._heartbeat_s)
+            start_s = time.monotonic()
+            for address in list(self._addresses):
+                with contextlib.suppress(OSError):  # a busy machine: the next one may come through
+                    answer = await self._scheduler.heartbeat_worker(
+                        address=address, now=time.time(), metrics=self._metrics, executing={}, extensions={}
+                    )
+                    self._heartbeat_s = answer.get("heartbeat-interval", self._heartbeat_s)
+            await asyncio.sleep(max(0.1, self._heartbeat_s - (time.monotonic() - start_s)))
 
     async def _answer(self, comm: Any, stream: Any) -> None:
         """Say of every task that it is done."""
@@ -183,7 +200,10 @@ async def _be_workers(url: str, count: int, chunk_s: float) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What a simulation measured; processor times in ms a chunk, memory in MB."""
+    """What a simulation measured; processor times in ms a chunk, memory in MB.
+
+    Heartbeats are counted apart, by what one of them takes at rest: on a busy machine fewer of them come through.
+    """
 
     workers: int
     chunk_s: float
@@ -210,6 +230,8 @@ class Findings:
 
 
 async def _measure(address: FarmAddress, count: int, seconds: float, chunk_s: float) -> Findings:
+    from distributed.scheduler import heartbeat_interval
+
     async with connect(address) as link:
         start_s = time.monotonic()
         while len(members := (await link.exchange(None))[0]) < count:
@@ -218,10 +240,12 @@ async def _measure(address: FarmAddress, count: int, seconds: float, chunk_s: fl
             await asyncio.sleep(1)
         joined_s = time.monotonic() - start_s
         await asyncio.sleep(5)
-        before, _ = await _scheduler(link)
+        await _scheduler(link)
+        before, first, _ = await _scheduler(link)
         await asyncio.sleep(_REST_S)
-        after, _ = await _scheduler(link)
-        rest_share = (after - before) / _REST_S
+        after, last, _ = await _scheduler(link)
+        beat_s = (after - before) / max(last - first, 1)
+        rest_share = beat_s * count / heartbeat_interval(count)
         start_s = time.perf_counter()
         members, _ = await link.exchange(None)
         exchange_ms = 1e3 * (time.perf_counter() - start_s)
@@ -236,12 +260,12 @@ async def _measure(address: FarmAddress, count: int, seconds: float, chunk_s: fl
                 done += 1
                 start += _FRAMES
 
-        before, _ = await _scheduler(link)
+        before, first, _ = await _scheduler(link)
         own_s, start_s = time.process_time(), time.monotonic()
         await asyncio.gather(*(lane(member.address) for member in members for _ in range(LANES)))
         took = time.monotonic() - start_s
         own_s = time.process_time() - own_s
-        after, memory = await _scheduler(link)
+        after, last, memory = await _scheduler(link)
     return Findings(
         count,
         chunk_s,
@@ -250,14 +274,14 @@ async def _measure(address: FarmAddress, count: int, seconds: float, chunk_s: fl
         exchange_ms,
         done,
         took,
-        1e3 * (after - before - rest_share * took) / max(done, 1),
+        1e3 * (after - before - beat_s * (last - first)) / max(done, 1),
         1e3 * own_s / max(done, 1),
         memory,
     )
 
 
-async def _scheduler(link: DaskLink) -> tuple[float, float]:
-    found: tuple[float, float] = await link._client.run_on_scheduler(scheduler_seconds)
+async def _scheduler(link: DaskLink) -> tuple[float, int, float]:
+    found: tuple[float, int, float] = await link._client.run_on_scheduler(scheduler_state)
     return found
 
 

@@ -55,6 +55,9 @@ _END_S = 10.0
 
 _MAX_NAMED = 3
 
+_MOVES_S = 1.0
+"""A picture that is older rests."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -70,6 +73,8 @@ class ExportQueueController(QObject):
     """`jobs`."""
     encoders_found = Signal(object)
     """The hardware encoders of this machine, after `find_encoders`."""
+    log_arrived = Signal(str, object)
+    """Name of a worker of the farm and what it logged last, after `request_log`; None if it is not there."""
     finished = Signal()
     """The last job that could begin has ended."""
 
@@ -112,7 +117,10 @@ class ExportQueueController(QObject):
         self._has_failed = False
         self._meter = ProgressMeter(0)
         self._progress: ExportProgress | None = None
+        self._picture_s = float("-inf")
+        """When the picture in the window moved last."""
         model.loading_changed.connect(self._advance)
+        preview.frame_changed.connect(self._note_picture)
 
     @property
     def progress(self) -> ExportProgress | None:
@@ -187,6 +195,13 @@ class ExportQueueController(QObject):
     def find_encoders(self) -> None:
         """Look for hardware encoders in the background, which loads drivers; `encoders_found` brings them."""
         self._worker.fetch(hardware_encoders, self.encoders_found.emit)
+
+    def request_log(self, worker: str) -> None:
+        """Fetch what a worker of the farm that renders the current export logged last; `log_arrived` brings it."""
+        if self._farm is None:
+            self.log_arrived.emit(worker, None)
+        else:
+            self._farm.request_log(worker)
 
     def open_list(self, shared: Path | None, folder: Path | None) -> None:
         """Read the list of a state folder and keep it there from now on; offer to continue interrupted exports."""
@@ -275,7 +290,13 @@ class ExportQueueController(QObject):
         if event.job is self._job and self._job is not None and self._progress is not None:
             made = self._meter.update(self._job.done, self._job.found, self._clock())
             self._show(
-                replace(self._progress, done=made.done, seconds_left=made.seconds_left, per_second=made.per_second)
+                replace(
+                    self._progress,
+                    done=made.done,
+                    seconds_left=made.seconds_left,
+                    per_second=made.per_second,
+                    picture_rate=self._picture_rate(),
+                )
             )
 
     def take_ended(self, event: ExportEnded) -> None:
@@ -312,6 +333,15 @@ class ExportQueueController(QObject):
             self._end_run()
 
     # -- inside -----------------------------------------------------------------------------------------------------
+
+    @Slot()
+    def _note_picture(self) -> None:
+        self._picture_s = self._clock()
+
+    def _picture_rate(self) -> float | None:
+        """Return at how many frames a second the picture in the window moves; None while it rests."""
+        rate = self._preview.statistics.fps
+        return rate if rate and self._clock() - self._picture_s < _MOVES_S else None
 
     def _put(self, settings: SequenceSettings, place: ExportPlace = HERE) -> None:
         """Add a job behind the others, and begin it if none runs."""
@@ -382,6 +412,7 @@ class ExportQueueController(QObject):
             return False
         self._job, self._farm = job, FarmExport(job, self)
         self._farm.advanced.connect(self._take_farm_advanced)
+        self._farm.log_arrived.connect(self.log_arrived)
         self._farm.ended.connect(self._take_farm_ended)
         self._farm.start()
         return True
@@ -403,6 +434,7 @@ class ExportQueueController(QObject):
                 per_second=made.per_second,
                 activity=job.activity,
                 workers=tuple(map(worker_sentence, job.workers)),
+                worker_names=tuple(worker.name for worker in job.workers),
             )
         )
 

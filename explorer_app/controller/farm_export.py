@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,8 +32,11 @@ class FarmExport(QObject):
     advanced = Signal()
     """Progress, workers or messages."""
     ended = Signal()
+    log_arrived = Signal(str, object)
+    """What a worker logged last, by its name; None if it is not there."""
 
     _heard = Signal()
+    _log_fetched = Signal(str, object)
 
     def __init__(self, job: FarmJob, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -41,10 +44,20 @@ class FarmExport(QObject):
         self._is_announced = False
         self._has_ended = False
         self._heard.connect(self._take, Qt.ConnectionType.QueuedConnection)
+        self._log_fetched.connect(self.log_arrived, Qt.ConnectionType.QueuedConnection)
 
     def start(self) -> None:
         """Begin."""
         self.job.start(self._announce)
+
+    def request_log(self, worker: str) -> None:
+        """Fetch what a worker logged last; `log_arrived` brings it."""
+
+        def receive(lines: Sequence[str] | None) -> None:
+            with contextlib.suppress(RuntimeError):  # the window has closed
+                self._log_fetched.emit(worker, lines)
+
+        self.job.request_log(worker, receive)
 
     def _announce(self) -> None:
         """Runs on the job's thread."""

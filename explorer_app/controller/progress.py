@@ -52,6 +52,10 @@ class ExportProgress:
         What a farm does now: "2 workers, 52 frames a second"; empty for this window's device.
     workers
         A sentence for each worker of the farm.
+    worker_names
+        Their names, in the same order.
+    picture_rate
+        Frames a second of the picture in the window while it moves beside the export; None while it rests.
     """
 
     name: str
@@ -63,6 +67,8 @@ class ExportProgress:
     waiting: int = 0
     activity: str = ""
     workers: tuple[str, ...] = ()
+    worker_names: tuple[str, ...] = ()
+    picture_rate: float | None = None
 
     @property
     def share(self) -> float:

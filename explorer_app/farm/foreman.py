@@ -198,6 +198,10 @@ class Foreman:
             for record in list(self.records.values())
         )
 
+    def address_of(self, name: str) -> str | None:
+        """Return where a worker that renders is; None if there is none of that name."""
+        return next((address for address, record in list(self._ready.items()) if record.name == name), None)
+
     async def render_all(self, link: FarmLink) -> None:
         """Render until every frame is stored or the job is stopped.
 

@@ -16,7 +16,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, suppress
 from dataclasses import replace
 
@@ -116,6 +116,8 @@ class FarmJob:
         self._has_ended = self._is_over = False
         self._error: BaseException | None = None
         self._spot_check: SpotCheck | None = None
+        self._serving: tuple[asyncio.AbstractEventLoop, FarmLink] | None = None
+        """Where the link may be used, while the farm answers."""
 
     # -- what others see --------------------------------------------------------------------------------------------
 
@@ -198,6 +200,31 @@ class FarmJob:
         self._changed = changed
         self._thread.start()
 
+    def request_log(self, worker: str, receive: Callable[[Sequence[str] | None], None]) -> None:
+        """Pass what a worker logged last to `receive`, on the job's thread; None if it is not there.
+
+        Nothing is passed if the job ends meanwhile.
+        """
+        serving, foreman = self._serving, self._foreman
+        address = None if foreman is None else foreman.address_of(worker)
+        if serving is None or address is None:
+            receive(None)
+            return
+
+        async def fetch(link: FarmLink, address: str) -> None:
+            try:
+                receive(await link.log(address))
+            except FarmError:
+                receive(None)
+
+        loop, link = serving
+        work = fetch(link, address)
+        try:
+            asyncio.run_coroutine_threadsafe(work, loop)
+        except RuntimeError:  # the job has just ended
+            work.close()
+            receive(None)
+
     def pause(self) -> None:
         """Hand out no more chunks; those under way are finished."""
         self._control.pause()
@@ -237,6 +264,7 @@ class FarmJob:
             asyncio.run(self._main())
         except BaseException as problem:  # reported through `error`
             error = problem
+        self._serving = None
         try:
             self._finish(error)
         except BaseException as problem:
@@ -308,6 +336,7 @@ class FarmJob:
                         self._tell("The farm answers again.")
                         lost_s = None
                     self._state = ""
+                    self._serving = asyncio.get_running_loop(), link
                     await foreman.render_all(link)
                     if not self._control.is_stopped:
                         await self._check_spots(link, foreman)
@@ -316,6 +345,7 @@ class FarmJob:
                         await link.exchange(replace(foreman.status(), state=ended))
                     return
             except ConnectionLostError as error:
+                self._serving = None
                 if lost_s is None:
                     lost_s = time.monotonic()
                     self._state = "waiting for the farm"

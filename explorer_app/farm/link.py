@@ -49,6 +49,10 @@ class FarmLink(Protocol):
         """Give up the chunks of a job."""
         ...
 
+    async def log(self, worker: str) -> list[str]:
+        """Return what the worker at an address logged last. Raises WorkerLostError."""
+        ...
+
     async def bring_model(self, path: Path, model_id: str, suffix: str, workers: Sequence[str]) -> None:
         """Copy a model to workers, which pass it on to each other piece by piece. Raises as `call`, and OSError."""
         ...

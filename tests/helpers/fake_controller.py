@@ -454,6 +454,7 @@ class FakeExport(QObject):
     changed = Signal()
     jobs_changed = Signal()
     encoders_found = Signal(object)
+    log_arrived = Signal(str, object)
     finished = Signal()
 
     def __init__(self, asked: Asked) -> None:
@@ -478,6 +479,9 @@ class FakeExport(QObject):
 
     def find_encoders(self) -> None:
         self._asked.append(("find_encoders",))
+
+    def request_log(self, worker: str) -> None:
+        self._asked.append(("request_log", worker))
 
     def refresh(self) -> None:
         self._asked.append(("refresh_exports",))

@@ -180,6 +180,10 @@ class FakeFarm:
         for worker in workers:
             self.stations[worker].cancel(job)
 
+    async def log(self, worker: str) -> list[str]:
+        self._check(worker)
+        return [f"{self.names[worker]} opened the job"]
+
     async def bring_model(self, path: Path, model_id: str, suffix: str, workers: Sequence[str]) -> None:
         self.brought.append(list(workers))
         for worker in workers:

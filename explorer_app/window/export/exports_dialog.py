@@ -26,6 +26,7 @@ from explorer_app.exporting.export_list import ExportRecord, JobState
 from explorer_app.exporting.progress import time_text
 from explorer_app.window.controls.elided_label import ElidedLabel
 from explorer_app.window.controls.plain_tip import plain_tip
+from explorer_app.window.export.worker_log_dialog import WorkerLogDialog
 from explorer_app.window.look import fonts, theme
 from explorer_app.window.look.icons import icon
 from explorer_app.window.messages.file_actions import reveal
@@ -55,7 +56,7 @@ class ExportRow(QFrame):
 
     Signals
     -------
-    pause_requested, resume_requested, cancel_requested, remove_requested, model_requested()
+    pause_requested, resume_requested, cancel_requested, remove_requested, model_requested, logs_requested()
         The button was pressed.
     move_requested(int)
         -1 for up, 1 for down.
@@ -66,6 +67,7 @@ class ExportRow(QFrame):
     cancel_requested = Signal()
     remove_requested = Signal()
     model_requested = Signal()
+    logs_requested = Signal()
     move_requested = Signal(int)
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -87,6 +89,11 @@ class ExportRow(QFrame):
         self.workers.setTextFormat(Qt.TextFormat.PlainText)
         self.workers.setAccessibleName("Workers of the farm")
         theme.set_role(self.workers, "dim")
+        self.logs = QPushButton("Logs", self)
+        self.logs.setToolTip("Show what the workers logged last.")
+        self.logs.setAutoDefault(False)
+        theme.set_role(self.logs, "flat")
+        self.logs.clicked.connect(self.logs_requested)
         self.model = QPushButton("Open model", self)
         self.model.setAutoDefault(False)
         self.pause = self._button("pause", "Pause", "Stop after the frames that are made; resume it at any time.")
@@ -113,7 +120,11 @@ class ExportRow(QFrame):
         texts.addLayout(head)
         texts.addWidget(self.bar)
         texts.addWidget(self.details)
-        texts.addWidget(self.workers)
+        told = QHBoxLayout()
+        told.setSpacing(theme.px(8))
+        told.addWidget(self.workers, 1)
+        told.addWidget(self.logs, 0, Qt.AlignmentFlag.AlignTop)
+        texts.addLayout(told)
         row = QHBoxLayout(self)
         row.setContentsMargins(theme.px(4), theme.px(8), theme.px(4), theme.px(8))
         row.setSpacing(theme.px(4))
@@ -180,6 +191,7 @@ class ExportRow(QFrame):
         self.workers.setText("\n".join(metrics.elidedText(line, Qt.TextElideMode.ElideRight, width) for line in lines))
         self.workers.setToolTip(plain_tip("\n".join(workers[:_MOST_TOLD])))
         self.workers.setVisible(bool(workers))
+        self.logs.setVisible(bool(workers))
 
     def _button(self, glyph: str, name: str, tip: str) -> QToolButton:
         button = QToolButton(self)
@@ -283,6 +295,14 @@ class ExportsDialog(QDialog):
         self.empty.setVisible(not jobs)
         self.clear.setEnabled(any(not job.is_unfinished for job in own))
 
+    @Slot()
+    def _show_logs(self) -> None:
+        progress = self._export.progress
+        if progress is not None and progress.worker_names:
+            dialog = WorkerLogDialog(self._export, progress.worker_names, self)
+            dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+            dialog.show()
+
     def _add_row(self, job_id: str) -> ExportRow:
         row = ExportRow(self._inside)
         export = self._export
@@ -290,6 +310,7 @@ class ExportsDialog(QDialog):
         row.resume_requested.connect(lambda: export.resume_job(job_id))
         row.cancel_requested.connect(lambda: export.cancel(job_id))
         row.remove_requested.connect(lambda: export.remove(job_id))
+        row.logs_requested.connect(self._show_logs)
         row.model_requested.connect(lambda: export.open_model_of(job_id))
         row.move_requested.connect(lambda step: export.move(job_id, step))
         self._rows[job_id] = row
@@ -306,6 +327,8 @@ def _details(job: ExportRecord, done: int, progress: ExportProgress | None, *, i
         parts[1] = f"{done:,} of {job.total:,} {noun}"
     if progress is not None and progress.per_second is not None and not progress.activity:
         parts.append(f"{_rate(progress.per_second)} a second")
+    if progress is not None and progress.picture_rate is not None:
+        parts.append(f"picture at {_rate(progress.picture_rate)} a second")
     if progress is not None and progress.seconds_left is not None and done < job.total:
         parts.append(f"{time_text(progress.seconds_left)} left")
     if progress is not None and progress.activity:

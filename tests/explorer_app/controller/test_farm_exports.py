@@ -53,6 +53,9 @@ class FakeFarmJob:
     def start(self, changed: Callable[[], None]) -> None:
         self.changed = changed
 
+    def request_log(self, worker: str, receive: Callable[[list[str] | None], None]) -> None:
+        receive([f"{worker} rendered"] if worker == "gpu0" else None)
+
     def stop(self, *, cancelled: bool) -> None:
         self.stopped.append(cancelled)
 
@@ -151,3 +154,16 @@ def test_a_worker_is_described_in_one_line() -> None:
     assert (
         worker_sentence(WorkerStatus("gpu1", "", 1, 0.0, 2, "set aside")) == "gpu1 · 1 frame · 2 failures · set aside"
     )
+
+
+def test_the_log_of_a_worker_comes_from_the_farm_that_renders(open_harness: Harness, jobs: list[FakeFarmJob]) -> None:
+    export = open_harness.controller.export
+    logs: dict[str, list[str] | None] = {}
+    export.log_arrived.connect(logs.__setitem__)
+    export.request_log("gpu7")
+    assert logs == {"gpu7": None}, "no farm renders"
+    export.start(walk(open_harness, "far"), FARM)
+    export.request_log("gpu0")
+    export.request_log("gpu1")
+    open_harness.until(lambda: "gpu1" in logs)
+    assert logs == {"gpu7": None, "gpu0": ["gpu0 rendered"], "gpu1": None}

@@ -423,3 +423,30 @@ def test_a_spot_check_tells_how_much_two_workers_differ(
     assert check is not None
     assert (len(check.frames), check.steps, check.is_fine) == (3, steps, is_fine)
     assert ("are equal" in check.sentence) == is_fine
+
+
+def test_a_job_fetches_the_log_of_a_worker_that_renders(
+    tmp_path: Path, farm: FakeFarm, settings: SequenceSettings, model: tuple[ModelFacts, FarmModel]
+) -> None:
+    may_paint, logs, fetched = threading.Event(), dict[str, object](), threading.Event()
+
+    def paint(request: RenderRequest) -> Frame:
+        assert may_paint.wait(PATIENCE_S)
+        return fake_frame(request)
+
+    def receive(name: str, lines: object) -> None:
+        logs[name] = lines
+        fetched.set()
+
+    farm.add("one", station(tmp_path / "one", paint))
+    job = farm.job(settings, model[1])
+    job.request_log("one", lambda lines: receive("before", lines))
+    with running(job) as progress:
+        progress.until(lambda: any(worker.state == "rendering" for worker in job.workers))
+        job.request_log("two", lambda lines: receive("two", lines))
+        fetched.clear()
+        job.request_log("one", lambda lines: receive("one", lines))
+        assert fetched.wait(PATIENCE_S)
+        may_paint.set()
+        progress.until(lambda: job.is_over)
+    assert logs == {"before": None, "two": None, "one": ["one opened the job"]}

@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QToolButton
 from explorer_app.controller import ExportProgress
 from explorer_app.exporting.export_list import ExportRecord, JobState
 from explorer_app.window.export.exports_dialog import ExportRow, ExportsDialog
+from explorer_app.window.export.worker_log_dialog import WorkerLogDialog
 from explorer_app.window.shell.main_window import MainWindow
 from tests.helpers.fake_controller import FakeController
 from tests.helpers.windows import asked
@@ -185,3 +186,35 @@ def test_one_that_waits_for_a_model_offers_to_open_it(dialog: ExportsDialog, con
     controller.export.missing_model = ""
     controller.export.show_jobs(record("walk"))
     assert not row.model.isVisible()
+
+
+def test_the_logs_of_a_farms_workers_are_shown_and_fetched_again(
+    dialog: ExportsDialog, controller: FakeController
+) -> None:
+    job = record("walk", "running")
+    controller.export.current = job.job_id
+    controller.export.show_jobs(job)
+    controller.progress(ExportProgress("walk", 1, 9, workers=("gpu0 · 1 frame", "gpu1"), worker_names=("gpu0", "gpu1")))
+    QTest.mouseClick(dialog.rows[0].logs, Qt.MouseButton.LeftButton)
+    (log,) = dialog.findChildren(WorkerLogDialog)
+    controller.export.log_arrived.emit("gpu1", ["of another worker"])
+    controller.export.log_arrived.emit("gpu0", ["12:00 opened", "12:01 rendered"])
+    assert (log.text.toPlainText(), log.state.text()) == ("12:00 opened\n12:01 rendered", "The last 2 lines")
+    log.worker.setCurrentText("gpu1")
+    controller.export.log_arrived.emit("gpu1", None)
+    assert (log.text.toPlainText(), log.state.text()) == ("", "gpu1 is not on the farm now, or does not answer.")
+    QTest.mouseClick(log.refresh, Qt.MouseButton.LeftButton)
+    assert [what[1] for what in asked(controller, "request_log")] == ["gpu0", "gpu1", "gpu1"]
+    log.close()
+
+
+def test_an_export_here_has_no_logs_and_tells_the_pace_of_the_picture_beside_it(
+    dialog: ExportsDialog, controller: FakeController
+) -> None:
+    job = record("walk", "running")
+    controller.export.current = job.job_id
+    controller.export.show_jobs(job)
+    controller.progress(ExportProgress("walk", 37, 96, 12.0, per_second=4.91, picture_rate=59.7))
+    (row,) = dialog.rows
+    assert not row.logs.isVisible()
+    assert row.details.text() == "PNG · 37 of 96 frames · 4.9 a second · picture at 60 a second · 12 s left · /films"
