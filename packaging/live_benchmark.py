@@ -12,10 +12,11 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -27,17 +28,48 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from hand_benchmark import HEIGHT_PX, WIDTH_PX, InstantBackend, _pause, _reader, _until
 
 from explorer_app.app import App, Places
+from explorer_app.audio.mixing import MIX_HZ
+from explorer_app.audio.player import Player, Stream
+from explorer_app.audio.sound_files import SoundFiles
+from explorer_app.cli.demo import demo_session, write_stems
 from explorer_app.inputs.osc_input import OscInput
 from explorer_app.messages import MessageLog
 from explorer_app.rendering.backend import BackendLike
 from explorer_app.session.patch_table import SetPatches
 from explorer_app.session.patches import Patch
+from explorer_app.session.timeline.edits import SetTimeline
+from explorer_app.session.tracks import WALK, Track
 
 _TURN_S = 8.0
 """The first parameter goes from 0 to this in as many seconds: its value is the time at which it was sent."""
 
 _WARM_UP = 0.2
-"""Share of the time after which memory counts: caches fill until then."""
+"""Share of the time after which memory counts: caches fill until then. It is read again after each further share."""
+
+
+class SilentDevice:
+    """Takes sound at the speed of a real device, in blocks of 20 ms, and plays none of it."""
+
+    def __init__(self) -> None:
+        self._ends = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def start(self, stream: Stream) -> None:
+        """Begin to take sound."""
+        self._thread = threading.Thread(target=self._take, args=(stream,), name="silent device", daemon=True)
+        self._thread.start()
+
+    def _take(self, stream: Stream) -> None:
+        start_s, blocks = time.monotonic(), 0
+        while not self._ends.wait(max(0.0, start_s + 0.02 * blocks - time.monotonic())):
+            stream.send(MIX_HZ // 50)
+            blocks += 1
+
+    def close(self) -> None:
+        """Stop. May be called twice."""
+        self._ends.set()
+        if self._thread is not None:
+            self._thread.join()
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +82,8 @@ class Figures:
     ages_s: list[float]
     thread_s: float
     process_s: float
-    first_mib: float
-    last_mib: float
+    memory_mib: list[float]
+    """At equal intervals; the first one is `_WARM_UP` after the begin."""
 
 
 class Audience(QObject):
@@ -85,21 +117,43 @@ def measure(qt: QApplication, arguments: argparse.Namespace) -> Figures:
         app.window.resize(WIDTH_PX, HEIGHT_PX)
         _until(qt, lambda: app.window.canvas.frame is not None and not app.window.canvas.frame.is_draft)
         _pause(qt, arguments.settle)
-        live, editing = app.controller.live, app.controller.editing
+        editing = app.controller.editing
         patches = [Patch("osc/parameter/0/0", "noise.gain", 0.0, _TURN_S)]
         patches += [
             Patch(f"osc/parameter/{i}/0", f"slider/axis/{i}", -2.0, 2.0) for i in range(1, arguments.parameters)
         ]
-        editing.edit(SetPatches(tuple(patches)))
-        inputs = live.inputs
-        osc = inputs._osc = OscInput(inputs.board, port=0)
-        inputs.changed.emit()
-        audience = Audience(app)
-        return _listen(qt, osc, audience, arguments)
+        with tempfile.TemporaryDirectory(prefix="live-benchmark-") as folder:
+            if arguments.piece:
+                patches = [*_play_piece(qt, app, Path(folder)), *patches]
+            editing.edit(SetPatches(tuple(patches)))
+            return _played(qt, app, arguments)
     finally:
         gate.set()
         app.close()
         app.window.deleteLater()
+
+
+def _played(qt: QApplication, app: App, arguments: argparse.Namespace) -> Figures:
+    inputs = app.controller.live.inputs
+    osc = inputs._osc = OscInput(inputs.board, port=0)
+    inputs.changed.emit()
+    audience = Audience(app)
+    return _listen(qt, osc, audience, arguments)
+
+
+def _play_piece(qt: QApplication, app: App, folder: Path) -> list[Patch]:
+    """Play the demo's timeline and sounds; return its patches, but not those of the noise, which tells values' ages."""
+    controller = app.controller
+    sounds, facts = controller.sounds, controller.engine.model.facts
+    assert facts is not None
+    sounds._player = Player(sys.stderr.write, SilentDevice)
+    sounds._files = SoundFiles(folder)
+    session = demo_session(facts, write_stems(folder), sounds._files, folder / "demo.loom")
+    timeline = replace(session.timeline, tracks=(*session.timeline.tracks, Track(WALK)))
+    controller.editing.edit(SetTimeline(timeline, "Demo"))
+    _until(qt, lambda: all(sounds.analysis(sound.digest) for sound in timeline.sounds))
+    controller.playback.set_playing(True)
+    return [patch for patch in session.patches if patch.parameter != "noise.gain"]
 
 
 def _listen(qt: QApplication, osc: OscInput, audience: Audience, arguments: argparse.Namespace) -> Figures:
@@ -114,8 +168,8 @@ def _listen(qt: QApplication, osc: OscInput, audience: Audience, arguments: argp
         timer = QTimer()
         timer.setSingleShot(True)
         timer.timeout.connect(qt.exit)
-        for seconds in (_WARM_UP * arguments.seconds, (1.0 - _WARM_UP) * arguments.seconds):
-            timer.start(round(1000.0 * seconds))
+        for _ in range(round(1.0 / _WARM_UP)):
+            timer.start(round(1000.0 * _WARM_UP * arguments.seconds))
             qt.exec()
             memory.append(_resident_mib())
         audience.counts = False
@@ -126,7 +180,7 @@ def _listen(qt: QApplication, osc: OscInput, audience: Audience, arguments: argp
             audience.ages_s,
             time.thread_time() - thread_s,
             time.process_time() - process_s,
-            *memory,
+            memory,
         )
     finally:
         player.kill()
@@ -143,7 +197,9 @@ def report(figures: Figures, screen_hz: float) -> str:
     ages = sorted(figures.ages_s) or [0.0]
     middle, late = ages[len(ages) // 2], ages[int(0.99 * (len(ages) - 1))]
     minutes = (1.0 - _WARM_UP) * figures.seconds / 60.0
-    growth = figures.last_mib - figures.first_mib
+    memory = figures.memory_mib
+    shown = ", ".join(f"{mib:.1f}" for mib in memory)
+    growth = f"{memory[-1] - memory[0]:+.1f} MiB in the last {minutes:.1f} min ({shown})"
     return "\n".join(
         (
             f"packets parsed   {figures.packets / figures.seconds:8.0f} /s, of each address the newest",
@@ -152,7 +208,7 @@ def report(figures: Figures, screen_hz: float) -> str:
             f"99 of 100 within {1e3 * late:8.1f} ms, {late * screen_hz:.2f} frames",
             f"window's thread  {100.0 * figures.thread_s / figures.seconds:8.1f} % of a core",
             f"all threads      {100.0 * figures.process_s / figures.seconds:8.1f} % of a core",
-            f"memory           {figures.last_mib:8.1f} MiB, {growth:+.1f} MiB in the last {minutes:.1f} min",
+            f"memory           {memory[-1]:8.1f} MiB, {growth}",
         )
     )
 
@@ -162,6 +218,7 @@ def main(words: Sequence[str] | None = None) -> str:
     parser = argparse.ArgumentParser(description="Measure a performance by controllers over OSC.")
     parser.add_argument("--parameters", type=int, default=32, help="mapped parameters (32)")
     parser.add_argument("--rate", type=float, default=1000.0, help="values a second of each (1000)")
+    parser.add_argument("--piece", action="store_true", help="play a timeline with sound meanwhile")
     parser.add_argument("--seconds", type=float, default=60.0, help="how long (60)")
     parser.add_argument("--side", type=int, default=256, help="pixels of the renderer's pictures (256)")
     parser.add_argument("--settle", type=float, default=8.0, help="seconds for small pictures before it begins (8)")

@@ -66,7 +66,7 @@ def run(words: Sequence[str], console: Console) -> int:
     files = SoundFiles.of_this_user()
     project = folder / "demo.loom"
     with told_in_a_sentence(project):
-        sounds = _write_stems(folder / "sounds")
+        sounds = write_stems(folder / "sounds")
         session = demo_session(model.facts, sounds, files, project)
         save_session(project, session)
         if not has_video_extra():
@@ -126,8 +126,8 @@ def demo_session(facts: ModelFacts, sounds: Sequence[Path], files: SoundFiles, p
     return keyed_at(session, 0.0)
 
 
-def _write_stems(folder: Path) -> list[Path]:
-    """Write the sounds; return their files."""
+def write_stems(folder: Path) -> list[Path]:
+    """Write the sounds of the piece into a folder; return their files."""
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     for name, samples in stems(SECONDS).items():

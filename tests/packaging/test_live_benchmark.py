@@ -2,6 +2,8 @@
 
 import importlib.util
 import sys
+import threading
+from collections.abc import Generator
 from pathlib import Path
 from types import ModuleType
 
@@ -35,9 +37,29 @@ def test_the_sender_plays_every_address_over_loopback(monkeypatch: pytest.Monkey
 def test_figures_tell_frames_ages_and_growth(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT))
     module = script("live_benchmark", monkeypatch)
-    text = module.report(module.Figures(60.0, 480_000, 3600, [0.01] * 3600, 6.0, 12.0, 400.0, 400.5), 60.0)
+    text = module.report(module.Figures(60.0, 480_000, 3600, [0.01] * 3600, 6.0, 12.0, [400.0, 400.2, 400.5]), 60.0)
     lines = text.splitlines()
     assert "8000 /s" in lines[0]
     assert "60.0 /s" in lines[1]
     assert "10.0 ms, 0.60 frames" in lines[2]
     assert "400.5 MiB, +0.5 MiB in the last 0.8 min" in lines[-1]
+    assert "(400.0, 400.2, 400.5)" in lines[-1]
+
+
+def test_a_silent_device_takes_sound_until_it_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT))
+    module = script("live_benchmark", monkeypatch)
+    has_taken = threading.Event()
+
+    def stream() -> Generator[bytes, int, None]:
+        while True:
+            assert (yield b"") == module.MIX_HZ // 50
+            has_taken.set()
+
+    sound = stream()
+    next(sound)
+    device = module.SilentDevice()
+    device.start(sound)
+    assert has_taken.wait(30.0)
+    device.close()
+    device.close()
