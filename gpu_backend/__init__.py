@@ -93,10 +93,10 @@ if TYPE_CHECKING:
     from gpu_backend.latent.paths import (
         LatentPath as LatentPath,
         PathKind as PathKind,
+        blend_between as blend_between,
         is_on_seed as is_on_seed,
         path_blends as path_blends,
         weighted_blend as weighted_blend,
-        z_blend as z_blend,
     )
     from gpu_backend.latent.plane import plane_point as plane_point, plane_seed as plane_seed
     from gpu_backend.latent.seeds import seed_class as seed_class
@@ -150,6 +150,7 @@ if TYPE_CHECKING:
     from gpu_backend.process_memory import process_nbytes as process_nbytes
     from gpu_backend.recipe import (
         SEED_COUNT as SEED_COUNT,
+        Arc as Arc,
         DirectionAmount as DirectionAmount,
         Latent as Latent,
         MixSource as MixSource,
@@ -261,7 +262,7 @@ _HOMES = {
     "gradients.projection_settings": ("ProjectionReport", "ProjectionSettings"),
     "latent.directions": ("Directions",),
     "latent.flattening": ("flat_latent",),
-    "latent.paths": ("LatentPath", "PathKind", "is_on_seed", "path_blends", "weighted_blend", "z_blend"),
+    "latent.paths": ("LatentPath", "PathKind", "blend_between", "is_on_seed", "path_blends", "weighted_blend"),
     "latent.plane": ("plane_point", "plane_seed"),
     "latent.seeds": ("seed_class",),
     "layer_statistics": ("LayerStatistics", "log_spectrum"),
@@ -310,6 +311,7 @@ _HOMES = {
     "process_memory": ("process_nbytes",),
     "recipe": (
         "SEED_COUNT",
+        "Arc",
         "DirectionAmount",
         "Latent",
         "MixSource",

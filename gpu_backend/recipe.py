@@ -7,6 +7,7 @@ file, a PNG or a manifest, and gives the same picture on another machine. Rows t
 The rows of a recipe (`gpu_backend.latent.rows` computes them, in NumPy)::
 
     base    = sum_k weight_k * mapped(seed_k)                            one row, repeated num_ws times
+    base    = w_avg + arc(base_a - w_avg, base_b - w_avg, fraction)      between two points, for an `Arc`
     rows    = w_avg + psi * (base - w_avg)   on rows [0, cutoff)         truncation
     rows[i] = rows[i] + strength[i] * (source.rows[i] - rows[i])         for each mix source, in order
     rows   += amount * direction             on the rows of its range    for each direction and axis
@@ -47,6 +48,24 @@ class Point:
 
     seeds: tuple[tuple[int, float], ...] = ((0, 1.0),)
     space: Space = "w"
+
+
+@dataclass(frozen=True, slots=True)
+class Arc:
+    """A point on the arc in w from one point to another, around the average of w (`gpu_backend.latent.paths`).
+
+    It turns at constant angular speed, and its distance from the average changes linearly. A straight line passes
+    nearer to the average, where pictures are plainer.
+
+    Attributes
+    ----------
+    fraction
+        Share of the way, 0 at `first` and 1 at `second`; beyond them the arc goes on.
+    """
+
+    first: Point
+    second: Point
+    fraction: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +143,7 @@ class Latent:
     a network with a table of classes.
     """
 
-    point: Point | StoredLatent = Point()
+    point: Point | Arc | StoredLatent = Point()
     classes: tuple[tuple[int, float], ...] = ()
     mix: tuple[MixSource, ...] = ()
     directions: tuple[DirectionAmount, ...] = ()

@@ -12,6 +12,7 @@ from gpu_backend.errors import RequestError
 from gpu_backend.limits import MAX_ITEMS, MAX_STORED_DIM, MAX_STORED_ROWS, RecipeBudget
 from gpu_backend.recipe import (
     SEED_COUNT,
+    Arc,
     DirectionAmount,
     Latent,
     MixSource,
@@ -159,16 +160,24 @@ def latent_to_json(latent: Latent) -> dict[str, Any]:
     data: dict[str, Any]
     if isinstance(latent.point, StoredLatent):
         data = {"stored": latent.point.digest}
+    elif isinstance(latent.point, Arc):
+        arc = latent.point
+        data = {"arc": [_point_to_json(arc.first), _point_to_json(arc.second), arc.fraction]}
     else:
-        data = {"seeds": [list(pair) for pair in latent.point.seeds]}
-        if latent.point.space != "w":
-            data["space"] = latent.point.space
+        data = _point_to_json(latent.point)
     if latent.classes:
         data["classes"] = [list(pair) for pair in latent.classes]
     if latent.mix:
         data["mix"] = [[latent_to_json(source.latent), list(source.strengths)] for source in latent.mix]
     if latent.directions:
         data["directions"] = [[item.name, item.amount, item.rows.first, item.rows.last] for item in latent.directions]
+    return data
+
+
+def _point_to_json(point: Point) -> dict[str, Any]:
+    data: dict[str, Any] = {"seeds": [list(pair) for pair in point.seeds]}
+    if point.space != "w":
+        data["space"] = point.space
     return data
 
 
@@ -193,14 +202,12 @@ def latent_from_json(
     """
     budget = budget or RecipeBudget()
     fields = _mapping(data, "latent")
-    seeds = _pairs(fields.get("seeds", [[0, 1.0]]), "seeds") if "stored" not in fields else []
+    point = _latent_point(fields, stored)
     mix = _pairs(fields.get("mix", []), "mix")
     directions = _list(fields.get("directions", []), "directions")
-    budget.spend(seeds=len(seeds), sources=len(mix), directions=len(directions), depth=depth)
+    budget.spend(seeds=_seed_count(point), sources=len(mix), directions=len(directions), depth=depth)
     return Latent(
-        point=_stored_point(fields["stored"], stored)
-        if "stored" in fields
-        else _point(seeds, fields.get("space", "w")),
+        point=point,
         classes=tuple(
             (_integer(index, "class", 0, 1 << 20), _number(weight, "class weight"))
             for index, weight in _pairs(fields.get("classes", []), "classes")
@@ -216,7 +223,20 @@ def latent_from_json(
     )
 
 
-def _point(seeds: Sequence[tuple[Any, Any]], space: Any) -> Point:
+def _latent_point(fields: Mapping[str, Any], stored: StoredLatents | None) -> Point | Arc | StoredLatent:
+    if "stored" in fields:
+        return _stored_point(fields["stored"], stored)
+    if "arc" not in fields:
+        return _point(fields)
+    items = _list(fields["arc"], "arc")
+    if len(items) != 3:
+        raise RequestError(f"An arc must be two points and a fraction, but has {len(items)} items.")
+    first, second = (_point(_mapping(item, "point")) for item in items[:2])
+    return Arc(first, second, _number(items[2], "arc's fraction"))
+
+
+def _point(fields: Mapping[str, Any]) -> Point:
+    seeds, space = _pairs(fields.get("seeds", [[0, 1.0]]), "seeds"), fields.get("space", "w")
     if space not in get_args(Space):
         raise RequestError(f"A point's space must be 'w' or 'z', but is {_kind(space)}.")
     return Point(
@@ -283,10 +303,16 @@ def spend_blend(blend: Sequence[tuple[Recipe, float]], budget: RecipeBudget) -> 
 
 def spend_latent(latent: Latent, budget: RecipeBudget, depth: int = 0) -> None:
     """Charge a latent at nesting depth `depth` to the budget. Raises RequestError if it is exceeded."""
-    seeds = 0 if isinstance(latent.point, StoredLatent) else len(latent.point.seeds)
+    seeds = _seed_count(latent.point)
     budget.spend(seeds=seeds, sources=len(latent.mix), directions=len(latent.directions), depth=depth)
     for source in latent.mix:
         spend_latent(source.latent, budget, depth + 1)
+
+
+def _seed_count(point: Point | Arc | StoredLatent) -> int:
+    if isinstance(point, Arc):
+        return len(point.first.seeds) + len(point.second.seeds)
+    return 0 if isinstance(point, StoredLatent) else len(point.seeds)
 
 
 def noise_to_json(noise: Noise) -> dict[str, Any]:

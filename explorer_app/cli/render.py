@@ -59,6 +59,7 @@ from gpu_backend import ModelFacts, Noise, PathKind, Transform, Truncation, seed
 PATHS: dict[str, PathKind] = {
     "linear": "w-linear",
     "cubic": "w-cubic",
+    "w-slerp": "w-slerp",
     "z-linear": "z-linear",
     "slerp": "z-slerp",
 }
@@ -205,7 +206,9 @@ def parser() -> Parser:
     project.add_argument("--end", type=seconds, metavar="S", help="second after the last frame (default: the end)")
     path = made.add_argument_group("sequences; the same command continues one that was stopped")
     path.add_argument(
-        "--path", choices=tuple(PATHS), help="go from one to the next: in w, or in z for z-linear and slerp"
+        "--path",
+        choices=tuple(PATHS),
+        help="go from one to the next: in w (w-slerp on an arc), or in z for z-linear and slerp",
     )
     path.add_argument("--frames", type=positive_count, metavar="N", help="frames per step (default: 24)")
     path.add_argument("--loop", action="store_true", default=None, help="go back from the last to the first")

@@ -313,6 +313,8 @@ def _check_budget(settings: SequenceSettings) -> None:
             spend_latent(recipe.latent, budget)
         spent.append((most.seeds - budget.seeds, most.sources - budget.sources, most.directions - budget.directions))
     together = min(len(spent), _CUBIC_KEYS if settings.kind == "w-cubic" else 2)
+    if settings.kind == "w-slerp":
+        spent = [(2 * seeds, sources, directions) for seeds, sources, directions in spent]  # each end has both points
     row = spent + spent[: together - 1] if settings.loop else spent
     for column, (name, limit) in enumerate(
         (("seeds", most.seeds), ("mix sources", most.sources), ("directions", most.directions))

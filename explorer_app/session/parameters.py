@@ -20,7 +20,7 @@ from typing import Any, Literal
 
 from explorer_app.session.session import MAX_SCALE, MIN_SCALE, Position, Session, Slider
 from explorer_app.session.taps import MAX_GAIN_DB, fit_tap
-from gpu_backend import MAX_ITEMS, SEED_COUNT, Latent, LoomError, ModelFacts, RowRange
+from gpu_backend import MAX_ITEMS, SEED_COUNT, Arc, Latent, LoomError, ModelFacts, RowRange
 
 Kind = Literal[
     "number",
@@ -180,6 +180,8 @@ class Parameter:
                 return "pinned" if value else "on the plane"
             case "layer":
                 return "picture" if value is None else str(value.layer)
+            case "source" if isinstance(value.point, Arc):
+                return "between points"
             case "source":
                 return ", ".join(f"seed {seed}" for seed, _ in getattr(value.point, "seeds", ())) or "stored"
             case "flag":

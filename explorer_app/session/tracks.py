@@ -83,7 +83,8 @@ class Track:
     outside
         What comes before the first key and after the last: their values, the keys over again, or back and forth.
     way
-        How latents and states lie between two keys: straight or on a spline in w, straight or on an arc in z.
+        How latents and states lie between two keys: straight, on a spline or on an arc in w,
+        straight or on an arc in z.
     is_muted
         A muted track moves nothing.
     period, radius, seed

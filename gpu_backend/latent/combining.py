@@ -17,17 +17,17 @@ from itertools import groupby
 from typing import NoReturn
 
 from gpu_backend.errors import RequestError
-from gpu_backend.recipe import DirectionAmount, Latent, MixSource, Point, RowRange, StoredLatent
+from gpu_backend.recipe import Arc, DirectionAmount, Latent, MixSource, Point, RowRange, StoredLatent
 
 NEGLIGIBLE_SHARE = 1e-5
 """Seeds below this weight are dropped from a merged point: in w that is far less than a step of a byte."""
 
 _Classes = tuple[tuple[int, float], ...]
 
-_Atom = tuple[int | Point | StoredLatent, _Classes]
+_Atom = tuple[int | Point | Arc | StoredLatent, _Classes]
 """A seed in w, or another point, with its classes."""
 
-_Layer = tuple[Point | StoredLatent, _Classes]
+_Layer = tuple[Point | Arc | StoredLatent, _Classes]
 """A point of the result, with its classes."""
 
 

@@ -20,7 +20,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, TypeVar
 
 from gpu_backend.lazy_names import LazyModule
-from gpu_backend.recipe import DirectionAmount, Latent, MixSource, Point, RowRange, StoredLatent
+from gpu_backend.recipe import Arc, DirectionAmount, Latent, MixSource, Point, RowRange, StoredLatent
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,7 +33,7 @@ else:
 _NEGLIGIBLE = 1e-8
 """Points with a weight below this in all rows are dropped: w has a 24-bit significand."""
 
-_Term = tuple[Point | StoredLatent, tuple[tuple[int, float], ...]]
+_Term = tuple[Point | Arc | StoredLatent, tuple[tuple[int, float], ...]]
 """A point and its classes."""
 
 _Key = TypeVar("_Key", bound=Hashable)

@@ -4,13 +4,14 @@ Every frame is a blend of recipes, so a path stores no arrays. Its frames can be
 in any order and on another machine.
 
 - in w: weights over the keyframes, `w-linear` between two neighbours, `w-cubic` a cubic spline through all of them;
+  `w-slerp` is the arc around the average of w between two neighbours that each stand on one point, and a straight line
+  between others;
 - in z: `z-linear` and `z-slerp` blend the normal vectors of two seeds before mapping. If the neighbours differ in
-  class, mix, sliders or truncation, both get the same z and are blended linearly in w.
+  class, mix, sliders or truncation, both get the same z and are blended linearly in w. So it is with the arc in w.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -18,9 +19,10 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from gpu_backend.errors import RequestError
 from gpu_backend.latent.seeds import z_angle
+from gpu_backend.latent.slerp import lerp_weights, slerp_weights
 from gpu_backend.latent.spline import curvature_weights, spline_weights
 from gpu_backend.lazy_names import LazyModule
-from gpu_backend.recipe import Point, Recipe
+from gpu_backend.recipe import Arc, Point, Recipe
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 else:
     np = LazyModule("numpy")
 
-PathKind = Literal["w-linear", "w-cubic", "z-linear", "z-slerp"]
+PathKind = Literal["w-linear", "w-cubic", "w-slerp", "z-linear", "z-slerp"]
 
 _Blend = tuple[tuple[Recipe, float], ...]
 
@@ -75,7 +77,9 @@ class LatentPath:
         self._frames_per_step = frames_per_step
         self._loop = loop
         self._z_dim = z_dim
-        self._recipes = () if kind.startswith("w") else tuple(_recipe_on_seed(key, i) for i, key in enumerate(keys))
+        if kind.startswith("z"):
+            for index, key in enumerate(keys):
+                _recipe_on_seed(key, index)
 
     def __len__(self) -> int:
         steps = len(self._keys) * self._frames_per_step
@@ -83,14 +87,14 @@ class LatentPath:
 
     def blend(self, frame: int) -> _Blend:
         """Return the blend of a frame, 0 <= frame < len(self)."""
-        if not self._recipes:
+        if self._kind in ("w-linear", "w-cubic"):
             return weighted_blend(self._keys, self.weights(frame))
         key, fraction = self.place(frame)
-        first, second = self._recipes[key], self._recipes[(key + 1) % len(self._recipes)]
-        return _between(first, second, fraction, self._kind == "z-slerp", self._z_dim)
+        first, second = self._keys[key], self._keys[(key + 1) % len(self._keys)]
+        return blend_between(first, second, self._kind, fraction, z_dim=self._z_dim)
 
     def weights(self, frame: int) -> dict[int, float]:
-        """Return the weight of each keyframe in a frame; on a path in z, the position between its neighbours."""
+        """Return the weight of each keyframe in a frame; on an arc and in z, the position between its neighbours."""
         key, fraction = self.place(frame)
         if self._kind == "w-cubic":
             return spline_weights(self._curvature, key, fraction)
@@ -115,16 +119,35 @@ def path_blends(
     return [path.blend(frame) for frame in range(len(path))]
 
 
-def z_blend(first: _Blend, second: _Blend, kind: PathKind, fraction: float, *, z_dim: int = 512) -> _Blend:
-    """Return the blend at a fraction, 0..1, of the way in z between two keyframes on whole seeds.
+def blend_between(first: _Blend, second: _Blend, kind: PathKind, fraction: float, *, z_dim: int = 512) -> _Blend:
+    """Return the blend at a fraction, 0..1, of the way between two keyframes, of any kind but `w-cubic`.
 
     Raises
     ------
     RequestError
-        If a keyframe is no single recipe on a whole seed.
+        If the way goes through z and a keyframe is no single recipe on a whole seed.
     """
-    ends = (_recipe_on_seed(first, 0), _recipe_on_seed(second, 1))
-    return _between(*ends, fraction, kind == "z-slerp", z_dim) if fraction < 1.0 else ((ends[1], 1.0),)
+    if kind.startswith("z"):
+        ends: tuple[Recipe, ...] = (_recipe_on_seed(first, 0), _recipe_on_seed(second, 1))
+    elif kind == "w-slerp" and _is_on_point(first) and _is_on_point(second):
+        ends = (first[0][0], second[0][0])
+    else:
+        ends = ()
+    if fraction == 0.0 or first == second:
+        return first
+    if fraction == 1.0:
+        return second
+    if not ends:
+        return weighted_blend((first, second), {0: 1.0 - fraction, 1: fraction})
+    points = tuple(recipe.latent.point for recipe in ends)
+    point = points[0]
+    if points[0] != points[1]:
+        assert isinstance(points[0], Point)
+        assert isinstance(points[1], Point)
+        is_arc = kind == "w-slerp"
+        point = Arc(points[0], points[1], fraction) if is_arc else _in_z(points[0], points[1], kind, fraction, z_dim)
+    alike = (((replace(recipe, latent=replace(recipe.latent, point=point)), 1.0),) for recipe in ends)
+    return weighted_blend(tuple(alike), {0: 1.0 - fraction, 1: fraction})
 
 
 def is_on_seed(blend: _Blend) -> bool:
@@ -140,34 +163,6 @@ def weighted_blend(blends: Sequence[_Blend], weights: Mapping[int, float]) -> _B
         for recipe, share in blends[index]:
             total[recipe] = total.get(recipe, 0.0) + weight * share
     return tuple(total.items())
-
-
-def lerp_weights(fraction: float) -> tuple[float, float]:
-    """Return the weights of two ends of a straight line."""
-    return 1.0 - fraction, fraction
-
-
-def slerp_weights(fraction: float, angle: float, first_norm: float, second_norm: float) -> tuple[float, float]:
-    """Return the weights of two vectors on the arc between them.
-
-    The direction turns at constant angular speed (Shoemake, "Animating rotation with quaternion curves", 1985:
-    sin((1-t) a) / sin a and sin(t a) / sin a on unit vectors). The length is interpolated linearly.
-
-    Parameters
-    ----------
-    fraction
-        Interpolation parameter, 0..1.
-    angle
-        Between the vectors, in radians. Near 0 and pi the arc is undefined, and the straight line is used.
-    first_norm, second_norm
-        Their lengths.
-    """
-    if math.sin(angle) < 1e-6 or first_norm == 0.0 or second_norm == 0.0:
-        return lerp_weights(fraction)
-    length = (1.0 - fraction) * first_norm + fraction * second_norm
-    first = math.sin((1.0 - fraction) * angle) / math.sin(angle)
-    second = math.sin(fraction * angle) / math.sin(angle)
-    return first * length / first_norm, second * length / second_norm
 
 
 def _linear_weights(key: int, following: int, fraction: float) -> dict[int, float]:
@@ -187,24 +182,14 @@ def _recipe_on_seed(blend: _Blend, index: int) -> Recipe:
     return blend[0][0]
 
 
-def _seed_of(recipe: Recipe) -> int:
-    """Return the seed of a recipe from `_recipe_on_seed`."""
-    assert isinstance(recipe.latent.point, Point)
-    return recipe.latent.point.seeds[0][0]
+def _in_z(first: Point, second: Point, kind: PathKind, fraction: float, z_dim: int) -> Point:
+    """Return the point between two whole seeds in z."""
+    seeds = first.seeds[0][0], second.seeds[0][0]
+    on_arc = kind == "z-slerp"
+    weights = slerp_weights(fraction, *z_angle(*seeds, z_dim)) if on_arc else lerp_weights(fraction)
+    return Point(tuple(zip(seeds, weights, strict=True)), "z")
 
 
-def _between(first: Recipe, second: Recipe, fraction: float, on_arc: bool, z_dim: int) -> _Blend:
-    first_seed, second_seed = _seed_of(first), _seed_of(second)
-    if fraction == 0.0 or first == second:
-        return ((first, 1.0),)
-    if first_seed == second_seed:
-        seeds: tuple[tuple[int, float], ...] = ((first_seed, 1.0),)
-    elif on_arc:
-        weights = slerp_weights(fraction, *z_angle(first_seed, second_seed, z_dim))
-        seeds = ((first_seed, weights[0]), (second_seed, weights[1]))
-    else:
-        weights = lerp_weights(fraction)
-        seeds = ((first_seed, weights[0]), (second_seed, weights[1]))
-    point = Point(seeds=seeds, space="z")
-    ends = (replace(recipe, latent=replace(recipe.latent, point=point)) for recipe in (first, second))
-    return weighted_blend([((recipe, 1.0),) for recipe in ends], {0: 1.0 - fraction, 1: fraction})
+def _is_on_point(blend: _Blend) -> bool:
+    """Return whether a blend is a single recipe whose latent is one point, so that an arc in w can begin there."""
+    return len(blend) == 1 and blend[0][1] == 1.0 and isinstance(blend[0][0].latent.point, Point)

@@ -17,9 +17,10 @@ from gpu_backend.errors import RequestError
 from gpu_backend.latent.classes import class_label
 from gpu_backend.latent.directions import Directions, add_direction, covers_all_rows
 from gpu_backend.latent.mixing import mix_rows
+from gpu_backend.latent.slerp import slerp_weights
 from gpu_backend.latent.truncation import check_truncation, label_averages, refuse_average
 from gpu_backend.limits import MAX_MIX_DEPTH, MAX_RECIPE_SEEDS
-from gpu_backend.recipe import Latent, Point, Recipe, StoredLatent, Truncation
+from gpu_backend.recipe import Arc, Latent, Point, Recipe, StoredLatent, Truncation
 
 Blend = Sequence[tuple[Recipe, float]]
 """(recipe, weight) pairs, summed in w."""
@@ -124,9 +125,10 @@ def _latent_rows(
     if isinstance(latent.point, StoredLatent):
         rows = _stored_rows(latent.point, space)
     else:
-        base = np.zeros(space.w_dim, dtype=np.float64)
-        for anchor, weight in _weighted_anchors(latent, latent.point):
-            base += weight * mapped[anchor]
+        if isinstance(latent.point, Arc):
+            base = _arc_row(latent, latent.point, space, mapped)
+        else:
+            base = _point_row(latent, latent.point, space, mapped)
         rows = _truncated(base[None], latent.classes, truncation, space)
     # One row represents all while they are equal: a push along directions of all rows then costs 1 row, not num_ws.
     has_own_rows = bool(latent.mix) or not all(covers_all_rows(item, space.num_ws) for item in latent.directions)
@@ -138,6 +140,30 @@ def _latent_rows(
     for item in latent.directions:
         add_direction(rows, item, space.directions, space.num_ws)
     return rows
+
+
+def _point_row(
+    latent: Latent, point: Point, space: LatentSpace, mapped: Mapping[Anchor, NDArray[np.float32]]
+) -> NDArray[np.float64]:
+    """Return the w of a point, (w_dim,)."""
+    row = np.zeros(space.w_dim, dtype=np.float64)
+    for anchor, weight in _weighted_anchors(latent, point):
+        row += weight * mapped[anchor]
+    return row
+
+
+def _arc_row(
+    latent: Latent, arc: Arc, space: LatentSpace, mapped: Mapping[Anchor, NDArray[np.float32]]
+) -> NDArray[np.float64]:
+    """Return the w of a point on an arc around the average, (w_dim,); a model without an average has 0."""
+    _check_weight(arc.fraction)
+    centre = space.average_of(latent.classes) if np.isfinite(space.w_avg).all() else np.zeros(space.w_dim)
+    first, second = (_point_row(latent, point, space, mapped) - centre for point in (arc.first, arc.second))
+    lengths = float(np.linalg.norm(first)), float(np.linalg.norm(second))
+    cosine = float(first @ second) / (lengths[0] * lengths[1]) if all(lengths) else 1.0
+    weights = slerp_weights(arc.fraction, math.acos(min(max(cosine, -1.0), 1.0)), *lengths)
+    moved: NDArray[np.float64] = centre + weights[0] * first + weights[1] * second
+    return moved
 
 
 def _truncated(
@@ -164,8 +190,10 @@ def _anchors(latent: Latent, depth: int) -> Iterator[Anchor]:
     if depth > MAX_MIX_DEPTH:
         raise RequestError(f"Mix sources may be nested {MAX_MIX_DEPTH} deep, but these are nested deeper.")
     if not isinstance(latent.point, StoredLatent):
-        for anchor, _ in _weighted_anchors(latent, latent.point):
-            yield anchor
+        points = (latent.point,) if isinstance(latent.point, Point) else (latent.point.first, latent.point.second)
+        for point in points:
+            for anchor, _ in _weighted_anchors(latent, point):
+                yield anchor
     for source in latent.mix:
         yield from _anchors(source.latent, depth + 1)
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from explorer_app.rendering.device_choice import PROCESSOR, DeviceChoice
 from gpu_backend import (
+    Arc,
     CancelledError,
     ConvShape,
     ConvTile,
@@ -396,6 +397,7 @@ class FakeRenderer:
         side = request.resolution or self.facts.resolution
         pixels = np.full((side, side, 4), 255, np.uint8)
         point = request.blend[0][0].latent.point
+        point = point.first if isinstance(point, Arc) else point
         pixels[..., 0] = point.rows[0] if isinstance(point, StoredLatent) else int(point.seeds[0][0]) % 256
         if request.resolution is not None:
             pixels[..., 0] -= np.minimum(pixels[..., 0], engine.paleness)

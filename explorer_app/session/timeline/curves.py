@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from explorer_app.session.blend import Blend
@@ -12,7 +12,7 @@ from explorer_app.session.parameters import Parameter, Value
 from explorer_app.session.timeline.easing import bezier, bezier_terms, eased
 from explorer_app.session.timeline.spline import spline_weights
 from explorer_app.session.tracks import Key, Timeline, Track
-from gpu_backend import is_on_seed, weighted_blend, z_blend
+from gpu_backend import blend_between, is_on_seed, weighted_blend
 
 _HOLD, _LINEAR, _SMOOTH, _IN, _OUT, _IN_OUT, _BEZIER = range(7)
 _CODES = {
@@ -180,8 +180,8 @@ class LatentCurve:
         ends = blends[index], blends[index + 1]
         if share in (0.0, 1.0) or (ends[0] == ends[1] and kind != "w-cubic"):
             return ends[round(share)]
-        if kind.startswith("z") and is_on_seed(ends[0]) and is_on_seed(ends[1]):
-            return z_blend(*ends, kind, share, z_dim=way.z_dim)
+        if kind == "w-slerp" or (kind.startswith("z") and all(is_on_seed(end) for end in ends)):
+            return blend_between(*ends, kind, share, z_dim=way.z_dim)
         return weighted_blend(blends, way.weights(index, share))
 
 
@@ -201,11 +201,6 @@ class LatentWay:
         if self._is_cubic and 0.0 <= share <= 1.0:
             return spline_weights(self.clock.times, index, share, closes=self._closes)
         return {index: 1.0 - share, index + 1: share}
-
-
-def goes_through_z(blends: Sequence[Blend]) -> bool:
-    """Return whether every key stands on a whole seed, so that a way in z reaches all of them."""
-    return all(blend and is_on_seed(blend) for blend in blends)
 
 
 def number_curve(track: Track, timeline: Timeline, row: Parameter) -> NumberCurve:

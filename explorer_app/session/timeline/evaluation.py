@@ -18,7 +18,7 @@ from explorer_app.session.session import Session, as_still, moved_sliders
 from explorer_app.session.session_writer import SessionWriter
 from explorer_app.session.timeline.curves import Curve, LatentCurve, LatentWay, ValueCurve, number_curve
 from explorer_app.session.timeline.easing import eased
-from explorer_app.session.timeline.states import mixed_states, placed, states_in_z
+from explorer_app.session.timeline.states import mixed_states, placed, states_between
 from explorer_app.session.timeline.walk import walked
 from explorer_app.session.tracks import STATE, WALK, Timeline, Track
 
@@ -118,9 +118,9 @@ class _States:
         share = eased(self._track.keys[index].easing, u)
         if share in (0.0, 1.0):
             return self._states[index + round(share)]
-        if self._track.way.startswith("z"):
+        if self._track.way not in ("w-linear", "w-cubic"):
             first, second = self._states[index : index + 2]
-            return states_in_z(first, second, self._track.way, share, share, self._way.z_dim)
+            return states_between(first, second, self._track.way, share, self._way.z_dim)
         return mixed_states(self._states, self._way.weights(index, share), index)
 
 

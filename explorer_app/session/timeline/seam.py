@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from explorer_app.session.resolve import resolve
 from explorer_app.session.session import Session
 from explorer_app.session.timeline.evaluation import session_at
+from gpu_backend import Arc, Point, StoredLatent
 
 _STEP_S = 1e-3
 """Velocities are differences over this time."""
@@ -66,10 +67,9 @@ def _numbers(session: Session, t: float) -> dict[Any, float]:
         found["transform", index] = number
     for recipe, weight in request.blend:
         latent, point = recipe.latent, recipe.latent.point
-        seeds = getattr(point, "seeds", ((point, 1.0),))
         sources = tuple((source.latent, tuple(source.strengths)) for source in latent.mix)
-        for seed, share in seeds:
-            key = ("seed", getattr(point, "space", "w"), seed, latent.classes)
+        for space, seed, share in _shares(point):
+            key = ("seed", space, seed, latent.classes)
             found[key] = found.get(key, 0.0) + weight * share
         for item in latent.directions:
             found["slider", item.name] = found.get(("slider", item.name), 0.0) + weight * item.amount
@@ -80,3 +80,14 @@ def _numbers(session: Session, t: float) -> dict[Any, float]:
             found.get(("psi", recipe.truncation.cutoff), 0.0) + weight * recipe.truncation.psi
         )
     return found
+
+
+def _shares(point: Point | Arc | StoredLatent) -> Iterator[tuple[str, Any, float]]:
+    """Yield (space, seed or stored latent, share) of a point; on an arc shares are those of its angle."""
+    if isinstance(point, Arc):
+        for end, factor in ((point.first, 1.0 - point.fraction), (point.second, point.fraction)):
+            yield from ((space, seed, factor * share) for space, seed, share in _shares(end))
+    elif isinstance(point, Point):
+        yield from ((point.space, seed, share) for seed, share in point.seeds)
+    else:
+        yield "w", point, 1.0

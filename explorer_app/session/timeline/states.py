@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from explorer_app.session.blend import Blend, resolve_blend
 from explorer_app.session.session import MAX_SCALE, MIN_SCALE, Session, Slider
-from gpu_backend import Noise, PathKind, RequestError, Transform, weighted_blend, z_blend
+from gpu_backend import Noise, PathKind, RequestError, Transform, blend_between, weighted_blend
 
 
 def placed(state: Session, session: Session) -> Session:
@@ -49,29 +49,20 @@ def mixed_states(states: Sequence[Session], weights: Mapping[int, float], before
     )
 
 
-def states_in_z(first: Session, second: Session, kind: PathKind, share: float, weight: float, z_dim: int) -> Session:
-    """Return the session between two states whose latents go straight or on an arc in z.
+def states_between(first: Session, second: Session, kind: PathKind, share: float, z_dim: int) -> Session:
+    """Return the session between two states whose latents go on an arc in w, or straight or on an arc in z.
 
-    `share` is the way in z, `weight` that of the second state in everything else. States that do not both stand on
-    whole seeds go straight in w; `is_in_z` says which do.
+    States with other mixes or slider ranges go straight in w, and in z those that do not stand on whole seeds, too.
     """
-    between = mixed_states((first, second), {0: 1.0 - weight, 1: weight}, 0)
-    if not is_in_z(first, second):
+    between = mixed_states((first, second), {0: 1.0 - share, 1: share}, 0)
+    if first.mix != second.mix or _mixed_sliders({0: first, 1: second}, {0: 0.5, 1: 0.5})[1]:
         return between
     ends = tuple(resolve_blend(replace(state, sliders=(), mix=())) for state in (first, second))
-    return replace(between, pinned_blend=z_blend(ends[0], ends[1], kind, share, z_dim=z_dim))
-
-
-def is_in_z(first: Session, second: Session) -> bool:
-    """Return whether the way between two states can go through z: both on whole seeds, with equal mixes and ranges."""
-    if first.mix != second.mix or _mixed_sliders({0: first, 1: second}, {0: 0.5, 1: 0.5})[1]:
-        return False
-    ends = tuple(resolve_blend(replace(state, sliders=(), mix=())) for state in (first, second))
     try:
-        z_blend(ends[0], ends[1], "z-linear", 0.5)
+        blend = blend_between(ends[0], ends[1], kind, share, z_dim=z_dim)
     except RequestError:
-        return False
-    return True
+        return between
+    return replace(between, pinned_blend=blend)
 
 
 def _with_blend(first: Session, blend: Blend, bare: Mapping[int, Session], weights: Mapping[int, float]) -> Session:

@@ -24,6 +24,7 @@ MAX_SEEDS = 1000
 KINDS: tuple[tuple[PathKind, str, str], ...] = (
     ("w-cubic", "Smooth in w", "A cubic curve through the rows of w: no corner at a keyframe."),
     ("w-linear", "Straight in w", "From keyframe to keyframe in a straight line through w."),
+    ("w-slerp", "On the sphere in w", "Along an arc around the average of w; straight where a keyframe is a blend."),
     ("z-slerp", "On the sphere in z", "Along the great circle between the seeds' z, mapped frame by frame."),
     ("z-linear", "Straight in z", "In a straight line between the seeds' z, mapped frame by frame."),
 )

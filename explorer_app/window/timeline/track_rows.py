@@ -18,6 +18,7 @@ from explorer_app.window.look import theme
 WAYS = {
     "w-linear": "straight in w",
     "w-cubic": "cubic in w",
+    "w-slerp": "arc in w",
     "z-linear": "straight in z",
     "z-slerp": "arc in z",
 }

@@ -23,7 +23,14 @@ def content(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize(
-    ("kind", "stored"), [("linear", "w-linear"), ("cubic", "w-cubic"), ("z-linear", "z-linear"), ("slerp", "z-slerp")]
+    ("kind", "stored"),
+    [
+        ("linear", "w-linear"),
+        ("cubic", "w-cubic"),
+        ("w-slerp", "w-slerp"),
+        ("z-linear", "z-linear"),
+        ("slerp", "z-slerp"),
+    ],
 )
 def test_each_kind_of_path_becomes_a_sequence(command: Command, tmp_path: Path, kind: str, stored: str) -> None:
     words = ("--seeds", "1,2,3", "--trunc", "0.5", "--path", kind, "--frames", "2", "--loop", "--outdir", tmp_path)

@@ -10,7 +10,7 @@ from explorer_app.exporting.keyframes import Keyframe, KeyframePath
 from gpu_backend import Latent, Noise, PathKind, Point, Recipe, Transform
 
 PLAIN = Noise()
-KINDS: tuple[PathKind, ...] = ("w-linear", "w-cubic", "z-linear", "z-slerp")
+KINDS: tuple[PathKind, ...] = ("w-linear", "w-cubic", "w-slerp", "z-linear", "z-slerp")
 
 
 def key(seed: int, noise: Noise = PLAIN, transform: Transform | None = None) -> Keyframe:

@@ -27,7 +27,7 @@ SETTINGS = SequenceSettings(
 )
 
 
-@pytest.mark.parametrize("kind", ["w-linear", "w-cubic", "z-linear", "z-slerp"])
+@pytest.mark.parametrize("kind", ["w-linear", "w-cubic", "w-slerp", "z-linear", "z-slerp"])
 @pytest.mark.parametrize("loop", [False, True])
 def test_every_frame_has_a_request_and_keys_stand_where_they_should(kind: PathKind, loop: bool) -> None:
     settings = replace(SETTINGS, kind=kind, loop=loop)

@@ -1,24 +1,31 @@
 """Paths: which recipe is in which frame, and by how much."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from gpu_backend import (
+    Arc,
     DirectionAmount,
     Latent,
     Point,
     Recipe,
+    RenderRequest,
     RequestError,
     Truncation,
     path_blends,
     plane_point,
+    request_from_json,
+    request_to_json,
 )
-from gpu_backend.latent.paths import PathKind, slerp_weights
+from gpu_backend.latent.paths import PathKind
 from gpu_backend.latent.seeds import blend_z, seed_to_z
+from gpu_backend.latent.slerp import slerp_weights
 from tests.helpers.requests import point_of
 
 Blend = tuple[tuple[Recipe, float], ...]
-KINDS = ("w-linear", "w-cubic", "z-linear", "z-slerp")
+KINDS = ("w-linear", "w-cubic", "w-slerp", "z-linear", "z-slerp")
 
 
 def on_seed(seed: int, psi: float = 0.7) -> Recipe:
@@ -221,5 +228,35 @@ def test_an_impossible_path_is_refused_with_a_sentence() -> None:
         path_blends([], "w-linear", 3, False)
     with pytest.raises(RequestError, match="at least one keyframe"):
         path_blends([keys(1)[0], ()], "w-linear", 3, False)
-    with pytest.raises(RequestError, match="one of w-linear, w-cubic, z-linear, z-slerp, not 'spiral'"):
+    with pytest.raises(RequestError, match="one of w-linear, w-cubic, w-slerp, z-linear, z-slerp, not 'spiral'"):
         path_blends(keys(1, 2), "spiral", 3, False)  # type: ignore[arg-type]
+
+
+def test_an_arc_in_w_leads_from_point_to_point_between_seeds_too() -> None:
+    between = Recipe(Latent(plane_point(0.5, 0.0)), Truncation(0.7))
+    frame = path_blends([((on_seed(1, 0.7), 1.0),), ((between, 1.0),)], "w-slerp", 4, False)[1]
+    assert frame == ((replace(between, latent=Latent(Arc(Point(((1, 1.0),)), plane_point(0.5, 0.0), 0.25))), 1.0),)
+    assert request_from_json(request_to_json(RenderRequest("m", frame))).blend == frame
+
+
+def test_an_arc_in_w_is_a_straight_line_where_a_key_is_a_blend() -> None:
+    blended = ((on_seed(1), 0.5), (on_seed(2), 0.5))
+    frames = path_blends([keys(3)[0], blended], "w-slerp", 4, False)
+    assert frames == path_blends([keys(3)[0], blended], "w-linear", 4, False)
+
+
+@pytest.mark.parametrize(
+    "arc", [[], [{"seeds": [[1, 1.0]]}, {"seeds": [[2, 1.0]]}], [{}, 3, 0.5], [{}, {}, None], [{}, {}, "a"], 7]
+)
+def test_a_damaged_arc_is_refused(arc: object) -> None:
+    data = request_to_json(RenderRequest("m"))
+    data["blend"][0][0]["latent"] = {"arc": arc}
+    with pytest.raises(RequestError):
+        request_from_json(data)
+
+
+def test_seeds_of_an_arc_count() -> None:
+    point = Point(tuple((seed, 0.1) for seed in range(3000)))
+    recipe = Recipe(Latent(Arc(point, point, 0.5)))
+    with pytest.raises(RequestError, match="seeds"):
+        request_to_json(RenderRequest("m", ((recipe, 1.0),)))

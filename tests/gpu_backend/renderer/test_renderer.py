@@ -215,7 +215,7 @@ def test_steps_are_timed_on_demand_only(renderer: Renderer) -> None:
     assert timings.latent_ms + timings.synthesis_ms <= timings.total_ms
 
 
-@pytest.mark.parametrize("kind", ["w-linear", "w-cubic", "z-linear", "z-slerp"])
+@pytest.mark.parametrize("kind", ["w-linear", "w-cubic", "w-slerp", "z-linear", "z-slerp"])
 def test_a_frame_of_a_path_is_the_picture_of_the_interpolated_arrays(renderer: Renderer, kind: PathKind) -> None:
     seeds, steps = (3, 8, 21), 4
     keys = [((Recipe(Latent(Point(((seed, 1.0),)))), 1.0),) for seed in seeds]
@@ -228,6 +228,14 @@ def test_a_frame_of_a_path_is_the_picture_of_the_interpolated_arrays(renderer: R
         a, b = z[1] / np.linalg.norm(z[1]), z[2] / np.linalg.norm(z[2])
         angle = math.acos(a @ b)
         ws = renderer.map((math.sin(0.75 * angle) * a + math.sin(0.25 * angle) * b)[None])
+    elif kind == "w-slerp":
+        centre = renderer.map(z[:1], psi=0.0)[0].astype(np.float64)
+        ends = [rows - centre for rows in renderer.map(z[1:3])]
+        lengths = [np.linalg.norm(rows[0]) for rows in ends]
+        units = [rows / length for rows, length in zip(ends, lengths, strict=True)]
+        angle = math.acos(units[0][0] @ units[1][0])
+        turned = (math.sin(0.75 * angle) * units[0] + math.sin(0.25 * angle) * units[1]) / math.sin(angle)
+        ws = (centre + (0.75 * lengths[0] + 0.25 * lengths[1]) * turned)[None]
     else:
         weights = (0.0, 0.75, 0.25) if kind == "w-linear" else periodic_cubic_weights(1, 0.25)
         ws = np.einsum("k,krw->rw", np.asarray(weights), renderer.map(z))[None]

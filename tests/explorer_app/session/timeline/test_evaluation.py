@@ -13,6 +13,7 @@ from explorer_app.session.edits import GoToSeed
 from explorer_app.session.resolve import resolve
 from explorer_app.session.session import Position, Session, Slider
 from explorer_app.session.timeline.evaluation import session_at, value_at
+from explorer_app.session.timeline.seam import seam
 from explorer_app.session.tracks import (
     HOLD,
     LINEAR,
@@ -27,7 +28,7 @@ from explorer_app.session.tracks import (
     Timeline,
     Track,
 )
-from gpu_backend import Latent, Noise, Point, Recipe, RowRange, Transform, Truncation
+from gpu_backend import Arc, Latent, Noise, Point, Recipe, RowRange, Transform, Truncation
 
 PSI = "truncation.psi"
 
@@ -268,3 +269,26 @@ def test_the_value_of_one_track_can_be_read() -> None:
     assert value_at(timeline, PSI, 0.9) == 2.0, "kept in the range"
     assert value_at(timeline, WALK, 0.0) is None
     assert value_at(timeline, "noise.gain", 0.0) is None
+
+
+def test_an_arc_in_w_turns_between_two_keys_and_stands_on_each() -> None:
+    session = with_tracks(track("pinned_blend", (0, blend_on(1)), (2, blend_on(2)), way="w-slerp"))
+    arc = Arc(Point(((1, 1.0),)), Point(((2, 1.0),)), 0.25)
+    assert session_at(session, 0.5).pinned_blend[0][0].latent.point == arc
+    assert session_at(session, 2.0).pinned_blend == blend_on(2)
+
+
+def test_states_go_on_an_arc_in_w_with_everything_else_beside_it() -> None:
+    states = (on_seed(3), replace(on_seed(5), noise=Noise(gain=0.5)))
+    session = with_tracks(track(STATE, (0, states[0]), (2, states[1]), way="w-slerp"))
+    at = session_at(session, 1.0)
+    ((recipe, weight),) = at.pinned_blend
+    assert (type(recipe.latent.point), weight, at.noise.gain) == (Arc, 1.0, 0.75)
+
+
+def test_a_loop_of_arcs_closes() -> None:
+    keys = [(t, blend_on(seed)) for t, seed in ((0, 1), (1, 2), (2, 1))]
+    session = with_tracks(track("pinned_blend", *keys, way="w-slerp", easing=SMOOTH))
+    found = seam(session, 0.0, 2.0)
+    assert found.value_meets
+    assert found.velocity_meets
