@@ -37,7 +37,7 @@ from numpy.typing import NDArray  # noqa: E402
 
 import gpu_backend  # noqa: E402
 from explorer_app.app import App, Places  # noqa: E402
-from explorer_app.messages import MessageLog  # noqa: E402
+from explorer_app.messages import Message, MessageLog  # noqa: E402
 from explorer_app.rendering.backend import BackendLike  # noqa: E402
 from gpu_backend import Frame, FrameTimings, Model, RenderRequest  # noqa: E402
 
@@ -246,8 +246,15 @@ def _drag(qt: QApplication, app: App, arguments: argparse.Namespace) -> Cost:
     loop.exec()
     hand.close()
     qt.processEvents()
+    refuse_messages([line.message for line in app.window.message_strip.lines])
     assert hand.cost is not None
     return hand.cost
+
+
+def refuse_messages(messages: Sequence[Message]) -> None:
+    """End if a message is shown: it takes room from the picture and is painted, so the figures would be others."""
+    if messages:
+        raise SystemExit(f"A message was shown during the drag: {messages[0].sentence}")
 
 
 def _reader(side: int) -> Any:

@@ -168,9 +168,7 @@ class Controller(QObject):
         self.grid = VariationGrid(renders, engine, editing, worker, messages, parent=self)
         self.tuning = Tuning(renders, engine, self.export, messages, parent=self)
         self._last_start = LastStart(bundled_model, worker, lambda: engine.whole_frame, parent=self)
-        preview.frame_changed.connect(self.thumbnails.take_shown)
-        preview.frame_changed.connect(self.whole_pictures.note_shown)
-        preview.frame_changed.connect(self._last_start.frame_arrived)
+        preview.frame_changed.connect(self._frame_changed)
         preview.frame_changed.connect(self._open_inputs, Qt.ConnectionType.SingleShotConnection)
         renders.events_ready.connect(self._take_events, Qt.ConnectionType.QueuedConnection)
 
@@ -230,6 +228,14 @@ class Controller(QObject):
         self.thumbnails.close()
         self._worker.close()
         self._settings.save()
+
+    @Slot()
+    def _frame_changed(self) -> None:
+        """Tell the parts that follow every frame: calls, because a slot costs several times as much as its body."""
+        self.engine.frame_arrived()
+        self.thumbnails.take_shown()
+        self.whole_pictures.note_shown()
+        self._last_start.frame_arrived()
 
     @Slot()
     def _open_inputs(self) -> None:

@@ -87,7 +87,6 @@ class Engine(QObject):
         self._has_failed = False
         """Whether the last picture failed: a gesture requests it a hundred times, and one message is enough."""
         model.withdrawn.connect(self._model_withdrawn)
-        preview.frame_changed.connect(self._frame_arrived)
 
     @property
     def options(self) -> RenderOptions:
@@ -209,14 +208,14 @@ class Engine(QObject):
                     self._has_failed = True
                     self._messages.exception(error)
 
-    # -- inside -----------------------------------------------------------------------------------------------------
-
-    @Slot()
-    def _frame_arrived(self) -> None:
+    def frame_arrived(self) -> None:
+        """Take note of a new frame: it replaces the stored picture, and its warnings are shown."""
         self._has_failed = False
         self.stored_picture = None
         for warning in self.preview.frame.warnings if self.preview.frame else ():
             self.warn_once(warning)
+
+    # -- inside -----------------------------------------------------------------------------------------------------
 
     @Slot()
     def _model_withdrawn(self) -> None:

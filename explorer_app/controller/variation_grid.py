@@ -175,7 +175,6 @@ class VariationGrid(QObject):
         self._error = ""
         editing.session_changed.connect(self._follow)
         editing.history_changed.connect(self._kept_changed)
-        engine.preview.frame_changed.connect(self._follow)
         engine.model_changed.connect(self._model_changed)
 
     # -- state ------------------------------------------------------------------------------------------------------
@@ -242,9 +241,12 @@ class VariationGrid(QObject):
         if on == self._is_on:
             return
         self._is_on = on
+        frames = self._engine.preview.frame_changed
         if on:
+            frames.connect(self._follow)
             self._update()
         else:
+            frames.disconnect(self._follow)
             self._stop()
         self.changed.emit()
 

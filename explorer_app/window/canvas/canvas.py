@@ -81,8 +81,12 @@ class Canvas(PictureStage):
         self._is_new = self._was_painted = False
         self._target: QRectF | None = None
         """Rectangle of the picture at the last paint; None if the canvas was resized since."""
+        self._target_px = QRect()
+        """The smallest rectangle of whole px that contains that."""
         self._is_inside = False
         """Whether that is inside the canvas's rounded corners."""
+        self._is_clear = False
+        """Whether a frame alone has to be painted there: it reaches neither the focus ring nor the caption."""
         self._preview: Preview | None = None
         self._drag: PlaneDrag | None = None
         self._way = PointerWay(self._follow, self)
@@ -117,12 +121,14 @@ class Canvas(PictureStage):
         """Show every new frame of the preview, and report each frame to it once it is painted."""
         self._preview = preview
         preview.frame_changed.connect(self._frame_changed)
-        self.painted.connect(preview.frame_painted)
 
-    def wait_for_frame(self, timeout_s: float) -> None:
-        """Wait until there is a newer frame or the time is over; not at all while a frame is to be painted."""
-        if self._preview is not None and not self._is_new:
+    def wait_for_frame(self, timeout_s: float) -> bool:
+        """Wait until there is a newer frame or the time is over; not at all, and return False, before a paint."""
+        if self._is_new:
+            return False
+        if self._preview is not None:
             self._preview.wait_for_frame(timeout_s)
+        return True
 
     @Slot()
     def _frame_changed(self) -> None:
@@ -142,8 +148,8 @@ class Canvas(PictureStage):
                 self._size = (frame.width, frame.height)
             self.update()
             return
-        self.update(self._target.toAlignedRect())
-        if _caption_key(frame) != _caption_key(before):
+        self.update(self._target_px)
+        if frame.is_draft != before.is_draft or _layer_size(frame) != _layer_size(before):
             self.update(self.caption_rect().toAlignedRect())
 
     def show_stored(self, image: QImage | None) -> None:
@@ -330,7 +336,7 @@ class Canvas(PictureStage):
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
         """Keep at least an edge of the picture on the canvas."""
         super().resizeEvent(event)
-        self._target = None
+        self._target, self._is_clear = None, False
         self._keep_in_sight()
         self.caption.place()
         self.resized.emit()
@@ -338,34 +344,45 @@ class Canvas(PictureStage):
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
         """Paint the background, the picture and the caption; for a new frame, only the picture's rectangle."""
         painter = QPainter(self)
-        exposed = QRectF(event.rect())
-        before, target = self._target, self.picture_rect()
-        if target != before:
-            self._target = target
-            self._is_inside = _inside(self.rect()).contains(target)
-        image = self._image
-        if image is not None and self._is_inside and target.contains(exposed) and not image.hasAlphaChannel():
-            self._paint_picture(painter, target, image)
-            is_low = exposed.bottom() > self.height() - theme.px(CAPTION_PX)
-            if is_low and exposed.intersects(self.caption_rect()):
-                self.caption.paint(painter)
+        exposed_px, image = event.rect(), self._image
+        # What moves or scales the picture repaints the whole canvas, so for a frame alone nothing is placed again.
+        if self._is_clear and exposed_px == self._target_px and image is not None and not image.hasAlphaChannel():
+            self._paint_picture(painter, self._target or self.picture_rect(), image)
         else:
-            self._paint_all(painter, target)
+            self._paint_part(painter, QRectF(exposed_px))
         painter.end()
         if not self._was_painted:
             self._was_painted = True
             self.painted_first.emit()
         if self._is_new and self._frame is not None:
             self._is_new = False
+            if self._preview is not None:
+                self._preview.frame_painted(self._frame)
             self.painted.emit(self._frame)
+
+    def _paint_part(self, painter: QPainter, exposed: QRectF) -> None:
+        """Paint what a rectangle of the canvas shows, or all of it."""
+        target, image = self.picture_rect(), self._image
+        if target != self._target:
+            self._target, self._target_px = target, target.toAlignedRect()
+            self._is_inside = _is_inside(target, QRectF(self.rect()))
+        is_captioned = self.caption.is_shown and target.intersects(self.caption_rect())
+        self._is_clear = not is_captioned and _within_ring(QRectF(self.rect())).contains(target)
+        if image is not None and self._is_inside and target.contains(exposed) and not image.hasAlphaChannel():
+            self._paint_picture(painter, target, image)
+            is_low = exposed.bottom() > self.height() - theme.px(CAPTION_PX)
+            if is_low and exposed.intersects(self.caption_rect()):
+                self.caption.paint(painter)
+            if not self._is_clear:
+                self._paint_edge(painter)
+        else:
+            self._paint_all(painter, target)
 
     def _paint_all(self, painter: QPainter, target: QRectF) -> None:
         tokens = theme.current()
         painter.fillRect(self.rect(), QColor(tokens.ground))
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        ground = QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5)
-        well = QPainterPath()
-        well.addRoundedRect(ground, theme.DOCK_RADIUS, theme.DOCK_RADIUS)
+        well = self._well()
         painter.fillPath(well, QColor(tokens.well))
         if self._image is not None:
             painter.save()
@@ -374,11 +391,23 @@ class Canvas(PictureStage):
             self._paint_picture(painter, target, self._image)
             painter.restore()
         self.caption.paint(painter)
+        self._paint_edge(painter)
+
+    def _paint_edge(self, painter: QPainter) -> None:
+        """Paint the ring of the focus, or that of a file dragged over the canvas."""
         if self.drop_text or self.hasFocus():
+            tokens = theme.current()
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
             colour = QColor(tokens.accent) if self.drop_text else theme.mixed(tokens.well, tokens.edge, 0.8)
             painter.setPen(QPen(colour, 2 if self.drop_text else 1))
-            painter.drawPath(well)
+            painter.drawPath(self._well())
+
+    def _well(self) -> QPainterPath:
+        """Return the outline of the canvas."""
+        well = QPainterPath()
+        ground = QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5)
+        well.addRoundedRect(ground, theme.DOCK_RADIUS, theme.DOCK_RADIUS)
+        return well
 
     def _paint_picture(self, painter: QPainter, target: QRectF, image: QImage) -> None:
         """Paint the picture."""
@@ -394,11 +423,18 @@ class Canvas(PictureStage):
         painter.drawImage(target, image)
 
 
-def _inside(canvas: QRect) -> QRectF:
-    """Return the part of a canvas inside its rounded corners."""
-    return QRectF(canvas).adjusted(2, 2, -2, -2)
+def _layer_size(frame: Frame) -> tuple[int, int] | None:
+    """Return width and height of a layer in its own px; None for a picture."""
+    return None if frame.tap is None else (frame.width, frame.height)
 
 
-def _caption_key(frame: Frame) -> object:
-    """Return the values of a frame that the caption depends on."""
-    return frame.is_draft, frame.tap is None, (frame.width, frame.height) if frame.tap is not None else None
+def _within_ring(canvas: QRectF) -> QRectF:
+    """Return the part of a canvas inside its focus ring, which is also inside its rounded corners."""
+    return canvas.adjusted(2, 2, -2, -2)
+
+
+def _is_inside(picture: QRectF, canvas: QRectF) -> bool:
+    """Return whether a picture is on the canvas and reaches none of its rounded corners."""
+    corner = theme.DOCK_RADIUS
+    between = canvas.adjusted(corner, 0, -corner, 0), canvas.adjusted(0, corner, 0, -corner), _within_ring(canvas)
+    return any(part.contains(picture) for part in between)

@@ -15,12 +15,18 @@ _SPACE = 8
 
 
 class CanvasCaption:
-    """The caption of a stage, with the layer badge at its left end and the transform button at its right end."""
+    """The caption of a stage, with the layer badge at its left end and the transform button at its right end.
+
+    Attributes
+    ----------
+    is_shown
+        Whether it is painted.
+    """
 
     def __init__(self, stage: PictureStage, transform: TransformFrame) -> None:
         self._stage = stage
         self._transform = transform
-        self._is_shown = True
+        self.is_shown = True
         self._margin = 0
         self._tap: Tap | None = None
         self.badge = TapBadge(stage)
@@ -30,18 +36,18 @@ class CanvasCaption:
         if tap == self._tap:
             return
         self._tap = tap
-        self.badge.show_tap(tap if self._is_shown else None)
+        self.badge.show_tap(tap if self.is_shown else None)
         self.place()
         self._stage.update(self._stage.caption_rect().toAlignedRect())
 
     @property
     def height(self) -> int:
         """Height of the caption in px, or the bottom margin while the caption is hidden."""
-        return theme.px(CAPTION_PX) if self._is_shown else self._margin
+        return theme.px(CAPTION_PX) if self.is_shown else self._margin
 
     def set_shown(self, shown: bool, margin: int = 0) -> None:
         """Show or hide the caption; while hidden, keep a margin in px below the picture."""
-        self._is_shown, self._margin = shown, margin
+        self.is_shown, self._margin = shown, margin
         self.badge.show_tap(self._tap if shown else None)
         self.place()
         self._stage.update()
@@ -54,7 +60,7 @@ class CanvasCaption:
 
     def paint(self, painter: QPainter) -> None:
         """Paint the line."""
-        if not self._is_shown:
+        if not self.is_shown:
             return
         tokens, stage = theme.current(), self._stage
         painter.setFont(fonts.caption())

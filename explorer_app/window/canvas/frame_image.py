@@ -11,7 +11,8 @@ from gpu_backend import Frame
 def frame_image(frame: Frame) -> QImage:
     """Return an image over the bytes of a frame. The caller must keep the frame alive as long as the image."""
     kind = QImage.Format.Format_ARGB32 if frame.has_alpha else QImage.Format.Format_RGB32
-    return QImage(frame.pixels.data, frame.width, frame.height, frame.width * 4, kind)
+    height, width = frame.pixels.shape[:2]
+    return QImage(frame.pixels.data, width, height, width * 4, kind)
 
 
 def shrunk(image: QImage, width: int) -> QImage:

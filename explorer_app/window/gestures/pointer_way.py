@@ -52,15 +52,12 @@ class PointerWay(QObject):
         """The window's, which its canvas has."""
         self._origin = QPointF()
         """The widget's top left corner in window coordinates."""
+        self.is_ticking = False
+        """Whether a movement was reported within the last tick. As a field, because every move reads it."""
         self._tick = QTimer(self)
         self._tick.setSingleShot(True)
         self._tick.setTimerType(Qt.TimerType.PreciseTimer)
-        self._tick.timeout.connect(self.flush)
-
-    @property
-    def is_ticking(self) -> bool:
-        """Whether a movement was reported within the last tick."""
-        return self._tick.isActive()
+        self._tick.timeout.connect(self._end_tick)
 
     def begin(self, at: QPointF) -> None:
         """Start accumulating at a position in widget coordinates."""
@@ -72,6 +69,7 @@ class PointerWay(QObject):
         self._age = top.findChild(InputAge)
         self._pacer = top.findChild(MovePacer)
         self._tick.stop()
+        self.is_ticking = False
         window: QWindow | None = top.windowHandle()  # None before the window is shown
         if window is not None:
             self._tick.setInterval(refresh_ms(window.screen().refreshRate()))
@@ -86,7 +84,7 @@ class PointerWay(QObject):
         self._change_keys(event.modifiers())
         self._take_absorbed()
         self._to = event.position()
-        if not self._tick.isActive():
+        if not self.is_ticking:
             self.flush()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802 - Qt's name
@@ -105,11 +103,19 @@ class PointerWay(QObject):
             self._change_keys(event.modifiers())
         self._scene = event.scenePosition()
         self._stamp_ms = event.timestamp()
-        if self._pacer is not None:
-            self._pacer.note(self._stamp_ms)
-        if not self._tick.isActive():
+        pacer = self._pacer
+        if pacer is not None:
+            if pacer.is_fast:
+                pacer.has_moved = True
+            else:
+                pacer.note(self._stamp_ms)
+        if not self.is_ticking:
             self.flush()
         return True
+
+    def _end_tick(self) -> None:
+        self.is_ticking = False
+        self.flush()
 
     def flush(self) -> None:
         """Report the movement that is still pending."""
@@ -119,6 +125,7 @@ class PointerWay(QObject):
             self._from = self._to
             self._keys_may_differ = True  # a key pressed in another window sends no event to this one
             self._tick.start()
+            self.is_ticking = True
             if self._stamp_ms and self._age is not None:
                 self._age.note(self._stamp_ms)
             self._stamp_ms = 0

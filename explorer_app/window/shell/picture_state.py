@@ -30,7 +30,6 @@ class PictureState(QObject):
         self._strip = strip
         self._docks = docks
         self._engine = engine
-        self._has_frame = False
         engine.model_changed.connect(self._show)
         engine.devices.changed.connect(self._show)
         engine.model.loading_changed.connect(self._show)
@@ -39,7 +38,8 @@ class PictureState(QObject):
 
     @Slot()
     def _frame_changed(self) -> None:
-        if self._has_frame != (self._engine.preview.frame is not None):
+        if self._engine.preview.frame is not None:  # and from now on: the last frame stays until the next one
+            self._engine.preview.frame_changed.disconnect(self._frame_changed)
             self._show_card()
 
     @Slot()
@@ -55,7 +55,6 @@ class PictureState(QObject):
     def _show_card(self) -> None:
         engine = self._engine
         loading, facts, frame = engine.model.loading, engine.model.facts, engine.preview.frame
-        self._has_frame = frame is not None
         stored = engine.stored_picture
         is_stored = stored is not None and facts is not None and (loading is None or loading.path == facts.path)
         if loading is None or frame is None or is_stored:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QObject
+from PySide6.QtCore import SIGNAL, QObject
 
 from explorer_app.controller import Controller
 from tests.helpers.controller_harness import Harness
@@ -28,3 +28,18 @@ def test_each_object_has_signals_of_its_own(harness: Harness) -> None:
     }.items():
         assert isinstance(part, QObject)
         assert signals <= set(dir(part))
+
+
+def test_a_frame_reaches_the_controller_in_two_calls_and_a_grid_only_while_it_is_shown(open_harness: Harness) -> None:
+    controller = open_harness.controller
+    harness_itself = 1
+
+    def receivers() -> int:
+        return controller.engine.preview.receivers(SIGNAL("frame_changed()")) - harness_itself
+
+    assert receivers() == 2
+    for _ in range(2):
+        controller.grid.set_on(True)
+        assert receivers() == 3
+        controller.grid.set_on(False)
+        assert receivers() == 2

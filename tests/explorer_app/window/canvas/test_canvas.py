@@ -9,7 +9,8 @@ from typing import cast
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QObject, QPoint, Qt, Signal
+from PySide6.QtCore import QObject, QPoint, QRectF, Qt, Signal
+from PySide6.QtGui import QImage, QPainter
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
@@ -277,6 +278,54 @@ def test_only_the_newest_of_many_frames_is_painted(canvas: Canvas, ears: Ears, q
     assert ears.painted == [frames[-1]]
 
 
+def test_a_further_frame_is_painted_where_the_last_one_was_placed(
+    canvas: Canvas, ears: Ears, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    placed: list[QRectF] = []
+    place = canvas.picture_rect
+
+    def count() -> QRectF:
+        placed.append(place())
+        return placed[-1]
+
+    monkeypatch.setattr(canvas, "picture_rect", count)
+    for zoom in (None, 0.8):
+        if zoom is not None:
+            canvas.zoom_by(zoom)
+            canvas.repaint()
+            assert placed.pop() == place()
+        for side in (64, 128):
+            canvas.show_frame(frame(side))
+            qtbot.waitUntil(lambda: ears.painted[-1:] == [canvas.frame])
+        assert placed == []
+
+
+def test_a_frame_that_touches_the_edge_repaints_no_background_and_keeps_the_focus_ring(
+    canvas: Canvas, ears: Ears, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    canvas.caption.set_shown(False)
+    canvas.repaint()
+    assert canvas.hasFocus()
+    assert canvas.picture_rect().bottom() == canvas.rect().bottom() + 1
+    whole: list[QRectF] = []
+    paint_all = canvas._paint_all
+
+    def count(painter: QPainter, target: QRectF) -> None:
+        whole.append(target)
+        paint_all(painter, target)
+
+    monkeypatch.setattr(canvas, "_paint_all", count)
+    canvas.show_frame(newest := frame(64))
+    qtbot.waitUntil(lambda: ears.painted[-1:] == [newest])
+    assert whole == []
+    backing = canvas.backingStore()
+    assert backing is not None
+    shown = cast("QImage", backing.paintDevice()).copy()
+    canvas.repaint()
+    assert len(whole) == 1
+    assert cast("QImage", backing.paintDevice()).copy() == shown
+
+
 class Waits(QObject):
     """A preview that records how long it was waited for."""
 
@@ -295,13 +344,13 @@ class Waits(QObject):
 
 def test_a_frame_is_waited_for_only_when_none_is_to_be_painted(canvas: Canvas) -> None:
     preview = Waits()
-    canvas.wait_for_frame(0.5)
+    assert canvas.wait_for_frame(0.5)
     canvas.follow(cast("Preview", preview))
     canvas.show_frame(frame())
-    canvas.wait_for_frame(0.5)
+    assert not canvas.wait_for_frame(0.5)
     assert preview.seconds == []
     canvas.repaint()
-    canvas.wait_for_frame(0.5)
+    assert canvas.wait_for_frame(0.5)
     assert preview.seconds == [0.5]
 
 

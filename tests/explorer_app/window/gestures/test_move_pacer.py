@@ -19,9 +19,13 @@ class Pauses:
 
     def __init__(self) -> None:
         self.seconds: list[float] = []
+        self.is_painting = False
+        """Whether a frame is to be painted, so that nothing is waited for."""
 
-    def wait(self, seconds: float) -> None:
-        self.seconds.append(seconds)
+    def wait(self, seconds: float) -> bool:
+        if not self.is_painting:
+            self.seconds.append(seconds)
+        return not self.is_painting
 
 
 @pytest.fixture
@@ -68,9 +72,20 @@ def test_no_pause_is_made_shortly_before_the_report_which_takes_the_newest_moves
 ) -> None:
     pacer.note(1000)
     pacer.note(1001)
-    report.start(2)
+    report.start(1)
     block()
     assert pauses.seconds == []
+
+
+def test_a_pause_that_a_paint_prevents_is_made_after_the_paint(pacer: MovePacer, pauses: Pauses) -> None:
+    pacer.note(1000)
+    pacer.note(1001)
+    pauses.is_painting = True
+    block()
+    pauses.is_painting = False
+    block()
+    block()
+    assert pauses.seconds == [30.0]
 
 
 @pytest.mark.parametrize("stamps_ms", [(1000, 1008, 1016), (0, 0, 0), (1000, 999)])
