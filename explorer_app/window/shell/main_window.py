@@ -27,14 +27,6 @@ from explorer_app.window.canvas.canvas_overlay import CanvasOverlay
 from explorer_app.window.canvas.comparing import Comparing
 from explorer_app.window.canvas.picture_stage import EDGE_PX
 from explorer_app.window.controls.action_button import ActionButton
-from explorer_app.window.controls.parameter_menu import (
-    AnimateRequest,
-    DriveRequest,
-    ForgetRequest,
-    LearnRequest,
-    MappingQuery,
-    SoundQuery,
-)
 from explorer_app.window.dialogs.quit_question import QuitQuestion
 from explorer_app.window.docks.dock import Dock
 from explorer_app.window.docks.layouts import WORKSPACES
@@ -61,6 +53,7 @@ from explorer_app.window.shell.help_commands import HelpCommands
 from explorer_app.window.shell.hints import Hints
 from explorer_app.window.shell.model_commands import ModelCommands
 from explorer_app.window.shell.panel_links import HistoryLink, LatentLink, LayersLink, ModelLink
+from explorer_app.window.shell.parameter_requests import ParameterRequests
 from explorer_app.window.shell.picture_state import PictureState
 from explorer_app.window.shell.play_commands import PlayCommands
 from explorer_app.window.shell.preference_commands import PreferenceCommands
@@ -127,6 +120,7 @@ class MainWindow(QMainWindow):
         self._live = controller.live
         self._sounds = controller.sounds
         self._recipes = RecipeClipboard(controller.engine, messages)
+        self._parameter_requests = ParameterRequests(self._editing, self._playback, self._live, self._sounds)
         self._work: Closes = controller
         self._settings = settings
         self._messages = messages
@@ -522,20 +516,7 @@ class MainWindow(QMainWindow):
 
     def customEvent(self, event: QEvent) -> None:  # noqa: N802 - Qt's name
         """Do what the menu of a control wants of its parameter."""
-        if isinstance(event, AnimateRequest):
-            self._playback.animate(event.path)
-        elif isinstance(event, LearnRequest):
-            self._live.learn(event.path, event.low, event.high)
-        elif isinstance(event, ForgetRequest):
-            self._live.forget(event.path)
-        elif isinstance(event, DriveRequest):
-            self._sounds.drive(event.patch)
-        elif isinstance(event, SoundQuery):
-            event.sounds = tuple(sound.name for sound in self._editing.session.timeline.sounds)
-            event.hears = self._live.inputs.state("input").is_on
-        elif isinstance(event, MappingQuery):
-            event.is_mapped = self._live.is_mapped(event.path)
-        else:
+        if not self._parameter_requests.handle(event):
             super().customEvent(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 - Qt's name
