@@ -69,11 +69,13 @@ if TYPE_CHECKING:
         ValueStatistics as ValueStatistics,
     )
     from gpu_backend.gradients.drag import DragOptimizer as DragOptimizer
+    from gpu_backend.gradients.drag_maker import DragMaker as DragMaker
     from gpu_backend.gradients.drag_settings import (
         DragReport as DragReport,
         DragSettings as DragSettings,
         Handle as Handle,
         HandleState as HandleState,
+        default_drag_rows as default_drag_rows,
     )
     from gpu_backend.gradients.latents import (
         LatentStatistics as LatentStatistics,
@@ -253,7 +255,8 @@ _HOMES = {
     "frame": ("Frame", "FrameTimings", "KernelFacts", "StepTime", "TappedLayer", "ValueStatistics"),
     "latent.combining": ("combined_latent",),
     "gradients.drag": ("DragOptimizer",),
-    "gradients.drag_settings": ("DragReport", "DragSettings", "Handle", "HandleState"),
+    "gradients.drag_maker": ("DragMaker",),
+    "gradients.drag_settings": ("DragReport", "DragSettings", "Handle", "HandleState", "default_drag_rows"),
     "gradients.latents": ("LatentStatistics", "latent_statistics"),
     "gradients.network": ("DifferentiableNetwork",),
     "gradients.opening": ("TORCH_DEVICES", "open_gradients"),

@@ -13,6 +13,7 @@
      │   ├─ LiveUpdates               when a live session is rendered and shown     live_updates.py
      │   └─ Autosave                  saves and restores the session                autosave.py
      ├─ playback: Playback        the playhead: plays, scrubs, records              playback.py
+     ├─ point_drag: PointDrag     handles, pins and strokes in the picture          point_drag.py
      ├─ sounds: Sounds            the timeline's sounds: read, heard, what they move sounds.py
      ├─ live: LiveControl         controllers: sampled, learned, recorded           live_control.py
      │   └─ inputs: LiveInputs        OSC and MIDI, in and out                      live_inputs.py
@@ -53,6 +54,7 @@ from explorer_app.controller.kept_arithmetic import KeptArithmetic
 from explorer_app.controller.live_control import Learning, LiveControl, parameter_label
 from explorer_app.controller.live_inputs import InputKind, InputState, LiveInputs
 from explorer_app.controller.playback import Playback
+from explorer_app.controller.point_drag import DragPoint, PointDrag
 from explorer_app.controller.preview import Preview
 from explorer_app.controller.progress import ExportProgress, Loading
 from explorer_app.controller.snapshots import Snapshots
@@ -68,6 +70,7 @@ __all__ = [
     "DeviceSelector",
     "DeviceState",
     "DirectionFinding",
+    "DragPoint",
     "Editing",
     "Engine",
     "ExportProgress",
@@ -84,6 +87,7 @@ __all__ = [
     "LiveInputs",
     "Loading",
     "Playback",
+    "PointDrag",
     "Preview",
     "Snapshots",
     "Sounds",

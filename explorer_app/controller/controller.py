@@ -24,6 +24,7 @@ from explorer_app.controller.live_inputs import LiveInputs
 from explorer_app.controller.model_opener import ModelOpener
 from explorer_app.controller.pending_document import PendingDocument
 from explorer_app.controller.playback import Playback
+from explorer_app.controller.point_drag import PointDrag
 from explorer_app.controller.preview import Preview
 from explorer_app.controller.snapshots import Snapshots
 from explorer_app.controller.sounds import Sounds
@@ -41,6 +42,8 @@ from explorer_app.rendering.render_events import (
     DirectionsAdvanced,
     DirectionsFailed,
     DirectionsFound,
+    DragAdvanced,
+    DragFailed,
     ExportAdvanced,
     ExportEnded,
     GridFailed,
@@ -55,6 +58,7 @@ from explorer_app.rendering.render_events import (
     TuningFound,
 )
 from explorer_app.rendering.render_thread import RenderThread
+from explorer_app.rendering.tasks.drag import MakesDrags
 from explorer_app.rendering.thumbnail_file import ThumbnailFile
 from explorer_app.session.direction_files import DirectionFiles
 from explorer_app.session.model_places import ModelPlaces
@@ -83,6 +87,8 @@ class Controller(QObject):
         Seconds from any origin, for latencies and merging.
     midi_ports, make_pads
         Make the system's MIDI ports and gamepads; None for those of rtmidi2 and SDL.
+    make_drag_maker
+        Makes the maker of drags; None for that of the backend.
 
     Attributes
     ----------
@@ -94,6 +100,8 @@ class Controller(QObject):
         The playhead over the session's timeline.
     live
         Controllers: OSC, MIDI.
+    point_drag
+        Points of the picture that are dragged.
     files
         Models, sessions, pictures and latents from files and into files.
     export
@@ -128,6 +136,7 @@ class Controller(QObject):
         clock: Callable[[], float] = time.monotonic,
         midi_ports: Callable[[], MidiPorts] | None = None,
         make_pads: Callable[[], Pads] | None = None,
+        make_drag_maker: Callable[[], MakesDrags] | None = None,
         parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
@@ -151,6 +160,9 @@ class Controller(QObject):
         inputs = LiveInputs(settings, messages, midi_ports=midi_ports, make_pads=make_pads, parent=self)
         self.live = LiveControl(inputs, editing, self.playback, worker, messages, clock, parent=self)
         self.sounds = Sounds(editing, self.playback, messages, parent=self)
+        self.point_drag = PointDrag(
+            renders, model, preview, editing, self.playback, messages, make_drag_maker, clock, parent=self
+        )
         pending = PendingDocument(worker)
         self.export = ExportQueueController(
             renders, model, preview, editing, pending, worker, settings, messages, clock, parent=self
@@ -213,6 +225,7 @@ class Controller(QObject):
         if self._is_closed:
             return
         self._is_closed = True
+        self.point_drag.close()
         self.playback.close()
         self.sounds.close()
         self.live.close()
@@ -282,6 +295,10 @@ class Controller(QObject):
                 self.directions.take_found(event)
             case DirectionsFailed():
                 self.directions.take_failed(event)
+            case DragAdvanced():
+                self.point_drag.take_advanced(event)
+            case DragFailed():
+                self.point_drag.take_failed(event)
             case GridRendered():
                 self.grid.take_rendered(event)
             case GridFailed():
@@ -312,6 +329,7 @@ class Controller(QObject):
             self.whole_pictures.clear()
             if before is None or before.model_id != event.facts.model_id:
                 self.directions.forget()
+            self.point_drag.forget()
         self.engine.take_opened(event)
         self.export.model_opened()
         if not self.files.model_opened(event.facts) and not is_expected:

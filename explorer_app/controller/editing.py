@@ -85,6 +85,8 @@ class Editing(QObject):
         Seconds from any origin, for merging nudges, drifting and modulation.
     """
 
+    edit_coming = Signal(str)
+    """An edit of this source is about to be applied."""
     session_changed = Signal()
     history_changed = Signal()
     drifting_changed = Signal()
@@ -213,6 +215,7 @@ class Editing(QObject):
         sources, and of other things, may be under way meanwhile. A final edit with no gesture before it (a key, a
         click) is one step; steps of the same slider within 600 ms of each other are merged.
         """
+        self.edit_coming.emit(source)
         if self._drift.is_on and not self._editor.is_gesturing(besides=_DRIFT):
             self._editor.finish(_DRIFT)  # so that undo reverts the edit, and not the drift until then
         if isinstance(edit, SetTimeline):

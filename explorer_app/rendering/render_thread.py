@@ -138,6 +138,11 @@ class RenderThread(QObject):
         return self._state
 
     @property
+    def model(self) -> Model | None:
+        """The model that is rendered; None before the first."""
+        return self._manager.model
+
+    @property
     def frames_dropped(self) -> int:
         """Frames that were rendered, but replaced by a newer one before they were taken."""
         return self._frames.dropped

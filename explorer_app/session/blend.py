@@ -12,7 +12,13 @@ Blend = tuple[tuple[Recipe, float], ...]
 
 
 def resolve_blend(session: Session) -> Blend:
-    """Return the (recipe, weight) pairs that a session describes."""
+    """Return the (recipe, weight) pairs that a session describes, without those of weight 0 beside others."""
+    pairs = whole_blend(session)
+    return tuple(pair for pair in pairs if pair[1] != 0.0) or pairs
+
+
+def whole_blend(session: Session) -> Blend:
+    """Return the (recipe, weight) pairs that a session describes, those of weight 0 included."""
     mix = tuple(MixSource(latent=source.latent, strengths=source.strengths) for source in session.mix)
     directions = tuple(
         DirectionAmount(name=slider.direction, amount=slider.amount, rows=slider.rows)

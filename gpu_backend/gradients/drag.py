@@ -29,6 +29,7 @@ from gpu_backend.gradients.drag_settings import (
     Handle,
     HandleState,
     Pixels,
+    default_drag_rows,
 )
 from gpu_backend.gradients.latents import LatentStatistics
 from gpu_backend.gradients.motion import HandleMotion
@@ -38,7 +39,7 @@ from gpu_backend.gradients.sampling import mean_texture, patch_offsets, structur
 from gpu_backend.gradients.solvers import Adam, DragSolver, GaussNewton
 from gpu_backend.gradients.tracking import track
 from gpu_backend.model.latent_file import stored_latent
-from gpu_backend.recipe import RowRange, StoredLatent
+from gpu_backend.recipe import StoredLatent
 
 _WEAK = 0.02
 """Texture along the drag, as a share of the features' mean, below which a handle has nothing to hold on to."""
@@ -47,12 +48,6 @@ _LOST_PX = 3.0
 _LOST_LIKENESS = 0.3
 _TRACKED_SIDE = 128
 """Pictures are tracked at this resolution where the network can leave at it."""
-
-
-def default_rows(row_resolutions: Sequence[int]) -> RowRange:
-    """Return the coarse and middle rows: those up to 32 pixels, or to an eighth of a larger picture."""
-    most = max(32, max(row_resolutions) // 8)
-    return RowRange(0, max(index for index, side in enumerate(row_resolutions) if index == 0 or side <= most))
 
 
 def default_block(network: DifferentiableNetwork) -> int:
@@ -97,7 +92,7 @@ class DragOptimizer:
         settings = settings or DragSettings()
         _check(network, rows, handles, settings)
         self._network, self._settings = network, settings
-        chosen = default_rows(row_resolutions) if settings.rows is None else settings.rows
+        chosen = default_drag_rows(row_resolutions) if settings.rows is None else settings.rows
         end = network.spec.num_ws if chosen.last is None else min(chosen.last + 1, network.spec.num_ws)
         mask = None if settings.mask is None else network.tensor(settings.mask)[None, None]
         self._objective = DragObjective(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -15,6 +16,12 @@ Pixels = tuple[float, float]
 """A point (x, y) in pixels of the full picture; whole numbers are centres."""
 
 MAX_HANDLES = 64
+
+
+def default_drag_rows(row_resolutions: Sequence[int]) -> RowRange:
+    """Return the coarse and middle rows: those up to 32 pixels, or to an eighth of a larger picture."""
+    most = max(32, max(row_resolutions) // 8)
+    return RowRange(0, max(index for index, side in enumerate(row_resolutions) if index == 0 or side <= most))
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +43,7 @@ class DragSettings:
     mask
         (height, width) of any size, 0..1: 1 keeps that part of the picture as it is. None keeps nothing.
     rows
-        Rows of w that may change; None for the coarse and middle ones (`default_rows`).
+        Rows of w that may change; None for the coarse and middle ones (`default_drag_rows`).
     block
         Whose features are compared; None for `default_block`.
     radius

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -30,16 +31,19 @@ class LatentStatistics:
 
 @torch.no_grad()
 def sample_w(network: DifferentiableNetwork, count: int, seed: int = 0) -> Tensor:
-    """Return w (count, w_dim) of random latents, before truncation; classes of a conditional network are random too."""
+    """Return w (count, w_dim) of random latents, before truncation; classes of a conditional network are random too.
+
+    NumPy draws them: torch's generators need modules that `cpu.torch_import` leaves out.
+    """
     mapping = network.spec.mapping
-    generator = torch.Generator().manual_seed(seed)
+    generator = np.random.default_rng(seed)
     found = []
     for first in range(0, count, _BATCH):
         size = min(_BATCH, count - first)
-        z = torch.randn(size, mapping.z_dim, generator=generator)
+        z = network.tensor(generator.standard_normal((size, mapping.z_dim), np.float32))
         labels = None
         if mapping.c_dim:
-            chosen = torch.randint(mapping.c_dim, (size,), generator=generator)
+            chosen = torch.from_numpy(generator.integers(mapping.c_dim, size=size))
             labels = torch.nn.functional.one_hot(chosen, mapping.c_dim).to(device=network.device, dtype=network.dtype)
         found.append(network.map(z, labels))
     return torch.cat(found)

@@ -32,6 +32,7 @@ class Harness:
         self.messages = messages
         self.midi = FakeMidiPorts()
         self.pads = ScriptedPads()
+        self.make_drag_maker: Callable[[], Any] | None = None
         self.now_s = 0.0
         self._qtbot = qtbot
         for name in ("cats", "dogs", "birds"):
@@ -59,6 +60,7 @@ class Harness:
                 clock=lambda: self.now_s,
                 midi_ports=lambda: self.midi,
                 make_pads=lambda: self.pads,
+                make_drag_maker=self.make_drag_maker,
             )
             controller = self._controller
             for name, signal in {

@@ -13,10 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from explorer_app.controller import DeviceState, KeptArithmetic, Snapshots, VariationGrid
+from explorer_app.controller import DeviceState, KeptArithmetic, PointDrag, Snapshots, VariationGrid
 from explorer_app.controller.progress import ExportProgress, Loading
-from explorer_app.exporting.export_list import HERE, ExportPlace, ExportRecord, Jobs
-from explorer_app.exporting.sequence import SequenceSettings
 from explorer_app.messages import MessageLog
 from explorer_app.rendering.frame_statistics import FrameStatistics
 from explorer_app.rendering.thumbnails import ThumbnailStore
@@ -35,7 +33,10 @@ from gpu_backend import (
     Roofline,
     RowRange,
     StepTime,
+    StoredLatent,
 )
+from tests.helpers.fake_drag import FakeDragMaker, FakeDragRenders
+from tests.helpers.fake_files import FakeExport, FakeFiles
 from tests.helpers.fake_grid import FakeGridRenders, FakeWorker
 from tests.helpers.fake_live import FakeLive
 from tests.helpers.fake_pictures import FakeWholePictures
@@ -279,9 +280,11 @@ class FakeEngine(QObject):
 class FakeEditing(QObject):
     """Stands for `Editing`: without gestures of several sources, and without an autosave."""
 
+    edit_coming = Signal(str)
     session_changed = Signal()
     history_changed = Signal()
     drifting_changed = Signal()
+    stepped = Signal()
 
     def __init__(self, asked: Asked, engine: FakeEngine) -> None:
         super().__init__()
@@ -300,6 +303,7 @@ class FakeEditing(QObject):
 
     def edit(self, edit: Edit, final: bool = True, source: str = "") -> None:
         self._asked.append(("edit", edit, final))
+        self.edit_coming.emit(source)
         if self._before is None:
             self._before = self.session
         self.session = edit.apply(self.session)
@@ -317,6 +321,7 @@ class FakeEditing(QObject):
     def undo(self) -> None:
         self._asked.append(("undo",))
         if self.history.can_undo:
+            self.stepped.emit()
             self._go(self.history.position - 1)
 
     def redo(self) -> None:
@@ -373,6 +378,10 @@ class FakeEditing(QObject):
     def effective(self) -> Session:
         return self.session
 
+    @property
+    def shown_latent(self) -> StoredLatent | None:
+        return StoredLatent(np.zeros(512, "<f4").tobytes(), 1, 512)
+
     def effective_of(self, session: Session) -> Session:
         return session
 
@@ -421,102 +430,6 @@ class FakeEditing(QObject):
         self._changed(True)
 
 
-class FakeFiles:
-    """Stands for `Files`."""
-
-    def __init__(self, asked: Asked, model: FakeModel) -> None:
-        self._asked = asked
-        self._model = model
-
-    def open_model(self, path: Path | str | None = None) -> None:
-        self._asked.append(("open_model", path))
-
-    def cancel_loading(self) -> None:
-        self._asked.append(("cancel_loading",))
-        self._model.load(None)
-
-    def open(self, path: Path | str) -> None:
-        self._asked.append(("open_file", Path(path)))
-
-    def open_picture(self, path: Path | str) -> None:
-        self._asked.append(("open_picture", path))
-
-    def save_session(self, path: Path | str) -> None:
-        self._asked.append(("save_session", path))
-
-    def open_session(self, path: Path | str) -> None:
-        self._asked.append(("open_session", path))
-
-
-class FakeExport(QObject):
-    """Stands for `ExportQueueController`."""
-
-    changed = Signal()
-    jobs_changed = Signal()
-    encoders_found = Signal(object)
-    log_arrived = Signal(str, object)
-    finished = Signal()
-
-    def __init__(self, asked: Asked) -> None:
-        super().__init__()
-        self._asked = asked
-        self.progress: ExportProgress | None = None
-        self.has_succeeded = False
-        self.jobs: Jobs = ()
-        self.current = ""
-        self.owner = ""
-        self.missing_model = ""
-
-    def show_jobs(self, *jobs: ExportRecord) -> None:
-        self.jobs = jobs
-        self.jobs_changed.emit()
-
-    def is_own(self, job: ExportRecord) -> bool:
-        return job.owner == self.owner
-
-    def waits_for(self, job: ExportRecord) -> str:
-        return self.missing_model
-
-    def find_encoders(self) -> None:
-        self._asked.append(("find_encoders",))
-
-    def request_log(self, worker: str) -> None:
-        self._asked.append(("request_log", worker))
-
-    def refresh(self) -> None:
-        self._asked.append(("refresh_exports",))
-
-    def pause(self, job_id: str) -> None:
-        self._asked.append(("pause_export", job_id))
-
-    def resume_job(self, job_id: str) -> None:
-        self._asked.append(("resume_job", job_id))
-
-    def remove(self, job_id: str) -> None:
-        self._asked.append(("remove_export", job_id))
-
-    def move(self, job_id: str, step: int) -> None:
-        self._asked.append(("move_export", job_id, step))
-
-    def clear(self) -> None:
-        self._asked.append(("clear_exports",))
-
-    def save_picture(self, path: Path | str) -> None:
-        self._asked.append(("save_picture", path))
-
-    def start(self, settings: SequenceSettings, place: ExportPlace = HERE) -> None:
-        self._asked.append(("start_export", settings) if place == HERE else ("start_export", settings, place))
-
-    def open_model_of(self, job_id: str) -> None:
-        self._asked.append(("open_model_of", job_id))
-
-    def resume(self, manifest: Path | str) -> None:
-        self._asked.append(("resume_export", Path(manifest)))
-
-    def cancel(self, job_id: str = "") -> None:
-        self._asked.append(("cancel_export", job_id) if job_id else ("cancel_export",))
-
-
 class FakeThumbnails(QObject):
     """Stands for `ThumbnailService`: paints synchronously, or never."""
 
@@ -550,6 +463,18 @@ class FakeController:
         self.files = FakeFiles(self.asked, self.engine.model)
         self.export = FakeExport(self.asked)
         self.playback = FakePlayback(self.asked)
+        self.drag_renders = FakeDragRenders()
+        self.drag_maker = FakeDragMaker()
+        self.point_drag = PointDrag(
+            self.drag_renders,
+            self.engine.model,  # type: ignore[arg-type]
+            self.engine.preview,  # type: ignore[arg-type]
+            self.editing,  # type: ignore[arg-type]
+            self.playback,  # type: ignore[arg-type]
+            MessageLog(),
+            lambda: self.drag_maker,
+        )
+        self.drag_renders.point_drag = self.point_drag
         self.live = FakeLive(self.asked)
         self.sounds = FakeSounds(self.asked)
         self.directions = FakeDirectionFinding(self.asked)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from explorer_app.rendering.device_choice import PROCESSOR, DeviceChoice
 from gpu_backend import (
@@ -20,6 +21,7 @@ from gpu_backend import (
     FrameTimings,
     Model,
     ModelFileError,
+    Point,
     RenderRequest,
     Roofline,
     RowRange,
@@ -181,6 +183,8 @@ class Engine:
     """The largest side of drafts in one colour."""
     paleness: int = 0
     """How much less blue drafts have."""
+    gives_rows: bool = False
+    """Whether frames hold rows of w: the number of the first seed, or the stored rows."""
 
     @property
     def made_on(self) -> list[tuple[str, str]]:
@@ -410,7 +414,14 @@ class FakeRenderer:
         if request.tap is not None:
             shown = tapped_layer(request, self.facts)
             return Frame(request, layer_pixels(request, self.facts), timings, tap=shown)
-        return Frame(request, pixels, timings, is_draft=request.resolution is not None)
+        ws = self._rows(point) if engine.gives_rows else None
+        return Frame(request, pixels, timings, is_draft=request.resolution is not None, ws=ws)
+
+    def _rows(self, point: Point | StoredLatent) -> NDArray[np.float32]:
+        shape = (self.facts.num_ws, self.facts.w_dim)
+        if isinstance(point, StoredLatent):
+            return np.broadcast_to(np.frombuffer(point.rows, "<f4").reshape(point.num_ws, point.w_dim), shape).copy()
+        return np.full(shape, point.seeds[0][0], np.float32)
 
     def render_batch(
         self, requests: Sequence[RenderRequest], *, should_cancel: Callable[[], bool] | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from threading import Condition
 from typing import TYPE_CHECKING, Protocol
 
@@ -13,7 +13,7 @@ from explorer_app.rendering.renderer_like import RendererLike
 from explorer_app.rendering.tasks.task import URGENT, Priority, RenderTask
 
 if TYPE_CHECKING:
-    from gpu_backend import DragReport, StoredLatent
+    from gpu_backend import DragReport, DragSettings, Handle, Model, Noise, StoredLatent
 
 BURST_S = 0.008
 """A burst ends with the first step after this time, so that a preview waits for one step more at most."""
@@ -41,6 +41,24 @@ class DragLike(Protocol):
 
     def step(self) -> DragReport:
         """Do at most one pass forward and backward."""
+        ...
+
+
+class MakesDrags(Protocol):
+    """What a maker of drags does: `gpu_backend.DragMaker`. Callable from any thread."""
+
+    def prepare(self, model: Model, noise: Noise) -> None:
+        """Open the network of a model."""
+        ...
+
+    def make(
+        self, model: Model, noise: Noise, latent: StoredLatent, handles: Sequence[Handle], settings: DragSettings
+    ) -> DragLike:
+        """Make a drag."""
+        ...
+
+    def forget(self) -> None:
+        """Free the network."""
         ...
 
 

@@ -327,7 +327,7 @@ ACTIONS: tuple[ActionSpec, ...] = (
         "drift",
         "&Drift",
         "",
-        ("D",),
+        ("Shift+D",),
         "edit.drift",
         "Play",
         "Move over the seed plane automatically.",

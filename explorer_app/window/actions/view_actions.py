@@ -45,6 +45,17 @@ VIEW_ACTIONS: tuple[ActionSpec, ...] = (
         checkable=True,
     ),
     ActionSpec(
+        "drag-points",
+        "&Drag a point",
+        "drag-point",
+        ("D",),
+        "view.drag_points",
+        "View",
+        "Drag points of the picture to where they should be; pins and frozen parts stay.",
+        "picture",
+        checkable=True,
+    ),
+    ActionSpec(
         "layer",
         "Show la&yer",
         "layers",
@@ -186,7 +197,7 @@ VIEW_ACTIONS: tuple[ActionSpec, ...] = (
     ),
     ActionSpec(
         "theme-dark",
-        "&Dark theme",
+        "Dar&k theme",
         "",
         ("Ctrl+Alt+D",),
         "preferences.theme_dark",

@@ -6,6 +6,7 @@ keeps its place and size while drafts of lower resolution come and go.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar
 
 from PySide6.QtCore import QElapsedTimer, QPointF, QRect, QRectF, QSize, Qt, Signal, Slot
@@ -91,6 +92,8 @@ class Canvas(PictureStage):
         self._drag: PlaneDrag | None = None
         self._way = PointerWay(self._follow, self)
         self._pacer = MovePacer(self.wait_for_frame, self)
+        self.take_key: Callable[[QKeyEvent], bool] | None = None
+        """Offers each key to a tool, which returns whether it has a use for it."""
         self._keys: set[int] = set()
         self._pan_from: QPointF | None = None
         self._last = QPointF()
@@ -243,7 +246,9 @@ class Canvas(PictureStage):
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 - Qt's name
         """Space enables panning, Escape cancels a drag or leaves a layer view, arrow keys move over the seed plane."""
         key = event.key()
-        if key == Qt.Key.Key_Space:
+        if self.take_key is not None and self.take_key(event):
+            event.accept()
+        elif key == Qt.Key.Key_Space:
             if not event.isAutoRepeat():
                 self.is_ready_to_pan = True
                 self._show_cursor()

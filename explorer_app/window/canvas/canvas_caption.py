@@ -29,6 +29,9 @@ class CanvasCaption:
         self.is_shown = True
         self._margin = 0
         self._tap: Tap | None = None
+        self._tool = ""
+        self.room_beside = 0
+        """Width of buttons at the right end besides that of the transform, in px."""
         self.badge = TapBadge(stage)
 
     def show_tap(self, tap: Tap | None) -> None:
@@ -39,6 +42,12 @@ class CanvasCaption:
         self.badge.show_tap(tap if self.is_shown else None)
         self.place()
         self._stage.update(self._stage.caption_rect().toAlignedRect())
+
+    def show_tool(self, text: str) -> None:
+        """Show what a tool says in place of the gestures; an empty text shows them again."""
+        if text != self._tool:
+            self._tool = text
+            self._stage.update(self._stage.caption_rect().toAlignedRect())
 
     @property
     def height(self) -> int:
@@ -68,7 +77,7 @@ class CanvasCaption:
         line = self._stage.caption_rect()
         if stage.view.zoom is not None:
             painter.fillRect(line.adjusted(-theme.px(10), 0, theme.px(10), -4), theme.alpha(tokens.well, 0.8))
-        line.setRight(line.right() - self._transform.room_beside)
+        line.setRight(line.right() - self._transform.room_beside - self.room_beside)
         if not self.badge.isHidden():
             line.setLeft(line.left() + self.badge.width() + theme.px(_SPACE))
         metrics = painter.fontMetrics()
@@ -85,6 +94,8 @@ class CanvasCaption:
             return stage.drop_text
         if stage.frame is None:
             return ""
+        if self._tool:
+            return self._tool
         (width, height), scale = stage.shown_size
         how = "fit " if stage.view.zoom is None else ""
         hint = "drag to walk, Shift slows, wheel zooms" if stage.frame.tap is None else "Escape shows the picture"

@@ -28,6 +28,7 @@ GLYPHS = {
     "compare": "circle-half",
     "copy": "copy",
     "docks": "layout",
+    "drag-point": "crosshair",
     "drift": "wind",
     "error": "x-circle",
     "export": "film-strip",

@@ -47,6 +47,7 @@ from explorer_app.window.shell.controllers_link import ControllersLink
 from explorer_app.window.shell.dialogs import FRAME, Dialogs
 from explorer_app.window.shell.dock_table import DOCKS, DockSpec, SessionPanel
 from explorer_app.window.shell.edit_commands import EditCommands
+from explorer_app.window.shell.editing_tools import EditingTools
 from explorer_app.window.shell.file_commands import FileCommands
 from explorer_app.window.shell.file_drop import drop_text, dropped, dropped_sounds
 from explorer_app.window.shell.help_commands import HelpCommands
@@ -141,6 +142,9 @@ class MainWindow(QMainWindow):
             controller.whole_pictures,
             self.actions_by_key["before"],
             self,
+        )
+        self.tools = EditingTools(
+            self.canvas, self._around_canvas, controller.engine, controller.point_drag, self.actions_by_key, self
         )
         self._connect()
         self._show_model()

@@ -9,6 +9,7 @@ from explorer_app.window.canvas.canvas import Canvas
 from explorer_app.window.canvas.comparing import Comparing
 from explorer_app.window.docks.workspace import Workspace
 from explorer_app.window.output.outputs import Outputs
+from explorer_app.window.shell.editing_tools import EditingTools
 
 if TYPE_CHECKING:
     from explorer_app.window.grids.variation_view import VariationView
@@ -25,6 +26,7 @@ class ViewParts(Protocol):
     comparing: Comparing
     workspace: Workspace
     outputs: Outputs
+    tools: EditingTools
 
     @property
     def variations(self) -> VariationView:
@@ -88,6 +90,10 @@ class ViewCommands:
     def transform(self, on: bool) -> None:
         """Enter or leave transform mode."""
         self._parts.canvas.transform.set_on(on)
+
+    def drag_points(self, on: bool) -> None:
+        """Enter or leave the tool that drags points."""
+        self._parts.tools.points.set_on(on)
 
     def layer(self, on: bool) -> None:
         """Show the layer that was shown last; False shows the picture."""

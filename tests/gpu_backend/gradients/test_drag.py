@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from gpu_backend import Model, RequestError, RowRange
-from gpu_backend.gradients.drag import DragOptimizer, default_block, default_rows
-from gpu_backend.gradients.drag_settings import DragReport, DragSettings, Handle
+from gpu_backend.gradients.drag import DragOptimizer, default_block
+from gpu_backend.gradients.drag_settings import DragReport, DragSettings, Handle, default_drag_rows
 from gpu_backend.gradients.latents import latent_statistics
 from gpu_backend.gradients.network import differentiable_network
 from tests.helpers.moving_picture import NUM_WS, ROW_RESOLUTIONS, SIDE, W_DIM, MovingPicture, moving_statistics
@@ -184,8 +184,8 @@ def test_a_move_that_makes_things_worse_is_taken_back() -> None:
 
 
 def test_defaults_choose_coarse_and_middle_rows_and_a_block_of_a_quarter() -> None:
-    assert default_rows((4, 8, 8, 16, 16, 32, 32, 64, 64, 128, 128, 256, 256, 256)) == RowRange(0, 6)
-    assert default_rows((4, 8, 8, 8)) == RowRange(0, 3)
+    assert default_drag_rows((4, 8, 8, 16, 16, 32, 32, 64, 64, 128, 128, 256, 256, 256)) == RowRange(0, 6)
+    assert default_drag_rows((4, 8, 8, 8)) == RowRange(0, 3)
     assert default_block(MovingPicture()) == 16
 
 

@@ -1,0 +1,584 @@
+"""Dragging points of the picture: handles, pins and strokes. A stroke is one step of undo.
+
+An optimiser on the render thread follows the handles (`rendering/tasks/drag.py`). Each latent that it reports becomes
+the transient latent of a gesture; when the stroke has settled, the gesture becomes a step.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from PySide6.QtCore import QObject, Signal, Slot
+
+import gpu_backend
+from explorer_app.controller.editing import Editing
+from explorer_app.controller.model_opener import ModelOpener
+from explorer_app.controller.playback import Playback
+from explorer_app.controller.preview import Preview
+from explorer_app.messages import MessageLog
+from explorer_app.rendering.render_events import DragAdvanced, DragFailed
+from explorer_app.rendering.tasks.drag import DragLike, MakesDrags
+from explorer_app.session.blend import Blend
+from explorer_app.session.edited_latent import FadeEdit, TakeEditedRows, edited_latent, recipe_before
+from explorer_app.session.resolve import resolve_blend
+from explorer_app.session.timeline.edits import SetTimeline
+from explorer_app.session.timeline.stroke import with_stroke
+from gpu_backend import LoomError, Noise, Recipe, RowRange, StoredLatent, Transform
+
+if TYPE_CHECKING:
+    from gpu_backend import DragReport, Model
+
+_log = logging.getLogger(__name__)
+
+Pixels = tuple[float, float]
+"""x and y in pixels of the full picture; whole numbers are centres of pixels."""
+
+Phase = Literal["rest", "preparing", "moving", "settling"]
+
+SOURCE = "PointDrag"
+"""Source of the edits."""
+
+MOST_POINTS = 32
+
+_PATIENCE_STEPS = 60
+"""A stroke that was let go ends if no handle came nearer for so many steps."""
+_NEARER_PX = 0.25
+_MOST_SAMPLES = 512
+_JOIN_S = 10.0
+
+WEAK = "The picture has no texture along this way, so there is nothing to hold on to."
+LOST = "This model has no such picture: the handle is frozen."
+
+
+class DragRenders(Protocol):
+    """The part of `RenderThread` that drags."""
+
+    @property
+    def model(self) -> Model | None:
+        """The model that is rendered."""
+        ...
+
+    def begin_drag(self, number: int, make: Callable[[], DragLike]) -> None:
+        """Begin a drag."""
+        ...
+
+    def aim_drag(self, index: int, target: Pixels) -> None:
+        """Move a target."""
+        ...
+
+    def end_drag(self) -> None:
+        """End the drag."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class DragPoint:
+    """A handle, or a pin that stays where it is.
+
+    Attributes
+    ----------
+    place
+        Where the content is that was taken hold of.
+    target
+        Where it is to be; of a pin, `place`.
+    is_weak
+        The picture has too little texture along the way; the handle does not pull.
+    is_lost
+        The content did not come along; the handle is frozen until the next stroke.
+    """
+
+    place: Pixels
+    target: Pixels
+    is_pin: bool = False
+    is_weak: bool = False
+    is_lost: bool = False
+
+    @property
+    def distance(self) -> float:
+        """Pixels from the place to the target; 0 if it does not pull."""
+        return 0.0 if self.is_weak or self.is_lost else math.dist(self.place, self.target)
+
+
+class PointDrag(QObject):
+    """Handles and pins in the picture, and the stroke under way.
+
+    ::
+
+        rest ──begin──► preparing ──first report──► moving ──release──► settling ──settled──► rest, one step
+          ▲                 └────────────cancel───────┴─────────────────────┘
+          └──────────────────────────────┘
+
+    Signals
+    -------
+    changed()
+        Points, selection, phase or settings changed.
+
+    Parameters
+    ----------
+    make_maker
+        Makes the maker of optimisers at the first use; None for `gpu_backend.DragMaker`.
+    clock
+        Seconds from any origin, for the times of a stroke's keys.
+    """
+
+    changed = Signal()
+
+    def __init__(
+        self,
+        renders: DragRenders,
+        model: ModelOpener,
+        preview: Preview,
+        editing: Editing,
+        playback: Playback,
+        messages: MessageLog,
+        make_maker: Callable[[], MakesDrags] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        parent: QObject | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._renders = renders
+        self._model = model
+        self._preview = preview
+        self._editing = editing
+        self._playback = playback
+        self._messages = messages
+        self._make_maker = make_maker
+        self._clock = clock
+        self._maker: MakesDrags | None = None
+        self._preparing: threading.Thread | None = None
+        self._number = 0
+        self._points: tuple[DragPoint, ...] = ()
+        self._selected: int | None = None
+        self._phase: Phase = "rest"
+        self._before: tuple[tuple[DragPoint, ...], int | None] = (), None
+        """Points and selection at the start of the stroke."""
+        self._moved: dict[int, Pixels] = {}
+        """Index of each handle that the hand moves -> its target at the start of the stroke."""
+        self._waits_for_rows = False
+        self._recipe = Recipe()
+        self._edit: TakeEditedRows | None = None
+        """The newest edit of the stroke."""
+        self._report: DragReport | None = None
+        self._nearest = math.inf, 0
+        """The smallest distance since the release, and the step that reached it."""
+        self._samples: list[tuple[float, StoredLatent]] = []
+        self._stroke: tuple[tuple[float, StoredLatent], ...] = ()
+        self._rows: RowRange | None = None
+        self._block: int | None = None
+        self._blend: Blend = ()
+        """The latent whose picture the handles are set in."""
+        self._shown_share: float | None = None
+        preview.frame_changed.connect(self._frame_changed)
+        editing.edit_coming.connect(self._edit_coming)
+        editing.session_changed.connect(self._session_changed)
+        editing.stepped.connect(self._abandon)
+
+    # -- state ------------------------------------------------------------------------------------------------------
+
+    @property
+    def points(self) -> tuple[DragPoint, ...]:
+        """Handles and pins, in the order that they were set."""
+        return self._points
+
+    @property
+    def selected(self) -> int | None:
+        """Index of the point that keys move and remove."""
+        return self._selected
+
+    @property
+    def phase(self) -> Phase:
+        """Where the stroke is in its life."""
+        return self._phase
+
+    @property
+    def distance(self) -> float:
+        """Pixels that the farthest handle has to go."""
+        return max((point.distance for point in self._points if not point.is_pin), default=0.0)
+
+    @property
+    def problem(self) -> str:
+        """A sentence about a handle that does not follow; empty if all do."""
+        if any(point.is_lost for point in self._points):
+            return LOST
+        return WEAK if any(point.is_weak for point in self._points) else ""
+
+    @property
+    def rows(self) -> RowRange | None:
+        """Rows of w that may change; None for the coarse and middle ones."""
+        return self._rows
+
+    @property
+    def block(self) -> int | None:
+        """Resolution of the features that are compared; None for the largest that is fast enough."""
+        return self._block
+
+    @property
+    def has_stroke(self) -> bool:
+        """Whether there is a finished stroke that can become keys of the timeline."""
+        return len(self._stroke) > 1
+
+    # -- settings ---------------------------------------------------------------------------------------------------
+
+    def set_rows(self, rows: RowRange | None) -> None:
+        """Choose the rows of w that may change, from the next stroke on."""
+        self._rows = rows
+        self.changed.emit()
+
+    def set_block(self, block: int | None) -> None:
+        """Choose the features that are compared, from the next stroke on."""
+        self._block = block
+        self.changed.emit()
+
+    def prepare(self) -> None:
+        """Open the model's network on a thread, so that the first stroke begins at once."""
+        model = self._renders.model
+        if model is None or (self._preparing is not None and self._preparing.is_alive()):
+            return
+        maker, noise = self._drag_maker(), self._editing.session.noise
+        self._preparing = threading.Thread(
+            target=_prepare, args=(maker, model, noise), name="preparing dragging", daemon=True
+        )
+        self._preparing.start()
+
+    # -- points -----------------------------------------------------------------------------------------------------
+
+    def add(self, place: Pixels, *, is_pin: bool) -> None:
+        """Set a handle or a pin, and select it. A stroke under way ends first."""
+        self.finish()
+        if len(self._points) >= MOST_POINTS:
+            self._messages.warning(f"{MOST_POINTS} points are set; remove one to set another.")
+            return
+        self._points = (*self._points, DragPoint(place, place, is_pin))
+        self._blend = resolve_blend(self._editing.session)
+        self._selected = len(self._points) - 1
+        self.changed.emit()
+
+    def select(self, index: int | None) -> None:
+        """Select a point; None selects nothing."""
+        if index != self._selected:
+            self._selected = index
+            self.changed.emit()
+
+    def remove_selected(self) -> None:
+        """Remove the selected point. A stroke under way ends first."""
+        index = self._selected
+        if index is None:
+            return
+        self.finish()
+        self._points = (*self._points[:index], *self._points[index + 1 :])
+        self._selected = None
+        self.changed.emit()
+
+    def clear(self) -> None:
+        """Remove every point. A stroke under way ends first."""
+        self.finish()
+        if self._points:
+            self._points, self._selected = (), None
+            self.changed.emit()
+
+    # -- a stroke ---------------------------------------------------------------------------------------------------
+
+    def begin(self, place: Pixels, index: int | None = None, *, together: bool = False) -> bool:
+        """Begin a stroke; return whether it began. A message says why if not.
+
+        Parameters
+        ----------
+        place
+            Where the pointer was pressed.
+        index
+            A handle that was taken hold of; None sets a new one, in place of the former handles.
+        together
+            All handles move by what the pointer moves, and a new handle leaves the former ones.
+        """
+        self.finish()
+        obstacle = self._obstacle()
+        if obstacle:
+            self._messages.warning(obstacle)
+            return False
+        self._playback.set_playing(False)
+        self._editing.set_drifting(False)
+        self._before = self._points, self._selected
+        points = [replace(point, is_weak=False, is_lost=False) for point in self._points]
+        if index is None:
+            kept = points if together else [point for point in points if point.is_pin]
+            points = [*kept, DragPoint(place, place)]
+            index = len(points) - 1
+        points[index] = replace(points[index], is_pin=False)
+        self._points, self._selected = tuple(points), index
+        handles = [i for i, point in enumerate(points) if not point.is_pin]
+        self._moved = {i: points[i].target for i in (handles if together else [index])}
+        self._edit = self._report = None
+        self._samples = []
+        self._phase, self._waits_for_rows = "preparing", True
+        self._begin_with_rows()
+        self.changed.emit()
+        return True
+
+    def aim(self, dx: float, dy: float) -> None:
+        """Move the targets of the handles under the hand to where they were at the press, plus so many pixels."""
+        if self._phase not in ("preparing", "moving"):
+            return
+        side = self._side
+        points = list(self._points)
+        for index, (x, y) in self._moved.items():
+            target = min(max(x + dx, 0.0), side - 1.0), min(max(y + dy, 0.0), side - 1.0)
+            if not points[index].is_lost and points[index].target != target:
+                points[index] = replace(points[index], target=target)
+                if not self._waits_for_rows:
+                    self._renders.aim_drag(self._place_among_handles(index), target)
+        self._points = tuple(points)
+        self.changed.emit()
+
+    def release(self) -> None:
+        """Let the handles settle; the stroke ends by itself."""
+        if self._phase in ("preparing", "moving"):
+            self._phase, self._nearest = "settling", (math.inf, 0)
+            if self._report is not None and self._report.is_settled and self.distance < _NEARER_PX:
+                self.finish()
+            self.changed.emit()
+
+    def nudge(self, dx: float, dy: float) -> None:
+        """Move the selected handle's target by so many pixels, in a stroke of its own or the one under way."""
+        index = self._selected
+        if index is None or self._points[index].is_pin:
+            return
+        if self._phase == "settling" and index in self._moved:
+            self._phase = "moving"
+            x, y = self._points[index].target
+            self._moved = {index: (x, y)}
+        elif not self.begin(self._points[index].place, index):
+            return
+        self.aim(dx, dy)
+        self.release()
+
+    def cancel(self) -> bool:
+        """Return to the start of the stroke; return whether there was one."""
+        if self._phase == "rest":
+            return False
+        self._end_drag()
+        self._editing.cancel_gesture(SOURCE)
+        self._points, self._selected = self._before
+        self._rest()
+        return True
+
+    def finish(self) -> None:
+        """End the stroke with the latent that it has reached, as one step of undo."""
+        if self._phase == "rest":
+            return
+        self._end_drag()
+        edit, report = self._edit, self._report
+        if edit is not None and report is not None and report.step > 0:
+            self._editing.edit(edit, True, SOURCE)
+            self._stroke = tuple(self._samples)
+        else:
+            self._editing.cancel_gesture(SOURCE)
+        self._points = tuple(replace(point, target=point.place) for point in self._points)
+        self._rest()
+
+    # -- what an edit can become ------------------------------------------------------------------------------------
+
+    @property
+    def share(self) -> float | None:
+        """Share of the edit that is shown, 0..1; None if the latent was not edited."""
+        edited = edited_latent(self._editing.session)
+        return None if edited is None else edited.share
+
+    def fade(self, share: float, final: bool = True) -> None:
+        """Show a share of the edit: 0 is the picture before it."""
+        self.finish()
+        if self.share is not None:
+            self._editing.edit(FadeEdit(share), final, SOURCE)
+
+    def cancel_fade(self) -> None:
+        """Return to the share before the fading under way."""
+        self._editing.cancel_gesture(SOURCE)
+
+    def keep_as_keys(self) -> None:
+        """Make keys of the last stroke, from the playhead on and as quickly as it was drawn."""
+        if not self.has_stroke:
+            return
+        session = self._editing.session
+        try:
+            timeline = with_stroke(session.timeline, session, self._stroke, self._playback.time)
+        except LoomError as error:
+            self._messages.warning(error.sentence)
+            return
+        self._editing.edit(SetTimeline(timeline, "Keep stroke as keys"))
+
+    # -- what the controller calls ----------------------------------------------------------------------------------
+
+    def take_advanced(self, event: DragAdvanced) -> None:
+        """Show where the handles are, and the latent."""
+        if event.number != self._number or self._phase == "rest":
+            return
+        report = self._report = event.report
+        self._show_handles(report)
+        if self._phase == "preparing":
+            self._phase = "moving"
+        if report.step > 0:
+            self._edit = TakeEditedRows(self._recipe, event.latent)
+            self._note(event.latent)
+            self._editing.edit(self._edit, False, SOURCE)
+        if self._phase == "settling" and (report.is_settled or self._is_stuck(report)):
+            self.finish()
+        else:
+            self.changed.emit()
+
+    def take_failed(self, event: DragFailed) -> None:
+        """End the stroke, and say why."""
+        if event.number == self._number and self._phase != "rest":
+            self.cancel()
+            self._messages.exception(event.error)
+
+    def forget(self) -> None:
+        """Another model is open: points and network are of no use."""
+        if self._phase != "rest":
+            self._end_drag()
+            self._phase = "rest"
+        self._points, self._selected, self._stroke = (), None, ()
+        if self._maker is not None:
+            self._maker.forget()
+        self.changed.emit()
+
+    def close(self) -> None:
+        """End the stroke as a step, and wait for the thread that prepares. May be called twice."""
+        self.finish()
+        if self._preparing is not None:
+            self._preparing.join(_JOIN_S)
+
+    # -- inside -----------------------------------------------------------------------------------------------------
+
+    @property
+    def _side(self) -> int:
+        facts = self._model.facts
+        return 1 if facts is None else facts.resolution
+
+    def _drag_maker(self) -> MakesDrags:
+        if self._maker is None:
+            self._maker = (self._make_maker or gpu_backend.DragMaker)()
+        return self._maker
+
+    def _obstacle(self) -> str:
+        """Return why no stroke can begin; empty if one can."""
+        session = self._editing.session
+        if self._renders.model is None:
+            return "Points can be dragged once the model is open; wait a moment."
+        if session.tap is not None:
+            return "A layer is shown; go back to the picture (L) to drag its points."
+        if session.transform != Transform():
+            return "Points are those of the picture at rest; reset its transform to drag them."
+        if resolve_blend(self._editing.effective) != resolve_blend(session):
+            return "Sound, a controller or a walk moves the latent; switch that off to drag points."
+        return ""
+
+    def _begin_with_rows(self) -> None:
+        """Begin the drag once the rows of w of the picture are known."""
+        latent, model = self._latent(), self._renders.model
+        if latent is None or model is None:
+            return
+        self._waits_for_rows = False
+        self._number += 1
+        session = self._editing.session
+        self._recipe = recipe_before(session, latent)
+        self._note(latent)
+        handles = [gpu_backend.Handle(point.place, point.target) for point in self._points if not point.is_pin]
+        settings = gpu_backend.DragSettings(
+            pins=tuple(point.place for point in self._points if point.is_pin), rows=self._rows, block=self._block
+        )
+        make = partial(self._drag_maker().make, model, session.noise, latent, handles, settings)
+        self._renders.begin_drag(self._number, make)
+
+    def _latent(self) -> StoredLatent | None:
+        """Return the rows of w of the session; None until its picture has arrived."""
+        blend = resolve_blend(self._editing.session)
+        if len(blend) == 1:
+            latent = blend[0][0].latent
+            if isinstance(latent.point, StoredLatent) and not latent.mix and not latent.directions:
+                return latent.point
+        return self._editing.shown_latent
+
+    def _place_among_handles(self, index: int) -> int:
+        return sum(not point.is_pin for point in self._points[:index])
+
+    def _show_handles(self, report: DragReport) -> None:
+        states = iter(report.handles)
+        points = []
+        for point in self._points:
+            state = None if point.is_pin else next(states, None)
+            if state is not None:
+                place = state.tracked if state.is_lost else state.position
+                point = replace(point, place=place, is_weak=state.is_weak, is_lost=state.is_lost)
+            points.append(point)
+        self._points = tuple(points)
+
+    def _note(self, latent: StoredLatent) -> None:
+        """Record a latent of the stroke; a long stroke is thinned out."""
+        self._samples.append((self._clock(), latent))
+        if len(self._samples) > _MOST_SAMPLES:
+            del self._samples[1:-1:2]
+
+    def _is_stuck(self, report: DragReport) -> bool:
+        nearest, step = self._nearest
+        distance = self.distance
+        if distance < nearest - _NEARER_PX:
+            self._nearest = distance, report.step
+            return False
+        return report.step - step > _PATIENCE_STEPS
+
+    def _end_drag(self) -> None:
+        """End the drag on the render thread; its reports no longer count."""
+        self._renders.end_drag()
+        self._number += 1
+        self._waits_for_rows = False
+
+    def _rest(self) -> None:
+        self._phase = "rest"
+        self._blend = resolve_blend(self._editing.session)
+        self.changed.emit()
+
+    @Slot()
+    def _frame_changed(self) -> None:
+        if self._waits_for_rows:
+            self._begin_with_rows()
+
+    @Slot(str)
+    def _edit_coming(self, source: str) -> None:
+        """End the stroke before another source edits the session: its edit acts on what the stroke has reached."""
+        if source != SOURCE:
+            self.finish()
+
+    @Slot()
+    def _abandon(self) -> None:
+        """End the stroke without an edit: undo made it a step, and went to another one."""
+        if self._phase != "rest":
+            self._end_drag()
+            self._phase = "rest"
+            self.changed.emit()
+
+    @Slot()
+    def _session_changed(self) -> None:
+        """Remove the handles once the picture is another one, since their content is elsewhere now; pins stay."""
+        share = self.share
+        is_other = share != self._shown_share
+        self._shown_share = share
+        if self._phase == "rest" and self._points and resolve_blend(self._editing.session) != self._blend:
+            pins = tuple(point for point in self._points if point.is_pin)
+            is_other = is_other or pins != self._points
+            if pins != self._points:
+                self._points, self._selected = pins, None
+        if is_other:
+            self.changed.emit()
+
+
+def _prepare(maker: MakesDrags, model: Model, noise: Noise) -> None:
+    try:
+        maker.prepare(model, noise)
+    except LoomError as error:
+        _log.info("Dragging could not be prepared: %s", error.sentence)  # the first stroke says so in the window

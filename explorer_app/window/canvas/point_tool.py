@@ -1,0 +1,263 @@
+"""The tool that drags points of the picture: a layer over the canvas with handles and pins."""
+
+from __future__ import annotations
+
+import math
+
+from PySide6.QtCore import QPointF, QRectF, Qt, Signal, Slot
+from PySide6.QtGui import QAction, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QWheelEvent
+from PySide6.QtWidgets import QWidget
+
+from explorer_app.controller import PointDrag
+from explorer_app.window.canvas.canvas import Canvas
+from explorer_app.window.canvas.point_painting import paint_points
+from explorer_app.window.controls.action_button import ActionButton
+from explorer_app.window.gestures.plane_drag import ARROWS
+from explorer_app.window.gestures.pointer_way import PointerWay
+from explorer_app.window.look import theme
+
+_REACH_PX = 11
+"""Distance in px within which a press hits a point."""
+_THRESHOLD_PX = 3
+"""A press that moves less is a click."""
+_NUDGE = 1 / 256
+"""Step of an arrow key, in widths of the picture."""
+_FINE = 0.25
+"""Factor of an arrow key's step while Shift is held."""
+
+Place = tuple[float, float]
+"""x and y in px of the canvas."""
+
+
+class PointTool(QWidget):
+    """Covers the canvas while the tool is on.
+
+    A press and a drag move what is below the pointer; a click sets a pin, with Shift a handle. Shift while dragging
+    adds the handle to the others, and moves all of them together. Keys arrive from the canvas, which has the focus.
+
+    Signals
+    -------
+    switched(bool)
+        The tool was entered or left.
+    """
+
+    switched = Signal(bool)
+
+    def __init__(self, canvas: Canvas, drag: PointDrag, action: QAction) -> None:
+        super().__init__(canvas)
+        self._canvas = canvas
+        self._drag = drag
+        self._action = action
+        self._pressed: Place | None = None
+        """Where the pointer was pressed; None while no button is held."""
+        self._hit: int | None = None
+        self._together = False
+        self._is_stroke = False
+        self._moved = 0.0, 0.0
+        """Way of the pointer since the press, in px of the canvas."""
+        self._way = PointerWay(self._follow, self)
+        self.is_on = False
+        self.setAccessibleName("Drag a point")
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.setMouseTracking(True)
+        self.button = ActionButton(action, canvas, role="flat")
+        self.hide()
+        canvas.resized.connect(self.place)
+        canvas.take_key = self.take_key
+        drag.changed.connect(self._show)
+        self.place()
+
+    def set_on(self, on: bool) -> None:
+        """Enter or leave the tool; leaving ends a stroke with what it has reached."""
+        if on == self.is_on:
+            return
+        self.is_on = on
+        self._pressed = None
+        if on:
+            self._canvas.stop_glide()
+            self._canvas.transform.set_on(False)
+            self._canvas.setFocus()
+            self._drag.prepare()
+        else:
+            self._drag.finish()
+        self._action.setChecked(on)
+        self.setVisible(on)
+        self.place()
+        self._show()
+        self.switched.emit(on)
+
+    @Slot()
+    def place(self) -> None:
+        """Cover the canvas, and put the button beside that of the transform."""
+        self.setGeometry(self._canvas.rect())
+        self.button.setVisible(self._action.isEnabled())
+        self.button.adjustSize()
+        line = self._canvas.caption_rect()
+        right = round(line.right()) - self._canvas.transform.room_beside
+        self.button.move(right - self.button.width(), round(line.center().y() - self.button.height() / 2))
+        self.button.raise_()
+        self._canvas.caption.room_beside = self.button.width() + theme.px(8) if self.button.isVisible() else 0
+
+    # -- geometry ---------------------------------------------------------------------------------------------------
+
+    def pixels_at(self, place: Place) -> Place:
+        """Return the point of the picture, in its pixels, at a place on the canvas."""
+        rect, (width, _) = self._canvas.picture_rect(), self._canvas.picture_size
+        scale = width / rect.width()
+        return (place[0] - rect.x()) * scale - 0.5, (place[1] - rect.y()) * scale - 0.5
+
+    def place_of(self, pixels: Place) -> Place:
+        """Return the place on the canvas of a point of the picture."""
+        rect, (width, _) = self._canvas.picture_rect(), self._canvas.picture_size
+        scale = rect.width() / width
+        return rect.x() + (pixels[0] + 0.5) * scale, rect.y() + (pixels[1] + 0.5) * scale
+
+    def _point_at(self, place: Place) -> int | None:
+        """Return the index of the nearest point in reach."""
+        near = [
+            (math.dist(place, self.place_of(at)), index)
+            for index, point in enumerate(self._drag.points)
+            for at in {point.place, point.target}
+        ]
+        distance, index = min(near, default=(math.inf, 0))
+        return index if distance <= theme.px(_REACH_PX) else None
+
+    # -- mouse and keyboard -----------------------------------------------------------------------------------------
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
+        """Take hold of a point; pass presses that pan or open a menu to the canvas."""
+        if event.button() != Qt.MouseButton.LeftButton or self._canvas.is_ready_to_pan:
+            self.unsetCursor()  # the canvas sets its own cursor
+            event.ignore()
+            return
+        place = event.position().toTuple()
+        if self._canvas.frame is None or not self._canvas.picture_rect().contains(event.position()):
+            return
+        self._canvas.setFocus()
+        self._pressed, self._moved, self._is_stroke = place, (0.0, 0.0), False
+        self._hit = self._point_at(place)
+        self._together = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
+        self._way.begin(event.position())
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
+        """Continue a stroke, or show the cursor of what is below the pointer."""
+        if self._pressed is None:
+            self._show_cursor(event.position())
+            event.ignore()
+        else:
+            self._way.move(event)
+
+    def _follow(self, dx: float, dy: float, keys: int) -> None:
+        """Move the handles by a pointer displacement in px; the first px begin the stroke."""
+        if self._pressed is None:
+            return
+        self._moved = self._moved[0] + dx, self._moved[1] + dy
+        if not self._is_stroke:
+            if math.hypot(*self._moved) < theme.px(_THRESHOLD_PX):
+                return
+            is_pin = self._hit is not None and self._drag.points[self._hit].is_pin
+            index = None if is_pin else self._hit
+            if not self._drag.begin(self.pixels_at(self._pressed), index, together=self._together):
+                self._pressed = None
+                return
+            self._is_stroke = True
+        scale = self._canvas.picture_size[0] / self._canvas.picture_rect().width()
+        self._drag.aim(self._moved[0] * scale, self._moved[1] * scale)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
+        """Let the stroke settle; a click selects a point, or sets a pin or, with Shift, a handle."""
+        if event.button() != Qt.MouseButton.LeftButton or self._pressed is None:
+            event.ignore()
+            return
+        self._way.flush()
+        pressed, self._pressed = self._pressed, None
+        if self._is_stroke:
+            self._drag.release()
+        elif pressed is not None:
+            if self._hit is not None:
+                self._drag.select(self._hit)
+            else:
+                self._drag.add(self.pixels_at(pressed), is_pin=not self._together)
+        self._show_cursor(event.position())
+
+    def wheelEvent(self, event: QWheelEvent) -> None:  # noqa: N802 - Qt's name
+        """Zoom."""
+        self._canvas.wheelEvent(event)
+        self.update()
+
+    def take_key(self, event: QKeyEvent) -> bool:
+        """Handle a key of the canvas; return whether the tool has a use for it."""
+        if not self.is_on:
+            return False
+        key = event.key()
+        if key == Qt.Key.Key_Escape:
+            if self._drag.cancel():
+                self._pressed = None
+            else:
+                self.set_on(False)
+            return True
+        selected = self._drag.selected
+        if selected is None:
+            return False
+        if key in (Qt.Key.Key_Delete, Qt.Key.Key_Backspace):
+            self._drag.remove_selected()
+            return True
+        if key in ARROWS and not self._drag.points[selected].is_pin:
+            right, down = ARROWS[Qt.Key(key)]
+            fine = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
+            step = self._canvas.picture_size[0] * _NUDGE * (_FINE if fine else 1.0)
+            self._drag.nudge(right * step, down * step)
+            return True
+        return False
+
+    def _show_cursor(self, at: QPointF) -> None:
+        if self._canvas.is_ready_to_pan or not self._canvas.picture_rect().contains(at):
+            self.unsetCursor()
+        elif self._point_at(at.toTuple()) is not None:
+            self.setCursor(Qt.CursorShape.SizeAllCursor)
+        else:
+            self.setCursor(Qt.CursorShape.CrossCursor)
+
+    # -- painting ---------------------------------------------------------------------------------------------------
+
+    def text(self) -> str:
+        """Return the line below the picture: what the tool does, how far it is, what Escape does."""
+        drag = self._drag
+        handles = sum(not point.is_pin for point in drag.points)
+        pins = len(drag.points) - handles
+        counts = [f"{count} {name}{'' if count == 1 else 's'}" for count, name in ((handles, "handle"), (pins, "pin"))]
+        points = ", ".join(text for text, count in zip(counts, (handles, pins), strict=True) if count)
+        left = f"{drag.distance:.0f} px left"
+        match drag.phase:
+            case "preparing":
+                parts = ["Drag a point", points, "preparing"]
+            case "moving":
+                parts = ["Drag a point", points, left]
+            case "settling":
+                parts = ["Drag a point", points, f"settling, {left}"]
+            case _ if handles:
+                parts = ["Drag a point", points, "arrows nudge", "Delete removes"]
+            case _:
+                parts = ["Drag a point of the picture", points, "a click sets a pin", "Shift adds handles"]
+        if drag.problem:
+            parts = [drag.problem]
+        escape = "Esc leaves the tool" if drag.phase == "rest" else "Esc returns to the start of the stroke"
+        return " · ".join([*(part for part in parts if part), escape])
+
+    @Slot()
+    def _show(self) -> None:
+        self._canvas.caption.show_tool(self.text() if self.is_on else "")
+        if self.is_on:
+            self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
+        """Paint the points over the picture."""
+        if self._canvas.frame is None:
+            return
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        below = self._canvas.caption_rect().top()
+        painter.setClipRect(QRectF(2, 2, self.width() - 4, below - 4))
+        is_stroke = self._drag.phase != "rest"
+        paint_points(painter, self._drag.points, self._drag.selected, self.place_of, shows_distance=is_stroke)
+        painter.end()

@@ -1,0 +1,156 @@
+"""Makes the drags of a model, and keeps what they share: its network in torch, statistics of w, times of steps.
+
+torch is imported when the first network is opened.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpu_backend.gradients.drag_settings import DragReport, DragSettings, Handle, Pixels
+from gpu_backend.gradients.opening import open_gradients
+from gpu_backend.model.model import Model
+from gpu_backend.recipe import Noise, StoredLatent
+
+if TYPE_CHECKING:
+    from gpu_backend.gradients.drag import DragOptimizer
+    from gpu_backend.gradients.latents import LatentStatistics
+    from gpu_backend.gradients.network import DifferentiableNetwork
+
+SLOWEST_STEP_S = 1 / 3
+"""A drag whose step would take longer compares the features of a smaller block."""
+
+_LEAST_BLOCK = 16
+
+
+class TimedDrag:
+    """A drag that reports the seconds of each iteration to `note`."""
+
+    def __init__(self, drag: DragOptimizer, note: Callable[[float], None], clock: Callable[[], float]) -> None:
+        self._drag = drag
+        self._note = note
+        self._clock = clock
+
+    @property
+    def report(self) -> DragReport:
+        """The state after the last step."""
+        return self._drag.report
+
+    @property
+    def latent(self) -> StoredLatent:
+        """The present rows of w."""
+        return self._drag.latent
+
+    def set_target(self, index: int, target: Pixels) -> None:
+        """Move a handle's target."""
+        self._drag.set_target(index, target)
+
+    def step(self) -> DragReport:
+        """Do a step; note its time if it was an iteration, and not a check of the handles."""
+        before, began_s = self._drag.report.step, self._clock()
+        report = self._drag.step()
+        if report.step > before:
+            self._note(self._clock() - began_s)
+        return report
+
+
+class DragMaker:
+    """Makes drags of one model at a time. Callable from any thread; calls wait for each other.
+
+    A drag compares the features of the default block, or of the largest smaller one whose step takes at most
+    `SLOWEST_STEP_S`. Before the first drag of a block, a step counts as three passes forward.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._model: Model | None = None
+        self._noise = Noise()
+        self._network: DifferentiableNetwork | None = None
+        self._statistics: LatentStatistics | None = None
+        self._step_s: dict[int, float] = {}
+
+    def prepare(self, model: Model, noise: Noise) -> None:
+        """Open the network of a model, so that the first drag begins at once. Takes seconds. Raises LoomError."""
+        with self._lock:
+            network, _ = self._open(model, noise)
+            self._chosen_block(network)
+
+    def make(
+        self, model: Model, noise: Noise, latent: StoredLatent, handles: Sequence[Handle], settings: DragSettings
+    ) -> TimedDrag:
+        """Make a drag that starts at a latent, of one row of w or of as many as the network has.
+
+        Raises
+        ------
+        LoomError
+            If torch is missing, or latent, points and settings do not fit the model.
+        """
+        with self._lock:
+            network, statistics = self._open(model, noise)
+            block = self._chosen_block(network) if settings.block is None else settings.block
+        from gpu_backend.gradients.drag import DragOptimizer
+
+        rows: NDArray[np.float32] = np.frombuffer(latent.rows, "<f4").reshape(latent.num_ws, latent.w_dim)
+        if latent.num_ws == 1:
+            rows = np.repeat(rows, network.spec.num_ws, axis=0)
+        resolutions = model.facts.row_resolutions
+        drag = DragOptimizer(network, statistics, rows, resolutions, handles, replace(settings, block=block))
+        return TimedDrag(drag, lambda seconds: self._note(block, seconds), self._clock)
+
+    def forget(self) -> None:
+        """Free the network."""
+        with self._lock:
+            self._model = self._network = self._statistics = None
+            self._step_s.clear()
+
+    def _open(self, model: Model, noise: Noise) -> tuple[DifferentiableNetwork, LatentStatistics]:
+        if self._network is None or model is not self._model or noise != self._noise:
+            network = open_gradients(model, noise)
+            if self._statistics is None or model is not self._model:
+                from gpu_backend.gradients.latents import latent_statistics
+
+                self._statistics = latent_statistics(network)
+                self._step_s.clear()
+            self._model, self._noise, self._network = model, noise, network
+        assert self._statistics is not None
+        return self._network, self._statistics
+
+    def _chosen_block(self, network: DifferentiableNetwork) -> int:
+        from gpu_backend.gradients.drag import default_block
+
+        block = default_block(network)
+        smaller = sorted(side for side in network.blocks if _LEAST_BLOCK <= side < block)
+        while smaller and self._seconds(network, block) > SLOWEST_STEP_S:
+            block = smaller.pop()
+        return block
+
+    def _seconds(self, network: DifferentiableNetwork, block: int) -> float:
+        """Return the seconds of a step: measured, or those of three passes forward.
+
+        The latter is not remembered, since other work may have slowed the passes.
+        """
+        if block in self._step_s:
+            return self._step_s[block]
+        import torch
+
+        rows = network.mean_w.expand(1, network.spec.num_ws, -1)
+        best_s = math.inf
+        with torch.no_grad():
+            for _ in range(2):  # the first pass also packs weights
+                began_s = self._clock()
+                network.features(rows, block)
+                best_s = min(best_s, self._clock() - began_s)
+        return 3 * best_s
+
+    def _note(self, block: int, seconds: float) -> None:
+        """Record a step; the fastest counts, since other work slows some of them."""
+        self._step_s[block] = min(seconds, self._step_s.get(block, seconds))

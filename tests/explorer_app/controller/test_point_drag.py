@@ -1,0 +1,379 @@
+"""Strokes of dragged points over the real session and history, with an optimiser that follows its targets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from explorer_app.controller import PointDrag
+from explorer_app.controller.point_drag import LOST, WEAK
+from explorer_app.messages import Level
+from explorer_app.session.edited_latent import edited_latent
+from explorer_app.session.edits import PLACE, AddSource, GoToSeed, set_transform
+from explorer_app.session.parameters import SetParameter
+from explorer_app.session.resolve import resolve_blend
+from explorer_app.session.session import Position, Source
+from gpu_backend import Latent, Recipe, RequestError, StoredLatent, Tap, Transform
+from tests.helpers.controller_harness import Harness
+from tests.helpers.fake_drag import FakeDragMaker, FakeDragRenders
+
+
+@dataclass
+class Hand:
+    """A point drag over a controller that is at rest, and what it is tested with."""
+
+    harness: Harness
+    renders: FakeDragRenders
+    maker: FakeDragMaker
+    drag: PointDrag
+
+    @property
+    def rows(self) -> float:
+        """The first number of the session's rows, which counts the steps of the drags."""
+        ((recipe, _),) = resolve_blend(self.harness.controller.editing.session)
+        assert isinstance(recipe.latent.point, StoredLatent)
+        return float(np.frombuffer(recipe.latent.point.rows, "<f4")[0])
+
+    def stroke(self, start: tuple[float, float] = (4.0, 4.0), by: tuple[float, float] = (6.0, 0.0)) -> None:
+        """Drag a new point, and let it settle."""
+        assert self.drag.begin(start)
+        self.drag.aim(*by)
+        self.drag.release()
+        self.renders.settle()
+
+    @property
+    def steps(self) -> list[str]:
+        return self.harness.labels
+
+
+@pytest.fixture
+def hand(harness: Harness) -> Iterator[Hand]:
+    """The session shows a stored latent of zeros."""
+    harness.engine.gives_rows = True
+    harness.start()
+    controller = harness.controller
+    facts = controller.engine.model.facts
+    assert facts is not None
+    renders, maker = FakeDragRenders(), FakeDragMaker()
+    engine = controller.engine
+    drag = PointDrag(
+        renders,
+        engine.model,
+        engine.preview,
+        controller.editing,
+        controller.playback,
+        harness.messages,
+        lambda: maker,
+        lambda: harness.now_s,
+    )
+    renders.point_drag = drag
+    zeros = StoredLatent(np.zeros((1, facts.w_dim), "<f4").tobytes(), 1, facts.w_dim)
+    controller.editing.edit(SetParameter("pinned_blend", ((Recipe(Latent(zeros)), 1.0),)))
+    yield Hand(harness, renders, maker, drag)
+    drag.close()
+
+
+def test_a_stroke_follows_the_hand_and_is_one_step_of_undo(hand: Hand) -> None:
+    before = list(hand.steps)
+    assert hand.drag.begin((4.0, 4.0))
+    hand.drag.aim(3.0, 0.0)
+    hand.renders.advance()
+    assert hand.drag.phase == "moving"
+    assert hand.rows == 1.0
+    hand.drag.aim(9.0, 2.0)
+    hand.renders.advance()
+    assert hand.rows == 2.0
+    assert hand.steps == before, "no step while the hand moves"
+    hand.drag.release()
+    hand.renders.settle()
+    assert hand.steps == [*before, "Drag a point"]
+    assert [point.place for point in hand.drag.points] == [(13.0, 6.0)]
+    hand.harness.controller.editing.undo()
+    assert hand.rows == 0.0
+    assert hand.drag.points == (), "the handle's content is elsewhere now"
+
+
+def test_escape_returns_to_the_start_of_the_stroke(hand: Hand) -> None:
+    hand.stroke()
+    before, points, rows = list(hand.steps), hand.drag.points, hand.rows
+    assert hand.drag.begin((10.0, 4.0), 0)
+    hand.drag.aim(0.0, 8.0)
+    hand.renders.advance()
+    assert hand.rows != rows
+    assert hand.drag.cancel()
+    assert (hand.steps, hand.drag.points, hand.rows) == (before, points, rows)
+    assert not hand.drag.cancel()
+
+
+def test_reports_of_a_stroke_that_ended_are_dropped(hand: Hand) -> None:
+    hand.drag.begin((4.0, 4.0))
+    hand.drag.aim(9.0, 0.0)
+    drag, number = hand.renders.drag, hand.renders.number
+    hand.drag.cancel()
+    hand.renders.drag, hand.renders.number = drag, number
+    hand.renders.advance(2)
+    assert hand.rows == 0.0
+    assert hand.drag.phase == "rest"
+
+
+def test_a_new_press_while_the_last_stroke_settles_keeps_what_it_has_reached(hand: Hand) -> None:
+    before = len(hand.steps)
+    hand.drag.begin((4.0, 4.0))
+    hand.drag.aim(10.0, 0.0)
+    hand.renders.advance()
+    hand.drag.release()
+    hand.drag.begin((2.0, 2.0))
+    assert len(hand.steps) == before + 1
+    assert hand.maker.made[-1].start == hand.maker.made[0].latent
+
+
+def test_undo_while_a_stroke_settles_reverts_the_stroke(hand: Hand) -> None:
+    hand.drag.begin((4.0, 4.0))
+    hand.drag.aim(10.0, 0.0)
+    hand.renders.advance()
+    hand.drag.release()
+    hand.harness.controller.editing.undo()
+    assert hand.rows == 0.0
+    assert hand.drag.phase == "rest"
+
+
+def test_an_edit_from_elsewhere_ends_the_stroke_first(hand: Hand) -> None:
+    hand.drag.begin((4.0, 4.0))
+    hand.drag.aim(10.0, 0.0)
+    hand.renders.advance()
+    hand.harness.controller.editing.edit(SetParameter("slider/sefa/0", 1.0))
+    assert hand.steps[-2:] == ["Drag a point", "Slider"]
+    assert hand.drag.phase == "rest"
+
+
+def test_sliders_and_mix_are_part_of_the_rows_that_were_dragged(hand: Hand) -> None:
+    editing = hand.harness.controller.editing
+    editing.edit(SetParameter("slider/sefa/0", 1.5))
+    editing.edit(AddSource(Source(Latent(), (1.0, 0.0), "a")))
+    hand.harness.rest()
+    hand.stroke()
+    session = editing.session
+    assert session.slider("sefa/0").amount == 0.0
+    assert session.mix[0].strengths == (0.0, 0.0)
+    edited = edited_latent(session)
+    assert edited is not None
+    assert edited.before.latent.directions[0].amount == 1.5, "the slider fades back in with the picture before"
+
+
+def test_pins_go_along_and_are_not_moved(hand: Hand) -> None:
+    hand.drag.add((1.0, 1.0), is_pin=True)
+    hand.stroke()
+    (made,) = hand.maker.made
+    assert made.settings.pins == ((1.0, 1.0),)
+    assert [handle.source for handle in made.handles] == [(4.0, 4.0)]
+    assert [point.is_pin for point in hand.drag.points] == [True, False]
+
+
+def test_a_new_point_takes_the_place_of_the_former_handles_but_not_of_pins(hand: Hand) -> None:
+    hand.drag.add((1.0, 1.0), is_pin=True)
+    hand.stroke((4.0, 4.0))
+    hand.stroke((9.0, 9.0), (2.0, 0.0))
+    assert [point.place for point in hand.drag.points] == [(1.0, 1.0), (11.0, 9.0)]
+
+
+def test_handles_move_together_by_what_the_pointer_moves(hand: Hand) -> None:
+    hand.drag.add((2.0, 2.0), is_pin=False)
+    hand.drag.begin((8.0, 8.0), together=True)
+    hand.drag.aim(3.0, 1.0)
+    hand.drag.release()
+    hand.renders.settle()
+    assert [point.place for point in hand.drag.points] == [(5.0, 3.0), (11.0, 9.0)]
+
+
+def test_a_handle_that_is_dragged_alone_leaves_the_others_where_they_are(hand: Hand) -> None:
+    hand.drag.add((2.0, 2.0), is_pin=False)
+    hand.drag.add((8.0, 8.0), is_pin=False)
+    hand.drag.begin((2.0, 2.0), 0)
+    hand.drag.aim(0.0, 4.0)
+    hand.drag.release()
+    hand.renders.settle()
+    assert [point.place for point in hand.drag.points] == [(2.0, 6.0), (8.0, 8.0)]
+
+
+def test_arrows_nudge_in_one_stroke_while_it_settles(hand: Hand) -> None:
+    hand.drag.add((2.0, 2.0), is_pin=False)
+    before = len(hand.steps)
+    hand.drag.nudge(1.0, 0.0)
+    hand.drag.nudge(1.0, 0.0)
+    hand.drag.nudge(0.0, -1.0)
+    hand.renders.settle()
+    assert hand.drag.points[0].place == (4.0, 1.0)
+    assert len(hand.steps) == before + 1
+
+
+def test_a_target_stays_in_the_picture(hand: Hand) -> None:
+    hand.stroke((4.0, 4.0), (-50.0, 5000.0))
+    side = hand.harness.controller.engine.model.facts.resolution  # type: ignore[union-attr]
+    assert hand.drag.points[0].place == (0.0, side - 1.0)
+
+
+def test_a_handle_without_texture_says_so_and_leaves_no_step(hand: Hand) -> None:
+    before = list(hand.steps)
+    hand.maker.weak = {0}
+    hand.stroke()
+    assert hand.drag.problem == WEAK
+    assert hand.steps == before
+    assert hand.drag.points[0].target == hand.drag.points[0].place == (4.0, 4.0)
+
+
+def test_a_lost_handle_freezes_and_says_so(hand: Hand) -> None:
+    hand.drag.begin((4.0, 4.0))
+    hand.drag.aim(12.0, 0.0)
+    hand.renders.advance()
+    hand.renders.drag.lost = {0}
+    hand.renders.advance()
+    assert hand.drag.problem == LOST
+    target = hand.drag.points[0].target
+    hand.drag.aim(14.0, 0.0)
+    assert hand.drag.points[0].target == target, "it is frozen"
+    hand.drag.release()
+    hand.renders.settle()
+    assert hand.steps[-1] == "Drag a point", "what was reached stays"
+    hand.drag.begin((4.0, 4.0))
+    assert hand.drag.problem == ""
+
+
+def test_a_stroke_that_comes_no_nearer_ends_by_itself(hand: Hand) -> None:
+    hand.drag.begin((4.0, 4.0))
+    hand.drag.aim(90.0, 0.0)
+    hand.renders.advance()
+    drag = hand.renders.drag
+    place = drag.places[0]
+    drag.set_target = lambda index, target: None
+    hand.drag.release()
+    original = drag.step
+
+    def stuck() -> object:
+        report = original()
+        drag.places[0] = place
+        return report
+
+    drag.step = stuck
+    hand.renders.settle()
+    assert hand.steps[-1] == "Drag a point"
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (SetParameter("layer", Tap("b8.conv0")), "layer"),
+        (set_transform(Transform(x=0.25)), "transform"),
+    ],
+)
+def test_what_stands_in_the_way_is_said_in_a_sentence(hand: Hand, change: object, words: str) -> None:
+    editing = hand.harness.controller.editing
+    editing._editor.set_transient(change.apply(editing.session))  # type: ignore[attr-defined]
+    assert not hand.drag.begin((4.0, 4.0))
+    assert words in hand.harness.said(Level.WARNING)[-1]
+    assert hand.drag.phase == "rest"
+
+
+def test_a_drag_that_cannot_be_made_says_why_and_leaves_everything(hand: Hand) -> None:
+    before = list(hand.steps)
+    hand.maker.error = RequestError("There is no such block.")
+    hand.drag.begin((4.0, 4.0))
+    hand.drag.aim(4.0, 0.0)
+    hand.renders.advance()
+    assert hand.harness.said(Level.ERROR) == ["There is no such block."]
+    assert (hand.drag.phase, hand.drag.points, hand.steps) == ("rest", (), before)
+
+
+def test_without_a_model_nothing_begins(hand: Hand) -> None:
+    hand.renders.model = None
+    assert not hand.drag.begin((4.0, 4.0))
+
+
+def test_rows_that_are_not_known_yet_are_waited_for(hand: Hand) -> None:
+    harness = hand.harness
+    harness.engine.gate.shut()
+    harness.controller.editing.edit(GoToSeed(17))
+    assert hand.drag.begin((4.0, 4.0))
+    hand.drag.aim(5.0, 0.0)
+    assert hand.maker.made == []
+    harness.engine.gate.open()
+    harness.rest()
+    (made,) = hand.maker.made
+    assert made.targets == [(9.0, 4.0)], "it aims at where the pointer is by now"
+
+
+def test_the_edit_fades_between_the_pictures_before_and_after_and_undo_is_one_step(hand: Hand) -> None:
+    assert hand.drag.share is None
+    hand.stroke()
+    assert hand.drag.share == 1.0
+    editing = hand.harness.controller.editing
+    before = len(hand.steps)
+    for share in (0.8, 0.4):
+        hand.drag.fade(share, False)
+    hand.drag.fade(0.25)
+    assert len(hand.steps) == before + 1
+    assert [weight for _, weight in resolve_blend(editing.session)] == [0.75, 0.25]
+    hand.drag.fade(0.0)
+    assert hand.rows == 0.0, "the picture before, alone"
+    editing.undo()
+    assert hand.drag.share in (1.0, 0.25)
+
+
+def test_a_second_stroke_fades_back_to_the_picture_before_the_first(hand: Hand) -> None:
+    hand.stroke()
+    hand.stroke((8.0, 8.0))
+    hand.drag.fade(0.0)
+    assert hand.rows == 0.0
+
+
+def test_a_stroke_becomes_keys_of_the_timeline(hand: Hand) -> None:
+    assert not hand.drag.has_stroke
+    hand.drag.begin((4.0, 4.0))
+    for step in range(1, 5):
+        hand.harness.now_s += 0.5
+        hand.drag.aim(8.0 * step, 0.0)
+        hand.renders.advance()
+    hand.drag.release()
+    hand.renders.settle()
+    hand.drag.keep_as_keys()
+    timeline = hand.harness.controller.editing.session.timeline
+    track = timeline.track("pinned_blend")
+    assert track is not None
+    firsts = [float(np.frombuffer(key.value[0][0].latent.point.rows, "<f4")[0]) for key in track.keys]
+    assert firsts == sorted(firsts)
+    assert firsts[0] == 0.0
+    assert [track.keys[0].time, track.keys[-1].time] == [Fraction(0), Fraction(2)]
+    assert hand.steps[-1] == "Keep stroke as keys"
+
+
+def test_a_walk_removes_handles_and_leaves_pins(hand: Hand) -> None:
+    hand.drag.add((1.0, 1.0), is_pin=True)
+    hand.drag.add((3.0, 3.0), is_pin=False)
+    hand.harness.controller.editing.edit(SetParameter(PLACE, Position(5.0, 0.0)))
+    assert [point.is_pin for point in hand.drag.points] == [True]
+
+
+def test_another_model_forgets_points_and_network(hand: Hand) -> None:
+    hand.stroke()
+    hand.drag.forget()
+    assert hand.drag.points == ()
+    assert hand.maker.forgotten == 1
+
+
+def test_a_stroke_on_the_real_render_thread(harness: Harness) -> None:
+    maker = FakeDragMaker()
+    harness.make_drag_maker = lambda: maker
+    harness.engine.gives_rows = True
+    harness.start()
+    drag = harness.controller.point_drag
+    assert drag.begin((4.0, 4.0))
+    drag.aim(20.0, 0.0)
+    harness.until(lambda: drag.phase == "moving")
+    drag.release()
+    harness.until(lambda: drag.phase == "rest")
+    assert harness.labels[-1] == "Drag a point"
+    assert drag.points[0].place == (24.0, 4.0)
+    assert edited_latent(harness.controller.editing.session) is not None

@@ -1,0 +1,224 @@
+"""Dragging points in the window, under real mouse and key events; an optimiser that follows its targets answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtGui import QColor
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
+
+from explorer_app.controller.point_drag import LOST
+from explorer_app.window.canvas.drag_bar import DragBar
+from explorer_app.window.canvas.point_tool import PointTool
+from explorer_app.window.look import appearance, theme
+from explorer_app.window.shell.main_window import MainWindow
+from gpu_backend import RowRange
+from tests.helpers.fake_controller import FakeController, facts
+from tests.helpers.mouse import LEFT, SHIFT, drag, move, press, release, wheel
+from tests.helpers.near import near
+from tests.helpers.windows import Make, asked
+
+
+@dataclass
+class Hand:
+    """What a test does with the tool of a window, and what came of it."""
+
+    window: MainWindow
+    controller: FakeController
+
+    @property
+    def tool(self) -> PointTool:
+        return self.window.tools.points
+
+    @property
+    def bar(self) -> DragBar:
+        return self.window.tools.bar
+
+    @property
+    def scale(self) -> float:
+        """Px of the canvas a pixel of the picture."""
+        return self.window.canvas.picture_rect().width() / 256
+
+    @property
+    def points(self) -> list[tuple[float, float]]:
+        return [point.place for point in self.controller.point_drag.points]
+
+    @property
+    def text(self) -> str:
+        return self.window.canvas.caption.text()
+
+    def at(self, x: float, y: float) -> QPoint:
+        """The place on the canvas of a point of the picture."""
+        return QPointF(*self.tool.place_of((x, y))).toPoint()
+
+    def stroke(self, start: tuple[float, float], end: tuple[float, float]) -> None:
+        """Drag from one point of the picture to another one, and let it settle."""
+        drag(self.tool, [self.at(*start), self.at(*end)])
+        self.controller.drag_renders.settle()
+
+    def key(self, key: Qt.Key, keys: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier) -> None:
+        QTest.keyClick(self.window.canvas, key, keys)
+
+    @property
+    def steps(self) -> list[str]:
+        return [call[1].label for call in asked(self.controller, "edit") if call[2]]  # type: ignore[attr-defined]
+
+
+@pytest.fixture
+def hand(make: Make, controller: FakeController) -> Hand:
+    window = make(controller)
+    QTest.keyClick(window.canvas, Qt.Key.Key_D)
+    QApplication.processEvents()
+    return Hand(window, controller)
+
+
+def test_a_key_a_button_and_the_bar_switch_the_tool(hand: Hand) -> None:
+    assert hand.tool.isVisible()
+    assert hand.bar.isVisible()
+    assert hand.tool.button.isChecked()
+    assert hand.controller.drag_maker.prepared == 1, "the network is opened before the first stroke"
+    QTest.mouseClick(hand.tool.button, LEFT)
+    assert not hand.tool.isVisible()
+    assert not hand.bar.isVisible()
+    hand.key(Qt.Key.Key_D)
+    QTest.mouseClick(hand.bar.close_button, LEFT)
+    assert not hand.tool.isVisible()
+    assert not hand.window.actions_by_key["drag-points"].isChecked()
+    hand.controller.show_model(facts(has_transform=True))
+    hand.key(Qt.Key.Key_D)
+    hand.key(Qt.Key.Key_M)
+    assert hand.window.canvas.transform.is_on
+    assert not hand.tool.is_on, "one tool at a time"
+    hand.key(Qt.Key.Key_D)
+    assert not hand.window.canvas.transform.is_on
+
+
+def test_a_press_and_a_drag_move_the_point_under_the_pointer(hand: Hand) -> None:
+    start = hand.at(60, 80)
+    press(hand.tool, start)
+    move(hand.tool, start + QPoint(round(20 * hand.scale), 0))
+    assert hand.text.startswith("Drag a point · 1 handle · preparing")
+    hand.controller.drag_renders.advance()
+    assert "12 px left" in hand.text
+    assert hand.text.endswith("Esc returns to the start of the stroke")
+    release(hand.tool, start + QPoint(round(20 * hand.scale), 0))
+    assert "settling" in hand.text
+    hand.controller.drag_renders.settle()
+    ((x, y),) = hand.points
+    assert (x, y) == (near(80, abs=1), near(80, abs=1))
+    assert hand.steps == ["Drag a point"]
+    assert "Esc leaves the tool" in hand.text
+
+
+def test_escape_brings_the_picture_back_and_a_second_one_leaves(hand: Hand) -> None:
+    before = hand.controller.editing.session
+    press(hand.tool, hand.at(60, 80))
+    move(hand.tool, hand.at(90, 80))
+    hand.controller.drag_renders.advance(2)
+    assert hand.controller.editing.session != before
+    hand.key(Qt.Key.Key_Escape)
+    move(hand.tool, hand.at(110, 80))
+    release(hand.tool, hand.at(110, 80))
+    assert hand.controller.editing.session == before
+    assert hand.points == []
+    assert hand.steps == []
+    hand.key(Qt.Key.Key_Escape)
+    assert not hand.tool.is_on
+
+
+def test_a_click_sets_a_pin_and_with_shift_a_handle(hand: Hand) -> None:
+    QTest.mouseClick(hand.tool, LEFT, pos=hand.at(30, 30))
+    QTest.mouseClick(hand.tool, LEFT, SHIFT, hand.at(60, 60))
+    assert [point.is_pin for point in hand.controller.point_drag.points] == [True, False]
+    assert "1 handle, 1 pin" in hand.text
+    assert asked(hand.controller, "edit") == []
+
+
+def test_shift_moves_all_handles_together(hand: Hand) -> None:
+    QTest.mouseClick(hand.tool, LEFT, SHIFT, hand.at(60, 60))
+    QTest.mousePress(hand.tool, LEFT, SHIFT, hand.at(120, 60))
+    move(hand.tool, hand.at(136, 60), keys=SHIFT)
+    release(hand.tool, hand.at(136, 60))
+    hand.controller.drag_renders.settle()
+    assert hand.points == [(near(76, abs=1), near(60, abs=1)), (near(136, abs=1), near(60, abs=1))]
+
+
+def test_a_handle_is_taken_hold_of_again(hand: Hand) -> None:
+    hand.stroke((60, 80), (80, 80))
+    hand.stroke((80, 80), (80, 100))
+    assert len(hand.points) == 1
+    assert hand.points[0] == (near(80, abs=1), near(100, abs=1))
+
+
+def test_arrows_nudge_and_delete_removes_the_selected_point(hand: Hand) -> None:
+    QTest.mouseClick(hand.tool, LEFT, SHIFT, hand.at(60, 60))
+    hand.key(Qt.Key.Key_Right)
+    hand.key(Qt.Key.Key_Down, SHIFT)
+    hand.controller.drag_renders.settle()
+    assert hand.points == [(near(61, abs=0.6), near(60.25, abs=0.6))]
+    hand.key(Qt.Key.Key_Delete)
+    assert hand.points == []
+    hand.key(Qt.Key.Key_Right)
+    assert hand.steps[-1] == "Walk", "without a handle arrows walk, as ever"
+
+
+def test_a_press_beside_the_picture_does_nothing_and_the_wheel_zooms(hand: Hand) -> None:
+    drag(hand.tool, [QPoint(4, 4), QPoint(40, 40)])
+    assert asked(hand.controller, "edit") == []
+    before = hand.scale
+    wheel(hand.tool, hand.at(60, 60), 2)
+    assert hand.scale > before
+    hand.stroke((60, 60), (70, 60))
+    assert hand.points == [(near(70, abs=1), near(60, abs=1))], "points are pixels of the picture at any scale"
+
+
+def test_a_lost_handle_is_drawn_and_says_so(hand: Hand) -> None:
+    press(hand.tool, hand.at(60, 80))
+    move(hand.tool, hand.at(160, 80))
+    hand.controller.drag_renders.advance()
+    hand.controller.drag_renders.drag.lost = {0}
+    hand.controller.drag_renders.advance()
+    assert hand.text.startswith(LOST)
+    release(hand.tool, hand.at(160, 80))
+
+
+@pytest.mark.parametrize("name", ["dark", "light"])
+def test_points_stand_out_in_both_themes(hand: Hand, qapp: QApplication, name: str) -> None:
+    appearance.apply(qapp, name)  # type: ignore[arg-type]
+    QTest.mouseClick(hand.tool, LEFT, SHIFT, hand.at(60, 60))
+    hand.controller.point_drag.select(None)
+    picture = hand.window.canvas.grab().toImage()
+    ratio = picture.devicePixelRatio()
+    colour = picture.pixelColor((QPointF(hand.at(60, 60)) * ratio).toPoint())
+    assert colour == QColor(theme.current().accent)
+
+
+def test_the_bar_sets_rows_and_features_and_fades_the_edit(hand: Hand) -> None:
+    drag_state = hand.controller.point_drag
+    assert hand.bar.rows.rows == RowRange(0, 7)
+    assert not hand.bar.reconstruct.isEnabled()
+    assert not hand.bar.keys.isEnabled()
+    hand.bar.picker.rows_chosen.emit(RowRange(2, 5))
+    hand.bar.block.setCurrentIndex(hand.bar.block.findData(32))
+    hand.bar.block.activated.emit(hand.bar.block.currentIndex())
+    hand.stroke((60, 80), (80, 80))
+    (made,) = hand.controller.drag_maker.made
+    assert (made.settings.rows, made.settings.block) == (RowRange(2, 5), 32)
+    assert hand.bar.reconstruct.isEnabled()
+    hand.bar.reconstruct.slider.setFocus()
+    QTest.keyClick(hand.bar.reconstruct.slider, Qt.Key.Key_Right)
+    assert drag_state.share == pytest.approx(0.9)
+    assert hand.steps[-1] == "Fade edit"
+
+
+def test_a_stroke_becomes_keys_by_a_button(hand: Hand) -> None:
+    hand.stroke((60, 80), (100, 80))
+    QTest.mouseClick(hand.bar.keys, LEFT)
+    track = hand.controller.editing.session.timeline.track("pinned_blend")
+    assert track is not None
+    assert len(track.keys) > 2
+    QTest.mouseClick(hand.bar.clear, LEFT)
+    assert hand.points == []

@@ -1,0 +1,96 @@
+"""Drags of a tiny network: what they share, and which features they compare."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gpu_backend import DragMaker, DragSettings, Handle, Noise, RequestError, StoredLatent
+from gpu_backend.gradients import drag_maker
+from gpu_backend.gradients.opening import open_gradients
+from tests.helpers.networks import make_stylegan2
+
+
+class Clock:
+    """Goes on by a set time at each reading."""
+
+    def __init__(self, step_s: float) -> None:
+        self.now_s, self.step_s = 0.0, step_s
+
+    def __call__(self) -> float:
+        self.now_s += self.step_s
+        return self.now_s
+
+
+MODEL = make_stylegan2(resolution=64, w_dim=8)
+HANDLES = [Handle((20.0, 20.0), (24.0, 20.0))]
+
+
+def one_row(value: float = 0.0) -> StoredLatent:
+    return StoredLatent(np.full(8, value, "<f4").tobytes(), 1, 8)
+
+
+def block_of(maker: DragMaker, settings: DragSettings | None = None) -> int:
+    drag = maker.make(MODEL, Noise(), one_row(), HANDLES, settings or DragSettings())
+    return drag._drag._objective._block
+
+
+def test_a_drag_starts_at_one_row_repeated_and_reports_its_latent() -> None:
+    drag = DragMaker(Clock(0.0)).make(MODEL, Noise(), one_row(0.5), HANDLES, DragSettings())
+    assert drag.latent.num_ws == MODEL.facts.num_ws
+    assert set(np.frombuffer(drag.latent.rows, "<f4")) == {0.5}
+    drag.set_target(0, (30.0, 20.0))
+    drag.step()
+    assert drag.report.handles[0].distance == pytest.approx(10.0, abs=1e-3)
+
+
+def test_the_network_is_opened_once_for_a_model_and_its_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[Noise] = []
+    real = open_gradients
+
+    def counted(model: object, noise: Noise) -> object:
+        opened.append(noise)
+        return real(MODEL, noise, "cpu")
+
+    monkeypatch.setattr(drag_maker, "open_gradients", counted)
+    maker = DragMaker(Clock(0.0))
+    maker.prepare(MODEL, Noise())
+    block_of(maker)
+    assert len(opened) == 1
+    maker.make(MODEL, Noise(gain=0.5), one_row(), HANDLES, DragSettings())
+    assert len(opened) == 2
+    maker.forget()
+    block_of(maker)
+    assert len(opened) == 3
+
+
+def test_the_features_are_the_finest_whose_step_is_fast_enough() -> None:
+    assert block_of(DragMaker(Clock(0.01))) == 16
+    large = make_stylegan2(resolution=128, channel_base=512, channel_max=4)
+
+    def block(step_s: float, settings: DragSettings) -> int:
+        drag = DragMaker(Clock(step_s)).make(large, Noise(), one_row(), HANDLES, settings)
+        return drag._drag._objective._block
+
+    assert block(0.01, DragSettings()) == 32
+    assert block(1.0, DragSettings()) == 16, "three passes take three seconds"
+    assert block(1.0, DragSettings(block=32)) == 32, "a chosen block stays"
+
+
+def test_a_measured_step_counts_more_than_the_estimate() -> None:
+    large = make_stylegan2(resolution=128, channel_base=512, channel_max=4)
+    clock = Clock(0.01)
+    maker = DragMaker(clock)
+    drag = maker.make(large, Noise(), one_row(), HANDLES, DragSettings())
+    clock.step_s = 1.0
+    while drag.report.step == 0:
+        drag.step()
+    again = maker.make(large, Noise(), one_row(), HANDLES, DragSettings())
+    assert again._drag._objective._block == 16
+
+
+def test_a_latent_of_another_model_is_refused() -> None:
+    with pytest.raises(RequestError, match="rows of"):
+        DragMaker(Clock(0.0)).make(
+            MODEL, Noise(), StoredLatent(np.zeros(10, "<f4").tobytes(), 1, 10), HANDLES, DragSettings()
+        )

@@ -1,0 +1,112 @@
+"""Stand-ins for files that are opened and saved, and for exports."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Signal
+
+from explorer_app.controller.progress import ExportProgress
+from explorer_app.exporting.export_list import HERE, ExportPlace, ExportRecord, Jobs
+from explorer_app.exporting.sequence import SequenceSettings
+from tests.helpers.fake_searches import Asked
+
+if TYPE_CHECKING:
+    from tests.helpers.fake_controller import FakeModel
+
+
+class FakeFiles:
+    """Stands for `Files`."""
+
+    def __init__(self, asked: Asked, model: FakeModel) -> None:
+        self._asked = asked
+        self._model = model
+
+    def open_model(self, path: Path | str | None = None) -> None:
+        self._asked.append(("open_model", path))
+
+    def cancel_loading(self) -> None:
+        self._asked.append(("cancel_loading",))
+        self._model.load(None)
+
+    def open(self, path: Path | str) -> None:
+        self._asked.append(("open_file", Path(path)))
+
+    def open_picture(self, path: Path | str) -> None:
+        self._asked.append(("open_picture", path))
+
+    def save_session(self, path: Path | str) -> None:
+        self._asked.append(("save_session", path))
+
+    def open_session(self, path: Path | str) -> None:
+        self._asked.append(("open_session", path))
+
+
+class FakeExport(QObject):
+    """Stands for `ExportQueueController`."""
+
+    changed = Signal()
+    jobs_changed = Signal()
+    encoders_found = Signal(object)
+    log_arrived = Signal(str, object)
+    finished = Signal()
+
+    def __init__(self, asked: Asked) -> None:
+        super().__init__()
+        self._asked = asked
+        self.progress: ExportProgress | None = None
+        self.has_succeeded = False
+        self.jobs: Jobs = ()
+        self.current = ""
+        self.owner = ""
+        self.missing_model = ""
+
+    def show_jobs(self, *jobs: ExportRecord) -> None:
+        self.jobs = jobs
+        self.jobs_changed.emit()
+
+    def is_own(self, job: ExportRecord) -> bool:
+        return job.owner == self.owner
+
+    def waits_for(self, job: ExportRecord) -> str:
+        return self.missing_model
+
+    def find_encoders(self) -> None:
+        self._asked.append(("find_encoders",))
+
+    def request_log(self, worker: str) -> None:
+        self._asked.append(("request_log", worker))
+
+    def refresh(self) -> None:
+        self._asked.append(("refresh_exports",))
+
+    def pause(self, job_id: str) -> None:
+        self._asked.append(("pause_export", job_id))
+
+    def resume_job(self, job_id: str) -> None:
+        self._asked.append(("resume_job", job_id))
+
+    def remove(self, job_id: str) -> None:
+        self._asked.append(("remove_export", job_id))
+
+    def move(self, job_id: str, step: int) -> None:
+        self._asked.append(("move_export", job_id, step))
+
+    def clear(self) -> None:
+        self._asked.append(("clear_exports",))
+
+    def save_picture(self, path: Path | str) -> None:
+        self._asked.append(("save_picture", path))
+
+    def start(self, settings: SequenceSettings, place: ExportPlace = HERE) -> None:
+        self._asked.append(("start_export", settings) if place == HERE else ("start_export", settings, place))
+
+    def open_model_of(self, job_id: str) -> None:
+        self._asked.append(("open_model_of", job_id))
+
+    def resume(self, manifest: Path | str) -> None:
+        self._asked.append(("resume_export", Path(manifest)))
+
+    def cancel(self, job_id: str = "") -> None:
+        self._asked.append(("cancel_export", job_id) if job_id else ("cancel_export",))
