@@ -316,13 +316,16 @@ def _seed_count(point: Point | Arc | StoredLatent) -> int:
 
 
 def noise_to_json(noise: Noise) -> dict[str, Any]:
-    """Return noise settings as JSON-able data."""
-    return {
+    """Return noise settings as JSON-able data; a phase of 0 is left out."""
+    data: dict[str, Any] = {
         "mode": noise.mode,
         "seed": noise.seed,
         "gain": noise.gain,
         "layer_gains": list(noise.layer_gains),
     }
+    if noise.phase:
+        data["phase"] = noise.phase
+    return data
 
 
 def noise_from_json(data: object) -> Noise:
@@ -336,6 +339,7 @@ def noise_from_json(data: object) -> Noise:
         seed=_integer(fields.get("seed", 0), "noise seed", 0, SEED_COUNT - 1),
         gain=_number(fields.get("gain", 1.0), "noise gain"),
         layer_gains=tuple(_number(item, "noise gain") for item in _list(fields.get("layer_gains", []), "layer_gains")),
+        phase=_number(fields.get("phase", 0.0), "noise phase"),
     )
 
 

@@ -67,7 +67,8 @@ class KeyframePath:
             _mixed_gain({key: dict(enumerate(noise.layer_gains)).get(i, 1.0) for key, noise in noises.items()}, weights)
             for i in range(layers)
         )
-        return replace(first, gain=_mixed_gain(gains, weights), layer_gains=layer_gains)
+        phase = _mixed({key: noise.phase for key, noise in noises.items()}, weights)
+        return replace(first, gain=_mixed_gain(gains, weights), layer_gains=layer_gains, phase=phase)
 
     def _transform(self, place: float, weights: Mapping[int, float]) -> Matrix | None:
         matrices = {key: self._keys[key].transform for key in weights}

@@ -300,6 +300,7 @@ def _rows() -> dict[str, Parameter]:
         _field("noise.mode", "Noise", "choice", is_merged=False),
         _field("noise.seed", "Noise seed", "integer", low=0, high=SEED_COUNT - 1, is_merged=False),
         _field("noise.gain", "Noise", "number", low=0.0, high=10.0, is_merged=False),
+        _field("noise.phase", "Noise phase", "angle", text="{:.0f}°", is_merged=False),
         *(
             _field(
                 f"transform.{name}",

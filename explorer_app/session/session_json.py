@@ -49,6 +49,7 @@ _OWN_KEYS = {
     "noise.mode",
     "noise.seed",
     "noise.gain",
+    "noise.phase",
     "transform.x",
     "transform.y",
     "transform.degrees",

@@ -23,6 +23,9 @@ STATE = "state"
 WALK = "walk"
 """Path of the track that adds a closed random walk in w to the latent."""
 
+NOISE_LOOP = "noise.phase"
+"""Path of the track that turns the noise; over 360 degrees it comes back to its start."""
+
 MAX_TRACKS = 512
 MAX_KEYS = 50_000
 """Keys of a whole timeline."""

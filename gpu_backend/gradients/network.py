@@ -33,6 +33,7 @@ from gpu_backend.model.spec import (
     StyleGAN2Spec,
     StyleGAN3Spec,
 )
+from gpu_backend.ops.noise import turned
 from gpu_backend.recipe import Noise
 from gpu_backend.reference.add import add
 from gpu_backend.reference.constant import constant
@@ -174,6 +175,9 @@ def noise_pictures(spec: NetworkSpec, weights: Mapping[str, Tensor], noise: Nois
         picture = stored[None]
         if noise.mode == "random":
             picture = random_noise(noise.seed, index, stored.shape[-1]).to(stored)
+        if noise.phase:
+            half_turns = math.remainder(noise.phase, 360.0) / 180.0
+            picture = torch.from_numpy(turned(picture[0].float().cpu().numpy(), half_turns))[None].to(stored)
         gain = noise.gain * (noise.layer_gains[index] if index < len(noise.layer_gains) else 1.0)
         strength = weights[f"synthesis.{name}.noise_strength"] if isinstance(spec, StyleGAN2Spec) else 1.0
         pictures[name] = picture * strength * gain

@@ -11,9 +11,18 @@ among the network's noise layers. Words r0, r1 give two normal numbers by Box an
     radius = sqrt(-2 ln((r0 + 0.5) / 2^32)),   angle = 2 pi (r1 + 0.5) / 2^32,   (radius cos(angle), radius sin(angle))
 
 so that pixel p takes number p mod 4 of counter p div 4. There is no state: each thread can generate any pixel.
+
+A phase adds to every angle, which turns each pair of pixels 2q, 2q + 1 in its plane (`turned`)::
+
+    (a, b) -> (a cos(phase) - b sin(phase), a sin(phase) + b cos(phase))
+
+A pair of independent normal numbers stays one, so the noise is normal at every phase, and a whole turn is a closed
+loop. Stored noise turns in the same way.
 """
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,3 +88,13 @@ def noise_picture(seed: int, layer: int, resolution: int, *, batch: int = 1) -> 
         numbers[:, pair + 1] = radius * np.sin(angle)
     pictures = numbers.reshape(batch, groups * 4)[:, :area].reshape(batch, resolution, resolution)
     return np.ascontiguousarray(pictures, dtype=np.float32)
+
+
+def turned(picture: NDArray[np.float32], half_turns: float) -> NDArray[np.float32]:
+    """Return a noise picture, (R, R) with R even, turned by a phase of -1..1 half turns."""
+    pairs = picture.reshape(-1, 2)
+    cos, sin = np.float32(math.cos(math.pi * half_turns)), np.float32(math.sin(math.pi * half_turns))
+    made = np.empty_like(pairs)
+    made[:, 0] = cos * pairs[:, 0] - sin * pairs[:, 1]
+    made[:, 1] = sin * pairs[:, 0] + cos * pairs[:, 1]
+    return made.reshape(picture.shape)

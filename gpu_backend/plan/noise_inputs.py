@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import get_args
 
 import numpy as np
@@ -25,6 +26,8 @@ def check_noise(noise: Noise, layer_count: int) -> None:
             f"The noise may have a gain for each of this network's {layer_count} noise layers, "
             f"but has {len(noise.layer_gains)}."
         )
+    if not math.isfinite(noise.phase):
+        raise RequestError(f"The phase of the noise must be a finite number, not {noise.phase}.")
     for gain in (noise.gain, *noise.layer_gains):
         if not abs(gain) <= MAX_GAIN:  # this form also refuses NaN
             raise RequestError(f"A noise gain must be a number in -{MAX_GAIN:g}..{MAX_GAIN:g}, not {gain}.")
@@ -41,10 +44,15 @@ def noise_gains(noise: Noise, layer_count: int) -> NDArray[np.float32]:
 
 
 def noise_source(noise: Noise) -> NDArray[np.uint32]:
-    """Return the plan input ``noise_source``, (4,) uint32, which selects stored or random noise.
+    """Return the plan input ``noise_source``, (4,) uint32, which selects stored or random noise and turns it.
 
+    Its words: 1 for random noise, low and high half of the seed, the bits of a float32, the phase in half turns, -1..1.
     Mode "none" selects the stored noise; its gains are zero, so the noise has no effect.
     """
-    if noise.mode != "random":
+    if noise.mode == "none":
         return np.zeros(4, np.uint32)
-    return np.array([1, noise.seed & 0xFFFFFFFF, noise.seed >> 32, 0], np.uint32)
+    half_turns = math.remainder(noise.phase, 360.0) / 180.0
+    phase = int(np.array(half_turns + 0.0, np.float32).view(np.uint32))  # + 0.0 makes a negative zero positive
+    if noise.mode == "const":
+        return np.array([0, 0, 0, phase], np.uint32)
+    return np.array([1, noise.seed & 0xFFFFFFFF, noise.seed >> 32, phase], np.uint32)

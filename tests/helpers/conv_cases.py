@@ -24,7 +24,7 @@ from gpu_backend.cuda.tiles.target import Target
 from gpu_backend.ops.bias_act import BiasAct
 from gpu_backend.ops.modulated_conv import ModulatedConv
 from gpu_backend.ops.modulated_up_conv import ModulatedUpConv
-from gpu_backend.ops.noise import noise_picture
+from gpu_backend.ops.noise import noise_picture, turned
 from gpu_backend.plan.plan import Step
 from gpu_backend.reference.modulated_conv import modulated_conv
 from gpu_backend.reference.modulated_up_conv import modulated_up_conv
@@ -87,6 +87,7 @@ class ConvCase:
     fir: tuple[float, ...] = ()
     act: BiasAct = field(default_factory=lambda: BiasAct.of_layer("lrelu"))
     noise: str = "stored"
+    half_turns: float = 0.0
     skip: tuple[float, ...] = ()
     rgb: int = 0
     is_stored: bool = True
@@ -104,6 +105,7 @@ class ConvCase:
             self.act.activation if self.act.activation != "lrelu" else "",
             f"clamp{self.act.clamp}" if self.act.clamp else "",
             self.noise if self.noise != "stored" else "",
+            f"turned{self.half_turns:g}" if self.half_turns else "",
             f"skip{len(self.skip)}" if self.skip else "",
             f"rgb{self.rgb}" if self.rgb else "",
             "" if self.is_stored else "only-rgb",
@@ -203,13 +205,13 @@ def problem_of(case: ConvCase) -> Problem:
     gains[NOISE_INDEX] = 0.0 if case.noise == "off" else NOISE_GAIN
     if case.noise == "off":
         weights["picture"][:] = np.nan
-    is_random = int(case.noise == "random")
+    is_random, phase = int(case.noise == "random"), np.array(case.half_turns, np.float32).view(np.uint32)
     inputs: dict[str, NDArray[Any]] = {
         "x": x,
         "demod": demod * np.float32(2.0**exponent),
         "styles": styles,
         "noise_gain": gains,
-        "noise_source": np.array([is_random, SEED & 0xFFFFFFFF, SEED >> 32, 0], np.uint32),
+        "noise_source": np.array([is_random, SEED & 0xFFFFFFFF, SEED >> 32, int(phase)], np.uint32),
     }
     if case.skip:
         low = np.zeros((case.batch, case.side // 2, case.side // 2, cout), dtype)
@@ -236,7 +238,8 @@ def _expected(
     picture = {
         "stored": weights["picture"],
         "random": noise_picture(SEED, NOISE_INDEX, case.side)[0],
-    }.get(case.noise, np.zeros((case.side, case.side)))
+    }.get(case.noise, np.zeros((case.side, case.side), np.float32))
+    picture = turned(picture, case.half_turns) if case.half_turns else picture
     noise = None if case.noise == "none" else real(picture * STRENGTH * NOISE_GAIN)[None].expand(case.batch, -1, -1)
     layer = (
         x,

@@ -16,8 +16,10 @@ from explorer_app.session.session import Session, as_still
 from explorer_app.session.timeline.evaluation import value_at
 from explorer_app.session.tracks import (
     HOLD,
+    LINEAR,
     MAX_KEYS,
     MAX_TRACKS,
+    NOISE_LOOP,
     SMOOTH,
     STATE,
     WALK,
@@ -238,6 +240,13 @@ def snapped(timeline: Timeline, t: Fraction) -> Fraction:
             return max(Fraction(0), timeline.grid.seconds(Fraction(round(timeline.grid.beat(t) * 4), 4)))
         case _:
             return t
+
+
+def with_noise_loop(timeline: Timeline) -> Timeline:
+    """Return the timeline with noise that goes round once while it plays, and goes on so outside of the range."""
+    first, last = timeline.playing_range
+    keys = (Key(first, 0.0, LINEAR), Key(last, 360.0, LINEAR))
+    return with_track(timeline, Track(NOISE_LOOP, keys, outside="loop"))
 
 
 def with_state(timeline: Timeline, session: Session, t: Fraction) -> Timeline:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -61,6 +62,8 @@ def _numbers(session: Session, t: float) -> dict[Any, float]:
     """Return everything that makes a picture as numbers by name; other values become part of a name."""
     request = resolve(session_at(session, t))
     found: dict[Any, float] = {("noise", request.noise.mode, request.noise.seed): request.noise.gain}
+    turn = math.radians(request.noise.phase)  # on a circle, so that 0 and 360 degrees meet
+    found["phase", 0], found["phase", 1] = math.cos(turn), math.sin(turn)
     for layer, gain in enumerate(request.noise.layer_gains):
         found["layer", layer] = gain - 1.0
     for index, number in enumerate(request.transform or (1, 0, 0, 0, 1, 0, 0, 0, 1)):

@@ -106,7 +106,8 @@ def _mixed_noise(noises: Mapping[int, Noise], weights: Mapping[int, float], firs
         max(0.0, _mixed({index: _layer_gain(noise, layer) for index, noise in noises.items()}, weights))
         for layer in range(layers)
     )
-    return replace(first, gain=max(0.0, gain), layer_gains=layer_gains)
+    phase = _mixed({index: noise.phase for index, noise in noises.items()}, weights)
+    return replace(first, gain=max(0.0, gain), layer_gains=layer_gains, phase=phase)
 
 
 def _layer_gain(noise: Noise, layer: int) -> float:

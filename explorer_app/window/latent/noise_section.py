@@ -58,6 +58,14 @@ class NoiseSection(QWidget):
         self.seed = NumberField(0, SEED_COUNT - 1, decimals=0, step=1, reset=0, widest=str(SEED_COUNT - 1))
         self.seed.setAccessibleName("Noise seed")
         self.seed.setToolTip("Noise seed, 0 to 4294967295, for random noise; a double-click sets 0.")
+        self.phase = NumberField(-36000.0, 36000.0, decimals=0, step=5, reset=0.0, widest="−000")
+        self.phase.setSuffix("°")
+        self.phase.setAccessibleName("Noise phase")
+        self.phase.path, self.phase.mapped_to = "noise.phase", (0.0, 360.0)
+        self.phase.setToolTip(
+            "Noise phase: turns the noise on a circle, which closes at 360°. The timeline's noise loop moves it; a "
+            "double-click sets 0."
+        )
         self.layers_button = QToolButton()
         theme.set_role(self.layers_button, "flat")
         self.layers_button.setText("Layers ▾")
@@ -67,6 +75,7 @@ class NoiseSection(QWidget):
         self._build()
         self.mode.chosen.connect(lambda mode: self._set("mode", mode, True))
         self.gain.entered.connect(lambda gain, final: self._set("gain", gain, final))
+        self.phase.entered.connect(lambda phase, final: self._set("phase", phase, final))
         self.seed.entered.connect(lambda seed, final: self._set("seed", int(seed), final))
         self.layers_button.clicked.connect(lambda _on: self.layers.open_at(below(self.layers_button)))
         self.layers.edited.connect(self._emit)
@@ -91,6 +100,7 @@ class NoiseSection(QWidget):
         second.setSpacing(6)
         second.addWidget(self.layers_button)
         second.addStretch(1)
+        second.addWidget(self.phase)
         second.addWidget(seed)
         second.addWidget(self.seed)
         layout = QVBoxLayout(self)
@@ -116,7 +126,7 @@ class NoiseSection(QWidget):
         for control in (self.mode, self.gain):
             # Disabled controls have no tooltip, so that the section's tooltip gives the reason.
             control.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents, is_without)
-        for part in (self.layers_button, self._seed_label, self.seed):
+        for part in (self.layers_button, self.phase, self._seed_label, self.seed):
             part.setVisible(not is_without)
         self._layers = layers
         self.layers.show_layers(layers)
@@ -130,12 +140,14 @@ class NoiseSection(QWidget):
         self._noise = noise
         self.mode.show_choice(noise.mode)
         self.gain.show_number(noise.gain)
+        self.phase.show_number(noise.phase)
         self.seed.show_number(noise.seed)
         takes_seed = noise.mode == "random" and bool(self._layers)
         self.seed.setEnabled(takes_seed)
         self._seed_label.setEnabled(takes_seed)
         audible = noise.mode != "none"
         self.gain.setEnabled(audible)
+        self.phase.setEnabled(audible)
         self.layers_button.setEnabled(audible)
         self.layers.show_gains(noise.layer_gains)
 

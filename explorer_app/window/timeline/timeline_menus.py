@@ -15,7 +15,7 @@ from explorer_app.session.session import Session
 from explorer_app.session.timeline.baking import baked_walk
 from explorer_app.session.timeline.easing import NAMES, as_bezier
 from explorer_app.session.timeline.edits import counted_in, eased_keys, key_at, moved_track, without_track
-from explorer_app.session.tracks import STATE, WALK, Easing, Outside, Track
+from explorer_app.session.tracks import NOISE_LOOP, STATE, WALK, Easing, Outside, Track
 from explorer_app.window.timeline.timeline_view import TimelineView
 from explorer_app.window.timeline.track_rows import WAYS, track_name
 from gpu_backend import Directions, ModelFacts, PathKind
@@ -41,9 +41,13 @@ def add_track_menu(
     _entry(menu, "Picture", "Keys keep the whole picture (I).", STATE in there, partial(add, STATE))
     _entry(menu, "Latent", "Keys keep the latent alone.", "pinned_blend" in there, partial(add, "pinned_blend"))
     _entry(menu, "Walk", "The latent wanders and comes back to its start.", WALK in there, partial(add, WALK))
+    if facts.noise_layers:
+        tip = "The noise goes round a circle: it changes steadily, and comes back to its start."
+        _entry(menu, "Noise loop", tip, NOISE_LOOP in there, partial(add, NOISE_LOOP))
     menu.addSeparator()
+    own = ("pinned_blend", NOISE_LOOP)
     others: list[Parameter] = [
-        row for row in parameters_of(session, facts) if row.kind not in _LEFT_OUT and row.path != "pinned_blend"
+        row for row in parameters_of(session, facts) if row.kind not in _LEFT_OUT and row.path not in own
     ]
     groups = {"Layers of noise": "noise.layer/", "Layer ranges": "rows/", "Mix": "mix/"}
     plain = [row for row in others if not row.path.startswith((*groups.values(), "slider/"))]

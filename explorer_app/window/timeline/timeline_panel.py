@@ -12,11 +12,19 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QPushButton, QSizePoli
 
 from explorer_app.session.parameters import parameters_of
 from explorer_app.session.session import Session
-from explorer_app.session.timeline.edits import SetTimeline, between_value, with_grid, with_key, with_state, with_track
+from explorer_app.session.timeline.edits import (
+    SetTimeline,
+    between_value,
+    with_grid,
+    with_key,
+    with_noise_loop,
+    with_state,
+    with_track,
+)
 from explorer_app.session.timeline.evaluation import moves_something
 from explorer_app.session.timeline.playing import time_text
 from explorer_app.session.timeline.seam import Seam, seam
-from explorer_app.session.tracks import MAX_SECONDS, STATE, WALK, Snap, Timeline, Track
+from explorer_app.session.tracks import MAX_SECONDS, NOISE_LOOP, STATE, WALK, Snap, Timeline, Track
 from explorer_app.window.controls.drive_menu import add_drive_menu
 from explorer_app.window.controls.number_field import NumberField
 from explorer_app.window.controls.segmented import SegmentedControl
@@ -335,6 +343,8 @@ class TimelinePanel(QWidget):
         timeline = self._session.timeline
         if path == WALK:
             self._try(lambda: with_track(timeline, Track(WALK, period=timeline.end)), "Add walk")
+        elif path == NOISE_LOOP:
+            self._try(lambda: with_noise_loop(timeline), "Add noise loop")
         elif path == STATE:
             self._try(lambda: with_state(timeline, self._session, self._time), "Keep picture here")
         elif path == "pinned_blend":

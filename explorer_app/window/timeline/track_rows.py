@@ -32,6 +32,7 @@ _NAMES = {
     "classes": "Class",
     "noise.mode": "Noise kind",
     "noise.gain": "Noise gain",
+    "noise.phase": "Noise phase",
     "transform.x": "Move right",
     "transform.y": "Move down",
     "transform.degrees": "Turn",

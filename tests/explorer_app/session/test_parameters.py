@@ -35,6 +35,7 @@ VALUES = {
     "noise.mode": "random",
     "noise.seed": 9,
     "noise.gain": 0.5,
+    "noise.phase": 90.0,
     "noise.layer/2": 0.25,
     "transform.x": 0.5,
     "transform.y": -0.5,

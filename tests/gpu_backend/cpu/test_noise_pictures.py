@@ -1,6 +1,7 @@
 """What the noise of each layer is, for each source."""
 
 import numpy as np
+import pytest
 import torch
 
 from gpu_backend.cpu.noise_pictures import NoisePictures
@@ -14,8 +15,9 @@ WEIGHTS = {name: torch.from_numpy(array) for name, array in MODEL.weights.items(
 STEPS = [step for step in PLAN.steps if "noise_const" in step.weights]
 
 
-def source(mode: int, seed: int = 0) -> np.ndarray:
-    return np.array([mode, seed & 0xFFFFFFFF, seed >> 32, 0], np.uint32)
+def source(mode: int, seed: int = 0, half_turns: float = 0.0) -> np.ndarray:
+    phase = int(np.array(half_turns, np.float32).view(np.uint32))
+    return np.array([mode, seed & 0xFFFFFFFF, seed >> 32, phase], np.uint32)
 
 
 def pictures_of(noise: NoisePictures) -> list[np.ndarray]:
@@ -66,3 +68,33 @@ def test_the_model_s_own_noise_is_not_written_over() -> None:
     before = {name: tensor.clone() for name, tensor in WEIGHTS.items()}
     NoisePictures(PLAN, WEIGHTS).follow(source(1, 1))
     assert all(torch.equal(tensor, before[name]) for name, tensor in WEIGHTS.items())
+
+
+def test_a_phase_turns_pairs_of_pixels_stored_and_random_ones() -> None:
+    for mode, seed in ((0, 0), (1, 7)):
+        noise = NoisePictures(PLAN, WEIGHTS)
+        noise.follow(source(mode, seed))
+        start = pictures_of(noise)
+        noise.follow(source(mode, seed, 0.5))
+        for before, after in zip(start, pictures_of(noise), strict=True):
+            pairs = before.reshape(-1, 2)
+            assert after.reshape(-1, 2) == pytest.approx(np.stack([-pairs[:, 1], pairs[:, 0]], 1), abs=1e-6)
+        noise.follow(source(mode, seed, 0.25))
+        for before, after in zip(start, pictures_of(noise), strict=True):
+            assert np.linalg.norm(after) == pytest.approx(np.linalg.norm(before), rel=1e-5)
+        noise.follow(source(mode, seed))
+        assert all(np.array_equal(a, b) for a, b in zip(start, pictures_of(noise), strict=True))
+
+
+def test_a_loop_of_the_noise_draws_the_numbers_of_a_seed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[int] = []
+
+    def counted(seed: int, layer: int, resolution: int) -> np.ndarray:
+        drawn.append(seed)
+        return noise_picture(seed, layer, resolution)
+
+    monkeypatch.setattr("gpu_backend.cpu.noise_pictures.noise_picture", counted)
+    noise = NoisePictures(PLAN, WEIGHTS)
+    for phase in (0.25, 0.5, -0.5):
+        noise.follow(source(1, 7, phase))
+    assert len(drawn) == len(STEPS)

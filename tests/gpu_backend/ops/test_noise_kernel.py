@@ -28,6 +28,14 @@ from tests.helpers.conv_cases import (
 )
 from tests.helpers.gpu import target_of
 
+TURNED = tuple(
+    ConvCase(12, 24, 16, batch, noise=mode, fir=fir, half_turns=half_turns)
+    for mode, half_turns in (("stored", 0.25), ("stored", 1.0), ("random", 0.5), ("random", -0.9))
+    for batch in (1, 5)
+    for fir in ((), filter_taps(4))
+)
+"""Noise of another phase."""
+
 MODES = tuple(
     ConvCase(12, 24, 16, batch, noise=mode, fir=fir)
     for mode in ("stored", "random", "off", "none")
@@ -37,7 +45,7 @@ MODES = tuple(
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize(("flavour", "case"), each(MODES))
+@pytest.mark.parametrize(("flavour", "case"), each(MODES + TURNED))
 def test_noise_of_every_mode_is_the_same_in_all_samples_and_channels(
     flavour: Flavour, case: ConvCase, gpu: Gpu
 ) -> None:

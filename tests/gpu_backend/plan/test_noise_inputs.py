@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from gpu_backend import Noise, RequestError
+from gpu_backend import Noise, NoiseMode, RequestError
 from gpu_backend.plan.noise_inputs import check_noise, noise_gains, noise_source
 
 
@@ -27,3 +27,17 @@ def test_only_random_noise_has_a_source_of_its_own() -> None:
 def test_a_gain_that_no_float32_survives_is_refused(gain: float) -> None:
     with pytest.raises(RequestError, match=r"must be a number in -1000\.\.1000"):
         check_noise(Noise(layer_gains=(1.0, gain)), 4)
+
+
+def test_a_phase_is_half_turns_and_closes() -> None:
+    def half_turns(degrees: float, mode: NoiseMode = "random") -> float:
+        return float(noise_source(Noise(mode, phase=degrees))[3:].view(np.float32)[0])
+
+    assert [half_turns(degrees) for degrees in (0.0, 90.0, 270.0, 360.0, -90.0)] == [0.0, 0.5, -0.5, 0.0, -0.5]
+    assert half_turns(90.0, "const") == 0.5
+    assert noise_source(Noise(phase=-360.0)).tolist() == noise_source(Noise("none", phase=90.0)).tolist() == [0] * 4
+
+
+def test_a_phase_that_is_no_number_is_refused() -> None:
+    with pytest.raises(RequestError, match="phase"):
+        check_noise(Noise(phase=float("inf")), 4)

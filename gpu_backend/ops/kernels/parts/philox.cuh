@@ -20,17 +20,19 @@ __device__ __forceinline__ float normal_radius(unsigned r) {
     return sqrtf(-2.0f * log_u);
 }
 
-// Two normal numbers from two words. The angle 2 pi (r + 0.5) / 2^32 is taken within -pi .. pi, in half turns.
-__device__ __forceinline__ float2 normal_pair(unsigned r0, unsigned r1) {
+// Two normal numbers from two words. The angle 2 pi (r + 0.5) / 2^32 is taken within -pi .. pi, in half turns, as is the
+// phase that is added to it.
+__device__ __forceinline__ float2 normal_pair(unsigned r0, unsigned r1, float phase) {
     const float radius = normal_radius(r0);
     float sine, cosine;
-    sincospif(((float)(int)r1 + 0.5f) * 0x1p-31f, &sine, &cosine);
+    sincospif(((float)(int)r1 + 0.5f) * 0x1p-31f + phase, &sine, &cosine);
     return make_float2(radius * cosine, radius * sine);
 }
 
 // One pixel of sample 0. Four words make the pixels 4 g .. 4 g + 3, each pair of words two of them.
-__device__ __forceinline__ float noise_at(unsigned seed_low, unsigned seed_high, unsigned layer, unsigned pixel) {
+__device__ __forceinline__ float noise_at(
+    unsigned seed_low, unsigned seed_high, unsigned layer, unsigned pixel, float phase) {
     const uint4 words = philox4x32(make_uint4(pixel >> 2, 0u, layer, 0u), seed_low, seed_high);
-    const float2 pair = (pixel & 2u) ? normal_pair(words.z, words.w) : normal_pair(words.x, words.y);
+    const float2 pair = (pixel & 2u) ? normal_pair(words.z, words.w, phase) : normal_pair(words.x, words.y, phase);
     return (pixel & 1u) ? pair.y : pair.x;
 }

@@ -18,7 +18,8 @@ from explorer_app.session.edits import GoToSeed
 from explorer_app.session.session import Session, as_still
 from explorer_app.session.timeline.edits import SetTimeline, with_key, with_state
 from explorer_app.session.timeline.evaluation import session_at
-from explorer_app.session.tracks import LINEAR, STATE, WALK, Easing, Key, Timeline, Track
+from explorer_app.session.timeline.seam import seam
+from explorer_app.session.tracks import LINEAR, NOISE_LOOP, STATE, WALK, Easing, Key, Timeline, Track
 from explorer_app.window.look import theme
 from explorer_app.window.timeline.timeline_menus import add_track_menu, key_menu, track_menu
 from explorer_app.window.timeline.timeline_panel import TimelinePanel, fps_of
@@ -421,3 +422,13 @@ def test_the_panel_emits_timeline_edits(edits: Edits, view: TimelineView) -> Non
 
 def test_a_place_outside_of_every_track_has_no_key(view: TimelineView) -> None:
     assert view.key_near(QPointF(500.0, 5000.0)) is None
+
+
+def test_a_noise_loop_is_added_and_closes(edits: Edits) -> None:
+    edits.panel.add_track(NOISE_LOOP)
+    session = edits.session
+    last = float(session.timeline.end)
+    assert [session_at(session, t).noise.phase for t in (0.0, last / 4, last, 1.5 * last)] == [0.0, 90.0, 0.0, 180.0]
+    found = seam(session, 0.0, last)
+    assert found.value_meets
+    assert found.velocity_meets
