@@ -83,9 +83,11 @@ if TYPE_CHECKING:
     )
     from gpu_backend.gradients.network import DifferentiableNetwork as DifferentiableNetwork
     from gpu_backend.gradients.opening import TORCH_DEVICES as TORCH_DEVICES, open_gradients as open_gradients
-    from gpu_backend.gradients.photo import PHOTO_SUFFIXES as PHOTO_SUFFIXES, read_photo as read_photo
+    from gpu_backend.gradients.photo import read_photo as read_photo
     from gpu_backend.gradients.projection import Projection as Projection
     from gpu_backend.gradients.projection_settings import (
+        PHOTO_SUFFIXES as PHOTO_SUFFIXES,
+        Crop as Crop,
         ProjectionReport as ProjectionReport,
         ProjectionSettings as ProjectionSettings,
     )
@@ -260,9 +262,9 @@ _HOMES = {
     "gradients.latents": ("LatentStatistics", "latent_statistics"),
     "gradients.network": ("DifferentiableNetwork",),
     "gradients.opening": ("TORCH_DEVICES", "open_gradients"),
-    "gradients.photo": ("PHOTO_SUFFIXES", "read_photo"),
+    "gradients.photo": ("read_photo",),
     "gradients.projection": ("Projection",),
-    "gradients.projection_settings": ("ProjectionReport", "ProjectionSettings"),
+    "gradients.projection_settings": ("PHOTO_SUFFIXES", "Crop", "ProjectionReport", "ProjectionSettings"),
     "latent.directions": ("Directions",),
     "latent.flattening": ("flat_latent",),
     "latent.paths": ("LatentPath", "PathKind", "blend_between", "is_on_seed", "path_blends", "weighted_blend"),

@@ -13,6 +13,8 @@
      │   ├─ LiveUpdates               when a live session is rendered and shown     live_updates.py
      │   └─ Autosave                  saves and restores the session                autosave.py
      ├─ playback: Playback        the playhead: plays, scrubs, records              playback.py
+     ├─ photo_projection: PhotoProjection
+     │                            the latent of a photo                             photo_projection.py
      ├─ point_drag: PointDrag     handles, pins and strokes in the picture          point_drag.py
      ├─ sounds: Sounds            the timeline's sounds: read, heard, what they move sounds.py
      ├─ live: LiveControl         controllers: sampled, learned, recorded           live_control.py
@@ -53,6 +55,7 @@ from explorer_app.controller.files import Files
 from explorer_app.controller.kept_arithmetic import KeptArithmetic
 from explorer_app.controller.live_control import Learning, LiveControl, parameter_label
 from explorer_app.controller.live_inputs import InputKind, InputState, LiveInputs
+from explorer_app.controller.photo_projection import PhotoProjection
 from explorer_app.controller.playback import Playback
 from explorer_app.controller.point_drag import DragPoint, PointDrag
 from explorer_app.controller.preview import Preview
@@ -86,6 +89,7 @@ __all__ = [
     "LiveControl",
     "LiveInputs",
     "Loading",
+    "PhotoProjection",
     "Playback",
     "PointDrag",
     "Preview",

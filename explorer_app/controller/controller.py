@@ -23,6 +23,7 @@ from explorer_app.controller.live_control import LiveControl
 from explorer_app.controller.live_inputs import LiveInputs
 from explorer_app.controller.model_opener import ModelOpener
 from explorer_app.controller.pending_document import PendingDocument
+from explorer_app.controller.photo_projection import MakesProjections, PhotoProjection
 from explorer_app.controller.playback import Playback
 from explorer_app.controller.point_drag import PointDrag
 from explorer_app.controller.preview import Preview
@@ -50,6 +51,9 @@ from explorer_app.rendering.render_events import (
     GridRendered,
     ModelOpened,
     ModelRefused,
+    ProjectionAdvanced,
+    ProjectionEnded,
+    ProjectionFailed,
     RenderEvent,
     ThumbnailFailed,
     ThumbnailMade,
@@ -87,8 +91,8 @@ class Controller(QObject):
         Seconds from any origin, for latencies and merging.
     midi_ports, make_pads
         Make the system's MIDI ports and gamepads; None for those of rtmidi2 and SDL.
-    make_drag_maker
-        Makes the maker of drags; None for that of the backend.
+    make_drag_maker, make_projection
+        Make the maker of drags, and projections of photos; None for those of the backend.
 
     Attributes
     ----------
@@ -102,6 +106,8 @@ class Controller(QObject):
         Controllers: OSC, MIDI.
     point_drag
         Points of the picture that are dragged.
+    photo_projection
+        The search for the latent of a photo.
     files
         Models, sessions, pictures and latents from files and into files.
     export
@@ -137,6 +143,7 @@ class Controller(QObject):
         midi_ports: Callable[[], MidiPorts] | None = None,
         make_pads: Callable[[], Pads] | None = None,
         make_drag_maker: Callable[[], MakesDrags] | None = None,
+        make_projection: MakesProjections | None = None,
         parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
@@ -162,6 +169,9 @@ class Controller(QObject):
         self.sounds = Sounds(editing, self.playback, messages, parent=self)
         self.point_drag = PointDrag(
             renders, model, preview, editing, self.playback, messages, make_drag_maker, clock, parent=self
+        )
+        self.photo_projection = PhotoProjection(
+            renders, editing, self.playback, messages, make_projection, clock, parent=self
         )
         pending = PendingDocument(worker)
         self.export = ExportQueueController(
@@ -226,6 +236,7 @@ class Controller(QObject):
             return
         self._is_closed = True
         self.point_drag.close()
+        self.photo_projection.close()
         self.playback.close()
         self.sounds.close()
         self.live.close()
@@ -299,6 +310,12 @@ class Controller(QObject):
                 self.point_drag.take_advanced(event)
             case DragFailed():
                 self.point_drag.take_failed(event)
+            case ProjectionAdvanced():
+                self.photo_projection.take_advanced(event)
+            case ProjectionEnded():
+                self.photo_projection.take_ended(event)
+            case ProjectionFailed():
+                self.photo_projection.take_failed(event)
             case GridRendered():
                 self.grid.take_rendered(event)
             case GridFailed():
@@ -330,6 +347,7 @@ class Controller(QObject):
             if before is None or before.model_id != event.facts.model_id:
                 self.directions.forget()
             self.point_drag.forget()
+            self.photo_projection.cancel()
         self.engine.take_opened(event)
         self.export.model_opened()
         if not self.files.model_opened(event.facts) and not is_expected:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import QObject, Signal, Slot
 
 import gpu_backend
 from explorer_app.audio.sound_files import SoundFiles, with_relative_paths
@@ -22,6 +22,7 @@ from explorer_app.controller.file_worker import FileWorker
 from explorer_app.controller.pending_document import PendingDocument
 from explorer_app.controller.restoring import Restoring, difference, picture_session
 from explorer_app.controller.thumbnail_service import ThumbnailService
+from explorer_app.exporting.errors import NoRecipeError
 from explorer_app.exporting.formats.picture_format import PICTURE_ENDINGS
 from explorer_app.exporting.picture import read_picture
 from explorer_app.exporting.picture_document import PictureDocument
@@ -49,6 +50,9 @@ class Files(QObject):
     thumbnails
         Computes w rows of sessions.
     """
+
+    photo_opened = Signal(object)
+    """A picture that holds no session: its path."""
 
     def __init__(
         self,
@@ -102,7 +106,9 @@ class Files(QObject):
         if path.name.endswith(MANIFEST_SUFFIX):
             self._export.resume(path)
         elif path.suffix.lower() in PICTURE_ENDINGS:
-            self.open_picture(path)
+            self.open_picture(path, or_photo=True)
+        elif path.suffix.lower() in gpu_backend.PHOTO_SUFFIXES:
+            self.photo_opened.emit(path)
         elif path.suffix.lower() in (".npz", ".npy"):
             self.import_latent(path)
         elif path.suffix.lower() == ".loom":
@@ -110,15 +116,29 @@ class Files(QObject):
         else:
             self.open_model(path)
 
-    def open_picture(self, path: Path | str) -> None:
-        """Restore the session of a saved picture and open its model; show a message if that is not found."""
+    def open_picture(self, path: Path | str, *, or_photo: bool = False) -> None:
+        """Restore the session of a saved picture and open its model; show a message if that is not found.
+
+        A picture without a recipe is an error, or with `or_photo` a photo.
+        """
         path = Path(path)
 
-        def take(document: PictureDocument) -> None:
+        def read() -> PictureDocument | None:
+            try:
+                return read_picture(path)
+            except NoRecipeError:
+                if not or_photo:
+                    raise
+                return None
+
+        def take(document: PictureDocument | None) -> None:
+            if document is None:
+                self.photo_opened.emit(path)
+                return
             session = picture_session(document)
             self._restore(Restoring(session, document.model, f"The picture {path.name}", path.parent))
 
-        self._pending.read(lambda: read_picture(path), take)
+        self._pending.read(read, take)
 
     def open_session(self, path: Path | str) -> None:
         """Restore a `.loom` file, and keep its kept sessions; opens its model as `open_picture` does."""

@@ -25,3 +25,7 @@ class TakenError(ExportError):
 
 class PictureError(LoomError):
     """A picture holds no recipe, or one that cannot be read."""
+
+
+class NoRecipeError(PictureError):
+    """A picture without a recipe: another program made it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from explorer_app.exporting.errors import PictureError
+from explorer_app.exporting.errors import NoRecipeError, PictureError
 from explorer_app.exporting.formats.picture_format import PictureFormat, Size, format_of_path
 from explorer_app.exporting.output_file import write_output
 from explorer_app.exporting.picture_document import (
@@ -66,8 +66,10 @@ def read_picture(path: Path) -> PictureDocument:
 
     Raises
     ------
+    NoRecipeError
+        If the picture holds no recipe.
     PictureError
-        If the file is no picture, holds no recipe, or one that is damaged or too new.
+        If the file is no picture, or its recipe is damaged or too new.
     """
     from explorer_app.exporting.formats.codecs import scan_picture  # when the first picture is read
 
@@ -75,7 +77,7 @@ def read_picture(path: Path) -> PictureDocument:
     if scan.text_problem:
         raise PictureError(f"The recipe of {path.name} {scan.text_problem}; save the picture again with Latent Loom.")
     if scan.text is None:
-        raise PictureError(
+        raise NoRecipeError(
             f"This picture holds no Latent Loom recipe: {path.name} was made by another program "
             "or lost its text on the way; choose a picture as Latent Loom saved it."
         )

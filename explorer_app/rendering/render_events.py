@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         DirectionFinder,
         DragReport,
         NamedDirections,
+        ProjectionReport,
         StoredLatent,
         TileFinding,
         TuningShare,
@@ -218,6 +219,31 @@ class DragFailed:
     error: BaseException
 
 
+@dataclass(frozen=True, slots=True)
+class ProjectionAdvanced:
+    """The projection `number` did steps. `latent` is the best so far if it is better than the one before, else None."""
+
+    number: int
+    report: ProjectionReport
+    latent: StoredLatent | None
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectionEnded:
+    """The projection `number` is done or was stopped; `latent` is the best, None if nothing was compared."""
+
+    number: int
+    latent: StoredLatent | None
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectionFailed:
+    """The projection `number` could not be made, or a step of it failed; it has ended."""
+
+    number: int
+    error: BaseException
+
+
 RenderEvent = (
     ModelOpened
     | ModelRefused
@@ -239,6 +265,9 @@ RenderEvent = (
     | ThumbnailFailed
     | DragAdvanced
     | DragFailed
+    | ProjectionAdvanced
+    | ProjectionEnded
+    | ProjectionFailed
     | GridRendered
     | GridFailed
     | TuningAdvanced

@@ -7,7 +7,8 @@ A step in progress is cancelled, between two steps of the network, when a task t
 
     closing                 every step but that of a picture that was saved
     DEVICE, MODEL           a preview, a thumbnail, a comparison
-    PREVIEW                 a burst of a drag, a thumbnail, a final picture of a grid, and a comparison on the CPU
+    PREVIEW                 a burst of a drag or a projection, a thumbnail, a final picture of a grid, and on the CPU
+                            a comparison
     a newer preview         a preview at rest, unless the one before was cancelled as well
     its job is cancelled    a frame of an export
 
@@ -42,6 +43,7 @@ from explorer_app.rendering.tasks.drag import DragLike, DragTask
 from explorer_app.rendering.tasks.export import ExportTask, SavePictureTask
 from explorer_app.rendering.tasks.grid import GridOrder, GridTask
 from explorer_app.rendering.tasks.preview import PreviewTask
+from explorer_app.rendering.tasks.projection import ProjectionLike, ProjectionTask
 from explorer_app.rendering.tasks.task import RenderTask
 from explorer_app.rendering.tasks.task_queue import TaskQueue
 from explorer_app.rendering.tasks.thumbnail import ThumbnailTask
@@ -99,6 +101,7 @@ class RenderThread(QObject):
         report, recovers = self._events.put, self._falls_back
         self._preview = PreviewTask(self._condition, self._show, report, recovers)
         self._drag = DragTask(self._condition, report)
+        self._projection = ProjectionTask(self._condition, report)
         self._comparison = ComparisonTask(self._condition, report, recovers)
         self._pictures = SavePictureTask(self._condition, report, recovers)
         self._exports = ExportTask(self._condition, report, recovers)
@@ -119,6 +122,7 @@ class RenderThread(QObject):
                 self._comparison,
                 self._pictures,
                 self._grid,
+                self._projection,
                 self._exports,
                 self._directions,
                 self._thumbnails,
@@ -246,6 +250,21 @@ class RenderThread(QObject):
         """End the drag, without an event."""
         self._drag.end()
 
+    def begin_projection(self, number: int, make: Callable[[], ProjectionLike]) -> None:
+        """Search the rows of w for a photo; events report the best so far. The newest wins; see `ProjectionTask`.
+
+        `make` makes the projection on a thread of its own. Events carry `number`, which is at least 0.
+        """
+        self._projection.begin(number, make)
+
+    def stop_projection(self) -> None:
+        """End the projection with the best latent so far, in an event."""
+        self._projection.stop()
+
+    def cancel_projection(self) -> None:
+        """End the projection, without an event."""
+        self._projection.cancel()
+
     def tune(self, budget_s: float) -> None:
         """Search for the fastest tiles of the open model on this GPU while pictures rest; events report the findings.
 
@@ -291,6 +310,7 @@ class RenderThread(QObject):
             for exports in (self._pictures, self._exports):
                 exports.end_all()
             self._drag.close()
+            self._projection.close()
             self._tuning.close()
             self._preview.close()
             self._frames.close()

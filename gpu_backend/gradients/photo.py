@@ -10,15 +10,18 @@ from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
 from gpu_backend.errors import LoomError, RequestError
-
-PHOTO_SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".tif", ".tiff", ".avif")
-"""Files of these kinds are projected from a folder."""
+from gpu_backend.gradients.projection_settings import Crop
 
 _MODES = {1: "L", 3: "RGB", 4: "RGBA"}
 
 
-def read_photo(path: Path, side: int, channels: int = 3) -> NDArray[np.float32]:
-    """Read the largest centred square of a picture, turned as its EXIF data says, transparent parts on black.
+def read_photo(path: Path, side: int, channels: int = 3, crop: Crop | None = None) -> NDArray[np.float32]:
+    """Read a square of a picture, turned as its EXIF data says, transparent parts on black.
+
+    Parameters
+    ----------
+    crop
+        The part, kept inside the picture; None for the largest centred square.
 
     Returns
     -------
@@ -45,7 +48,13 @@ def read_photo(path: Path, side: int, channels: int = 3) -> NDArray[np.float32]:
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombWarning, Image.DecompressionBombError) as error:
         raise LoomError(f"{path.name} should be a picture, but cannot be read as one.", str(error)) from error
     short = min(whole.size)
-    left, top = (whole.width - short) // 2, (whole.height - short) // 2
-    square = whole.crop((left, top, left + short, top + short)).resize((side, side), Image.Resampling.LANCZOS)
+    if crop is None:
+        crop = Crop((whole.width - short) // 2, (whole.height - short) // 2, short)
+    edge = round(min(max(crop.side, 1.0), short))
+    left, top = (
+        round(min(max(at, 0.0), size - edge)) for at, size in zip((crop.left, crop.top), whole.size, strict=True)
+    )
+    # Cropped first: a filter over the whole picture would mix in what lies outside.
+    square = whole.crop((left, top, left + edge, top + edge)).resize((side, side), Image.Resampling.LANCZOS)
     pixels = np.asarray(square, dtype=np.float32).reshape(side, side, channels)
     return np.ascontiguousarray(pixels.transpose(2, 0, 1) / 127.5 - 1.0)

@@ -6,6 +6,18 @@ from dataclasses import dataclass
 
 MAX_STEPS = 100_000
 
+PHOTO_SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".tif", ".tiff", ".avif")
+"""Files of these kinds are projected from a folder."""
+
+
+@dataclass(frozen=True, slots=True)
+class Crop:
+    """A square part of a picture, in pixels of the picture as it is seen, turned as its EXIF data says."""
+
+    left: float
+    top: float
+    side: float
+
 
 @dataclass(frozen=True, slots=True)
 class ProjectionSettings:

@@ -33,6 +33,7 @@ class Harness:
         self.midi = FakeMidiPorts()
         self.pads = ScriptedPads()
         self.make_drag_maker: Callable[[], Any] | None = None
+        self.make_projection: Any = None
         self.now_s = 0.0
         self._qtbot = qtbot
         for name in ("cats", "dogs", "birds"):
@@ -61,6 +62,7 @@ class Harness:
                 midi_ports=lambda: self.midi,
                 make_pads=lambda: self.pads,
                 make_drag_maker=self.make_drag_maker,
+                make_projection=self.make_projection,
             )
             controller = self._controller
             for name, signal in {

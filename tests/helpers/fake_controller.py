@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from explorer_app.controller import DeviceState, KeptArithmetic, PointDrag, Snapshots, VariationGrid
+from explorer_app.controller import DeviceState, KeptArithmetic, PhotoProjection, PointDrag, Snapshots, VariationGrid
 from explorer_app.controller.progress import ExportProgress, Loading
 from explorer_app.messages import MessageLog
 from explorer_app.rendering.frame_statistics import FrameStatistics
@@ -41,6 +41,7 @@ from tests.helpers.fake_grid import FakeGridRenders, FakeWorker
 from tests.helpers.fake_live import FakeLive
 from tests.helpers.fake_pictures import FakeWholePictures
 from tests.helpers.fake_playback import FakePlayback, FakeSounds
+from tests.helpers.fake_projection import FakeProjectionRenders
 from tests.helpers.fake_searches import Asked, FakeDirectionFinding, FakeTuning
 from tests.helpers.taps import layer_pixels, tapped_layer
 
@@ -475,6 +476,15 @@ class FakeController:
             lambda: self.drag_maker,
         )
         self.drag_renders.point_drag = self.point_drag
+        self.projection_renders = FakeProjectionRenders()
+        self.photo_projection = PhotoProjection(
+            self.projection_renders,
+            self.editing,  # type: ignore[arg-type]
+            self.playback,  # type: ignore[arg-type]
+            MessageLog(),
+            self.projection_renders.make,
+        )
+        self.projection_renders.projection = self.photo_projection
         self.live = FakeLive(self.asked)
         self.sounds = FakeSounds(self.asked)
         self.directions = FakeDirectionFinding(self.asked)

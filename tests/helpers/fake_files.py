@@ -16,10 +16,13 @@ if TYPE_CHECKING:
     from tests.helpers.fake_controller import FakeModel
 
 
-class FakeFiles:
+class FakeFiles(QObject):
     """Stands for `Files`."""
 
+    photo_opened = Signal(object)
+
     def __init__(self, asked: Asked, model: FakeModel) -> None:
+        super().__init__()
         self._asked = asked
         self._model = model
 

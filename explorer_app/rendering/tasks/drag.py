@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from threading import Condition
 from typing import TYPE_CHECKING, Protocol
 
 from explorer_app.rendering.render_events import DragAdvanced, DragFailed, RenderEvent
 from explorer_app.rendering.renderer_like import RendererLike
+from explorer_app.rendering.tasks.making import MakerThreads
 from explorer_app.rendering.tasks.task import URGENT, Priority, RenderTask
 
 if TYPE_CHECKING:
@@ -17,9 +18,6 @@ if TYPE_CHECKING:
 
 BURST_S = 0.008
 """A burst ends with the first step after this time, so that a preview waits for one step more at most."""
-
-_END_S = 10.0
-"""Making a drag imports torch and measures w; it must not block the exit."""
 
 
 class DragLike(Protocol):
@@ -96,7 +94,7 @@ class DragTask(RenderTask):
         self._drag: DragLike | None = None
         self._targets: dict[int, tuple[float, float]] = {}
         self._is_settled = False
-        self._makers: list[threading.Thread] = []
+        self._makers = MakerThreads("preparing drag")
 
     def begin(self, number: int, make: Callable[[], DragLike]) -> None:
         """Replace the drag under way.
@@ -108,12 +106,10 @@ class DragTask(RenderTask):
         make
             Called on a thread of its own.
         """
-        maker = threading.Thread(target=self._make, args=(number, make), name="preparing drag", daemon=True)
         with self._condition:
             self._number, self._drag = number, None
             self._targets = {}
-            self._makers = [*(thread for thread in self._makers if thread.is_alive()), maker]
-        maker.start()
+        self._makers.start(partial(self._make, number, make))
 
     def aim(self, index: int, target: tuple[float, float]) -> None:
         """Move the target of a handle; the newest wins, also while the drag is being made."""
@@ -131,8 +127,7 @@ class DragTask(RenderTask):
     def close(self) -> None:
         """End the drag and wait for threads that make one."""
         self.end()
-        for maker in self._makers:
-            maker.join(_END_S)
+        self._makers.close()
 
     def seconds_until_ready(self) -> float | None:
         """Return 0 while a drag is not settled, or a target moved."""

@@ -31,15 +31,17 @@ class Priority(IntEnum):
     """A single picture that a user saves."""
     GRID = 8
     """The pictures of a grid of variations."""
-    EXPORT = 9
+    PROJECTION = 9
+    """Rows of w are searched for a photo."""
+    EXPORT = 10
     """Frames of sequences."""
-    SEARCH = 10
+    SEARCH = 11
     """A search for directions."""
-    THUMBNAIL = 11
+    THUMBNAIL = 12
     """Small pictures, while nothing moves."""
-    TUNING = 12
+    TUNING = 13
     """A search for the fastest tiles of this GPU, while nothing moves."""
-    IDLE = 13
+    IDLE = 14
     """Work that runs when nothing else is ready."""
 
 

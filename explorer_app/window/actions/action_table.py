@@ -67,6 +67,16 @@ ACTIONS: tuple[ActionSpec, ...] = (
         "Restore the session stored in a saved picture.",
     ),
     ActionSpec(
+        "from-picture",
+        "From a pic&ture…",
+        "picture",
+        ("Ctrl+Alt+P",),
+        "files.from_picture",
+        "File",
+        "Find the latent whose picture is nearest to a photo; the result is kept.",
+        "picture",
+    ),
+    ActionSpec(
         "save-picture",
         "Save &picture…",
         "picture",

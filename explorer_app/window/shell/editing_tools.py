@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Slot
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QBoxLayout
 
-from explorer_app.controller import Engine, PointDrag
+from explorer_app.controller import Engine, Files, PhotoProjection, PointDrag
+from explorer_app.messages import MessageLog
 from explorer_app.window.canvas.canvas import Canvas
 from explorer_app.window.canvas.drag_bar import DragBar
 from explorer_app.window.canvas.point_tool import PointTool
+from gpu_backend import LoomError
+
+if TYPE_CHECKING:
+    from explorer_app.window.dialogs.from_picture import FromPictureDialog
 
 
 class EditingTools(QObject):
@@ -31,10 +38,20 @@ class EditingTools(QObject):
         below: QBoxLayout,
         engine: Engine,
         drag: PointDrag,
+        projection: PhotoProjection,
+        files: Files,
+        messages: MessageLog,
         actions: Mapping[str, QAction],
         parent: QObject,
     ) -> None:
         super().__init__(parent)
+        self._window = canvas.window
+        self._engine = engine
+        self._projection = projection
+        self._messages = messages
+        self.dialog: FromPictureDialog | None = None
+        """The photo whose latent is searched; None while there is none."""
+        files.photo_opened.connect(self.open_photo)
         action = actions["drag-points"]
         self.points = PointTool(canvas, drag, action)
         self.bar = DragBar(drag, engine)
@@ -43,6 +60,29 @@ class EditingTools(QObject):
         self.points.switched.connect(self.bar.setVisible)
         self.bar.left.connect(self._leave)
         actions["transform"].triggered.connect(self._leave_for)
+
+    @Slot(object)
+    def open_photo(self, path: Path) -> None:
+        """Open the dialog that finds the latent of a photo; one that is open already is closed, with its search."""
+        from explorer_app.window.dialogs.from_picture import FromPictureDialog, load_photo
+
+        if self._engine.preview.frame is None:
+            self._messages.warning("Open a model first: the latent of a photo is one of a model.")
+            return
+        try:
+            photo = load_photo(path)
+        except LoomError as error:
+            self._messages.error(error.sentence, error.details)
+            return
+        if self.dialog is not None:
+            self.dialog.close()
+        dialog = self.dialog = FromPictureDialog(path, photo, self._projection, self._engine.preview, self._window())
+        dialog.finished.connect(self._forget_dialog)
+        dialog.show()
+
+    @Slot()
+    def _forget_dialog(self) -> None:
+        self.dialog = None
 
     @Slot()
     def _leave(self) -> None:

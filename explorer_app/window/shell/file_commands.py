@@ -10,12 +10,14 @@ from explorer_app.session.session import Session
 from explorer_app.settings import Settings
 from explorer_app.window.shell.dialogs import Dialogs
 from explorer_app.window.shell.thumbnail_dispatcher import ThumbnailDispatcher
+from gpu_backend import PHOTO_SUFFIXES
 
 MODEL_FILES = "Models (*.pkl *.pt *.pth *.safetensors);;All files (*)"
 SESSION_FILES = "Sessions (*.loom)"
 MANIFEST_FILES = f"Manifests of exports (*{MANIFEST_SUFFIX})"
 LATENT_FILES = "Latents (*.npz *.npy *.pt)"
 PICTURE_FILES = f"Pictures ({' '.join(f'*{ending}' for ending in PICTURE_ENDINGS)})"
+PHOTO_FILES = f"Pictures ({' '.join(f'*{ending}' for ending in PHOTO_SUFFIXES)})"
 SHEETS = "PNG (*.png);;JPEG (*.jpg *.jpeg)"
 _SAVED_FORMATS: tuple[FormatName, ...] = ("png", "jpeg", "webp", "tiff", "exr")
 SAVED_PICTURES = ";;".join(
@@ -76,6 +78,10 @@ class FileCommands:
     def open_picture(self) -> None:
         """Choose a saved picture and restore its session."""
         self._dialogs.choose_file("picture", "Restore from picture", PICTURE_FILES, self._files.open_picture)
+
+    def from_picture(self) -> None:
+        """Choose a photo and find its latent."""
+        self._dialogs.choose_file("photo", "From a picture", PHOTO_FILES, self._files.photo_opened.emit)
 
     def save_picture(self) -> None:
         """Choose a file for the picture and save it."""

@@ -9,6 +9,7 @@ from PySide6.QtGui import QDropEvent
 from explorer_app.audio.decoding import SUFFIXES
 from explorer_app.exporting.formats.picture_format import PICTURE_ENDINGS
 from explorer_app.exporting.sequence import MANIFEST_SUFFIX
+from gpu_backend import PHOTO_SUFFIXES
 
 
 def dropped(event: QDropEvent) -> Path | None:
@@ -35,7 +36,9 @@ def drop_text(path: Path) -> str:
     if _is_sound(path):
         return f"Drop to add {path.name} to the timeline"
     if suffix in PICTURE_ENDINGS:
-        return f"Drop to restore the session of {path.name}"
+        return f"Drop to restore the picture {path.name}, or to find the latent of a photo"
+    if suffix in PHOTO_SUFFIXES:
+        return f"Drop to find the latent of {path.name}"
     if suffix in (".npz", ".npy"):
         return f"Drop to show the latent {path.name}"
     if suffix == ".loom":

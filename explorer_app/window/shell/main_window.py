@@ -144,7 +144,15 @@ class MainWindow(QMainWindow):
             self,
         )
         self.tools = EditingTools(
-            self.canvas, self._around_canvas, controller.engine, controller.point_drag, self.actions_by_key, self
+            self.canvas,
+            self._around_canvas,
+            controller.engine,
+            controller.point_drag,
+            controller.photo_projection,
+            controller.files,
+            messages,
+            self.actions_by_key,
+            self,
         )
         self._connect()
         self._show_model()

@@ -8,7 +8,7 @@ import pytest
 import torch
 from PIL import Image
 
-from gpu_backend import LoomError, RequestError, read_photo
+from gpu_backend import Crop, LoomError, RequestError, read_photo
 from gpu_backend.gradients.latents import latent_statistics, sample_w
 from gpu_backend.gradients.network import DifferentiableNetwork, differentiable_network
 from gpu_backend.gradients.picture_loss import laplacian_l1, picture_loss, psnr, ssim
@@ -109,6 +109,8 @@ def test_photos_are_cropped_to_their_centre_and_turned_as_the_camera_says(tmp_pa
     wide[:, 20:40] = 255  # the centred square is white
     Image.fromarray(wide).save(folder / "wide.png")
     assert read_photo(folder / "wide.png", 8).min() > 0.9
+    assert read_photo(folder / "wide.png", 8, crop=Crop(0.0, 4.0, 16.0)).max() == -1.0
+    assert read_photo(folder / "wide.png", 8, crop=Crop(45.0, 15.0, 90.0)).max() == -1.0, "kept inside the picture"
     tall = np.zeros((10, 10, 3), np.uint8)
     tall[:5] = (255, 0, 0)
     exif = Image.Exif()

@@ -1,0 +1,273 @@
+"""From a picture: finds the latent whose picture is nearest to a photo, and shows it while it gets better."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from PySide6.QtCore import QObject, Signal, Slot
+
+import gpu_backend
+from explorer_app.controller.editing import Editing
+from explorer_app.controller.playback import Playback
+from explorer_app.messages import MessageLog
+from explorer_app.rendering.render_events import ProjectionAdvanced, ProjectionEnded, ProjectionFailed
+from explorer_app.rendering.tasks.projection import ProjectionLike
+from explorer_app.session.edited_latent import TakeEditedRows, recipe_before
+from gpu_backend import Crop, Noise, StoredLatent
+
+if TYPE_CHECKING:
+    from gpu_backend import Model, ProjectionReport
+
+Phase = Literal["rest", "preparing", "searching", "ending"]
+
+SOURCE = "PhotoProjection"
+"""Source of the edits."""
+
+_STAGES = {"random": "random latents", "w": "one row for all layers", "rows": "each layer's row"}
+_LEAST_STEPS = 3
+"""Steps along gradients before the time left is estimated."""
+
+
+class ProjectionRenders(Protocol):
+    """The part of `RenderThread` that projects."""
+
+    @property
+    def model(self) -> Model | None:
+        """The model that is rendered."""
+        ...
+
+    def begin_projection(self, number: int, make: Callable[[], ProjectionLike]) -> None:
+        """Begin."""
+        ...
+
+    def stop_projection(self) -> None:
+        """End with the best latent so far."""
+        ...
+
+    def cancel_projection(self) -> None:
+        """End without a latent."""
+        ...
+
+
+class MakesProjections(Protocol):
+    """Makes a projection of a part of a picture file, on any thread."""
+
+    def __call__(self, model: Model, noise: Noise, path: Path, crop: Crop) -> ProjectionLike:
+        """Make it. Raises LoomError."""
+        ...
+
+
+class PhotoProjection(QObject):
+    """One search at a time. The best latent so far is shown as a gesture; its end is one step, which is kept by name.
+
+    Signals
+    -------
+    changed()
+        Phase or report changed.
+    ended(has_taken)
+        The search is over; whether its latent is in the session.
+
+    Parameters
+    ----------
+    make
+        None for the backend's projection.
+    clock
+        Seconds from any origin.
+    """
+
+    changed = Signal()
+    ended = Signal(bool)
+
+    def __init__(
+        self,
+        renders: ProjectionRenders,
+        editing: Editing,
+        playback: Playback,
+        messages: MessageLog,
+        make: MakesProjections | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        parent: QObject | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._renders = renders
+        self._editing = editing
+        self._playback = playback
+        self._messages = messages
+        self._make = make or _project
+        self._clock = clock
+        self._number = 0
+        self._phase: Phase = "rest"
+        self._name = ""
+        self._report: ProjectionReport | None = None
+        self._began: tuple[float, int] | None = None
+        """When the first step along gradients was reported, and its number."""
+        self._edit: TakeEditedRows | None = None
+        editing.edit_coming.connect(self._edit_coming)
+        editing.stepped.connect(self._abandon)
+
+    # -- state ------------------------------------------------------------------------------------------------------
+
+    @property
+    def phase(self) -> Phase:
+        """Where the search is in its life."""
+        return self._phase
+
+    @property
+    def report(self) -> ProjectionReport | None:
+        """The state of the search; None before the first step."""
+        return self._report
+
+    @property
+    def share(self) -> float:
+        """Share of the steps that are done, 0..1."""
+        report = self._report
+        return 0.0 if report is None or report.stage == "random" else report.step / report.steps
+
+    @property
+    def text(self) -> str:
+        """Step, loss and time left, as a user reads them; empty at rest."""
+        report = self._report
+        if self._phase == "rest":
+            return ""
+        if report is None:
+            return "Preparing: the network is opened for gradients."
+        text = f"{_STAGES[report.stage].capitalize()}: {report.step} of {report.steps}, loss {report.loss:.3f}"
+        left = self.seconds_left
+        return text if left is None else f"{text}, at least {_duration(left)} left"
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Seconds at the present pace; a lower bound, since the last steps are the slowest. None while unknown."""
+        report = self._report
+        if report is None or self._began is None or report.step - self._began[1] < _LEAST_STEPS:
+            return None
+        elapsed_s = self._clock() - self._began[0]
+        return elapsed_s / (report.step - self._began[1]) * (report.steps - report.step)
+
+    # -- what the window requests -----------------------------------------------------------------------------------
+
+    def begin(self, path: Path, crop: Crop) -> bool:
+        """Search for a square part of a picture file; return whether the search began. A message says why if not."""
+        self.finish()
+        model, rows = self._renders.model, self._editing.shown_latent
+        if model is None or rows is None:
+            self._messages.warning("A latent can be searched once the model's picture is there; wait a moment.")
+            return False
+        self._playback.set_playing(False)
+        self._editing.set_drifting(False)
+        session = self._editing.session
+        self._before = recipe_before(session, rows)
+        self._number += 1
+        self._name, self._report, self._began, self._edit = path.stem, None, None, None
+        self._phase = "preparing"
+        self._renders.begin_projection(self._number, partial(self._make, model, session.noise, path, crop))
+        self.changed.emit()
+        return True
+
+    def stop(self) -> None:
+        """End the search; the best latent so far is taken as soon as the step under way is over."""
+        if self._phase in ("preparing", "searching"):
+            self._phase = "ending"
+            self.changed.emit()
+            self._renders.stop_projection()
+
+    def finish(self) -> None:
+        """End the search at once with the best latent that was shown."""
+        if self._phase != "rest":
+            self._renders.cancel_projection()
+            self._take()
+
+    def cancel(self) -> None:
+        """End the search, and bring the picture back that was there before."""
+        if self._phase != "rest":
+            self._renders.cancel_projection()
+            self._editing.cancel_gesture(SOURCE)
+            self._rest()
+
+    # -- what the controller calls ----------------------------------------------------------------------------------
+
+    def take_advanced(self, event: ProjectionAdvanced) -> None:
+        """Show the report, and the latent if it is a better one."""
+        if event.number != self._number or self._phase == "rest":
+            return
+        report = self._report = event.report
+        if self._phase == "preparing":
+            self._phase = "searching"
+        if report.stage != "random" and self._began is None:
+            self._began = self._clock(), report.step
+        if event.latent is not None:
+            self._show(event.latent)
+        self.changed.emit()
+
+    def take_ended(self, event: ProjectionEnded) -> None:
+        """Take the latent."""
+        if event.number == self._number and self._phase != "rest":
+            if event.latent is not None:
+                self._show(event.latent)
+            self._take()
+
+    def take_failed(self, event: ProjectionFailed) -> None:
+        """Bring the picture back that was there before, and say why."""
+        if event.number == self._number and self._phase != "rest":
+            self.cancel()
+            self._messages.exception(event.error)
+
+    def close(self) -> None:
+        """End the search with the best latent that was shown. May be called twice."""
+        self.finish()
+
+    # -- inside -----------------------------------------------------------------------------------------------------
+
+    def _show(self, latent: StoredLatent) -> None:
+        self._edit = TakeEditedRows(self._before, latent, f"From {self._name}")
+        self._editing.edit(self._edit, False, SOURCE)
+
+    def _take(self) -> None:
+        """Make the latent that is shown a step, and keep it by the photo's name."""
+        edit, name = self._edit, self._name
+        if edit is None:
+            self._editing.cancel_gesture(SOURCE)
+            self._rest()
+            return
+        self._editing.edit(edit, True, SOURCE)
+        current = self._editing.history.current
+        if current is not None:
+            self._editing.set_starred(current.number, True)
+            self._editing.rename_kept(current.number, name)
+        self._messages.info(f"The latent of {name} is kept; Reconstruct, beside the points (D), fades it.")
+        self._rest(has_taken=True)
+
+    def _rest(self, *, has_taken: bool = False) -> None:
+        self._number += 1
+        self._phase, self._report, self._edit = "rest", None, None
+        self.changed.emit()
+        self.ended.emit(has_taken)
+
+    @Slot(str)
+    def _edit_coming(self, source: str) -> None:
+        """End the search before another source edits the session."""
+        if source != SOURCE and self._phase != "rest":
+            self.finish()
+
+    @Slot()
+    def _abandon(self) -> None:
+        """End the search without an edit: undo made it a step, and went to another one."""
+        if self._phase != "rest":
+            self._renders.cancel_projection()
+            self._rest()
+
+
+def _project(model: Model, noise: Noise, path: Path, crop: Crop) -> ProjectionLike:
+    network = gpu_backend.open_gradients(model, noise)
+    spec = network.spec
+    picture = gpu_backend.read_photo(path, spec.resolution, spec.img_channels, crop)
+    return gpu_backend.Projection(network, picture)
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"

@@ -1,0 +1,135 @@
+"""The dialog that finds the latent of a photo, under real mouse and key events."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PIL import Image
+from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
+
+from explorer_app.window.dialogs.from_picture import CropView, FromPictureDialog, PhotoError, load_photo
+from explorer_app.window.shell.main_window import MainWindow
+from gpu_backend import Crop
+from tests.helpers.fake_controller import FakeController
+from tests.helpers.mouse import LEFT, drag, wheel
+from tests.helpers.near import near
+
+
+@pytest.fixture
+def photo(tmp_path: Path) -> Path:
+    path = tmp_path / "garden.png"
+    Image.new("RGB", (80, 40), (90, 140, 60)).save(path)
+    return path
+
+
+def opened(window: MainWindow, controller: FakeController, path: Path) -> FromPictureDialog:
+    controller.files.photo_opened.emit(path)
+    QApplication.processEvents()
+    dialog = window.tools.dialog
+    assert dialog is not None
+    return dialog
+
+
+def at(view: CropView, x: float, y: float) -> QPoint:
+    """The place in the view of a pixel of the photo."""
+    rect = view.picture_rect()
+    scale = rect.width() / 80
+    return QPointF(rect.x() + x * scale, rect.y() + y * scale).toPoint()
+
+
+def test_a_photo_is_searched_side_by_side_and_kept(window: MainWindow, controller: FakeController, photo: Path) -> None:
+    dialog = opened(window, controller, photo)
+    assert dialog.isVisible()
+    assert dialog.crop.crop == Crop(20.0, 0.0, 40.0)
+    assert not dialog.stop_button.isVisible()
+    QTest.mouseClick(dialog.start_button, LEFT)
+    assert controller.projection_renders.asked == [(photo, Crop(20.0, 0.0, 40.0))]
+    assert dialog.crop.is_locked
+    assert not dialog.stop_button.isEnabled(), "there is nothing to keep yet"
+    controller.projection_renders.advance(2)
+    assert dialog.text.text().startswith("Each layer's row: 2 of 5, loss 0.500")
+    assert dialog.bar.value() == 400
+    assert dialog.nearest.is_searching
+    assert not dialog.grab().isNull()
+    QTest.mouseClick(dialog.stop_button, LEFT)
+    QApplication.processEvents()
+    assert window.tools.dialog is None
+    assert [entry.label for entry in controller.editing.history.kept] == ["garden"]
+
+
+def test_escape_cancels_the_search_and_closes(window: MainWindow, controller: FakeController, photo: Path) -> None:
+    dialog = opened(window, controller, photo)
+    before = controller.editing.session
+    QTest.mouseClick(dialog.start_button, LEFT)
+    controller.projection_renders.advance(2)
+    assert controller.editing.session != before
+    QTest.keyClick(dialog, Qt.Key.Key_Escape)
+    assert controller.editing.session == before
+    assert window.tools.dialog is None
+
+
+def test_a_search_that_fails_leaves_the_frame_to_be_placed_again(
+    window: MainWindow, controller: FakeController, photo: Path
+) -> None:
+    dialog = opened(window, controller, photo)
+    controller.projection_renders.error = PhotoError("It is gone.")
+    QTest.mouseClick(dialog.start_button, LEFT)
+    assert dialog.isVisible()
+    assert not dialog.crop.is_locked
+    assert dialog.start_button.isVisible()
+    dialog.close()
+
+
+def test_the_frame_is_moved_sized_and_reset_and_stays_in_the_photo(
+    window: MainWindow, controller: FakeController, photo: Path
+) -> None:
+    dialog = opened(window, controller, photo)
+    view = dialog.crop
+    drag(view, [at(view, 40, 20), at(view, 10, 35)])
+    assert view.crop == Crop(0.0, 0.0, 40.0)
+    drag(view, [at(view, 40, 40), at(view, 30, 30)])
+    assert view.crop == Crop(0.0, 0.0, near(30.0, abs=0.5))
+    drag(view, [at(view, 15, 15), at(view, 25, 20)])
+    assert (view.crop.left, view.crop.top) == (near(10.0, abs=0.5), near(5.0, abs=0.5))
+    side = view.crop.side
+    wheel(view, at(view, 20, 20), 1)
+    assert view.crop.side < side
+    left = view.crop.left
+    QTest.keyClick(view, Qt.Key.Key_Right)
+    assert view.crop.left == pytest.approx(left + 0.4)
+    QTest.keyClick(view, Qt.Key.Key_Plus)
+    assert view.crop.side > side / 1.1
+    QTest.mouseDClick(view, LEFT, pos=at(view, 20, 20))
+    assert view.crop == Crop(20.0, 0.0, 40.0)
+    dialog.close()
+
+
+def test_another_photo_takes_the_place_of_the_first(
+    window: MainWindow, controller: FakeController, photo: Path
+) -> None:
+    first = opened(window, controller, photo)
+    second = opened(window, controller, photo)
+    assert second is not first
+    second.close()
+
+
+def test_a_file_that_is_no_picture_says_so(window: MainWindow, controller: FakeController, tmp_path: Path) -> None:
+    path = tmp_path / "notes.png"
+    path.write_text("not a picture")
+    with pytest.raises(PhotoError, match=r"notes\.png should be a picture"):
+        load_photo(path)
+    controller.files.photo_opened.emit(path)
+    assert window.tools.dialog is None
+
+
+def test_a_photo_is_turned_as_its_camera_was(tmp_path: Path) -> None:
+    path = tmp_path / "turned.jpg"
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    Image.new("RGB", (2000, 1000)).save(path, exif=exif)
+    photo = load_photo(path)
+    assert (photo.width, photo.height) == (1000, 2000)
+    assert photo.image.height() == 1024

@@ -1,0 +1,81 @@
+"""A search for a photo's latent without a network, and a render thread that steps it when a test says so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from explorer_app.rendering.render_events import ProjectionAdvanced, ProjectionEnded, ProjectionFailed
+from explorer_app.rendering.tasks.projection import ProjectionLike
+from gpu_backend import Crop, Noise, ProjectionReport, StoredLatent
+
+
+class FakeProjection:
+    """Is done after so many steps; its rows count them, and each is better than the one before."""
+
+    def __init__(self, steps: int = 5, w_dim: int = 512) -> None:
+        self._steps, self._w_dim = steps, w_dim
+        self.report = ProjectionReport("random", 0, 1, float("inf"), 64)
+        self.error: Exception | None = None
+
+    @property
+    def has_found(self) -> bool:
+        return self.report.step > 0
+
+    @property
+    def latent(self) -> StoredLatent:
+        return StoredLatent(np.full((1, self._w_dim), self.report.step, "<f4").tobytes(), 1, self._w_dim)
+
+    def step(self) -> ProjectionReport:
+        if self.error is not None:
+            raise self.error
+        step = self.report.step + 1
+        self.report = ProjectionReport("rows", step, self._steps, 1.0 / step, 64, step >= self._steps)
+        return self.report
+
+
+class FakeProjectionRenders:
+    """Stands for the render thread: `advance` does a step and reports it."""
+
+    def __init__(self, model: object = "a model") -> None:
+        self.model: Any = model
+        self.projection: Any = None
+        self.number = -1
+        self.work: Any = None
+        self.steps = 5
+        self.asked: list[tuple[Path, Crop]] = []
+        self.error: Exception | None = None
+
+    def make(self, model: object, noise: Noise, path: Path, crop: Crop) -> FakeProjection:
+        self.asked.append((path, crop))
+        if self.error is not None:
+            raise self.error
+        return FakeProjection(self.steps)
+
+    def begin_projection(self, number: int, make: Callable[[], ProjectionLike]) -> None:
+        self.number, self.work = number, None
+        try:
+            self.work = make()
+        except Exception as error:
+            self.projection.take_failed(ProjectionFailed(number, error))
+
+    def stop_projection(self) -> None:
+        work, self.work = self.work, None
+        latent = work.latent if work is not None and work.has_found else None
+        self.projection.take_ended(ProjectionEnded(self.number, latent))
+
+    def cancel_projection(self) -> None:
+        self.work = None
+
+    def advance(self, steps: int = 1) -> None:
+        for _ in range(steps):
+            if self.work is not None:
+                report, latent = self.work.step(), self.work.latent
+                if report.is_done:
+                    self.work = None
+                    self.projection.take_ended(ProjectionEnded(self.number, latent))
+                else:
+                    self.projection.take_advanced(ProjectionAdvanced(self.number, report, latent))
