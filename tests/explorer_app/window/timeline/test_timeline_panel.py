@@ -429,6 +429,8 @@ def test_a_noise_loop_is_added_and_closes(edits: Edits) -> None:
     session = edits.session
     last = float(session.timeline.end)
     assert [session_at(session, t).noise.phase for t in (0.0, last / 4, last, 1.5 * last)] == [0.0, 90.0, 0.0, 180.0]
-    found = seam(session, 0.0, last)
+    loop = session.timeline.track(NOISE_LOOP)
+    assert loop is not None
+    found = seam(Session(timeline=replace(session.timeline, tracks=(loop,))), 0.0, last)
     assert found.value_meets
     assert found.velocity_meets
