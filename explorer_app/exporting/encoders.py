@@ -87,6 +87,8 @@ class Encoders:
         """For the one that starts processes."""
         self._waiting: deque[_Waiting] = deque()
         self._running = 0
+        self._sample: Frame | None = None
+        """A frame, which says how much memory the processes need; kept until they start."""
         self._chunk = 1
         self._count = count
         self._is_closing = False
@@ -97,6 +99,8 @@ class Encoders:
             threading.Thread(target=self._run, args=(seat,), name=f"export-encoder-{number}", daemon=True)
             for number, seat in enumerate(self._crew.seats)
         ]
+        self._is_starting = patience_s is not None
+        """Whether there are no processes yet, but may be."""
         if patience_s is not None:
             self._threads.append(threading.Thread(target=self._start, name="export-encoders-start", daemon=True))
         for thread in self._threads:
@@ -123,8 +127,10 @@ class Encoders:
                     self._chunk = max(1, min(_CHUNK, _CHUNK_NBYTES // nbytes_of(frame)))
                 self._waiting.append((index, name, frame))
                 self._condition.notify()
-                if self._has_backlog:
-                    self._backlog_condition.notify()
+                if self._is_starting:
+                    self._sample = self._sample or frame
+                    if self._is_busy:
+                        self._backlog_condition.notify()
 
     def close(self, *, discard: bool) -> None:
         """Finish, or `discard`, the frames that wait, and end threads and processes. May be called twice."""
@@ -141,19 +147,27 @@ class Encoders:
     # -- on their own threads ---------------------------------------------------------------------------------------
 
     @property
-    def _has_backlog(self) -> bool:
-        return len(self._waiting) >= self._count
+    def _is_busy(self) -> bool:
+        """Whether every thread has a frame; without patience, whether there was one.
+
+        A backlog would tell too late: threads that encode hold Python's lock so often that the renderer waits for it.
+        """
+        return not self._patience_s or len(self._waiting) + self._running >= self._count
 
     def _start(self) -> None:
-        """Start the processes if the threads do not keep up, also after a while."""
+        """Start the processes if the threads are busy, also after a while."""
+
+        def can_start() -> bool:
+            return self._is_closing or (self._sample is not None and self._is_busy)
+
         with self._condition:
-            self._backlog_condition.wait_for(lambda: self._has_backlog or self._is_closing)
+            self._backlog_condition.wait_for(can_start)
             if self._backlog_condition.wait_for(lambda: self._is_closing, self._patience_s):
                 return
-            self._backlog_condition.wait_for(lambda: self._has_backlog or self._is_closing)
-            if self._is_closing:
+            self._backlog_condition.wait_for(can_start)
+            frame, self._sample, self._is_starting = self._sample, None, False
+            if self._is_closing or frame is None:
                 return
-            frame = self._waiting[0][2]
         self._crew.start(self._form, self._size, self._text, frame, self._chunk, lambda: self._is_closing)
 
     def _run(self, seat: Seat) -> None:

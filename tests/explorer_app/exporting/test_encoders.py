@@ -93,6 +93,16 @@ def test_processes_write_what_threads_write_bytes_and_floats_alike(tmp_path: Pat
         studio.check()
 
 
+def test_the_processes_of_a_long_export_start_with_its_first_frame(tmp_path: Path, studios: list[Studio]) -> None:
+    studio = Studio(tmp_path, PictureFormat("png"), patience_s=0.0)
+    studios.append(studio)
+    studio.accept(1)
+    end_s = time.monotonic() + 60.0
+    while not all(seat.is_ready for seat in studio.encoders._crew.seats):
+        assert time.monotonic() < end_s
+        time.sleep(0.001)
+
+
 def test_a_process_that_is_killed_costs_no_frame(tmp_path: Path, studios: list[Studio]) -> None:
     studio = Studio(tmp_path, PictureFormat("jpeg"), patience_s=0.0)
     studios.append(studio)
