@@ -18,9 +18,9 @@ from explorer_app.cli.console import Console
 from explorer_app.cli.network import read_network, reference_to
 from explorer_app.cli.renderer import chosen, start_renderer
 from explorer_app.cli.sequence import render_sequence
-from explorer_app.exporting.contact_sheet import write_contact_sheet
 from explorer_app.exporting.output_file import check_output_path, told_in_a_sentence
 from explorer_app.exporting.sequence import Piece, SequenceSettings
+from explorer_app.exporting.sheet import write_contact_sheet
 from explorer_app.exporting.sinks.picture_folder import PictureFolder
 from explorer_app.exporting.video.video_format import VideoFormat, has_video_extra
 from explorer_app.session.patches import Patch
@@ -96,7 +96,7 @@ def run(words: Sequence[str], console: Console) -> int:
     write_contact_sheet(sheet, [frames.unit_path(n) for n in range(stills.frame_count)], columns=SHEET_COLUMNS)
     heard = "" if has_video_extra() else " beside demo.wav; with the extra “video” the sound is part of it"
     console.conclude(
-        f"Play {video.video_path}{heard}. {sheet.name} shows some pictures, {project.name} opens in the window."
+        f"Play {video.single_path}{heard}. {sheet.name} shows some pictures, {project.name} opens in the window."
     )
     return 0
 

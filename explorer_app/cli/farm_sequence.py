@@ -126,8 +126,8 @@ def _conclude(job: FarmJob, console: Console) -> None:
         console.warn(check.sentence)
     what = (
         f"{job.total} frames are in {folder_text(settings.folder)}"
-        if settings.video_path is None
-        else f"{settings.video_path} has {job.total} frames"
+        if settings.single_path is None
+        else f"{settings.single_path} has {job.total} frames"
     )
     console.conclude(f"{what}, described by {settings.name}.manifest.json.")
 

@@ -102,7 +102,8 @@ def parser() -> Parser:
         type=Path,
         nargs="+",
         metavar="FILE",
-        help="make saved pictures, sessions (.loom) or copied recipes again, or go through them with --path",
+        help="make saved pictures, pictures of a sheet (sheet.png#5), sessions (.loom) or copied recipes again, or go "
+        "through them with --path",
     )
     made.add_argument(
         "--project",

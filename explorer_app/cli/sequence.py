@@ -64,8 +64,8 @@ def render_sequence(
                 f"{error.what}; choose another --name or --outdir, or replace it with --overwrite."
             ) from error
         raise
-    if settings.video_path is not None:
-        console.conclude(f"{settings.video_path} has {job.total} frames, described by {settings.name}.manifest.json.")
+    if settings.single_path is not None:
+        console.conclude(f"{settings.single_path} has {job.total} frames, described by {settings.name}.manifest.json.")
     else:
         console.conclude(
             f"{job.total} frames are in {folder_text(settings.folder)}, described by {settings.name}.manifest.json."

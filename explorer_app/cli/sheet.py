@@ -10,7 +10,7 @@ from pathlib import Path
 from explorer_app.cli.arguments import UsageError
 from explorer_app.cli.console import Console
 from explorer_app.cli.source import Source
-from explorer_app.exporting.contact_sheet import ENDINGS, write_contact_sheet
+from explorer_app.exporting.sheet import ENDINGS, write_contact_sheet
 
 _SIDE_PX = 128
 _ASSUMED_PX = 1024

@@ -322,7 +322,7 @@ class ExportQueueController(QObject):
             )
         else:
             self._close_current("done", job.total)
-            settings, folder, video = job.settings, job.settings.folder, job.settings.video_path
+            settings, folder, video = job.settings, job.settings.folder, job.settings.single_path
             last = frame_path(folder, settings.name, settings.form, job.total - 1)
             if video is not None:
                 self._messages.info(f"Exported {job.total:,} frames to {video}.", file=video)

@@ -24,9 +24,9 @@ from explorer_app.controller.restoring import Restoring, difference, picture_ses
 from explorer_app.controller.thumbnail_service import ThumbnailService
 from explorer_app.exporting.errors import NoRecipeError
 from explorer_app.exporting.formats.picture_format import PICTURE_ENDINGS
-from explorer_app.exporting.picture import read_picture
 from explorer_app.exporting.picture_document import PictureDocument
 from explorer_app.exporting.sequence import MANIFEST_SUFFIX
+from explorer_app.exporting.sheet import SheetDocument, read_picture_or_sheet
 from explorer_app.messages import MessageLog
 from explorer_app.session.adapting import adapt
 from explorer_app.session.history import KeptSession
@@ -53,6 +53,8 @@ class Files(QObject):
 
     photo_opened = Signal(object)
     """A picture that holds no session: its path."""
+    sheet_opened = Signal(Path, object)
+    """A sheet was read: its path and its `SheetDocument`."""
 
     def __init__(
         self,
@@ -119,26 +121,33 @@ class Files(QObject):
     def open_picture(self, path: Path | str, *, or_photo: bool = False) -> None:
         """Restore the session of a saved picture and open its model; show a message if that is not found.
 
-        A picture without a recipe is an error, or with `or_photo` a photo.
+        A picture without a recipe is an error, or with `or_photo` a photo. Of a sheet, `sheet_opened` brings the
+        recipes, to choose one for `take_picture`.
         """
         path = Path(path)
 
-        def read() -> PictureDocument | None:
+        def read() -> PictureDocument | SheetDocument | None:
             try:
-                return read_picture(path)
+                return read_picture_or_sheet(path)
             except NoRecipeError:
                 if not or_photo:
                     raise
                 return None
 
-        def take(document: PictureDocument | None) -> None:
+        def take(document: PictureDocument | SheetDocument | None) -> None:
             if document is None:
                 self.photo_opened.emit(path)
-                return
-            session = picture_session(document)
-            self._restore(Restoring(session, document.model, f"The picture {path.name}", path.parent))
+            elif isinstance(document, SheetDocument):
+                self.sheet_opened.emit(path, document)
+            else:
+                self.take_picture(path, document)
 
         self._pending.read(read, take)
+
+    def take_picture(self, path: Path, document: PictureDocument) -> None:
+        """Restore the session of a picture that was read from a file."""
+        session = picture_session(document)
+        self._restore(Restoring(session, document.model, f"The picture {path.name}", path.parent))
 
     def open_session(self, path: Path | str) -> None:
         """Restore a `.loom` file, and keep its kept sessions; opens its model as `open_picture` does."""

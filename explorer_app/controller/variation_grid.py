@@ -384,10 +384,11 @@ class VariationGrid(QObject):
         if not sheet.missing:
             del self._sheets[key.number]
             side_px = max(frame.width, frame.height)
-            from explorer_app.exporting.contact_sheet import write_grid_sheet  # Pillow is not imported at a start
+            model_name = self._editing.session.model.name
+            from explorer_app.exporting.sheet import write_grid_sheet  # Pillow is not imported at a start
 
             self._worker.submit(
-                lambda: write_grid_sheet(sheet.path, sheet.frames, side_px=side_px),
+                lambda: write_grid_sheet(sheet.path, sheet.frames, side_px=side_px, model_name=model_name),
                 done=f"{sheet.path.name} is saved.",
                 failed=f"{sheet.path.name} could not be saved",
                 file=sheet.path,

@@ -102,9 +102,17 @@ Change = Callable[[Jobs], Jobs]
 """Changes the list. Pure, since it is applied in memory at once and to the file later."""
 
 
+def _kind_of(settings: SequenceSettings) -> str:
+    """Return what an export is, for people."""
+    if settings.video is not None:
+        return settings.video.facts.label
+    label = settings.form.facts.label
+    return label if settings.sheet is None else f"Sheet, {label}"
+
+
 def new_record(settings: SequenceSettings, owner: str, place: ExportPlace = HERE) -> ExportRecord:
     """Return a job that waits."""
-    video = settings.video_path
+    video = settings.single_path
     first = f"{settings.name}_{0:05d}{settings.form.ending}"
     return ExportRecord(
         job_id=os.urandom(8).hex(),
@@ -112,7 +120,7 @@ def new_record(settings: SequenceSettings, owner: str, place: ExportPlace = HERE
         folder=str(settings.folder.absolute()),
         name=settings.name,
         file=first if video is None else video.name,
-        kind=settings.form.facts.label if settings.video is None else settings.video.facts.label,
+        kind=_kind_of(settings),
         model=settings.model.name,
         model_id=settings.model.model_id,
         total=settings.frame_count,

@@ -338,11 +338,16 @@ def _require_sounds(settings: SequenceSettings) -> None:
 
 def sink_of(settings: SequenceSettings, disk: Disk, threads: int) -> PictureFolder | VideoFile:
     """Return the sink of the settings. No file is looked at, and no encoder is loaded."""
-    video, path = settings.video, settings.video_path
-    if video is None or path is None:
+    video, path = settings.video, settings.single_path
+    if path is None:
         return PictureFolder(settings.folder, settings.name, settings.form, settings.size, disk=disk, threads=threads)
-    # Imported when the first video is made: most starts make none.
+    # Imported when the first video or sheet is made: most starts make none.
     from explorer_app.exporting.sinks.video_file import VideoFile
+
+    if video is None:
+        from explorer_app.exporting.sheet_codec import SheetCodec
+
+        return VideoFile(path, SheetCodec(settings), identity_of(settings), 1, disk=disk, threads=threads)
     from explorer_app.exporting.video.animation import AnimationCodec
     from explorer_app.exporting.video.libav import VideoCodec
 

@@ -27,6 +27,7 @@ from explorer_app.exporting.formats.picture_format import (
 from explorer_app.exporting.keyframes import Keyframe
 from explorer_app.exporting.piece_json import piece_from_json, piece_stored, piece_to_json
 from explorer_app.exporting.sequence import MANIFEST_SUFFIX, MAX_FRAMES, MAX_KEYS, SequenceSettings, plan_sequence
+from explorer_app.exporting.sheet import MAX_COLUMNS, MAX_GAP_PX, Paper, SheetLayout
 from explorer_app.exporting.video.video_format import CODECS, HardwareName, VideoFormat
 from explorer_app.session.session import ModelReference
 from explorer_app.version import __version__
@@ -48,8 +49,9 @@ from gpu_backend import (
 )
 
 FORMAT = "latent-loom-sequence"
-VERSION = 4
-"""3: no pieces; still written for sequences of keyframes. 2: formats and sizes were not known; 1: see `_settings_1`."""
+VERSION = 5
+"""4: no sheets; still written for pieces. 3: no pieces; still written for sequences of keyframes. 2: formats and sizes
+were not known; 1: see `_settings_1`."""
 
 State = Literal["unfinished", "cancelled", "complete"]
 
@@ -102,7 +104,7 @@ def manifest_bytes(
     """
     head = {
         "format": FORMAT,
-        "version": 3 if settings.piece is None else VERSION,
+        "version": VERSION if settings.sheet is not None else 3 if settings.piece is None else 4,
         "made_by": f"Latent Loom {__version__}",
         "state": state,
         "frames_written": frames_written,
@@ -170,7 +172,7 @@ def manifest_of(data: bytes, path: Path) -> Manifest:
     if not isinstance(fields, Mapping) or fields.get("format") != FORMAT:
         raise ExportError(f"{path.name} should be {_WHAT}, but says that it is something else.")
     version = fields.get("version")
-    if version not in (1, 2, 3, VERSION):
+    if version not in (1, 2, 3, 4, VERSION):
         raise ExportError(
             f"{path.name} was written by another version of Latent Loom; this one reads manifests up to {VERSION}."
         )
@@ -253,6 +255,9 @@ def _files_to_json(settings: SequenceSettings) -> dict[str, Any]:
         data["dpi"] = form.dpi
     if form.background is not None:
         data["background"] = form.background
+    if settings.sheet is not None:
+        sheet = settings.sheet
+        data["sheet"] = {"columns": sheet.columns, "gap": sheet.gap_px, "paper": sheet.paper}
     return data
 
 
@@ -281,6 +286,17 @@ def _video(files: Mapping[str, Any]) -> VideoFormat | None:
     if hardware is not None and hardware not in get_args(HardwareName):
         raise ExportError("its video should be of an encoder that this version knows.")
     return VideoFormat(codec, ending, rate, quality, hardware)
+
+
+def _sheet(files: Mapping[str, Any]) -> SheetLayout | None:
+    sheet = files.get("sheet")
+    if sheet is None:
+        return None
+    if not isinstance(sheet, Mapping) or sheet.get("paper") not in get_args(Paper):
+        raise ExportError("its sheet should have columns, a gap and a paper.")
+    gap_px = sheet.get("gap")
+    gap = 0 if type(gap_px) is int and gap_px == 0 else _whole(sheet, "gap", MAX_GAP_PX)
+    return SheetLayout(_whole(sheet, "columns", MAX_COLUMNS), gap, sheet["paper"])
 
 
 def _form(files: Mapping[str, Any]) -> PictureFormat:
@@ -354,6 +370,7 @@ def _made(
         form=_form(files) if files.get("video") is None else PictureFormat(),
         size=_size(files),
         video=_video(files),
+        sheet=_sheet(files),
     )
 
 

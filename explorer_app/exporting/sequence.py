@@ -15,6 +15,7 @@ from explorer_app.exporting.errors import ExportError
 from explorer_app.exporting.formats.picture_format import MAX_SIDE_PX, PictureFormat, Size, written_as
 from explorer_app.exporting.keyframes import Keyframe, KeyframePath
 from explorer_app.exporting.picture_document import PictureDocument
+from explorer_app.exporting.sheet import MAX_CELLS, SHEET_FORMATS, SheetLayout
 from explorer_app.exporting.video.video_format import VideoFormat
 from explorer_app.session.envelopes import (
     Envelope,
@@ -149,6 +150,8 @@ class SequenceSettings:
         Width and height of the files in pixels; None for the network's own.
     video
         Write one video ``<folder>/<name>.mp4`` instead of pictures; `form` does not matter then.
+    sheet
+        Write one sheet ``<folder>/<name>.png`` of all frames instead; `size` is the whole sheet's then. None for none.
     overwrite
         Take the place of a different sequence of that name.
     piece
@@ -169,6 +172,7 @@ class SequenceSettings:
     video: VideoFormat | None = None
     overwrite: bool = False
     piece: Piece | None = None
+    sheet: SheetLayout | None = None
 
     @property
     def frame_count(self) -> int:
@@ -178,9 +182,11 @@ class SequenceSettings:
         return frame_count(len(self.keys), self.frames_per_step, self.loop)
 
     @property
-    def video_path(self) -> Path | None:
-        """Where the video goes; None for pictures."""
-        return None if self.video is None else self.folder / f"{self.name}{self.video.file_ending}"
+    def single_path(self) -> Path | None:
+        """Where the video or the sheet goes; None for numbered pictures."""
+        if self.video is None and self.sheet is None:
+            return None
+        return self.folder / f"{self.name}{self.form.ending if self.video is None else self.video.file_ending}"
 
     @property
     def manifest_path(self) -> Path:
@@ -273,12 +279,25 @@ def plan_sequence(settings: SequenceSettings) -> SequencePlan:
             f"A sequence can have {MAX_FRAMES:,} frames, but this one would have {settings.frame_count:,}; "
             "take fewer frames per step."
         )
+    if settings.sheet is not None:
+        check_sheet(settings, settings.sheet)
     if settings.piece is not None:
         _check_piece(settings.piece)
         return SequencePlan(settings, PiecePath(settings.piece))
     _check_budget(settings)
     path = KeyframePath(settings.keys, settings.kind, settings.frames_per_step, settings.loop, z_dim=settings.z_dim)
     return SequencePlan(settings, path)
+
+
+def check_sheet(settings: SequenceSettings, sheet: SheetLayout) -> None:
+    """Raise ExportError if a sheet cannot hold its pictures, or has no such format."""
+    if settings.video is not None or settings.form.name not in SHEET_FORMATS:
+        raise ExportError(f"A sheet is one of {', '.join(SHEET_FORMATS)}; choose another format.")
+    count = settings.frame_count
+    if count > MAX_CELLS:
+        raise ExportError(f"A sheet takes {MAX_CELLS:,} pictures, but this one would have {count:,}; take fewer.")
+    if settings.size is not None and sheet.cell_side(count, settings.size) < 1:
+        raise ExportError(f"{count:,} pictures do not fit on this sheet; choose a larger size or fewer pictures.")
 
 
 def _check_piece(piece: Piece) -> None:

@@ -9,6 +9,7 @@ from PySide6.QtCore import QObject, Signal
 
 from explorer_app.controller.progress import ExportProgress
 from explorer_app.exporting.export_list import HERE, ExportPlace, ExportRecord, Jobs
+from explorer_app.exporting.picture_document import PictureDocument
 from explorer_app.exporting.sequence import SequenceSettings
 from tests.helpers.fake_searches import Asked
 
@@ -20,6 +21,7 @@ class FakeFiles(QObject):
     """Stands for `Files`."""
 
     photo_opened = Signal(object)
+    sheet_opened = Signal(Path, object)
 
     def __init__(self, asked: Asked, model: FakeModel) -> None:
         super().__init__()
@@ -38,6 +40,9 @@ class FakeFiles(QObject):
 
     def open_picture(self, path: Path | str) -> None:
         self._asked.append(("open_picture", path))
+
+    def take_picture(self, path: Path, document: PictureDocument) -> None:
+        self._asked.append(("take_picture", path, document))
 
     def save_session(self, path: Path | str) -> None:
         self._asked.append(("save_session", path))

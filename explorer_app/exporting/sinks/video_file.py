@@ -1,4 +1,4 @@
-"""A video or an animation: segments in a folder beside it, joined when all are there."""
+"""A video, an animation or a sheet: segments in a folder beside it, joined when all are there."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class VideoFile:
         remove_leftovers(self._folder, lambda name: True, self._disk)
         if self._path.exists() and not self._path.is_file():  # opening a pipe would wait for its other end
             raise ExportError(
-                f"{self._path} should be a video, but is a folder, a pipe or a device; choose another name."
+                f"{self._path} should be a file, but is a folder, a pipe or a device; choose another name."
             )
         self._is_whole = self._path.exists() and self.codec.comment_of(self._path) == _MARK + self._identity
         if self._path.exists() and not self._is_whole and not claim.is_ours:

@@ -48,6 +48,7 @@ from explorer_app.window.export.export_keys import (
     objection,
     parse_seeds,
     seed_key,
+    sheet_text,
 )
 from explorer_app.window.export.file_choices import FileChoices
 from explorer_app.window.export.place_choices import PlaceChoices
@@ -125,6 +126,8 @@ class ExportDialog(QDialog):
         self._frame_ms = frame_ms
         self._envelopes = envelopes
         self._preset: PresetName = "sequence"
+        self._frames_of_other = 1
+        """Frames per step of a sheet while something else is chosen, and the other way round."""
         self.presets = SegmentedControl(
             [(key, preset.label, preset.tip) for key, preset in PRESETS.items()], "What to make", self
         )
@@ -362,7 +365,7 @@ class ExportDialog(QDialog):
             self._session,
             kind=self._kind(),
             frames_per_step=self.frames.value(),
-            loop=self.loop.isChecked(),
+            loop=self.loop.isChecked() and not self._is_sheet,
             folder=Path(self.folder.text().strip()).expanduser(),
             name=self.name.text().strip(),
             z_dim=self._facts.z_dim,
@@ -371,12 +374,13 @@ class ExportDialog(QDialog):
             size=None if self.files.objection else self.files.wanted_size,
             video=self.files.video_format,
             piece=self.timeline.piece(self.files.video_format) if self._takes_timeline else None,
+            sheet=self.files.sheet,
         )
 
     @property
     def _takes_timeline(self) -> bool:
-        """Whether the timeline is exported, not a path and not a still."""
-        return self._is_timeline and not self._is_still
+        """Whether the timeline is exported: not a path, a still or a sheet, which lays a path out."""
+        return self._is_timeline and not self._is_still and not self._is_sheet
 
     @property
     def picture_path(self) -> Path:
@@ -417,7 +421,12 @@ class ExportDialog(QDialog):
         frames = 1 if self._is_still else wanted.frame_count if has_frames else 0
         piece = wanted.piece
         rate = piece.fps if piece is not None else _PREVIEW_FPS if wanted.video is None else wanted.video.fps
-        self.length.setText("1 picture" if self._is_still else length_text(frames, rate))
+        if self._is_still:
+            self.length.setText("1 picture")
+        elif wanted.sheet is not None:
+            self.length.setText(sheet_text(frames, wanted.sheet))
+        else:
+            self.length.setText(length_text(frames, rate))
         self.estimate.setText(self._estimate(wanted, frames))
         self.hint.setText(reason or self._files_text(wanted))
         theme.set_role(self.hint, "warn" if reason and (self._is_still or has_frames) else "dim")
@@ -426,6 +435,10 @@ class ExportDialog(QDialog):
     @property
     def _is_still(self) -> bool:
         return self._preset == "still"
+
+    @property
+    def _is_sheet(self) -> bool:
+        return self._preset == "sheet"
 
     def _still_objection(self) -> str:
         """Return why the still cannot be written; empty if it can."""
@@ -441,8 +454,10 @@ class ExportDialog(QDialog):
         """Return a description of the files to write."""
         if self._is_still:
             return f"{self.picture_path.name}, with its recipe inside."
-        if wanted.video_path is not None:
-            return f"{wanted.video_path.name}, beside {wanted.name}.manifest.json."
+        if wanted.sheet is not None and wanted.single_path is not None:
+            return f"{wanted.single_path.name}, with the recipe of each picture inside; open it to choose one."
+        if wanted.single_path is not None:
+            return f"{wanted.single_path.name}, beside {wanted.name}.manifest.json."
         return f"{wanted.name}_00000{wanted.form.ending} and on, beside {wanted.name}.manifest.json."
 
     def _estimate(self, wanted: SequenceSettings, frames: int) -> str:
@@ -450,6 +465,8 @@ class ExportDialog(QDialog):
         size = self.files.shown_size
         if wanted.video is not None:
             nbytes = video_nbytes(wanted.video, size, frames)
+        elif wanted.sheet is not None:
+            nbytes = picture_nbytes(wanted.form, wanted.size or wanted.sheet.size_of(frames, size))
         else:
             nbytes = frames * picture_nbytes(wanted.form, size)
         texts = [f"about {nbytes_text(nbytes)}"] if frames else []
@@ -458,16 +475,21 @@ class ExportDialog(QDialog):
         return " · ".join(texts)
 
     def _choose_preset(self, preset: str) -> None:
+        if (preset == "sheet") != self._is_sheet:
+            self._frames_of_other, frames = self.frames.value(), self._frames_of_other
+            self.frames.setValue(frames)
         self._preset = cast("PresetName", preset)
         self.presets.show_choice(preset)
         self.files.show_preset(self._preset)
         self.place.show_rows(not self._is_still)
         self.path_side.setVisible(not self._is_still)
-        for row in (self.kind, self.frames, self.loop):
-            self._form.setRowVisible(row, not (self._is_still or self._is_timeline))
+        for row in (self.kind, self.frames):
+            self._form.setRowVisible(row, not (self._is_still or self._takes_timeline))
+        self._form.setRowVisible(self.loop, not (self._is_still or self._is_sheet or self._takes_timeline))
+        self.source.setVisible(is_piece(self._session) and not self._is_sheet)
         self.source.show_choice("timeline" if self._is_timeline else "path")
-        self.key_side.setVisible(not self._is_timeline)
-        self.timeline.setVisible(self._is_timeline)
+        self.key_side.setVisible(not self._takes_timeline)
+        self.timeline.setVisible(self._takes_timeline)
         self._show_ends()
         self._changed()
 
@@ -476,7 +498,7 @@ class ExportDialog(QDialog):
         for end, row in ((self.first, 0), (self.last, self.keys.count() - 1)):
             item = self.keys.item(row)
             end.setPixmap(QPixmap() if item is None else item.icon().pixmap(end.size()))
-        is_path = not (self._is_still or self._is_timeline) and self.keys.count() > 1
+        is_path = not (self._is_still or self._takes_timeline) and self.keys.count() > 1
         self.first.setVisible(not self._takes_timeline)
         self.arrow.setVisible(is_path)
         self.last.setVisible(is_path)
@@ -538,6 +560,8 @@ class ExportDialog(QDialog):
         self.kind.setCurrentIndex(max(0, self.kind.findData(kind)))
         frames = self._settings.choice("export.frames", "24")
         self.frames.setValue(int(frames) if frames.isdecimal() and len(frames) < 6 else 24)
+        frames = self._settings.choice("export.sheet_frames", "1")
+        self._frames_of_other = int(frames) if frames.isdecimal() and len(frames) < 6 else 1
         self.loop.setChecked(self._settings.choice("export.loop", "no") == "yes")
         self.folder.setText(str(self._settings.folder("export") or Path.home() / "latentloom"))
         self.name.setText(self._settings.choice("export.name", "walk"))
@@ -559,8 +583,8 @@ class ExportDialog(QDialog):
         self.files.remember()
         self._settings.choose("export.preset", self._preset)
         self._settings.choose("export.kind", wanted.kind)
-        self._settings.choose("export.frames", str(wanted.frames_per_step))
-        self._settings.choose("export.loop", "yes" if wanted.loop else "no")
+        self._settings.choose("export.sheet_frames" if self._is_sheet else "export.frames", str(self.frames.value()))
+        self._settings.choose("export.loop", "yes" if self.loop.isChecked() else "no")
         self._settings.choose("export.name", wanted.name)
         self._settings.remember_folder("export", wanted.folder)
         if self._is_still:

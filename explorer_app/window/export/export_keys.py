@@ -11,7 +11,8 @@ from pathlib import Path
 
 from explorer_app.exporting.formats.picture_format import PictureFormat, Size
 from explorer_app.exporting.keyframes import Keyframe
-from explorer_app.exporting.sequence import Piece, SequenceSettings, plan_sequence
+from explorer_app.exporting.sequence import Piece, SequenceSettings, check_sheet, plan_sequence
+from explorer_app.exporting.sheet import SheetLayout
 from explorer_app.exporting.video.video_format import VideoFormat
 from explorer_app.session.edits import GoToSeed
 from explorer_app.session.resolve import resolve
@@ -88,6 +89,7 @@ def export_settings(
     size: Size | None = None,
     video: VideoFormat | None = None,
     piece: Piece | None = None,
+    sheet: SheetLayout | None = None,
 ) -> SequenceSettings:
     """Return the exporter's settings, with the model of the session; those of a piece have no keyframes."""
     return SequenceSettings(
@@ -104,6 +106,7 @@ def export_settings(
         size=size,
         video=video,
         piece=piece,
+        sheet=sheet,
     )
 
 
@@ -118,6 +121,11 @@ def objection(settings: SequenceSettings) -> str:
         return "Add at least two latents to the path."
     if len(settings.keys) < 2:
         return "Add a second latent: a seed, or + Random for three; or choose Still for a single picture."
+    if settings.sheet is not None:
+        try:
+            check_sheet(settings, settings.sheet)
+        except LoomError as error:
+            return error.sentence
     return _planning_error(
         SequenceSettings(
             keys=settings.keys,
@@ -164,3 +172,8 @@ def length_text(frames: int, frames_per_second: float | Fraction) -> str:
     """Return the length of the export: "96 frames · 4.0 s at 24 a second"."""
     noun = "frame" if frames == 1 else "frames"
     return f"{frames:,} {noun} · {frames / float(frames_per_second):.1f} s at {float(frames_per_second):g} a second"
+
+
+def sheet_text(count: int, sheet: SheetLayout) -> str:
+    """Return what a sheet holds: "12 pictures · 4 × 3"."""
+    return f"{count:,} picture{'' if count == 1 else 's'} · {sheet.columns} × {sheet.rows(count)}"

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QCheckBox, QComboBox, QFormLayout, QWidget
 from explorer_app.exporting.errors import ExportError
 from explorer_app.exporting.formats.avif import has_avif
 from explorer_app.exporting.formats.picture_format import MAX_DPI, FormatName, PictureFormat, Size
+from explorer_app.exporting.sheet import MAX_COLUMNS, Paper, SheetLayout
 from explorer_app.exporting.video.hardware import require_encoder
 from explorer_app.exporting.video.video_format import (
     HARDWARE_LABELS,
@@ -32,6 +33,10 @@ from explorer_app.window.export.presets import (
 )
 
 _BACKGROUNDS = (("Transparent", ""), ("White", "white"), ("Black", "black"), ("Checkerboard", "checkerboard"))
+
+_PAPERS = (("Black", "black"), ("White", "white"))
+
+_COLUMNS = 4
 
 _LICENCE = "PyAV, which encodes it, brings x264 and x265 under the GPL."
 
@@ -75,6 +80,16 @@ class FileChoices(QObject):
         self.size.setToolTip(
             "Width × height of the files, such as 1920 × 1080 or 210 × 297 mm; scaled, and cropped to fit."
         )
+        self.columns = SpinBox(1, MAX_COLUMNS, parent)
+        self.columns.setAccessibleName("Columns")
+        self.columns.setToolTip(f"Pictures in a row of the sheet, 1 to {MAX_COLUMNS}.")
+        self.columns.setValue(_number(settings.choice("export.columns"), _COLUMNS))
+        self.paper = QComboBox(parent)
+        self.paper.setAccessibleName("Paper")
+        self.paper.setToolTip("What is between the pictures of the sheet.")
+        for label, value in _PAPERS:
+            self.paper.addItem(label, value)
+        self.paper.setCurrentIndex(max(0, self.paper.findData(settings.choice("export.paper"))))
         self.encoder = QComboBox(parent)
         self.encoder.setAccessibleName("Encoder")
         self.encoder.setToolTip("Hardware encodes faster; its files are larger at the same quality.")
@@ -101,6 +116,8 @@ class FileChoices(QObject):
         self.fps.valueChanged.connect(self.changed)
         self.encoder.currentIndexChanged.connect(self.changed)
         self.dpi.valueChanged.connect(self.changed)
+        self.columns.valueChanged.connect(self.changed)
+        self.paper.currentIndexChanged.connect(self.changed)
         self.background.currentIndexChanged.connect(self.changed)
 
     @property
@@ -133,6 +150,13 @@ class FileChoices(QObject):
         fps = min(Fraction(self.fps.value()), facts.max_fps)
         quality = None if facts.default_quality is None else self.quality.value()
         return VideoFormat(name, "", fps, quality, cast("HardwareName | None", self.encoder.currentData()))
+
+    @property
+    def sheet(self) -> SheetLayout | None:
+        """How the pictures of a sheet stand; None for other exports."""
+        if self._preset != "sheet":
+            return None
+        return SheetLayout(self.columns.value(), paper=cast("Paper", self.paper.currentData()))
 
     @property
     def shown_size(self) -> Size:
@@ -175,6 +199,8 @@ class FileChoices(QObject):
         form.addRow("Format", self.format)
         form.addRow("Quality", self.quality)
         form.addRow("", self.smaller)
+        form.addRow("Columns", self.columns)
+        form.addRow("Paper", self.paper)
         form.addRow("Size", self.size)
         form.addRow("Encoder", self.encoder)
         form.addRow("Pixels an inch", self.dpi)
@@ -183,6 +209,8 @@ class FileChoices(QObject):
 
     def show_preset(self, preset: PresetName) -> None:
         """Show the formats of a preset, and select the format that was last used with it."""
+        if "sheet" in (preset, self._preset) and preset != self._preset:
+            self.size.setCurrentText("")  # a sheet's size is that of all its pictures together
         self._preset = preset
         wanted = PRESETS[preset]
         with QSignalBlocker(self.format):
@@ -202,9 +230,11 @@ class FileChoices(QObject):
         with QSignalBlocker(self.size):
             text = self.size.currentText()
             rendered = f"As rendered ({self._rendered[0]} × {self._rendered[1]})"
+            if self._preset == "sheet":
+                rendered = f"Pictures as rendered ({self._rendered[0]} × {self._rendered[1]})"
             self.size.clear()
             self.size.addItems([rendered, *SIZES, *(() if self.is_video else PRINT_SIZES)])
-            self.size.setCurrentText(text or self._settings.choice("export.size") or rendered)
+            self.size.setCurrentText(text or self._settings.choice(self._size_key) or rendered)
 
     def show_hardware(self, found: frozenset[tuple[CodecName, HardwareName]]) -> None:
         """Offer the hardware encoders of this machine."""
@@ -232,9 +262,12 @@ class FileChoices(QObject):
         self._settings.choose("export.fps", str(self.fps.value()))
         if self.encoder.count() > 1:
             self._settings.choose("export.encoder", str(self.encoder.currentData() or ""))
+        if self._preset == "sheet":
+            self._settings.choose("export.columns", str(self.columns.value()))
+            self._settings.choose("export.paper", str(self.paper.currentData()))
         self._settings.choose("export.dpi", str(self.dpi.value() or ""))
         self._settings.choose("export.background", str(self.background.currentData()))
-        self._settings.choose("export.size", "" if self.wanted_size is None else self.size.currentText())
+        self._settings.choose(self._size_key, "" if self.wanted_size is None else self.size.currentText())
 
     def _format_changed(self) -> None:
         """Show the rows that apply to the format."""
@@ -253,9 +286,15 @@ class FileChoices(QObject):
             self._rows.setRowVisible(self.quality, usual is not None)
             self._rows.setRowVisible(self.smaller, not self.is_video and name.startswith("png"))
             self._rows.setRowVisible(self.fps, self.is_video)
+            self._rows.setRowVisible(self.columns, self._preset == "sheet")
+            self._rows.setRowVisible(self.paper, self._preset == "sheet")
             self._rows.setRowVisible(self.dpi, not self.is_video)
             self._rows.setRowVisible(self.background, not self.is_video and self._has_alpha)
         self.changed.emit()
+
+    @property
+    def _size_key(self) -> str:
+        return "export.sheet_size" if self._preset == "sheet" else "export.size"
 
     def _key(self, name: str) -> str:
         return f"video.{name}" if self.is_video else name

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from explorer_app.controller import Editing, Engine, ExportQueueController, Files, Sounds, VariationGrid
 from explorer_app.exporting.formats.picture_format import FORMATS, PICTURE_ENDINGS, FormatName
 from explorer_app.exporting.sequence import MANIFEST_SUFFIX
+from explorer_app.exporting.sheet import SheetDocument
 from explorer_app.rendering.renderer_like import PROCESSOR_ID
 from explorer_app.session.session import Session
 from explorer_app.settings import Settings
@@ -40,6 +43,7 @@ class FileCommands:
         grid: VariationGrid,
         sounds: Sounds,
     ) -> None:
+        files.sheet_opened.connect(self.show_sheet)
         self._sounds = sounds
         self._grid = grid
         self._dialogs = dialogs
@@ -82,6 +86,20 @@ class FileCommands:
     def from_picture(self) -> None:
         """Choose a photo and find its latent."""
         self._dialogs.choose_file("photo", "From a picture", PHOTO_FILES, self._files.photo_opened.emit)
+
+    def show_sheet(self, path: Path, sheet: SheetDocument) -> None:
+        """Show a sheet that was opened, and open the picture that is clicked."""
+        from explorer_app.window.export.sheet_dialog import SheetDialog  # dialogs are imported when they are opened
+
+        dialog = SheetDialog(path, sheet, self._dialogs.window)
+
+        def take(place: int) -> None:
+            document = sheet.cells[place]
+            if document is not None:
+                self._files.take_picture(path, document)
+
+        dialog.chosen.connect(take)
+        dialog.show()
 
     def save_picture(self) -> None:
         """Choose a file for the picture and save it."""

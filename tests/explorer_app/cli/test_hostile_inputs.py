@@ -188,6 +188,6 @@ def test_an_export_of_the_window_does_not_wait_for_a_pipe_in_the_place_of_its_vi
         SequenceSettings((key, key), target.parent, "walk", model, "w-linear", 2, z_dim=8, video=VideoFormat("gif"))
     )
     job.start()
-    with pytest.raises(LoomError, match="should be a video, but is a folder, a pipe or a device"):
+    with pytest.raises(LoomError, match="should be a file, but is a folder, a pipe or a device"):
         job.wait()
     assert job.join(30)

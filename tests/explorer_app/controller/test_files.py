@@ -10,6 +10,7 @@ import numpy as np
 from explorer_app.exporting.keyframes import Keyframe
 from explorer_app.exporting.picture import read_picture, write_picture
 from explorer_app.exporting.sequence import SequenceSettings
+from explorer_app.exporting.sheet import SheetDocument, write_grid_sheet
 from explorer_app.messages import Level
 from explorer_app.rendering.render_events import ThumbnailMade
 from explorer_app.session.adapting import adapt
@@ -141,6 +142,22 @@ def test_a_frame_of_a_sequence_is_held_and_stays_editable(open_harness: Harness)
     harness.controller.editing.edit(SetParameter("classes", ()))
     harness.drag(4.0)
     assert harness.controller.editing.session.pinned_blend == ()
+
+
+def test_a_picture_of_a_sheet_is_opened_after_it_was_chosen(open_harness: Harness) -> None:
+    harness = open_harness
+    blend = ((Recipe(Latent(Point(((5, 1.0),)))), 1.0),)
+    request = RenderRequest(harness.controller.editing.session.model.model_id, blend)
+    write_grid_sheet(harness.folder / "grid.png", {(0, 1): fake_frame(request)}, side_px=16, model_name="cats")
+    files, opened = harness.controller.files, list[SheetDocument]()
+    files.sheet_opened.connect(lambda path, sheet: opened.append(sheet))
+    files.open(harness.folder / "grid.png")
+    harness.until(lambda: opened)
+    (sheet,) = opened
+    document = sheet.cells[1]
+    assert document is not None
+    files.take_picture(harness.folder / "grid.png", document)
+    harness.until(lambda: resolve(harness.controller.editing.session) == request)
 
 
 def test_a_picture_without_a_recipe_says_so_and_changes_nothing(open_harness: Harness) -> None:

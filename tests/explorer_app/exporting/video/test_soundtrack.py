@@ -62,8 +62,8 @@ def export(settings: SequenceSettings) -> bytes:
         job.stop(cancelled=False)
         assert job.join(60)
     assert job.error is None
-    assert settings.video_path is not None
-    return settings.video_path.read_bytes()
+    assert settings.single_path is not None
+    return settings.single_path.read_bytes()
 
 
 def heard(path: Path) -> np.ndarray:
@@ -92,8 +92,8 @@ def test_the_sound_of_a_video_begins_where_the_stretch_does_and_ends_with_it(
     video = VideoFormat(codec, ending, Fraction(10))  # type: ignore[arg-type]
     settings = settings_for(tmp_path, session, video)
     data = export(settings)
-    assert settings.video_path is not None
-    samples = np.abs(heard(settings.video_path))
+    assert settings.single_path is not None
+    samples = np.abs(heard(settings.single_path))
     begins = int(np.argmax(samples > 0.3)) / MIX_HZ
     assert begins == pytest.approx(CLICK_S - 1.0, abs=0.005)  # less than 20 ms, as for lip sync
     ends = int(np.flatnonzero(samples > 0.3)[-1]) / MIX_HZ

@@ -114,9 +114,9 @@ def interiors(picture: np.ndarray) -> np.ndarray:
 def test_a_video_has_every_frame_in_its_colours(tmp_path: Path, codec: str) -> None:
     settings = settings_for(tmp_path, codec)
     export(settings)
-    assert settings.video_path is not None
-    assert sorted(content(tmp_path)) == sorted(["walk.manifest.json", settings.video_path.name])
-    frames = decoded(settings.video_path)
+    assert settings.single_path is not None
+    assert sorted(content(tmp_path)) == sorted(["walk.manifest.json", settings.single_path.name])
+    frames = decoded(settings.single_path)
     assert len(frames) == 9
     for index, frame in enumerate(frames):
         assert np.abs(interiors(frame) - interiors(picture_of(index))).max() < 6, "colours and order are right"
@@ -131,7 +131,7 @@ def test_a_video_is_tagged_as_bt709_in_limited_range_at_its_rate(tmp_path: Path,
 
     settings = replace(settings_for(tmp_path, codec), video=VideoFormat(codec, fps=Fraction(30000, 1001)))  # type: ignore[arg-type]
     export(settings)
-    with av.open(str(settings.video_path)) as container:
+    with av.open(str(settings.single_path)) as container:
         stream = container.streams.video[0]
         context = stream.codec_context
         assert (context.color_range, context.colorspace) == (1, 1)
@@ -147,7 +147,7 @@ def test_small_pictures_have_no_b_frames_in_h265_which_x265_gets_wrong(tmp_path:
 
     settings = settings_for(tmp_path, "h265", size=(side, side))
     export(settings)
-    with av.open(str(settings.video_path)) as container:
+    with av.open(str(settings.single_path)) as container:
         kinds = {frame.pict_type for frame in container.decode(container.streams.video[0])}
     assert (av.video.frame.PictureType.B in kinds) == has_b
 
@@ -157,16 +157,16 @@ def test_small_pictures_have_no_b_frames_in_h265_which_x265_gets_wrong(tmp_path:
 def test_odd_sizes_become_even(tmp_path: Path, codec: str) -> None:
     settings = settings_for(tmp_path, codec, size=(51, 33))
     export(settings)
-    assert settings.video_path is not None
-    assert decoded(settings.video_path)[0].shape == (32, 50, 3)
+    assert settings.single_path is not None
+    assert decoded(settings.single_path)[0].shape == (32, 50, 3)
 
 
 @pytest.mark.parametrize("codec", ANIMATIONS)
 def test_an_animation_has_every_frame_for_its_time_and_loops(tmp_path: Path, codec: str) -> None:
     settings = settings_for(tmp_path, codec, fps=15)
     export(settings)
-    assert settings.video_path is not None
-    with Image.open(settings.video_path) as animation:
+    assert settings.single_path is not None
+    with Image.open(settings.single_path) as animation:
         assert animation.info["loop"] == 0
         frames, times = [], []
         for frame in ImageSequence.Iterator(animation):
@@ -186,8 +186,8 @@ def test_a_stopped_video_goes_on_by_its_segments_and_ends_with_the_same_bytes(tm
     export(settings_for(tmp_path / "whole", codec))
     settings = settings_for(tmp_path / "out", codec)
     export(settings, stop_after=6)
-    assert settings.video_path is not None
-    assert not settings.video_path.exists()
+    assert settings.single_path is not None
+    assert not settings.single_path.exists()
     asked = export(read_manifest(settings.manifest_path).settings)
     assert asked == list(range(6 if codec in ANIMATIONS else 4, 9)), "a whole segment is not rendered again"
     assert content(tmp_path / "out") == content(tmp_path / "whole")
@@ -215,8 +215,8 @@ def test_a_killed_video_of_every_codec_ends_with_the_same_bytes(tmp_path: Path, 
     settings = settings_for(tmp_path / "out", codec)
     with contextlib.suppress(PowerCutError):
         export(settings, disk=MortalDisk(operation))
-    assert settings.video_path is not None
-    assert not settings.video_path.exists(), "a video under its name is whole"
+    assert settings.single_path is not None
+    assert not settings.single_path.exists(), "a video under its name is whole"
     export(settings)
     assert content(tmp_path / "out") == content(tmp_path / "whole")
 

@@ -335,7 +335,7 @@ def test_a_preset_makes_a_video(
     wanted: SequenceSettings = asked.args[0]
     assert wanted.video is not None
     assert (wanted.video.codec, wanted.video.fps, wanted.size) == (codec, 25, (640, 360))
-    assert wanted.video_path == tmp_path / file
+    assert wanted.single_path == tmp_path / file
     again = opened(qtbot, settings, history())
     assert again.presets.segments[preset].isChecked()
     assert again.files.size.currentText() == "640 x 360"

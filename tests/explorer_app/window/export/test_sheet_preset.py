@@ -1,0 +1,56 @@
+"""Asking for a sheet."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from pytestqt.qtbot import QtBot
+
+from explorer_app.exporting.sequence import SequenceSettings
+from explorer_app.exporting.sheet import SheetLayout
+from explorer_app.settings import Settings
+from explorer_app.window.export.export_dialog import ExportDialog
+from tests.explorer_app.window.export.test_export_dialog import history, opened, type_seeds
+
+
+@pytest.fixture
+def made(qtbot: QtBot, settings: Settings, tmp_path: Path) -> ExportDialog:
+    """A dialog with a folder, and a path that was emptied."""
+    settings.remember_folder("export", tmp_path)
+    dialog = opened(qtbot, settings, history())
+    dialog.keys.selectAll()
+    QTest.keyClick(dialog.keys, Qt.Key.Key_Delete)
+    return dialog
+
+
+def test_a_sheet_has_columns_and_paper_and_one_picture_a_latent(made: ExportDialog, qtbot: QtBot) -> None:
+    type_seeds(made, "1-5")
+    made.frames.setValue(24)
+    made.presets.chosen.emit("sheet")
+    made.files.columns.setValue(3)
+    made.files.paper.setCurrentText("White")
+    assert made.length.text() == "5 pictures · 3 × 2"
+    assert made.hint.text() == "walk.png, with the recipe of each picture inside; open it to choose one."
+    with qtbot.waitSignal(made.export_requested) as asked:
+        QTest.mouseClick(made.export, Qt.MouseButton.LeftButton)
+    settings = asked.args[0]
+    assert isinstance(settings, SequenceSettings)
+    assert (settings.sheet, settings.frame_count, settings.size) == (SheetLayout(3, paper="white"), 5, None)
+    made.presets.chosen.emit("sequence")
+    assert (made.frames.value(), made.wanted.sheet) == (24, None)
+
+
+def test_a_sheet_in_print_has_the_size_of_its_paper_and_says_if_nothing_fits(made: ExportDialog) -> None:
+    type_seeds(made, "1-5")
+    made.presets.chosen.emit("sheet")
+    made.files.size.setEditText("210 × 297 mm")
+    assert made.wanted.size == (2480, 3508)
+    assert made.wanted.form.dpi == 300
+    made.files.size.setEditText("12 × 12")
+    assert "do not fit" in made.hint.text()
+    assert not made.export.isEnabled()
+    made.presets.chosen.emit("sequence")
+    assert made.wanted.size is None, "the size of a sheet is not that of a picture"
