@@ -6,7 +6,6 @@ import os
 
 import pytest
 
-from gpu_backend.cuda.compiling.kernel_cache import KernelCache
 from gpu_backend.cuda.driver.probe import Gpu, probe
 
 
@@ -19,10 +18,3 @@ def gpu() -> Gpu:
     if os.environ.get("REQUIRE_GPU") == "1":
         pytest.fail(f"REQUIRE_GPU=1, but: {found.problem}")
     pytest.skip(found.problem)
-
-
-@pytest.fixture(scope="session")
-def compiled_before(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> KernelCache:
-    """Kernels that earlier runs of the tests compiled, by the hash of source, options, architecture and compiler."""
-    kept = request.config.pluginmanager.hasplugin("cacheprovider")
-    return KernelCache(request.config.cache.mkdir("kernels") if kept else tmp_path_factory.mktemp("kernels"))

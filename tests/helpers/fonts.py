@@ -6,9 +6,6 @@ from functools import cache
 from io import BytesIO
 from pathlib import Path
 
-import matplotlib
-from fontTools.subset import Options, Subsetter
-from fontTools.ttLib import TTFont
 from PySide6.QtCore import QByteArray
 from PySide6.QtGui import QFontDatabase
 
@@ -23,6 +20,8 @@ _WIDTHS = {"Test Narrow": 0.88, "Test Wide": 1.15}
 def provide(family: str) -> str:
     """Register a family of `FONTS` with Qt, and return it; the shipped one is registered already."""
     if family == "DejaVu Sans":
+        import matplotlib  # here, as fontTools below: every worker collects layout tests, few run one
+
         folder = Path(matplotlib.get_data_path()) / "fonts" / "ttf"
         for name in ("DejaVuSans.ttf", "DejaVuSans-Bold.ttf"):
             assert QFontDatabase.addApplicationFont(str(folder / name)) >= 0
@@ -40,6 +39,9 @@ def narrow_dock(family: str, usual_px: int) -> int:
 
 def _stretched(path: Path, family: str, factor: float) -> bytes:
     """Return a font with its glyphs scaled horizontally by a factor."""
+    from fontTools.subset import Options, Subsetter
+    from fontTools.ttLib import TTFont
+
     font = TTFont(path)
     subsetter = Subsetter(Options(layout_features=["tnum"]))
     subsetter.populate(unicodes=[*range(0x20, 0x180), *map(ord, "ψµ–—…−×·“”’→▾★")])

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Sequence
 from typing import TypeVar
 
-import cuda.bindings.nvrtc as nvrtc
 import numpy as np
 
-from gpu_backend.cuda.compiling.compiler import compile_kernel
 from gpu_backend.cuda.launches.gpu_op import Refused
 from gpu_backend.cuda.schedule import Address, Constant, Launch, Region, TensorMap
 from gpu_backend.ops.kernels.recipe import KernelRecipe
+from tests.helpers.kept_kernels import EVERY, frontend_log, statistics_of
 
 ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90a", "sm_100", "sm_120")
 """The architectures that kernels are compiled for."""
 T = TypeVar("T")
-EVERY = os.environ.get("EVERY_KERNEL") == "1"
 
 
 def accepted(choice: T | Refused) -> T:
@@ -56,29 +53,10 @@ def assert_compiles(recipe: KernelRecipe, architecture: str, threads: int, *, is
         log = frontend_log(recipe, architecture)
         assert not log, f"{recipe.title} for {architecture}: {log}"
         return
-    compiled = compile_kernel(recipe, architecture)
+    compiled = statistics_of(recipe, architecture)
     found = f"{recipe.title} for {architecture}: {compiled.registers} registers, {compiled.spill_nbytes} bytes spilled"
     assert compiled.spill_nbytes == 0, found
     assert 0 < compiled.registers * threads <= 65536, found
-
-
-def frontend_log(recipe: KernelRecipe, architecture: str) -> str:
-    """Return why the compiler's frontend refuses a kernel: syntax, types, static assertions. Empty if it does not.
-
-    Intermediate code for the linker is all that it makes: a fifteenth of what machine code costs.
-    """
-    headers = recipe.headers
-    names, texts = [name.encode() for name in headers], [text.encode() for text in headers.values()]
-    _, program = nvrtc.nvrtcCreateProgram(
-        recipe.source.encode(), f"{recipe.stem}.cu".encode(), len(names), texts, names
-    )
-    flags = [f"-arch={architecture}".encode(), b"--std=c++17", b"--no-cache", b"-dlto"]
-    (outcome,) = nvrtc.nvrtcCompileProgram(program, len(flags), flags)
-    _, size = nvrtc.nvrtcGetProgramLogSize(program)
-    log = bytes(size)
-    nvrtc.nvrtcGetProgramLog(program, log)
-    nvrtc.nvrtcDestroyProgram(program)
-    return log.decode("utf-8", "replace") or str(outcome) if int(outcome) else ""
 
 
 def parameters_of(recipe: KernelRecipe) -> list[str]:

@@ -29,7 +29,7 @@ FUZZ = settings(
     derandomize=True,
     deadline=None,
     database=None,
-    max_examples=int(os.environ.get("FUZZ_EXAMPLES", "40")),
+    max_examples=int(os.environ.get("FUZZ_EXAMPLES", "25")),
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from gpu_backend.cuda.compiling.compiler import compile_kernel
 from gpu_backend.cuda.driver.probe import Gpu
 from gpu_backend.cuda.launches.conv_arguments import Weights
 from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork
@@ -25,6 +24,7 @@ from tests.helpers.conv_cases import (
     step_of,
 )
 from tests.helpers.gpu import target_of
+from tests.helpers.kept_kernels import statistics_of
 from tests.helpers.kernel_checks import accepted
 
 TOLERANCE = {True: 4e-3}
@@ -151,7 +151,7 @@ def test_the_kernels_for_turing_equal_the_reference(case: ConvCase, tile: ConvTi
 def test_a_kernel_declares_no_more_shared_memory_than_its_geometry_counts(case: ConvCase, tile: ConvTile) -> None:
     work, site = ConvWork.of_step(step_of(case)), site_of(case)
     geometry = replace(accepted(conv_geometry(work, site, H200)), tile=tile)
-    assert compile_kernel(fused_recipe(work, site, geometry), "sm_90a").shared_nbytes <= geometry.static_nbytes
+    assert statistics_of(fused_recipe(work, site, geometry), "sm_90a").shared_nbytes <= geometry.static_nbytes
 
 
 @pytest.mark.parametrize(("case", "tile"), TILES_OF_CASES + OLDER, ids=label)

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from gpu_backend.cuda.compiling.compiler import compile_kernel
 from gpu_backend.cuda.driver.probe import Gpu
 from gpu_backend.cuda.launches.bands import band_words, products_of, rank_of
 from gpu_backend.cuda.launches.filtered_lrelu import filter_geometry, fused_filter_recipe, plain_filter
@@ -24,7 +23,8 @@ from gpu_backend.ops.kernels.recipe import KernelRecipe
 from tests.helpers.conv_cases import H200
 from tests.helpers.filter_cases import TOLERANCE, FilterCase, build, check_filter_case, filters_of
 from tests.helpers.gpu import target_of
-from tests.helpers.kernel_checks import EVERY, accepted, frontend_log, one_each
+from tests.helpers.kept_kernels import EVERY, frontend_log, statistics_of
+from tests.helpers.kernel_checks import accepted, one_each
 
 CASES = (
     FilterCase(5, 38, 36),
@@ -144,7 +144,7 @@ def test_it_compiles_for_all_blocks_that_a_multiprocessor_shall_hold_and_spills_
             # It keeps fewer values than the one with the products of toRGB, which comes next.
             assert frontend_log(launch.recipe, architecture) == ""
             continue
-        kernel = compile_kernel(launch.recipe, architecture)
+        kernel = statistics_of(launch.recipe, architecture)
         assert kernel.spill_nbytes == 0, f"{launch.recipe.title} spills {kernel.spill_nbytes} bytes"
         assert int(defines["MIN_BLOCKS"]) * launch.block[0] * kernel.registers <= 65536
         assert kernel.shared_nbytes <= 48 << 10

@@ -4,8 +4,9 @@ Compiling all of them takes ten minutes, so machine code is made of a selection:
 leaves of a source (`levels_of`) one kernel, and of every flavour of tile the one whose threads keep most sums; of each
 source every value of each macro that is no tile's; every width of wgmma; for each architecture every source that has
 tiles, since those are short of registers. The compiler's frontend, which takes a fifteenth of the time, checks every
-source for each architecture, every value of a macro in each text, and all other tiles. ``EVERY_KERNEL=1`` makes machine
-code of all for all, as before a release.
+source for each architecture, every value of a macro in each text, and all other tiles. Of both, only what changed since
+``tests/data/kernels.json`` was written is compiled (`tests.helpers.kept_kernels`), and one kernel an architecture
+anyway. ``EVERY_KERNEL=1`` makes machine code of all for all, as before a release.
 """
 
 from __future__ import annotations
@@ -21,8 +22,7 @@ import numpy as np
 import pytest
 
 from gpu_backend.bench.shapes import shape_of
-from gpu_backend.cuda.compiling.compilation import compile_kernels
-from gpu_backend.cuda.compiling.kernel_cache import KernelCache
+from gpu_backend.cuda.errors import KernelError
 from gpu_backend.cuda.launches.lowering import lower
 from gpu_backend.cuda.tiles.table import TileTable
 from gpu_backend.cuda.tiles.target import Target
@@ -35,10 +35,14 @@ from gpu_backend.ops.kernels.conv_tile import ConvTile
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.plan.families import build_plan
 from gpu_backend.plan.plan import Plan, PlanKey, Precision
-from tests.helpers.kernel_checks import ARCHITECTURES, EVERY, frontend_log
+from tests.helpers.kept_kernels import EVERY, KernelStatistics, compiled_now, frontend_log, kept, key_of, statistics_of
+from tests.helpers.kernel_checks import ARCHITECTURES
 from tests.helpers.networks import NetworkOptions, make_spec
 from tests.helpers.stylegan1 import make_spec1
 from tests.helpers.stylegan3 import R, StyleGAN3Options, make_spec as make_stylegan3_spec
+
+pytestmark = pytest.mark.long
+"""All of the file, so that one worker runs it: what to compile takes seconds to choose."""
 
 KERNELS = Path(__file__).parents[3] / "gpu_backend" / "ops" / "kernels"
 
@@ -262,25 +266,38 @@ def compiled_for(architecture: str) -> set[str]:
     return {recipe.stem for recipe in wanted()[architecture]}
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("architecture", MACHINES)
-def test_every_kernel_compiles_and_spills_nothing(architecture: str, compiled_before: KernelCache) -> None:
-    done = compile_kernels(wanted()[architecture], architecture, cache=compiled_before)
-    assert not done.failures, "\n\n".join(f"{error.sentence}\n{error.details}" for error in done.failures.values())
+def test_every_kernel_compiles_and_spills_nothing(architecture: str) -> None:
+    done: dict[KernelRecipe, KernelStatistics] = {}
+    failures: list[str] = []
+    for recipe in wanted()[architecture]:
+        try:
+            done[recipe] = statistics_of(recipe, architecture)
+        except KernelError as error:
+            failures.append(f"{error.sentence}\n{error.details}")
+    assert not failures, "\n\n".join(failures)
     report = "\n".join(
         f"{kernel.registers:>4} registers {kernel.shared_nbytes:>6} bytes shared {kernel.spill_nbytes:>5} spilled  "
         f"{recipe.title}"
-        for recipe, kernel in done.kernels.items()
+        for recipe, kernel in done.items()
     )
     print(report)  # noqa: T201 - kept with the test's result
-    assert [recipe.title for recipe, kernel in done.kernels.items() if kernel.spill_nbytes] == [], f"\n{report}"
-    assert all(0 < kernel.registers <= 255 for kernel in done.kernels.values())
+    assert [recipe.title for recipe, kernel in done.items() if kernel.spill_nbytes] == [], f"\n{report}"
+    assert all(0 < kernel.registers <= 255 for kernel in done.values())
     threads = kernels_of(architecture)
-    too_many = [recipe.title for recipe, kernel in done.kernels.items() if kernel.registers * threads[recipe] > 65536]
+    too_many = [recipe.title for recipe, kernel in done.items() if kernel.registers * threads[recipe] > 65536]
     assert too_many == [], f"a multiprocessor has not as many registers as one block asks for\n{report}"
 
 
-@pytest.mark.long
+@pytest.mark.parametrize("architecture", MACHINES)
+def test_what_is_kept_of_a_kernel_is_what_the_compiler_reports_now(architecture: str) -> None:
+    """Of one kernel: which one follows from all sources of the selection, so that it changes with them."""
+    keys = {key_of(recipe, architecture): recipe for recipe in wanted()[architecture]}
+    if entries := {key: entry for key, entry in kept().items() if entry and key in keys}:
+        key = min(entries)
+        assert compiled_now(keys[key], architecture) == KernelStatistics(*entries[key]), keys[key].title
+
+
 def test_the_compilers_frontend_accepts_the_rest() -> None:
     done = (frontend_claims()[name, recipe] for name, recipes in wanted().items() for recipe in recipes)
     left = set().union(*frontend_claims().values()).difference(*done)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 
-from gpu_backend.cuda.compiling.compiler import compile_kernel
 from gpu_backend.cuda.driver.probe import Gpu
 from gpu_backend.cuda.launches import plain_convs
 from gpu_backend.cuda.launches.conv_work import ConvWork
@@ -27,6 +26,7 @@ from tests.helpers.conv_cases import (
     step_of,
 )
 from tests.helpers.gpu import target_of
+from tests.helpers.kept_kernels import statistics_of
 from tests.helpers.kernel_checks import one_each
 
 FOUR = filter_taps(4)
@@ -68,7 +68,7 @@ def test_plain_up_convolutions_compile_and_spill_nothing(
     case = ConvCase(24, 40, 16, fir=FOUR)
     work = ConvWork.of_step(step_of(case))
     (launch,) = plain_modulated_up_conv(work, site_of(case), problem_of(case).weights, H200).launches
-    kernel = compile_kernel(launch.recipe, architecture)
+    kernel = statistics_of(launch.recipe, architecture)
     assert kernel.spill_nbytes == 0, f"{launch.recipe.title} spills {kernel.spill_nbytes} bytes"
     assert 0 < kernel.registers <= 65536 // 384
 

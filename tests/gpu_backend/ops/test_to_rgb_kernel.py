@@ -10,7 +10,6 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from gpu_backend.cuda.compiling.compiler import compile_kernel
 from gpu_backend.cuda.driver.probe import Gpu
 from gpu_backend.cuda.launches.conv_work import RgbPart
 from gpu_backend.cuda.launches.style_layout import pad8
@@ -23,6 +22,7 @@ from gpu_backend.plan.plan import Step
 from gpu_backend.reference.to_display import to_display
 from gpu_backend.reference.to_rgb import add_doubled, to_rgb as reference_to_rgb
 from tests.helpers.conv_cases import Weights, error_of, filter_taps, run_built
+from tests.helpers.kept_kernels import statistics_of
 from tests.helpers.kernel_checks import ARCHITECTURES, assert_compiles, one_each
 
 CHANNELS = [1, 2, 3, 4, 5]
@@ -183,7 +183,7 @@ def forms() -> list[KernelRecipe]:
 
 @pytest.mark.parametrize(("recipe", "architecture"), one_each(forms()))
 def test_pictures_of_any_channels_compile_and_spill_nothing(recipe: KernelRecipe, architecture: str) -> None:
-    kernel = compile_kernel(recipe, architecture)
+    kernel = statistics_of(recipe, architecture)
     assert kernel.spill_nbytes == 0, recipe.title
     assert 0 < kernel.registers <= 128
 
