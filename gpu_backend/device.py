@@ -166,6 +166,20 @@ def device_process_nbytes(device: str) -> int:
     return process_nbytes_on(gpu.uuid)
 
 
+def device_joules(device: str) -> float | None:
+    """Return the energy that a GPU used since its driver was loaded, in joules; None for the CPU and if unknown.
+
+    The counter moves every 20 to 100 ms. Never raises.
+    """
+    with contextlib.suppress(DeviceError):
+        gpu = choose_gpu(device)
+        if gpu is not None:
+            from gpu_backend.cuda.driver.nvml import joules_of
+
+            return joules_of(gpu.uuid)
+    return None
+
+
 def keep_roofline(device: str, copy_bytes_per_s: float, flop_per_s: Mapping[str, float]) -> None:
     """Record measured rates of a device, operations per second by precision; `find_devices` returns them from now."""
     gpu = choose_gpu(device)

@@ -27,6 +27,7 @@
      ├─ arithmetic: KeptArithmetic
      │                            sums and differences of kept latents              kept_arithmetic.py
      ├─ tuning: Tuning            the search for the fastest tiles on this GPU      tuning.py
+     ├─ ladder: Ladder            what each optimisation gains on this device       ladder.py
      ├─ snapshots: Snapshots      a folder of training snapshots                    snapshots.py
      ├─ grid: VariationGrid       variations of the session, and their pictures     variation_grid.py
      ├─ thumbnails: ThumbnailService
@@ -53,6 +54,7 @@ from explorer_app.controller.engine import Engine
 from explorer_app.controller.export_queue import ExportQueueController
 from explorer_app.controller.files import Files
 from explorer_app.controller.kept_arithmetic import KeptArithmetic
+from explorer_app.controller.ladder import Ladder, LadderState
 from explorer_app.controller.live_control import Learning, LiveControl, parameter_label
 from explorer_app.controller.live_inputs import InputKind, InputState, LiveInputs
 from explorer_app.controller.photo_projection import PhotoProjection
@@ -85,6 +87,8 @@ __all__ = [
     "InputKind",
     "InputState",
     "KeptArithmetic",
+    "Ladder",
+    "LadderState",
     "Learning",
     "LiveControl",
     "LiveInputs",

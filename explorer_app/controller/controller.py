@@ -18,6 +18,7 @@ from explorer_app.controller.export_queue import ExportQueueController
 from explorer_app.controller.file_worker import FileWorker
 from explorer_app.controller.files import Files
 from explorer_app.controller.kept_arithmetic import KeptArithmetic
+from explorer_app.controller.ladder import Ladder
 from explorer_app.controller.last_start import LastStart
 from explorer_app.controller.live_control import LiveControl
 from explorer_app.controller.live_inputs import LiveInputs
@@ -49,6 +50,9 @@ from explorer_app.rendering.render_events import (
     ExportEnded,
     GridFailed,
     GridRendered,
+    LadderAdvanced,
+    LadderEnded,
+    LadderFound,
     ModelOpened,
     ModelRefused,
     ProjectionAdvanced,
@@ -116,6 +120,8 @@ class Controller(QObject):
         The search for directions.
     tuning
         The search for the fastest tiles on this GPU.
+    ladder
+        What each optimisation gains on this device.
     arithmetic
         Sums and differences of kept latents.
     snapshots
@@ -189,6 +195,7 @@ class Controller(QObject):
         self.whole_pictures = WholePictures(renders, model, messages, lambda: preview.frame, parent=self)
         self.grid = VariationGrid(renders, engine, editing, worker, messages, parent=self)
         self.tuning = Tuning(renders, engine, self.export, messages, parent=self)
+        self.ladder = Ladder(renders, engine, messages, parent=self)
         self._last_start = LastStart(bundled_model, worker, lambda: engine.whole_frame, parent=self)
         preview.frame_changed.connect(self._frame_changed)
         preview.frame_changed.connect(self._open_inputs, Qt.ConnectionType.SingleShotConnection)
@@ -300,6 +307,8 @@ class Controller(QObject):
                 self.tuning.take_found(event)
             case TuningEnded():
                 self.tuning.take_ended(event)
+            case LadderAdvanced() | LadderFound() | LadderEnded():
+                self.ladder.take(event)
             case DirectionsAdvanced():
                 self.directions.take_advanced(event)
             case DirectionsFound():

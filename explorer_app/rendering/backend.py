@@ -16,7 +16,7 @@ from explorer_app.rendering.device_choice import DeviceChoice
 from explorer_app.rendering.renderer_like import DeviceLike, RendererLike
 
 if TYPE_CHECKING:
-    from gpu_backend import Model, TileFinding, TuningShare
+    from gpu_backend import Climbed, LadderShare, Model, TileFinding, TuningShare
 
 
 class ChecksLike(Protocol):
@@ -38,6 +38,33 @@ class ChecksLike(Protocol):
 
     def close(self) -> None:
         """Free the GPU; verdicts stay. May be called twice."""
+        ...
+
+
+class LadderLike(Protocol):
+    """A ladder of optimisations, measured in bounded steps. After it is made, one thread uses it."""
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether kernels are being compiled, so that there is no step to take yet."""
+        ...
+
+    @property
+    def is_done(self) -> bool:
+        """Whether there is no further step."""
+        ...
+
+    @property
+    def state(self) -> LadderShare:
+        """How much is done."""
+        ...
+
+    def step(self, should_yield: Callable[[], bool]) -> Climbed | None:
+        """Take a few runs; return the result of a rung, if this step ended it. A rung that fails is a result too."""
+        ...
+
+    def close(self) -> None:
+        """Free the device. May be called twice."""
         ...
 
 
@@ -152,6 +179,10 @@ class BackendLike(Protocol):
         """
         ...
 
+    def make_ladder(self, model: Model, device: str) -> LadderLike:
+        """Return a ladder of optimisations of a model on a device, on any thread. Raises LoomError without it."""
+        ...
+
     def make_renderer(self, model: Model, choice: DeviceChoice) -> RendererLike:
         """Return a renderer for a model.
 
@@ -225,6 +256,10 @@ class Backend:
     def make_tuning(self, model: Model, device: str, budget_s: float) -> TuningLike:
         """Make a tuning that leaves a core to the window."""
         return gpu_backend.TuningRun(gpu_backend.TileTuning(model, device, spare_cores=1), budget_s)
+
+    def make_ladder(self, model: Model, device: str) -> LadderLike:
+        """Make a ladder."""
+        return gpu_backend.LadderRun(model, device)
 
     def make_renderer(self, model: Model, choice: DeviceChoice) -> RendererLike:
         """Make a renderer."""

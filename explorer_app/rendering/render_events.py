@@ -12,9 +12,11 @@ from gpu_backend import Frame, ModelFacts
 
 if TYPE_CHECKING:
     from gpu_backend import (
+        Climbed,
         Comparison,
         DirectionFinder,
         DragReport,
+        LadderShare,
         NamedDirections,
         ProjectionReport,
         StoredLatent,
@@ -148,6 +150,27 @@ class TuningEnded:
 
 
 @dataclass(frozen=True, slots=True)
+class LadderAdvanced:
+    """Progress of a ladder of optimisations."""
+
+    state: LadderShare
+
+
+@dataclass(frozen=True, slots=True)
+class LadderFound:
+    """The time of one rung, or why it was not measured."""
+
+    found: Climbed
+
+
+@dataclass(frozen=True, slots=True)
+class LadderEnded:
+    """A ladder is over: done, stopped, or failed by `error`."""
+
+    error: BaseException | None
+
+
+@dataclass(frozen=True, slots=True)
 class RenderFailed:
     """A preview request could not be answered."""
 
@@ -270,6 +293,9 @@ RenderEvent = (
     | ProjectionFailed
     | GridRendered
     | GridFailed
+    | LadderAdvanced
+    | LadderEnded
+    | LadderFound
     | TuningAdvanced
     | TuningEnded
     | TuningFound

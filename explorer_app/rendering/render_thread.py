@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
-from explorer_app.rendering.backend import BackendLike, TuningLike
+from explorer_app.rendering.backend import BackendLike, LadderLike, TuningLike
 from explorer_app.rendering.device_choice import DeviceChoice
 from explorer_app.rendering.device_work import DeviceWork
 from explorer_app.rendering.event_queue import EventQueue
@@ -42,12 +42,12 @@ from explorer_app.rendering.tasks.directions import DirectionsTask
 from explorer_app.rendering.tasks.drag import DragLike, DragTask
 from explorer_app.rendering.tasks.export import ExportTask, SavePictureTask
 from explorer_app.rendering.tasks.grid import GridOrder, GridTask
+from explorer_app.rendering.tasks.measuring import LadderTask, TuningTask
 from explorer_app.rendering.tasks.preview import PreviewTask
 from explorer_app.rendering.tasks.projection import ProjectionLike, ProjectionTask
 from explorer_app.rendering.tasks.task import RenderTask
 from explorer_app.rendering.tasks.task_queue import TaskQueue
 from explorer_app.rendering.tasks.thumbnail import ThumbnailTask
-from explorer_app.rendering.tasks.tuning import TuningTask
 from explorer_app.rendering.thumbnails import THUMBNAIL_PX
 from gpu_backend import DeviceError, DeviceLostError, DeviceMemoryError, Frame, RenderRequest
 
@@ -108,7 +108,8 @@ class RenderThread(QObject):
         self._directions = DirectionsTask(self._condition, report, recovers)
         self._thumbnails = ThumbnailTask(self._condition, report, recovers, thumbnail_rest_s)
         self._grid = GridTask(self._condition, report, recovers, self._finished, thumbnail_rest_s)
-        self._tuning = TuningTask(self._condition, self._make_tuning, report, thumbnail_rest_s)
+        self._tuning = TuningTask(self._condition, report, thumbnail_rest_s)
+        self._ladder = LadderTask(self._condition, report, thumbnail_rest_s)
         self._opening = OpenModelTask(self._condition, self._device, lambda: self._state is Lifecycle.RUNNING)
         self._queue = TaskQueue(
             self._condition,
@@ -127,6 +128,7 @@ class RenderThread(QObject):
                 self._directions,
                 self._thumbnails,
                 self._tuning,
+                self._ladder,
                 FindDevicesTask(self._device),
             ),
             has_renderer=lambda: self._manager.renderer is not None,
@@ -180,6 +182,7 @@ class RenderThread(QObject):
         self._thumbnails.note_preview()
         self._grid.note_preview()
         self._tuning.note_preview()
+        self._ladder.note_preview()
         self._preview.request(PreviewRequest(request, requested_s, at_rest))
 
     def finish_drafts_with(self, finish: Callable[[Frame], Frame]) -> None:
@@ -270,11 +273,19 @@ class RenderThread(QObject):
 
         Stops by itself after `budget_s` seconds of work, roughly.
         """
-        self._tuning.put(budget_s)
+        self._tuning.put(partial(self._make_tuning, budget_s))
 
     def stop_tuning(self) -> None:
         """End the search for the fastest tiles; an event reports it."""
         self._tuning.stop()
+
+    def measure_ladder(self) -> None:
+        """Measure what each optimisation gains with the open model while pictures rest; events report the rungs."""
+        self._ladder.put(self._make_ladder)
+
+    def stop_ladder(self) -> None:
+        """End measuring the ladder; an event reports it."""
+        self._ladder.stop()
 
     def request_thumbnail(
         self, key: Hashable, request: Callable[[], RenderRequest], side_px: int | None = THUMBNAIL_PX
@@ -312,6 +323,7 @@ class RenderThread(QObject):
             self._drag.close()
             self._projection.close()
             self._tuning.close()
+            self._ladder.close()
             self._preview.close()
             self._frames.close()
             self._opening.close()
@@ -323,6 +335,13 @@ class RenderThread(QObject):
         if model is None or renderer is None or not self._manager.is_on_gpu:
             raise DeviceError("Tuning is for a GPU that renders, but none does; choose a GPU in the device menu.")
         return self._backend.make_tuning(model, renderer.device.id, budget_s)
+
+    def _make_ladder(self) -> LadderLike:
+        """Make a ladder of the open model on the device that renders, on any thread. Raises DeviceError."""
+        model, renderer = self._manager.model, self._manager.renderer
+        if model is None or renderer is None:
+            raise DeviceError("Measuring needs an open model.")
+        return self._backend.make_ladder(model, renderer.device.id)
 
     def _next_task(self) -> RenderTask | None:
         """Wait for a ready task and return it; None when the thread is to end."""

@@ -10,10 +10,12 @@ import contextlib
 import csv
 import io
 import statistics
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +27,8 @@ from gpu_backend.cuda.launches.fused_convs import WITH_TMA
 from gpu_backend.cuda.launches.lowering import lower
 from gpu_backend.cuda.schedule import Schedule
 from gpu_backend.cuda.tiles.target import Target, portable, without_tables
-from gpu_backend.device import choose_gpu, make_executor
+from gpu_backend.device import choose_gpu, device_joules, make_executor
+from gpu_backend.errors import CancelledError
 from gpu_backend.model import Model
 from gpu_backend.plan.executor import Executor
 from gpu_backend.plan.plan import Plan, Precision
@@ -36,7 +39,17 @@ _WARM_UP = 5
 _SLOW_MS = 100.0
 """On the CPU a slower rung gets a tenth of the runs, but at least five."""
 
+_STEP_MS = 20.0
+"""About as long is a step of a measurement on a GPU."""
+
+_MOST_AT_ONCE = 10
+"""Runs of a step."""
+
+_ENERGY_S = 1.0
+"""Over so long the energy is measured: the driver updates its counter some ten times a second."""
+
 Change = Callable[[Target], Target]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +82,8 @@ class Climbed:
         Median time an image.
     largest_difference
         Of a byte of its first picture to that of the first rung, 0 to 255.
+    image_j
+        Energy an image of the whole GPU, in joules, idle power included; None if unknown, as on the CPU.
     """
 
     rung: Rung
@@ -76,6 +91,7 @@ class Climbed:
     runs: int = 0
     largest_difference: int = 0
     problem: str = ""
+    image_j: float | None = None
 
 
 def rungs_of(architecture: str) -> tuple[Rung, ...]:
@@ -137,14 +153,26 @@ def climb(
             found.append(Climbed(rung, problem=why(error)))
             continue
         first = picture if first is None else first
-        difference = int(np.abs(picture.astype(np.int16) - first).max())
-        found.append(replace(climbed, largest_difference=difference))
+        found.append(compared(climbed, picture, first))
     return tuple(found)
+
+
+def compared(climbed: Climbed, picture: NDArray[np.uint8], first: NDArray[np.uint8]) -> Climbed:
+    """Return the result of a rung with the difference of its picture from that of the first rung."""
+    return replace(climbed, largest_difference=int(np.abs(picture.astype(np.int16) - first).max()))
+
+
+def gains_of(found: Sequence[Climbed], place: int) -> tuple[float, float] | None:
+    """Return by what factor a rung is faster than the one measured before it, and than the first; None if unknown."""
+    measured = [earlier.image_ms for earlier in found[:place] if not earlier.problem]
+    if found[place].problem or not measured:
+        return None
+    return measured[-1] / found[place].image_ms, measured[0] / found[place].image_ms
 
 
 def ladder_table(found: Sequence[Climbed]) -> str:
     """Return the rungs as lines: time, gain over the rung before and over the first, difference of a pixel."""
-    head = ("rung", "precision", "batch", "ms/image", "gain", "gain in all", "largest difference", "runs")
+    head = ("rung", "precision", "batch", "ms/image", "gain", "gain in all", "largest difference", "J/image", "runs")
     return grid(head, [_row(found, place) for place in range(len(found))], left=2)
 
 
@@ -152,7 +180,9 @@ def write_ladder(found: Sequence[Climbed], path: Path) -> None:
     """Write the rungs as CSV."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(("rung", "precision", "batch", "ms_an_image", "gain", "gain_in_all", "difference", "runs"))
+    writer.writerow(
+        ("rung", "precision", "batch", "ms_an_image", "gain", "gain_in_all", "difference", "j_an_image", "runs")
+    )
     writer.writerows(_row(found, place) for place in range(len(found)))
     write_whole(path, text.getvalue().encode())
 
@@ -162,28 +192,84 @@ def _row(found: Sequence[Climbed], place: int) -> tuple[str, ...]:
     rung = climbed.rung
     name = (rung.what if place == 0 else f"+ {rung.what}", rung.precision, str(rung.batch))
     if climbed.problem:
-        return (*name, climbed.problem, "", "", "", "")
-    measured = [earlier.image_ms for earlier in found[:place] if not earlier.problem]
-    gains = (f"{ms / climbed.image_ms:.2f} x" for ms in (measured[-1], measured[0])) if measured else ("", "")
-    return (*name, number(climbed.image_ms), *gains, str(climbed.largest_difference), str(climbed.runs))
+        return (*name, climbed.problem, "", "", "", "", "")
+    gains = [f"{gain:.2f} x" for gain in gains_of(found, place) or ()] or ["", ""]
+    energy = "" if climbed.image_j is None else number(climbed.image_j)
+    return (*name, number(climbed.image_ms), *gains, str(climbed.largest_difference), energy, str(climbed.runs))
 
 
 def _measured(model: Model, device: str, rung: Rung, runs: int) -> tuple[Climbed, NDArray[np.uint8]]:
+    steps = measuring(model, device, rung, runs, lambda: False)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            climbed, picture = end.value
+            return climbed, picture
+
+
+def measuring(
+    model: Model, device: str, rung: Rung, runs: int, should_yield: Callable[[], bool]
+) -> Generator[None, None, tuple[Climbed, NDArray[np.uint8]]]:
+    """Measure a rung in bounded steps, on one thread; return the result and the picture.
+
+    Parameters
+    ----------
+    should_yield
+        Once it returns true, a run on the CPU is given up, and repeated in the next step.
+    """
+    on_gpu = device != "cpu"
     with _executor(model, device, rung) as executor:
         ours = Ours(
             model, lambda precision: executor, rung.precision, rung.batch, use_graph=rung.use_graph,
             use_fused=rung.use_fused,
         )  # fmt: skip
         try:
-            ours.prepare()
-            picture = ours.picture()
-            warm = ours.times_ms(_WARM_UP)
-            if device == "cpu" and warm[-1] > _SLOW_MS:
-                runs = max(5, runs // 10)
-            times = ours.times_ms(runs)
+            ours.bind()
+            yield
+            picture = yield from _repeated(lambda: ours.picture(should_yield))
+            warm: list[float] = []
+            while len(warm) < _WARM_UP:
+                warm += yield from _repeated(lambda: ours.times_ms(2 if on_gpu else 1, should_yield))
+            at_once = min(max(int(_STEP_MS / warm[-1]), 2), _MOST_AT_ONCE) if on_gpu else 1
+            if not on_gpu and warm[-1] > _SLOW_MS:
+                runs = min(runs, max(5, runs // 10))
+            times: list[float] = []
+            while len(times) < runs:
+                count = min(at_once, runs - len(times))
+                times += yield from _repeated(partial(ours.times_ms, count, should_yield))
+            image_j = yield from _energy(device, ours, rung.batch, at_once)
         finally:
             ours.close()
-    return Climbed(rung, statistics.median(times) / rung.batch, len(times)), picture
+    return Climbed(rung, statistics.median(times) / rung.batch, len(times), image_j=image_j), picture
+
+
+def _repeated(run: Callable[[], T]) -> Generator[None, None, T]:
+    """Run in one step, again after each step that was cancelled."""
+    while True:
+        try:
+            result = run()
+        except CancelledError:
+            yield
+            continue
+        yield
+        return result
+
+
+def _energy(device: str, ours: Ours, batch: int, at_once: int) -> Generator[None, None, float | None]:
+    """Return the joules an image, measured while steps follow each other closely; None if they do not, or unknown."""
+    before, start = device_joules(device), time.monotonic()
+    if before is None:
+        return None
+    images, busy_s = 0, 0.0
+    while busy_s < _ENERGY_S:
+        began = time.monotonic()
+        images += batch * len(ours.times_ms(at_once))
+        busy_s += time.monotonic() - began
+        yield
+    after = device_joules(device)
+    was_interrupted = time.monotonic() - start > 1.1 * busy_s
+    return None if after is None or was_interrupted else (after - before) / images
 
 
 @contextlib.contextmanager

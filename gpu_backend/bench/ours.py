@@ -70,24 +70,28 @@ class Ours:
 
     def prepare(self) -> None:
         """Bind the plan and run it once."""
+        self.bind()
+        self._submit().wait()
+
+    def bind(self) -> None:
+        """Bind the plan."""
         self._executor = self._give(self._precision)
         spec = self._model.spec
         key = PlanKey(self._model.facts.model_id, "synthesis", self._batch, spec.resolution, self._precision)
         self._bound = self._executor.bind(build_plan(spec, key), use_fused=self._use_fused)
-        self._submit().wait()
 
     def settle(self) -> None:
         """Note what memory is held; it stays the same from now on."""
         if self._bound is not None and self._executor is not None:
             self._nbytes = self._bound.nbytes + self._executor.nbytes
 
-    def times_ms(self, runs: int) -> list[float]:
-        """Run with two in flight, as frames of a moving hand are."""
+    def times_ms(self, runs: int, should_cancel: Callable[[], bool] | None = None) -> list[float]:
+        """Run with two in flight, as frames of a moving hand are. Raises CancelledError once it should cancel."""
         times: list[float] = []
         waiting: tuple[PendingRun, float] | None = None
         for _ in range(runs):
             start = time.perf_counter()
-            pending = self._submit()
+            pending = self._submit(should_cancel=should_cancel)
             submitted_ms = (time.perf_counter() - start) * 1e3
             if waiting is not None:
                 times.append(_finished_ms(*waiting))
@@ -105,11 +109,13 @@ class Ours:
             found.append(pending.steps)
         return found
 
-    def picture(self) -> NDArray[np.uint8]:
+    def picture(self, should_cancel: Callable[[], bool] | None = None) -> NDArray[np.uint8]:
         """Return the first picture of the first input: the same for every batch, (resolution, resolution, 4)."""
         if self._bound is None:
             raise RuntimeError("this contender was not prepared")
-        pixels: NDArray[np.uint8] = self._bound.run({"ws": self._rows[0]}, use_graph=self._use_graph)["pixels"]
+        pixels: NDArray[np.uint8] = self._bound.run(
+            {"ws": self._rows[0]}, use_graph=self._use_graph, should_cancel=should_cancel
+        )["pixels"]
         return np.array(pixels[0])
 
     def close(self) -> None:
@@ -119,12 +125,18 @@ class Ours:
         self._bound = None
         self._executor = None
 
-    def _submit(self, *, measure: bool = False) -> PendingRun:
+    def _submit(self, *, measure: bool = False, should_cancel: Callable[[], bool] | None = None) -> PendingRun:
         if self._bound is None:
             raise RuntimeError("this contender was not prepared")
         self._turn += 1
         rows = self._rows[self._turn % ROTATION]
-        return self._bound.submit({"ws": rows}, outputs=_MADE_ON_THE_DEVICE, measure=measure, use_graph=self._use_graph)
+        return self._bound.submit(
+            {"ws": rows},
+            outputs=_MADE_ON_THE_DEVICE,
+            measure=measure,
+            use_graph=self._use_graph,
+            should_cancel=should_cancel,
+        )
 
 
 def example_rows(model: Model, batch: int) -> NDArray[np.float32]:

@@ -15,16 +15,19 @@ from explorer_app.rendering.device_choice import PROCESSOR, DeviceChoice
 from gpu_backend import (
     Arc,
     CancelledError,
+    Climbed,
     ConvShape,
     ConvTile,
     Frame,
     FrameTimings,
+    LadderShare,
     Model,
     ModelFileError,
     Point,
     RenderRequest,
     Roofline,
     RowRange,
+    Rung,
     StepTime,
     StoredLatent,
     TileFinding,
@@ -174,6 +177,9 @@ class Engine:
     """The number of convolutions that a tuning finds tiles for."""
     tuning_failing: Exception | None = None
     tuning_waits: bool = False
+    ladders: list[FakeLadder] = field(default_factory=list)
+    ladder_failing: Exception | None = None
+    ladder_waits: bool = False
     draft_steps: int = 0
     """Steps that each renderer needs before its first draft."""
     prepare_failing: Exception | None = None
@@ -245,6 +251,14 @@ class Engine:
         self.threads.add(threading.current_thread().name)
         made = FakeTuning(device, self.tiles, self.tuning_failing, self.tuning_waits)
         self.tunings.append(made)
+        return made
+
+    def make_ladder(self, model: Model, device: str) -> FakeLadder:
+        self.threads.add(threading.current_thread().name)
+        if self.ladder_failing is not None:
+            raise self.ladder_failing
+        made = FakeLadder(device, self.ladder_waits)
+        self.ladders.append(made)
         return made
 
     def make_renderer(self, model: Model, choice: DeviceChoice) -> FakeRenderer:
@@ -321,6 +335,36 @@ class FakeTuning:
     def close(self) -> None:
         self.is_done = True
         self.closed += 1
+
+
+@dataclass
+class FakeLadder:
+    """Implements `explorer_app.rendering.backend.LadderLike`: three rungs, one a step."""
+
+    device: str
+    is_waiting: bool = False
+    is_done: bool = False
+    closed: int = 0
+    steps: int = 0
+
+    @property
+    def state(self) -> LadderShare:
+        return LadderShare(self.steps / 3, None)
+
+    def step(self, should_yield: Any) -> Climbed | None:
+        self.steps += 1
+        self.is_done = self.steps == 3
+        return climbed(self.steps)
+
+    def close(self) -> None:
+        self.is_done = True
+        self.closed += 1
+
+
+def climbed(number: int, problem: str = "", image_j: float | None = None) -> Climbed:
+    """The result of the rung of a number from 1: twice as fast as the one before."""
+    rung = Rung(f"rung {number}", "fp16", batch=8 if number == 3 else 1)
+    return Climbed(rung, problem=problem) if problem else Climbed(rung, 8.0 / 2**number, 50, number - 1, "", image_j)
 
 
 def finding(number: int, gain: float = 2.0) -> TileFinding:

@@ -7,6 +7,7 @@ from typing import Any
 from PySide6.QtCore import QObject, Signal
 
 from explorer_app.controller.direction_finding import DirectionsState
+from explorer_app.controller.ladder import LadderState
 from explorer_app.controller.tuning import TuningState
 
 Asked = list[tuple[Any, ...]]
@@ -50,5 +51,26 @@ class FakeTuning(QObject):
         self._asked.append(("stop_tuning",))
 
     def show(self, state: TuningState) -> None:
+        self.state = state
+        self.changed.emit()
+
+
+class FakeLadder(QObject):
+    """Stands for `Ladder`; a test sets `state` by `show`."""
+
+    changed = Signal()
+
+    def __init__(self, asked: Asked) -> None:
+        super().__init__()
+        self._asked = asked
+        self.state = LadderState()
+
+    def start(self) -> None:
+        self._asked.append(("measure_ladder",))
+
+    def stop(self) -> None:
+        self._asked.append(("stop_ladder",))
+
+    def show(self, state: LadderState) -> None:
         self.state = state
         self.changed.emit()

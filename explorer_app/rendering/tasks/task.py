@@ -41,7 +41,9 @@ class Priority(IntEnum):
     """Small pictures, while nothing moves."""
     TUNING = 13
     """A search for the fastest tiles of this GPU, while nothing moves."""
-    IDLE = 14
+    LADDER = 14
+    """What each optimisation gains, measured while nothing moves."""
+    IDLE = 15
     """Work that runs when nothing else is ready."""
 
 

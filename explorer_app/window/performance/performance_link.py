@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QObject, Slot
 
-from explorer_app.controller import Engine
+from explorer_app.controller import Engine, Ladder
 from explorer_app.rendering.renderer_like import PROCESSOR_ID
 from explorer_app.settings import Settings
 from explorer_app.window.docks.dock import Dock
@@ -27,6 +27,7 @@ class PerformanceLink(QObject):
         dock: Dock,
         workspace: Workspace,
         engine: Engine,
+        ladder: Ladder,
         settings: Settings,
         parent: QObject,
     ) -> None:
@@ -34,6 +35,7 @@ class PerformanceLink(QObject):
         self._panel = panel
         self._dock = dock
         self._engine = engine
+        self._ladder = ladder
         self._is_stopped = False
         self._settings = settings
         engine.model_changed.connect(self._show_device)
@@ -42,11 +44,15 @@ class PerformanceLink(QObject):
         engine.comparison_changed.connect(self._show_comparison)
         panel.options_changed.connect(engine.set_options)
         panel.compare_requested.connect(engine.compare)
+        panel.ladder_requested.connect(ladder.start)
+        panel.ladder_stop_requested.connect(ladder.stop)
+        ladder.changed.connect(self._show_ladder)
         panel.columns_chosen.connect(self._remember_columns)
         panel.show_columns(settings.values.choices.get(COLUMNS_CHOICE, ""))
         self._show_device()
         self._show_options()
         self._show_comparison()
+        self._show_ladder()
         workspace.switched.connect(self._show_workspace)
         self._show_workspace(workspace.name)
         engine.preview.statistics_changed.connect(self._show_statistics)
@@ -95,6 +101,10 @@ class PerformanceLink(QObject):
     @Slot()
     def _show_comparison(self) -> None:
         self._panel.show_comparison(self._engine.comparison, is_running=self._engine.is_comparing)
+
+    @Slot()
+    def _show_ladder(self) -> None:
+        self._panel.show_ladder(self._ladder.state)
 
     @Slot(str)
     def _remember_columns(self, keys: str) -> None:

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QLabel, QPushButton, QVBoxLayout, QWidget
 from explorer_app.controller import Compiling
 from explorer_app.rendering.frame_statistics import FrameStatistics
 from explorer_app.rendering.renderer_like import MemoryLike
+from explorer_app.window.controls.segmented import SegmentedControl
 from explorer_app.window.look import theme
 from explorer_app.window.performance.fast_path import FastPath
 from explorer_app.window.performance.kernel_line import KernelLine
@@ -21,6 +22,8 @@ from explorer_app.window.performance.step_table import StepTable
 from gpu_backend import RenderOptions
 
 if TYPE_CHECKING:
+    from explorer_app.controller import LadderState
+    from explorer_app.window.performance.ladder_view import LadderView
     from explorer_app.window.performance.roofline_plot import RooflinePlot
     from gpu_backend import Comparison, Roofline
 
@@ -35,6 +38,12 @@ _ROOFLINE_PX = 520
 
 _FULL_PLOT_PX = 600
 """Below this height in px the plot of frame times is hidden in favour of the roofline."""
+
+_KERNELS, _LADDER = "kernels", "ladder"
+_TABS = (
+    (_KERNELS, "Kernels", "Time, occupancy and roofline of each kernel of a picture."),
+    (_LADDER, "Ladder", "What each optimisation gains on this device."),
+)
 
 
 class PerformancePanel(QWidget):
@@ -52,12 +61,16 @@ class PerformancePanel(QWidget):
         The button to the Measure workspace was pressed.
     columns_chosen(str)
         The table's columns were changed; `show_columns` restores them.
+    ladder_requested(), ladder_stop_requested()
+        The buttons of the tab Ladder were pressed.
     """
 
     options_changed = Signal(object)
     compare_requested = Signal()
     measure_requested = Signal()
     columns_chosen = Signal(str)
+    ladder_requested = Signal()
+    ladder_stop_requested = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -66,7 +79,9 @@ class PerformancePanel(QWidget):
         self._roofline: Roofline | None = None
         self._is_compact = True
         self._has_graph = False
+        self._has_model = False
         self._options = RenderOptions()
+        self._ladder_state: LadderState | None = None
         self._keeps_steps = False
         """Whether only the options changed: the old steps stay until the new ones arrive."""
         self.overview = Overview(self)
@@ -85,6 +100,10 @@ class PerformancePanel(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(theme.MARGIN, theme.px(8), theme.MARGIN, theme.px(6))
         layout.setSpacing(theme.px(6))
+        self.tabs = SegmentedControl(_TABS, "Figures", self)
+        self.tabs.show_choice(_KERNELS)
+        self.tabs.hide()
+        layout.addWidget(self.tabs)
         layout.addWidget(self.overview)
         layout.addWidget(self.fast_path)
         layout.addWidget(self.kernels)
@@ -94,6 +113,7 @@ class PerformancePanel(QWidget):
         self.fast_path.options_changed.connect(self.options_changed)
         self.fast_path.compare_requested.connect(self.compare_requested)
         self.table.columns_chosen.connect(self.columns_chosen)
+        self.tabs.chosen.connect(lambda _: self._switch_tab())
         self._is_on_show = True
         self._beat = QTimer(self)
         self._beat.setSingleShot(True)
@@ -116,13 +136,25 @@ class PerformancePanel(QWidget):
         roofline.step_chosen.connect(self.table.choose)
         return roofline
 
+    @cached_property
+    def ladder(self) -> LadderView:
+        """The tab Ladder, created when it is first shown."""
+        from explorer_app.window.performance.ladder_view import LadderView
+
+        ladder = LadderView(self)
+        layout = self.layout()
+        assert isinstance(layout, QVBoxLayout)
+        layout.addWidget(ladder, 10)
+        ladder.start_requested.connect(self.ladder_requested)
+        ladder.stop_requested.connect(self.ladder_stop_requested)
+        return ladder
+
     # -- content ----------------------------------------------------------------------------------------------------
 
     def set_compact(self, compact: bool) -> None:
         """Switch between the compact form and the form with the roofline."""
         self._is_compact = compact
-        self._make_room()
-        self._show_steps()
+        self._switch_tab()
 
     def show_statistics(self, statistics: FrameStatistics) -> None:
         """Schedule an update of the statistics, at most twice per second."""
@@ -148,8 +180,15 @@ class PerformancePanel(QWidget):
         self._show_steps()
 
     def set_has_model(self, has_model: bool) -> None:
-        """Set whether a model is open, which enables the comparison."""
+        """Set whether a model is open, which enables the comparison and the ladder."""
+        self._has_model = has_model
         self.fast_path.set_has_model(has_model)
+        self._show_ladder()
+
+    def show_ladder(self, state: LadderState) -> None:
+        """Show the measurement of what each optimisation gains."""
+        self._ladder_state = state
+        self._show_ladder()
 
     def show_options(self, options: RenderOptions) -> None:
         """Show the render options."""
@@ -195,6 +234,27 @@ class PerformancePanel(QWidget):
         self.overview.plot.setVisible(self.height() >= theme.px(low))
         self.measure.setVisible(self._is_compact and self.height() >= theme.px(_LOW_PX))
 
+    @property
+    def _shows_ladder(self) -> bool:
+        return not self._is_compact and self.tabs.segments[_LADDER].isChecked()
+
+    def _switch_tab(self) -> None:
+        """Show the figures of the kernels, or the ladder in their place."""
+        self.tabs.setVisible(not self._is_compact)
+        for widget in (self.overview, self.fast_path, self.kernels):
+            widget.setVisible(not self._shows_ladder)
+        if self._shows_ladder:
+            self.ladder.show()
+        elif "ladder" in self.__dict__:
+            self.ladder.hide()
+        self._make_room()
+        self._show_steps()
+        self._show_ladder()
+
+    def _show_ladder(self) -> None:
+        if self._shows_ladder and self._ladder_state is not None:
+            self.ladder.show_state(self._ladder_state, can_start=self._has_model)
+
     @Slot()
     def _show_all(self) -> None:
         self._show_figures()
@@ -214,11 +274,12 @@ class PerformancePanel(QWidget):
             steps = self.table.steps.steps
         self.table.show_steps(steps, self._roofline)
         self.kernels.show_steps(steps, statistics.timing_source if statistics is not None else "cpu")
-        if not self._is_compact and self.height() >= theme.px(_ROOFLINE_PX):
+        shows_ladder = self._shows_ladder
+        if not self._is_compact and not shows_ladder and self.height() >= theme.px(_ROOFLINE_PX):
             self.roofline.setVisible(bool(steps))
             self.roofline.show_steps(steps, self._roofline)
             self.roofline.show_chosen(self.table.chosen)
         elif "roofline" in self.__dict__:
             self.roofline.hide()
-        self.table.setVisible(bool(steps))
-        self.empty.setVisible(not steps)
+        self.table.setVisible(bool(steps) and not shows_ladder)
+        self.empty.setVisible(not steps and not shows_ladder)

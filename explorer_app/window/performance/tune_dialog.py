@@ -6,24 +6,13 @@ import math
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import (
-    QAbstractItemView,
-    QDialog,
-    QHBoxLayout,
-    QHeaderView,
-    QLabel,
-    QProgressBar,
-    QPushButton,
-    QTableWidget,
-    QTableWidgetItem,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QDialog, QHBoxLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
 from explorer_app.window.controls.elided_label import ElidedLabel
 from explorer_app.window.controls.number_field import NumberField
 from explorer_app.window.controls.wrapped_label import WrappedLabel
-from explorer_app.window.look import fonts, theme
+from explorer_app.window.look import theme
+from explorer_app.window.performance.result_table import ResultTable
 
 if TYPE_CHECKING:
     from explorer_app.controller import TuningState
@@ -62,22 +51,7 @@ class TuneDialog(QDialog):
         self.minutes.setAccessibleName("Minutes")
         self.minutes.setToolTip(f"How long to search at most, 1 to {_MOST_MINUTES} minutes; more finds faster tiles.")
         self.minutes.show_number(_MINUTES)
-        self.table = QTableWidget(0, len(_COLUMNS))
-        self.table.setAccessibleName("Convolutions")
-        for column, title in enumerate(_COLUMNS):
-            self.table.setHorizontalHeaderItem(column, _cell(title, column))
-        self.table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
-        self.table.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
-        self.table.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.table.setShowGrid(False)
-        self.table.setFont(fonts.table())
-        self.table.verticalHeader().hide()
-        self.table.verticalHeader().setDefaultSectionSize(theme.px(22))
-        header = self.table.horizontalHeader()
-        header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
-        header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
-        header.setMinimumSectionSize(theme.px(72))
-        header.setHighlightSections(False)
+        self.table = ResultTable(_COLUMNS, "Convolutions")
         self.table.setMinimumHeight(theme.px(220))
         self.progress = ElidedLabel("", self)
         theme.set_role(self.progress, "dim")
@@ -131,33 +105,20 @@ class TuneDialog(QDialog):
         self.stop.setEnabled(not state.is_stopping)
         self.progress.setText(_said(state))
         if len(state.findings) < self.table.rowCount():
-            self.table.setRowCount(0)
+            self.table.clear_rows()
         for finding in state.findings[self.table.rowCount() :]:
             self._add(finding)
 
     def _add(self, finding: TileFinding) -> None:
-        row = self.table.rowCount()
-        self.table.insertRow(row)
         before = f"{finding.before_us:.1f} us" if math.isfinite(finding.before_us) else "–"
         gain = f"{finding.before_us / finding.time_us:.2f} x" if math.isfinite(finding.before_us) else ""
-        for column, text in enumerate((finding.shape.title, before, f"{finding.time_us:.1f} us", gain)):
-            item = _cell(text, column)
-            item.setToolTip(f"{finding.tried} of {finding.candidates} tiles were timed.")
-            self.table.setItem(row, column, item)
-        self.table.scrollToBottom()
+        tip = f"{finding.tried} of {finding.candidates} tiles were timed."
+        self.table.add((finding.shape.title, before, f"{finding.time_us:.1f} us", gain), tip)
 
     @Slot()
     def _start(self) -> None:
         self.minutes.interpretText()
         self.start_requested.emit(60.0 * self.minutes.value())
-
-
-def _cell(text: str, column: int) -> QTableWidgetItem:
-    """Return a cell: names at the left, figures at the right."""
-    item = QTableWidgetItem(text)
-    side = Qt.AlignmentFlag.AlignLeft if column == 0 else Qt.AlignmentFlag.AlignRight
-    item.setTextAlignment(side | Qt.AlignmentFlag.AlignVCenter)
-    return item
 
 
 def _said(state: TuningState) -> str:

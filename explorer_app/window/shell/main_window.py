@@ -113,7 +113,7 @@ class MainWindow(QMainWindow):
 
     def __init__(self, controller: Controller, settings: Settings, messages: MessageLog) -> None:
         super().__init__()
-        self._engine, self._editing = controller.engine, controller.editing
+        self._engine, self._editing, self._ladder = controller.engine, controller.editing, controller.ladder
         self._files, self._export = controller.files, controller.export
         self._playback = controller.playback
         self._snapshots = controller.snapshots
@@ -417,7 +417,7 @@ class MainWindow(QMainWindow):
         self.performance.measure_requested.connect(self.actions_by_key["workspace-measure"].trigger)
         dock = self.docks["performance"]
         self._performance_link = PerformanceLink(
-            self.performance, dock, self.workspace, self._engine, self._settings, self
+            self.performance, dock, self.workspace, self._engine, self._ladder, self._settings, self
         )
 
     def _link_pad(self) -> None:

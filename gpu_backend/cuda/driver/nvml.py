@@ -45,6 +45,20 @@ def process_nbytes_on(uuid: str) -> int:
     return next((int(item.usedGpuMemory or 0) for item in processes if item.pid == os.getpid()), 0)
 
 
+def joules_of(uuid: str) -> float | None:
+    """Return the energy that a GPU used since its driver was loaded, in joules; None if NVML does not report it.
+
+    The driver updates the counter every 20 to 100 ms, so differences over less than a second mean little. GPUs before
+    Volta have no counter.
+    """
+    try:
+        import pynvml
+
+        return float(pynvml.nvmlDeviceGetTotalEnergyConsumption(_handle(uuid))) / 1e3
+    except Exception:  # as above
+        return None
+
+
 @functools.cache
 def _handle(uuid: str) -> Any:
     """Start NVML, which then stays started until the process ends, and return its handle of a GPU."""

@@ -1,16 +1,28 @@
-"""Searches for the fastest tiles on the GPU that renders, one tile a step, while pictures rest."""
+"""Measurements that take many bounded steps, one at a time, while pictures rest: tuning, the ladder."""
 
 from __future__ import annotations
 
 import threading
 import time
+from abc import abstractmethod
 from collections.abc import Callable
 from threading import Condition
+from typing import ClassVar, Generic, TypeVar
 
-from explorer_app.rendering.backend import TuningLike
-from explorer_app.rendering.render_events import RenderEvent, TuningAdvanced, TuningEnded, TuningFound
+from explorer_app.rendering.backend import LadderLike, TuningLike
+from explorer_app.rendering.render_events import (
+    LadderAdvanced,
+    LadderEnded,
+    LadderFound,
+    RenderEvent,
+    TuningAdvanced,
+    TuningEnded,
+    TuningFound,
+)
 from explorer_app.rendering.renderer_like import RendererLike
 from explorer_app.rendering.tasks.task import URGENT, Priority, RenderTask
+
+RunT = TypeVar("RunT", TuningLike, LadderLike)
 
 _POLL_S = 0.05
 """Interval between looks at kernels that are being compiled."""
@@ -22,46 +34,44 @@ _REPORT_S = 0.1
 """Shortest interval between reports of progress."""
 
 
-class TuningTask(RenderTask):
-    """Tunes once at a time. Kernels are compiled on other threads, and no step waits for them.
+class MeasuringTask(RenderTask, Generic[RunT]):
+    """Takes the steps of one run at a time. Kernels are compiled on other threads, and no step waits for them.
 
     Parameters
     ----------
     condition, report
         As for `PreviewTask`.
-    make
-        Given a budget in seconds, makes a tuning on a separate thread, because that reads every weight.
     rest_s
         How long previews must have rested.
     """
 
-    priority = Priority.TUNING
+    maker_name: ClassVar[str]
+    """Name of the thread that makes a run."""
+
     needs_renderer = False
     yields_to = URGENT | {Priority.PREVIEW}
 
     def __init__(
         self,
         condition: Condition,
-        make: Callable[[float], TuningLike],
         report: Callable[[RenderEvent], None],
         rest_s: float,
     ) -> None:
         self._condition = condition
-        self._make = make
         self._report = report
         self._rest_s = rest_s
         self._last_preview_s = self._reported_s = float("-inf")
         self._maker: threading.Thread | None = None
-        self._made: TuningLike | Exception | None = None
+        self._made: RunT | Exception | None = None
         self._is_stopping = False
 
-    def put(self, budget_s: float) -> None:
-        """Begin, unless a tuning is under way."""
+    def put(self, make: Callable[[], RunT]) -> None:
+        """Begin, unless a run is under way. `make` is called on a separate thread, because it may read every weight."""
         with self._condition:
             if self._maker is not None:
                 return
             self._is_stopping = False
-            self._maker = threading.Thread(target=self._prepare, args=(budget_s,), name="preparing tuning", daemon=True)
+            self._maker = threading.Thread(target=self._prepare, args=(make,), name=self.maker_name, daemon=True)
             self._maker.start()
 
     def stop(self) -> None:
@@ -86,7 +96,7 @@ class TuningTask(RenderTask):
         return max(0.0, self._last_preview_s + self._rest_s - time.monotonic())
 
     def step(self, renderer: RendererLike | None, should_yield: Callable[[], bool]) -> bool:
-        """Time or check one tile."""
+        """Take one step of the run."""
         made = self._made
         if made is None:
             return True
@@ -95,7 +105,7 @@ class TuningTask(RenderTask):
         elif self._is_stopping:
             self._end(None)
         else:
-            self._advance(made)
+            self._advance(made, should_yield)
         return True
 
     def close(self) -> None:
@@ -106,33 +116,79 @@ class TuningTask(RenderTask):
         if self._made is not None and not isinstance(self._made, Exception):
             self._made.close()
 
-    def _advance(self, tuning: TuningLike) -> None:
+    @abstractmethod
+    def _take_step(self, run: RunT, should_yield: Callable[[], bool]) -> RenderEvent | None:
+        """Take a step; return the event that reports what it found, if it found something."""
+
+    @abstractmethod
+    def _advanced(self, run: RunT) -> RenderEvent:
+        """Return the event that reports progress."""
+
+    @abstractmethod
+    def _ended(self, error: Exception | None) -> RenderEvent:
+        """Return the event that reports the end."""
+
+    def _advance(self, run: RunT, should_yield: Callable[[], bool]) -> None:
         try:
-            found = tuning.step()
+            found = self._take_step(run, should_yield)
         except Exception as error:
             self._end(error)
             return
         if found is not None:
-            self._report(TuningFound(found))
-        if tuning.is_done:
+            self._report(found)
+        if run.is_done:
             self._end(None)
         elif found is not None or time.monotonic() - self._reported_s >= _REPORT_S:
             self._reported_s = time.monotonic()
-            self._report(TuningAdvanced(tuning.state))
+            self._report(self._advanced(run))
 
     def _end(self, error: Exception | None) -> None:
         if self._made is not None and not isinstance(self._made, Exception):
             self._made.close()
         with self._condition:
             self._made = self._maker = None
-        self._report(TuningEnded(error))
+        self._report(self._ended(error))
 
-    def _prepare(self, budget_s: float) -> None:
-        made: TuningLike | Exception
+    def _prepare(self, make: Callable[[], RunT]) -> None:
+        made: RunT | Exception
         try:
-            made = self._make(budget_s)
+            made = make()
         except Exception as error:
             made = error
         with self._condition:
             self._made = made
             self._condition.notify_all()
+
+
+class TuningTask(MeasuringTask[TuningLike]):
+    """Searches for the fastest tiles on the GPU that renders, one tile a step."""
+
+    priority = Priority.TUNING
+    maker_name = "preparing tuning"
+
+    def _take_step(self, run: TuningLike, should_yield: Callable[[], bool]) -> RenderEvent | None:
+        found = run.step()
+        return None if found is None else TuningFound(found)
+
+    def _advanced(self, run: TuningLike) -> RenderEvent:
+        return TuningAdvanced(run.state)
+
+    def _ended(self, error: Exception | None) -> RenderEvent:
+        return TuningEnded(error)
+
+
+class LadderTask(MeasuringTask[LadderLike]):
+    """Measures what each optimisation gains on the device that renders, a few runs a step."""
+
+    priority = Priority.LADDER
+    maker_name = "preparing ladder"
+
+    def _take_step(self, run: LadderLike, should_yield: Callable[[], bool]) -> RenderEvent | None:
+        found = run.step(should_yield)
+        return None if found is None else LadderFound(found)
+
+    def _advanced(self, run: LadderLike) -> RenderEvent:
+        return LadderAdvanced(run.state)
+
+    def _ended(self, error: Exception | None) -> RenderEvent:
+        return LadderEnded(error)
