@@ -84,13 +84,13 @@ def rows_of(network: DifferentiableNetwork, seed: int) -> Tensor:
     z = torch.from_numpy(np.random.RandomState(seed).randn(1, network.spec.mapping.z_dim)).float()
     with torch.no_grad():
         w = network.mean_w + PSI * (network.map(z) - network.mean_w)
-    return w.expand(network.spec.num_ws, -1)
+    return w.expand(network.spec.num_ws, -1).cpu()
 
 
 @torch.no_grad()
-def picture_of(network: DifferentiableNetwork, rows: Tensor) -> Tensor:
-    """Return the picture (1, 3, 256, 256)."""
-    return network.picture(rows[None])
+def picture_of(network: DifferentiableNetwork, rows: Tensor, side: int | None = None) -> Tensor:
+    """Return the picture (1, 3, side, side), on the processor; None is the full side."""
+    return network.picture(rows[None].to(network.device), side).cpu()
 
 
 def drag_sun(
@@ -141,7 +141,7 @@ def _judge(
     """Follow a point through pictures between two latents; return where it ends, in pixels, and whether it was kept."""
     scale = _JUDGED_SIDE / network.spec.resolution
     between = (start + float(share) * (end - start) for share in torch.linspace(0, 1, _BETWEEN + 2))
-    pictures = (network.picture(rows[None], _JUDGED_SIDE) for rows in between)
+    pictures = (picture_of(network, rows, _JUDGED_SIDE) for rows in between)
     points, is_kept = track_through(pictures, (torch.tensor([point]) + 0.5) * scale - 0.5)
     return (points + 0.5) / scale - 0.5, is_kept
 
@@ -169,6 +169,36 @@ def step_times(network: DifferentiableNetwork, rows: Tensor) -> None:
                 }
             )
             write_table("step_times", table)
+
+
+def gpu_step_times(model: Model, network: DifferentiableNetwork) -> None:
+    """Write the steps a second of a drag on the GPU, by own kernels and by torch, with nothing else in between."""
+    known, rows, own = latent_statistics(network), rows_of(network, 0).numpy(), network.own_kernels
+    table: list[dict[str, Any]] = []
+    for block in (32, 64, 128):
+        for kernels in (own, None):
+            network.own_kernels = kernels
+            drag = DragOptimizer(
+                *(network, known, rows, model.facts.row_resolutions),
+                [Handle((94, 68), (118, 68))],
+                DragSettings(block=block, check_every=0),
+            )
+            count, walls = 200 if kernels else 40, []
+            for _ in range(4):
+                began_s = time.perf_counter()
+                for _ in range(count):
+                    drag.step()
+                walls.append((time.perf_counter() - began_s) / count)
+            table.append(
+                {
+                    "by": "own kernels" if kernels else f"torch {torch.__version__}",
+                    "block": block,
+                    "wall_ms": round(1e3 * min(walls), 3),
+                    "steps_a_second": round(1 / min(walls)),
+                }
+            )
+            write_table("gpu_step_times", table)
+    network.own_kernels = own
 
 
 def project(network: DifferentiableNetwork, kind: str, number: int, target: Tensor, steps: int) -> dict[str, Any]:
@@ -209,6 +239,7 @@ def main(words: Sequence[str] | None = None) -> None:
     """Run the parts that the command line selects."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--parts", nargs="+", default=["steps", "sun", "projection"])
+    parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
     parser.add_argument("--suns", type=int, default=8, help="pictures whose sun is dragged")
     parser.add_argument("--pixels", type=int, default=24)
     parser.add_argument("--most-steps", type=int, default=60)
@@ -218,8 +249,10 @@ def main(words: Sequence[str] | None = None) -> None:
     options = parser.parse_args(words)
     torch.set_num_threads(options.threads)
     model = read_model(bundled_model())
-    network = open_gradients(model, device="cpu")
-    if "steps" in options.parts:
+    network = open_gradients(model, device=options.device)
+    if "steps" in options.parts and options.device == "cuda":
+        gpu_step_times(model, network)
+    elif "steps" in options.parts:
         step_times(network, rows_of(network, 0))
         torch.set_num_threads(options.threads)
     if "sun" in options.parts:

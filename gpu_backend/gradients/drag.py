@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -22,6 +23,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gpu_backend.errors import RequestError
+from gpu_backend.gradients.drag_engine import DragEngine, Motion, TorchEngine
 from gpu_backend.gradients.drag_settings import (
     MAX_HANDLES,
     DragReport,
@@ -32,11 +34,9 @@ from gpu_backend.gradients.drag_settings import (
     default_drag_rows,
 )
 from gpu_backend.gradients.latents import LatentStatistics
-from gpu_backend.gradients.motion import HandleMotion
 from gpu_backend.gradients.network import DifferentiableNetwork
-from gpu_backend.gradients.objective import DragObjective
+from gpu_backend.gradients.objective import DragTerms, mask_at_features
 from gpu_backend.gradients.sampling import mean_texture, patch_offsets, structure_tensor
-from gpu_backend.gradients.solvers import Adam, DragSolver, GaussNewton
 from gpu_backend.gradients.tracking import track
 from gpu_backend.model.latent_file import stored_latent
 from gpu_backend.recipe import StoredLatent
@@ -94,17 +94,19 @@ class DragOptimizer:
         self._network, self._settings = network, settings
         chosen = default_drag_rows(row_resolutions) if settings.rows is None else settings.rows
         end = network.spec.num_ws if chosen.last is None else min(chosen.last + 1, network.spec.num_ws)
-        mask = None if settings.mask is None else network.tensor(settings.mask)[None, None]
-        self._objective = DragObjective(
-            network,
-            default_block(network) if settings.block is None else settings.block,
-            network.tensor(rows),
-            slice(chosen.first, end),
-            statistics.deviation,
-            mask=mask,
+        block = default_block(network) if settings.block is None else settings.block
+        grid = network.grid(block)
+        terms = DragTerms(
+            block=block,
+            grid=grid,
+            start=rows,
+            rows=slice(chosen.first, end),
+            deviation=statistics.deviation.float().cpu().numpy(),
+            mask=None if settings.mask is None else mask_at_features(settings.mask, grid),
             keep=settings.keep,
             faint=settings.faint,
         )
+        self._engine = _engine_of(network, terms, statistics, settings)
         self._handles = [self._motion(handle.source, handle.target) for handle in handles]
         self._pins = [self._motion(pin, pin) for pin in settings.pins]
         self._sources = [handle.source for handle in handles]
@@ -119,12 +121,6 @@ class DragOptimizer:
         self._seen: Tensor | None = None
         """The picture of the last check."""
         self._choose_motions()
-        solver = settings.solver or ("adam" if network.spec.family == "stylegan2" else "gauss-newton")
-        self._solver: DragSolver = (
-            Adam(self._objective, settings.rate)
-            if solver == "adam"
-            else GaussNewton(self._objective, statistics.directions)
-        )
 
     @property
     def report(self) -> DragReport:
@@ -136,8 +132,7 @@ class DragOptimizer:
     @property
     def rows(self) -> NDArray[np.float32]:
         """The present rows of w, (num_ws, w_dim)."""
-        found: NDArray[np.float32] = self._objective.latents(self._solver.shift[None])[0].float().cpu().numpy()
-        return found
+        return self._engine.rows
 
     @property
     def latent(self) -> StoredLatent:
@@ -148,7 +143,7 @@ class DragOptimizer:
         """Move a handle's target while the drag goes on. Raises RequestError."""
         _check_points([target])
         self._targets[index] = target
-        self._handles[index].aim(self._objective.samples(target))
+        self._handles[index].aim(self._samples(target))
         self._is_weak[index] = self._count == 0 and self._is_featureless(index)
         self._choose_motions()
 
@@ -157,13 +152,11 @@ class DragOptimizer:
         if self._is_check_due:
             self._check_handles()
             return self.report
-        found = self._solver.step()
-        if found is not None:
-            self._loss, features = found
+        loss = self._engine.step()
+        if loss is not None:
+            self._loss = loss
             self._count += 1
             self._since_check += 1
-            for motion in self._objective.motions:
-                motion.advance(features)
         return self.report
 
     @property
@@ -179,22 +172,25 @@ class DragOptimizer:
         is_late = self._since_check >= self._settings.check_every
         return self._seen is None or is_late or (self._since_check > 0 and self._has_arrived)
 
-    def _motion(self, source: Pixels, target: Pixels) -> HandleMotion:
-        objective = self._objective
-        places = (objective.samples(source), objective.samples(target))
-        return HandleMotion(objective.first, *places, self._settings.radius, objective.scale)
+    def _motion(self, source: Pixels, target: Pixels) -> Motion:
+        motion: Motion = self._engine.motion(self._samples(source), self._samples(target))
+        return motion
+
+    def _samples(self, point: Pixels) -> Tensor:
+        """Return the place of a point in samples of the features, (2,)."""
+        return self._engine.grid.to_samples(self._engine.first.new_tensor(point))
 
     def _choose_motions(self) -> None:
         """Let the handles that hold on to something pull, and the pins."""
         pulling = [motion for index, motion in enumerate(self._handles) if not self._is_given_up(index)]
-        self._objective.motions = pulling + self._pins
+        self._engine.choose(pulling + self._pins)
 
     def _is_given_up(self, index: int) -> bool:
         return self._is_weak[index] or self._is_lost[index]
 
     def _is_featureless(self, index: int) -> bool:
         """Whether the features hardly change along the way of a handle."""
-        motion, features = self._handles[index], self._objective.first
+        motion, features = self._handles[index], self._engine.first
         way = motion.target - motion.position
         if float(way.norm()) < 1e-6:
             return False
@@ -205,7 +201,7 @@ class DragOptimizer:
     @torch.no_grad()
     def _check_handles(self) -> None:
         """Follow the handles from the picture of the last check to the present one."""
-        picture = self._network.picture(self._objective.latents(self._solver.shift[None]), self._side)
+        picture = self._engine.picture(self._side)
         if self._seen is not None:
             scale = self._side / self._network.spec.resolution
             found = track(self._seen, picture, ((self._tracked + 0.5) * scale - 0.5).to(picture))
@@ -219,7 +215,7 @@ class DragOptimizer:
 
     def _state(self, index: int) -> HandleState:
         motion, target = self._handles[index], self._targets[index]
-        pitch = self._objective.grid.pixel_pitch
+        pitch = self._engine.grid.pixel_pitch
         x, y = ((motion.position - motion.target) / pitch).tolist()
         tracked = self._tracked[index].tolist()
         return HandleState(
@@ -229,6 +225,20 @@ class DragOptimizer:
             is_weak=self._is_weak[index],
             is_lost=self._is_lost[index],
         )
+
+
+def _engine_of(
+    network: DifferentiableNetwork, terms: DragTerms, statistics: LatentStatistics, settings: DragSettings
+) -> DragEngine[Any]:
+    """Return what computes the steps: own kernels where the network has them on a GPU, else torch."""
+    solver = settings.solver or ("adam" if network.spec.family == "stylegan2" else "gauss-newton")
+    if solver == "adam" and network.own_kernels is not None:
+        own: DragEngine[Any] | None
+        own = network.own_kernels.drag(network, terms, radius=settings.radius, rate=settings.rate)
+        if own is not None:
+            return own
+    directions = None if solver == "adam" else statistics.directions
+    return TorchEngine(network, terms, directions=directions, radius=settings.radius, rate=settings.rate)
 
 
 def _check(

@@ -19,13 +19,13 @@ from gpu_backend.gradients.sampling import patch_offsets, sample
 
 _EXPECTED = 0.6
 """Difference from the template that a hop aims at."""
-_REACHED = 0.5 * _EXPECTED
+REACHED = 0.5 * _EXPECTED
 """Difference below which the template counts as reached."""
 _PATIENCE = 4
 """Steps for one hop, before its result is judged."""
-_CLOSE = 0.5 * _REACHED
+CLOSE = 0.5 * REACHED
 """Difference at which a handle at its target needs no more steps."""
-_REST_STEPS = 8
+REST_STEPS = 8
 """Steps at the target after which a reached template is as close as it gets."""
 _LONGEST_HOP = 2.0
 _CANDIDATES = 16
@@ -66,7 +66,7 @@ class HandleMotion:
     @property
     def has_arrived(self) -> bool:
         """Whether the handle is at its target, with the features of the template or as near as they come."""
-        enough = _REACHED if self._rested >= _REST_STEPS else _CLOSE
+        enough = REACHED if self._rested >= REST_STEPS else CLOSE
         return self._rested > 0 and self.difference <= enough
 
     def aim(self, target: Tensor) -> None:
@@ -89,12 +89,12 @@ class HandleMotion:
         """Judge the features of the present latent, and hop on, stay or go back."""
         self.difference = float(self.loss(features))
         self._rested = self._rested + 1 if self.distance < 1e-3 else 0
-        if self._rested and self.difference <= _REACHED:
+        if self._rested and self.difference <= REACHED:
             return  # the template stays: it would take over what is still missing
         self._steps += 1
         if self._steps == 1:
             self._first = self.difference
-        if self.difference <= _REACHED:
+        if self.difference <= REACHED:
             self._adapt(features)
             self._hop(features)
         elif self._steps >= _PATIENCE:

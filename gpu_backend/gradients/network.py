@@ -16,6 +16,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -76,6 +77,23 @@ class FeatureGrid:
         return self.rate / self.picture
 
 
+class DragKernels(Protocol):
+    """What drags a network on a GPU without torch: `gpu_backend.gradients.own_kernels`."""
+
+    @property
+    def problem(self) -> str:
+        """One sentence: why torch does it after all; empty if it does not."""
+        ...
+
+    def prepare(self, network: DifferentiableNetwork) -> None:
+        """Do before the first drag what takes seconds."""
+        ...
+
+    def drag(self, network: DifferentiableNetwork, terms: Any, *, radius: int, rate: float) -> Any:
+        """Return a `DragEngine` of `DragTerms`; None if torch has to do it."""
+        ...
+
+
 class DifferentiableNetwork(ABC):
     """A model's synthesis and mapping networks in torch.
 
@@ -87,7 +105,14 @@ class DifferentiableNetwork(ABC):
         Settings of the noise; random noise is that of the renderer for the same seed.
     dtype, device
         Precision and torch device of all computations.
+
+    Attributes
+    ----------
+    own_kernels
+        What drags this network on a GPU without torch; set by `open_gradients`.
     """
+
+    own_kernels: DragKernels | None = None
 
     def __init__(self, model: Model, noise: Noise, dtype: torch.dtype, device: torch.device) -> None:
         self.spec: NetworkSpec = model.spec
@@ -98,6 +123,11 @@ class DifferentiableNetwork(ABC):
         }
         self.noise: NoisePictures = noise_pictures(self.spec, self._weights, noise)
         self.mean_w = torch.from_numpy(np.array(model.mean_w)).to(device=device, dtype=dtype)
+
+    @property
+    def weights(self) -> Mapping[str, Tensor]:
+        """Official state-dict names to tensors."""
+        return self._weights
 
     @property
     @abstractmethod

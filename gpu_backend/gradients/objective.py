@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from dataclasses import dataclass
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
 from gpu_backend.gradients.motion import HandleMotion
-from gpu_backend.gradients.network import DifferentiableNetwork
+from gpu_backend.gradients.network import DifferentiableNetwork, FeatureGrid
 from gpu_backend.gradients.sampling import feature_scale
 
 _POOLED = 8
 """Side of the grid on which Gauss-Newton compares what should stay."""
 
 
-class DragObjective:
-    """Rows of w to the loss of a drag.
+@dataclass(frozen=True, slots=True, eq=False)
+class DragTerms:
+    """What a drag compares, and what may change.
 
-    Rows are start + shift * deviation, where the shift (rows that may change, w_dim) is what solvers change.
-
-    Parameters
+    Attributes
     ----------
-    network, block
-        The features.
+    block, grid
+        Of the features.
     start
         (num_ws, w_dim).
     rows
@@ -33,31 +34,39 @@ class DragObjective:
     deviation
         Of each dimension of w, (w_dim,).
     mask
-        (1, 1, height, width), 0..1: 1 keeps; None keeps nothing.
+        (side, side) at the features' resolution, 0..1: 1 keeps; None keeps nothing.
     keep, faint
         Weights of the difference under the mask and of that everywhere.
     """
 
-    def __init__(
-        self,
-        network: DifferentiableNetwork,
-        block: int,
-        start: Tensor,
-        rows: slice,
-        deviation: Tensor,
-        *,
-        mask: Tensor | None,
-        keep: float,
-        faint: float,
-    ) -> None:
-        self._network, self._block = network, block
-        self._start, self._rows, self._deviation = start, rows, deviation
-        self._keep, self._faint = keep, faint
-        self.grid = network.grid(block)
+    block: int
+    grid: FeatureGrid
+    start: NDArray[np.float32]
+    rows: slice
+    deviation: NDArray[np.float32]
+    mask: NDArray[np.float32] | None
+    keep: float
+    faint: float
+
+
+class DragObjective:
+    """Rows of w to the loss of a drag.
+
+    Rows are start + shift * deviation, where the shift (rows that may change, w_dim) is what solvers change.
+    """
+
+    def __init__(self, network: DifferentiableNetwork, terms: DragTerms) -> None:
+        self._network, self._block = network, terms.block
+        self._start, self._rows, self._deviation = (
+            network.tensor(terms.start),
+            terms.rows,
+            network.tensor(terms.deviation),
+        )
+        self._keep, self._faint = terms.keep, terms.faint
         with torch.no_grad():
-            self.first = network.features(start[None], block)
+            self.first = network.features(self._start[None], self._block)
         self.scale = feature_scale(self.first)
-        self._mask = None if mask is None else self._at_features(mask)
+        self._mask = None if terms.mask is None else network.tensor(terms.mask)[None, None]
         self.motions: list[HandleMotion] = []
         """Of the handles and pins that pull."""
 
@@ -107,13 +116,12 @@ class DragObjective:
         parts.append(pooled.reshape(-1) / math.sqrt(pooled.numel()))
         return torch.cat(parts)
 
-    def samples(self, point: Sequence[float]) -> Tensor:
-        """Return the place in samples (2,) of a point (x, y) in pixels."""
-        return self.grid.to_samples(self.first.new_tensor(list(point)))
 
-    def _at_features(self, mask: Tensor) -> Tensor:
-        """Return a mask at the features' resolution; margins outside the picture are free."""
-        rate, side = self.grid.rate, self.grid.side
-        small = functional.interpolate(mask, size=(rate, rate), mode="bilinear", antialias=True)
-        low = (side - rate) // 2
-        return functional.pad(small, (low, side - rate - low, low, side - rate - low))
+def mask_at_features(mask: NDArray[np.float32], grid: FeatureGrid) -> NDArray[np.float32]:
+    """Return a mask (height, width) at the features' resolution, (side, side); margins outside the picture are free."""
+    rate, side = grid.rate, grid.side
+    whole = torch.from_numpy(np.array(mask, np.float32))[None, None]
+    small = functional.interpolate(whole, size=(rate, rate), mode="bilinear", antialias=True)
+    low = (side - rate) // 2
+    found: NDArray[np.float32] = functional.pad(small, (low, side - rate - low, low, side - rate - low))[0, 0].numpy()
+    return found

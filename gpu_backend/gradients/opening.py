@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gpu_backend.cuda.driver.probe import probe
 from gpu_backend.errors import DeviceError
 from gpu_backend.model.model import Model
 from gpu_backend.recipe import Noise
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from gpu_backend.gradients.network import DifferentiableNetwork
 
 TORCH_DEVICES = ("auto", "cpu", "cuda")
-"""``auto`` is torch's CUDA where it has a GPU, and the processor otherwise."""
+"""``auto`` is torch's CUDA where it has a GPU, else the processor. Drags use own kernels if it is not ``cpu``."""
 
 
 def open_gradients(model: Model, noise: Noise | None = None, device: str = "auto") -> DifferentiableNetwork:
@@ -35,7 +36,12 @@ def open_gradients(model: Model, noise: Noise | None = None, device: str = "auto
         import torch
 
         from gpu_backend.gradients.network import differentiable_network
+        from gpu_backend.gradients.own_kernels import OwnKernels, why_not_on
     has_cuda = torch.cuda.is_available()
     if device == "cuda" and not has_cuda:
         raise DeviceError("Gradients on a GPU need a torch with CUDA and an NVIDIA GPU, but there is none; use cpu.")
-    return differentiable_network(model, noise, device="cuda" if has_cuda and device != "cpu" else "cpu")
+    network = differentiable_network(model, noise, device="cuda" if has_cuda and device != "cpu" else "cpu")
+    gpus = probe().gpus if device != "cpu" else ()
+    if gpus and not why_not_on(network.spec, gpus[0]):
+        network.own_kernels = OwnKernels(gpus[0])
+    return network

@@ -58,7 +58,9 @@ def _collect(text: str, package: str, headers: dict[str, str]) -> None:
 
 
 def _text(path: str, package: str) -> str:
-    file = resources.files(package).joinpath(path)
-    if not file.is_file():
-        raise ValueError(f"there is no kernel source {path!r}")
-    return file.read_text("utf-8")
+    """Return a text of a package; parts that it lacks are those here."""
+    for place in (package, __name__) if path.startswith("parts/") else (package,):
+        file = resources.files(place).joinpath(path)
+        if file.is_file():
+            return file.read_text("utf-8")
+    raise ValueError(f"there is no kernel source {path!r}")

@@ -5,7 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpu_backend import DragMaker, DragSettings, Handle, Noise, RequestError, StoredLatent
+from gpu_backend import (
+    DifferentiableNetwork,
+    DragMaker,
+    DragSettings,
+    Handle,
+    Model,
+    Noise,
+    RequestError,
+    StoredLatent,
+)
 from gpu_backend.gradients import drag_maker
 from gpu_backend.gradients.opening import open_gradients
 from tests.helpers.networks import make_stylegan2
@@ -32,7 +41,7 @@ def one_row(value: float = 0.0) -> StoredLatent:
 
 def block_of(maker: DragMaker, settings: DragSettings | None = None) -> int:
     drag = maker.make(MODEL, Noise(), one_row(), HANDLES, settings or DragSettings())
-    return drag._drag._objective._block
+    return drag._drag._engine.grid.rate
 
 
 def test_a_drag_starts_at_one_row_repeated_and_reports_its_latent() -> None:
@@ -70,7 +79,7 @@ def test_the_features_are_the_finest_whose_step_is_fast_enough() -> None:
 
     def block(step_s: float, settings: DragSettings) -> int:
         drag = DragMaker(Clock(step_s)).make(large, Noise(), one_row(), HANDLES, settings)
-        return drag._drag._objective._block
+        return drag._drag._engine.grid.rate
 
     assert block(0.01, DragSettings()) == 32
     assert block(1.0, DragSettings()) == 16, "three passes take three seconds"
@@ -86,7 +95,7 @@ def test_a_measured_step_counts_more_than_the_estimate() -> None:
     while drag.report.step == 0:
         drag.step()
     again = maker.make(large, Noise(), one_row(), HANDLES, DragSettings())
-    assert again._drag._objective._block == 16
+    assert again._drag._engine.grid.rate == 16
 
 
 def test_a_latent_of_another_model_is_refused() -> None:
@@ -94,3 +103,33 @@ def test_a_latent_of_another_model_is_refused() -> None:
         DragMaker(Clock(0.0)).make(
             MODEL, Noise(), StoredLatent(np.zeros(10, "<f4").tobytes(), 1, 10), HANDLES, DragSettings()
         )
+
+
+def test_own_kernels_are_made_ready_before_the_first_drag_and_compare_the_default_block(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Kernels:
+        problem = ""
+        prepared = 0
+
+        def prepare(self, network: object) -> None:
+            self.prepared += 1
+
+        def drag(self, *terms: object, **numbers: object) -> None:
+            return None
+
+    kernels = Kernels()
+
+    def opened(model: Model, noise: Noise) -> DifferentiableNetwork:
+        network = open_gradients(model, noise, "cpu")
+        network.own_kernels = kernels
+        return network
+
+    monkeypatch.setattr(drag_maker, "open_gradients", opened)
+    large = make_stylegan2(resolution=128, channel_base=512, channel_max=4)
+    slow = DragMaker(Clock(1.0))
+    slow.prepare(large, Noise())
+    assert kernels.prepared == 1
+    assert slow.make(large, Noise(), one_row(), HANDLES, DragSettings())._drag._engine.grid.rate == 32
+    kernels.problem = "No memory is left."
+    assert slow.make(large, Noise(), one_row(), HANDLES, DragSettings())._drag._engine.grid.rate == 16

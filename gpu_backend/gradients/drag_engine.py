@@ -1,0 +1,143 @@
+"""What computes the steps of a drag: torch here, own kernels in `gpu_backend.gradients.gpu`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, TypeVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from gpu_backend.gradients.motion import HandleMotion
+from gpu_backend.gradients.network import DifferentiableNetwork, FeatureGrid
+from gpu_backend.gradients.objective import DragObjective, DragTerms
+from gpu_backend.gradients.solvers import Adam, DragSolver, GaussNewton
+
+
+class Motion(Protocol):
+    """A handle on its way; all lengths are in samples of the features."""
+
+    @property
+    def position(self) -> Tensor:
+        """Where the optimiser holds it, (2,)."""
+        ...
+
+    @property
+    def target(self) -> Tensor:
+        """Where it goes, (2,)."""
+        ...
+
+    @property
+    def distance(self) -> float:
+        """Samples from the position to the target."""
+        ...
+
+    @property
+    def has_arrived(self) -> bool:
+        """Whether it is at its target, with the features of its template or as near as they come."""
+        ...
+
+    def aim(self, target: Tensor) -> None:
+        """Go to another target (2,) from here."""
+        ...
+
+
+_Motion = TypeVar("_Motion", bound=Motion)
+
+
+class DragEngine(Protocol[_Motion]):
+    """Features, loss, gradient and handles of a drag under way."""
+
+    @property
+    def grid(self) -> FeatureGrid:
+        """Where the samples of the features lie in the picture."""
+        ...
+
+    @property
+    def first(self) -> Tensor:
+        """Features of the start, (1, channels, side, side)."""
+        ...
+
+    @property
+    def rows(self) -> NDArray[np.float32]:
+        """The present rows of w, (num_ws, w_dim)."""
+        ...
+
+    def motion(self, source: Tensor, target: Tensor) -> _Motion:
+        """Return a new handle, with a template of the features at its source; all are made before the first step."""
+        ...
+
+    def choose(self, motions: Sequence[_Motion]) -> None:
+        """Say which handles pull."""
+        ...
+
+    def step(self) -> float | None:
+        """Do at most about one pass forward and backward; after an iteration, move the handles and return its loss."""
+        ...
+
+    def picture(self, side: int) -> Tensor:
+        """Return the present picture, (1, channels, side, side)."""
+        ...
+
+
+class TorchEngine:
+    """Implements `DragEngine` by torch: Adam on gradients, or Gauss-Newton along `directions` where they are given.
+
+    Parameters
+    ----------
+    directions
+        (count, w_dim), as `GaussNewton` takes them; None for Adam.
+    radius, rate
+        As in `DragSettings`.
+    """
+
+    def __init__(
+        self,
+        network: DifferentiableNetwork,
+        terms: DragTerms,
+        *,
+        directions: Tensor | None,
+        radius: int,
+        rate: float,
+    ) -> None:
+        self._network, self._radius, self.grid = network, radius, terms.grid
+        self._objective = DragObjective(network, terms)
+        self._solver: DragSolver = (
+            Adam(self._objective, rate) if directions is None else GaussNewton(self._objective, directions)
+        )
+
+    @property
+    def first(self) -> Tensor:
+        """Features of the start."""
+        return self._objective.first
+
+    @property
+    def rows(self) -> NDArray[np.float32]:
+        """The present rows of w."""
+        found: NDArray[np.float32] = self._objective.latents(self._solver.shift[None])[0].float().cpu().numpy()
+        return found
+
+    def motion(self, source: Tensor, target: Tensor) -> HandleMotion:
+        """Return a new handle."""
+        return HandleMotion(self.first, source, target, self._radius, self._objective.scale)
+
+    def choose(self, motions: Sequence[HandleMotion]) -> None:
+        """Say which handles pull."""
+        self._objective.motions = list(motions)
+
+    def step(self) -> float | None:
+        """Do a part of the solver's iteration."""
+        found = self._solver.step()
+        if found is None:
+            return None
+        loss, features = found
+        for motion in self._objective.motions:
+            motion.advance(features)
+        return loss
+
+    @torch.no_grad()
+    def picture(self, side: int) -> Tensor:
+        """Return the present picture."""
+        return self._network.picture(self._objective.latents(self._solver.shift[None]), side)

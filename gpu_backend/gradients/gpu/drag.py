@@ -1,0 +1,254 @@
+"""A drag on a GPU: each step is one CUDA graph, and the host reads back no more than the handles and the loss.
+
+The formulas are those of `gpu_backend.gradients.objective`, `motion` and `solvers.Adam`. Templates, positions, Adam's
+moments and counters lie on the device. The host changes targets and which handles pull, between two steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from gpu_backend.cuda.driver.interface import Graph
+from gpu_backend.gradients.gpu.kernels import GradientKernel
+from gpu_backend.gradients.gpu.memory import DeviceArrays
+from gpu_backend.gradients.gpu.network import Address
+from gpu_backend.gradients.gpu.open_network import GpuGradients
+from gpu_backend.gradients.motion import CLOSE, REACHED, REST_STEPS
+from gpu_backend.gradients.objective import DragTerms
+from gpu_backend.gradients.sampling import feature_scale, patch_offsets, sample
+
+_HANDLE_FLOATS = 12
+_POSITION, _TARGET, _TRAIL = slice(0, 2), slice(2, 4), slice(4, 6)
+_PULLS, _DIFFERENCE, _STEPS, _RESTED = 6, 7, 9, 10
+"""Columns of a handle's state, as parts/gradient_handle.cuh has them."""
+_SLACK = 1e-3
+"""Difference from a template, in units of the features' scale, that counts as none: about fp16's rounding."""
+_LOSS_QUADS = 1024
+"""Groups of four channels of a block of gradient_loss."""
+
+
+class GpuHandle:
+    """A handle whose state lies on the device; see `HandleMotion`. Lengths are in samples."""
+
+    def __init__(self, drag: GpuDrag, index: int) -> None:
+        self._drag, self._index = drag, index
+
+    @property
+    def position(self) -> Tensor:
+        """Where the optimiser holds it, (2,)."""
+        return torch.from_numpy(self._state[_POSITION].copy())
+
+    @property
+    def target(self) -> Tensor:
+        """Where it goes, (2,)."""
+        return torch.from_numpy(self._state[_TARGET].copy())
+
+    @property
+    def distance(self) -> float:
+        """Samples from the position to the target."""
+        return float(np.linalg.norm(self._state[_TARGET] - self._state[_POSITION]))
+
+    @property
+    def has_arrived(self) -> bool:
+        """Whether the handle is at its target, with the features of the template or as near as they come."""
+        rested = self._state[_RESTED]
+        enough = REACHED if rested >= REST_STEPS else CLOSE
+        return bool(rested > 0 and self._state[_DIFFERENCE] <= enough)
+
+    def aim(self, target: Tensor) -> None:
+        """Go to another target (2,) from here."""
+        state = self._state
+        state[_TARGET] = target.numpy()
+        state[_RESTED] = state[_STEPS] = 0.0
+        self._drag.mark_changed()
+
+    @property
+    def _state(self) -> NDArray[np.float32]:
+        row: NDArray[np.float32] = self._drag.states[self._index]
+        return row
+
+
+class GpuDrag:
+    """Implements `gpu_backend.gradients.drag_engine.DragEngine` on a GPU.
+
+    Parameters
+    ----------
+    gpu
+        The network on its device. It serves one drag at a time, the newest.
+    terms
+        What the drag compares, and what may change.
+    radius, rate
+        As in `DragSettings`.
+
+    Raises
+    ------
+    DeviceMemoryError, DeviceLostError
+        If the device refuses; nothing is left then.
+    """
+
+    def __init__(self, gpu: GpuGradients, terms: DragTerms, *, radius: int, rate: float) -> None:
+        self._gpu, self._terms, self._radius, self._rate = gpu, terms, radius, rate
+        self.grid = terms.grid
+        self.states = np.zeros((0, _HANDLE_FLOATS), np.float32)
+        """(handles, 12); written through `GpuHandle`."""
+        self._templates: list[NDArray[np.float32]] = []
+        self._is_changed = True
+        self._graph: Graph | None = None
+        with gpu.work(self, begins=True) as driver:
+            self._driver = driver
+            self._arrays = DeviceArrays(driver)
+            self._begin()
+
+    def motion(self, source: Tensor, target: Tensor) -> GpuHandle:
+        """Return a new handle; all are made before the first step."""
+        state = np.zeros((1, _HANDLE_FLOATS), np.float32)
+        state[0, _POSITION] = state[0, _TRAIL] = source.numpy()
+        state[0, _TARGET] = target.numpy()
+        self.states = np.concatenate([self.states, state])
+        self._templates.append(sample(self.first, source + patch_offsets(self._radius, source)).numpy())
+        return GpuHandle(self, len(self.states) - 1)
+
+    def choose(self, motions: Sequence[GpuHandle]) -> None:
+        """Say which handles pull."""
+        self.states[:, _PULLS] = 0.0
+        for motion in motions:
+            self.states[motion._index, _PULLS] = 1.0
+        self.mark_changed()
+
+    def mark_changed(self) -> None:
+        """The states differ from those of the device."""
+        self._is_changed = True
+
+    def step(self) -> float:
+        """Do one step of Adam, and move the handles; return the loss of the latent before it."""
+        with self._gpu.work(self) as driver:
+            if self._graph is None:
+                self._bind()
+            assert self._graph is not None
+            if self._is_changed:
+                driver.upload(self._states_at, self.states)
+                self._is_changed = False
+            driver.replay(self._graph)
+            driver.record(self._gpu.done)
+            driver.wait(self._gpu.done)
+        self.states[:] = self._read[: self.states.size].reshape(self.states.shape)
+        pulling = self.states[:, _PULLS] > 0
+        return float(self.states[pulling, _DIFFERENCE].sum() + self._read[self.states.size :].sum(dtype=np.float64))
+
+    @property
+    def rows(self) -> NDArray[np.float32]:
+        """The present rows of w, (num_ws, w_dim)."""
+        spec = self._gpu.network.spec
+        found = np.empty((spec.num_ws, spec.w_dim), np.float32)
+        with self._gpu.work(self) as driver:
+            driver.download(found, self._gpu.network.ws)
+        return found
+
+    def picture(self, side: int) -> Tensor:
+        """Return the present picture, (1, 3, side, side)."""
+        found = np.empty((1, 3, side, side), np.float32)
+        network = self._gpu.network
+        with self._gpu.work(self) as driver:
+            network.forward(side, with_pictures=True)
+            driver.download(found, network.picture(side))
+        return torch.from_numpy(found)
+
+    def _begin(self) -> None:
+        """Compute the features of the start."""
+        network, driver, block = self._gpu.network, self._driver, self._terms.block
+        driver.upload(network.ws, np.ascontiguousarray(self._terms.start, np.float32))
+        network.forward(block)
+        self._features, self._used, self._channels = network.features(block)
+        self._pixels = block * block
+        nbytes = 2 * self._pixels * self._channels
+        self._first = self._arrays.empty(nbytes)
+        driver.copy(self._first, self._features, nbytes)
+        found = np.empty((block, block, self._channels), np.float16)
+        driver.download(found, self._first)
+        self.first = torch.from_numpy(found[..., : self._used].astype(np.float32)).permute(2, 0, 1)[None].contiguous()
+        self.scale = feature_scale(self.first)
+
+    def _bind(self) -> None:
+        """Capture a step."""
+        arrays, terms, w_dim = self._arrays, self._terms, self._gpu.network.spec.w_dim
+        points = (2 * self._radius + 1) ** 2
+        handles = len(self.states)
+        templates = np.zeros((handles, points, self._channels), np.float32)
+        if handles:
+            templates[..., : self._used] = np.stack(self._templates)
+        self._templates_at = arrays.upload(templates)
+        self._states_at = arrays.upload(self.states)
+        self._differences = arrays.empty(4 * handles * points)
+        self._gradient = arrays.empty(4 * self._pixels * self._channels)
+        self._mask = 0 if terms.mask is None else arrays.upload(np.ascontiguousarray(terms.mask, np.float32))
+        self._blocks = -(-self._pixels * self._channels // 4 // _LOSS_QUADS)
+        self._parts = arrays.empty(4 * self._blocks)
+        self._start = arrays.upload(np.ascontiguousarray(terms.start, np.float32))
+        self._deviation = arrays.upload(np.ascontiguousarray(terms.deviation, np.float32))
+        rows = terms.rows.stop - terms.rows.start
+        self._mean, self._shift = (arrays.empty(4 * rows * w_dim) for _ in range(2))
+        self._square, self._count = (arrays.empty(4 * rows) for _ in range(2))
+        numbers = self.states.size + self._blocks
+        self._read = arrays.pinned(numbers)
+        self._graph = arrays.capture(self._enqueue)
+
+    def _enqueue(self) -> None:
+        network, terms, driver = self._gpu.network, self._terms, self._driver
+        handles, points = len(self.states), (2 * self._radius + 1) ** 2
+        features = Address(self._features)
+        network.forward(terms.block)
+        everywhere = 1.0 / (self._pixels * self._used * self.scale)
+        network.launch(
+            GradientKernel("gradient_loss"),
+            (self._blocks, 1, 1),
+            (256, 1, 1),
+            features,
+            Address(self._first),
+            Address(self._mask) if self._mask else None,
+            Address(self._gradient),
+            Address(self._parts),
+            self._pixels,
+            self._channels,
+            terms.faint * everywhere,
+            terms.keep * everywhere,
+        )
+        if handles:
+            at_handles = 1.0 / (points * self._used * self.scale)
+            shape = (terms.block, self._channels, self._used, self._radius, at_handles)
+            states, templates = Address(self._states_at), Address(self._templates_at)
+            differences = Address(self._differences)
+            network.launch(
+                GradientKernel("gradient_handles"),
+                (points, handles, 1),
+                (128, 1, 1),
+                *(features, states, templates, Address(self._gradient), differences),
+                *shape,
+                _SLACK * self.scale,
+            )
+            network.launch(
+                GradientKernel("gradient_motion"),
+                (handles, 1, 1),
+                (512, 1, 1),
+                *(features, states, templates, differences),
+                *shape,
+            )
+        network.backward(terms.block, self._gradient)
+        rows = terms.rows
+        network.launch(
+            GradientKernel("gradient_adam"),
+            (rows.stop - rows.start, 1, 1),
+            (256, 1, 1),
+            *(Address(a) for a in (network.ws_gradient, self._start, self._deviation, self._mean, self._square)),
+            *(Address(a) for a in (self._count, self._shift, network.ws)),
+            rows.start,
+            network.spec.w_dim,
+            self._rate,
+        )
+        read = self._read.ctypes.data
+        driver.copy_out(read, self._states_at, self.states.nbytes)
+        driver.copy_out(read + self.states.nbytes, self._parts, 4 * self._blocks)

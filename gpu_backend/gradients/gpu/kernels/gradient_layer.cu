@@ -1,0 +1,84 @@
+// The end of a modulated layer, from the sums of gradient_conv:
+//
+//     v = demod * filter(sum of slices) + noise + bias,   z = clamp(lrelu(v) * gain),   x = z * style of the next layer
+//
+// z is stored for the way back (its sign is that of v), x is the next convolution's input; both fp16, [side][side][channels].
+// Macro TAPS: 0, or the taps of the filter that follows a transposed convolution, whose sums are one slice of side + 1 rows.
+// A thread does four channels of one pixel, or of a strip of four where there is a filter.
+#define HALF 1
+#include "parts/types.cuh"
+
+#define THREADS 128
+#define SLOPE 0.2f
+#define STRIP (TAPS ? 4 : 1)
+
+extern "C" __global__ void __launch_bounds__(THREADS) gradient_layer(
+    const float* __restrict__ sums, const float* __restrict__ filter, const float* __restrict__ demod,
+    const float* __restrict__ noise, const float* __restrict__ bias, const float* __restrict__ next_style,
+    half_bits* __restrict__ z, half_bits* __restrict__ x, int slices, int side, int channels, int left, float unit, float gain,
+    float clamp) {
+    const int quads = channels >> 2, strips = side / STRIP;
+    const int index = blockIdx.x * THREADS + threadIdx.x;
+    if (index >= side * strips * quads) return;
+    const int channel = 4 * (index % quads), strip = index / quads;
+    const int row = strip / strips, column = strip % strips * STRIP;
+    float v[STRIP][4] = {};
+#if TAPS
+    const int in_side = side + 1;
+    float f[TAPS];
+#pragma unroll
+    for (int k = 0; k < TAPS; ++k) f[k] = filter[k];
+    const float* from = sums + channel;
+#pragma unroll
+    for (int j = 0; j < STRIP + TAPS - 1; ++j) {
+        const int in_column = column + j - left;
+        float filtered[4] = {};
+#pragma unroll
+        for (int k = 0; k < TAPS; ++k) {
+            const int in_row = row + k - left;
+            if ((unsigned)in_row < (unsigned)in_side && (unsigned)in_column < (unsigned)in_side) {
+                float q[4];
+                load_many(from + (size_t)(in_row * in_side + in_column) * channels, q);
+#pragma unroll
+                for (int i = 0; i < 4; ++i) filtered[i] = fmaf(f[k], q[i], filtered[i]);
+            }
+        }
+#pragma unroll
+        for (int s = 0; s < STRIP; ++s)
+            if (j - s >= 0 && j - s < TAPS)
+#pragma unroll
+                for (int i = 0; i < 4; ++i) v[s][i] = fmaf(f[j - s], filtered[i], v[s][i]);
+    }
+#else
+    const float* from = sums + (size_t)(row * side + column) * channels + channel;
+    const size_t step = (size_t)side * side * channels;
+#pragma unroll 8
+    for (int slice = 0; slice < slices; ++slice) {
+        float q[4];
+        load_many(from + slice * step, q);
+#pragma unroll
+        for (int i = 0; i < 4; ++i) v[0][i] += q[i];
+    }
+#endif
+    float d[4], b[4], style[4] = {};
+    load_many(demod + channel, d);
+    load_many(bias + channel, b);
+    if (x) load_many(next_style + channel, style);
+#pragma unroll
+    for (int s = 0; s < STRIP; ++s) {
+        const int pixel = row * side + column + s;
+        const float n = noise ? noise[pixel] : 0.0f;
+        float out[4];
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            const float before = fmaf(d[i] * unit, v[s][i], n + b[i]);
+            out[i] = bounded((before > 0.0f ? before : SLOPE * before) * gain, clamp);
+        }
+        store_many(z + (size_t)pixel * channels + channel, out);
+        if (x) {
+#pragma unroll
+            for (int i = 0; i < 4; ++i) out[i] = from_half(to_half(out[i])) * style[i];
+            store_many(x + (size_t)pixel * channels + channel, out);
+        }
+    }
+}

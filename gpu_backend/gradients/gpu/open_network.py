@@ -1,0 +1,153 @@
+"""A network's gradient on a GPU: its driver, kernels and memory, opened at the first use and checked against torch."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import weakref
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from gpu_backend.cuda.compiling.compilation import compile_kernels
+from gpu_backend.cuda.driver.interface import Driver, Event, LoadedKernel
+from gpu_backend.cuda.driver.probe import Gpu
+from gpu_backend.errors import DeviceError, RequestError
+from gpu_backend.gradients.gpu.kernels import kernels_of_step
+from gpu_backend.gradients.gpu.memory import DeviceArrays
+from gpu_backend.gradients.gpu.network import GpuNetwork
+from gpu_backend.model.spec import StyleGAN2Spec
+from gpu_backend.ops.kernels.recipe import KernelRecipe
+
+if TYPE_CHECKING:
+    from gpu_backend.gradients.network import DifferentiableNetwork
+
+_CHECKED_BLOCK = 32
+LEAST_COSINE = 0.99
+"""Of a row's gradient with that of torch, below which a device's gradients are not used."""
+
+
+class GpuGradients:
+    """A StyleGAN2 on one GPU. It serves one drag at a time: a new one ends the one before.
+
+    Parameters
+    ----------
+    driver
+        Closed with this object.
+    side
+        Resolution of the last layers.
+
+    Raises
+    ------
+    DeviceError
+        If the device refuses; nothing is left then.
+    """
+
+    def __init__(
+        self,
+        network: DifferentiableNetwork,
+        driver: Driver,
+        kernels: Mapping[KernelRecipe, LoadedKernel],
+        multiprocessors: int,
+        side: int,
+    ) -> None:
+        assert isinstance(network.spec, StyleGAN2Spec)
+        self._lock = threading.RLock()
+        self._owner: object = None
+        self.driver = driver
+        weights = {name: tensor.float().cpu().numpy() for name, tensor in network.weights.items()}
+        noise = {name: picture[0].float().cpu().numpy() for name, picture in network.noise.items()}
+        driver.enter()
+        self.network = GpuNetwork(driver, kernels, network.spec, weights, noise, side, multiprocessors)
+        self.done: Event = driver.make_event()
+        weakref.finalize(self, _close, driver, self.network, tuple(kernels.values()))
+
+    @contextlib.contextmanager
+    def work(self, owner: object, *, begins: bool = False) -> Iterator[Driver]:
+        """Give the device to a drag.
+
+        Raises
+        ------
+        RequestError
+            If a newer drag has begun.
+        """
+        with self._lock:
+            if begins:
+                self._owner = weakref.ref(owner)
+            elif not isinstance(self._owner, weakref.ref) or self._owner() is not owner:
+                raise RequestError("This drag has ended: another one of the same network has begun.")
+            self.driver.enter()
+            yield self.driver
+
+    def check(self, network: DifferentiableNetwork) -> str:
+        """Compare with torch on the processor; return in a phrase what differs, empty if nothing does.
+
+        The gradient of a sum of features of block 32, or of the last one, with random weights.
+        """
+        block = min(_CHECKED_BLOCK, *(layer.resolution for layer in self.network.spec.layers[-1:]))
+        spec, device = self.network.spec, self.network
+        generator = torch.Generator().manual_seed(3)
+        wanted_device = network.device
+        ws = network.mean_w.float().cpu().expand(spec.num_ws, -1)
+        ws = ws + 0.1 * torch.randn(ws.shape, generator=generator) * ws.std().clamp(min=0.1)
+        free = ws[None].to(device=wanted_device, dtype=network.dtype).requires_grad_()
+        features = network.features(free, block)
+        factor = torch.randn(features.shape, generator=generator)
+        (wanted,) = torch.autograd.grad((features * factor.to(features)).sum(), free)
+        _, used, channels = device.features(block)
+        whole = np.zeros((block, block, channels), np.float32)
+        whole[..., :used] = factor[0].permute(1, 2, 0).numpy()
+        found = np.empty((spec.num_ws, spec.w_dim), np.float32)
+        with self._lock:
+            self.driver.enter()
+            arrays = DeviceArrays(self.driver)
+            try:
+                self.driver.upload(device.ws, np.ascontiguousarray(ws.numpy()))
+                device.forward(block)
+                device.backward(block, arrays.upload(whole))
+                self.driver.download(found, device.ws_gradient)
+            finally:
+                arrays.close()
+        for row, (mine, theirs) in enumerate(zip(found, wanted[0].float().cpu().numpy(), strict=True)):
+            size = float(np.linalg.norm(theirs))
+            cosine = float(mine @ theirs) / max(1e-30, size * float(np.linalg.norm(mine)))
+            if size > 0.0 and not cosine >= LEAST_COSINE:
+                return f"the gradient of row {row} has a cosine of {cosine:.4f} with torch's"
+        return ""
+
+
+def open_gpu_gradients(network: DifferentiableNetwork, gpu: Gpu, side: int) -> GpuGradients:
+    """Compile, load, place and check; takes seconds where kernels are not in the cache.
+
+    Raises
+    ------
+    DeviceError
+        If the device, a kernel or the check fails.
+    """
+    from gpu_backend.cuda.driver.gpu_driver import GpuDriver
+
+    assert isinstance(network.spec, StyleGAN2Spec)
+    compiled = compile_kernels(kernels_of_step(len(network.spec.resample_filter)), gpu.compile_architecture)
+    for error in compiled.failures.values():
+        raise error
+    driver = GpuDriver(gpu.index)
+    try:
+        driver.enter()
+        kernels = {recipe: driver.load(kernel.cubin, recipe.stem) for recipe, kernel in compiled.kernels.items()}
+        opened = GpuGradients(network, driver, kernels, gpu.multiprocessors, side)
+    except BaseException:
+        driver.close()
+        raise
+    problem = opened.check(network)
+    if problem:
+        raise DeviceError(f"{gpu.name} computes other gradients than torch: {problem}.")
+    return opened
+
+
+def _close(driver: Driver, network: GpuNetwork, kernels: tuple[LoadedKernel, ...]) -> None:
+    network.close()
+    for kernel in kernels:
+        driver.unload(kernel)
+    driver.close()

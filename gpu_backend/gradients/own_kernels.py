@@ -1,0 +1,96 @@
+"""Own kernels for a network's drags on a GPU, opened at the first drag; where they fail, torch takes their place."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from typing import TYPE_CHECKING
+
+from gpu_backend.cuda.driver.probe import Gpu
+from gpu_backend.errors import DeviceError
+from gpu_backend.gradients.network import DifferentiableNetwork
+from gpu_backend.gradients.objective import DragTerms
+from gpu_backend.model.spec import NetworkSpec, StyleGAN2Spec
+
+if TYPE_CHECKING:
+    from gpu_backend.gradients.gpu.drag import GpuDrag
+    from gpu_backend.gradients.gpu.open_network import GpuGradients
+
+_OLDEST = 80
+"""Compute capability, times 10, of the first GPUs whose tensor cores know bf16."""
+_MOST_TAPS = 8
+
+_logger = logging.getLogger(__name__)
+
+_LEAST_SIDE = 128
+"""Side of the pictures in which handles are tracked, where the network has it."""
+
+
+class OwnKernels:
+    """The kernels of a GPU for one network; may be called from every thread."""
+
+    def __init__(self, gpu: Gpu) -> None:
+        self._gpu = gpu
+        self._lock = threading.Lock()
+        self._opened: GpuGradients | None = None
+        self._side = 0
+        self._problem = ""
+
+    @property
+    def problem(self) -> str:
+        """One sentence: why torch computes the drags after all; empty as long as that is not so."""
+        return self._problem
+
+    def prepare(self, network: DifferentiableNetwork) -> None:
+        """Open the kernels, so that the first drag begins at once. Takes seconds; a failure is in `problem`."""
+        with self._lock:
+            try:
+                self._open(network, 0)
+            except DeviceError as error:
+                self._give_up(error)
+
+    def drag(self, network: DifferentiableNetwork, terms: DragTerms, *, radius: int, rate: float) -> GpuDrag | None:
+        """Begin a drag, which ends the one before; None if the GPU cannot do it, for the reason in `problem`."""
+        # Imported here: only a GPU's drag needs the driver.
+        from gpu_backend.gradients.gpu.drag import GpuDrag
+
+        with self._lock:
+            try:
+                opened = self._open(network, terms.block)
+                return None if opened is None else GpuDrag(opened, terms, radius=radius, rate=rate)
+            except DeviceError as error:
+                self._give_up(error)
+                return None
+
+    def _open(self, network: DifferentiableNetwork, block: int) -> GpuGradients | None:
+        """Return the network on the GPU up to a block, and as far as handles are tracked; None after a failure."""
+        from gpu_backend.gradients.gpu.open_network import open_gpu_gradients
+
+        side = max(block, *(side for side in network.blocks if side <= _LEAST_SIDE))
+        if not self._problem and side > self._side:
+            self._opened, self._side = None, 0
+            self._opened, self._side = open_gpu_gradients(network, self._gpu, side), side
+        return self._opened
+
+    def _give_up(self, error: DeviceError) -> None:
+        self._problem = error.sentence
+        self._opened = None
+        _logger.info("Dragging uses torch: %s", error.sentence)
+
+
+def why_not_on(spec: NetworkSpec, gpu: Gpu) -> str:
+    """Return in a phrase why drags of a network cannot be computed by a GPU's own kernels; empty if they can."""
+    if int(gpu.architecture.removeprefix("sm_")) < _OLDEST:
+        return f"{gpu.name} has no bfloat16"
+    if not isinstance(spec, StyleGAN2Spec):
+        return "the network is no StyleGAN2"
+    if spec.architecture != "skip":
+        return f"the network's architecture is {spec.architecture}"
+    if spec.img_channels != 3:
+        return f"the network's pictures have {spec.img_channels} channels"
+    if len(spec.resample_filter) > _MOST_TAPS:
+        return f"the network's resampling filter has {len(spec.resample_filter)} taps"
+    for layer in spec.layers:
+        if layer.kind != "to_rgb" and (layer.activation != "lrelu" or layer.kernel != 3):
+            return f"{layer.name} is a {layer.activation} after {layer.kernel} x {layer.kernel} weights"
+    return ""

@@ -1,0 +1,27 @@
+"""The kernels of a drag's step compile for every GPU that has bfloat16, and spill nothing. Needs no GPU."""
+
+from pathlib import Path
+
+import pytest
+
+from gpu_backend.gradients.gpu.kernels import kernels_of_step
+from tests.helpers.kernel_checks import ARCHITECTURES, assert_compiles, dealt
+
+KERNELS = Path(__file__).parents[4] / "gpu_backend" / "gradients" / "gpu" / "kernels"
+_MOST_THREADS = 512
+_THREADS = {"gradient_conv": 128, "gradient_layer": 128}
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES[1:])
+def test_kernels_compile_and_spill_nothing(architecture: str) -> None:
+    heaviest, *others = dealt(kernels_of_step(4), architecture)
+    assert_compiles(heaviest, architecture, 2 * _THREADS[heaviest.stem], is_heavy=architecture in ("sm_80", "sm_90a"))
+    for recipe in others:
+        assert_compiles(recipe, architecture, _THREADS.get(recipe.stem, _MOST_THREADS))
+
+
+def test_every_source_and_every_part_is_used() -> None:
+    recipes = kernels_of_step(4)
+    assert {recipe.stem for recipe in recipes} == {path.stem for path in KERNELS.glob("*.cu")}
+    included = {name for recipe in recipes for name in recipe.headers}
+    assert included >= {f"parts/{path.name}" for path in KERNELS.glob("parts/*.cuh")}
