@@ -3,7 +3,19 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QObject, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QContextMenuEvent, QFocusEvent, QKeyEvent, QMouseEvent, QResizeEvent, QValidator, QWheelEvent
+from PySide6.QtGui import (
+    QColor,
+    QContextMenuEvent,
+    QFocusEvent,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QResizeEvent,
+    QShowEvent,
+    QValidator,
+    QWheelEvent,
+)
 from PySide6.QtWidgets import QAbstractSpinBox, QDoubleSpinBox, QSizePolicy, QSpinBox, QWidget
 
 from explorer_app.window.controls.parameter_menu import open_parameter_menu
@@ -218,3 +230,28 @@ class NumberField(QDoubleSpinBox):
     def _commit(self) -> None:
         self._commit_timer.stop()
         self.entered.emit(self.value(), True)
+
+
+class PanelNumberField(NumberField):
+    """A number field on a panel, for numbers that follow a gesture.
+
+    It paints the panel's colour below its rounded corners itself. Otherwise each new number would repaint all widgets
+    below it, down to the dock, which costs as much as the number.
+    """
+
+    def showEvent(self, event: QShowEvent) -> None:  # noqa: N802
+        """Declare the field opaque; polishing it for a style sheet takes that back."""
+        super().showEvent(event)
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
+
+    def changeEvent(self, event: QEvent) -> None:  # noqa: N802
+        """Do the same after a change of style."""
+        super().changeEvent(event)
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802
+        """Paint the panel's colour, then the field."""
+        painter = QPainter(self)
+        painter.fillRect(event.rect(), QColor(theme.current().panel))
+        painter.end()
+        super().paintEvent(event)

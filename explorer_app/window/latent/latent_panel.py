@@ -23,7 +23,7 @@ from explorer_app.session.edits import PLACE, Edit, GoToSeed
 from explorer_app.session.parameters import SetParameter
 from explorer_app.session.session import Position, Session
 from explorer_app.window.controls.hint_label import HintLabel
-from explorer_app.window.controls.number_field import NumberField
+from explorer_app.window.controls.number_field import NumberField, PanelNumberField
 from explorer_app.window.controls.slider_row import SliderRow, below
 from explorer_app.window.docks.session_views import SessionViews
 from explorer_app.window.latent.class_picker import NAMES_TIP, ClassPicker, classes_label
@@ -93,7 +93,7 @@ class LatentPanel(QWidget):
         self._class_names: tuple[str, ...] = ()
         self._class_tip = ""
         self.plane = SeedPlane()
-        self.seed = NumberField(0, SEED_COUNT - 1, decimals=0, step=1, widest=str(SEED_COUNT - 1))
+        self.seed = PanelNumberField(0, SEED_COUNT - 1, decimals=0, step=1, widest=str(SEED_COUNT - 1))
         self.seed.setAccessibleName("Seed")
         self.seed.setToolTip("Seed, 0 to 4294967295: type one or step with the arrow keys.")
         self.plane_x = self._fraction("x")
@@ -130,7 +130,7 @@ class LatentPanel(QWidget):
 
     @staticmethod
     def _fraction(axis: str) -> NumberField:
-        field = NumberField(-99.99, 99.99, signed=True, reset=0.0, widest="+0.00")
+        field = PanelNumberField(-99.99, 99.99, signed=True, reset=0.0, widest="+0.00")
         field.setAccessibleName(f"Plane {axis}")
         field.setToolTip(f"Offset from the seed along {axis}, usually −0.5 to +0.5; a double-click sets 0.00.")
         return field

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
+from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, Qt
 from PySide6.QtWidgets import QAbstractSpinBox, QApplication, QLabel, QScrollArea
 from pytestqt.qtbot import QtBot
 
@@ -16,6 +16,7 @@ from explorer_app.window.controls.value_slider import ValueSlider
 from explorer_app.window.latent.class_picker import ClassPicker
 from explorer_app.window.latent.latent_panel import LatentPanel
 from explorer_app.window.latent.noise_section import NoiseSection
+from explorer_app.window.look import theme
 from gpu_backend import Noise, Recipe, Truncation
 from tests.helpers.fonts import narrow_dock
 from tests.helpers.near import near
@@ -55,6 +56,42 @@ def test_the_place_is_shown_as_a_seed_and_signed_fractions(panel: WatchedPanel) 
     assert panel.seed.text() == "1207"
     assert panel.plane_x.text() == "+0.38"
     assert panel.plane_y.text() == "−0.04"
+
+
+class Paints(QObject):
+    """Records the widgets that are painted."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.widgets: set[QObject] = set()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802
+        if event.type() == QEvent.Type.Paint:
+            self.widgets.add(watched)
+        return False
+
+
+def test_numbers_that_follow_a_drag_repaint_nothing_below_them(panel: WatchedPanel, qtbot: QtBot) -> None:
+    panel.edits.show(Session(position=Position(7.38, 11.96)))
+    with qtbot.waitExposed(panel):
+        panel.show()
+    lay_out(panel)
+    panel.repaint()
+    paints = Paints()
+    app = QApplication.instance()
+    assert app is not None
+    app.installEventFilter(paints)
+    panel.edits.show(Session(position=Position(7.4, 11.98)))
+    qtbot.waitUntil(lambda: panel.plane_y in paints.widgets)
+    app.removeEventFilter(paints)
+    fields = panel.plane_x, panel.plane_y
+    assert {panel.plane, *fields} <= paints.widgets
+    assert paints.widgets <= {panel.plane, *fields, *(field.lineEdit() for field in fields)}
+
+
+def test_a_field_on_a_panel_shows_the_panels_colour_around_its_corners(panel: WatchedPanel) -> None:
+    colour = panel.plane_x.grab().toImage().pixelColor(0, 0)
+    assert colour.name() == theme.current().panel
 
 
 def test_a_typed_seed_is_gone_to(panel: WatchedPanel, qtbot: QtBot) -> None:
