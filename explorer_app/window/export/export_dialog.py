@@ -43,6 +43,7 @@ from explorer_app.window.export.export_keys import (
     KINDS,
     ExportKey,
     export_settings,
+    free_name,
     kind_objection,
     length_text,
     objection,
@@ -564,7 +565,7 @@ class ExportDialog(QDialog):
         self._frames_of_other = int(frames) if frames.isdecimal() and len(frames) < 6 else 1
         self.loop.setChecked(self._settings.choice("export.loop", "no") == "yes")
         self.folder.setText(str(self._settings.folder("export") or Path.home() / "latentloom"))
-        self.name.setText(self._settings.choice("export.name", "walk"))
+        self.name.setText(free_name(Path(self.folder.text()), self._settings.choice("export.name", "walk")))
         self._offer_path()
         preset = self._settings.choice("export.preset")
         self._choose_preset(preset if preset in PRESETS else "sequence")

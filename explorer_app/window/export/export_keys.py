@@ -11,7 +11,7 @@ from pathlib import Path
 
 from explorer_app.exporting.formats.picture_format import PictureFormat, Size
 from explorer_app.exporting.keyframes import Keyframe
-from explorer_app.exporting.sequence import Piece, SequenceSettings, check_sheet, plan_sequence
+from explorer_app.exporting.sequence import MANIFEST_SUFFIX, Piece, SequenceSettings, check_sheet, plan_sequence
 from explorer_app.exporting.sheet import SheetLayout
 from explorer_app.exporting.video.video_format import VideoFormat
 from explorer_app.session.edits import GoToSeed
@@ -30,6 +30,10 @@ KINDS: tuple[tuple[PathKind, str, str], ...] = (
     ("z-linear", "Straight in z", "In a straight line between the seeds' z, mapped frame by frame."),
 )
 """Kind of path, its label in the dialog, its description."""
+
+_MOST_NAMES = 1000
+_HEAD_NBYTES = 1024
+"""A manifest says within so many bytes whether the sequence is complete."""
 
 
 @dataclass(frozen=True)
@@ -177,3 +181,18 @@ def length_text(frames: int, frames_per_second: float | Fraction) -> str:
 def sheet_text(count: int, sheet: SheetLayout) -> str:
     """Return what a sheet holds: "12 pictures · 4 × 3"."""
     return f"{count:,} picture{'' if count == 1 else 's'} · {sheet.columns} × {sheet.rows(count)}"
+
+
+def free_name(folder: Path, name: str) -> str:
+    """Return a name that no finished sequence of a folder has: "walk", "walk-2"; one that was stopped can continue."""
+    stem = re.sub(r"-[0-9]{1,5}$", "", name)
+    for number in range(2, _MOST_NAMES):
+        try:
+            with (folder / f"{name}{MANIFEST_SUFFIX}").open("rb") as file:
+                is_taken = b'"state": "complete"' in file.read(_HEAD_NBYTES)
+        except (OSError, ValueError):
+            is_taken = False
+        if not is_taken:
+            break
+        name = f"{stem}-{number}"
+    return name

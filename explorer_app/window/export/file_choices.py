@@ -77,9 +77,6 @@ class FileChoices(QObject):
         self.size.setEditable(True)
         self.size.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
         self.size.setAccessibleName("Size")
-        self.size.setToolTip(
-            "Width × height of the files, such as 1920 × 1080 or 210 × 297 mm; scaled, and cropped to fit."
-        )
         self.columns = SpinBox(1, MAX_COLUMNS, parent)
         self.columns.setAccessibleName("Columns")
         self.columns.setToolTip(f"Pictures in a row of the sheet, 1 to {MAX_COLUMNS}.")
@@ -212,6 +209,11 @@ class FileChoices(QObject):
         if "sheet" in (preset, self._preset) and preset != self._preset:
             self.size.setCurrentText("")  # a sheet's size is that of all its pictures together
         self._preset = preset
+        of_what = "of the whole sheet" if preset == "sheet" else "of the files"
+        self.size.setToolTip(
+            f"Width × height {of_what}, such as 1920 × 1080 or 210 × 297 mm; "
+            + ("the pictures are fitted into it." if preset == "sheet" else "scaled, and cropped to fit.")
+        )
         wanted = PRESETS[preset]
         with QSignalBlocker(self.format):
             self.format.clear()

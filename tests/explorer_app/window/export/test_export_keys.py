@@ -16,7 +16,7 @@ from explorer_app.cli.sequence import render_sequence
 from explorer_app.exporting.manifest import read_manifest
 from explorer_app.session.resolve import resolve
 from explorer_app.session.session import ModelReference, Position, Session, Slider
-from explorer_app.window.export.export_keys import ExportKey, export_settings
+from explorer_app.window.export.export_keys import ExportKey, export_settings, free_name
 from gpu_backend import Model, Noise, PathKind, Transform, Truncation, open_renderer, write_safetensors
 from tests.helpers.networks import make_stylegan2
 from tests.helpers.stylegan3 import make_stylegan3
@@ -68,3 +68,13 @@ def test_an_exports_frame_at_a_kept_latent_is_the_picture_of_that_latent(
                 assert image.tobytes() == wanted, place
             shown.append(wanted)
         assert len(set(shown)) == len(shown)
+
+
+def test_the_name_of_a_finished_sequence_is_not_offered_again_and_that_of_a_stopped_one_is(tmp_path: Path) -> None:
+    assert free_name(tmp_path, "walk") == "walk"
+    for name, state in (("walk", "complete"), ("walk-2", "complete"), ("walk-3", "unfinished"), ("other", "cancelled")):
+        (tmp_path / f"{name}.manifest.json").write_text(f'{{\n"format": "f",\n"state": "{state}"}}')
+    assert free_name(tmp_path, "walk") == "walk-3"
+    assert free_name(tmp_path, "walk-2") == "walk-3"
+    assert free_name(tmp_path, "other") == "other"
+    assert free_name(tmp_path / "none", "walk") == "walk"
