@@ -42,15 +42,15 @@ def render_sequence(
             if not meter.has_started:
                 if job.found:
                     console.note(f"{job.found} of {job.total} frames are there already.")
-                meter.update(job.done, job.found, time.monotonic())
+                meter.update(job.shown, job.found, time.monotonic())
             frame = pipeline.next_frame(renderer)
             if frame is not None:
                 for warning in frame.warnings:
                     console.warn(warning)
                 job.deliver(frame)
-                console.progress(meter.update(job.done, job.found, time.monotonic()).sentence)
+                console.progress(meter.update(job.shown, job.found, time.monotonic()).sentence)
         if meter.has_started:
-            console.progress(meter.update(job.done, job.found, time.monotonic()).sentence, is_last=True)
+            console.progress(meter.update(job.shown, job.found, time.monotonic()).sentence, is_last=True)
     except BaseException as error:
         job.stop(cancelled=isinstance(error, KeyboardInterrupt))
         job.join()

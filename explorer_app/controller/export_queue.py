@@ -288,7 +288,7 @@ class ExportQueueController(QObject):
     def take_advanced(self, event: ExportAdvanced) -> None:
         """Update the progress of a job."""
         if event.job is self._job and self._job is not None and self._progress is not None:
-            made = self._meter.update(self._job.done, self._job.found, self._clock())
+            made = self._meter.update(self._job.shown, self._job.found, self._clock())
             self._show(
                 replace(
                     self._progress,

@@ -124,6 +124,14 @@ class SequenceJob:
         return self._found + self._accepted
 
     @property
+    def shown(self) -> int:
+        """Frames that progress counts: those that are stored; of one file those that were rendered.
+
+        A segment of a video is stored whole, seconds of it at a time: so long nothing would seem to happen.
+        """
+        return self.done if self.settings.single_path is None else self.delivered
+
+    @property
     def is_ready(self) -> bool:
         """Whether `next_request` has one to give."""
         with self._condition:

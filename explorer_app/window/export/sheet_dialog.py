@@ -37,7 +37,7 @@ class SheetView(QWidget):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setAccessibleName("Pictures of the sheet")
-        self.setMinimumSize(theme.px(320), theme.px(240))
+        self.setMinimumSize(theme.px(320), theme.px(160))
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
         """Mark the picture below the pointer."""
@@ -135,7 +135,9 @@ class SheetDialog(QDialog):
         whole.setSpacing(theme.px(12))
         whole.addWidget(self.view, 1)
         whole.addLayout(bottom)
-        self.resize(theme.px(760), theme.px(600))
+        shown = size.scaled(theme.px(760), theme.px(520), Qt.AspectRatioMode.KeepAspectRatio)
+        chrome = whole.sizeHint() - self.view.minimumSize()
+        self.resize(shown + QSize(2 * edge, chrome.height()))
         self.view.setFocus()
 
     def _choose(self, place: int) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,8 +26,9 @@ from explorer_app.exporting.sheet import (
     write_contact_sheet,
     write_grid_sheet,
 )
+from explorer_app.exporting.sinks.frame_sink import Claim, FramePlan
 from explorer_app.session.session import ModelReference
-from gpu_backend import Latent, Point, Recipe, RenderRequest
+from gpu_backend import Frame, Latent, Point, Recipe, RenderRequest
 from tests.helpers.fake_engine import fake_frame
 
 COLOURS = [(200, 10, 10), (10, 200, 10), (10, 10, 200)]
@@ -186,3 +188,40 @@ def test_a_damaged_sheet_is_refused_with_a_sentence(change: tuple[str, str]) -> 
     assert sheet_from_text(text).cells[1] is None
     with pytest.raises(PictureError):
         sheet_from_text(text.replace(*change))
+
+
+class SilentSink:
+    """Takes frames and stores none, like a video in the middle of a segment."""
+
+    needs_order = True
+    written = 0
+    error = None
+    is_ready = True
+
+    def open(self, plan: FramePlan, claim: Claim, changed: Callable[[], None]) -> None:
+        pass
+
+    def resumable_from(self, index: int, should_stop: Callable[[], bool]) -> int | None:
+        return index if index < 5 else None
+
+    def accept(self, index: int, frame: Frame) -> None:
+        pass
+
+    def close(self, *, discard: bool) -> None:
+        pass
+
+
+@pytest.mark.parametrize(("sheet", "shown"), [(SheetLayout(3), 2), (None, 0)])
+def test_progress_counts_rendered_frames_of_one_file_and_stored_pictures(
+    tmp_path: Path, sheet: SheetLayout | None, shown: int
+) -> None:
+    job = SequenceJob(sheet_settings(tmp_path, sheet=sheet), sink=SilentSink())
+    job.start()
+    for _ in range(2):
+        assert job.wait()
+        wanted = job.next_request()
+        assert wanted is not None
+        job.deliver(fake_frame(wanted))
+    assert (job.shown, job.done) == (shown, 0)
+    job.stop(cancelled=False)
+    assert job.join(60)
