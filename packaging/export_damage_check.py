@@ -41,6 +41,7 @@ from explorer_app.exporting.formats.picture_format import FORMATS, PictureFormat
 from explorer_app.exporting.job import SequenceJob  # noqa: E402
 from explorer_app.exporting.keyframes import Keyframe  # noqa: E402
 from explorer_app.exporting.sequence import SequenceSettings  # noqa: E402
+from explorer_app.exporting.sheet import SheetLayout  # noqa: E402
 from explorer_app.exporting.video.video_format import CODECS, VideoFormat  # noqa: E402
 from explorer_app.session.session import ModelReference  # noqa: E402
 from gpu_backend import Frame, FrameTimings, Latent, Point, Recipe, RenderRequest  # noqa: E402
@@ -57,23 +58,34 @@ SHARES = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0, 1.5)
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A format under test: pictures or a video."""
+    """A format under test: pictures, a video or a sheet."""
 
     name: str
     form: PictureFormat = PictureFormat()
     video: VideoFormat | None = None
+    sheet: SheetLayout | None = None
 
     def settings(self, folder: Path) -> SequenceSettings:
         """Return the settings of its export."""
         keys = tuple(Keyframe(((Recipe(Latent(Point(((seed, 1.0),)))), 1.0),)) for seed in (1, 2))
         return SequenceSettings(
-            keys, folder, "walk", MODEL, "w-linear", FRAMES - 1, z_dim=8, form=self.form, video=self.video
+            keys,
+            folder,
+            "walk",
+            MODEL,
+            "w-linear",
+            FRAMES - 1,
+            z_dim=8,
+            form=self.form,
+            video=self.video,
+            sheet=self.sheet,
         )
 
 
 KINDS = (
     *(Kind(name, PictureFormat(name)) for name in FORMATS),
     *(Kind(f"{name}-video" if name == "webp" else name, video=VideoFormat(name, fps=FPS)) for name in CODECS),
+    Kind("sheet", sheet=SheetLayout(3)),
 )
 
 
