@@ -189,23 +189,11 @@ class ZeroSliders(_Whole):
 
 
 @dataclass(frozen=True, slots=True)
-class AddSource(_Whole):
-    """Append a mix source."""
-
-    source: Source
-    label: str = "Add source"
-
-    def apply(self, session: Session) -> Session:
-        """Return the session with one more source."""
-        return replace(session, mix=(*session.mix, self.source))
-
-
-@dataclass(frozen=True, slots=True)
 class AddSources(_Whole):
     """Append mix sources."""
 
     sources: tuple[Source, ...]
-    label: str = "Add sources"
+    label: str = "Add source"
 
     def apply(self, session: Session) -> Session:
         """Return the session with the sources after its own."""

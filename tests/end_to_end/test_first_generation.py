@@ -10,7 +10,7 @@ import pytest
 from PySide6.QtCore import QPoint
 
 from explorer_app.messages import Level
-from explorer_app.session.edits import AddSource, set_truncation
+from explorer_app.session.edits import AddSources, set_truncation
 from explorer_app.session.session import Slider, Source
 from gpu_backend import Latent, Noise, Point, RenderRequest, RowRange, Truncation, open_renderer
 from tests.helpers import mouse
@@ -48,7 +48,7 @@ def test_a_visit_to_a_first_generation_network(sit_down: Callable[..., Person], 
         set_noise(Noise(layer_gains=(1.0, 0.0, 3.0))),
         whole_slider(Slider("sefa/0", 3.0, RowRange(0, 3))),
         whole_slider(Slider("axis/2", 3.0)),
-        AddSource(other),
+        AddSources((other,)),
     )
     for edit in edits:
         person.controller.editing.edit(edit)

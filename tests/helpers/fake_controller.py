@@ -18,7 +18,7 @@ from explorer_app.controller.progress import ExportProgress, Loading
 from explorer_app.messages import MessageLog
 from explorer_app.rendering.frame_statistics import FrameStatistics
 from explorer_app.rendering.thumbnails import ThumbnailStore
-from explorer_app.session.edits import AddSource, Edit, GoToSeed
+from explorer_app.session.edits import AddSources, Edit, GoToSeed
 from explorer_app.session.history import History, KeptSession, tags_of
 from explorer_app.session.resolve import kept_latent
 from explorer_app.session.session import ModelReference, Session, Source
@@ -400,7 +400,7 @@ class FakeEditing(QObject):
     def mix_in_current(self) -> None:
         self._asked.append(("mix_in_current",))
         rows = self._model.facts.num_ws if self._model.facts else 0
-        self.edit(AddSource(Source(kept_latent(self.session), (0.0,) * rows, f"kept {len(self.session.mix) + 1}")))
+        self.edit(AddSources((Source(kept_latent(self.session), (0.0,) * rows, f"kept {len(self.session.mix) + 1}"),)))
 
     def random_seed(self) -> None:
         self._asked.append(("random_seed",))

@@ -25,7 +25,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from explorer_app.session.edits import AddSource, RemoveSource, set_source, set_strengths
+from explorer_app.session.edits import AddSources, RemoveSource, set_source, set_strengths
 from explorer_app.session.mix_presets import PRESETS, base_share, preset_strengths
 from explorer_app.session.parameters import SetParameter
 from explorer_app.session.row_groups import row_groups
@@ -57,7 +57,7 @@ class MixPanel(QWidget):
     Signals
     -------
     edited(object, bool)
-        `AddSource`, `RemoveSource`, `SetParameter` (a name, a preset) or `Together` (painted: a drag may
+        `AddSources`, `RemoveSource`, `SetParameter` (a name, a preset) or `Together` (painted: a drag may
         cross sources); True once a gesture.
     gesture_cancelled()
         Escape ended a drag.
@@ -300,7 +300,7 @@ class MixPanel(QWidget):
             strengths=preset_strengths(row_groups(self._resolutions)[-1].name, self._resolutions),
             label=f"seed {seed}",
         )
-        self.edited.emit(AddSource(source), True)
+        self.edited.emit(AddSources((source,)), True)
 
     def _set_preset(self, index: int, name: str) -> None:
         strengths = preset_strengths(name, self._resolutions)

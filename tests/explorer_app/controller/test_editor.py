@@ -9,7 +9,7 @@ import pytest
 from explorer_app.controller.editor import Editor
 from explorer_app.session.edits import (
     PLACE,
-    AddSource,
+    AddSources,
     Edit,
     GoToSeed,
     RemoveSource,
@@ -74,7 +74,7 @@ def test_ten_sources_at_sixty_events_a_second_for_ten_seconds_are_ten_steps() ->
 def test_a_click_in_the_middle_of_a_drag_is_a_step_without_the_drag() -> None:
     editor = Editor()
     editor.edit(walk(1.0), False, 0.0, "canvas")
-    editor.edit(AddSource(Source(Latent(), (1.0,), "seed 0")), True, 0.1, "mix")
+    editor.edit(AddSources((Source(Latent(), (1.0,), "seed 0"),)), True, 0.1, "mix")
     assert editor.session.position.x == 1.0
     assert editor.history.entries[-1].session.position.x == 0.0
     editor.edit(walk(2.0), True, 0.2, "canvas")

@@ -14,7 +14,7 @@ from explorer_app.exporting.sheet import SheetDocument, write_grid_sheet
 from explorer_app.messages import Level
 from explorer_app.rendering.render_events import ThumbnailMade
 from explorer_app.session.adapting import adapt
-from explorer_app.session.edits import AddSource, GoToSeed, set_truncation
+from explorer_app.session.edits import AddSources, GoToSeed, set_truncation
 from explorer_app.session.history import KeptSession
 from explorer_app.session.parameters import SetParameter
 from explorer_app.session.resolve import resolve
@@ -41,7 +41,7 @@ def change(harness: Harness) -> None:
     harness.controller.editing.edit(GoToSeed(1207))
     harness.controller.editing.edit(set_truncation(Truncation(0.4, 6)))
     harness.controller.editing.edit(whole_slider(Slider("sefa/1", 2.5, label="sun")))
-    harness.controller.editing.edit(AddSource(Source(Latent(), (0.25,) * 12, "seed 0")))
+    harness.controller.editing.edit(AddSources((Source(Latent(), (0.25,) * 12, "seed 0"),)))
     harness.rest()
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from explorer_app.controller import live_updates
-from explorer_app.session.edits import AddSource, GoToSeed, set_transform, set_truncation
+from explorer_app.session.edits import AddSources, GoToSeed, set_transform, set_truncation
 from explorer_app.session.parameters import SetParameter
 from explorer_app.session.resolve import resolve
 from explorer_app.session.session import Slider, Source
@@ -123,7 +123,7 @@ def test_everything_that_a_person_sets_can_be_taken_back(open_harness: Harness) 
     harness.controller.editing.edit(GoToSeed(1207))
     harness.controller.editing.edit(set_truncation(Truncation(0.3, 2)))
     harness.controller.editing.edit(set_noise(Noise("random", 4)))
-    harness.controller.editing.edit(AddSource(Source(Latent(), (1.0,) * 12, "seed 0")))
+    harness.controller.editing.edit(AddSources((Source(Latent(), (1.0,) * 12, "seed 0"),)))
     harness.controller.editing.random_seed()
     harness.controller.editing.mix_in_current()
     slide(harness, 1.0)

@@ -6,7 +6,7 @@ import pytest
 
 from explorer_app.messages import Level
 from explorer_app.rendering.device_choice import DeviceChoice
-from explorer_app.session.edits import AddSource, set_truncation
+from explorer_app.session.edits import AddSources, set_truncation
 from explorer_app.session.parameters import SetParameter
 from explorer_app.session.session import Position, Source
 from gpu_backend import DeviceError, Latent, Model, Truncation
@@ -184,7 +184,7 @@ def test_the_session_is_fitted_to_a_model_with_fewer_rows_and_it_is_said(open_ha
     harness = open_harness
     harness.library.options["dogs"] = {"resolution": 32}
     harness.controller.editing.edit(set_truncation(Truncation(0.5, 11)))
-    harness.controller.editing.edit(AddSource(Source(Latent(), (0.5,) * 12, "seed 0")))
+    harness.controller.editing.edit(AddSources((Source(Latent(), (0.5,) * 12, "seed 0"),)))
     harness.open("dogs")
     harness.rest()
     session = harness.controller.editing.session
@@ -201,7 +201,7 @@ def name_of(harness: Harness) -> str:
 def test_undo_leads_back_to_the_model_before_and_redo_to_the_one_after(open_harness: Harness) -> None:
     harness = open_harness
     harness.library.options["dogs"] = {"resolution": 32}
-    harness.controller.editing.edit(AddSource(Source(Latent(), (0.5,) * 12, "seed 0")))
+    harness.controller.editing.edit(AddSources((Source(Latent(), (0.5,) * 12, "seed 0"),)))
     harness.open("dogs")
     harness.drag(3.0)
     harness.rest()
@@ -298,7 +298,7 @@ def keep(harness: Harness) -> int:
 def test_a_kept_latent_reopens_the_model_it_was_kept_with(open_harness: Harness) -> None:
     harness = open_harness
     harness.library.options["dogs"] = {"resolution": 32}
-    harness.controller.editing.edit(AddSource(Source(Latent(), (0.5,) * 12, "seed 0")))
+    harness.controller.editing.edit(AddSources((Source(Latent(), (0.5,) * 12, "seed 0"),)))
     number = keep(harness)
     harness.open("dogs")
     harness.drag(3.0)

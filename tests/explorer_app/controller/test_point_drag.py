@@ -13,7 +13,7 @@ from explorer_app.controller import PointDrag
 from explorer_app.controller.point_drag import LOST, WEAK
 from explorer_app.messages import Level
 from explorer_app.session.edited_latent import edited_latent
-from explorer_app.session.edits import PLACE, AddSource, GoToSeed, set_transform
+from explorer_app.session.edits import PLACE, AddSources, GoToSeed, set_transform
 from explorer_app.session.parameters import SetParameter
 from explorer_app.session.resolve import resolve_blend
 from explorer_app.session.session import Position, Source
@@ -153,7 +153,7 @@ def test_an_edit_from_elsewhere_ends_the_stroke_first(hand: Hand) -> None:
 def test_sliders_and_mix_are_part_of_the_rows_that_were_dragged(hand: Hand) -> None:
     editing = hand.harness.controller.editing
     editing.edit(SetParameter("slider/sefa/0", 1.5))
-    editing.edit(AddSource(Source(Latent(), (1.0, 0.0), "a")))
+    editing.edit(AddSources((Source(Latent(), (1.0, 0.0), "a"),)))
     hand.harness.rest()
     hand.stroke()
     session = editing.session

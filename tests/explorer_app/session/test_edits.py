@@ -2,7 +2,7 @@ from dataclasses import replace
 
 from explorer_app.session.edits import (
     PLACE,
-    AddSource,
+    AddSources,
     GoToSeed,
     RemoveSource,
     Together,
@@ -75,7 +75,7 @@ def test_a_range_goes_to_its_direction_alone() -> None:
 
 
 def test_sources_are_added_changed_and_taken_away() -> None:
-    session = AddSource(source(2)).apply(AddSource(source(1)).apply(PLAIN))
+    session = AddSources((source(2),)).apply(AddSources((source(1),)).apply(PLAIN))
     session = SetParameter("mix/0/strengths", (1.0,)).apply(session)
     session = set_source(1, source(3).latent, "seed 3").apply(session)
     assert [(item.label, item.strengths) for item in session.mix] == [("seed 1", (1.0,)), ("seed 3", (0.5, 0.5))]

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from explorer_app.session import parameters
-from explorer_app.session.edits import AddSource
+from explorer_app.session.edits import AddSources
 from explorer_app.session.history import KeptSession
 from explorer_app.session.resolve import kept_latent
 from explorer_app.session.session import ModelReference, Position, Session, Slider, Source
@@ -277,7 +277,7 @@ def test_forty_kept_sources_stay_small_and_none_holds_another(tmp_path: Path) ->
     session = Session(mix=(Source(Latent(Point(((7, 1.0),))), (0.5,) * 12, "seed 7"),))
     for number in range(40):
         session = replace(session, position=Position(float(number), 0.5))
-        session = AddSource(Source(kept_latent(session), (0.5,) * 12, f"kept {number}")).apply(session)
+        session = AddSources((Source(kept_latent(session), (0.5,) * 12, f"kept {number}"),)).apply(session)
         assert not any(source.latent.mix for source in session.mix[-1].latent.mix)
     save_session(tmp_path / "many.loom", session)
     assert load_session(tmp_path / "many.loom") == session

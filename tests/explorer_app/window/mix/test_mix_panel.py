@@ -9,7 +9,7 @@ from PySide6.QtGui import QHelpEvent, QImage
 from PySide6.QtWidgets import QApplication, QMenu, QToolTip
 from pytestqt.qtbot import QtBot
 
-from explorer_app.session.edits import AddSource, RemoveSource
+from explorer_app.session.edits import AddSources, RemoveSource
 from explorer_app.session.parameters import SetParameter
 from explorer_app.session.row_groups import row_groups
 from explorer_app.session.session import Session, Slider, Source
@@ -125,8 +125,8 @@ def test_a_new_source_is_asked_for_by_its_seed_and_starts_with_the_fine_rows(pan
     qtbot.keyClicks(panel.ask.seed, "4711")
     qtbot.keyClick(panel.ask.seed, Qt.Key.Key_Return)
     (edit,) = panel.edits.steps
-    assert isinstance(edit, AddSource)
-    assert edit.source == source(4711, (0.0,) * 9 + (1.0,) * 5)
+    assert isinstance(edit, AddSources)
+    assert edit.sources[0] == source(4711, (0.0,) * 9 + (1.0,) * 5)
     assert len(panel.grid.strengths) == 3
 
 
