@@ -136,21 +136,27 @@ class Player:
         self._clock = clock
         self._run: _Run | None = None
         self._has_complained = False
+        self._volume = 1.0
 
     def start(self, timeline: Timeline, paths: Mapping[str, Path], start: Fraction) -> None:
         """Play a timeline's sounds from a time on; in place of what plays."""
         self.stop()
         heard = tuple(sound for sound in timeline.sounds if not sound.is_muted and sound.digest in paths)
         if heard:
-            self._run = _Run(
-                heard, dict(paths), Route.of(timeline, start), self._open_device, self._clock, self._complain
-            )
+            route = Route.of(timeline, start)
+            self._run = _Run(heard, dict(paths), route, self._open_device, self._clock, self._complain, self._volume)
 
     def stop(self) -> None:
         """Stop playing, and end the threads. May be called twice."""
         run, self._run = self._run, None
         if run is not None:
             run.close()
+
+    def set_volume(self, volume: float) -> None:
+        """Set how loud everything is heard, 0..1; an export keeps the sounds' own volume."""
+        self._volume = min(max(volume, 0.0), 1.0)
+        if self._run is not None:
+            self._run.volume = self._volume
 
     def elapsed_s(self) -> float | None:
         """Return how many seconds were heard since `start`; None if nothing is heard."""
@@ -173,7 +179,10 @@ class _Run:
         open_device: Callable[[], OutputDevice],
         clock: Callable[[], float],
         lost: Callable[[str], None],
+        volume: float,
     ) -> None:
+        self.volume = volume
+        """Read by the device's thread, with each block that it takes."""
         self._sounds, self._paths, self._route = sounds, paths, route
         self._open_device, self._clock, self._lost = open_device, clock, lost
         self._condition = threading.Condition()
@@ -212,7 +221,7 @@ class _Run:
         """Give the device what it asks for."""
         asked = yield b""
         while True:
-            asked = yield self._taken(asked).tobytes()
+            asked = yield (self._taken(asked) * np.float32(self.volume)).tobytes()
 
     def _taken(self, count: int) -> NDArray[np.float32]:
         result = np.zeros((count, 2), np.float32)

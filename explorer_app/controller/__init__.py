@@ -55,7 +55,7 @@ from explorer_app.controller.export_queue import ExportQueueController
 from explorer_app.controller.files import Files
 from explorer_app.controller.kept_arithmetic import KeptArithmetic
 from explorer_app.controller.ladder import Ladder, LadderState
-from explorer_app.controller.live_control import Learning, LiveControl, parameter_label
+from explorer_app.controller.live_control import Learning, LiveControl
 from explorer_app.controller.live_inputs import InputKind, InputState, LiveInputs
 from explorer_app.controller.photo_projection import PhotoProjection
 from explorer_app.controller.playback import Playback
@@ -107,6 +107,5 @@ __all__ = [
     "expects_gpu",
     "may_need_processor",
     "may_render_on_gpu",
-    "parameter_label",
     "preferred_choice",
 ]

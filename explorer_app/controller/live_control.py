@@ -20,6 +20,7 @@ from explorer_app.inputs.sampler import Level, LiveSampler, source_of
 from explorer_app.inputs.sources import is_live, source_label
 from explorer_app.messages import MessageLog
 from explorer_app.session.edits import Together
+from explorer_app.session.parameter_names import name_in_text
 from explorer_app.session.parameters import Parameter, SetParameter, parameter
 from explorer_app.session.patch_file import load_patches, save_patches
 from explorer_app.session.patch_table import ADJUST, Patches, SetPatches, checked, with_patch
@@ -140,7 +141,7 @@ class LiveControl(QObject):
             return
         if not self.inputs.open_available():
             return  # the messages say why
-        self._learning = Learning(path, parameter_label(self._editing.session, row), low, high)
+        self._learning = Learning(path, name_in_text(path, self._editing.session), low, high)
         self._rest_values = self.inputs.board.newest()
         self._messages.info(
             f"Move a knob, a fader or a key of a controller: it will move {self._learning.label}. Escape cancels."
@@ -207,6 +208,11 @@ class LiveControl(QObject):
     def _take_preset(self, patches: Patches) -> None:
         sounds = tuple(patch for patch in self.patches if not is_live(patch.source))
         self._set((*sounds, *patches), "Open preset")
+
+    @Slot(str)
+    def refuse(self, sentence: str) -> None:
+        """Say why an edit of the table is impossible."""
+        self._messages.warning(sentence)
 
     def _set(self, patches: Patches, label: str) -> None:
         try:
@@ -331,14 +337,6 @@ class LiveControl(QObject):
             self.stop_learning()
         self._shown_session = None
         self.sampled.emit()
-
-
-def parameter_label(session: Session, row: Parameter) -> str:
-    """Return how a parameter is called: a slider by its own name or its direction's."""
-    kind, _, name = row.path.partition("/")
-    if kind == "slider":
-        return session.slider(name).label or name.rpartition("/")[2]
-    return row.label.lower() if row.path != "truncation.psi" else "truncation ψ"
 
 
 def _source(path: str) -> str:

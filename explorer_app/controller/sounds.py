@@ -212,6 +212,10 @@ class Sounds(QObject):
         """Stop playing."""
         self._player.stop()
 
+    def set_volume(self, volume: float) -> None:
+        """Set how loud the sounds are heard together, 0..1."""
+        self._player.set_volume(volume)
+
     def elapsed_s(self) -> float | None:
         """Return how many seconds were heard; None if nothing is."""
         return self._player.elapsed_s()

@@ -77,6 +77,9 @@ class FakeLive(QObject):
     def forget(self, path: str) -> None:
         self._asked.append(("forget", path))
 
+    def refuse(self, sentence: str) -> None:
+        self._asked.append(("refuse", sentence))
+
     def take_values(self) -> None:
         self._asked.append(("take values",))
 

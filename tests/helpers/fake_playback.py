@@ -76,6 +76,9 @@ class FakeSounds(QObject):
     def envelopes_of(self, session: Any) -> dict[Any, Any]:
         return {}
 
+    def set_volume(self, volume: float) -> None:
+        self._asked.append(("volume", volume))
+
     def add(self, paths: Any) -> None:
         self._asked.append(("add sounds", paths))
 

@@ -6,18 +6,22 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QMenu, QPushButton, QVBoxLayout, QWidget
 
 from explorer_app.inputs.sampler import Level
-from explorer_app.session.patch_table import ADJUST, SetPatches, with_changed, without_patch
+from explorer_app.session.parameters import parameters_of
+from explorer_app.session.patch_table import ADJUST, SetPatches, with_changed, with_patch, without_patch
 from explorer_app.session.patches import Patch
 from explorer_app.session.session import Session
 from explorer_app.window.controllers.input_rows import InputRows
 from explorer_app.window.controllers.patch_editor import PatchEditor
 from explorer_app.window.controllers.patch_row import PatchRow
 from explorer_app.window.controls.column_scroll import ColumnScroll
+from explorer_app.window.controls.drive_menu import add_sound_sources, is_driven
+from explorer_app.window.controls.slider_row import below
 from explorer_app.window.controls.wrapped_label import WrappedLabel
 from explorer_app.window.look import theme
+from gpu_backend import LoomError
 
 if TYPE_CHECKING:
     from explorer_app.controller import Learning
@@ -25,7 +29,7 @@ if TYPE_CHECKING:
 
 _EMPTY = (
     "Nothing is mapped yet. Right-click a slider, choose “Learn controller”, and move a knob, a fader or a key. "
-    "A preset brings a whole table."
+    "Add… lets sound move a parameter, a preset brings a whole table."
 )
 
 _COLOURS = {"midi": 4, "osc": 0, "gamepad": 2, "input": 3, "audio": 1}
@@ -47,17 +51,20 @@ class ControllersPanel(QWidget):
         The wait for a control is to end.
     take_requested()
         The values that controllers give are to become those of the session.
+    refused(str)
+        A sentence about an edit that is impossible.
     save_requested(), open_requested()
         The patches are to be written to a preset, or read from one.
     """
 
-    SESSION_PARTS: ClassVar[tuple[str, ...]] = ("patches", "sliders")
+    SESSION_PARTS: ClassVar[tuple[str, ...]] = ("patches", "sliders", "mix", "timeline")
 
     edited = Signal(object, bool)
     gesture_cancelled = Signal()
     learn_requested = Signal(str, float, float)
     learning_cancelled = Signal()
     take_requested = Signal()
+    refused = Signal(str)
     save_requested = Signal()
     open_requested = Signal()
 
@@ -67,6 +74,8 @@ class ControllersPanel(QWidget):
         self.setAccessibleName("Controllers")
         self._label = label
         self._session = Session()
+        self._facts: ModelFacts | None = None
+        self._directions: Directions | None = None
         self._selected: int | None = None
         self.inputs = InputRows()
         self.rows: list[PatchRow] = []
@@ -81,6 +90,11 @@ class ControllersPanel(QWidget):
         self.editor.changed.connect(self._change)
         self.editor.learn_requested.connect(self._learn)
         self.editor.remove_requested.connect(self.remove_selected)
+        self.add = QPushButton("Add…")
+        self.add.setToolTip("Let a sound of the timeline or the microphone move a parameter.")
+        self.add.clicked.connect(lambda _on: self.open_parameters())
+        self.add.setEnabled(False)
+        theme.set_role(self.add, "flat")
         self.open = self._button("Open preset…", "Replace the controllers by those of a file.", self.open_requested)
         self.save = self._button(
             "Save preset…", "Write the controllers to a file for other pieces.", self.save_requested
@@ -110,6 +124,7 @@ class ControllersPanel(QWidget):
         learning.addWidget(self.learning, 1)
         learning.addWidget(self.cancel)
         files = QHBoxLayout()
+        files.addWidget(self.add)
         files.addWidget(self.take)
         files.addStretch(1)
         files.addWidget(self.open)
@@ -126,7 +141,9 @@ class ControllersPanel(QWidget):
     # -- what is shown ----------------------------------------------------------------------------------------------
 
     def show_model(self, facts: ModelFacts | None, directions: Directions | None) -> None:
-        """Patches do not depend on the model; the session is fitted to it elsewhere."""
+        """Offer the parameters of a model; the session is fitted to it elsewhere."""
+        self._facts, self._directions = facts, directions
+        self.add.setEnabled(facts is not None)
 
     def show_session(self, session: Session) -> None:
         """Show the patches of a session."""
@@ -173,7 +190,36 @@ class ControllersPanel(QWidget):
         if self._selected is not None:
             self.edited.emit(SetPatches(without_patch(self._session.patches, self._selected), "Remove patch"), True)
 
+    def open_parameters(self) -> QMenu | None:
+        """Open the menu of what sound can move, and return it; None without a model."""
+        if self._facts is None:
+            return None
+        own = (row.path for row in parameters_of(self._session, self._facts) if not row.path.startswith("noise.layer"))
+        sliders = () if self._directions is None else (f"slider/{name}" for name in self._directions.names[:32])
+        menu = QMenu(self)
+        for path in dict.fromkeys((*own, "position.x", "position.y", *sliders)):
+            if is_driven(path):
+                name = self._label(self._session, path)
+                sub = menu.addMenu(name[:1].upper() + name[1:])
+                add_sound_sources(sub, path, self._sounds, self._drive, hears=True)
+        menu.popup(below(self.add))
+        return menu
+
     # -- inside -----------------------------------------------------------------------------------------------------
+
+    @property
+    def _sounds(self) -> tuple[str, ...]:
+        return tuple(sound.name for sound in self._session.timeline.sounds)
+
+    def _drive(self, patch: Patch) -> None:
+        """Add a patch and show its settings."""
+        try:
+            patches = with_patch(self._session.patches, patch)
+        except LoomError as error:
+            self.refused.emit(error.sentence)
+            return
+        self._selected = len(patches) - 1
+        self.edited.emit(SetPatches(patches, "Drive by sound"), True)
 
     def _add_row(self) -> None:
         row, index = PatchRow(), len(self.rows)
@@ -200,7 +246,7 @@ class ControllersPanel(QWidget):
             row.setChecked(place == index)
         self.editor.setVisible(index is not None)
         if index is not None:
-            self.editor.show_patch(self._session.patches[index])
+            self.editor.show_patch(self._session.patches[index], self._sounds)
 
     def _change(self, patch: Patch, final: bool) -> None:
         if self._selected is not None:

@@ -6,12 +6,14 @@ from dataclasses import replace
 from typing import Any
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QPushButton, QWidget
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QMenu, QPushButton, QWidget
 
 from explorer_app.inputs.sources import is_live
 from explorer_app.session.patches import MAX_CURVE, MAX_FOLLOW_S, Patch
+from explorer_app.window.controls.drive_menu import add_sound_sources
 from explorer_app.window.controls.number_field import NumberField
 from explorer_app.window.controls.segmented import SegmentedControl
+from explorer_app.window.controls.slider_row import below
 from explorer_app.window.controls.switch import Switch
 from explorer_app.window.look import theme
 
@@ -43,6 +45,7 @@ class PatchEditor(QWidget):
         super().__init__(parent)
         self.setAccessibleName("Settings of the patch")
         self._patch: Patch | None = None
+        self._sounds: tuple[str, ...] = ()
         self.low = self._number("Value at the source's lowest", -_MOST, _MOST, "low")
         self.high = self._number("Value at the source's highest", -_MOST, _MOST, "high")
         self.curve = self._number(
@@ -58,6 +61,9 @@ class PatchEditor(QWidget):
         self.pick_up = Switch("Pick up")
         self.pick_up.setToolTip("Act only once the control has passed the parameter's value, so that nothing jumps.")
         self.pick_up.clicked.connect(lambda on: self._change(True, is_picked_up=on))
+        self.source = QPushButton("Source…")
+        self.source.setToolTip("Choose a sound of the timeline or the microphone, which takes the place of the source.")
+        self.source.clicked.connect(lambda _on: self.open_sources())
         self.learn = QPushButton("Learn")
         self.learn.setToolTip("Move another control, which takes the place of this one.")
         self.learn.clicked.connect(lambda _on: self.learn_requested.emit())
@@ -82,7 +88,7 @@ class PatchEditor(QWidget):
         grid.setVerticalSpacing(6)
         first = self._line(_dim("Range"), self.low, _dim("to"), self.high, None, self.mode)
         second = self._line(_dim("Curve"), self.curve, None, _dim("Attack"), self.attack, _dim("Release"), self.release)
-        third = self._line(self.on, self.pick_up, None, self.learn, self.remove)
+        third = self._line(self.on, self.pick_up, None, self.source, self.learn, self.remove)
         for row, line in enumerate((first, second, third)):
             grid.addLayout(line, row, 0)
 
@@ -97,9 +103,23 @@ class PatchEditor(QWidget):
                 line.addWidget(part)
         return line
 
-    def show_patch(self, patch: Patch) -> None:
-        """Show a patch without emitting."""
-        self._patch = patch
+    def open_sources(self) -> QMenu | None:
+        """Open the menu of what can be heard, and return it; None without a patch."""
+        patch = self._patch
+        if patch is None:
+            return None
+        menu = QMenu(self)
+
+        def take(heard: Patch) -> None:
+            self._change(True, source=heard.source)
+
+        add_sound_sources(menu, patch.parameter, self._sounds, take, hears=True)
+        menu.popup(below(self.source))
+        return menu
+
+    def show_patch(self, patch: Patch, sounds: tuple[str, ...] = ()) -> None:
+        """Show a patch without emitting; `sounds` are the names of the timeline's sounds."""
+        self._patch, self._sounds = patch, sounds
         for number, value in (
             (self.low, patch.low),
             (self.high, patch.high),

@@ -64,12 +64,16 @@ def add_drive_menu(menu: QMenu, path: str, sounds: Sequence[str], drive: Drive, 
     """
     sub = menu.addMenu("Drive by sound")
     sub.setEnabled(bool(sounds or hears) and is_driven(path))
+    add_sound_sources(sub, path, sounds, drive, hears=hears)
+
+
+def add_sound_sources(menu: QMenu, path: str, sounds: Sequence[str], drive: Drive, *, hears: bool) -> None:
+    """Add the features of each sound and of the microphone; those of a single sound without a menu of its own."""
     for name in sounds:
-        add_features(
-            sub if len(sounds) == 1 and not hears else sub.addMenu(name), partial(audio_source, name), path, drive
-        )
+        own = menu if len(sounds) == 1 and not hears else menu.addMenu(name)
+        add_features(own, partial(audio_source, name), path, drive)
     if hears:
-        add_features(sub.addMenu("Microphone"), INPUT.__add__, path, drive)
+        add_features(menu.addMenu("Microphone"), INPUT.__add__, path, drive)
 
 
 def add_features(menu: QMenu, source_of: Callable[[str], str], path: str, drive: Drive) -> None:

@@ -35,6 +35,7 @@ class ControllersLink(QObject):
         panel.learn_requested.connect(live.learn)
         panel.learning_cancelled.connect(live.stop_learning)
         panel.take_requested.connect(live.take_values)
+        panel.refused.connect(live.refuse)
         panel.save_requested.connect(self._save)
         panel.open_requested.connect(self._open)
         live.inputs.changed.connect(self._show_inputs)

@@ -136,11 +136,10 @@ def _timeline() -> QWidget:
 
 
 def _controllers() -> QWidget:
-    from explorer_app.controller import parameter_label
-    from explorer_app.session.parameters import parameter
+    from explorer_app.session.parameter_names import name_in_text
     from explorer_app.window.controllers.controllers_panel import ControllersPanel
 
-    return ControllersPanel(lambda session, path: parameter_label(session, parameter(path)))
+    return ControllersPanel(lambda session, path: name_in_text(path, session))
 
 
 DOCKS: tuple[DockSpec, ...] = (

@@ -53,7 +53,7 @@ from explorer_app.window.shell.file_drop import drop_text, dropped, dropped_soun
 from explorer_app.window.shell.help_commands import HelpCommands
 from explorer_app.window.shell.hints import Hints
 from explorer_app.window.shell.model_commands import ModelCommands
-from explorer_app.window.shell.panel_links import HistoryLink, LatentLink, LayersLink, ModelLink
+from explorer_app.window.shell.panel_links import GridMemory, HistoryLink, LatentLink, LayersLink, ModelLink
 from explorer_app.window.shell.parameter_requests import ParameterRequests
 from explorer_app.window.shell.picture_state import PictureState
 from explorer_app.window.shell.play_commands import PlayCommands
@@ -301,6 +301,7 @@ class MainWindow(QMainWindow):
         self.input_age = InputAge(self)
         self.input_age.input_came.connect(engine.preview.input_came)
         self._grid.changed.connect(self._show_grid)
+        GridMemory(self._grid, self._settings, self)
         self.hints = Hints(self.docks, self.workspace, self._settings, self)
         self.hints.watch("latent", self.canvas.edited)
         self._playback.playing_changed.connect(self._show_playing)
@@ -425,7 +426,7 @@ class MainWindow(QMainWindow):
 
     def _link_timeline(self) -> None:
         TimelineLink(self.timeline, self._playback, self._engine, self._messages, self)
-        SoundsLink(self.timeline, self._sounds, self)
+        SoundsLink(self.timeline, self._sounds, self._settings, self)
         self.timeline.export_requested.connect(self.actions_by_key["export"].trigger)
         self._thumbnails.serve(self.timeline, "timeline")
 

@@ -12,6 +12,7 @@ from PySide6.QtCore import QObject, Slot
 
 from explorer_app.controller import Editing, Engine, KeptArithmetic, VariationGrid
 from explorer_app.session.history import KeptSession
+from explorer_app.settings import Settings
 from explorer_app.window.canvas.comparing import Comparing
 from explorer_app.window.docks.dock import Dock
 
@@ -87,6 +88,29 @@ class HistoryLink(QObject):
         self._grid.change(kind="mix")
         self._grid.use_sides(kept if side == "rows" else None, kept if side == "columns" else None)
         self._grid.set_on(True)
+
+
+class GridMemory(QObject):
+    """Remembers the size and the spread of grids for the next start."""
+
+    def __init__(self, grid: VariationGrid, settings: Settings, parent: QObject) -> None:
+        super().__init__(parent)
+        self._grid = grid
+        self._settings = settings
+        side, spread = settings.choice("grid.side"), settings.choice("grid.spread")
+        known = grid.settings
+        grid.change(
+            side=int(side) if side.isdecimal() and len(side) < 3 else known.side,
+            spread=int(spread) / 100.0 if spread.isdecimal() and len(spread) < 4 else known.spread,
+        )
+        grid.changed.connect(self._remember)
+
+    @Slot()
+    def _remember(self) -> None:
+        now = self._grid.settings
+        for name, value in (("grid.side", now.side), ("grid.spread", round(100.0 * now.spread))):
+            if self._settings.choice(name) != str(value):
+                self._settings.choose(name, str(value))
 
 
 class LayersLink(QObject):

@@ -11,12 +11,12 @@ from PySide6.QtGui import QActionGroup
 from PySide6.QtWidgets import QFileDialog, QMenu, QWidget
 
 from explorer_app.audio.decoding import SUFFIXES
+from explorer_app.session.parameter_names import parameter_name
 from explorer_app.session.patch_table import SetPatches, with_changed, without_patch
 from explorer_app.session.patches import Patch, audio_parts, audio_source
 from explorer_app.session.session import Session
 from explorer_app.session.tracks import Sound
 from explorer_app.window.controls.drive_menu import FEATURE_NAMES, Drive, add_features, is_driven, usual_patch
-from explorer_app.window.timeline.track_rows import track_name
 
 _STRENGTHS = {"Gentle": 0.5, "Medium": 1.0, "Strong": 2.0}
 _RELEASES = {"None": 0.0, "Short (0.1 s)": 0.1, "Medium (0.3 s)": 0.3, "Long (1 s)": 1.0}
@@ -57,11 +57,11 @@ def sound_menu(
     moves = menu.addMenu("Move a parameter")
     for path in paths:
         if is_driven(path):
-            add_features(moves.addMenu(track_name(path, session)), partial(audio_source, sound.name), path, drive)
+            add_features(moves.addMenu(parameter_name(path, session)), partial(audio_source, sound.name), path, drive)
     for index, patch in enumerate(session.patches):
         name, feature = audio_parts(patch.source)
         if name == sound.name:
-            title = f"{FEATURE_NAMES[feature]} → {track_name(patch.parameter, session)}"
+            title = f"{FEATURE_NAMES[feature]} → {parameter_name(patch.parameter, session)}"
             _add_patch(menu.addMenu(title), index, patch, session, edit)
     menu.addSeparator()
     menu.addAction("Locate file…").triggered.connect(lambda: locate(sound.name))

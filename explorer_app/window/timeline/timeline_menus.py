@@ -10,6 +10,7 @@ from functools import partial
 from PySide6.QtGui import QAction, QActionGroup
 from PySide6.QtWidgets import QMenu, QWidget
 
+from explorer_app.session.parameter_names import parameter_name
 from explorer_app.session.parameters import Parameter, parameters_of
 from explorer_app.session.session import Session
 from explorer_app.session.timeline.baking import baked_walk
@@ -17,7 +18,7 @@ from explorer_app.session.timeline.easing import NAMES, as_bezier
 from explorer_app.session.timeline.edits import counted_in, eased_keys, key_at, moved_track, without_track
 from explorer_app.session.tracks import NOISE_LOOP, STATE, WALK, Easing, Outside, Track
 from explorer_app.window.timeline.timeline_view import TimelineView
-from explorer_app.window.timeline.track_rows import WAYS, track_name
+from explorer_app.window.timeline.track_rows import WAYS
 from gpu_backend import Directions, ModelFacts, PathKind
 
 _OUTSIDE: dict[Outside, str] = {"hold": "Hold the ends", "loop": "Repeat", "mirror": "Back and forth"}
@@ -52,7 +53,7 @@ def add_track_menu(
     groups = {"Layers of noise": "noise.layer/", "Layer ranges": "rows/", "Mix": "mix/"}
     plain = [row for row in others if not row.path.startswith((*groups.values(), "slider/"))]
     for row in plain:
-        _entry(menu, track_name(row.path, session), "", row.path in there, partial(add, row.path))
+        _entry(menu, parameter_name(row.path, session), "", row.path in there, partial(add, row.path))
     names = [] if directions is None else [f"slider/{name}" for name in directions.names]
     moved = [row.path for row in others if row.path.startswith("slider/")]
     _submenu(menu, "Sliders", dict.fromkeys((*moved, *names[:64])), session, there, add)
@@ -178,7 +179,7 @@ def _submenu(
         return
     sub = menu.addMenu(title)
     for path in chosen:
-        _entry(sub, track_name(path, session), "", path in there, partial(add, path))
+        _entry(sub, parameter_name(path, session), "", path in there, partial(add, path))
 
 
 def _entry(menu: QMenu, text: str, tip: str, disabled: bool, call: Callable[[], None]) -> QAction:

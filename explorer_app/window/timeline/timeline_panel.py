@@ -64,6 +64,8 @@ class TimelinePanel(QWidget):
         The small picture of a session, under a key.
     sounds_chosen(object), sound_changed(object, str, bool), sound_removed(str)
         Files to add; a sound that was moved or made louder, as `edited`; the name of one to remove.
+    volume_changed(float, bool)
+        How loud the sounds are heard together, 0..1.
     tempo_wanted(str), locate_requested(str), drive_requested(object)
         The tempo of a sound for the grid; its file is to be found; a patch to add.
     """
@@ -83,6 +85,7 @@ class TimelinePanel(QWidget):
     sounds_chosen = Signal(object)
     sound_changed = Signal(object, str, bool)
     sound_removed = Signal(str)
+    volume_changed = Signal(float, bool)
     tempo_wanted = Signal(str)
     locate_requested = Signal(str)
     drive_requested = Signal(object)
@@ -136,6 +139,13 @@ class TimelinePanel(QWidget):
         self.bpm_field.setToolTip("Beats a minute, 1 to 999; keys that count in beats move with them.")
         self.bpm_field.setAccessibleName("Beats a minute")
         self.bpm_field.entered.connect(self._set_bpm)
+        self.volume_field = NumberField(0.0, 100.0, decimals=0, step=5.0, reset=100.0, widest="000")
+        self.volume_field.setSuffix(" %")
+        self.volume_field.setToolTip(
+            "Volume of all sounds while they play, 0 to 100 %; exports are not quieter. A double-click sets 100 %."
+        )
+        self.volume_field.setAccessibleName("Volume in percent")
+        self.volume_field.entered.connect(lambda percent, final: self.volume_changed.emit(percent / 100.0, final))
         self.seam_label = QLabel()
         self.keep_button = QPushButton("Keep picture")
         self.keep_button.setToolTip("Make a key of the whole picture at the playhead (I).")
@@ -163,8 +173,9 @@ class TimelinePanel(QWidget):
         return button
 
     def _lay_out(self) -> None:
-        self.snap_label = QLabel("snap")
+        self.snap_label, self.volume_label = QLabel("snap"), QLabel("volume")
         theme.set_role(self.snap_label, "dim")
+        theme.set_role(self.volume_label, "dim")
         self.head = QWidget(self)
         self.head.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         head = QHBoxLayout(self.head)
@@ -173,6 +184,7 @@ class TimelinePanel(QWidget):
         shown: tuple[QWidget, ...] = (
             *(self.start_button, self.play_button, self.record_button, self.loop_button, self.back_button),
             *(self.time_label, self.fps_button, self.end_field, self.snap_label, self.snap, self.bpm_field),
+            *(self.volume_label, self.volume_field),
             *(self.seam_label, self.keep_button, self.add_button, self.export_button),
         )
         for widget in shown:
@@ -194,9 +206,10 @@ class TimelinePanel(QWidget):
     def _fit_head(self) -> None:
         """Hide parts of the head until it fits, the least important first; all of them are in menus or on keys, too."""
         tempo = (self.bpm_field,) if self._session.timeline.snap == "beat" else ()
+        volume = (self.volume_label, self.volume_field) if self._session.timeline.sounds else ()
         optional: tuple[QWidget, ...] = (
-            *(self.snap_label, self.start_button, self.keep_button, self.end_field, self.back_button),
-            *(*tempo, self.snap, self.fps_button),
+            *(self.snap_label, *volume[:1], self.start_button, self.keep_button, self.end_field, self.back_button),
+            *(*tempo, *volume[1:], self.snap, self.fps_button),
         )
         fixed = (self.play_button, self.record_button, self.loop_button, self.time_label, self.add_button)
         gap = theme.px(6)
@@ -253,6 +266,10 @@ class TimelinePanel(QWidget):
         self.record_button.setChecked(is_recording)
         self.view.show_recording(armed, is_recording)
 
+    def show_volume(self, volume: float) -> None:
+        """Show how loud the sounds are heard together, 0..1."""
+        self.volume_field.show_number(100.0 * volume)
+
     def show_thumbnail(self, key: object, image: object) -> None:
         """Show the small picture of a key."""
         self.view.show_thumbnail(key, image)
@@ -265,6 +282,8 @@ class TimelinePanel(QWidget):
         self.snap.show_choice(timeline.snap)
         self.bpm_field.show_number(float(timeline.grid.bpm))
         self.bpm_field.setVisible(timeline.snap == "beat")
+        self.volume_label.setVisible(bool(timeline.sounds))
+        self.volume_field.setVisible(bool(timeline.sounds))
         self.view.show_unit("beats" if timeline.snap == "beat" else "seconds")
         self.loop_button.setChecked(timeline.is_looping)
         self.back_button.setChecked(timeline.is_ping_pong)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from explorer_app.session.direction_names import default_name
+from explorer_app.session.parameter_names import parameter_name
 from explorer_app.session.parameters import parameter
 from explorer_app.session.session import Session
 from explorer_app.session.timeline.easing import NAMES
@@ -23,39 +23,6 @@ WAYS = {
     "z-slerp": "arc in z",
 }
 """What ways through latents are called."""
-
-_NAMES = {
-    STATE: "Picture",
-    WALK: "Walk",
-    "pinned_blend": "Latent",
-    "position": "Seed plane",
-    "classes": "Class",
-    "noise.mode": "Noise kind",
-    "noise.gain": "Noise gain",
-    "noise.phase": "Noise phase",
-    "transform.x": "Move right",
-    "transform.y": "Move down",
-    "transform.degrees": "Turn",
-    "transform.scale": "Scale",
-}
-
-
-def track_name(path: str, session: Session) -> str:
-    """Return what a track is called: by the slider's own name, else as its panel calls the parameter."""
-    kind, _, rest = path.partition("/")
-    if path in _NAMES:
-        return _NAMES[path]
-    if kind == "slider":
-        return session.slider(rest).label or default_name(rest)
-    if kind == "rows":
-        return f"Rows of {session.slider(rest).label or default_name(rest)}"
-    if kind == "mix" and rest:
-        number = rest.partition("/")[0]
-        index = int(number)
-        return session.mix[index].label if index < len(session.mix) else f"Source {index + 1}"
-    if kind == "noise.layer":
-        return f"Noise of layer {int(rest) + 1}"
-    return parameter(path).label
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +73,7 @@ def rows_of(timeline: Timeline, session: Session) -> list[TrackRow]:
         height = theme.px(42 if has_pictures else 36)
         is_number = not has_pictures and track.path != WALK and parameter(track.path).kind in _NUMBERS
         low, high = _range(track) if is_number else (0.0, 1.0)
-        name = track_name(track.path, session)
+        name = parameter_name(track.path, session)
         detail = _detail(track)
         rows.append(
             TrackRow(track, name, detail, top, height, place, low, high, is_number and bool(track.keys), has_pictures)

@@ -73,6 +73,15 @@ def bench(tmp_path: Path) -> Bench:
     return Bench(tmp_path)
 
 
+def test_the_volume_acts_on_what_plays_and_on_what_plays_next(bench: Bench) -> None:
+    bench.player.set_volume(0.5)
+    bench.start(bench.timeline(), Fraction(1))
+    assert bench.device.ask(960)[:, 0] == pytest.approx(0.5 * bench.ramp[MIX_HZ : MIX_HZ + 960], abs=1e-3)
+    bench.player.set_volume(7.0)
+    assert bench.device.ask(960)[:, 0] == pytest.approx(bench.ramp[MIX_HZ + 960 : MIX_HZ + 1920], abs=1e-3)
+    bench.player.stop()
+
+
 def test_the_device_gets_the_sound_from_the_playhead_on(bench: Bench) -> None:
     bench.start(bench.timeline(), Fraction(1))
     heard = bench.device.ask(960)

@@ -8,16 +8,19 @@ from typing import Any
 
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QAction
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QMenu
 from pytestqt.qtbot import QtBot
 
 from explorer_app.controller import InputState, Learning
 from explorer_app.inputs.sampler import Level
 from explorer_app.session.patches import Patch
 from explorer_app.session.session import Session
+from explorer_app.session.tracks import Sound, Timeline
 from explorer_app.window.controllers.controllers_panel import ControllersPanel
 from explorer_app.window.controllers.patch_row import range_text
-from tests.helpers.panels import Edits
+from tests.helpers.panels import Edits, model_directions, model_facts
 
 KNOB = Patch("midi/APC:APC 1/cc/1/21", "truncation.psi", -1.0, 1.0)
 SUN = Patch("osc/sun/0", "slider/world/sun", -2.0, 2.0, "add")
@@ -111,7 +114,36 @@ def test_learn_again_asks_for_the_same_parameter_and_range(panel: ControllersPan
     panel.editor.learn.click()
     click(panel.rows[2])
     assert heard == [("slider/world/sun", -2.0, 2.0)]
-    assert not panel.editor.learn.isEnabled(), "a sound is chosen in the timeline"
+    assert not panel.editor.learn.isEnabled(), "a sound is chosen by its own button"
+
+
+def entry(menu: QMenu | None, *names: str) -> QAction:
+    inner: Any = menu
+    for name in names[:-1]:
+        inner = next(item.menu() for item in inner.actions() if item.text() == name)
+    found: QAction = next(item for item in inner.actions() if item.text() == names[-1])
+    return found
+
+
+def test_a_source_can_be_a_sound_of_the_timeline_or_the_microphone(edits: Edits, panel: ControllersPanel) -> None:
+    timeline = Timeline(sounds=(Sound("drums", "a" * 64, "drums.wav", 2.0), Sound("bass", "b" * 64, "bass.wav", 2.0)))
+    panel.show_session(replace(edits.session, timeline=timeline))
+    click(panel.rows[0])
+    entry(panel.editor.open_sources(), "bass", "Loudness").trigger()
+    assert edits.session.patches[0] == replace(KNOB, source="audio/bass/rms")
+    entry(panel.editor.open_sources(), "Microphone", "Onsets").trigger()
+    assert edits.session.patches[0] == replace(KNOB, source="input/onset")
+
+
+def test_a_sound_is_given_a_parameter_to_move(edits: Edits, panel: ControllersPanel) -> None:
+    assert panel.open_parameters() is None
+    panel.show_model(model_facts(), model_directions(2))
+    timeline = Timeline(sounds=(Sound("drums", "a" * 64, "drums.wav", 2.0),))
+    panel.show_session(replace(edits.session, timeline=timeline))
+    entry(panel.open_parameters(), "Truncation.psi", "drums", "Beat").trigger()
+    made = edits.session.patches[-1]
+    assert (made.source, made.parameter, made.mode) == ("audio/drums/beat", "truncation.psi", "add")
+    assert panel.selected == 3
 
 
 def test_a_wait_for_a_control_is_shown_and_can_be_ended(panel: ControllersPanel) -> None:

@@ -1,0 +1,51 @@
+"""What parameters and tracks are called: pure."""
+
+from __future__ import annotations
+
+from explorer_app.session.direction_names import default_name
+from explorer_app.session.parameters import parameter
+from explorer_app.session.session import Session
+from explorer_app.session.tracks import STATE, WALK
+
+_NAMES = {
+    STATE: "Picture",
+    WALK: "Walk",
+    "pinned_blend": "Latent",
+    "position": "Seed plane",
+    "classes": "Class",
+    "noise.mode": "Noise kind",
+    "noise.gain": "Noise gain",
+    "noise.phase": "Noise phase",
+    "transform.x": "Move right",
+    "transform.y": "Move down",
+    "transform.degrees": "Turn",
+    "transform.scale": "Scale",
+}
+
+
+def parameter_name(path: str, session: Session) -> str:
+    """Return what a parameter or a track is called: by the slider's own name, else as its panel calls it."""
+    kind, _, rest = path.partition("/")
+    if path in _NAMES:
+        return _NAMES[path]
+    if kind == "slider":
+        return session.slider(rest).label or default_name(rest)
+    if kind == "rows":
+        return f"Rows of {session.slider(rest).label or default_name(rest)}"
+    if kind == "mix" and rest:
+        number = rest.partition("/")[0]
+        index = int(number)
+        name = session.mix[index].label if index < len(session.mix) else f"Source {index + 1}"
+        row = rest.partition("strength/")[2]
+        return f"{name}, row {int(row) + 1}" if row else name
+    if kind == "noise.layer":
+        return f"Noise of layer {int(rest) + 1}"
+    return parameter(path).label
+
+
+def name_in_text(path: str, session: Session) -> str:
+    """Return what a parameter is called within a sentence: a slider by its own name."""
+    if path.startswith(("slider/", "mix/")):
+        return parameter_name(path, session)
+    name = "truncation ψ" if path == "truncation.psi" else parameter_name(path, session)
+    return name[:1].lower() + name[1:]
