@@ -7,7 +7,17 @@ from typing import Any
 import pytest
 from PySide6.QtWidgets import QApplication
 
+from gpu_backend import write_safetensors
+from tests.helpers.networks import make_stylegan2
 from tests.helpers.person import Person
+
+
+@pytest.fixture(scope="session")
+def small_network(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file with a network of 32 x 32, for tests that ask how the program ends and not what it shows."""
+    path = tmp_path_factory.mktemp("networks") / "small.safetensors"
+    write_safetensors(make_stylegan2(resolution=32, seed=3), path)
+    return path
 
 
 @pytest.fixture

@@ -36,9 +36,11 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("moves", [1, 2, 40])
-def test_in_the_middle_of_a_drag(sit_down: Callable[..., Person], tmp_path: Path, moves: int) -> None:
+def test_in_the_middle_of_a_drag(
+    sit_down: Callable[..., Person], small_network: Path, tmp_path: Path, moves: int
+) -> None:
     before = set(threading.enumerate())
-    person = sit_down()
+    person = sit_down(bundled=small_network)
     person.start()
     at = person.canvas.rect().center()
     mouse.press(person.canvas, at)
@@ -86,12 +88,12 @@ def test_while_a_model_is_opened(sit_down: Callable[..., Person], moment: Moment
 
 
 def test_during_an_export_that_goes_on_the_next_time_byte_for_byte(
-    sit_down: Callable[..., Person], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    sit_down: Callable[..., Person], small_network: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = set(threading.enumerate())
     is_ready = SequenceJob.is_ready.__get__
     undisturbed, stopped = tmp_path / "undisturbed", tmp_path / "stopped"
-    person = sit_down()
+    person = sit_down(bundled=small_network)
     person.start()
     person.ask_for_export(undisturbed, "walk", "3", 4)
     person.until(lambda: f"Exported 5 frames to {undisturbed}." in person.said())
@@ -112,7 +114,7 @@ def test_during_an_export_that_goes_on_the_next_time_byte_for_byte(
     times = {name: (stopped / name).stat().st_mtime_ns for name in pictures}
     person.close()
 
-    again = sit_down()
+    again = sit_down(bundled=small_network)
     again.start()
     again.ask_for_export(stopped, "walk", "3", 4)
     again.until(lambda: f"Exported 5 frames to {stopped}." in again.said())
@@ -120,9 +122,11 @@ def test_during_an_export_that_goes_on_the_next_time_byte_for_byte(
     assert {name: (stopped / name).stat().st_mtime_ns for name in pictures} == times, "what was there stayed"
 
 
-def test_while_a_picture_is_saved_it_is_there_whole(sit_down: Callable[..., Person], tmp_path: Path) -> None:
+def test_while_a_picture_is_saved_it_is_there_whole(
+    sit_down: Callable[..., Person], small_network: Path, tmp_path: Path
+) -> None:
     before = set(threading.enumerate())
-    person = sit_down()
+    person = sit_down(bundled=small_network)
     person.start()
     person.controller.editing.edit(GoToSeed(7))
     person.press_keys("Ctrl+Shift+S")
@@ -130,4 +134,4 @@ def test_while_a_picture_is_saved_it_is_there_whole(sit_down: Callable[..., Pers
     leave(person, before)
     with Image.open(tmp_path / "seven.png") as picture:
         picture.load()
-        assert picture.size == (256, 256)
+        assert picture.size == (32, 32)

@@ -179,28 +179,6 @@ def test_signals_reach_the_program_while_qt_waits(qapp: QApplication, qtbot: Any
     assert signal.getsignal(number) is before
 
 
-def test_the_window_is_on_the_screen_before_torch_is_imported() -> None:
-    done = run_python("""
-        import sys
-        from PySide6.QtWidgets import QApplication
-        from explorer_app.app import App, Places
-        from explorer_app.messages import MessageLog
-        qt = QApplication([])
-        messages = MessageLog()
-        app = App(qt, messages, Places(None, None))
-        app.start()
-        print("visible", app.window.isVisible(), "torch", "torch" in sys.modules)
-        app.controller.engine.preview.frame_changed.connect(qt.quit)
-        qt.exec()
-        print("torch", "torch" in sys.modules)
-        app.close()
-        print([message.sentence for message in messages.messages])
-    """)
-    assert done.stdout.splitlines() == ["visible True torch False", "torch True", "[]"], done.stderr
-    assert done.stderr == ""
-    assert done.returncode == 0
-
-
 def test_with_its_kernels_in_the_cache_a_gpu_renders_and_torch_is_never_imported(tmp_path: Path) -> None:
     done = run_python(f"""
         import sys

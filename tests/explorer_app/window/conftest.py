@@ -19,41 +19,80 @@ from explorer_app.settings import Settings
 from explorer_app.window.gestures import plane_drag
 from explorer_app.window.look import appearance, fonts
 from explorer_app.window.shell.main_window import MainWindow
-from tests.helpers.fake_controller import FakeController
+from gpu_backend import ModelFacts
+from tests.helpers.fake_controller import FakeController, facts
 from tests.helpers.fonts import FONTS, provide
+from tests.helpers.shared_window import SharedWindow, Shelf, show
 from tests.helpers.windows import Make
 
 _UNAVOIDABLE = "This plugin does not support "
 """Said by the off-screen platform whenever a dialog has a fixed size or a popup opens."""
 
 
-@pytest.fixture(autouse=True)
-def themed(qapp: QApplication) -> None:
-    appearance.apply(qapp, "dark")
+@pytest.fixture(scope="module", params=FONTS)
+def each_font(request: pytest.FixtureRequest, qapp: QApplication) -> str:
+    """The test runs once with each font: the shipped one, a narrow one, DejaVu Sans and a wide one.
 
-
-@pytest.fixture(params=FONTS)
-def each_font(request: pytest.FixtureRequest, themed: None, qapp: QApplication) -> Iterator[str]:
-    """The test runs once with each font: the shipped one, a narrow one, DejaVu Sans and a wide one."""
-    fonts.use_family(provide(request.param))
-    appearance.apply(qapp, "dark")
-    yield request.param
-    fonts.use("inter")
-    appearance.apply(qapp, "dark")
+    The tests of a module run with one font after the other, so that they share its window.
+    """
+    return provide(request.param)
 
 
 @pytest.fixture(autouse=True)
-def quiet(qapp: QApplication, qtlog: Any) -> Iterator[None]:
-    """No Qt message, and no window that outlives its test."""
+def themed(request: pytest.FixtureRequest, qapp: QApplication) -> None:
+    """Dark, in the shipped font or in the one of `each_font`."""
+    if "each_font" in request.fixturenames:
+        fonts.use_family(request.getfixturevalue("each_font"))
+    else:
+        fonts.use("inter")
+    appearance.apply(qapp, "dark")
+
+
+_SHELF = Shelf()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
+    """Close the shared windows after the last test of a folder: the next ones may have no use for them."""
+    yield
+    if nextitem is None or nextitem.path.parent != item.path.parent:
+        _SHELF.close()
+
+
+@pytest.fixture
+def first_model() -> ModelFacts | None:
+    """The model that the shared window opens with."""
+    return facts()
+
+
+@pytest.fixture(autouse=True)
+def quiet(qapp: QApplication, qtlog: Any, themed: None) -> Iterator[None]:
+    """No Qt message, and no window that outlives its test but for the shared one."""
     before = {id(widget) for widget in qapp.topLevelWidgets() if widget.isVisible()}
     yield
     QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
-    left = [widget for widget in qapp.topLevelWidgets() if widget.isVisible() and id(widget) not in before]
+    known = before | _SHELF.ids
+    left = [widget for widget in qapp.topLevelWidgets() if widget.isVisible() and id(widget) not in known]
     said = [record.message for record in qtlog.records if not record.message.startswith(_UNAVOIDABLE)]
     for widget in left:
         widget.close()
     assert not left, f"left open: {left}"
     assert not said, f"Qt said: {said}"
+
+
+@pytest.fixture(autouse=True)
+def lent(
+    request: pytest.FixtureRequest, first_model: ModelFacts | None, quiet: None, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[SharedWindow | None]:
+    """The shared window, for a test that has the fixture `window`; None for another test."""
+    if "window" not in request.fixturenames:
+        _SHELF.hide()
+        yield None
+        return
+    shared = _SHELF.lend(first_model)
+    yield shared
+    monkeypatch.undo()  # what the test replaced in the window
+    _SHELF.take_back(shared)
 
 
 @pytest.fixture
@@ -64,18 +103,18 @@ def quick_hand(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def messages() -> MessageLog:
-    return MessageLog()
+def messages(lent: SharedWindow | None) -> MessageLog:
+    return lent.messages if lent else MessageLog()
 
 
 @pytest.fixture
-def settings(messages: MessageLog) -> Settings:
-    return Settings(None, messages)
+def settings(lent: SharedWindow | None, messages: MessageLog) -> Settings:
+    return lent.settings if lent else Settings(None, messages)
 
 
 @pytest.fixture
-def controller(qapp: QApplication) -> FakeController:
-    return FakeController()
+def controller(lent: SharedWindow | None) -> FakeController:
+    return lent.controller if lent else FakeController()
 
 
 @pytest.fixture
@@ -87,12 +126,8 @@ def make(qtbot: QtBot, settings: Settings, messages: MessageLog) -> Iterator[Mak
         window = MainWindow(controller, settings, messages)  # type: ignore[arg-type]
         made.append(window)
         qtbot.addWidget(window)
-        for dock in window.docks.values():
-            dock.make_panel()
-        window.resize(width, height)
         with qtbot.waitExposed(window):
-            window.show_restored()
-        window.resize(width, height)
+            show(window, width, height)
         QApplication.processEvents()
         return window
 
@@ -102,5 +137,7 @@ def make(qtbot: QtBot, settings: Settings, messages: MessageLog) -> Iterator[Mak
 
 
 @pytest.fixture
-def window(make: Make, controller: FakeController) -> MainWindow:
-    return make(controller)
+def window(lent: SharedWindow | None) -> MainWindow:
+    """The window that tests share, of `shared_window.SIZE`, as it is when it is new."""
+    assert lent is not None
+    return lent.window

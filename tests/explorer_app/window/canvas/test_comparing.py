@@ -61,8 +61,7 @@ def test_a_held_key_shows_the_picture_before_the_step_and_its_release_returns(
     assert controller.editing.session.position.x == 2.0
 
 
-def test_without_a_step_before_the_key_shows_nothing(make: Make, controller: FakeController) -> None:
-    window = make(controller)
+def test_without_a_step_before_the_key_shows_nothing(window: MainWindow, controller: FakeController) -> None:
     QTest.keyClick(window.canvas, Qt.Key.Key_B)
     assert not window.comparing.view.isVisible()
     assert not window.actions_by_key["before"].isChecked()

@@ -19,12 +19,12 @@ from explorer_app.window.canvas.transform_frame import TransformFrame
 from explorer_app.window.dialogs.shortcuts_dialog import ShortcutsDialog
 from explorer_app.window.look import appearance, ink, theme
 from explorer_app.window.shell.main_window import MainWindow
-from gpu_backend import Frame, FrameTimings, RenderRequest, Transform
+from gpu_backend import Frame, FrameTimings, ModelFacts, RenderRequest, Transform
 from tests.helpers.fake_controller import FakeController, facts
 from tests.helpers.mouse import CTRL, LEFT, MIDDLE, SHIFT, drag, move, press, release, wheel
 from tests.helpers.near import near
 from tests.helpers.panels import mouse
-from tests.helpers.windows import Make, asked, dialog_of
+from tests.helpers.windows import asked, dialog_of
 
 ALIAS_FREE = facts(family="StyleGAN3", name="Alias-free", has_transform=True, noise_layers=())
 
@@ -62,9 +62,12 @@ class Hand:
 
 
 @pytest.fixture
-def hand(make: Make, controller: FakeController) -> Hand:
-    controller.show_model(ALIAS_FREE)
-    window = make(controller)
+def first_model() -> ModelFacts:
+    return ALIAS_FREE
+
+
+@pytest.fixture
+def hand(window: MainWindow, controller: FakeController) -> Hand:
     window.actions_by_key["transform"].trigger()
     QApplication.processEvents()
     return Hand(window, controller)
@@ -244,8 +247,8 @@ def test_frame_and_handles_are_seen_on_any_picture(hand: Hand, mode: theme.Mode,
     assert min(ring) < 60 < 180 < max([*ring, QColor(ink.light()).lightness()])
 
 
-def test_without_a_transform_nothing_of_it_is_seen(make: Make, controller: FakeController) -> None:
-    window = make(controller)
+@pytest.mark.parametrize("first_model", [facts()], ids=["StyleGAN2"])
+def test_without_a_transform_nothing_of_it_is_seen(window: MainWindow) -> None:
     canvas = window.canvas
     assert not window.actions_by_key["transform"].isVisible()
     QTest.keyClick(canvas, Qt.Key.Key_M)

@@ -18,7 +18,7 @@ from explorer_app.window.look import theme
 from explorer_app.window.shell.main_window import MainWindow
 from tests.helpers.fake_controller import FakeController, facts
 from tests.helpers.panels import move, press, release
-from tests.helpers.windows import Make, asked, dock
+from tests.helpers.windows import Make, asked, dock, lay_out, without_model
 
 
 def shown(window: MainWindow) -> set[str]:
@@ -67,8 +67,7 @@ class Painted(QObject):
         return False
 
 
-def test_a_number_that_changes_in_a_panel_repaints_nothing_below_the_panel(make: Make) -> None:
-    window = make(FakeController())
+def test_a_number_that_changes_in_a_panel_repaints_nothing_below_the_panel(window: MainWindow) -> None:
     latent, painted = window.latent, Painted()
     QApplication.processEvents()
     qt = QApplication.instance()
@@ -84,8 +83,8 @@ def test_a_number_that_changes_in_a_panel_repaints_nothing_below_the_panel(make:
 _NOT_HERE = ("library-dock", "model-dock", "layers-dock", "timeline-dock", "pad-dock", "controllers-dock")
 
 
-def test_f6_goes_from_panel_to_panel_behind_tabs_too_and_shift_f6_back(make: Make) -> None:
-    window = make(FakeController(), 1280, 700)
+def test_f6_goes_from_panel_to_panel_behind_tabs_too_and_shift_f6_back(window: MainWindow) -> None:
+    lay_out(window, 1280, 700)
     dock(window, "model").hide()
     window.canvas.setFocus()
     there = [each for each in window.workspace.docks if each.objectName() not in _NOT_HERE]
@@ -100,8 +99,9 @@ def test_f6_goes_from_panel_to_panel_behind_tabs_too_and_shift_f6_back(make: Mak
         assert window.canvas.hasFocus()
 
 
-def test_without_a_model_f6_passes_over_what_takes_no_keys(make: Make) -> None:
-    window = make(FakeController(with_model=False), 1280, 700)
+@without_model
+def test_without_a_model_f6_passes_over_what_takes_no_keys(window: MainWindow) -> None:
+    lay_out(window, 1280, 700)
     window.canvas.setFocus()
     reached: list[QWidget] = []
     for _ in range(20):
@@ -127,8 +127,8 @@ def test_reset_layout_brings_everything_back(window: MainWindow) -> None:
     assert dock(window, "history").y() > window.canvas.y()
 
 
-def test_panels_that_share_a_place_have_one_row_of_tabs_after_a_reset_too(make: Make) -> None:
-    window = make(FakeController(), 1280, 720)
+def test_panels_that_share_a_place_have_one_row_of_tabs_after_a_reset_too(window: MainWindow) -> None:
+    lay_out(window, 1280, 720)
     for _ in range(3):
         window.actions_by_key["reset-layout"].trigger()
         QApplication.processEvents()
@@ -169,8 +169,8 @@ def test_a_broken_layout_in_the_settings_does_not_stop_the_window(
 
 @pytest.mark.usefixtures("each_font")
 @pytest.mark.parametrize(("width", "height"), [(1280, 720), (1600, 980)])
-def test_everything_has_its_room(make: Make, controller: FakeController, width: int, height: int) -> None:
-    window = make(controller, width, height)
+def test_everything_has_its_room(window: MainWindow, controller: FakeController, width: int, height: int) -> None:
+    lay_out(window, width, height)
     window.workspace.reset()
     QApplication.processEvents()
     assert (window.width(), window.height()) == (width, height)
@@ -187,8 +187,9 @@ def test_everything_has_its_room(make: Make, controller: FakeController, width: 
             assert button.width() >= button.minimumSizeHint().width(), button.text()
 
 
-def test_a_panel_keeps_its_margin_whatever_its_scroll_bar_did(make: Make) -> None:
-    window = make(FakeController(with_model=False), 1280, 720)
+@without_model
+def test_a_panel_keeps_its_margin_whatever_its_scroll_bar_did(window: MainWindow) -> None:
+    lay_out(window, 1280, 720)
     window.workspace.reset()
     QApplication.processEvents()
     panel = window.latent
@@ -219,9 +220,9 @@ def test_tab_goes_through_the_left_panels_in_their_order(window: MainWindow) -> 
 
 
 def test_a_window_slightly_lower_than_the_first_one_scrolls_no_latent_panel(
-    make: Make, controller: FakeController
+    window: MainWindow, controller: FakeController
 ) -> None:
-    window = make(controller, 1600, 980)
+    lay_out(window, 1600, 980)
     window.workspace.reset()
     for height in (980, 974, 950, 930):
         window.resize(1600, height)
@@ -233,9 +234,9 @@ def test_a_window_slightly_lower_than_the_first_one_scrolls_no_latent_panel(
 
 @pytest.mark.parametrize("family", ["StyleGAN3", "StyleGAN-XL"])
 def test_the_first_window_on_a_small_laptop_shows_the_transform_and_all_above_and_below_it(
-    make: Make, controller: FakeController, family: str
+    window: MainWindow, controller: FakeController, family: str
 ) -> None:
-    window = make(controller, 1264, 672)
+    lay_out(window, 1264, 672)
     window.workspace.reset()
     QApplication.processEvents()
     for name in ("dogs", "cats"):
@@ -256,9 +257,9 @@ def test_docks_lie_six_px_apart(window: MainWindow) -> None:
 
 
 def test_in_a_low_window_the_table_of_kernels_keeps_its_height_and_the_model_waits_under_a_tab(
-    make: Make, controller: FakeController
+    window: MainWindow, controller: FakeController
 ) -> None:
-    window = make(controller, 1280, 720)
+    lay_out(window, 1280, 720)
     window.workspace.reset()
     QApplication.processEvents()
     performance, model = dock(window, "performance"), dock(window, "model")
@@ -295,16 +296,16 @@ def test_each_workspace_has_docks_of_its_own_and_keeps_what_a_person_did_there(m
 
 
 @pytest.mark.usefixtures("each_font")
-def test_at_1280_x_720_the_picture_has_half_of_the_width(make: Make) -> None:
-    window = make(FakeController(), 1280, 720)
+def test_at_1280_x_720_the_picture_has_half_of_the_width(window: MainWindow) -> None:
+    lay_out(window, 1280, 720)
     wait_for_layout(window, 1280, 720)
     assert window.canvas.width() >= 640
 
 
 @pytest.mark.usefixtures("each_font")
 @pytest.mark.parametrize("workspace", ["explore", "measure"])
-def test_the_window_is_usable_from_800_x_560_and_from_800_x_500(make: Make, workspace: str) -> None:
-    window = make(FakeController(), 800, 560)
+def test_the_window_is_usable_from_800_x_560_and_from_800_x_500(window: MainWindow, workspace: str) -> None:
+    lay_out(window, 800, 560)
     window.actions_by_key[f"workspace-{workspace}"].trigger()
     for height in (560, 500):  # 1600 x 1000 at 200 % are 800 x 500
         wait_for_layout(window, 800, height)
@@ -321,8 +322,8 @@ def test_the_window_is_usable_from_800_x_560_and_from_800_x_500(make: Make, work
         assert places[-1].right() <= bar.width()
 
 
-def test_a_layout_that_a_small_window_squeezed_comes_back_when_it_grows(make: Make) -> None:
-    window = make(FakeController(), 1600, 980)
+def test_a_layout_that_a_small_window_squeezed_comes_back_when_it_grows(window: MainWindow) -> None:
+    lay_out(window, 1600, 980)
     wait_for_layout(window, 1600, 980)
     first = {key: each.size() for key, each in window.docks.items() if each.isVisible()}
     for size in ((800, 560), (1280, 720), (1000, 900)):
@@ -331,8 +332,8 @@ def test_a_layout_that_a_small_window_squeezed_comes_back_when_it_grows(make: Ma
     assert {key: each.size() for key, each in window.docks.items() if each.isVisible()} == first
 
 
-def test_sizes_that_a_person_gave_come_back_too(make: Make) -> None:
-    window = make(FakeController(), 1600, 980)
+def test_sizes_that_a_person_gave_come_back_too(window: MainWindow) -> None:
+    lay_out(window, 1600, 980)
     wait_for_layout(window, 1600, 980)
     latent = dock(window, "latent")
     line = latent.mapTo(window.workspace, QPoint(latent.width() + theme.GAP // 2, 200))
@@ -350,8 +351,8 @@ def test_sizes_that_a_person_gave_come_back_too(make: Make) -> None:
     assert latent.width() == wide
 
 
-def test_one_key_hides_all_panels_and_brings_them_back(make: Make) -> None:
-    window = make(FakeController(), 1600, 980)
+def test_one_key_hides_all_panels_and_brings_them_back(window: MainWindow) -> None:
+    lay_out(window, 1600, 980)
     dock(window, "mix").toggleViewAction().trigger()
     wait_for_layout(window, 1600, 980)
     before = shown(window)
@@ -366,8 +367,8 @@ def test_one_key_hides_all_panels_and_brings_them_back(make: Make) -> None:
     assert abs(window.canvas.width() - width) <= 2
 
 
-def test_f11_shows_the_picture_alone_and_escape_brings_the_window_back(make: Make) -> None:
-    window = make(FakeController(), 1280, 720)
+def test_f11_shows_the_picture_alone_and_escape_brings_the_window_back(window: MainWindow) -> None:
+    lay_out(window, 1280, 720)
     wait_for_layout(window, 1280, 720)
     before = shown(window)
     QTest.keySequence(window.canvas, "F11")
@@ -386,8 +387,8 @@ def test_f11_shows_the_picture_alone_and_escape_brings_the_window_back(make: Mak
     assert window.top_bar.isVisible()
 
 
-def test_a_dock_beside_others_leaves_its_title_to_the_tab(make: Make) -> None:
-    window = make(FakeController(), 1280, 720)
+def test_a_dock_beside_others_leaves_its_title_to_the_tab(window: MainWindow) -> None:
+    lay_out(window, 1280, 720)
     wait_for_layout(window, 1280, 720)
     assert dock(window, "latent").header.title.isVisible()
     mix, sliders = dock(window, "mix"), dock(window, "sliders")
@@ -397,8 +398,8 @@ def test_a_dock_beside_others_leaves_its_title_to_the_tab(make: Make) -> None:
     assert sliders.header.title.isVisible()
 
 
-def test_no_title_stands_above_its_own_tab_even_for_a_moment(make: Make) -> None:
-    window = make(FakeController(), 1600, 980)
+def test_no_title_stands_above_its_own_tab_even_for_a_moment(window: MainWindow) -> None:
+    lay_out(window, 1600, 980)
     window.workspace._arrange(first_layout("explore", 1280, 640, 290))
     titles = {key: each.header.title.isHidden() for key, each in window.docks.items() if not each.isHidden()}
     behind = {key for key, each in window.docks.items() if window.workspace.tabifiedDockWidgets(each)}
@@ -430,8 +431,8 @@ def test_tabs_are_there_from_the_first_moment_on(
 
 
 @pytest.mark.usefixtures("each_font")
-def test_no_panel_at_the_left_is_cut_at_its_side(make: Make) -> None:
-    window = make(FakeController(), 1280, 720)
+def test_no_panel_at_the_left_is_cut_at_its_side(window: MainWindow) -> None:
+    lay_out(window, 1280, 720)
     wait_for_layout(window, 1280, 720)
     for key in ("latent", "sliders", "mix"):
         assert window.docks[key].width() >= window.docks[key].least_width(), key

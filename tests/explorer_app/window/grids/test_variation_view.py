@@ -15,7 +15,7 @@ from explorer_app.window.grids.variation_view import VariationView
 from explorer_app.window.shell.main_window import MainWindow
 from gpu_backend import RowRange
 from tests.helpers.fake_controller import FakeController, facts
-from tests.helpers.windows import Make
+from tests.helpers.windows import lay_out
 
 CTRL, SHIFT, NONE = (
     Qt.KeyboardModifier.ControlModifier,
@@ -196,8 +196,8 @@ def test_the_menu_of_a_cell_has_every_action(view: VariationView) -> None:
 
 
 @pytest.mark.parametrize("side", [3, 8])
-def test_a_small_window_has_room_for_bar_and_cells(make: Make, controller: FakeController, side: int) -> None:
-    window = make(controller, 1280, 720)
+def test_a_small_window_has_room_for_bar_and_cells(window: MainWindow, controller: FakeController, side: int) -> None:
+    lay_out(window, 1280, 720)
     controller.grid.change(side=side)
     controller.grid.set_on(True)
     QApplication.processEvents()

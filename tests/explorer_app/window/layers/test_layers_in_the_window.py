@@ -16,7 +16,7 @@ from explorer_app.window.shell.file_commands import picture_name
 from explorer_app.window.shell.main_window import MainWindow
 from gpu_backend import Tap, Transform
 from tests.helpers.fake_controller import FakeController, facts
-from tests.helpers.windows import Make, asked, dock
+from tests.helpers.windows import Make, asked, dock, without_model
 
 LAYER = Tap("b8.conv1", (2,))
 
@@ -125,8 +125,8 @@ def test_a_file_of_a_layer_is_named_after_it() -> None:
     assert picture_name(replace(session, tap=LAYER)) == "seed0012-b8.conv1"
 
 
-def test_without_a_model_there_is_nothing_to_show(make: Make) -> None:
-    window = make(FakeController(with_model=False))
+@without_model
+def test_without_a_model_there_is_nothing_to_show(window: MainWindow) -> None:
     assert not window.actions_by_key["layer"].isEnabled()
     assert not window.layers.table.isEnabled()
     assert window.canvas.caption.badge.isHidden()

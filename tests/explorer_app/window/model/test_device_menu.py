@@ -17,7 +17,7 @@ from explorer_app.window.model.device_menu import DeviceMenu
 from explorer_app.window.shell.main_window import MainWindow
 from tests.helpers.fake_controller import FakeController
 from tests.helpers.fake_renderer import GPU, OTHER_GPU, FakeDevice, FakeMemory
-from tests.helpers.windows import Make, asked
+from tests.helpers.windows import asked
 
 CPU = FakeDevice(reason="CPU: no NVIDIA driver was found.")
 BOTH = DeviceState(devices=(GPU, OTHER_GPU, FakeDevice()), device=GPU, memory=FakeMemory())
@@ -128,9 +128,8 @@ def test_the_device_text_counts_kernels_while_they_compile() -> None:
 
 
 def test_a_message_that_offers_to_try_the_gpu_again_goes_when_that_is_not_needed_any_more(
-    make: Make, controller: FakeController, messages: MessageLog, qtbot: QtBot
+    window: MainWindow, controller: FakeController, messages: MessageLog, qtbot: QtBot
 ) -> None:
-    window = make(controller)
     controller.show_devices(replace(BOTH, device=FakeDevice(), problem="The GPU stopped answering."))
     again = Action("Try the GPU again", lambda: None, lambda: controller.engine.devices.state.can_try_again)
     messages.warning("The GPU stopped answering.", action=again)
@@ -148,9 +147,8 @@ def test_the_footprint_is_told_in_one_line() -> None:
 
 
 def test_the_window_shows_the_device_wherever_one_looks(
-    make: Make, controller: FakeController, messages: MessageLog
+    window: MainWindow, controller: FakeController, messages: MessageLog
 ) -> None:
-    window = make(controller)
     controller.show_devices(BOTH)
     assert window.top_bar.device_button.text() == "Loom 9000 · fp16 ▾"
     assert window.model.device.text() == "Loom 9000 · fp16"

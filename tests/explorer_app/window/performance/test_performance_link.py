@@ -21,7 +21,7 @@ from explorer_app.window.shell.main_window import MainWindow
 from gpu_backend import Comparison, MemoryFacts, RenderOptions
 from tests.helpers.fake_controller import FakeController, FakeDevice
 from tests.helpers.kernel_costs import ROOFLINE, gpu_steps, timed_frame
-from tests.helpers.windows import Make, asked, dialog_of
+from tests.helpers.windows import Make, asked, dialog_of, lay_out, without_model
 
 GPU = FakeDevice("cuda:0", "Loom 9000", "fp16", "Loom 9000: it is the first GPU.", 150 << 30, roofline=ROOFLINE)
 MEMORY = MemoryFacts(weights=100_000_000, plans=200_000_000, pinned=10_000_000)
@@ -80,13 +80,15 @@ def test_switches_ask_the_controller_and_show_what_comparing_brought(
     assert "1 / 255" in panel.difference.text()
 
 
-def test_nothing_is_compared_before_a_model_is_open(make: Make) -> None:
-    window = make(FakeController(with_model=False))
+@without_model
+def test_nothing_is_compared_before_a_model_is_open(window: MainWindow) -> None:
     assert not window.performance.fast_path.compare.isEnabled()
 
 
-def test_the_compact_panel_leads_to_measure_which_shows_the_roofline(make: Make, controller: FakeController) -> None:
-    window = make(controller, 1600, 980)
+def test_the_compact_panel_leads_to_measure_which_shows_the_roofline(
+    window: MainWindow, controller: FakeController
+) -> None:
+    lay_out(window, 1600, 980)
     on_gpu(controller)
     window.performance.measure.click()
     for _ in range(3):
@@ -99,9 +101,9 @@ def test_the_compact_panel_leads_to_measure_which_shows_the_roofline(make: Make,
 @pytest.mark.usefixtures("each_font")
 @pytest.mark.parametrize(("width", "height"), [(1600, 980), (1280, 720)])
 def test_time_and_occupancy_of_each_kernel_are_seen_in_the_default_layout(
-    make: Make, controller: FakeController, width: int, height: int
+    window: MainWindow, controller: FakeController, width: int, height: int
 ) -> None:
-    window = make(controller, width, height)
+    lay_out(window, width, height)
     on_gpu(controller)
     for _ in range(3):
         QApplication.processEvents()

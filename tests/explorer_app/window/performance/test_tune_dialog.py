@@ -9,10 +9,11 @@ from pytestqt.qtbot import QtBot
 
 from explorer_app.controller import DeviceState, TuningState
 from explorer_app.window.performance.tune_dialog import TuneDialog
+from explorer_app.window.shell.main_window import MainWindow
 from gpu_backend import TileProgress
 from tests.helpers.fake_controller import FakeController, FakeDevice
 from tests.helpers.fake_renderer import finding
-from tests.helpers.windows import Make, asked, dialog_of
+from tests.helpers.windows import asked, dialog_of
 
 GPU = FakeDevice("cuda:0", "NVIDIA H200", "fp16")
 
@@ -21,8 +22,7 @@ def on_gpu(controller: FakeController) -> None:
     controller.show_devices(replace(DeviceState(), devices=(GPU,), device=GPU))
 
 
-def test_tuning_needs_a_gpu_that_renders(make: Make, controller: FakeController) -> None:
-    window = make(controller)
+def test_tuning_needs_a_gpu_that_renders(window: MainWindow, controller: FakeController) -> None:
     action = window.actions_by_key["tune"]
     assert not action.isEnabled()
     on_gpu(controller)
@@ -35,9 +35,8 @@ def test_tuning_needs_a_gpu_that_renders(make: Make, controller: FakeController)
 
 
 def test_a_search_is_started_for_the_minutes_chosen_and_stopped(
-    make: Make, controller: FakeController, qtbot: QtBot
+    window: MainWindow, controller: FakeController, qtbot: QtBot
 ) -> None:
-    window = make(controller)
     on_gpu(controller)
     window.actions_by_key["tune"].trigger()
     dialog = dialog_of(window, TuneDialog)
@@ -53,8 +52,7 @@ def test_a_search_is_started_for_the_minutes_chosen_and_stopped(
     assert not dialog.stop.isEnabled()
 
 
-def test_progress_and_findings_are_shown_as_they_come(make: Make, controller: FakeController) -> None:
-    window = make(controller)
+def test_progress_and_findings_are_shown_as_they_come(window: MainWindow, controller: FakeController) -> None:
     on_gpu(controller)
     window.actions_by_key["tune"].trigger()
     dialog = dialog_of(window, TuneDialog)
@@ -74,8 +72,7 @@ def test_progress_and_findings_are_shown_as_they_come(make: Make, controller: Fa
     assert dialog.table.rowCount() == 0, "a new search begins with an empty table"
 
 
-def test_a_dialog_that_was_closed_is_told_nothing(make: Make, controller: FakeController, qtbot: QtBot) -> None:
-    window = make(controller)
+def test_a_dialog_that_was_closed_is_told_nothing(window: MainWindow, controller: FakeController, qtbot: QtBot) -> None:
     on_gpu(controller)
     window.actions_by_key["tune"].trigger()
     qtbot.mouseClick(dialog_of(window, TuneDialog).close_button, Qt.MouseButton.LeftButton)

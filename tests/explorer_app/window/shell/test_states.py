@@ -20,13 +20,13 @@ from explorer_app.session.session import Position
 from explorer_app.window.export.export_dialog import ExportDialog
 from explorer_app.window.shell.main_window import MainWindow
 from tests.helpers.fake_controller import FakeController, facts
-from tests.helpers.windows import Make, asked, dialog_of
+from tests.helpers.windows import Make, asked, dialog_of, lay_out, without_model
 
 LONG = "ffhq-1024x1024-config-f-finetuned-on-paintings-" + "kimg-025000-" * 8
 
 
-def test_without_a_model_it_says_how_to_begin(make: Make, qtbot: QtBot) -> None:
-    window = make(FakeController(with_model=False))
+@without_model
+def test_without_a_model_it_says_how_to_begin(window: MainWindow, qtbot: QtBot) -> None:
     assert window.state.isVisible()
     assert window.state.title.text() == "No model is open"
     assert not window.actions_by_key["save-picture"].isEnabled()
@@ -34,9 +34,8 @@ def test_without_a_model_it_says_how_to_begin(make: Make, qtbot: QtBot) -> None:
     dialog_of(window, QFileDialog).close()
 
 
-def test_the_bundled_model_is_one_click_away(make: Make, qtbot: QtBot) -> None:
-    controller = FakeController(with_model=False)
-    window = make(controller)
+@without_model
+def test_the_bundled_model_is_one_click_away(window: MainWindow, controller: FakeController, qtbot: QtBot) -> None:
     qtbot.mouseClick(window.state.bundled_button, Qt.MouseButton.LeftButton)
     assert asked(controller, "open_model") == [("open_model", None)]
 
@@ -50,9 +49,9 @@ def test_a_bundled_model_that_is_missing_is_not_offered(make: Make) -> None:
 
 
 def test_messages_stand_below_the_canvas_or_below_all_panels_where_the_canvas_is_narrow(
-    make: Make, messages: MessageLog, qtbot: QtBot
+    window: MainWindow, messages: MessageLog, qtbot: QtBot
 ) -> None:
-    window = make(FakeController(), 1280, 720)
+    lay_out(window, 1280, 720)
     strip, canvas = window.message_strip, window.canvas
     messages.error("This file is not a model: it begins with a web page; download the model itself, not the page.")
     qtbot.waitUntil(lambda: strip.isVisible() and strip.width() == canvas.width())
@@ -66,9 +65,10 @@ def test_messages_stand_below_the_canvas_or_below_all_panels_where_the_canvas_is
     qtbot.waitUntil(lambda: strip.isVisible() and strip.width() == canvas.width())
 
 
-def test_loading_shows_how_far_it_is_and_can_be_cancelled(make: Make, qtbot: QtBot) -> None:
-    controller = FakeController(with_model=False)
-    window = make(controller)
+@without_model
+def test_loading_shows_how_far_it_is_and_can_be_cancelled(
+    window: MainWindow, controller: FakeController, qtbot: QtBot
+) -> None:
     controller.load(Loading("/models/big.pkl", 430, 1000, "Reading"))
     assert window.state.isVisible()
     assert window.state.title.text() == "big.pkl"
@@ -80,9 +80,9 @@ def test_loading_shows_how_far_it_is_and_can_be_cancelled(make: Make, qtbot: QtB
     assert window.status_bar.message.text() == "", "what is over is forgotten"
 
 
-def test_while_the_first_model_loads_the_panels_say_so(make: Make) -> None:
-    controller = FakeController(with_model=False)
-    window = make(controller, 1600, 980)
+@without_model
+def test_while_the_first_model_loads_the_panels_say_so(window: MainWindow, controller: FakeController) -> None:
+    lay_out(window, 1600, 980)
     controller.load(Loading("/models/big.pkl", 430, 1000, "Reading"))
     for key in ("latent", "sliders", "mix"):
         notices = [
@@ -113,11 +113,10 @@ def test_while_there_is_a_picture_loading_is_told_below_it(
     assert window.message_strip.isHidden()
 
 
+@without_model
 def test_why_a_model_cannot_be_opened_is_said_once_and_how_to_open_another_beside_it(
-    make: Make, messages: MessageLog, qtbot: QtBot
+    window: MainWindow, controller: FakeController, messages: MessageLog, qtbot: QtBot
 ) -> None:
-    controller = FakeController(with_model=False)
-    window = make(controller)
     controller.load(Loading("/models/page.pkl", 0, 0, "Reading"))
     messages.error("This file is not a model: it begins with a web page.")
     controller.load(None)
@@ -129,8 +128,9 @@ def test_why_a_model_cannot_be_opened_is_said_once_and_how_to_open_another_besid
     assert window.state.isHidden()
 
 
-def test_buttons_over_a_narrow_canvas_are_not_cut(make: Make) -> None:
-    window = make(FakeController(with_model=False), 1280, 720)
+@without_model
+def test_buttons_over_a_narrow_canvas_are_not_cut(window: MainWindow) -> None:
+    lay_out(window, 1280, 720)
     window.workspace.switch_to("measure")
     QApplication.processEvents()
     for width in (600, 420, 300, 260):
@@ -142,8 +142,10 @@ def test_buttons_over_a_narrow_canvas_are_not_cut(make: Make) -> None:
             assert window.state.rect().contains(button.geometry())
 
 
-def test_overlays_keep_their_place_when_the_canvas_is_resized(make: Make, messages: MessageLog, qtbot: QtBot) -> None:
-    window = make(FakeController(with_model=False))
+@without_model
+def test_overlays_keep_their_place_when_the_canvas_is_resized(
+    window: MainWindow, messages: MessageLog, qtbot: QtBot
+) -> None:
     messages.warning("Nothing is open.")
     qtbot.waitUntil(lambda: len(window.message_strip.lines) == 1)
     card = window.state
