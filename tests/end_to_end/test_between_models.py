@@ -20,10 +20,11 @@ FEWER_ROWS = make_stylegan2(resolution=16)
 
 
 def before_two_models(sit_down: Callable[..., Person], folder: Path, other: Model) -> tuple[Person, Path]:
-    """A person before the bundled model, and another one in a file."""
-    path = folder / "other.safetensors"
+    """A person before a first model, and another one in a file."""
+    path, first = folder / "other.safetensors", folder / "first.safetensors"
     write_safetensors(other, path)
-    person = sit_down()
+    write_safetensors(make_stylegan2(resolution=32, seed=3), first)
+    person = sit_down(bundled=first)
     person.start()
     return person, path
 

@@ -23,8 +23,8 @@ from tests.helpers.person import Person
 from tests.helpers.windows import dialog_of
 
 
-def test_the_first_ten_minutes(sit_down: Callable[..., Person], tmp_path: Path) -> None:
-    person = sit_down()
+def test_the_first_ten_minutes(sit_down: Callable[..., Person], small_network: Path, tmp_path: Path) -> None:
+    person = sit_down(bundled=small_network)
     person.start()
     person.window.resize(1600, 980)
 
@@ -106,14 +106,26 @@ def test_the_first_ten_minutes(sit_down: Callable[..., Person], tmp_path: Path) 
     person.close()
 
     # The command line makes the same files, byte for byte.
-    words = ["render", "--project", str(project), "--fps", "30", "--start", "0", "--end", "0.1"]
+    words = [
+        "render",
+        "--project",
+        str(project),
+        "--network",
+        str(small_network),
+        "--fps",
+        "30",
+        "--start",
+        "0",
+        "--end",
+        "0.1",
+    ]
     assert main([*words, "--outdir", str(tmp_path / "command")]) == 0
     files = {path.name: path.read_bytes() for path in exported.iterdir()}
     assert sorted(files) == ["piece.manifest.json", *(f"piece_0000{n}.png" for n in range(3))]
     assert {path.name: path.read_bytes() for path in (tmp_path / "command").iterdir()} == files
 
     # The next day everything is there again.
-    again = sit_down()
+    again = sit_down(bundled=small_network)
     again.start()
     assert again.session.timeline == piece.timeline
     assert session_at(again.session, 1.0).slider(row.shown.direction) == session_at(piece, 1.0).slider(

@@ -41,11 +41,11 @@ def test_components_of_w_lie_beside_the_model_and_are_found_there(command: Comma
 
 def test_sets_are_added_and_one_of_the_same_name_is_replaced(command: Command, model: Path) -> None:
     command("directions", model, "--method", "sefa", "--count", 2)
-    command("directions", model, "--method", "pca", "--count", 3, "--add")
+    command("directions", model, "--method", "pca", "--count", 3, "--latents", 50, "--add")
     old = direction_path(model).with_name(f"{direction_path(model).name}.old")
     assert not old.exists(), "nothing was replaced yet"
     before = direction_path(model).read_bytes()
-    outcome = command("directions", model, "--method", "pca", "--count", 1, "--add")
+    outcome = command("directions", model, "--method", "pca", "--count", 1, "--latents", 50, "--add")
     assert outcome.status == 0
     assert f"The directions that are replaced stay in {old}." in outcome.err
     assert old.read_bytes() == before
@@ -55,7 +55,7 @@ def test_sets_are_added_and_one_of_the_same_name_is_replaced(command: Command, m
 def test_a_file_that_is_there_is_replaced_only_when_told_so(command: Command, model: Path) -> None:
     command("directions", model, "--method", "sefa", "--count", 2)
     before = direction_path(model).read_bytes()
-    words = ("directions", model, "--method", "pca", "--count", 1)
+    words = ("directions", model, "--method", "pca", "--count", 1, "--latents", 50)
     sentence = command(*words).sentence
     assert "is there already" in sentence
     assert "--add" in sentence
