@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Literal
 
 from gpu_backend.recipe import RowRange
+
+if TYPE_CHECKING:  # the window imports this before it is shown
+    import numpy as np
+    from numpy.typing import NDArray
 
 Solver = Literal["adam", "gauss-newton"]
 Pixels = tuple[float, float]

@@ -155,7 +155,7 @@ class FakeDragRenders:
                 report = self.drag.step()
                 self.point_drag.take_advanced(DragAdvanced(self.number, report, self.drag.latent))
 
-    def settle(self) -> None:
+    def run_to_rest(self) -> None:
         """Advance until the stroke has ended."""
         for _ in range(400):
             if self.point_drag.phase == "rest":

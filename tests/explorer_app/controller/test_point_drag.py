@@ -43,7 +43,7 @@ class Hand:
         assert self.drag.begin(start)
         self.drag.aim(*by)
         self.drag.release()
-        self.renders.settle()
+        self.renders.run_to_rest()
 
     @property
     def steps(self) -> list[str]:
@@ -89,7 +89,7 @@ def test_a_stroke_follows_the_hand_and_is_one_step_of_undo(hand: Hand) -> None:
     assert hand.rows == 2.0
     assert hand.steps == before, "no step while the hand moves"
     hand.drag.release()
-    hand.renders.settle()
+    hand.renders.run_to_rest()
     assert hand.steps == [*before, "Drag a point"]
     assert [point.place for point in hand.drag.points] == [(13.0, 6.0)]
     hand.harness.controller.editing.undo()
@@ -185,7 +185,7 @@ def test_handles_move_together_by_what_the_pointer_moves(hand: Hand) -> None:
     hand.drag.begin((8.0, 8.0), together=True)
     hand.drag.aim(3.0, 1.0)
     hand.drag.release()
-    hand.renders.settle()
+    hand.renders.run_to_rest()
     assert [point.place for point in hand.drag.points] == [(5.0, 3.0), (11.0, 9.0)]
 
 
@@ -195,7 +195,7 @@ def test_a_handle_that_is_dragged_alone_leaves_the_others_where_they_are(hand: H
     hand.drag.begin((2.0, 2.0), 0)
     hand.drag.aim(0.0, 4.0)
     hand.drag.release()
-    hand.renders.settle()
+    hand.renders.run_to_rest()
     assert [point.place for point in hand.drag.points] == [(2.0, 6.0), (8.0, 8.0)]
 
 
@@ -205,7 +205,7 @@ def test_arrows_nudge_in_one_stroke_while_it_settles(hand: Hand) -> None:
     hand.drag.nudge(1.0, 0.0)
     hand.drag.nudge(1.0, 0.0)
     hand.drag.nudge(0.0, -1.0)
-    hand.renders.settle()
+    hand.renders.run_to_rest()
     assert hand.drag.points[0].place == (4.0, 1.0)
     assert len(hand.steps) == before + 1
 
@@ -236,7 +236,7 @@ def test_a_lost_handle_freezes_and_says_so(hand: Hand) -> None:
     hand.drag.aim(14.0, 0.0)
     assert hand.drag.points[0].target == target, "it is frozen"
     hand.drag.release()
-    hand.renders.settle()
+    hand.renders.run_to_rest()
     assert hand.steps[-1] == "Drag a point", "what was reached stays"
     hand.drag.begin((4.0, 4.0))
     assert hand.drag.problem == ""
@@ -258,7 +258,7 @@ def test_a_stroke_that_comes_no_nearer_ends_by_itself(hand: Hand) -> None:
         return report
 
     drag.step = stuck
-    hand.renders.settle()
+    hand.renders.run_to_rest()
     assert hand.steps[-1] == "Drag a point"
 
 
@@ -337,7 +337,7 @@ def test_a_stroke_becomes_keys_of_the_timeline(hand: Hand) -> None:
         hand.drag.aim(8.0 * step, 0.0)
         hand.renders.advance()
     hand.drag.release()
-    hand.renders.settle()
+    hand.renders.run_to_rest()
     hand.drag.keep_as_keys()
     timeline = hand.harness.controller.editing.session.timeline
     track = timeline.track("pinned_blend")

@@ -57,7 +57,7 @@ class Hand:
     def stroke(self, start: tuple[float, float], end: tuple[float, float]) -> None:
         """Drag from one point of the picture to another one, and let it settle."""
         drag(self.tool, [self.at(*start), self.at(*end)])
-        self.controller.drag_renders.settle()
+        self.controller.drag_renders.run_to_rest()
 
     def key(self, key: Qt.Key, keys: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier) -> None:
         QTest.keyClick(self.window.canvas, key, keys)
@@ -106,7 +106,7 @@ def test_a_press_and_a_drag_move_the_point_under_the_pointer(hand: Hand) -> None
     assert hand.text.endswith("Esc returns to the start of the stroke")
     release(hand.tool, start + QPoint(round(20 * hand.scale), 0))
     assert "settling" in hand.text
-    hand.controller.drag_renders.settle()
+    hand.controller.drag_renders.run_to_rest()
     ((x, y),) = hand.points
     assert (x, y) == (near(80, abs=1), near(80, abs=1))
     assert hand.steps == ["Drag a point"]
@@ -142,7 +142,7 @@ def test_shift_moves_all_handles_together(hand: Hand) -> None:
     QTest.mousePress(hand.tool, LEFT, SHIFT, hand.at(120, 60))
     move(hand.tool, hand.at(136, 60), keys=SHIFT)
     release(hand.tool, hand.at(136, 60))
-    hand.controller.drag_renders.settle()
+    hand.controller.drag_renders.run_to_rest()
     assert hand.points == [(near(76, abs=1), near(60, abs=1)), (near(136, abs=1), near(60, abs=1))]
 
 
@@ -157,7 +157,7 @@ def test_arrows_nudge_and_delete_removes_the_selected_point(hand: Hand) -> None:
     QTest.mouseClick(hand.tool, LEFT, SHIFT, hand.at(60, 60))
     hand.key(Qt.Key.Key_Right)
     hand.key(Qt.Key.Key_Down, SHIFT)
-    hand.controller.drag_renders.settle()
+    hand.controller.drag_renders.run_to_rest()
     assert hand.points == [(near(61, abs=0.6), near(60.25, abs=0.6))]
     hand.key(Qt.Key.Key_Delete)
     assert hand.points == []
