@@ -32,7 +32,7 @@ _STATE_GAP_S = 2
 _TOLERANCE = 0.005
 """What a recorded curve may miss, as a share of the range that it covers."""
 
-_STEPPED = ("choice", "rows", "layer", "source", "text", "flag", "integer")
+_STEPPED = ("choice", "rows", "layer", "source", "text", "flag", "mask", "integer")
 
 
 class SoundPlayer(Protocol):

@@ -490,7 +490,10 @@ class PointDrag(QObject):
         self._note(latent)
         handles = [gpu_backend.Handle(point.place, point.target) for point in self._points if not point.is_pin]
         settings = gpu_backend.DragSettings(
-            pins=tuple(point.place for point in self._points if point.is_pin), rows=self._rows, block=self._block
+            pins=tuple(point.place for point in self._points if point.is_pin),
+            mask=None if session.mask is None else session.mask.shares,
+            rows=self._rows,
+            block=self._block,
         )
         make = partial(self._drag_maker().make, model, session.noise, latent, handles, settings)
         self._renders.begin_drag(self._number, make)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -133,8 +133,8 @@ def _is_busy(error: BaseException) -> bool:
 
 
 def session_digest(session: Session) -> bytes:
-    """Return the SHA-256 of what a session's picture follows from: the session without its timeline, and its model."""
-    return hashlib.sha256(session_bytes(as_still(session))).digest()
+    """Return the SHA-256 of what a session's picture follows from: its model and itself, without timeline and mask."""
+    return hashlib.sha256(session_bytes(replace(as_still(session), mask=None))).digest()
 
 
 def _thumbnail(width: int, height: int, pixels: bytes, signature: bytes) -> StoredThumbnail | None:

@@ -36,6 +36,7 @@ Kind = Literal[
     "source",
     "text",
     "flag",
+    "mask",
 ]
 """What a parameter's values are.
 
@@ -55,6 +56,7 @@ layer             Tap, None for the picture                           the first 
 source            Latent                                              the first until the end
 text              str                                                 the first until the end
 flag              bool                                                the first until the end
+mask              PictureMask, None for nothing frozen                the first until the end
 ================  ==================================================  =========================================
 """
 
@@ -184,6 +186,8 @@ class Parameter:
                 return "between points"
             case "source":
                 return ", ".join(f"seed {seed}" for seed, _ in getattr(value.point, "seeds", ())) or "stored"
+            case "mask":
+                return "painted" if value else "none"
             case "flag":
                 return "on" if value else "off"
             case _:
@@ -313,6 +317,15 @@ def _rows() -> dict[str, Parameter]:
                 is_available=lambda facts: facts.has_transform,
             )
             for name, kind, low, high in _TRANSFORM
+        ),
+        Parameter(
+            "mask",
+            "Freeze",
+            "mask",
+            None,
+            read=attrgetter("mask"),
+            write=lambda session, value: replace(session, mask=value),
+            is_merged=False,
         ),
         Parameter(
             "layer",

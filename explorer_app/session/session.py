@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from explorer_app.session.patches import Patch
+from explorer_app.session.picture_mask import PictureMask
 from explorer_app.session.tracks import NO_TIMELINE, Timeline
 from gpu_backend import Latent, Noise, Recipe, RowRange, Tap, Transform, Truncation
 
@@ -118,6 +119,8 @@ class Session:
         counts.
     tap
         The layer that is shown instead of the picture; None for the picture.
+    mask
+        What dragging points keeps as it is; None if nothing.
     timeline
         What moves the rest over time.
     patches
@@ -135,6 +138,7 @@ class Session:
     mix: tuple[Source, ...] = ()
     transform: Transform = Transform()
     tap: Tap | None = None
+    mask: PictureMask | None = None
     timeline: Timeline = NO_TIMELINE
     patches: tuple[Patch, ...] = ()
 

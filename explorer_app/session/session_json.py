@@ -14,6 +14,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from explorer_app.session.parameters import Parameter, Value, fixed_parameters
+from explorer_app.session.picture_mask import mask_from_text, mask_to_text
 from explorer_app.session.session import MAX_SCALE, MIN_SCALE, ModelReference, Position, Session, Slider, Source
 from gpu_backend import (
     MAX_ITEMS,
@@ -56,6 +57,7 @@ _OWN_KEYS = {
     "transform.scale",
     "layer",
     "layer.gain",
+    "mask",
 }
 """Parameters that were written under keys of their own before there was a table."""
 
@@ -102,6 +104,8 @@ def session_to_json(session: Session) -> dict[str, Any]:
         data["transform"] = asdict(session.transform)
     if session.tap is not None:
         data["tap"] = tap_to_json(session.tap)
+    if session.mask is not None:
+        data["mask"] = mask_to_text(session.mask)
     others = {
         row.path: row.read(session)
         for row in fixed_parameters()
@@ -163,6 +167,7 @@ def session_from_json(data: object, stored: Mapping[str, StoredLatent] | None = 
             mix=_sources(data.get("mix", []), stored),
             transform=_transform(data.get("transform", {})),
             tap=None if data.get("tap") is None else tap_from_json(data["tap"]),
+            mask=None if data.get("mask") is None else mask_from_text(data["mask"]),
         )
         return _with_parameters(session, read_mapping(data.get("parameters", {}), "parameters"))
     except SessionFileError:

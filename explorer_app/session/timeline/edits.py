@@ -42,7 +42,7 @@ LABEL = "Timeline"
 TIMELINE = "timeline"
 """What edits of the timeline set."""
 
-_STEPPED = ("integer", "choice", "rows", "layer", "source", "text", "flag")
+_STEPPED = ("integer", "choice", "rows", "layer", "source", "text", "flag", "mask")
 """Kinds of values of which a new key holds until the next one."""
 
 

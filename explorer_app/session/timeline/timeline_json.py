@@ -24,6 +24,7 @@ from itertools import pairwise
 from typing import Any, cast, get_args
 
 from explorer_app.session.parameters import Value, parameter
+from explorer_app.session.picture_mask import mask_from_text, mask_to_text
 from explorer_app.session.session import Position, Session
 from explorer_app.session.session_json import (
     SessionFileError,
@@ -291,6 +292,8 @@ def _value_to_json(path: str, value: Value) -> Any:
             return None if value is None else tap_to_json(value)
         case "source":
             return latent_to_json(value)
+        case "mask":
+            return None if value is None else mask_to_text(value)
         case _:
             return value
 
@@ -340,6 +343,8 @@ def _value(path: str, data: Any, stored: Stored) -> Value:
             return latent_from_json(data, RecipeBudget(), 1, stored)
         case "flag":
             return _flag(data, name)
+        case "mask":
+            return None if data is None else mask_from_text(data)
         case "text":
             return read_text(data, name)
 

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Signal, Slot
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QPushButton, QWidget
+from typing import cast
+
+from PySide6.QtCore import QSize, Signal, Slot
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QBoxLayout, QComboBox, QHBoxLayout, QLabel, QPushButton, QWidget
 
 from explorer_app.controller import Engine, PointDrag
+from explorer_app.window.canvas.mask_brush import LEAST_SIZE, MOST_SIZE, MaskBrush, Mode
+from explorer_app.window.controls.segmented import SegmentedControl
 from explorer_app.window.controls.slider_row import SliderRow, below
 from explorer_app.window.look import theme
 from explorer_app.window.sliders.row_range_picker import RowRangeButton, RowRangePicker
 from gpu_backend import RowRange, default_drag_rows
 
+_MODES = (
+    ("points", "Points", "Drag points of the picture."),
+    ("freeze", "Freeze", "Paint what stays as it is while points are dragged."),
+    ("thaw", "Thaw", "Paint what may change again."),
+)
 _BLOCKS = (16, 32, 64, 128)
+_ONE_LINE_PX = 860
 _WITH_BLOCKS = ("StyleGAN1", "StyleGAN2")
 """Families whose features have the resolutions of their rows."""
 
@@ -27,12 +38,15 @@ class DragBar(QWidget):
 
     left = Signal()
 
-    def __init__(self, drag: PointDrag, engine: Engine, parent: QWidget | None = None) -> None:
+    def __init__(self, drag: PointDrag, brush: MaskBrush, engine: Engine, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._drag = drag
+        self._brush = brush
         self._engine = engine
         self._resolutions: tuple[int, ...] = ()
         self.setAccessibleName("Dragging points")
+        self.modes = SegmentedControl(_MODES, "What the pointer does")
+        self.modes.chosen.connect(lambda mode: brush.set_mode(cast("Mode", mode)))
         self.rows_label = QLabel("Rows")
         theme.set_role(self.rows_label, "dim")
         self.rows = RowRangeButton()
@@ -54,31 +68,74 @@ class DragBar(QWidget):
             label_px=78,
             tip="fades the edit: 1 is the picture before it.",
         )
-        self.reconstruct.setMinimumWidth(theme.px(200))
+        self.reconstruct.setMinimumWidth(theme.px(180))
         self.reconstruct.setMaximumWidth(theme.px(340))
         self.reconstruct.moved.connect(lambda amount, final: drag.fade(1.0 - amount, final))
         self.reconstruct.cancelled.connect(drag.cancel_fade)
+        self.brush_size = self._brush_row(
+            "Size", LEAST_SIZE, MOST_SIZE, "diameter of the brush in widths of the picture."
+        )
+        self.brush_size.moved.connect(lambda size, _: brush.set_size(size))
+        self.softness = self._brush_row("Soft edge", 0.0, 1.0, "share of the brush that fades out.")
+        self.softness.moved.connect(lambda softness, _: brush.set_softness(softness))
+        self.invert = self._button("Invert", "Freeze what is free, and thaw the rest.")
+        self.invert.clicked.connect(lambda _=False: brush.invert())
+        self.clear_mask = self._button("Clear mask", "Thaw everything.")
+        self.clear_mask.clicked.connect(lambda _=False: brush.clear())
         self.keys = self._button(
-            "Keep stroke as keys", "Put the last stroke on the timeline, from the playhead on and as quick as it was."
+            "Stroke to keys", "Put the last stroke on the timeline, from the playhead on and as quick as it was."
         )
         self.keys.clicked.connect(lambda _=False: drag.keep_as_keys())
         self.clear = self._button("Clear points", "Remove all handles and pins; the picture stays.")
         self.clear.clicked.connect(lambda _=False: drag.clear())
         self.close_button = self._button("Done", "Leave the tool (Escape).")
         self.close_button.clicked.connect(lambda _=False: self.left.emit())
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(theme.MARGIN, theme.px(4), theme.px(4), theme.px(4))
-        layout.setSpacing(theme.px(8))
-        for part in (self.rows_label, self.rows, self.block):
-            layout.addWidget(part)
-        layout.addWidget(self.reconstruct, 1)
-        layout.addStretch(1)
-        for button in (self.keys, self.clear, self.close_button):
-            layout.addWidget(button)
+        self._lines = QBoxLayout(QBoxLayout.Direction.LeftToRight, self)
+        self._lines.setContentsMargins(theme.MARGIN, theme.px(4), theme.px(4), theme.px(4))
+        self._lines.setSpacing(theme.px(6))
+        first, second = QHBoxLayout(), QHBoxLayout()
+        for line in (first, second):
+            line.setSpacing(theme.px(8))
+            self._lines.addLayout(line)
+        for part in (self.modes, self.rows_label, self.rows, self.block):
+            first.addWidget(part)
+        for row in (self.reconstruct, self.brush_size, self.softness):
+            first.addWidget(row, 1)
+        first.addStretch(1)
+        second.addStretch(1)
+        for button in (self.keys, self.clear, self.invert, self.clear_mask, self.close_button):
+            second.addWidget(button)
+        self._point_parts: tuple[QWidget, ...] = (
+            self.rows_label,
+            self.rows,
+            self.block,
+            self.reconstruct,
+            self.keys,
+            self.clear,
+        )
+        self._brush_parts: tuple[QWidget, ...] = (self.brush_size, self.softness, self.invert, self.clear_mask)
         drag.changed.connect(self._show)
+        brush.changed.connect(self._show)
         engine.model_changed.connect(self._show_model)
         self._show_model()
         self.hide()
+
+    def minimumSizeHint(self) -> QSize:  # noqa: N802 - Qt's name
+        """Return a width that every canvas has: the bar must not make the panels beside it narrower."""
+        return QSize(theme.px(200), super().minimumSizeHint().height())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
+        """Take two lines where one is too narrow."""
+        is_narrow = event.size().width() < theme.px(_ONE_LINE_PX)
+        ways = QBoxLayout.Direction
+        self._lines.setDirection(ways.TopToBottom if is_narrow else ways.LeftToRight)
+        super().resizeEvent(event)
+
+    def _brush_row(self, name: str, low: float, high: float, tip: str) -> SliderRow:
+        row = SliderRow(name, low, high, neutral=low, widest="0.00", label_px=60, snap=0.05, tip=tip)
+        row.setMinimumWidth(theme.px(150))
+        row.setMaximumWidth(theme.px(260))
+        return row
 
     def _button(self, text: str, tip: str) -> QPushButton:
         button = QPushButton(text)
@@ -99,7 +156,17 @@ class DragBar(QWidget):
 
     @Slot()
     def _show(self) -> None:
-        drag = self._drag
+        drag, brush = self._drag, self._brush
+        paints = brush.mode != "points"
+        self.modes.show_choice(brush.mode)
+        for part in self._point_parts:
+            part.setVisible(not paints)
+        for part in self._brush_parts:
+            part.setVisible(paints)
+        for row, amount in ((self.brush_size, brush.size), (self.softness, brush.softness)):
+            if not row.slider.is_held:
+                row.show_amount(round(amount, 3))
+        self.clear_mask.setEnabled(brush.mask is not None)
         if self._resolutions:
             self.rows.show_rows(self._shown_rows(), self._resolutions, "Dragging")
         self.block.setCurrentIndex(max(0, self.block.findData(drag.block)))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 
-from PySide6.QtCore import QPointF, QRectF, Qt, Signal, Slot
+from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, Signal, Slot
 from PySide6.QtGui import QAction, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QWheelEvent
 from PySide6.QtWidgets import QWidget
 
 from explorer_app.controller import PointDrag
 from explorer_app.window.canvas.canvas import Canvas
+from explorer_app.window.canvas.mask_brush import MaskBrush
 from explorer_app.window.canvas.point_painting import paint_points
 from explorer_app.window.controls.action_button import ActionButton
 from explorer_app.window.gestures.plane_drag import ARROWS
@@ -25,6 +26,9 @@ _NUDGE = 1 / 256
 _FINE = 0.25
 """Factor of an arrow key's step while Shift is held."""
 
+_BRUSH_KEYS = {Qt.Key.Key_BracketLeft: -1, Qt.Key.Key_BracketRight: 1}
+"""Notches by which keys enlarge the brush."""
+
 Place = tuple[float, float]
 """x and y in px of the canvas."""
 
@@ -33,7 +37,8 @@ class PointTool(QWidget):
     """Covers the canvas while the tool is on.
 
     A press and a drag move what is below the pointer; a click sets a pin, with Shift a handle. Shift while dragging
-    adds the handle to the others, and moves all of them together. Keys arrive from the canvas, which has the focus.
+    adds the handle to the others, and moves all of them together. With a brush, a drag freezes or thaws instead. Keys
+    arrive from the canvas, which has the focus.
 
     Signals
     -------
@@ -43,10 +48,13 @@ class PointTool(QWidget):
 
     switched = Signal(bool)
 
-    def __init__(self, canvas: Canvas, drag: PointDrag, action: QAction) -> None:
+    def __init__(self, canvas: Canvas, drag: PointDrag, brush: MaskBrush, action: QAction) -> None:
         super().__init__(canvas)
         self._canvas = canvas
         self._drag = drag
+        self._brush = brush
+        self._pointer: QPointF | None = None
+        """Where the brush is; None outside the canvas."""
         self._action = action
         self._pressed: Place | None = None
         """Where the pointer was pressed; None while no button is held."""
@@ -65,6 +73,8 @@ class PointTool(QWidget):
         canvas.resized.connect(self.place)
         canvas.take_key = self.take_key
         drag.changed.connect(self._show)
+        brush.changed.connect(self._show)
+        brush.edited.connect(self.update)
         self.place()
 
     def set_on(self, on: bool) -> None:
@@ -79,6 +89,7 @@ class PointTool(QWidget):
             self._canvas.setFocus()
             self._drag.prepare()
         else:
+            self._brush.set_mode("points")
             self._drag.finish()
         self._action.setChecked(on)
         self.setVisible(on)
@@ -134,6 +145,12 @@ class PointTool(QWidget):
         if self._canvas.frame is None or not self._canvas.picture_rect().contains(event.position()):
             return
         self._canvas.setFocus()
+        if self._paints:
+            self._drag.finish()
+            self._pressed = place
+            self._way.begin(event.position())
+            self._brush.begin(self._share_at(place))
+            return
         self._pressed, self._moved, self._is_stroke = place, (0.0, 0.0), False
         self._hit = self._point_at(place)
         self._together = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
@@ -141,6 +158,9 @@ class PointTool(QWidget):
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
         """Continue a stroke, or show the cursor of what is below the pointer."""
+        if self._paints:
+            self._pointer = event.position()
+            self.update()
         if self._pressed is None:
             self._show_cursor(event.position())
             event.ignore()
@@ -150,6 +170,11 @@ class PointTool(QWidget):
     def _follow(self, dx: float, dy: float, keys: int) -> None:
         """Move the handles by a pointer displacement in px; the first px begin the stroke."""
         if self._pressed is None:
+            return
+        if self._paints:
+            self._pressed = self._pressed[0] + dx, self._pressed[1] + dy
+            self._pointer = QPointF(*self._pressed)
+            self._brush.paint(self._share_at(self._pressed))
             return
         self._moved = self._moved[0] + dx, self._moved[1] + dy
         if not self._is_stroke:
@@ -171,7 +196,9 @@ class PointTool(QWidget):
             return
         self._way.flush()
         pressed, self._pressed = self._pressed, None
-        if self._is_stroke:
+        if self._paints:
+            self._brush.end()
+        elif self._is_stroke:
             self._drag.release()
         elif pressed is not None:
             if self._hit is not None:
@@ -181,17 +208,34 @@ class PointTool(QWidget):
         self._show_cursor(event.position())
 
     def wheelEvent(self, event: QWheelEvent) -> None:  # noqa: N802 - Qt's name
-        """Zoom."""
-        self._canvas.wheelEvent(event)
+        """Zoom; with a brush, size it, and zoom with Ctrl."""
+        if self._paints and not event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+            self._brush.resize_by(event.angleDelta().y() / 120)
+            event.accept()
+        else:
+            self._canvas.wheelEvent(event)
         self.update()
+
+    def leaveEvent(self, event: QEvent) -> None:  # noqa: N802 - Qt's name
+        """Hide the brush's circle."""
+        self._pointer = None
+        self.update()
+        super().leaveEvent(event)
 
     def take_key(self, event: QKeyEvent) -> bool:
         """Handle a key of the canvas; return whether the tool has a use for it."""
         if not self.is_on:
             return False
         key = event.key()
+        if self._paints and key in _BRUSH_KEYS:
+            self._brush.resize_by(_BRUSH_KEYS[Qt.Key(key)])
+            return True
         if key == Qt.Key.Key_Escape:
-            if self._drag.cancel():
+            if self._brush.cancel():
+                self._pressed = None
+            elif self._paints:
+                self._brush.set_mode("points")
+            elif self._drag.cancel():
                 self._pressed = None
             else:
                 self.set_on(False)
@@ -210,8 +254,20 @@ class PointTool(QWidget):
             return True
         return False
 
+    @property
+    def _paints(self) -> bool:
+        """Whether the pointer is a brush."""
+        return self._brush.mode != "points"
+
+    def _share_at(self, place: Place) -> Place:
+        """Return a place on the canvas in widths of the picture."""
+        rect = self._canvas.picture_rect()
+        return (place[0] - rect.x()) / rect.width(), (place[1] - rect.y()) / rect.height()
+
     def _show_cursor(self, at: QPointF) -> None:
-        if self._canvas.is_ready_to_pan or not self._canvas.picture_rect().contains(at):
+        if self._paints and not self._canvas.is_ready_to_pan:
+            self.setCursor(Qt.CursorShape.BlankCursor)
+        elif self._canvas.is_ready_to_pan or not self._canvas.picture_rect().contains(at):
             self.unsetCursor()
         elif self._point_at(at.toTuple()) is not None:
             self.setCursor(Qt.CursorShape.SizeAllCursor)
@@ -223,6 +279,9 @@ class PointTool(QWidget):
     def text(self) -> str:
         """Return the line below the picture: what the tool does, how far it is, what Escape does."""
         drag = self._drag
+        if self._paints:
+            does = "Paint what stays as it is" if self._brush.mode == "freeze" else "Paint what may change again"
+            return f"{does} · the wheel or [ and ] size the brush, Ctrl and the wheel zoom · Esc returns to the points"
         handles = sum(not point.is_pin for point in drag.points)
         pins = len(drag.points) - handles
         counts = [f"{count} {name}{'' if count == 1 else 's'}" for count, name in ((handles, "handle"), (pins, "pin"))]
@@ -258,6 +317,9 @@ class PointTool(QWidget):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         below = self._canvas.caption_rect().top()
         painter.setClipRect(QRectF(2, 2, self.width() - 4, below - 4))
+        self._brush.paint_overlay(painter, self._canvas.picture_rect())
         is_stroke = self._drag.phase != "rest"
         paint_points(painter, self._drag.points, self._drag.selected, self.place_of, shows_distance=is_stroke)
+        if self._paints and self._pointer is not None:
+            self._brush.paint_outline(painter, self._pointer, self._canvas.picture_rect())
         painter.end()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,15 +11,19 @@ from PySide6.QtCore import QObject, Slot
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QBoxLayout
 
-from explorer_app.controller import Engine, Files, PhotoProjection, PointDrag
+from explorer_app.controller import Editing, Engine, Files, PhotoProjection, PointDrag
 from explorer_app.messages import MessageLog
 from explorer_app.window.canvas.canvas import Canvas
 from explorer_app.window.canvas.drag_bar import DragBar
+from explorer_app.window.canvas.mask_brush import MaskBrush
 from explorer_app.window.canvas.point_tool import PointTool
 from gpu_backend import LoomError
 
 if TYPE_CHECKING:
     from explorer_app.window.dialogs.from_picture import FromPictureDialog
+
+_MASK = "MaskBrush"
+"""Source of the edits of the mask."""
 
 
 class EditingTools(QObject):
@@ -37,6 +42,7 @@ class EditingTools(QObject):
         canvas: Canvas,
         below: QBoxLayout,
         engine: Engine,
+        editing: Editing,
         drag: PointDrag,
         projection: PhotoProjection,
         files: Files,
@@ -53,13 +59,27 @@ class EditingTools(QObject):
         """The photo whose latent is searched; None while there is none."""
         files.photo_opened.connect(self.open_photo)
         action = actions["drag-points"]
-        self.points = PointTool(canvas, drag, action)
-        self.bar = DragBar(drag, engine)
+        self._editing = editing
+        self.brush = MaskBrush(self)
+        self.points = PointTool(canvas, drag, self.brush, action)
+        self.bar = DragBar(drag, self.brush, engine)
+        self.brush.edited.connect(partial(editing.edit, source=_MASK))
+        self.brush.gesture_cancelled.connect(partial(editing.cancel_gesture, _MASK))
+        editing.session_changed.connect(self._show_mask)
+        self._show_mask()
         below.insertWidget(below.indexOf(canvas) + 1, self.bar)
         action.enabledChanged.connect(self.points.place)
         self.points.switched.connect(self.bar.setVisible)
         self.bar.left.connect(self._leave)
         actions["transform"].triggered.connect(self._leave_for)
+
+    @Slot()
+    def _show_mask(self) -> None:
+        """Take the mask from the session, unless it is being painted."""
+        mask = self._editing.session.mask
+        if mask != self.brush.mask and not self.brush.is_painting:
+            self.brush.mask = mask
+            self.brush.changed.emit()
 
     @Slot(object)
     def open_photo(self, path: Path) -> None:

@@ -147,6 +147,7 @@ class MainWindow(QMainWindow):
             self.canvas,
             self._around_canvas,
             controller.engine,
+            controller.editing,
             controller.point_drag,
             controller.photo_projection,
             controller.files,

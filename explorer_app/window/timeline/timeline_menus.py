@@ -24,7 +24,7 @@ from gpu_backend import Directions, ModelFacts, PathKind
 _OUTSIDE: dict[Outside, str] = {"hold": "Hold the ends", "loop": "Repeat", "mirror": "Back and forth"}
 _PERIODS = (2, 4, 5, 8, 10, 15, 20, 30, 60)
 _RADII = (0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0, 1.5)
-_LEFT_OUT = ("text", "flag", "source")
+_LEFT_OUT = ("text", "flag", "source", "mask")
 """Kinds of parameters that make no picture, or that no track is useful for."""
 
 

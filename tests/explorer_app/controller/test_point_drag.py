@@ -15,6 +15,7 @@ from explorer_app.messages import Level
 from explorer_app.session.edited_latent import edited_latent
 from explorer_app.session.edits import PLACE, AddSources, GoToSeed, set_transform
 from explorer_app.session.parameters import SetParameter
+from explorer_app.session.picture_mask import MASK_SIDE, painted
 from explorer_app.session.resolve import resolve_blend
 from explorer_app.session.session import Position, Source
 from gpu_backend import Latent, Recipe, RequestError, StoredLatent, Tap, Transform
@@ -171,6 +172,16 @@ def test_pins_go_along_and_are_not_moved(hand: Hand) -> None:
     assert made.settings.pins == ((1.0, 1.0),)
     assert [handle.source for handle in made.handles] == [(4.0, 4.0)]
     assert [point.is_pin for point in hand.drag.points] == [True, False]
+
+
+def test_what_is_frozen_is_kept_by_the_drag(hand: Hand) -> None:
+    hand.harness.controller.editing.edit(SetParameter("mask", painted(None, [(0.5, 0.5)], 0.2, 0.0, freezes=True)))
+    hand.stroke()
+    (made,) = hand.maker.made
+    assert made.settings.mask is not None
+    assert made.settings.mask.shape == (MASK_SIDE, MASK_SIDE)
+    assert made.settings.mask[64, 64] == 1.0
+    assert made.settings.mask[0, 0] == 0.0
 
 
 def test_a_new_point_takes_the_place_of_the_former_handles_but_not_of_pins(hand: Hand) -> None:

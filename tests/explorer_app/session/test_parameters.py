@@ -9,6 +9,7 @@ import pytest
 
 from explorer_app.session.edits import Together
 from explorer_app.session.parameters import ParameterError, SetParameter, fixed_parameters, parameter, parameters_of
+from explorer_app.session.picture_mask import inverted
 from explorer_app.session.resolve import Modulation, Modulator, evaluate
 from explorer_app.session.session import Position, Session, Slider, Source
 from explorer_app.session.session_json import session_from_json, session_to_json
@@ -42,6 +43,7 @@ VALUES = {
     "transform.degrees": 30.0,
     "transform.scale": 2.0,
     "layer": Tap("b8.conv0"),
+    "mask": inverted(None),
     "slider/world/sun height": 1.5,
     "rows/sefa/3": RowRange(1, 2),
     "name/sefa/3": "haze",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import pytest
-from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtCore import QPoint, QPointF, QRect, Qt
 from PySide6.QtGui import QColor
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
@@ -222,3 +222,64 @@ def test_a_stroke_becomes_keys_by_a_button(hand: Hand) -> None:
     assert len(track.keys) > 2
     QTest.mouseClick(hand.bar.clear, LEFT)
     assert hand.points == []
+
+
+def test_a_brush_freezes_and_thaws_and_each_stroke_is_one_step(hand: Hand) -> None:
+    QTest.mouseClick(hand.bar.modes.segments["freeze"], LEFT)
+    assert hand.bar.brush_size.isVisible()
+    assert not hand.bar.rows.isVisible()
+    assert hand.text.startswith("Paint what stays as it is")
+    before = hand.bar.brush_size.slider.amount
+    hand.key(Qt.Key.Key_BracketRight)
+    wheel(hand.tool, hand.at(60, 60), 1)
+    assert hand.bar.brush_size.slider.amount == pytest.approx(before * 1.15**2, abs=0.01)
+    drag(hand.tool, [hand.at(40, 100), hand.at(120, 100), hand.at(200, 100)])
+    mask = hand.controller.editing.session.mask
+    assert mask is not None
+    assert mask.shares[50, 20:100].min() > 0.9
+    assert mask.shares[10].max() == 0.0
+    assert hand.steps == ["Freeze"]
+    assert hand.points == [], "no point was set"
+    QTest.mouseClick(hand.bar.modes.segments["thaw"], LEFT)
+    press(hand.tool, hand.at(120, 100))
+    assert hand.controller.editing.session.mask != mask
+    hand.key(Qt.Key.Key_Escape)
+    release(hand.tool, hand.at(120, 100))
+    assert hand.controller.editing.session.mask == mask, "Escape brings it back"
+    QTest.mouseClick(hand.bar.invert, LEFT)
+    inverse = hand.controller.editing.session.mask
+    assert inverse is not None
+    assert inverse.shares[10].min() == 1.0
+    hand.window.actions_by_key["undo"].trigger()
+    assert hand.controller.editing.session.mask == mask
+    assert hand.window.tools.brush.mask == mask, "the overlay follows undo"
+    QTest.mouseClick(hand.bar.clear_mask, LEFT)
+    assert hand.controller.editing.session.mask is None
+    hand.key(Qt.Key.Key_Escape)
+    assert hand.window.tools.brush.mode == "points"
+    assert hand.tool.is_on
+
+
+@pytest.mark.parametrize("name", ["dark", "light"])
+def test_what_is_frozen_is_striped_in_two_inks(hand: Hand, qapp: QApplication, name: str) -> None:
+    appearance.apply(qapp, name)  # type: ignore[arg-type]
+    canvas = hand.window.canvas
+    place = hand.at(128, 128)
+    area = QRect(place - QPoint(20, 20), place + QPoint(20, 20))
+    before = canvas.grab(area).toImage()
+    hand.window.tools.brush.invert()
+    after = canvas.grab(area).toImage()
+    gains = [after.pixelColor(x, 20).lightness() - before.pixelColor(x, 20).lightness() for x in range(after.width())]
+    assert max(gains) - min(gains) > 20
+
+
+def test_the_bar_takes_two_lines_rather_than_room_from_the_panels(hand: Hand) -> None:
+    def widths() -> list[int]:
+        QApplication.processEvents()
+        return [dock.width() for dock in hand.window.docks.values() if dock.isVisible()]
+
+    hand.key(Qt.Key.Key_Escape)
+    before = widths()
+    hand.key(Qt.Key.Key_D)
+    assert widths() == before
+    assert hand.bar.close_button.y() > hand.bar.modes.y() + hand.bar.modes.height() / 2
