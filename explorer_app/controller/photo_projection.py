@@ -28,6 +28,8 @@ SOURCE = "PhotoProjection"
 """Source of the edits."""
 
 _STAGES = {"random": "random latents", "w": "one row for all layers", "rows": "each layer's row"}
+_RANDOM_SHARE = 0.1
+"""Share of the progress for random latents."""
 _LEAST_STEPS = 3
 """Steps along gradients before the time left is estimated."""
 
@@ -123,9 +125,12 @@ class PhotoProjection(QObject):
 
     @property
     def share(self) -> float:
-        """Share of the steps that are done, 0..1."""
+        """Progress, 0..1."""
         report = self._report
-        return 0.0 if report is None or report.stage == "random" else report.step / report.steps
+        if report is None:
+            return 0.0
+        share = report.step / report.steps
+        return _RANDOM_SHARE * share if report.stage == "random" else _RANDOM_SHARE + (1.0 - _RANDOM_SHARE) * share
 
     @property
     def text(self) -> str:

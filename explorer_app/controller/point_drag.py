@@ -443,8 +443,7 @@ class PointDrag(QObject):
             self._end_drag()
             self._phase = "rest"
         self._points, self._selected, self._stroke = (), None, ()
-        if self._maker is not None:
-            self._maker.forget()
+        self._maker = None  # it may be opening the network of the former model, which nothing here waits for
         self.changed.emit()
 
     def close(self) -> None:

@@ -107,12 +107,6 @@ class DragMaker:
         drag = DragOptimizer(network, statistics, rows, resolutions, handles, replace(settings, block=block))
         return TimedDrag(drag, lambda seconds: self._note(block, seconds), self._clock)
 
-    def forget(self) -> None:
-        """Free the network."""
-        with self._lock:
-            self._model = self._network = self._statistics = None
-            self._step_s.clear()
-
     def _open(self, model: Model, noise: Noise) -> tuple[DifferentiableNetwork, LatentStatistics]:
         if self._network is None or model is not self._model or noise != self._noise:
             network = open_gradients(model, noise)

@@ -100,7 +100,7 @@ class FakeDragMaker:
 
     def __init__(self) -> None:
         self.made: list[FollowingDrag] = []
-        self.prepared = self.forgotten = 0
+        self.prepared = 0
         self.error: Exception | None = None
         self.weak: set[int] = set()
 
@@ -116,9 +116,6 @@ class FakeDragMaker:
         drag.weak = set(self.weak)
         self.made.append(drag)
         return drag
-
-    def forget(self) -> None:
-        self.forgotten += 1
 
 
 class FakeDragRenders:

@@ -55,10 +55,6 @@ class MakesDrags(Protocol):
         """Make a drag."""
         ...
 
-    def forget(self) -> None:
-        """Free the network."""
-        ...
-
 
 class DragTask(RenderTask):
     """Steps the drag under way; of several, the newest wins.

@@ -123,7 +123,7 @@ def test_step_loss_and_time_left_are_told(search: Search) -> None:
         search.renders.advance()
         search.harness.now_s += 2.0
     assert search.projection.text == "Each layer's row: 11 of 100, loss 0.091, at least 3 min 16 s left"
-    assert search.projection.share == pytest.approx(0.11)
+    assert search.projection.share == pytest.approx(0.1 + 0.9 * 0.11)
 
 
 def test_a_photo_that_cannot_be_read_says_so_and_leaves_the_picture(search: Search) -> None:

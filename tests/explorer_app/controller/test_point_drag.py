@@ -368,10 +368,18 @@ def test_a_walk_removes_handles_and_leaves_pins(hand: Hand) -> None:
 
 
 def test_another_model_forgets_points_and_network(hand: Hand) -> None:
+    made: list[FakeDragMaker] = []
+
+    def make() -> FakeDragMaker:
+        made.append(FakeDragMaker())
+        return made[-1]
+
+    hand.drag._make_maker = make
     hand.stroke()
     hand.drag.forget()
     assert hand.drag.points == ()
-    assert hand.maker.forgotten == 1
+    hand.stroke()
+    assert len(made) == 2
 
 
 def test_a_stroke_on_the_real_render_thread(harness: Harness) -> None:

@@ -68,9 +68,6 @@ def test_the_network_is_opened_once_for_a_model_and_its_noise(monkeypatch: pytes
     assert len(opened) == 1
     maker.make(MODEL, Noise(gain=0.5), one_row(), HANDLES, DragSettings())
     assert len(opened) == 2
-    maker.forget()
-    block_of(maker)
-    assert len(opened) == 3
 
 
 def test_the_features_are_the_finest_whose_step_is_fast_enough() -> None:

@@ -79,6 +79,9 @@ def test_a_key_a_button_and_the_bar_switch_the_tool(hand: Hand) -> None:
     assert hand.tool.isVisible()
     assert hand.bar.isVisible()
     assert hand.tool.button.isChecked()
+    preparing = hand.controller.point_drag._preparing
+    assert preparing is not None
+    preparing.join()
     assert hand.controller.drag_maker.prepared == 1, "the network is opened before the first stroke"
     QTest.mouseClick(hand.tool.button, LEFT)
     assert not hand.tool.isVisible()

@@ -51,7 +51,7 @@ def test_a_photo_is_searched_side_by_side_and_kept(window: MainWindow, controlle
     assert not dialog.stop_button.isEnabled(), "there is nothing to keep yet"
     controller.projection_renders.advance(2)
     assert dialog.text.text().startswith("Each layer's row: 2 of 5, loss 0.500")
-    assert dialog.bar.value() == 400
+    assert dialog.bar.value() == 460
     assert dialog.nearest.is_searching
     assert not dialog.grab().isNull()
     QTest.mouseClick(dialog.stop_button, LEFT)
