@@ -10,7 +10,18 @@ from typing import Literal, get_args
 from gpu_backend.errors import RequestError
 from gpu_backend.run_facts import without_folders
 
-RowName = Literal["fp32", "channels-last", "bf16", "fused", "set-to-none", "graph", "loading", "compile"]
+RowName = Literal[
+    "fp32",
+    "channels-last",
+    "bf16",
+    "layers",
+    "adam",
+    "set-to-none",
+    "graph",
+    "loading",
+    "compile",
+    "compile-alone",
+]
 ROWS: tuple[RowName, ...] = get_args(RowName)
 
 

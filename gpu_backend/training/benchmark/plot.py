@@ -28,7 +28,7 @@ def draw_plot(report: StepReport, path: Path) -> bool:
         for place, row in zip(places, report.rows, strict=True):
             said = f"{row.step_ms:.1f} ms" + (f", {report.gain(row):.1f} x" if place else "")
             axes.text(row.step_ms + 0.012 * longest, place, said, va="center")
-        names = [row.name if place == 0 else f"+ {row.name}" for place, row in enumerate(report.rows)]
+        names = [row.name if place == 0 or row.base else f"+ {row.name}" for place, row in enumerate(report.rows)]
         axes.set_yticks(list(places), names)
         axes.set_ylim(len(report.rows) - 0.4, -0.6)
         axes.set_xlim(0, 1.25 * longest)

@@ -8,7 +8,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-FORMAT = 1
+FORMAT = 2
+
+LEAST_GAIN = 1.02
+"""A smaller gain is within what periods of one row differ by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +26,10 @@ class StepTime:
         Most memory that torch's allocator held on the GPU; None on the processor.
     prepare_s
         Making networks, warming up, capturing, compiling.
+    base
+        Name of the row that this one changes; empty for the row before.
+    no_gain
+        What explains it if the row gains nothing.
     """
 
     name: str
@@ -33,6 +40,8 @@ class StepTime:
     nbytes: int | None
     steps: int
     prepare_s: float
+    base: str = ""
+    no_gain: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,15 +76,25 @@ class StepReport:
         return self.rows[0].step_ms / row.step_ms
 
     def gain_of_one(self, row: StepTime) -> float:
-        """How many times as fast as the row measured before it."""
-        return self.rows[max(0, self.rows.index(row) - 1)].step_ms / row.step_ms
+        """How many times as fast as the row that it changes, or, where that was not measured, the one before it."""
+        before = self.rows[max(0, self.rows.index(row) - 1)]
+        return next((one for one in self.rows if one.name == row.base), before).step_ms / row.step_ms
+
+    def why_no_gain(self, row: StepTime) -> str:
+        """Return why a row gains less than `LEAST_GAIN`; empty if it gains more, or is the first."""
+        return row.no_gain if row is not self.rows[0] and self.gain_of_one(row) < LEAST_GAIN else ""
 
 
 def to_json(report: StepReport) -> dict[str, Any]:
     """Return plain values, gains among them."""
     fields = asdict(report)
     for values, row in zip(fields["rows"], report.rows, strict=True):
-        values |= {"gain": report.gain_of_one(row), "gain_in_all": report.gain(row)}
+        del values["no_gain"]
+        values |= {
+            "gain": report.gain_of_one(row),
+            "gain_in_all": report.gain(row),
+            "why_no_gain": report.why_no_gain(row),
+        }
     return fields
 
 

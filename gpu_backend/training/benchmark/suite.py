@@ -27,7 +27,9 @@ from gpu_backend.training.step import Training
 _MOST_WARM_UP = 8
 """Periods in which everything must have been captured."""
 _LIMIT_S = 12.0
-"""A row is timed no longer, but for its first period."""
+"""A row is timed no longer, but for its first periods."""
+_LEAST_PERIODS = 3
+"""One period tells nothing of how far periods differ."""
 _SPENT = "the time of --budget-s was spent"
 
 
@@ -106,7 +108,7 @@ def _measured(row: Row, options: TrainOptions, processes: Processes, source: Hel
                 break
         prepared = time.perf_counter()
         times = [run_period()]
-        while len(times) * period < steps and sum(times) < _LIMIT_S:
+        while len(times) * period < steps and (len(times) < _LEAST_PERIODS or sum(times) < _LIMIT_S):
             times.append(run_period())
     step_ms = sum(times) / len(times) / period * 1e3
     return StepTime(
@@ -118,6 +120,8 @@ def _measured(row: Row, options: TrainOptions, processes: Processes, source: Hel
         nbytes=torch.cuda.max_memory_reserved(device) if device.type == "cuda" else None,
         steps=len(times) * period,
         prepare_s=prepared - began,
+        base=row.base,
+        no_gain=row.no_gain,
     )
 
 

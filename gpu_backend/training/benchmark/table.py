@@ -17,6 +17,7 @@ def table(report: StepReport) -> str:
         f"{where}, torch {report.versions.get('torch', 'missing')}\n{report.date}{commit}, {report.wall_s:.0f} s",
         _rows(report),
         "\n".join(f"{row.name}: {row.what}" for row in report.rows),
+        "\n".join(f"{row.name} gains nothing: {why}" for row in report.rows if (why := report.why_no_gain(row))),
         "\n".join(f"skipped: {item.name}: {item.reason}" for item in report.skipped),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -27,7 +28,7 @@ def _rows(report: StepReport) -> str:
     for row in report.rows:
         lines.append(
             (
-                row.name if row is report.rows[0] else f"+ {row.name}",
+                row.name if row is report.rows[0] or row.base else f"+ {row.name}",
                 f"{row.step_ms:.2f}",
                 f"{row.images_per_s:.1f}",
                 "" if row.nbytes is None else f"{row.nbytes / 1e9:.1f} GB",

@@ -2,6 +2,7 @@
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,20 @@ REPORT = StepReport(
 def test_gains_are_over_the_row_before_and_over_the_first() -> None:
     assert [REPORT.gain_of_one(one) for one in REPORT.rows] == [1.0, 2.0, 2.5]
     assert [REPORT.gain(one) for one in REPORT.rows] == [1.0, 2.0, 5.0]
+
+
+def test_a_row_that_gains_nothing_says_why_and_one_may_change_an_earlier_row() -> None:
+    rows = (
+        row("fp32", 100.0),
+        row("bf16", 50.0),
+        replace(row("adam", 49.9), no_gain="Adam is small"),
+        replace(row("compile-alone", 25.0), base="bf16", no_gain="not said"),
+    )
+    report = replace(REPORT, rows=rows, skipped=())
+    assert [report.gain_of_one(one) for one in rows] == [1.0, 2.0, 50.0 / 49.9, 2.0]
+    assert [report.why_no_gain(one) for one in rows] == ["", "", "Adam is small", ""]
+    assert "adam gains nothing: Adam is small" in table(report)
+    assert "not said" not in table(report)
 
 
 def test_the_table_names_everything() -> None:

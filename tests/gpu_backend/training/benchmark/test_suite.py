@@ -22,10 +22,13 @@ def test_rows_are_measured_over_a_whole_period_and_those_for_a_gpu_are_named(mon
     said: list[str] = []
     tf32 = torch.backends.cudnn.allow_tf32
     report = run_suite(SMALL, said.append)
-    assert [row.name for row in report.rows] == [name for name in ROWS if name not in ("graph", "compile")]
+    assert [row.name for row in report.rows] == [
+        name for name in ROWS if name not in ("graph", "compile", "compile-alone")
+    ]
     assert {item.name: item.reason for item in report.skipped} == {
         "graph": "CUDA graphs need a GPU",
         "compile": "compiling for the processor takes minutes",
+        "compile-alone": "compiling for the processor takes minutes",
     }
     assert said == [f"measuring: {row.name}" for row in report.rows]
     for row in report.rows:
@@ -46,16 +49,22 @@ def test_rows_can_be_chosen_and_none_begins_once_the_time_is_spent() -> None:
     ]
 
 
-def test_each_row_adds_to_the_one_before() -> None:
-    rows = list(ladder(torch.device("cuda", 0)))
-    assert tuple(row.name for row in rows) == ROWS
-    assert not any(row.problem for row in rows)
-    assert [row.methods.low for row in rows] == [torch.float32] * 2 + [torch.bfloat16] * 6
-    for index, name in enumerate(("channels_last", "", "fused", "set_to_none", "graphs", "", "compile"), 1):
+def test_each_row_adds_to_the_one_before_but_for_compile_alone() -> None:
+    *rows, alone = ladder(torch.device("cuda", 0))
+    assert (*(row.name for row in rows), alone.name) == ROWS
+    assert not any(row.problem for row in (*rows, alone))
+    assert [row.methods.low for row in rows] == [torch.float32] * 2 + [torch.bfloat16] * 7
+    changes = ("channels_last", "", "", "fused", "set_to_none", "graphs", "", "compile")
+    for index, name in enumerate(changes, 1):
         if name:
             assert [getattr(row.methods, name) for row in rows] == [False] * index + [True] * (len(rows) - index)
-    assert [row.prefetch for row in rows] == [False] * 6 + [True] * 2
+    assert [row.prefetch for row in rows] == [False] * 7 + [True] * 2
     assert len({row.make for row in rows[:3]}) == len({row.make for row in rows[3:]}) == 1
+    assert rows[2].methods == rows[3].methods, "the row layers changes the networks alone"
+    bf16 = next(row for row in rows if row.name == alone.base)
+    assert alone.methods == replace(bf16.methods, compile=True)
+    assert alone.make == bf16.make
+    assert all(row.no_gain for row in (*rows[1:2], *rows[3:], alone))
 
 
 def test_held_pictures_go_on_where_batches_end() -> None:
