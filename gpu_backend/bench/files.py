@@ -25,6 +25,7 @@ _COLUMNS = (
     "warm_up",
     "runs",
     "prepare_s",
+    "image_j",
 )
 COMPARED = (*_COLUMNS, "gain", "memory_saved", "skipped")
 """Columns of the CSV."""

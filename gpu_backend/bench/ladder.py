@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpu_backend.bench.ours import Ours
-from gpu_backend.bench.stopwatch import SPENT, STOPPED, Budget, why
+from gpu_backend.bench.stopwatch import ENERGY_S, SPENT, STOPPED, Budget, why
 from gpu_backend.bench.table import grid, number
 from gpu_backend.cuda.launches.fused_convs import WITH_TMA
 from gpu_backend.cuda.launches.lowering import lower
@@ -44,9 +44,6 @@ _STEP_MS = 20.0
 
 _MOST_AT_ONCE = 10
 """Runs of a step."""
-
-_ENERGY_S = 1.0
-"""Over so long the energy is measured: the driver updates its counter some ten times a second."""
 
 Change = Callable[[Target], Target]
 T = TypeVar("T")
@@ -262,7 +259,7 @@ def _energy(device: str, ours: Ours, batch: int, at_once: int) -> Generator[None
     if before is None:
         return None
     images, busy_s = 0, 0.0
-    while busy_s < _ENERGY_S:
+    while busy_s < ENERGY_S:
         began = time.monotonic()
         images += batch * len(ours.times_ms(at_once))
         busy_s += time.monotonic() - began

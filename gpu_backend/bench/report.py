@@ -49,6 +49,8 @@ class Measurement:
         Peak device memory; None where it is not measured.
     prepare_s
         Building, compiling and tuning, before the first timed run.
+    image_j
+        Energy a picture of the whole GPU, in joules, idle power included; None where it is not measured.
     """
 
     who: str
@@ -60,6 +62,7 @@ class Measurement:
     warm_up: int
     runs: int
     prepare_s: float
+    image_j: float | None = None
 
     @property
     def images_per_s(self) -> float:

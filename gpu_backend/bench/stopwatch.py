@@ -22,6 +22,12 @@ T = TypeVar("T")
 SPENT = "the time of --budget-s was spent"
 STOPPED = "the run was stopped"
 
+ENERGY_S = 1.0
+"""How long the energy is measured: drivers update the counter every 20 to 100 ms."""
+
+_ENERGY_STEP_MS = 50.0
+"""About as long are the runs between two looks at the clock."""
+
 
 @dataclass(frozen=True, slots=True)
 class Effort:
@@ -70,12 +76,21 @@ class Stopwatch:
         Contenders that come after its end are named as skipped.
     say
         Called with what is being measured.
+    joules
+        Energy that the device has used so far; None where it is unknown. Asked only if contenders do not alternate.
     """
 
-    def __init__(self, effort: Effort, budget: Budget, say: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        effort: Effort,
+        budget: Budget,
+        say: Callable[[str], None],
+        joules: Callable[[], float | None] = lambda: None,
+    ) -> None:
         self._effort = effort
         self._budget = budget
         self._say = say
+        self._joules = joules
         self.measurements: list[Measurement] = []
         self.skipped: list[Skipped] = []
         self._is_stopped = False
@@ -111,6 +126,7 @@ class Stopwatch:
             for entrant in ready:
                 if queued:
                     self._guarded(entrant, entrant.estimate_runs(self._effort))
+                    entrant.measure_energy(self._joules)
             while not queued and (running := [entrant for entrant in ready if entrant.wants_more(self._effort)]):
                 for entrant in running:
                     time.sleep(self._effort.rest_s)
@@ -164,6 +180,7 @@ class _Entrant:
         self.warm_ups = 0
         self.estimate_ms = 0.0
         self.failed = False
+        self.image_j: float | None = None
 
     def warm_up(self, effort: Effort) -> None:
         start = time.monotonic()
@@ -188,6 +205,20 @@ class _Entrant:
         enough = len(self.times_ms) >= effort.runs or (len(self.times_ms) >= effort.least and spent_s > effort.limit_s)
         return not enough and not self.failed
 
+    def measure_energy(self, joules: Callable[[], float | None]) -> None:
+        """Run for `ENERGY_S` more, if the energy is known and nothing failed; a failure leaves it unknown."""
+        if not self.times_ms or (before := joules()) is None:
+            return
+        at_once = max(2, int(_ENERGY_STEP_MS / statistics.median(self.times_ms)))
+        end, images = time.monotonic() + ENERGY_S, 0
+        try:
+            while not images or time.monotonic() < end:
+                images += self.contender.case.batch * len(self.contender.times_ms(at_once))
+        except Exception:  # times are there already, and what fails now is told by none of them
+            return
+        after = joules()
+        self.image_j = None if after is None else (after - before) / images
+
     def result(self) -> Measurement:
         """The result."""
         case = self.contender.case
@@ -201,6 +232,7 @@ class _Entrant:
             warm_up=self.warm_ups,
             runs=len(self.times_ms),
             prepare_s=self.prepare_s,
+            image_j=self.image_j,
         )
 
 

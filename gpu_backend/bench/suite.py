@@ -25,7 +25,7 @@ from gpu_backend.bench.report import Ceiling, Compiling, Gesture, KernelCost, Re
 from gpu_backend.bench.shapes import SHAPES, shape_of
 from gpu_backend.bench.stopwatch import Budget, Effort, Stopwatch
 from gpu_backend.bench.torch_side import cuda_problem
-from gpu_backend.device import DeviceFacts, keep_roofline, make_executor, processor_name
+from gpu_backend.device import DeviceFacts, device_joules, keep_roofline, make_executor, processor_name
 from gpu_backend.model import Model, StyleGAN2Spec, read_model
 from gpu_backend.plan.executor import Executor
 from gpu_backend.plan.plan import Precision
@@ -92,7 +92,7 @@ class _Run:
             quick=options.quick,
         )
         self.effort = _effort(options, on_gpu=self.on_gpu)
-        self.watch = Stopwatch(self.effort, budget, say)
+        self.watch = Stopwatch(self.effort, budget, say, partial(device_joules, facts.id))
         self.executors: dict[Precision, Executor] = {}
 
     def measure(self) -> Report:

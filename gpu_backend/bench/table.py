@@ -39,7 +39,8 @@ def _head(report: Report) -> str:
 def _measurements(report: Report) -> str:
     if not report.measurements:
         return ""
-    head = ("who", "precision", "batch", "median ms", "ms/image", "images/s", "memory", "runs", "gain", "memory saved")
+    head = ("who", "precision", "batch", "median ms", "ms/image", "images/s", "J/image", "memory", "runs")
+    head = (*head, "gain", "memory saved")
     rows = [
         (
             row.who,
@@ -48,6 +49,7 @@ def _measurements(report: Report) -> str:
             number(row.latency_ms),
             number(row.image_ms),
             number(row.images_per_s),
+            "" if row.image_j is None else number(row.image_j),
             "" if row.nbytes is None else size(row.nbytes),
             str(row.runs),
             _gain(report, row),

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
+from gpu_backend.bench import stopwatch as module
 from gpu_backend.bench.contender import CannotRunError, Case
 from gpu_backend.bench.stopwatch import SPENT, STOPPED, Budget, Effort, Stopwatch, why
 from gpu_backend.errors import DeviceMemoryError
@@ -145,3 +146,23 @@ def _failing_after(fake: Fake, calls: int) -> Callable[..., list[float]]:
         return [fake.ms] * runs
 
     return times_ms
+
+
+def test_energy_is_measured_after_the_times_where_it_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "ENERGY_S", 0.0)
+    log: list[str] = []
+    counter = iter([100.0, 130.0])
+    watch = Stopwatch(EFFORT, Budget(100.0), lambda what: None, lambda: next(counter))
+    watch.measure([Fake("a", log)], in_turns=False)
+    assert log[-2:] == ["a run 6", "a run 50"]
+    (row,) = watch.measurements
+    assert row.image_j == 30.0 / (50 * row.batch)
+    assert row.runs == 6, "only times that were measured count"
+
+
+def test_without_a_counter_and_on_the_processor_energy_is_unknown() -> None:
+    log: list[str] = []
+    watch = Stopwatch(EFFORT, Budget(100.0), lambda what: None, lambda: None)
+    watch.measure([Fake("a", log)], in_turns=False)
+    assert watch.measurements[0].image_j is None
+    assert log[-1] == "a run 6"
