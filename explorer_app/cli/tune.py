@@ -71,6 +71,8 @@ def run(words: Sequence[str], console: Console) -> int:
         raise UsageError(f"The budget must be more than 0 seconds, not {options.budget_s:g}.")
     tuning = TileTuning(_network(options, console), options.device, batches=options.batch, table=options.table)
     console.note(f"Tuning {len(tuning.shapes)} convolutions on {tuning.gpu.name}; Ctrl-C keeps what was found.")
+    if tuning.quality.timings:
+        console.note(tuning.quality.sentence)
     found: list[TileFinding] = []
     try:
         with contextlib.closing(

@@ -214,7 +214,9 @@ def entries_of(data: bytes) -> dict[ConvShape, Tuned]:
             time_us = item["time_us"]
             if isinstance(time_us, bool) or not isinstance(time_us, int | float) or not 0 < time_us < math.inf:
                 continue
-            entries[_value(ConvShape, item["shape"])] = Tuned(_value(ConvTile, item["tile"]), float(time_us))
+            entries[checked_value(ConvShape, item["shape"])] = Tuned(
+                checked_value(ConvTile, item["tile"]), float(time_us)
+            )
         except (TypeError, ValueError, KeyError):
             continue
     return entries
@@ -243,8 +245,8 @@ def _order(shape: ConvShape) -> tuple[int, int, str, int, int]:
     return shape.batch, shape.side, shape.kind, shape.cin, shape.cout
 
 
-def _value(kind: type[_T], data: Any) -> _T:
-    """Return a shape or a tile, every field checked against its declaration."""
+def checked_value(kind: type[_T], data: Any) -> _T:
+    """Return a shape or a tile, every field checked against its declaration. Raises TypeError, ValueError, KeyError."""
     if not isinstance(data, dict):
         raise TypeError(data)
     hints = get_type_hints(kind)

@@ -93,6 +93,8 @@ class TileFinding:
         The tile to use; the same as `before` where nothing is clearly faster.
     tried, candidates
         How many were timed, of how many.
+    times_us
+        Microseconds of every tile that was timed.
     """
 
     shape: ConvShape
@@ -103,6 +105,7 @@ class TileFinding:
     tried: int
     candidates: int
     refused: tuple[Refused, ...] = ()
+    times_us: tuple[tuple[ConvTile, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,6 +254,7 @@ def _chosen(
     done: TileProgress,
 ) -> Generator[Step, None, TileFinding | None]:
     """Check tiles from the fastest to the slowest until one is correct."""
+    times_us = tuple(times.items())
     before_us = times.get(before, math.inf)
     if before in times and (why := timer.problem(shape, before)):
         refused.append(Refused(before, why, is_wrong=True))
@@ -265,5 +269,5 @@ def _chosen(
             yield done
             continue
         counts = done.tried, done.candidates
-        return TileFinding(shape, before, before_us, tile, times[tile], *counts, tuple(refused))
+        return TileFinding(shape, before, before_us, tile, times[tile], *counts, tuple(refused), times_us)
     return None

@@ -18,6 +18,7 @@ from gpu_backend.cuda.driver.probe import Gpu, gpu_called, probe
 from gpu_backend.cuda.tiles.table import Tuned, kernels_digest, read_entries, save_entries, tuned_folder, tuned_path
 from gpu_backend.cuda.tiles.target import target_of
 from gpu_backend.cuda.tuning.isolated_conv import IsolatedConvs, fused_extras
+from gpu_backend.cuda.tuning.prediction import Prediction, PredictionQuality
 from gpu_backend.cuda.tuning.tile_search import (
     Step,
     TileFinding,
@@ -27,6 +28,7 @@ from gpu_backend.cuda.tuning.tile_search import (
     search_steps,
 )
 from gpu_backend.cuda.tuning.tile_timer import DeviceTileTimer
+from gpu_backend.cuda.tuning.timings import read_timings, save_timings, timings_path
 from gpu_backend.errors import DeviceError
 from gpu_backend.model.model import Model
 from gpu_backend.ops.kernels.conv_candidates import candidates
@@ -101,7 +103,14 @@ class TileTuning:
         model_id, side = model.facts.model_id, spec.resolution
         plans = [build_plan(spec, PlanKey(model_id, "synthesis", batch, side, "fp16")) for batch in batches]
         self._convs = IsolatedConvs(plans, model.weights, self._target)
+        self._timings = read_timings(timings_path(self.path))
+        self._prediction = Prediction(self._timings, self._target.multiprocessors)
         self._shapes = tuple(shape for shape in self._convs.shapes if self._has_tile(shape))
+
+    @property
+    def quality(self) -> PredictionQuality:
+        """How well the times that earlier tunings of this GPU kept predict those of shapes that they have not seen."""
+        return self._prediction.quality
 
     @property
     def shapes(self) -> tuple[ConvShape, ...]:
@@ -134,8 +143,10 @@ class TileTuning:
             ):
                 if isinstance(step, TileFinding):
                     entries[step.shape] = Tuned(step.tile, step.time_us)
+                    self._timings.setdefault(step.shape, {}).update(step.times_us)
                     try:
                         save_entries(self.path, entries, self._about())
+                        save_timings(timings_path(self.path), self._timings)
                     except OSError as error:
                         raise DeviceError(f"The table {self.path.name} was not written: {error.strerror}.") from error
                 yield step
@@ -151,7 +162,7 @@ class TileTuning:
         return True
 
     def _candidates(self, shape: ConvShape) -> tuple[ConvTile, ...]:
-        return candidates(
+        found = candidates(
             shape,
             self._target.architecture,
             self._target.multiprocessors,
@@ -159,6 +170,7 @@ class TileTuning:
             taps=self._taps,
             picture_channels=self._picture_channels,
         )
+        return self._prediction.ordered(shape, found)
 
     def _about(self) -> dict[str, str]:
         found = probe()

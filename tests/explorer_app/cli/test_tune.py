@@ -11,6 +11,7 @@ import pytest
 
 from explorer_app.cli import tune
 from gpu_backend import ConvShape, ConvTile, DeviceError, Model, TileFinding, TileProgress
+from gpu_backend.cuda.tuning.prediction import PredictionQuality
 from gpu_backend.cuda.tuning.tile_search import Refused
 from tests.helpers.command import Command
 
@@ -28,12 +29,14 @@ class FakeTuning:
 
     asked: dict[str, Any]
     found: tuple[TileFinding | BaseException, ...] = (FASTER, SAME)
+    judged = PredictionQuality(0, 0, 0.0, math.inf, 1.0)
 
     def __init__(self, model: Model, device: str, **options: Any) -> None:
         type(self).asked = {"model": model, "device": device, **options}
         self.gpu = SimpleNamespace(name="NVIDIA H200")
         self.shapes = (SHAPE, SAME.shape)
         self.path = Path.home() / "tiles" / "table.json"
+        self.quality = self.judged
 
     def findings(self, *, budget_s: float, progress: Callable[[TileProgress], None]) -> Iterator[TileFinding]:
         type(self).asked["budget_s"] = budget_s
@@ -60,6 +63,14 @@ def test_tune_prints_what_was_before_and_what_is_now(command: Command, tuning: t
     assert " 1.00 x " in second
     assert "~" in outcome.err
     assert "NVIDIA H200" in outcome.err
+    assert "Prediction" not in outcome.err
+
+
+def test_tune_says_how_well_kept_timings_predict_others(
+    command: Command, tuning: type[FakeTuning], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tuning, "judged", PredictionQuality(5, 900, 0.9, 0.12, 0.2))
+    assert "900 timings of 5 shapes, judged on shapes left out: R² 0.90, mean error 12%" in command("tune").err
 
 
 def test_discarded_tiles_are_named(command: Command, tuning: type[FakeTuning]) -> None:

@@ -15,6 +15,7 @@ from gpu_backend.cuda.tuning import tile_tuning as tuning
 from gpu_backend.cuda.tuning.isolated_conv import IsolatedConvs
 from gpu_backend.cuda.tuning.tile_search import TileTimer
 from gpu_backend.cuda.tuning.tile_tuning import TileTuning
+from gpu_backend.cuda.tuning.timings import read_timings, timings_path
 from gpu_backend.errors import DeviceError
 from gpu_backend.ops.kernels.conv_tile import ConvShape, ConvTile
 from tests.helpers.fake_gpu import FAKE_GPU
@@ -75,6 +76,9 @@ def test_the_table_of_a_gpu_is_used_from_then_on() -> None:
     about = json.loads(search.path.read_text("utf-8"))
     assert (about["gpu"], about["architecture"], about["driver"]) == ("NVIDIA Fake", "sm_80", "580.1")
     assert about["kernels"] in search.path.name
+    kept = read_timings(timings_path(search.path))
+    assert {shape: len(times) for shape, times in kept.items()} == {item.shape: item.tried for item in found}
+    assert TileTuning(MODEL, open_timer=open_timer).quality.shapes == 2, "the third has one tile, which tells nothing"
 
 
 def test_tiles_of_other_networks_stay_in_the_table(tmp_path: Path) -> None:
