@@ -153,8 +153,22 @@ def _traced(net: PlainPicture, rows: Tensor) -> Callable[[Tensor], Tensor]:
     return frozen
 
 
-def _captured(net: PlainPicture, rows: Tensor) -> Callable[[Tensor], Tensor]:
-    """Capture a run; a replay copies its rows in. The result is the graph's own tensor, which the next replay fills."""
+class _Captured:
+    """A captured run: a call copies its rows in and replays. The next call fills the same picture again.
+
+    It keeps the network, because the graph reads its weights where they lay.
+    """
+
+    def __init__(self, net: PlainPicture, graph: torch.cuda.CUDAGraph, static: Tensor, picture: Tensor) -> None:
+        self._net, self._graph, self._static, self._picture = net, graph, static, picture
+
+    def __call__(self, rows: Tensor) -> Tensor:
+        self._static.copy_(rows)
+        self._graph.replay()
+        return self._picture
+
+
+def _captured(net: PlainPicture, rows: Tensor) -> _Captured:
     static = rows.clone()
     stream = torch.cuda.Stream(rows.device)
     stream.wait_stream(torch.cuda.current_stream(rows.device))
@@ -165,10 +179,4 @@ def _captured(net: PlainPicture, rows: Tensor) -> Callable[[Tensor], Tensor]:
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         picture: Tensor = net(static)
-
-    def replay(rows: Tensor) -> Tensor:
-        static.copy_(rows)
-        graph.replay()
-        return picture
-
-    return replay
+    return _Captured(net, graph, static, picture)

@@ -39,8 +39,7 @@ def _head(report: Report) -> str:
 def _measurements(report: Report) -> str:
     if not report.measurements:
         return ""
-    head = ("who", "precision", "batch", "median ms", "ms/image", "images/s", "J/image", "memory", "runs")
-    head = (*head, "gain", "memory saved")
+    head = ("who", "precision", "batch", "median ms", "ms/image", "images/s", "J/image", "memory", "runs", "gain")
     rows = [
         (
             row.who,
@@ -57,7 +56,7 @@ def _measurements(report: Report) -> str:
         )
         for row in sorted(report.measurements, key=lambda row: (row.batch, row.latency_ms))
     ]
-    return grid(head, rows, left=2)
+    return grid((*head, "memory saved"), rows, left=2)
 
 
 def _gain(report: Report, row: Measurement) -> str:
