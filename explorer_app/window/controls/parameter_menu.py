@@ -67,7 +67,15 @@ class MappingQuery(_ParameterEvent):
 
 
 def open_parameter_menu(control: QWidget, path: str, place: QPoint, low: float, high: float) -> QMenu:
-    """Open the menu of a control at a place on the screen, and return it.
+    """Open the menu of a control at a place on the screen, and return it; see `add_parameter_entries`."""
+    menu = QMenu(control)
+    add_parameter_entries(menu, control, path, low, high)
+    menu.popup(place)
+    return menu
+
+
+def add_parameter_entries(menu: QMenu, control: QWidget, path: str, low: float, high: float) -> None:
+    """Add what can be done with a parameter to the menu of a control.
 
     `low` and `high` are the values at the ends of the control, which a learned controller gets as its range.
     """
@@ -77,7 +85,6 @@ def open_parameter_menu(control: QWidget, path: str, place: QPoint, low: float, 
         action.setToolTip(tip)
         action.triggered.connect(lambda: QCoreApplication.sendEvent(control.window(), event(path, *ends)))
 
-    menu = QMenu(control)
     menu.setToolTipsVisible(True)
     offer(
         "Animate: key here",
@@ -101,5 +108,3 @@ def open_parameter_menu(control: QWidget, path: str, place: QPoint, low: float, 
             lambda patch: QCoreApplication.sendEvent(control.window(), DriveRequest(patch)),
             hears=heard.hears,
         )
-    menu.popup(place)
-    return menu

@@ -32,6 +32,7 @@ from explorer_app.session.row_groups import row_groups
 from explorer_app.session.session import Session, Source
 from explorer_app.window.controls.ask_popup import AskPopup
 from explorer_app.window.controls.hint_label import HintLabel
+from explorer_app.window.controls.parameter_menu import add_parameter_entries
 from explorer_app.window.controls.slider_row import below
 from explorer_app.window.look import icons, theme
 from explorer_app.window.mix.grid_head import GridHead
@@ -326,12 +327,17 @@ class MixPanel(QWidget):
         label = self._session.mix[index].label
         return self.fontMetrics().elidedText(f"{index + 1} · {label}", Qt.TextElideMode.ElideRight, theme.px(220))
 
-    def _open_menu(self, index: int, where: QPoint) -> None:
+    def _open_menu(self, index: int, row: int, where: QPoint) -> None:
         menu = self._new_menu(self._title(index))
         known = {group.name for group in row_groups(self._resolutions)} | {"all", "none"}
         for name, words in _ONLY:
             action = menu.addAction(words, partial(self._set_preset, index, name))
             action.setEnabled(name in known)
+        menu.addSeparator()
+        add_parameter_entries(menu.addMenu("Strength of all rows"), self, f"mix/{index}/strength", 0.0, 1.0)
+        if row >= 0:
+            own = menu.addMenu(f"Strength of row {row + 1}")
+            add_parameter_entries(own, self, f"mix/{index}/strength/{row}", 0.0, 1.0)
         menu.addSeparator()
         menu.addAction(icons.icon("random", "dim"), "Another seed…", lambda: self._ask_seed(index, where))
         menu.addAction(icons.icon("rename", "dim"), "Rename…", lambda: self._ask_name(index, where))

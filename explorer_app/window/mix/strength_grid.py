@@ -47,8 +47,8 @@ class StrengthGrid(QWidget):
         Strengths of all sources, a tuple of tuples; True for the last one of a gesture.
     gesture_cancelled()
         Escape ended a drag.
-    menu_requested(int, object)
-        Source and screen position of a right click or the menu key.
+    menu_requested(int, int, object)
+        Source, row (-1 outside of the cells) and screen position of a right click or the menu key.
     pointed_at(int, int)
         Source and row under the pointer or with the focus; (-1, -1) for none.
     current_moved(int)
@@ -57,7 +57,7 @@ class StrengthGrid(QWidget):
 
     painted = Signal(object, bool)
     gesture_cancelled = Signal()
-    menu_requested = Signal(int, object)
+    menu_requested = Signal(int, int, object)
     pointed_at = Signal(int, int)
     current_moved = Signal(int)
 
@@ -243,12 +243,13 @@ class StrengthGrid(QWidget):
         """Request the source's menu."""
         if event.reason() == QContextMenuEvent.Reason.Mouse:
             source, where = self._source_at(event.pos().y()), event.globalPos()
+            row = self._cell_at(QPointF(event.pos()))[1]
         else:
-            source = self._current[0]
+            source, row = self._current
             where = self.mapToGlobal(self.picture_rect(source).bottomLeft().toPoint())
         if 0 <= source < len(self._names):
             self.finish()
-            self.menu_requested.emit(source, QPoint(where))
+            self.menu_requested.emit(source, row, QPoint(where))
 
     def wheelEvent(self, event: QWheelEvent) -> None:  # noqa: N802
         """Change the strength of the cell under the pointer; elsewhere let the list scroll."""

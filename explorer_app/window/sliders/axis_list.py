@@ -16,13 +16,14 @@ from PySide6.QtCore import (
     Qt,
     Signal,
 )
-from PySide6.QtGui import QColor, QFocusEvent, QKeyEvent, QMouseEvent, QPainter, QPen
+from PySide6.QtGui import QColor, QContextMenuEvent, QFocusEvent, QKeyEvent, QMouseEvent, QPainter, QPen
 from PySide6.QtWidgets import QFrame, QListView, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from explorer_app.session.edits import set_slider
 from explorer_app.session.parameters import SetParameter
 from explorer_app.session.session import Session, Slider
 from explorer_app.window.controls.number_field import NumberField
+from explorer_app.window.controls.parameter_menu import open_parameter_menu
 from explorer_app.window.controls.slider_painting import paint_slider
 from explorer_app.window.controls.value_slider import FINE
 from explorer_app.window.look import theme
@@ -260,6 +261,19 @@ class AxisList(QListView):
         self._dragging = False
         self.gesture_cancelled.emit()
         return True
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:  # noqa: N802
+        """Offer to animate a dimension, and to learn a controller for it."""
+        is_by_mouse = event.reason() == QContextMenuEvent.Reason.Mouse
+        index = self.indexAt(event.pos()) if is_by_mouse else self.currentIndex()
+        if not index.isValid():
+            super().contextMenuEvent(event)
+            return
+        self.finish()
+        corner = self.viewport().mapToGlobal(self.visualRect(index).bottomLeft())
+        place = event.globalPos() if is_by_mouse else corner
+        path = f"slider/{axis_name(self.axes.axis_at(index.row()))}"
+        open_parameter_menu(self, path, place, -REACH, REACH)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:  # noqa: N802
         """Begin dragging the slider of a row."""

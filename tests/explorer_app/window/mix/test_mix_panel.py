@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from PySide6.QtCore import QEvent, QPoint, Qt
+from PySide6.QtCore import QEvent, QObject, QPoint, Qt
 from PySide6.QtGui import QHelpEvent, QImage
 from PySide6.QtWidgets import QApplication, QMenu, QToolTip
 from pytestqt.qtbot import QtBot
@@ -13,6 +13,7 @@ from explorer_app.session.edits import AddSources, RemoveSource
 from explorer_app.session.parameters import SetParameter
 from explorer_app.session.row_groups import row_groups
 from explorer_app.session.session import Session, Slider, Source
+from explorer_app.window.controls.parameter_menu import LearnRequest
 from explorer_app.window.mix.mix_panel import MixPanel
 from gpu_backend import Latent, Point
 from tests.helpers.panels import Edits, drag, lay_out, model_facts, move, press, wheel
@@ -85,20 +86,20 @@ def test_escape_in_a_painting_brings_everything_back(panel: WatchedPanel, qtbot:
     ],
 )
 def test_a_right_click_on_a_source_offers_groups(panel: WatchedPanel, words: str, expected: Any) -> None:
-    menu = open_menu(panel, lambda: panel.grid.menu_requested.emit(0, QPoint(0, 0)))
+    menu = open_menu(panel, lambda: panel.grid.menu_requested.emit(0, 2, QPoint(0, 0)))
     choose(menu, words)
     assert panel.edits.steps == [SetParameter("mix/0/strengths", expected)]
 
 
 def test_a_source_can_be_emptied_and_removed_by_its_menu(panel: WatchedPanel) -> None:
-    choose(open_menu(panel, lambda: panel.grid.menu_requested.emit(1, QPoint(0, 0))), "None")
-    choose(open_menu(panel, lambda: panel.grid.menu_requested.emit(0, QPoint(0, 0))), "Remove")
+    choose(open_menu(panel, lambda: panel.grid.menu_requested.emit(1, 2, QPoint(0, 0))), "None")
+    choose(open_menu(panel, lambda: panel.grid.menu_requested.emit(0, 2, QPoint(0, 0))), "Remove")
     assert panel.edits.steps == [SetParameter("mix/1/strengths", (0.0,) * 14), RemoveSource(0)]
     assert [item.label for item in panel.edits.session.mix] == ["seed 2"]
 
 
 def test_a_source_is_renamed_beside_where_it_was_clicked(panel: WatchedPanel, qtbot: QtBot) -> None:
-    choose(open_menu(panel, lambda: panel.grid.menu_requested.emit(1, QPoint(0, 0))), "Rename…")
+    choose(open_menu(panel, lambda: panel.grid.menu_requested.emit(1, 2, QPoint(0, 0))), "Rename…")
     assert panel.ask.text.text() == "seed 2"
     panel.ask.text.selectAll()
     qtbot.keyClicks(panel.ask.text, "Evening")
@@ -108,7 +109,7 @@ def test_a_source_is_renamed_beside_where_it_was_clicked(panel: WatchedPanel, qt
 
 
 def test_a_source_gets_another_seed_and_keeps_its_strengths(panel: WatchedPanel, qtbot: QtBot) -> None:
-    choose(open_menu(panel, lambda: panel.grid.menu_requested.emit(1, QPoint(0, 0))), "Another seed…")
+    choose(open_menu(panel, lambda: panel.grid.menu_requested.emit(1, 2, QPoint(0, 0))), "Another seed…")
     assert panel.ask.seed.value() == 2
     panel.ask.seed.selectAll()
     qtbot.keyClicks(panel.ask.seed, "77")
@@ -301,3 +302,27 @@ def test_the_panel_fits_a_narrow_and_low_dock(panel: WatchedPanel) -> None:
 def test_showing_a_session_emits_nothing(panel: WatchedPanel) -> None:
     panel.edits.show(Session(mix=(source(5, (0.25,)),)))
     assert panel.edits.all == []
+
+
+class Learned(QObject):
+    """Notes which parameters are to be learned."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.heard: list[tuple[str, float, float]] = []
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802
+        if isinstance(event, LearnRequest):
+            self.heard.append((event.path, event.low, event.high))
+        return False
+
+
+def test_a_controller_can_be_learned_for_a_source_and_for_one_of_its_rows(panel: WatchedPanel) -> None:
+    learned = Learned()
+    panel.window().installEventFilter(learned)
+    menu = open_menu(panel, lambda: panel.grid.menu_requested.emit(1, 2, QPoint(0, 0)))
+    for title in ("Strength of all rows", "Strength of row 3"):
+        sub: Any = next(action for action in menu.actions() if action.text() == title).menu()
+        next(action for action in sub.actions() if action.text() == "Learn controller").trigger()
+    menu.close()
+    assert learned.heard == [("mix/1/strength", 0.0, 1.0), ("mix/1/strength/2", 0.0, 1.0)]

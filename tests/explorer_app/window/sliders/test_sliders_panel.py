@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
-from PySide6.QtGui import QEnterEvent
-from PySide6.QtWidgets import QApplication
+from PySide6.QtGui import QContextMenuEvent, QEnterEvent
+from PySide6.QtWidgets import QApplication, QMenu
 from pytestqt.qtbot import QtBot
 
 from explorer_app.session.edits import ZeroSliders, set_row_ranges
@@ -315,6 +315,18 @@ def spot(axes: AxisList, row: int, amount: float) -> QPointF:
 def test_every_dimension_of_w_is_in_the_list_and_none_is_a_widget(panel: WatchedPanel, axes: AxisList) -> None:
     assert axes.axes.rowCount() == 512
     assert len(axes.viewport().children()) == 0
+
+
+def test_a_right_click_on_a_dimension_offers_a_key_and_a_controller(axes: AxisList) -> None:
+    place = spot(axes, 3, 0.0).toPoint()
+    event = QContextMenuEvent(QContextMenuEvent.Reason.Mouse, place, axes.viewport().mapToGlobal(place))
+    QApplication.sendEvent(axes.viewport(), event)
+    menu = next(menu for menu in axes.findChildren(QMenu) if menu.isVisible())
+    assert [action.text() for action in menu.actions() if action.text()][:2] == [
+        "Animate: key here",
+        "Learn controller",
+    ]
+    menu.close()
 
 
 def test_dragging_a_row_sets_its_dimension_in_one_gesture(panel: WatchedPanel, axes: AxisList) -> None:
