@@ -24,7 +24,7 @@ sys.path.insert(0, str(ROOT))
 
 from explorer_app.app import App, Places  # noqa: E402
 from explorer_app.messages import MessageLog  # noqa: E402
-from explorer_app.session.edits import PLACE, AddSource, Edit, GoToSeed, Together  # noqa: E402
+from explorer_app.session.edits import PLACE, AddSources, Edit, GoToSeed, Together  # noqa: E402
 from explorer_app.session.history import KeptSession  # noqa: E402
 from explorer_app.session.parameters import SetParameter  # noqa: E402
 from explorer_app.session.resolve import resolve_blend  # noqa: E402
@@ -63,8 +63,8 @@ def tour(rows: int) -> Iterator[tuple[Edit, bool]]:
             Together(tuple(SetParameter(f"{field}/{name}", value) for field, value in values.items()), "Slider"),
             False,
         )
-    yield AddSource(_source(42, [0.6 if row >= 6 else 0.0 for row in range(rows)])), False
-    yield AddSource(_source(55, [max(0.0, (row - 9) / (rows - 4)) for row in range(rows)])), True
+    yield AddSources((_source(42, [0.6 if row >= 6 else 0.0 for row in range(rows)]),)), False
+    yield AddSources((_source(55, [max(0.0, (row - 9) / (rows - 4)) for row in range(rows)]),)), True
 
 
 def library(session: Session) -> tuple[KeptSession, ...]:
