@@ -139,7 +139,8 @@ class TimelinePanel(QWidget):
         self.bpm_field.setToolTip("Beats a minute, 1 to 999; keys that count in beats move with them.")
         self.bpm_field.setAccessibleName("Beats a minute")
         self.bpm_field.entered.connect(self._set_bpm)
-        self.volume_field = NumberField(0.0, 100.0, decimals=0, step=5.0, reset=100.0, widest="000")
+        self.volume_field = NumberField(0.0, 100.0, decimals=0, step=5.0, reset=100.0, widest="vol 000 %")
+        self.volume_field.setPrefix("vol ")
         self.volume_field.setSuffix(" %")
         self.volume_field.setToolTip(
             "Volume of all sounds while they play, 0 to 100 %; exports are not quieter. A double-click sets 100 %."
@@ -173,9 +174,8 @@ class TimelinePanel(QWidget):
         return button
 
     def _lay_out(self) -> None:
-        self.snap_label, self.volume_label = QLabel("snap"), QLabel("volume")
+        self.snap_label = QLabel("snap")
         theme.set_role(self.snap_label, "dim")
-        theme.set_role(self.volume_label, "dim")
         self.head = QWidget(self)
         self.head.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         head = QHBoxLayout(self.head)
@@ -184,8 +184,7 @@ class TimelinePanel(QWidget):
         shown: tuple[QWidget, ...] = (
             *(self.start_button, self.play_button, self.record_button, self.loop_button, self.back_button),
             *(self.time_label, self.fps_button, self.end_field, self.snap_label, self.snap, self.bpm_field),
-            *(self.volume_label, self.volume_field),
-            *(self.seam_label, self.keep_button, self.add_button, self.export_button),
+            *(self.volume_field, self.seam_label, self.keep_button, self.add_button, self.export_button),
         )
         for widget in shown:
             if widget is self.seam_label:
@@ -206,10 +205,10 @@ class TimelinePanel(QWidget):
     def _fit_head(self) -> None:
         """Hide parts of the head until it fits, the least important first; all of them are in menus or on keys, too."""
         tempo = (self.bpm_field,) if self._session.timeline.snap == "beat" else ()
-        volume = (self.volume_label, self.volume_field) if self._session.timeline.sounds else ()
+        volume = (self.volume_field,) if self._session.timeline.sounds else ()
         optional: tuple[QWidget, ...] = (
-            *(self.snap_label, *volume[:1], self.start_button, self.keep_button, self.end_field, self.back_button),
-            *(*tempo, *volume[1:], self.snap, self.fps_button),
+            *(self.snap_label, self.start_button, self.keep_button, self.end_field, self.back_button),
+            *(*tempo, *volume, self.snap, self.fps_button),
         )
         fixed = (self.play_button, self.record_button, self.loop_button, self.time_label, self.add_button)
         gap = theme.px(6)
@@ -282,7 +281,6 @@ class TimelinePanel(QWidget):
         self.snap.show_choice(timeline.snap)
         self.bpm_field.show_number(float(timeline.grid.bpm))
         self.bpm_field.setVisible(timeline.snap == "beat")
-        self.volume_label.setVisible(bool(timeline.sounds))
         self.volume_field.setVisible(bool(timeline.sounds))
         self.view.show_unit("beats" if timeline.snap == "beat" else "seconds")
         self.loop_button.setChecked(timeline.is_looping)
