@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -41,7 +41,7 @@ from explorer_app.exporting.formats.picture_format import FORMATS, FormatName, P
 from explorer_app.exporting.keyframes import Keyframe
 from explorer_app.exporting.manifest import read_manifest
 from explorer_app.exporting.output_file import check_output_path
-from explorer_app.exporting.sequence import MANIFEST_SUFFIX, SequenceSettings, check_name
+from explorer_app.exporting.sequence import MANIFEST_SUFFIX, MAX_KEYS, SequenceSettings, check_name
 from explorer_app.exporting.video.hardware import require_encoder
 from explorer_app.exporting.video.video_format import (
     CODECS,
@@ -245,7 +245,13 @@ def run(words: Sequence[str], console: Console) -> int:
     if options.sheet is not None:
         check_sheets(options, sources, targets)
     if is_for_farm(options):
-        render_on_farm(_settings(sources, options, form, model.facts), model, options, console)
+        if options.path:
+            render_on_farm(_settings(sources, options, form, model.facts), model, options, console)
+            return 0
+        for settings in _stills(sources, targets, options, form, model.facts):
+            render_on_farm(settings, model, options, console)
+        if options.sheet is not None:
+            write_sheets(options, targets, console)
         return 0
     choice = chosen(options.device, options.precision)
     with contextlib.closing(start_renderer(model, choice, console)) as renderer:
@@ -311,8 +317,6 @@ def _check(options: argparse.Namespace) -> None:
     _check_video(options)
     _check_jobs(options)
     check_farm_options(options)
-    if is_for_farm(options) and options.path is None and options.project is None:
-        raise UsageError("A farm renders sequences; add --path (with --frames 1, each seed is one frame).")
     if options.outdir is None and options.video is None:
         raise UsageError("--outdir must say where to save the output images.")
     if options.sources is not None or options.project is not None:
@@ -522,6 +526,31 @@ def _video(options: argparse.Namespace, usual_fps: Fraction = Fraction(30)) -> V
     except ExportError as error:
         raise UsageError(error.sentence) from error
     return form
+
+
+def _stills(
+    sources: Sequence[Source],
+    targets: Sequence[Path],
+    options: argparse.Namespace,
+    form: PictureFormat,
+    facts: ModelFacts,
+) -> Iterator[SequenceSettings]:
+    """Return single pictures as jobs of a farm: paths whose every frame is a picture, with the names of the files."""
+    for first in range(0, len(sources), MAX_KEYS):
+        part = slice(first, first + MAX_KEYS)
+        yield SequenceSettings(
+            keys=tuple(Keyframe.of(source.request) for source in sources[part]),
+            folder=options.outdir,
+            name=f"pictures_{first // MAX_KEYS + 1}" if len(sources) > MAX_KEYS else "pictures",
+            model=reference_to(facts),
+            kind="w-linear",
+            frames_per_step=1,
+            z_dim=facts.z_dim,
+            form=form,
+            size=options.size,
+            overwrite=True,
+            file_names=tuple(target.name.removesuffix(form.ending) for target in targets[part]),
+        )
 
 
 def _settings(

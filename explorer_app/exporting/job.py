@@ -348,7 +348,15 @@ def sink_of(settings: SequenceSettings, disk: Disk, threads: int) -> PictureFold
     """Return the sink of the settings. No file is looked at, and no encoder is loaded."""
     video, path = settings.video, settings.single_path
     if path is None:
-        return PictureFolder(settings.folder, settings.name, settings.form, settings.size, disk=disk, threads=threads)
+        return PictureFolder(
+            settings.folder,
+            settings.name,
+            settings.form,
+            settings.size,
+            disk=disk,
+            threads=threads,
+            file_names=settings.file_names,
+        )
     # Imported when the first video or sheet is made: most starts make none.
     from explorer_app.exporting.sinks.video_file import VideoFile
 

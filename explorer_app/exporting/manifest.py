@@ -50,8 +50,8 @@ from gpu_backend import (
 
 FORMAT = "latent-loom-sequence"
 VERSION = 5
-"""4: no sheets; still written for pieces. 3: no pieces; still written for sequences of keyframes. 2: formats and sizes
-were not known; 1: see `_settings_1`."""
+"""4: no sheets and no names of files; still written for pieces. 3: no pieces; still written for sequences of keyframes.
+2: formats and sizes were not known; 1: see `_settings_1`."""
 
 State = Literal["unfinished", "cancelled", "complete"]
 
@@ -104,7 +104,7 @@ def manifest_bytes(
     """
     head = {
         "format": FORMAT,
-        "version": VERSION if settings.sheet is not None else 3 if settings.piece is None else 4,
+        "version": _version(settings),
         "made_by": f"Latent Loom {__version__}",
         "state": state,
         "frames_written": frames_written,
@@ -118,6 +118,8 @@ def manifest_bytes(
         "resolution": settings.resolution,
         "files": _files_to_json(settings),
     }
+    if settings.file_names:
+        head["file_names"] = list(settings.file_names)
     if made_on:
         head["made_on"] = {made.device: _ranges(made.frames) for made in made_on}
     lines = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in head.items()]
@@ -135,6 +137,13 @@ def manifest_bytes(
     except LimitError as error:
         raise ExportError(f"{error.sentence.rstrip('.')}; take fewer keyframes.") from error
     return data
+
+
+def _version(settings: SequenceSettings) -> int:
+    """Return the oldest version that reads these settings."""
+    if settings.sheet is not None or settings.file_names:
+        return VERSION
+    return 3 if settings.piece is None else 4
 
 
 def identity_of(settings: SequenceSettings) -> str:
@@ -371,7 +380,15 @@ def _made(
         size=_size(files),
         video=_video(files),
         sheet=_sheet(files),
+        file_names=_file_names(fields),
     )
+
+
+def _file_names(fields: Mapping[str, Any]) -> tuple[str, ...]:
+    names = fields.get("file_names", [])
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise ExportError("its file names should be a list of texts.")
+    return tuple(names)
 
 
 def _keys(fields: Mapping[str, Any]) -> list[Any]:

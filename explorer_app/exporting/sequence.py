@@ -154,6 +154,9 @@ class SequenceSettings:
         Write one sheet ``<folder>/<name>.png`` of all frames instead; `size` is the whole sheet's then. None for none.
     overwrite
         Take the place of a different sequence of that name.
+    file_names
+        What the pictures are called, without ending, one for each frame; empty numbers them. Such pictures replace
+        others of their names.
     piece
         What to render in place of a path through keyframes; `kind`, `frames_per_step` and `loop` do not matter then.
     """
@@ -173,6 +176,7 @@ class SequenceSettings:
     overwrite: bool = False
     piece: Piece | None = None
     sheet: SheetLayout | None = None
+    file_names: tuple[str, ...] = ()
 
     @property
     def frame_count(self) -> int:
@@ -281,12 +285,23 @@ def plan_sequence(settings: SequenceSettings) -> SequencePlan:
         )
     if settings.sheet is not None:
         check_sheet(settings, settings.sheet)
+    if settings.file_names:
+        _check_file_names(settings)
     if settings.piece is not None:
         _check_piece(settings.piece)
         return SequencePlan(settings, PiecePath(settings.piece))
     _check_budget(settings)
     path = KeyframePath(settings.keys, settings.kind, settings.frames_per_step, settings.loop, z_dim=settings.z_dim)
     return SequencePlan(settings, path)
+
+
+def _check_file_names(settings: SequenceSettings) -> None:
+    """Raise ExportError unless each picture has a name of its own that a file can have."""
+    names = settings.file_names
+    for name in names:
+        check_name(name)
+    if settings.single_path is not None or len(set(names)) != settings.frame_count or len(names) != len(set(names)):
+        raise ExportError("Each picture needs a name of its own; render them as numbered frames instead.")
 
 
 def check_sheet(settings: SequenceSettings, sheet: SheetLayout) -> None:

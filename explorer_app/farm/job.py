@@ -385,7 +385,9 @@ class FarmJob:
         self._sink.close(discard=error is not None or self._control.is_stopped)
         if self._announced:  # part files of workers that were killed
             folder = self._sink.unit_path(0).parent
-            remove_leftovers(folder, lambda name: name.startswith(f"{self.settings.name}_"), self._disk)
+            names = {f"{name}{self.settings.form.ending}" for name in self.settings.file_names}
+            prefix = f"{self.settings.name}_"
+            remove_leftovers(folder, lambda name: name in names or name.startswith(prefix), self._disk)
         if self._sink.error is not None:
             raise self._sink.error
         if self._plan is None or error is not None:

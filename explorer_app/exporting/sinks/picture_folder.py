@@ -6,6 +6,7 @@ import contextlib
 import os
 import re
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from pathlib import Path
 
 from explorer_app.exporting.encoders import Encoders, usual_patience
@@ -29,6 +30,8 @@ class PictureFolder:
         The file operations.
     threads
         How many pictures are encoded and written at a time.
+    file_names
+        What the files are called, without ending; empty numbers them. Files in the way of these are replaced.
     """
 
     needs_order = False
@@ -42,7 +45,9 @@ class PictureFolder:
         *,
         disk: Disk | None = None,
         threads: int = 2,
+        file_names: Sequence[str] = (),
     ) -> None:
+        self._file_names = tuple(f"{item}{(form or PictureFormat()).ending}" for item in file_names)
         self._folder = folder
         self._name = name
         self._form = form or PictureFormat()
@@ -78,17 +83,27 @@ class PictureFolder:
         return self._folder / self._file_name(unit)
 
     def _file_name(self, index: int) -> str:
+        if self._file_names:
+            return self._file_names[index]
         return f"{self._name}_{index:05d}{self._ending}"
 
     def frame_index(self, file_name: str) -> int | None:
         """Return the number in a frame's file name, None for other names; it may lie past a sequence's end."""
+        if self._file_names:
+            return self._indices.get(file_name)
         return _index_in(file_name, self._name, (self._form.ending,))
+
+    @cached_property
+    def _indices(self) -> dict[str, int]:
+        return {name: index for index, name in enumerate(self._file_names)}
 
     def open(self, plan: FramePlan, claim: Claim, changed: Callable[[], None]) -> None:
         """Look through the folder and start the writers."""
         remove_leftovers(self._folder, lambda name: self.frame_index(name) is not None, self._disk)
         self._plan = plan
-        if claim.replaced_total:
+        if self._file_names:
+            pass  # a picture replaces another of its name, and no other
+        elif claim.replaced_total:
             self._remove_surplus(len(plan), claim.replaced_total)
         elif not claim.is_ours:
             self._refuse_foreign_frames(len(plan))
@@ -138,7 +153,13 @@ class PictureFolder:
 
     def _frames(self) -> list[tuple[str, int]]:
         """Return name and number of the files that are called like frames."""
-        return _frames_in(self._folder, self._name, (self._form.ending,))
+        if not self._file_names:
+            return _frames_in(self._folder, self._name, (self._form.ending,))
+        try:
+            files = os.listdir(self._folder)
+        except OSError:
+            return []
+        return [(file, self._indices[file]) for file in files if file in self._indices]
 
     def is_stored(self, unit: int, plan: FramePlan) -> bool:
         """Return whether a frame's file is whole and carries its recipe."""

@@ -1,5 +1,6 @@
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,8 @@ import pytest
 from explorer_app.exporting.errors import ExportError
 from explorer_app.exporting.job import SequenceJob
 from explorer_app.exporting.manifest import read_manifest
-from explorer_app.exporting.sequence import SequenceSettings
+from explorer_app.exporting.picture import read_picture
+from explorer_app.exporting.sequence import SequenceSettings, plan_sequence
 from explorer_app.exporting.video.video_format import VideoFormat
 from explorer_app.farm import foreman
 from explorer_app.farm.errors import FarmError
@@ -450,3 +452,33 @@ def test_a_job_fetches_the_log_of_a_worker_that_renders(
         may_paint.set()
         progress.until(lambda: job.is_over)
     assert logs == {"before": None, "two": None, "one": ["one opened the job"]}
+
+
+def test_single_pictures_are_rendered_under_their_names_and_replace_others(
+    tmp_path: Path, farm: FakeFarm, settings: SequenceSettings, model: tuple[ModelFacts, FarmModel]
+) -> None:
+    names = ("seed0001", "seed0002", "seed0003")
+    stills = replace(settings, name="pictures", frames_per_step=1, loop=False, overwrite=True, file_names=names)
+    stills.folder.mkdir()
+    (stills.folder / "seed0002.png").write_bytes(b"another picture")
+    (stills.folder / "pictures_00000.png").write_bytes(b"not in the way")
+    farm.add("one", station(tmp_path / "one"))
+    job = farm.job(stills, model[1])
+    with running(job) as progress:
+        progress.until(lambda: job.is_over)
+    plan = plan_sequence(stills)
+    for index, name in enumerate(names):
+        assert read_picture(stills.folder / f"{name}.png").request == plan.request(index)
+    assert (stills.folder / "pictures_00000.png").read_bytes() == b"not in the way"
+    manifest = read_manifest(stills.manifest_path)
+    assert (manifest.settings.file_names, manifest.state) == (names, "complete")
+    again = farm.job(stills, model[1])
+    with running(again) as progress:
+        progress.until(lambda: again.is_over)
+    assert again.found == 3, "pictures that are there are not rendered again"
+
+
+@pytest.mark.parametrize("names", [("a", "a", "b"), ("a", "b"), ("a", "b/c", "d")])
+def test_pictures_without_names_of_their_own_are_refused(settings: SequenceSettings, names: tuple[str, ...]) -> None:
+    with pytest.raises(ExportError):
+        plan_sequence(replace(settings, frames_per_step=1, loop=False, file_names=names))
