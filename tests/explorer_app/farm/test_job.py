@@ -11,6 +11,7 @@ from explorer_app.exporting.job import SequenceJob
 from explorer_app.exporting.manifest import read_manifest
 from explorer_app.exporting.picture import read_picture
 from explorer_app.exporting.sequence import SequenceSettings, plan_sequence
+from explorer_app.exporting.sheet import SheetLayout
 from explorer_app.exporting.video.video_format import VideoFormat
 from explorer_app.farm import foreman
 from explorer_app.farm.errors import FarmError
@@ -482,3 +483,16 @@ def test_single_pictures_are_rendered_under_their_names_and_replace_others(
 def test_pictures_without_names_of_their_own_are_refused(settings: SequenceSettings, names: tuple[str, ...]) -> None:
     with pytest.raises(ExportError):
         plan_sequence(replace(settings, frames_per_step=1, loop=False, file_names=names))
+
+
+def test_a_sheet_of_a_farm_has_the_bytes_of_one_process(
+    tmp_path: Path, farm: FakeFarm, settings: SequenceSettings, model: tuple[ModelFacts, FarmModel]
+) -> None:
+    sheet = replace(settings, frames_per_step=3, sheet=SheetLayout(4))
+    for name in ("one", "two"):
+        farm.add(name, station(tmp_path / name))
+    job = farm.job(sheet, model[1])
+    with running(job) as progress:
+        progress.until(lambda: job.is_over)
+    assert files_of(sheet) == exported(replace(sheet, folder=tmp_path / "whole"))
+    assert list(files_of(sheet)) == ["walk.png"]
