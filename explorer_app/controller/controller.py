@@ -267,6 +267,7 @@ class Controller(QObject):
         self.thumbnails.take_shown()
         self.whole_pictures.note_shown()
         self._last_start.frame_arrived()
+        self.export.note_picture()
 
     @Slot()
     def _open_inputs(self) -> None:

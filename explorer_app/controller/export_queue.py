@@ -120,7 +120,6 @@ class ExportQueueController(QObject):
         self._picture_s = float("-inf")
         """When the picture in the window moved last."""
         model.loading_changed.connect(self._advance)
-        preview.frame_changed.connect(self._note_picture)
 
     @property
     def progress(self) -> ExportProgress | None:
@@ -332,11 +331,11 @@ class ExportQueueController(QObject):
         if not self._current:
             self._end_run()
 
-    # -- inside -----------------------------------------------------------------------------------------------------
-
-    @Slot()
-    def _note_picture(self) -> None:
+    def note_picture(self) -> None:
+        """Record that the picture in the window moved."""
         self._picture_s = self._clock()
+
+    # -- inside -----------------------------------------------------------------------------------------------------
 
     def _picture_rate(self) -> float | None:
         """Return at how many frames a second the picture in the window moves; None while it rests."""

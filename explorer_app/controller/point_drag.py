@@ -175,7 +175,6 @@ class PointDrag(QObject):
         self._blend: Blend = ()
         """The latent whose picture the handles are set in."""
         self._shown_share: float | None = None
-        preview.frame_changed.connect(self._frame_changed)
         editing.edit_coming.connect(self._edit_coming)
         editing.session_changed.connect(self._session_changed)
         editing.stepped.connect(self._abandon)
@@ -316,7 +315,8 @@ class PointDrag(QObject):
         self._moved = {i: points[i].target for i in (handles if together else [index])}
         self._edit = self._report = None
         self._samples = []
-        self._phase, self._waits_for_rows = "preparing", True
+        self._phase = "preparing"
+        self._wait_for_rows(True)
         self._begin_with_rows()
         self.changed.emit()
         return True
@@ -477,12 +477,13 @@ class PointDrag(QObject):
             return "Sound, a controller or a walk moves the latent; switch that off to drag points."
         return ""
 
+    @Slot()
     def _begin_with_rows(self) -> None:
         """Begin the drag once the rows of w of the picture are known."""
         latent, model = self._latent(), self._renders.model
         if latent is None or model is None:
             return
-        self._waits_for_rows = False
+        self._wait_for_rows(False)
         self._number += 1
         session = self._editing.session
         self._recipe = recipe_before(session, latent)
@@ -538,17 +539,22 @@ class PointDrag(QObject):
         """End the drag on the render thread; its reports no longer count."""
         self._renders.end_drag()
         self._number += 1
-        self._waits_for_rows = False
+        self._wait_for_rows(False)
 
     def _rest(self) -> None:
         self._phase = "rest"
         self._blend = resolve_blend(self._editing.session)
         self.changed.emit()
 
-    @Slot()
-    def _frame_changed(self) -> None:
-        if self._waits_for_rows:
-            self._begin_with_rows()
+    def _wait_for_rows(self, on: bool) -> None:
+        """Wait for the rows of the next frame, or no longer; other frames concern no drag."""
+        if on != self._waits_for_rows:
+            self._waits_for_rows = on
+            frames = self._preview.frame_changed
+            if on:
+                frames.connect(self._begin_with_rows)
+            else:
+                frames.disconnect(self._begin_with_rows)
 
     @Slot(str)
     def _edit_coming(self, source: str) -> None:
