@@ -224,6 +224,8 @@ class SharedWindow:
                     action.trigger()
         for view in window.findChildren(QAbstractItemView):
             view.setCurrentIndex(QModelIndex())
+        for line in window.message_strip.lines:
+            line.closed.emit()
         self._work.restore()
         window.set_picture_alone(False)
         if lays_out or window.size().toTuple() != SIZE:

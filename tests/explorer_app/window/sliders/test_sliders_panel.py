@@ -40,16 +40,25 @@ class WatchedPanel(SlidersPanel):
 
 
 @pytest.fixture
-def panel(qtbot: QtBot) -> WatchedPanel:
+def count() -> int:
+    """How many directions there are: a row takes milliseconds to make."""
+    return 9
+
+
+many = pytest.mark.parametrize("count", [30], ids=["30 directions"])
+
+
+@pytest.fixture
+def panel(qtbot: QtBot, count: int) -> WatchedPanel:
     panel = WatchedPanel()
     qtbot.addWidget(panel)
     header = panel.header_widgets()
     for widget in header:
         qtbot.addWidget(widget)
-    panel.show_model(model_facts(), model_directions())
+    panel.show_model(model_facts(), model_directions(count))
     panel.edits = Edits(panel)
     panel.resize(322, 260)
-    assert len(panel.directions.rows) == 24  # all are made, and laid out with the panel
+    assert len(panel.directions.rows) == min(count, SLIDER_COUNT)  # all are made, and laid out with the panel
     panel.show()
     return panel
 
@@ -116,6 +125,7 @@ def test_a_starred_direction_below_the_edge_has_its_row_at_once(qtbot: QtBot) ->
     assert rows._order[0] == 23
 
 
+@many
 def test_the_first_24_directions_have_a_row(panel: WatchedPanel) -> None:
     assert SLIDER_COUNT == 24
     assert [row.shown.direction for row in panel.directions.rows] == [f"sefa/{index}" for index in range(24)]
