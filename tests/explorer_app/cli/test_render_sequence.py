@@ -143,24 +143,25 @@ def test_a_killed_process_is_finished_by_the_same_command_with_the_same_bytes(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs RLIMIT_FSIZE")
-def test_a_disk_that_takes_no_more_stops_with_one_sentence_and_leaves_no_rest(
-    command: Command, networks: Path, tmp_path: Path
-) -> None:
-    import resource
-
+def test_a_disk_that_takes_no_more_stops_with_one_sentence_and_leaves_no_rest(networks: Path, tmp_path: Path) -> None:
     # A limit on the size of files stands in for a full disk: the plan fits, the first frame does not.
+    code = (
+        "import resource, sys; from explorer_app.cli import main; import torch; "
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000)); sys.exit(main(sys.argv[1:]))"
+    )
     words = f"render --network {networks / 'plain.safetensors'} --seeds 1 --path cubic --outdir {tmp_path / 'out'}"
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
-    try:
-        done = command(*words.split())
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    assert done.status == 2
-    assert done.err.splitlines()[-1].startswith(
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words.split()],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+    )
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.splitlines()[-1].startswith(
         "latentloom render: The system allows no file as large as path_00000.png"
     )
-    assert "Traceback" not in done.err
+    assert "Traceback" not in done.stderr
     assert not [path for path in (tmp_path / "out").iterdir() if path.name.startswith(".")]
 
 
