@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 _ROOT = Path(__file__).parents[2]
+_PATIENCE_S = 600.0
+"""With a process that hangs, or that gets a tenth of a core."""
 _RUN = """
 import importlib, json, sys
 module, name = sys.argv[1].split(":")
@@ -18,7 +20,7 @@ getattr(importlib.import_module(module), name)(*json.loads(sys.argv[2]))
 """
 
 
-def run_alone(function: str, *arguments: Any, timeout_s: float = 120.0) -> None:
+def run_alone(function: str, *arguments: Any, timeout_s: float = _PATIENCE_S) -> None:
     """Run ``"package.module:function"`` with arguments that JSON knows.
 
     Raises
@@ -42,6 +44,6 @@ def run_python(code: str, *, display: bool = True, **environment: str) -> subpro
         env={**known, "OMP_NUM_THREADS": "1", **environment},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=_PATIENCE_S,
         check=False,
     )

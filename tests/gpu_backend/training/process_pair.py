@@ -20,7 +20,7 @@ from torch.distributed import TCPStore  # type: ignore[attr-defined] # made at r
 
 _FORKS = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload(["torch._dynamo", "gpu_backend.training.loop", "tests.gpu_backend.training.fake_source"])
-_LIMIT_S = 100.0
+_LIMIT_S = 600.0
 
 
 class ProcessPair:
