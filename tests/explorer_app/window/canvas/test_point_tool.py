@@ -9,8 +9,10 @@ from PySide6.QtCore import QPoint, QPointF, QRect, Qt
 from PySide6.QtGui import QColor
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
 
 from explorer_app.controller.point_drag import LOST
+from explorer_app.messages import MessageLog
 from explorer_app.window.canvas.drag_bar import DragBar
 from explorer_app.window.canvas.point_tool import PointTool
 from explorer_app.window.look import appearance, theme
@@ -19,14 +21,15 @@ from gpu_backend import RowRange
 from tests.helpers.fake_controller import FakeController, facts
 from tests.helpers.mouse import LEFT, SHIFT, drag, move, press, release, wheel
 from tests.helpers.near import near
-from tests.helpers.windows import Make, asked
+from tests.helpers.tools_host import ToolsHost
+from tests.helpers.windows import asked
 
 
 @dataclass
 class Hand:
-    """What a test does with the tool of a window, and what came of it."""
+    """What a test does with the tool, and what came of it."""
 
-    window: MainWindow
+    window: ToolsHost | MainWindow
     controller: FakeController
 
     @property
@@ -68,14 +71,26 @@ class Hand:
 
 
 @pytest.fixture
-def hand(make: Make, controller: FakeController) -> Hand:
-    window = make(controller)
-    QTest.keyClick(window.canvas, Qt.Key.Key_D)
+def hand(qtbot: QtBot, controller: FakeController, messages: MessageLog) -> Hand:
+    """The tool over a canvas without the rest of the window."""
+    host = ToolsHost(controller, messages)
+    qtbot.addWidget(host)
     QApplication.processEvents()
-    return Hand(window, controller)
+    return Hand(host, controller)
 
 
-def test_a_key_a_button_and_the_bar_switch_the_tool(hand: Hand) -> None:
+def test_a_key_a_button_and_the_bar_switch_the_tool_and_no_panel_gets_narrower(
+    window: MainWindow, controller: FakeController
+) -> None:
+    def widths() -> list[int]:
+        QApplication.processEvents()
+        return [dock.width() for dock in window.docks.values() if dock.isVisible()]
+
+    hand = Hand(window, controller)
+    before = widths()
+    hand.key(Qt.Key.Key_D)
+    assert widths() == before
+    assert hand.bar.close_button.y() > hand.bar.modes.y() + hand.bar.modes.height() / 2, "it takes two lines"
     assert hand.tool.isVisible()
     assert hand.bar.isVisible()
     assert hand.tool.button.isChecked()
@@ -253,7 +268,7 @@ def test_a_brush_freezes_and_thaws_and_each_stroke_is_one_step(hand: Hand) -> No
     inverse = hand.controller.editing.session.mask
     assert inverse is not None
     assert inverse.shares[10].min() == 1.0
-    hand.window.actions_by_key["undo"].trigger()
+    hand.controller.editing.undo()
     assert hand.controller.editing.session.mask == mask
     assert hand.window.tools.brush.mask == mask, "the overlay follows undo"
     QTest.mouseClick(hand.bar.clear_mask, LEFT)
@@ -274,15 +289,3 @@ def test_what_is_frozen_is_striped_in_two_inks(hand: Hand, qapp: QApplication, n
     after = canvas.grab(area).toImage()
     gains = [after.pixelColor(x, 20).lightness() - before.pixelColor(x, 20).lightness() for x in range(after.width())]
     assert max(gains) - min(gains) > 20
-
-
-def test_the_bar_takes_two_lines_rather_than_room_from_the_panels(hand: Hand) -> None:
-    def widths() -> list[int]:
-        QApplication.processEvents()
-        return [dock.width() for dock in hand.window.docks.values() if dock.isVisible()]
-
-    hand.key(Qt.Key.Key_Escape)
-    before = widths()
-    hand.key(Qt.Key.Key_D)
-    assert widths() == before
-    assert hand.bar.close_button.y() > hand.bar.modes.y() + hand.bar.modes.height() / 2

@@ -9,13 +9,15 @@ from PIL import Image
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
 
+from explorer_app.messages import MessageLog
 from explorer_app.window.dialogs.from_picture import CropView, FromPictureDialog, PhotoError, load_photo
-from explorer_app.window.shell.main_window import MainWindow
 from gpu_backend import Crop
 from tests.helpers.fake_controller import FakeController
 from tests.helpers.mouse import LEFT, drag, wheel
 from tests.helpers.near import near
+from tests.helpers.tools_host import ToolsHost
 
 
 @pytest.fixture
@@ -25,10 +27,17 @@ def photo(tmp_path: Path) -> Path:
     return path
 
 
-def opened(window: MainWindow, controller: FakeController, path: Path) -> FromPictureDialog:
+@pytest.fixture
+def host(qtbot: QtBot, controller: FakeController, messages: MessageLog) -> ToolsHost:
+    host = ToolsHost(controller, messages)
+    qtbot.addWidget(host)
+    return host
+
+
+def opened(host: ToolsHost, controller: FakeController, path: Path) -> FromPictureDialog:
     controller.files.photo_opened.emit(path)
     QApplication.processEvents()
-    dialog = window.tools.dialog
+    dialog = host.tools.dialog
     assert dialog is not None
     return dialog
 
@@ -40,8 +49,8 @@ def at(view: CropView, x: float, y: float) -> QPoint:
     return QPointF(rect.x() + x * scale, rect.y() + y * scale).toPoint()
 
 
-def test_a_photo_is_searched_side_by_side_and_kept(window: MainWindow, controller: FakeController, photo: Path) -> None:
-    dialog = opened(window, controller, photo)
+def test_a_photo_is_searched_side_by_side_and_kept(host: ToolsHost, controller: FakeController, photo: Path) -> None:
+    dialog = opened(host, controller, photo)
     assert dialog.isVisible()
     assert dialog.crop.crop == Crop(20.0, 0.0, 40.0)
     assert not dialog.stop_button.isVisible()
@@ -56,25 +65,25 @@ def test_a_photo_is_searched_side_by_side_and_kept(window: MainWindow, controlle
     assert not dialog.grab().isNull()
     QTest.mouseClick(dialog.stop_button, LEFT)
     QApplication.processEvents()
-    assert window.tools.dialog is None
+    assert host.tools.dialog is None
     assert [entry.label for entry in controller.editing.history.kept] == ["garden"]
 
 
-def test_escape_cancels_the_search_and_closes(window: MainWindow, controller: FakeController, photo: Path) -> None:
-    dialog = opened(window, controller, photo)
+def test_escape_cancels_the_search_and_closes(host: ToolsHost, controller: FakeController, photo: Path) -> None:
+    dialog = opened(host, controller, photo)
     before = controller.editing.session
     QTest.mouseClick(dialog.start_button, LEFT)
     controller.projection_renders.advance(2)
     assert controller.editing.session != before
     QTest.keyClick(dialog, Qt.Key.Key_Escape)
     assert controller.editing.session == before
-    assert window.tools.dialog is None
+    assert host.tools.dialog is None
 
 
 def test_a_search_that_fails_leaves_the_frame_to_be_placed_again(
-    window: MainWindow, controller: FakeController, photo: Path
+    host: ToolsHost, controller: FakeController, photo: Path
 ) -> None:
-    dialog = opened(window, controller, photo)
+    dialog = opened(host, controller, photo)
     controller.projection_renders.error = PhotoError("It is gone.")
     QTest.mouseClick(dialog.start_button, LEFT)
     assert dialog.isVisible()
@@ -84,9 +93,9 @@ def test_a_search_that_fails_leaves_the_frame_to_be_placed_again(
 
 
 def test_the_frame_is_moved_sized_and_reset_and_stays_in_the_photo(
-    window: MainWindow, controller: FakeController, photo: Path
+    host: ToolsHost, controller: FakeController, photo: Path
 ) -> None:
-    dialog = opened(window, controller, photo)
+    dialog = opened(host, controller, photo)
     view = dialog.crop
     drag(view, [at(view, 40, 20), at(view, 10, 35)])
     assert view.crop == Crop(0.0, 0.0, 40.0)
@@ -107,22 +116,20 @@ def test_the_frame_is_moved_sized_and_reset_and_stays_in_the_photo(
     dialog.close()
 
 
-def test_another_photo_takes_the_place_of_the_first(
-    window: MainWindow, controller: FakeController, photo: Path
-) -> None:
-    first = opened(window, controller, photo)
-    second = opened(window, controller, photo)
+def test_another_photo_takes_the_place_of_the_first(host: ToolsHost, controller: FakeController, photo: Path) -> None:
+    first = opened(host, controller, photo)
+    second = opened(host, controller, photo)
     assert second is not first
     second.close()
 
 
-def test_a_file_that_is_no_picture_says_so(window: MainWindow, controller: FakeController, tmp_path: Path) -> None:
+def test_a_file_that_is_no_picture_says_so(host: ToolsHost, controller: FakeController, tmp_path: Path) -> None:
     path = tmp_path / "notes.png"
     path.write_text("not a picture")
     with pytest.raises(PhotoError, match=r"notes\.png should be a picture"):
         load_photo(path)
     controller.files.photo_opened.emit(path)
-    assert window.tools.dialog is None
+    assert host.tools.dialog is None
 
 
 def test_a_photo_is_turned_as_its_camera_was(tmp_path: Path) -> None:
