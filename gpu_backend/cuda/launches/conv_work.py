@@ -16,6 +16,10 @@ from gpu_backend.ops.skip_conv import SkipConv
 from gpu_backend.plan.plan import Step
 
 
+BINOMIAL_TAPS = (0.125, 0.375, 0.375, 0.125)
+"""The usual filter: 1 1 with itself twice."""
+
+
 @dataclass(frozen=True, slots=True)
 class ConvWork:
     """One form for the steps ``modulated_conv``, ``modulated_up_conv`` and ``skip_conv``, and StyleGAN1's convolutions.
@@ -142,6 +146,11 @@ class ConvWork:
     def is_up(self) -> bool:
         """Whether the output has twice the side of the input."""
         return bool(self.taps)
+
+    @property
+    def has_binomial_filter(self) -> bool:
+        """Whether an up-convolution's filter is 1 3 3 1, and nothing happens to it at a border."""
+        return self.taps == BINOMIAL_TAPS and not self.has_odd_border and not self.is_normalised
 
     @property
     def side_in(self) -> int:

@@ -136,6 +136,7 @@ def fused_recipe(work: ConvWork, site: ConvSite, geometry: ConvGeometry) -> Kern
     }
     if work.is_up:
         defines["TAPS"] = len(work.taps)
+        defines["BINOMIAL"] = int(work.has_binomial_filter)
         defines["ODD_BORDER"] = int(work.has_odd_border)
         defines["BLURS_BIAS"] = int(work.blurs_bias)
         defines["HAS_Y"] = int(site.y is not None)

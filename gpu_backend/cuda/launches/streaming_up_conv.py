@@ -25,7 +25,6 @@ from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.ops.kernels.streaming_tile import StreamingGeometry, streaming_geometry
 
 _ARCHITECTURE = "sm_90a"
-_FILTER_TAPS = 4
 _TAP_ORDER = (0, 1, 3, 4, 8, 6, 7, 2, 5)
 """Taps 3 ky + kx as the kernel's products take them: of (m, n), (m - 1, n - 1), (m - 1, n) and (m, n - 1)."""
 
@@ -35,9 +34,9 @@ _LEAST_POSITIONS = 256 * 256
 
 def streaming_choice(work: ConvWork, site: ConvSite, target: Target) -> StreamingGeometry | None:
     """Return how the streaming kernel divides an up-convolution; None where another kernel computes it."""
-    if not target.streams or target.architecture != _ARCHITECTURE or len(work.taps) != _FILTER_TAPS:
+    if not target.streams or target.architecture != _ARCHITECTURE or not work.has_binomial_filter:
         return None
-    if work.has_odd_border or work.is_normalised or site.skip is not None or site.rgb is not None:
+    if site.skip is not None or site.rgb is not None:
         return None
     shape = ConvShape("up_conv", work.side, work.cin, work.cout, site.batch)
     divided = replace(shape, batch=target.batch or site.batch)

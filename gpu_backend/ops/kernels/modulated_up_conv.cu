@@ -15,6 +15,8 @@
 //
 // Macros: as in modulated_conv.cu, without KERNEL, HAS_RGB and HAS_SKIP; TAPS is the length of the FIR filter; ODD_BORDER;
 // HAS_Y, HAS_RAW: which of y and y_raw are stored;
+// BINOMIAL, with TAPS 4: the filter is 1 3 3 1 over 4 an axis. It is then done in sums alone, as in streaming_up_conv.cu, with
+// its scale in the demodulation and a 64th of the bias in every number of t;
 // BLURS_BIAS, with MOMENTS: the bias was added before the blur, which leaves three quarters of it at a border.
 //
 // Shared memory from the first multiple of 1024 bytes on (ConvGeometry.dynamic_nbytes in conv_tile.py):
@@ -65,6 +67,10 @@
 // The usual filter is done on two columns of outputs at a time, which share three of five columns of t. Where nothing is
 // carried from row tile to row tile, the rows are dealt among as many threads as there are. Other filters are done column by column.
 #define PAIRED (TAPS == 4 && !ODD_BORDER && !MOMENTS)
+#if BINOMIAL && !PAIRED
+#error "BINOMIAL is for paired columns"
+#endif
+#define FILTER_SCALE (BINOMIAL ? 0.0625f : 1.0f)  // of both axes
 #define WORDS (ROW_TILES == 1 && THREADS < 4 * COLUMNS * GROUPS ? 4 : 2)  // of two channels, of each of a thread's columns
 #define PAIR_JOBS (COLUMNS * GROUPS * 4 / WORDS)
 #define PARTS (ROW_TILES > 1 || PAIR_JOBS >= THREADS ? 1 : THREADS / PAIR_JOBS < SEGMENT ? THREADS / PAIR_JOBS : SEGMENT)
@@ -217,7 +223,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
     float2* __restrict__ moments, TMA_MAP tma_map) {
     extern __shared__ unsigned char unaligned[];
     __shared__ __align__(16) float shared_demod[CHANNELS];
-    __shared__ __align__(16) half_bits shared_bias[CHANNELS], shared_style[CHANNELS];
+#if BINOMIAL
+    __shared__ __align__(16) float shared_bias[CHANNELS];
+#else
+    __shared__ __align__(16) half_bits shared_bias[CHANNELS];
+#endif
+    __shared__ __align__(16) half_bits shared_style[CHANNELS];
     __shared__ float shared_noise[NOISE_BUFFERS][NOISE_COUNT];
     unsigned char* const pool = unaligned + (1024 - (shared_address(unaligned) & 1023)) % 1024;
     const int tid = threadIdx.x, own_lane = tid & 31, own_warp_m = tid / 32 % WARPS_M, own_warp_n = tid / 32 / WARPS_M;
@@ -242,8 +253,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
     for (int i = tid; i < CHANNELS; i += THREADS) {
         const int channel = n0 + i;
         const bool there = channel < cout;
-        shared_demod[i] = !there ? 0.0f : (demod ? demod[sample * demod_stride + channel] : 1.0f) * GAIN_BEFORE;
-        shared_bias[i] = to_half(there && bias ? bias[channel] * GAIN_BEFORE : 0.0f);
+        shared_demod[i] = !there ? 0.0f : (demod ? demod[sample * demod_stride + channel] : 1.0f) * (GAIN_BEFORE * FILTER_SCALE);
+        const float own_bias = there && bias ? bias[channel] * GAIN_BEFORE : 0.0f;
+#if BINOMIAL
+        shared_bias[i] = own_bias * 0.015625f;
+#else
+        shared_bias[i] = to_half(own_bias);
+#endif
 #if MOMENTS
         shared_style[i] = to_half(there && strengths ? strengths[channel] : 0.0f);  // of the noise: there is no style
 #else
@@ -330,11 +346,16 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
                     for (int n = 0; n < NF; ++n) {
                         const int local = warp_n * WARP_CHANNELS + n * 8 + (lane & 3) * 2;
                         const float2 d = *reinterpret_cast<const float2*>(&shared_demod[local]);
+#if BINOMIAL
+                        const float2 b = *reinterpret_cast<const float2*>(&shared_bias[local]);
+#else
+                        const float2 b = make_float2(0.0f, 0.0f);
+#endif
                         const unsigned place = corner ^ n * 16;
 #pragma unroll
                         for (int phase = 0; phase < 4; ++phase) {
                             store_shared(place + t_offset(phase / 2, phase % 2),
-                                         to_half2(sum[phase][m][n * 4 + half * 2] * d.x, sum[phase][m][n * 4 + half * 2 + 1] * d.y));
+                                         to_half2(sum[phase][m][n * 4 + half * 2] * d.x + b.x, sum[phase][m][n * 4 + half * 2 + 1] * d.y + b.y));
                         }
                     }
                 }
@@ -363,8 +384,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
             const unsigned vector = index % (GROUPS * 4 / WORDS), pair = index / (GROUPS * 4 / WORDS) % COLUMNS, part = index / PAIR_JOBS;
             const int group = vector / (4 / WORDS), half_group = vector % (4 / WORDS) * 8, channel = n0 + vector * (2 * WORDS);
             if (index >= COLUMN_JOBS || channel >= cout || 2 * (x0 + pair) >= side) continue;
-            unsigned bias_of[WORDS], style_of[WORDS];
+            unsigned style_of[WORDS];
+#if !BINOMIAL
+            unsigned bias_of[WORDS];
             load_words(bias_of, &shared_bias[channel - n0]);
+#endif
             load_words(style_of, &shared_style[channel - n0]);
             // A part's outputs, and the first row of t that they need.
             const int part_begin = begin + static_cast<int>(part * PART_ROWS), part_end = PARTS == 1 ? end : min(end, part_begin + PART_ROWS);
@@ -377,7 +401,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
             const long long corner = (static_cast<long long>(sample) * side * side + (output + first) * side + 2 * (x0 + static_cast<int>(pair))) * cout + channel;
             T* to = (HAS_Y ? y : y_raw) + corner;
 #if !CARRIED_WORDS
-            unsigned filtered[TAPS][2][WORDS];  // the last rows, filtered along the row
+            // The last rows, filtered along the row; with BINOMIAL from 1 on: the last one, its sums with those before once and twice.
+            unsigned filtered[TAPS][2][WORDS] = {};
 #endif
 #if ROW_TILES > 1 && !CARRIED_WORDS
 #pragma unroll
@@ -390,6 +415,21 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
             for (int i = 0; i < (ROW_TILES > 1 ? 2 * ROWS : PART_ROWS + TAPS - 1); ++i, to += row_numbers) {
                 const int row = first + i;
                 if (ROW_TILES == 1 && row >= part_end) break;
+#if BINOMIAL
+                unsigned t_words[TAPS + 1][WORDS], whole[2][WORDS];
+#pragma unroll
+                for (int p = 0; p <= TAPS; ++p) load_words(t_words[p], from[(p + 1) / 2] + t_offset(i, 1 - (p & 1)));
+#pragma unroll
+                for (int column = 0; column < 2; ++column) {
+#pragma unroll
+                    for (int w = 0; w < WORDS; ++w) {
+                        const unsigned once = add_thrice2(add2(t_words[column][w], t_words[column + 3][w]), add2(t_words[column + 1][w], t_words[column + 2][w]));
+                        const unsigned twice = add2(once, filtered[1][column][w]), thrice = add2(twice, filtered[2][column][w]);
+                        whole[column][w] = add2(thrice, filtered[3][column][w]);
+                        filtered[1][column][w] = once, filtered[2][column][w] = twice, filtered[3][column][w] = thrice;
+                    }
+                }
+#else
 #pragma unroll
                 for (int p = 0; p < TAPS - 1; ++p) {
 #pragma unroll
@@ -405,6 +445,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
                         if (p > 0) filtered[TAPS - 1][1][w] = multiply_add2(f[p - 1], words[w], p == 1 ? 0u : filtered[TAPS - 1][1][w]);
                     }
                 }
+#endif
                 if (row < part_begin || row >= part_end) continue;
                 const float2 values = *reinterpret_cast<const float2*>(&shared_noise[row_tile % NOISE_BUFFERS][row * 2 * COLUMNS + 2 * pair]);
 #pragma unroll
@@ -414,9 +455,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
                     unsigned out[WORDS], styled[WORDS];
 #pragma unroll
                     for (int w = 0; w < WORDS; ++w) {
+#if BINOMIAL
+                        const unsigned z = add2(whole[side_by_side][w], shift);
+#else
                         unsigned z = multiply_add2(bias_of[w], ONES, shift);
 #pragma unroll
                         for (int p = 0; p < TAPS; ++p) z = multiply_add2(f[p], filtered[p][side_by_side][w], z);
+#endif
                         out[w] = activated_word(z, GAIN_AFTER, bound, clamp);
                         styled[w] = multiply_add2(out[w], style_of[w], 0u);
                     }

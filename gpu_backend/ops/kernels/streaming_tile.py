@@ -90,7 +90,7 @@ class StreamingGeometry:
     @property
     def static_nbytes(self) -> int:
         """Shared memory that the kernel itself declares, at most."""
-        return 8 * self.channels + 16 * (self.warpgroups * self.stages + 1) + 64
+        return 10 * self.channels + 16 * (self.warpgroups * self.stages + 1) + 64
 
     @property
     def macros(self) -> dict[str, int]:

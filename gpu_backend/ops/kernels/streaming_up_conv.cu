@@ -12,6 +12,10 @@
 // Macros: CHANNELS 16|32, DEPTH and STEPS (input channels), STRIPS 1|2|4, ROWS, WARPGROUPS, STAGES, MIN_BLOCKS; ACTIVATION;
 // HAS_Y, HAS_RAW: which of y and y_raw are stored. HALF, WGMMA are 1.
 //
+// The filter is 1 3 3 1 over 4 an axis. Along the row it is a sum of the outer two and three times the inner two; down the
+// column it is three sums of two neighbours, since it is 1 1 times 1 1 times 1 1. The scale of both axes, 1 / 16, is in
+// the demodulation, and a 64th of the bias in every number of t: so the filter needs nothing but sums.
+//
 // Positions of a fragment: lane group g (lane / 4) holds the positions 2 g and 2 g + 1, the fragment's rows g and g + 8.
 // So three of four neighbours along the row are a lane's own. Even and odd columns of x lie apart in shared memory
 // (a tensor map of five dimensions), so that the rows of a matrix are neighbours there.
@@ -117,8 +121,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) streaming_up_c
     int demod_stride, int style_stride, float gain, float clamp, const float* __restrict__ strengths,
     float2* __restrict__ moments, const __grid_constant__ TensorMap tma_map) {
     extern __shared__ unsigned char unaligned[];
-    __shared__ __align__(16) float shared_demod[CHANNELS];
-    __shared__ __align__(16) half_bits shared_bias[CHANNELS], shared_style[CHANNELS];
+    __shared__ __align__(16) float shared_demod[CHANNELS], shared_bias[CHANNELS];
+    __shared__ __align__(16) half_bits shared_style[CHANNELS];
     const unsigned pool = (shared_address(unaligned) + 1023) / 1024 * 1024;
     const int tid = threadIdx.x, lane = tid & 31, warp = tid / 32 % 4, warpgroup = warp_uniform(tid / 128);
     const int sample = blockIdx.z, n0 = blockIdx.y * CHANNELS, side_in = side / 2;
@@ -155,8 +159,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) streaming_up_c
     for (int i = tid; i < CHANNELS; i += THREADS) {
         const int channel = n0 + i;
         const bool there = channel < cout;
-        shared_demod[i] = !there ? 0.0f : (demod ? demod[sample * demod_stride + channel] : 1.0f) * GAIN_BEFORE;
-        shared_bias[i] = to_half(there && bias ? bias[channel] * GAIN_BEFORE : 0.0f);
+        shared_demod[i] = !there ? 0.0f : (demod ? demod[sample * demod_stride + channel] : 1.0f) * (GAIN_BEFORE * 0.0625f);
+        shared_bias[i] = there && bias ? bias[channel] * (GAIN_BEFORE * 0.015625f) : 0.0f;
         shared_style[i] = to_half(!there ? 0.0f : next_style ? next_style[sample * style_stride + channel] : 1.0f);
     }
     __syncthreads();
@@ -179,12 +183,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) streaming_up_c
     const unsigned own_at = segment * (STEPS * PATCH_NBYTES) + own * (DEPTH * 2) + swizzle(half, own) * 16;
     const unsigned before_at = segment * (STEPS * PATCH_NBYTES) + before * (DEPTH * 2) + swizzle(half, before) * 16;
 
-    unsigned f[TAPS];
-#pragma unroll
-    for (int p = 0; p < TAPS; ++p) f[p] = to_half2(taps[TAPS - 1 - p], taps[TAPS - 1 - p]);
     const unsigned bound = to_half2(clamp, clamp);
-    // Of the next three rows of outputs, what earlier rows of t gave: taps 0 .. 2, 0 .. 1 and 0.
-    unsigned partial[3][4][NF] = {};
+    // Of the last row of t: filtered along the row, and its sums with the rows before once and twice.
+    unsigned last[3][4][NF] = {};
     const int row_numbers = side * cout;
     T* to = (HAS_Y ? y : y_raw) + ((static_cast<long long>(sample) * side + 2 * (first_row - 2)) * side + 2 * column) * cout + channel;
     const unsigned matrix = matrix_descriptor(pool);
@@ -251,10 +252,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) streaming_up_c
 
         const bool emits = i >= 2 && out_row < side;
         const float4* const demods = reinterpret_cast<const float4*>(shared_demod + quarter * LANE_CHANNELS);
-        unsigned bias_of[NF], style_of[NF];
+        const float4* const biases = reinterpret_cast<const float4*>(shared_bias + quarter * LANE_CHANNELS);
+        unsigned style_of[NF];
 #pragma unroll
         for (int n = 0; n < NF; ++n) {
-            bias_of[n] = reinterpret_cast<const unsigned*>(shared_bias)[quarter * NF + n];
             style_of[n] = reinterpret_cast<const unsigned*>(shared_style)[quarter * NF + n];
         }
 #pragma unroll
@@ -268,24 +269,24 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) streaming_up_c
             unsigned words[4][NF];
 #pragma unroll
             for (int n = 0; n < NF; ++n) {
-                const float4 d4 = demods[n / 2];
+                const float4 d4 = demods[n / 2], b4 = biases[n / 2];
                 const float d0 = n % 2 == 0 ? d4.x : d4.z, d1 = n % 2 == 0 ? d4.y : d4.w;
+                const float b0 = n % 2 == 0 ? b4.x : b4.z, b1 = n % 2 == 0 ? b4.y : b4.w;
                 const float* const even = sum[2 * r] + n * 4;
                 const float* const odd = sum[2 * r + 1] + n * 4;
                 // t at the lane's two positions, both phases, and what the neighbours hold.
                 unsigned t[7];
-                t[1] = to_half2(even[0] * d0, even[1] * d1), t[2] = to_half2(odd[0] * d0, odd[1] * d1);
-                t[3] = to_half2(even[2] * d0, even[3] * d1), t[4] = to_half2(odd[2] * d0, odd[3] * d1);
+                t[1] = to_half2(even[0] * d0 + b0, even[1] * d1 + b1), t[2] = to_half2(odd[0] * d0 + b0, odd[1] * d1 + b1);
+                t[3] = to_half2(even[2] * d0 + b0, even[3] * d1 + b1), t[4] = to_half2(odd[2] * d0 + b0, odd[3] * d1 + b1);
                 t[0] = __shfl_up_sync(0xffffffffu, t[4], 4);
                 t[5] = __shfl_down_sync(0xffffffffu, t[1], 4);
                 t[6] = __shfl_down_sync(0xffffffffu, t[2], 4);
 #pragma unroll
                 for (int c = 0; c < 4; ++c) {
-                    const unsigned z = multiply_add2(f[3], t[c + 3], multiply_add2(f[2], t[c + 2], multiply_add2(f[1], t[c + 1], multiply_add2(f[0], t[c], 0u))));
-                    words[c][n] = multiply_add2(multiply_add2(f[3], z, partial[0][c][n]), ONES, shifts[c]);
-                    partial[0][c][n] = multiply_add2(f[2], z, partial[1][c][n]);
-                    partial[1][c][n] = multiply_add2(f[1], z, partial[2][c][n]);
-                    partial[2][c][n] = multiply_add2(f[0], z, bias_of[n]);
+                    const unsigned once = add_thrice2(add2(t[c], t[c + 3]), add2(t[c + 1], t[c + 2]));
+                    const unsigned twice = add2(once, last[0][c][n]), thrice = add2(twice, last[1][c][n]);
+                    words[c][n] = add2(add2(thrice, last[2][c][n]), shifts[c]);
+                    last[0][c][n] = once, last[1][c][n] = twice, last[2][c][n] = thrice;
                 }
             }
             if (emits) {

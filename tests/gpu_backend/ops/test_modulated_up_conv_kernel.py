@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
 from gpu_backend.cuda.driver.probe import Gpu
 from gpu_backend.cuda.launches import plain_convs
-from gpu_backend.cuda.launches.conv_work import ConvWork
+from gpu_backend.cuda.launches.conv_work import BINOMIAL_TAPS, ConvWork
 from gpu_backend.cuda.launches.plain_convs import PLAIN_TILES, PlainTile, pack_plain_up, plain_modulated_up_conv
 from gpu_backend.cuda.launches.polyphase import axis_taps, compose, first_shift
 from gpu_backend.ops.adain_up_conv import blurred_sum_matrix
@@ -43,13 +45,15 @@ SIZES = (
     ConvCase(24, 16, 8, kernel=1, fir=FOUR),
     ConvCase(24, 16, 8, kernel=5, fir=FOUR),
 )
+USUAL = tuple(replace(case, fir=BINOMIAL_TAPS) for case in SIZES if case.kernel == 3)
+"""With the filter that is done in sums alone."""
 FILTERS = tuple(
     ConvCase(20, 24, side, batch=2, fir=filter_taps(count)) for count in (1, 2, 3, 4, 5, 6, 8, 12) for side in (8, 32)
 )
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize(("flavour", "case"), each(SIZES))
+@pytest.mark.parametrize(("flavour", "case"), each((*SIZES, *USUAL)))
 def test_an_up_convolution_equals_the_reference_at_every_size(flavour: Flavour, case: ConvCase, gpu: Gpu) -> None:
     check_case(flavour, case, target_of(gpu))
 

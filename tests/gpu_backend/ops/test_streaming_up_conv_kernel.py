@@ -9,7 +9,7 @@ import pytest
 
 from gpu_backend.cuda.driver.probe import Gpu
 from gpu_backend.cuda.launches import streaming_up_conv as launches
-from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork
+from gpu_backend.cuda.launches.conv_work import BINOMIAL_TAPS, ConvSite, ConvWork
 from gpu_backend.cuda.launches.streaming_up_conv import (
     channel_order,
     streaming_choice,
@@ -36,7 +36,7 @@ from tests.helpers.conv_cases import (
 from tests.helpers.gpu import target_of
 from tests.helpers.kernel_checks import assert_compiles
 
-FOUR = filter_taps(4)
+FOUR = BINOMIAL_TAPS
 CASES = (
     ConvCase(64, 32, 256, fir=FOUR),
     ConvCase(128, 64, 128, batch=2, fir=FOUR, noise="random"),
@@ -139,6 +139,11 @@ def test_pictures_that_leave_most_of_a_gpu_idle_keep_their_tiles(side: int, pict
     case = ConvCase(128, 64, side, fir=FOUR, half=True)
     site = replace(site_of(case), batch=pictures)
     assert (streaming_choice(ConvWork.of_step(step_of(case)), site, H200) is not None) == is_streamed
+
+
+def test_another_filter_is_not_streamed() -> None:
+    case = ConvCase(128, 64, 512, fir=filter_taps(4), half=True)
+    assert streaming_choice(ConvWork.of_step(step_of(case)), site_of(case), H200) is None
 
 
 @pytest.mark.parametrize("channels", [16, 32])

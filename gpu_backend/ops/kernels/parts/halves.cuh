@@ -8,6 +8,15 @@ __device__ __forceinline__ unsigned multiply_add2(unsigned a, unsigned b, unsign
     return sum;
 }
 
+__device__ __forceinline__ unsigned add2(unsigned a, unsigned b) {
+    unsigned sum;
+    asm("add.rn.f16x2 %0, %1, %2;" : "=r"(sum) : "r"(a), "r"(b));
+    return sum;
+}
+
+// outer + 3 inner
+__device__ __forceinline__ unsigned add_thrice2(unsigned outer, unsigned inner) { return multiply_add2(0x42004200u, inner, outer); }
+
 #if ACTIVATION <= 2 && LEVEL >= 800
 // Activation and clamp of two numbers, their gain already in them.
 __device__ __forceinline__ unsigned activated2(unsigned word, unsigned bound) {
