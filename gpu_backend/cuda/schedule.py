@@ -98,6 +98,8 @@ class Launch:
         The plan's operation that the launch belongs to: ``"adain_conv"``.
     optional
         Arguments that are null in runs that do not request the outputs that they name.
+    pictures
+        Other layers, of toRGB, whose pictures the launch computes.
     """
 
     layer: str
@@ -113,6 +115,7 @@ class Launch:
     reason: str = ""
     op: str = ""
     optional: tuple[str, ...] = ()
+    pictures: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

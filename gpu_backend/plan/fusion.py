@@ -3,13 +3,15 @@
 The epilogue of a convolution takes in the noise, the skip of a resnet block, the style of the convolution that reads
 the output, and the products of toRGB. A filtered activation of StyleGAN3 takes in that style, or toRGB's products. The
 convolution of StyleGAN1 accumulates the moments of the normalisation after it. The learned constant is made with the
-styles, the display with the last toRGB. `gpu_backend.cuda.launches.lowering` makes launches of each fused step.
+styles, the display with the last toRGB. The picture of a toRGB before the last may be added up beside the next
+up-convolution. `gpu_backend.cuda.launches.lowering` makes launches of each fused step.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import zip_longest
 
 from gpu_backend.plan.plan import Plan, Step
 
@@ -39,6 +41,8 @@ class FusedStep:
         Skip convolution of a resnet block whose upsampled output is added.
     to_rgb
         toRGB whose products are computed. It is `main` itself if no kernel before computes them.
+    picture
+        toRGB before an up-convolution whose picture, of which nothing here is read, is added up beside it.
     moments
         Whether per-channel moments are accumulated for the normalisation, which is part of this step.
     is_shown
@@ -54,6 +58,7 @@ class FusedStep:
     next_style: Step | None = None
     skip: Step | None = None
     to_rgb: Step | None = None
+    picture: Step | None = None
     moments: bool = False
     is_shown: bool = False
     absorbed: tuple[Step, ...] = ()
@@ -77,7 +82,9 @@ class FusedStep:
         if self.to_rgb is not None:
             own = self.to_rgb is self.main
             parts.append("its products" if own else f"products of {self.to_rgb.layer}")
-        parts += [step.op for step in self.absorbed if step.op != "add"]
+        if self.picture is not None:
+            parts.append(f"picture of {self.picture.layer}")
+        parts += [step.op for step in self.absorbed if step.op not in ("add", "to_rgb")]
         written = [name for name in (self.y, self.y_raw) if name is not None]
         return " + ".join(parts) + (f" -> {', '.join(written)}" if written else "")
 
@@ -118,12 +125,23 @@ class _Fusion:
 
     def steps(self) -> Iterator[FusedStep]:
         yield from (self._styles(step) for step in self._plan.steps if step.op == "styles")
-        for step in self._plan.steps:
-            if step.op != "styles" and step.op not in _ABSORBED:
+        steps = [step for step in self._plan.steps if step.op != "styles" and step.op not in _ABSORBED]
+        beside: Step | None = None
+        for step, following in zip_longest(steps, steps[1:]):
+            if self._waits(step, following):
+                beside = step
+            else:
                 fused = self._fused(step)
+                if beside is not None:
+                    fused, beside = replace(fused, picture=beside, absorbed=(*fused.absorbed, beside)), None
                 if fused.to_rgb is not None:
                     self._fused_rgb.add(fused.to_rgb.layer)
                 yield fused
+
+    def _waits(self, step: Step, following: Step | None) -> bool:
+        """Whether a toRGB's picture is added up beside the next step."""
+        is_picture = step.op == "to_rgb" and step.layer in self._fused_rgb
+        return is_picture and following is not None and following.op == "modulated_up_conv"
 
     def _fused(self, step: Step) -> FusedStep:
         if step.op in _MODULATED:

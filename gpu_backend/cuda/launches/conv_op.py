@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork, SkipPicture
+from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork, PictureSum, SkipPicture
 from gpu_backend.cuda.launches.doubled import doubled
 from gpu_backend.cuda.launches.fourier_features import mixing, sines
 from gpu_backend.cuda.launches.fused_convs import conv_geometry, fused_conv, fused_recipe
@@ -27,6 +27,7 @@ from gpu_backend.cuda.launches.gpu_op import (
 from gpu_backend.cuda.launches.plain_convs import plain_conv
 from gpu_backend.cuda.launches.streaming_up_conv import streaming_choice, streaming_recipe, streaming_up_conv
 from gpu_backend.cuda.launches.style_layout import pad8
+from gpu_backend.cuda.launches.to_rgb import picture_launch
 from gpu_backend.cuda.launches.weight_exponent import weight_exponent
 from gpu_backend.cuda.schedule import Address, Built, Launch, Region
 from gpu_backend.ops.adain_conv import AdainConv
@@ -35,9 +36,16 @@ from gpu_backend.ops.kernels.conv_tile import ConvKind, ConvShape
 from gpu_backend.ops.modulated_conv import ModulatedConv
 from gpu_backend.ops.modulated_up_conv import ModulatedUpConv
 from gpu_backend.ops.skip_conv import SkipConv
+from gpu_backend.ops.to_rgb import ToRgb
 from gpu_backend.ops.upfirdn import doubling_left_pad, resampling_matrix
-from gpu_backend.plan.fusion import FusedStep, small
+from gpu_backend.plan.fusion import FusedStep, parts, small
 from gpu_backend.plan.plan import Step
+
+_PICTURE_TAPS = 4
+"""Of the filter that doubles pictures, where a picture is added up beside a convolution."""
+
+_MOST_BESIDE = 256 * 256
+"""Pixels of all pictures of such a sum: more of them keep a few blocks busy longer than the convolution takes."""
 
 _LABELS = (
     "modulated_conv",
@@ -52,11 +60,18 @@ class ModulatedConvOp(GpuOp):
     """A modulated convolution or up-convolution."""
 
     def fused(self, step: FusedStep, context: LoweringContext) -> Fused | Refused:
-        return fused_choice(*self._placed(step, context), context)
+        work, site = self._placed(step, context)
+        site = replace(site, picture=_picture_beside(step, context))
+        choice = fused_choice(work, site, context)
+        if isinstance(choice, Refused) or step.picture is None or site.picture is not None:
+            return choice
+        return Fused(choice.recipes, lambda: Built.joined((choice.build(), _picture_alone(step, context))))
 
     def plain(self, step: FusedStep, context: LoweringContext, reason: str) -> Built:
         work, site = self._placed(step, context)
-        return plain_conv(work, site, context.weights, context.target, reason=reason)
+        conv = plain_conv(work, site, context.weights, context.target, reason=reason)
+        # The picture comes second, so that self-checks count it to what the fused kernel is compared with.
+        return conv if step.picture is None else Built.joined((conv, _picture_alone(step, context)))
 
     def observe(self, step: Step, launch: Launch, regions: Mapping[str, Region]) -> Observation | None:
         return observe_conv(step, launch, regions)
@@ -151,17 +166,47 @@ def conv_site(step: FusedStep, context: LoweringContext) -> ConvSite:
     )
 
 
+def _picture_beside(step: FusedStep, context: LoweringContext) -> PictureSum | None:
+    """Return the picture that a few blocks add up while others compute an up-convolution, if there is one so small."""
+    if step.picture is None or not context.target.adds_pictures:
+        return None
+    settings: ToRgb = step.picture.attributes
+    is_usual = settings.gain == 1.0 and (not settings.adds_image or len(settings.taps) == _PICTURE_TAPS)
+    if not is_usual or context.batch * settings.resolution**2 > _MOST_BESIDE:
+        return None
+    read = parts(step.picture.inputs[0])
+    return PictureSum(
+        layer=step.picture.layer,
+        side=settings.resolution,
+        channels=settings.out_channels,
+        bias=step.picture.weights["bias"],
+        clamp=settings.clamp,
+        parts=read,
+        part_count=context.regions[read].shape[0],
+        previous=step.picture.inputs[2] if settings.adds_image else None,
+        image=step.picture.outputs[0],
+        taps=settings.taps,
+    )
+
+
+def _picture_alone(step: FusedStep, context: LoweringContext) -> Built:
+    assert step.picture is not None
+    read = parts(step.picture.inputs[0])
+    return picture_launch(step.picture, context, context.regions[read].shape[0])
+
+
 def fused_choice(work: ConvWork, site: ConvSite, context: LoweringContext) -> Fused | Refused:
     """Return a convolution on tensor cores, or why there is none."""
+    multiprocessors = context.target.multiprocessors
     streaming = streaming_choice(work, site, context.target)
     if streaming is not None:
         recipe = streaming_recipe(work, site, streaming)
-        return Fused((recipe,), partial(streaming_up_conv, work, site, context.weights, streaming))
+        return Fused((recipe,), partial(streaming_up_conv, work, site, context.weights, streaming, multiprocessors))
     geometry = conv_geometry(work, site, context.target)
     if isinstance(geometry, Refused):
         return geometry
     recipe = fused_recipe(work, site, geometry)
-    return Fused((recipe,), partial(fused_conv, work, site, context.weights, geometry))
+    return Fused((recipe,), partial(fused_conv, work, site, context.weights, geometry, multiprocessors))
 
 
 def conv_shape(step: Step, batch: int) -> ConvShape | None:

@@ -15,7 +15,6 @@ from gpu_backend.ops.modulated_up_conv import ModulatedUpConv
 from gpu_backend.ops.skip_conv import SkipConv
 from gpu_backend.plan.plan import Step
 
-
 BINOMIAL_TAPS = (0.125, 0.375, 0.375, 0.125)
 """The usual filter: 1 1 with itself twice."""
 
@@ -203,6 +202,38 @@ class RgbPart:
 
 
 @dataclass(frozen=True, slots=True)
+class PictureSum:
+    """A picture that blocks beside an up-convolution's own add up: the sum of a toRGB's parts, as kernel ``to_rgb``.
+
+    Attributes
+    ----------
+    layer
+        As in toRGB's step.
+    bias
+        Name in the model's weights.
+    parts, part_count
+        Region of the parts, and how many there are.
+    previous
+        Region of the picture of half the side; None for none.
+    image
+        Region that gets the picture.
+    taps
+        Of the filter that doubles the picture before.
+    """
+
+    layer: str
+    side: int
+    channels: int
+    bias: str
+    clamp: float | None
+    parts: str
+    part_count: int
+    previous: str | None
+    image: str
+    taps: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ConvSite:
     """Regions that a convolution reads and writes; offsets and strides are in floats.
 
@@ -218,6 +249,8 @@ class ConvSite:
         Gets the output times the styles at `next_style_offset` (None: as it is); None: not stored.
     y_raw
         Gets the output as it is; None: nothing reads it.
+    picture
+        Picture that is added up beside an up-convolution.
     moments
         Gets the moments of a StyleGAN1's layer, (batch, blocks, channels, mean and M2); None: not computed.
     weight_exponent
@@ -235,6 +268,7 @@ class ConvSite:
     y_raw: str | None = None
     skip: SkipPicture | None = None
     rgb: RgbPart | None = None
+    picture: PictureSum | None = None
     moments: str | None = None
     weight_exponent: int = 0
 

@@ -20,6 +20,7 @@ from gpu_backend.cuda.launches.conv_arguments import (
 from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork
 from gpu_backend.cuda.launches.gpu_op import Refused
 from gpu_backend.cuda.launches.packed_weights import pack_weight
+from gpu_backend.cuda.launches.picture_beside import picture_beside, picture_defines
 from gpu_backend.cuda.schedule import Built, Constant, Launch, Region, TensorMap
 from gpu_backend.cuda.tiles.target import Target
 from gpu_backend.ops.adain import SUMMING_FLOPS
@@ -59,12 +60,15 @@ def conv_geometry(work: ConvWork, site: ConvSite, target: Target) -> ConvGeometr
     return geometry
 
 
-def fused_conv(work: ConvWork, site: ConvSite, weights: Weights, geometry: ConvGeometry) -> Built:
+def fused_conv(
+    work: ConvWork, site: ConvSite, weights: Weights, geometry: ConvGeometry, multiprocessors: int = 1
+) -> Built:
     """Build a convolution, up-convolution or skip convolution with its whole epilogue.
 
     Reads ``site.x``, ``styles``, ``demod``, ``noise_gain``, ``noise_source`` and the skip's region; writes and declares
     ``site.y``, ``site.y_raw``, the region of toRGB's parts, one a block of channels, and ``site.moments``, one a block
-    of pixels. With split-K it also declares `WORKSPACE` and `COUNTERS`.
+    of pixels. With split-K it also declares `WORKSPACE` and `COUNTERS`. Where an up-convolution has a picture beside
+    it, blocks for that use what of the `multiprocessors` idles, and its image is declared too.
     """
     tile = geometry.tile
     key = f"fused/{work.weight}/{tile.channels}x{tile.depth}/{site.weight_exponent}"
@@ -92,16 +96,25 @@ def fused_conv(work: ConvWork, site: ConvSite, weights: Weights, geometry: ConvG
         moments=None if site.moments is None else region(site.moments),
     )
     arguments, constants, regions = conv_arguments(work, site, weights, weight, extras)
+    grid, pictures = geometry.grid, tuple[str, ...]()
+    if work.is_up:
+        at_once = multiprocessors * tile.blocks
+        beside = picture_beside(site.picture, weights, site.batch, grid, tile.threads, at_once)
+        grid, pictures = beside.grid, beside.layers
+        arguments.update(beside.arguments)
+        extra_constants += beside.constants
+        extra_regions += beside.regions
     launch = Launch(
         layer=work.layer,
         label="modulated_up_conv" if work.is_up else "modulated_conv",
         recipe=fused_recipe(work, site, geometry),
-        grid=geometry.grid,
+        grid=grid,
         block=(tile.threads, 1, 1),
         shared_nbytes=geometry.dynamic_nbytes,
         arguments={**arguments, "tma_map": _tensor_map(work, site, geometry)},
         flops=site.batch * flops,
         nbytes=site.nbytes(work),
+        pictures=pictures,
     )
     return Built((launch,), (*constants, *extra_constants), (*regions, *extra_regions))
 
@@ -141,6 +154,7 @@ def fused_recipe(work: ConvWork, site: ConvSite, geometry: ConvGeometry) -> Kern
         defines["BLURS_BIAS"] = int(work.blurs_bias)
         defines["HAS_Y"] = int(site.y is not None)
         defines["HAS_RAW"] = int(site.y_raw is not None)
+        defines.update(picture_defines(site.picture))
     else:
         defines["KERNEL"] = work.kernel
         defines["PADDING"] = work.padding

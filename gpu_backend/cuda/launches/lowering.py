@@ -55,7 +55,9 @@ def lower(
         op = GPU_OPS[step.main.op]
         choice = Refused() if everything_plain or not context.half else choose(step, context, plain or {})
         built = choice.build() if isinstance(choice, Fused) else op.plain(step, context, choice.reason)
-        pieces.append(replace(built, launches=tuple(replace(item, op=step.main.op) for item in built.launches)))
+        ops = {item.layer: item.op for item in (*step.absorbed, step.main)}
+        launches = tuple(replace(item, op=ops.get(item.layer, step.main.op)) for item in built.launches)
+        pieces.append(replace(built, launches=launches))
         regions.update((region.name, region) for region in built.regions)
         starts.update(op.starts(step, context))
     return _placed(plan, Built.joined(pieces), starts)

@@ -18,6 +18,7 @@ from gpu_backend.cuda.launches.conv_arguments import (
 )
 from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork
 from gpu_backend.cuda.launches.packed_weights import pack_weight
+from gpu_backend.cuda.launches.picture_beside import picture_beside, picture_defines
 from gpu_backend.cuda.schedule import Built, Constant, Launch, TensorMap
 from gpu_backend.cuda.tiles.target import Target
 from gpu_backend.ops.kernels.conv_tile import ConvShape
@@ -46,11 +47,13 @@ def streaming_choice(work: ConvWork, site: ConvSite, target: Target) -> Streamin
     return None if geometry is None else replace(geometry, shape=shape)
 
 
-def streaming_up_conv(work: ConvWork, site: ConvSite, weights: Weights, geometry: StreamingGeometry) -> Built:
+def streaming_up_conv(
+    work: ConvWork, site: ConvSite, weights: Weights, geometry: StreamingGeometry, multiprocessors: int = 1
+) -> Built:
     """Build an up-convolution with its whole epilogue.
 
     Reads ``site.x``, ``styles``, ``demod``, ``noise_gain`` and ``noise_source``; writes and declares ``site.y`` and
-    ``site.y_raw``.
+    ``site.y_raw``. Blocks for a picture beside it use what of the `multiprocessors` idles.
     """
     channels, depth = geometry.channels, geometry.depth
     key = f"streaming/{work.weight}/{channels}x{depth}/{site.weight_exponent}"
@@ -58,18 +61,21 @@ def streaming_up_conv(work: ConvWork, site: ConvSite, weights: Weights, geometry
     arguments, constants, regions = conv_arguments(work, site, weights, weight)
     extents = (work.cin, work.side_in, work.side_in, site.batch)
     tma_map = TensorMap(region(site.x), extents, (depth, geometry.pairs, 1), splits_columns=True)
+    at_once = multiprocessors * geometry.blocks
+    beside = picture_beside(site.picture, weights, site.batch, geometry.grid, geometry.threads, at_once)
     launch = Launch(
         layer=work.layer,
         label="streaming_up_conv",
         recipe=streaming_recipe(work, site, geometry),
-        grid=geometry.grid,
+        grid=beside.grid,
         block=(geometry.threads, 1, 1),
         shared_nbytes=geometry.dynamic_nbytes,
-        arguments={**arguments, "weight": constant(key), "tma_map": tma_map},
+        arguments={**arguments, "weight": constant(key), **beside.arguments, "tma_map": tma_map},
         flops=site.batch * work.flops,
         nbytes=site.nbytes(work),
+        pictures=beside.layers,
     )
-    return Built((launch,), constants, regions)
+    return Built((launch,), (*constants, *beside.constants), (*regions, *beside.regions))
 
 
 def streaming_recipe(work: ConvWork, site: ConvSite, geometry: StreamingGeometry) -> KernelRecipe:
@@ -81,6 +87,7 @@ def streaming_recipe(work: ConvWork, site: ConvSite, geometry: StreamingGeometry
         "ACTIVATION": ACTIVATION_NUMBERS[work.act.activation],
         "HAS_Y": int(site.y is not None),
         "HAS_RAW": int(site.y_raw is not None),
+        **picture_defines(site.picture),
     }
     return KernelRecipe("streaming_up_conv", tuple((name, str(value)) for name, value in defines.items()))
 

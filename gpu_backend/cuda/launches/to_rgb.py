@@ -30,7 +30,7 @@ from gpu_backend.cuda.schedule import Argument, Built, Constant, Launch, Region
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.ops.to_display import MIDDLE
 from gpu_backend.ops.to_rgb import UNSTYLED, ToRgb
-from gpu_backend.plan.fusion import FusedStep
+from gpu_backend.plan.fusion import FusedStep, parts
 from gpu_backend.plan.plan import Step
 
 _VECTOR = 4
@@ -62,26 +62,34 @@ class ToRgbOp(GpuOp):
                 is_fused=True,
             )
         display = next(iter(step.absorbed), None)
-        total = to_rgb(
-            step.main,
-            context.weights,
-            context.batch,
-            parts=step.x,
-            part_count=1 if step.to_rgb is not None else context.regions[step.x].shape[0],
-            image=step.main.outputs[0],
-            previous=step.main.inputs[2] if len(step.main.inputs) > 2 else None,
-            pixels=None if display is None else display.outputs[0],
-            middle=MIDDLE if display is None else display.attributes.middle,
-            is_last=display is not None,
-        )
-        return Built.joined((products, total))
+        count = 1 if step.to_rgb is not None else context.regions[step.x].shape[0]
+        return Built.joined((products, picture_launch(step.main, context, count, display)))
 
     def observe(self, step: Step, launch: Launch, regions: Mapping[str, Region]) -> Observation | None:
-        if launch.label != "to_rgb":
-            return None
         alone: dict[str, Argument] = {"previous": None, "image": OBSERVED, "pixels": None, "flags": None}
-        shape = region_of(launch.arguments["image"], regions).shape
-        return Observation(shape, "float32", channels_first, {**alone, "gain": np.float32(1)})
+        image, changes = "image", {**alone, "gain": np.float32(1)}
+        if step.layer in launch.pictures:
+            image, changes = "picture_image", {"picture_previous": None, "picture_image": OBSERVED}
+        elif launch.label != "to_rgb":
+            return None
+        shape = region_of(launch.arguments[image], regions).shape
+        return Observation(shape, "float32", channels_first, changes)
+
+
+def picture_launch(step: Step, context: LoweringContext, part_count: int, display: Step | None = None) -> Built:
+    """Build the sum of a toRGB's parts, with its bytes if there is a display."""
+    return to_rgb(
+        step,
+        context.weights,
+        context.batch,
+        parts=parts(step.inputs[0]),
+        part_count=part_count,
+        image=step.outputs[0],
+        previous=step.inputs[2] if len(step.inputs) > 2 else None,
+        pixels=None if display is None else display.outputs[0],
+        middle=MIDDLE if display is None else display.attributes.middle,
+        is_last=display is not None,
+    )
 
 
 class PictureSite(Protocol):

@@ -39,9 +39,7 @@ def observe_layers(
     observer = _Observer(driver, pool, schedule, regions, constants)
     observed: dict[str, NDArray[np.float32]] = {}
     for launch, kernel in zip(schedule.launches, kernels, strict=True):
-        found = observer.run(launch, kernel)
-        if found is not None:
-            observed[launch.layer] = found
+        observed.update(observer.run(launch, kernel))
     order = [step.layer for step in schedule.plan.steps]
     return {layer: observed[layer] for layer in dict.fromkeys(order) if layer in observed}
 
@@ -62,15 +60,20 @@ class _Observer:
         self._regions: dict[str, Region] = {region.name: region for region in schedule.regions}
         self._steps: dict[tuple[str, str], Step] = {(step.layer, step.op): step for step in schedule.plan.steps}
 
-    def run(self, launch: Launch, kernel: LoadedKernel) -> NDArray[np.float32] | None:
-        """Run a launch; return its layer's output if the launch writes it."""
-        step = self._steps.get((launch.layer, launch.op))  # None: toRGB's products, beside the layer before it
-        wanted = None if step is None else GPU_OPS[launch.op].observe(step, launch, self._regions)
-        # The run beside comes first: the usual one then writes what the launches after it read.
-        found = self._run_beside(launch, kernel, wanted) if wanted is not None and wanted.changes else None
+    def run(self, launch: Launch, kernel: LoadedKernel) -> dict[str, NDArray[np.float32]]:
+        """Run a launch; return the outputs of the layers that it writes."""
+        found: dict[str, NDArray[np.float32]] = {}
+        held: dict[str, Observation] = {}
+        # The runs beside come first: the usual one then writes what the launches after it read.
+        for layer, op in ((launch.layer, launch.op), *((layer, "to_rgb") for layer in launch.pictures)):
+            step = self._steps.get((layer, op))  # None: toRGB's products, beside the layer before it
+            wanted = None if step is None else GPU_OPS[op].observe(step, launch, self._regions)
+            if wanted is not None and wanted.changes:
+                found[layer] = self._run_beside(launch, kernel, wanted)
+            elif wanted is not None:
+                held[layer] = wanted
         self._start(launch, kernel, launch.arguments, {})
-        if wanted is not None and found is None:
-            found = self._fetch(wanted, self._places[wanted.region])
+        found.update((layer, self._fetch(wanted, self._places[wanted.region])) for layer, wanted in held.items())
         return found
 
     def _run_beside(self, launch: Launch, kernel: LoadedKernel, wanted: Observation) -> NDArray[np.float32]:

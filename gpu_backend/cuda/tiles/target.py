@@ -26,6 +26,8 @@ class Target:
         How its convolutions are cut.
     streams
         Whether up-convolutions may be streaming ones, which have no tile.
+    adds_pictures
+        Whether up-convolutions may add up the picture of the toRGB before them.
     batch
         Pictures that kernels are divided for; None for the batch of the plan.
     """
@@ -35,6 +37,7 @@ class Target:
     shared_nbytes_per_block: int
     tiles: TileTable
     streams: bool = True
+    adds_pictures: bool = True
     batch: int | None = None
 
 

@@ -17,6 +17,8 @@
 // HAS_Y, HAS_RAW: which of y and y_raw are stored;
 // BINOMIAL, with TAPS 4: the filter is 1 3 3 1 over 4 an axis. It is then done in sums alone, as in streaming_up_conv.cu, with
 // its scale in the demodulation and a 64th of the bias in every number of t;
+// ADDS_PICTURE: more blocks, beyond grid_columns or grid_rows, add up the picture of the toRGB before, which nothing here
+// reads (parts/picture_beside.cuh), with IMG_CHANNELS;
 // BLURS_BIAS, with MOMENTS: the bias was added before the blur, which leaves three quarters of it at a border.
 //
 // Shared memory from the first multiple of 1024 bytes on (ConvGeometry.dynamic_nbytes in conv_tile.py):
@@ -82,6 +84,9 @@
 #define NOISE_BUFFERS (ROW_TILES == 1 ? 1 : DECOUPLED ? 3 : 2)  // decoupled, a warp may read one while another writes two further
 #define NOISES ((NOISE_COUNT + THREADS - 1) / THREADS)
 #include "parts/tile_loop.cuh"
+#if ADDS_PICTURE
+#include "parts/picture_beside.cuh"
+#endif
 #if MOMENTS
 #include "parts/moments.cuh"
 #endif
@@ -220,7 +225,20 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
     const float* __restrict__ rgb_weight, const float* __restrict__ rgb_style, float* __restrict__ rgb_parts,
     float* __restrict__ workspace, unsigned* __restrict__ counters, int batch, int side, int cin, int cout,
     int demod_stride, int style_stride, float gain, float clamp, const float* __restrict__ strengths,
-    float2* __restrict__ moments, TMA_MAP tma_map) {
+    float2* __restrict__ moments, const float* __restrict__ picture_parts, int picture_count,
+    const float* __restrict__ picture_bias, float picture_clamp, const float* __restrict__ picture_previous,
+    const float* __restrict__ picture_taps, float* __restrict__ picture_image, int picture_side, int grid_columns, int grid_rows,
+    int picture_blocks, TMA_MAP tma_map) {
+#if ADDS_PICTURE
+    const int beside = block_beside(grid_columns, grid_rows);
+    if (beside >= 0) {
+        if (beside < picture_blocks) {
+            add_up_picture(beside, picture_blocks, picture_parts, picture_count, picture_bias, picture_clamp, picture_previous, picture_taps,
+                           picture_image, batch, picture_side);
+        }
+        return;
+    }
+#endif
     extern __shared__ unsigned char unaligned[];
     __shared__ __align__(16) float shared_demod[CHANNELS];
 #if BINOMIAL
@@ -328,7 +346,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
         }
         loop.end_steps(column_tile);
 #if SPLIT_K > 1
-        if (!reduce_slices<16 * MF * NF>(&sum[0][0][0], workspace, counters, (sample * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x, slice)) return;
+        if (!reduce_slices<16 * MF * NF>(&sum[0][0][0], workspace, counters, (sample * grid_rows + blockIdx.y) * grid_columns + blockIdx.x, slice)) return;
 #endif
 
         // t * demod into shared memory: of unit variance, more or less, so 16 bits hold it.

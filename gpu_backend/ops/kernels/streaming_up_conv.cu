@@ -10,7 +10,7 @@
 // WARPGROUPS warpgroups one below the other, whose products and filters overlap.
 //
 // Macros: CHANNELS 16|32, DEPTH and STEPS (input channels), STRIPS 1|2|4, ROWS, WARPGROUPS, STAGES, MIN_BLOCKS; ACTIVATION;
-// HAS_Y, HAS_RAW: which of y and y_raw are stored. HALF, WGMMA are 1.
+// HAS_Y, HAS_RAW: which of y and y_raw are stored; ADDS_PICTURE, IMG_CHANNELS as in modulated_up_conv.cu. HALF, WGMMA are 1.
 //
 // The filter is 1 3 3 1 over 4 an axis. Along the row it is a sum of the outer two and three times the inner two; down the
 // column it is three sums of two neighbours, since it is 1 1 times 1 1 times 1 1. The scale of both axes, 1 / 16, is in
@@ -37,6 +37,9 @@
 #include "parts/tma.cuh"
 
 #define THREADS (128 * WARPGROUPS)
+#if ADDS_PICTURE
+#include "parts/picture_beside.cuh"
+#endif
 #define TAPS 4
 #define SEGMENTS (4 / STRIPS)
 #define STRIP_COLUMNS 14
@@ -119,7 +122,20 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) streaming_up_c
     const float* __restrict__ rgb_weight, const float* __restrict__ rgb_style, float* __restrict__ rgb_parts,
     float* __restrict__ workspace, unsigned* __restrict__ counters, int batch, int side, int cin, int cout,
     int demod_stride, int style_stride, float gain, float clamp, const float* __restrict__ strengths,
-    float2* __restrict__ moments, const __grid_constant__ TensorMap tma_map) {
+    float2* __restrict__ moments, const float* __restrict__ picture_parts, int picture_count,
+    const float* __restrict__ picture_bias, float picture_clamp, const float* __restrict__ picture_previous,
+    const float* __restrict__ picture_taps, float* __restrict__ picture_image, int picture_side, int grid_columns, int grid_rows,
+    int picture_blocks, const __grid_constant__ TensorMap tma_map) {
+#if ADDS_PICTURE
+    const int beside = block_beside(grid_columns, grid_rows);
+    if (beside >= 0) {
+        if (beside < picture_blocks) {
+            add_up_picture(beside, picture_blocks, picture_parts, picture_count, picture_bias, picture_clamp, picture_previous, picture_taps,
+                           picture_image, batch, picture_side);
+        }
+        return;
+    }
+#endif
     extern __shared__ unsigned char unaligned[];
     __shared__ __align__(16) float shared_demod[CHANNELS], shared_bias[CHANNELS];
     __shared__ __align__(16) half_bits shared_style[CHANNELS];

@@ -74,6 +74,16 @@ def test_the_last_convolution_stores_nothing_but_torgb_products() -> None:
     assert fused("skip", "b32.conv1", tap="b32.conv1").y == "b32.conv1"
 
 
+def test_a_picture_before_the_last_is_added_up_beside_the_next_up_convolution() -> None:
+    step = fused("skip", "b16.conv0")
+    assert step.picture is not None
+    assert step.picture.layer == "synthesis.b8.torgb"
+    assert step.picture in step.absorbed
+    assert str(step).endswith("picture of synthesis.b8.torgb -> b16.conv0")
+    assert fused("skip", "b4.conv1").picture is None
+    assert all(item.picture is None for family in ("resnet", "AdaIN", "T") for item in fuse(plan_of(family)))
+
+
 def test_the_end_of_a_resnet_block_adds_the_skip_and_stores_both_outputs() -> None:
     end = fused("resnet", "b16.conv1")
     assert end.skip is not None

@@ -75,7 +75,7 @@ class PaperBench:
     def launch(self, index: int) -> None:
         launch = self.schedule.launches[index]
         self.log.append(f"{launch.layer} {launch.label}")
-        if launch.label != "plain_to_rgb":  # it rides along with a convolution
+        if launch.label not in ("plain_to_rgb", "to_rgb"):  # they come with a convolution
             for place in self.places.values():
                 self.paper.places[place] = (1.0 + crc32(launch.layer.encode()) % 997) * (1.0 + self.offset)
 

@@ -1,0 +1,56 @@
+// A picture that is added up by blocks beside a kernel's own: the sum of a toRGB's parts and the picture before, as in to_rgb.cu.
+// Macros: IMG_CHANNELS, THREADS.
+#pragma once
+#include "parts/types.cuh"
+
+// Adds U(low) to a pixel, of four taps, gain 2 an axis in them. Output u takes, of low's numbers, (u - 1) / 2 with tap 3 or 2
+// and the one behind it with tap 1 or 0, for even and odd u.
+__device__ __forceinline__ void add_doubled_pixel(float (&v)[IMG_CHANNELS], const float* low, const float* taps, int side, int row, int column) {
+    const int low_side = side >> 1, y = (row + 1 >> 1) - 1, x = (column + 1 >> 1) - 1;
+    const float above = taps[row & 1 ? 2 : 3], below = taps[row & 1 ? 0 : 1];
+    const float left = taps[column & 1 ? 2 : 3], right = taps[column & 1 ? 0 : 1];
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+#pragma unroll
+        for (int j = 0; j < 2; ++j) {
+            if (static_cast<unsigned>(y + i) >= static_cast<unsigned>(low_side) || static_cast<unsigned>(x + j) >= static_cast<unsigned>(low_side)) continue;
+            const float* const from = low + (static_cast<long long>(y + i) * low_side + x + j) * IMG_CHANNELS;
+            const float weight = (i == 0 ? above : below) * (j == 0 ? left : right);
+#pragma unroll
+            for (int c = 0; c < IMG_CHANNELS; ++c) v[c] += weight * from[c];
+        }
+    }
+}
+
+// Adds up a picture in block `block` of `blocks` beside a kernel's own: image = clamp(sum of parts + bias) + U(previous).
+// `parts`: (count, batch, side, side, IMG_CHANNELS); `previous` may be null.
+__device__ __forceinline__ void add_up_picture(
+    int block, int blocks, const float* parts, int count, const float* bias, float clamp, const float* previous, const float* taps,
+    float* image, int batch, int side) {
+    const int area = side * side, pixels = batch * area;
+    for (int i = block * THREADS + static_cast<int>(threadIdx.x); i < pixels; i += blocks * THREADS) {
+        const int sample = i / area, pixel = i - sample * area;
+        float v[IMG_CHANNELS];
+#pragma unroll
+        for (int c = 0; c < IMG_CHANNELS; ++c) v[c] = 0.0f;
+#pragma unroll 4
+        for (int part = 0; part < count; ++part) {
+#pragma unroll
+            for (int c = 0; c < IMG_CHANNELS; ++c) v[c] += parts[(static_cast<long long>(part) * pixels + i) * IMG_CHANNELS + c];
+        }
+#pragma unroll
+        for (int c = 0; c < IMG_CHANNELS; ++c) v[c] = bounded(v[c] + bias[c], clamp);
+        if (previous != nullptr) {
+            add_doubled_pixel(v, previous + static_cast<long long>(sample) * (area >> 2) * IMG_CHANNELS, taps, side, pixel / side, pixel % side);
+        }
+#pragma unroll
+        for (int c = 0; c < IMG_CHANNELS; ++c) image[static_cast<long long>(i) * IMG_CHANNELS + c] = v[c];
+    }
+}
+
+// Which of the blocks beside a kernel's own this is, and -1 for its own: those lie beyond `columns` or `rows` of the grid.
+__device__ __forceinline__ int block_beside(int columns, int rows) {
+    const int x = blockIdx.x, y = blockIdx.y, z = blockIdx.z, more = static_cast<int>(gridDim.y) - rows;
+    if (x >= columns) return x - columns + (static_cast<int>(gridDim.x) - columns) * (y + rows * z);
+    return y >= rows ? x + columns * (y - rows + more * z) : -1;
+}
