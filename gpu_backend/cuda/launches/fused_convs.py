@@ -144,6 +144,7 @@ def fused_recipe(work: ConvWork, site: ConvSite, geometry: ConvGeometry) -> Kern
         "WEIGHTS_IN_SMEM": int(tile.weights_in_smem),
         "USE_TMA": int(geometry.uses_tma),
         "DECOUPLED": int(geometry.is_decoupled),
+        "LOOP_NBYTES": geometry.loop_nbytes,
         "ACTIVATION": ACTIVATION_NUMBERS[work.act.activation],
         "MOMENTS": int(site.moments is not None),
     }

@@ -240,6 +240,12 @@ class ConvGeometry:
     @property
     def dynamic_nbytes(self) -> int:
         """Dynamic shared memory of a launch."""
+        weights = self.steps * _whole(self.weight_nbytes, _ALIGNMENT) if self.tile.weights_in_smem else 0
+        return weights + self.loop_nbytes
+
+    @property
+    def loop_nbytes(self) -> int:
+        """Dynamic shared memory without weights that stay; kernels check their layout against it (LOOP_NBYTES)."""
         tile = self.tile
         if self.shape.kind == "up_conv":
             jobs = -(-2 * tile.columns * (tile.channels // 8) // tile.threads)
@@ -250,7 +256,7 @@ class ConvGeometry:
             rgb_nbytes = tile.warps_n * self.picture_channels * 4 if tile.warps_n > 1 else 0
             end = self.positions * max(tile.channels * 2 + (16 if tile.channels % 16 == 0 else 0), rgb_nbytes)
         patches = tile.stages * _whole(math.prod(self.patch) * 2, _ALIGNMENT)
-        weights = (self.steps if tile.weights_in_smem else tile.stages) * _whole(self.weight_nbytes, _ALIGNMENT)
+        weights = 0 if tile.weights_in_smem else tile.stages * _whole(self.weight_nbytes, _ALIGNMENT)
         # Partial moments reuse the memory of the patches, unless another row tile follows.
         moments = 10 * tile.threads // 32 * tile.channels if self.has_moments and tile.row_tiles > 1 else 0
         return patches + weights + end + moments + _ALIGNMENT

@@ -19,6 +19,7 @@
 //     stage STAGES - 1
 //     store       POSITIONS x STORE_PITCH: outputs on their way to whole lines of y and y_raw; toRGB's sums of warps
 //     moments     with MOMENTS and ROW_TILES > 1; with one row tile they reuse the stages
+// All but weights that stay is LOOP_NBYTES, alignment included, as ConvGeometry counts it.
 // Static: demodulation and bias, style or noise strength, noise of two row tiles, toRGB's weights times styles, barriers.
 //
 // Pipeline of a row tile, copies AHEAD steps in front, across the end of a row tile too:
@@ -53,6 +54,10 @@
 #if MOMENTS
 #include "parts/moments.cuh"
 #endif
+
+#define RGB_SUMS_PITCH (HAS_RGB && WARPS_N > 1 ? WARPS_N * IMG_CHANNELS * 4 : 0)  // bytes of a position's sums of toRGB
+#define STORE_NBYTES (POSITIONS * (STORE_PITCH > RGB_SUMS_PITCH ? STORE_PITCH : RGB_SUMS_PITCH))
+static_assert(1024 + STAGES * STAGE_NBYTES + STORE_NBYTES <= LOOP_NBYTES, "stages and store buffer lie in the launch's shared memory");
 
 // Positions and pixels are unsigned: they are divided by powers of two, which is one instruction then.
 __device__ __forceinline__ int row_of(unsigned position) {

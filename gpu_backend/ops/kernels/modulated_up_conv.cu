@@ -29,6 +29,7 @@
 //     t           8 x POSITIONS x CHANNELS bytes: four phases of fp16
 //     carried     JOBS x TAPS x THREADS x 16 bytes: filtered rows from row tile to row tile, unless registers hold them
 //     moments     with MOMENTS and ROW_TILES > 1; with one row tile they reuse the stages
+// All but weights that stay is LOOP_NBYTES, alignment included, as ConvGeometry counts it.
 // Static: demodulation, bias, style or noise strength, noise of NOISE_BUFFERS row tiles, barriers.
 //
 // Pipeline of a row tile, copies AHEAD steps in front, across the end of a row tile too:
@@ -90,6 +91,10 @@
 #if MOMENTS
 #include "parts/moments.cuh"
 #endif
+
+#define CARRIED_NBYTES (ROW_TILES > 1 && !CARRIED_WORDS ? JOBS * TAPS * THREADS * 16 : 0)
+static_assert(1024 + STAGES * STAGE_NBYTES + 8 * POSITIONS * CHANNELS + CARRIED_NBYTES <= LOOP_NBYTES,
+              "stages, t and carried rows lie in the launch's shared memory");
 
 // The nine products: which of the four neighbours, which tap, which phase. Neighbour: 2 * (row before) + (column before).
 __device__ __forceinline__ constexpr int neighbour_of(int product) { return product < 4 ? 0 : product < 6 ? 2 : product < 8 ? 1 : 3; }
