@@ -117,6 +117,7 @@ class LatentPanel(QWidget):
             "Cutoff", 0, 14, reset=14, step=1, snap=1, decimals=0, tip="rows that truncation acts on."
         )
         self.psi.path, self.cutoff.path = "truncation.psi", "truncation.cutoff"
+        self.seed.path = self.plane_x.path = self.plane_y.path = "position"
         self.transform = TransformSection()
         self.noise = NoiseSection()
         self._sections = SessionViews((self.plane, self.transform, self.noise, self.picker))

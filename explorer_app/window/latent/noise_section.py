@@ -57,6 +57,7 @@ class NoiseSection(QWidget):
         self.gain.setToolTip("Noise gain, 0 to 5, scales the noise of all layers; a double-click sets 1.00.")
         self.seed = NumberField(0, SEED_COUNT - 1, decimals=0, step=1, reset=0, widest=str(SEED_COUNT - 1))
         self.seed.setAccessibleName("Noise seed")
+        self.seed.path = "noise.seed"
         self.seed.setToolTip("Noise seed, 0 to 4294967295, for random noise; a double-click sets 0.")
         self.phase = NumberField(-36000.0, 36000.0, decimals=0, step=5, reset=0.0, widest="−000")
         self.phase.setSuffix("°")

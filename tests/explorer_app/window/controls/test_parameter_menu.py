@@ -116,3 +116,14 @@ def test_a_control_that_stands_for_nothing_opens_no_menu(window: Window) -> None
     row = SliderRow("Drift", -1.0, 1.0, parent=window)
     QApplication.sendEvent(row, QContextMenuEvent(QContextMenuEvent.Reason.Mouse, QPoint(3, 3), QPoint(3, 3)))
     assert row.findChildren(QMenu, options=Qt.FindChildOption.FindDirectChildrenOnly) == []
+
+
+@pytest.mark.parametrize("path", ["position", "noise.seed"])
+def test_a_value_that_no_controller_moves_is_offered_a_key_alone(path: str, window: Window) -> None:
+    field = NumberField(0.0, 5.0, parent=window)
+    field.path = path
+    menu = menu_of(field)
+    assert texts(menu) == ["Animate: key here"]
+    entry(menu, "Animate: key here").trigger()
+    menu.close()
+    assert window.heard == [("animate", path)]

@@ -453,3 +453,12 @@ def test_showing_a_session_emits_nothing(panel: WatchedPanel) -> None:
     panel.edits.show(session)
     panel.edits.show(replace(session, noise=Noise()))
     assert panel.edits.all == []
+
+
+def test_every_value_of_the_panel_can_get_a_key(panel: WatchedPanel) -> None:
+    fields = (panel.seed, panel.plane_x, panel.plane_y, panel.psi, panel.cutoff)
+    assert [field.path for field in fields] == ["position"] * 3 + ["truncation.psi", "truncation.cutoff"]
+    noise = panel.noise
+    assert [field.path for field in (noise.gain, noise.phase, noise.seed)] == [
+        f"noise.{name}" for name in ("gain", "phase", "seed")
+    ]
