@@ -76,7 +76,7 @@ def test_a_number_that_changes_in_a_panel_repaints_nothing_below_the_panel(windo
     latent.seed.show_number(4321)
     latent.seed.repaint()
     qt.removeEventFilter(painted)
-    assert "NumberField" in painted.classes
+    assert type(latent.seed).__name__ in painted.classes
     assert not painted.classes & {"MainWindow", "Workspace", "Dock"}
 
 
