@@ -10,6 +10,7 @@ import pytest
 
 from explorer_app.cli.arguments import gpu_list
 from explorer_app.cli.farm import parser
+from explorer_app.exporting.sequence import SequenceSettings
 from explorer_app.farm.job import FarmJob
 from explorer_app.farm.keys import default_keys_path, read_keys
 from explorer_app.farm.local_farm import CrewMember, crew_of_this_machine
@@ -139,8 +140,15 @@ def test_a_farm_that_is_not_there_is_told_in_a_sentence(command: Command, tmp_pa
     assert "No farm answers" in command("farm", "status", "--farm", f"tcp://127.0.0.1:{port}").sentence
 
 
-def test_stills_are_not_for_a_farm(command: Command) -> None:
-    assert "add --path" in command("render", "--seeds", "1-3", "--outdir", "out", "--gpus", "all").sentence
+def test_single_pictures_go_to_a_farm_under_the_names_of_their_files(
+    command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    asked: list[SequenceSettings] = []
+    monkeypatch.setattr("explorer_app.cli.render.render_on_farm", lambda settings, *_: asked.append(settings))
+    command("render", "--seeds", "1-3", "--outdir", str(tmp_path), "--gpus", "all")
+    (settings,) = asked
+    assert settings.file_names == ("seed0001", "seed0002", "seed0003")
+    assert (settings.frame_count, settings.overwrite) == (3, True)
 
 
 def test_lists_of_gpus() -> None:
