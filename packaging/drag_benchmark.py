@@ -47,6 +47,10 @@ _LEAST_SUN = 0.3
 """Brightness of the sun above its surroundings, -1..1, from which its place can be read."""
 _LEAST_LIGHT = 0.5
 """Brightness of the sun itself, -1..1: snow in the sun is darker."""
+_EDGES = {"crest": range(24, 112), "shore": range(136, 232)}
+"""Rows in which the edges are that are dragged: of mountains against the sky, and of land against water."""
+_LEAST_EDGE = 0.25
+"""Change of light, -1..1, from which an edge is clear."""
 _MARGIN = 40
 _HORIZON = 100
 _BETWEEN = 32
@@ -93,6 +97,22 @@ def picture_of(network: DifferentiableNetwork, rows: Tensor, side: int | None = 
     return network.picture(rows[None].to(network.device), side).cpu()
 
 
+def find_edge(picture: Tensor, column: int, rows: range) -> tuple[float, float]:
+    """Return the row of the strongest change of light along a column of (1, 3, 256, 256), and how strong it is, 0..2.
+
+    The light of five columns; a change is the difference of the means of four pixels below and four above.
+    """
+    light = picture[0, :, :, column - 2 : column + 3].mean((0, 2))
+    total = torch.cat([light.new_zeros(1), light.cumsum(0)])
+    below, above = total[8:] - total[4:-4], total[4:-4] - total[:-8]
+    change = ((below - above) / 4).abs()  # of the border below row index + 3
+    place = int(change[rows.start : rows.stop].argmax()) + rows.start
+    near = change[place - 2 : place + 3]
+    weight = (near - near.min()).clamp(min=1e-6)
+    centre = float((weight * torch.arange(place - 2, place + 3)).sum() / weight.sum())
+    return centre + 3.5, float(change[place])
+
+
 def drag_sun(
     model: Model, network: DifferentiableNetwork, known: LatentStatistics, seed: int, pixels: int, most_steps: int
 ) -> dict[str, Any] | None:
@@ -104,8 +124,49 @@ def drag_sun(
     if brightness < _LEAST_SUN or not _MARGIN <= x < side - _MARGIN or y > _HORIZON - 10:
         return None
     target = (x + pixels if x < side / 2 else x - pixels, y)
+    after, found = _dragged(model, network, known, (start, before), (x, y), target, most_steps)
+    sun_x, sun_y, _ = find_sun(after)
+    error = round(math.hypot(sun_x - target[0], sun_y - target[1]), 2)
+    return {"seed": seed, "pixels": pixels, "sun_error_px": error} | found
+
+
+def drag_edge(
+    model: Model,
+    network: DifferentiableNetwork,
+    known: LatentStatistics,
+    kind: str,
+    seed: int,
+    pixels: int,
+    most_steps: int,
+) -> dict[str, Any] | None:
+    """Drag the strongest edge of a seed's picture up, a crest's or a shore's; None if none is clear."""
+    start = rows_of(network, seed)
+    before = picture_of(network, start)
+    rows = _EDGES[kind]
+    (y, strength), column = max(
+        ((find_edge(before, x, rows), x) for x in range(64, 200, 8)), key=lambda item: item[0][1]
+    )
+    if strength < _LEAST_EDGE or y - pixels < rows.start:
+        return None
+    point, target = (float(column), y), (float(column), y - pixels)
+    after, found = _dragged(model, network, known, (start, before), point, target, most_steps)
+    error = round(abs(find_edge(after, column, rows)[0] - target[1]), 2)
+    return {"seed": seed, "pixels": pixels, f"{kind}_error_px": error} | found
+
+
+def _dragged(
+    model: Model,
+    network: DifferentiableNetwork,
+    known: LatentStatistics,
+    begun: tuple[Tensor, Tensor],
+    point: tuple[float, float],
+    target: tuple[float, float],
+    most_steps: int,
+) -> tuple[Tensor, dict[str, Any]]:
+    """Drag a point from rows and their picture; return the picture afterwards, and what holds for any drag."""
+    start, before = begun
     drag = DragOptimizer(
-        network, known, start.numpy(), model.facts.row_resolutions, [Handle((x, y), target)], DragSettings()
+        network, known, start.numpy(), model.facts.row_resolutions, [Handle(point, target)], DragSettings()
     )
     began_s, began_cpu_s = time.perf_counter(), time.process_time()
     report = drag.report
@@ -114,18 +175,14 @@ def drag_sun(
     wall_s, cpu_s = time.perf_counter() - began_s, time.process_time() - began_cpu_s
     end = torch.from_numpy(drag.rows)
     after = picture_of(network, end)
-    sun_x, sun_y, _ = find_sun(after)
-    judged, is_kept = _judge(network, start, end, (x, y))
+    judged, is_kept = _judge(network, start, end, point)
     handle = report.handles[0]
-    return {
-        "seed": seed,
-        "pixels": pixels,
+    return after, {
         "settled": report.is_settled,
         "lost": handle.is_lost,
         "steps": report.step,
         "cpu_s": round(cpu_s, 2),
-        "wall_s": round(wall_s, 2),
-        "sun_error_px": round(math.hypot(sun_x - target[0], sun_y - target[1]), 2),
+        "wall_s": round(wall_s, 3),
         "judge_error_px": round(math.hypot(*(judged[0] - torch.tensor(target)).tolist()), 2),
         "judge_kept": bool(is_kept[0]),
         "own_tracker_error_px": round(math.hypot(handle.tracked[0] - target[0], handle.tracked[1] - target[1]), 2),
@@ -240,8 +297,8 @@ def main(words: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--parts", nargs="+", default=["steps", "sun", "projection"])
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
-    parser.add_argument("--suns", type=int, default=8, help="pictures whose sun is dragged")
-    parser.add_argument("--pixels", type=int, default=24)
+    parser.add_argument("--suns", type=int, default=8, help="pictures whose sun, crest or shore is dragged, each")
+    parser.add_argument("--pixels", type=int, default=24, help="of a sun; edges are dragged half as far")
     parser.add_argument("--most-steps", type=int, default=60)
     parser.add_argument("--pictures", type=int, default=2, help="known and unseen pictures to project, each")
     parser.add_argument("--steps", type=int, default=200, help="of a projection")
@@ -255,16 +312,21 @@ def main(words: Sequence[str] | None = None) -> None:
     elif "steps" in options.parts:
         step_times(network, rows_of(network, 0))
         torch.set_num_threads(options.threads)
-    if "sun" in options.parts:
-        known, found = latent_statistics(network), []
-        for seed in range(1000):
-            row = drag_sun(model, network, known, seed, options.pixels, options.most_steps)
+    if {"sun", *_EDGES} & {*options.parts}:
+        known = latent_statistics(network)
+    for kind in ("sun", *_EDGES):
+        found: list[dict[str, Any]] = []
+        for seed in range(1000) if kind in options.parts else ():
+            if kind == "sun":
+                row = drag_sun(model, network, known, seed, options.pixels, options.most_steps)
+            else:
+                row = drag_edge(model, network, known, kind, seed, options.pixels // 2, options.most_steps)
             if row is not None:
                 found.append(row)
-                write_table("sun", found)
+                write_table(kind if options.device == "cpu" else f"gpu_{kind}", found)
             if len(found) == options.suns:
                 break
-        for key in ("sun_error_px", "judge_error_px", "own_tracker_error_px"):
+        for key in (f"{kind}_error_px", "judge_error_px", "own_tracker_error_px", "wall_s") if found else ():
             values = [row[key] for row in found]
             _say(f"  {key}: median {statistics.median(values):.2f}, mean {statistics.mean(values):.2f}")
     if "projection" in options.parts:

@@ -46,8 +46,6 @@ _WEAK = 0.02
 _LOST_PX = 3.0
 """Error of tracking back, in pixels of the tracked picture, from which a handle counts as lost."""
 _LOST_LIKENESS = 0.3
-_TRACKED_SIDE = 128
-"""Pictures are tracked at this resolution where the network can leave at it."""
 
 
 def default_block(network: DifferentiableNetwork) -> int:
@@ -115,8 +113,7 @@ class DragOptimizer:
         self._is_weak = [self._is_featureless(index) for index in range(len(handles))]
         self._count = self._since_check = 0
         self._loss = math.nan
-        self._side = next((side for side in network.picture_resolutions if side >= _TRACKED_SIDE), 0)
-        self._side = self._side or network.spec.resolution
+        self._side = network.tracked_resolution
         self._tracked = torch.tensor(self._sources, dtype=torch.float64)
         self._seen: Tensor | None = None
         """The picture of the last check."""

@@ -77,6 +77,9 @@ class FeatureGrid:
         return self.rate / self.picture
 
 
+_TRACKED_SIDE = 128
+
+
 class DragKernels(Protocol):
     """What drags a network on a GPU without torch: `gpu_backend.gradients.own_kernels`."""
 
@@ -138,6 +141,11 @@ class DifferentiableNetwork(ABC):
     def picture_resolutions(self) -> tuple[int, ...]:
         """Resolutions at which `picture` can leave the network, ascending; the last one is the full one."""
         return (*self.spec.draft_resolutions, self.spec.resolution)
+
+    @property
+    def tracked_resolution(self) -> int:
+        """Resolution of the pictures in which handles are tracked: the least of at least 128, or the full one."""
+        return next((side for side in self.picture_resolutions if side >= _TRACKED_SIDE), self.spec.resolution)
 
     @abstractmethod
     def grid(self, block: int) -> FeatureGrid:

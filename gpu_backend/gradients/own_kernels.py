@@ -22,9 +22,6 @@ _MOST_TAPS = 8
 
 _logger = logging.getLogger(__name__)
 
-_LEAST_SIDE = 128
-"""Side of the pictures in which handles are tracked, where the network has it."""
-
 
 class OwnKernels:
     """The kernels of a GPU for one network; may be called from every thread."""
@@ -66,7 +63,7 @@ class OwnKernels:
         """Return the network on the GPU up to a block, and as far as handles are tracked; None after a failure."""
         from gpu_backend.gradients.gpu.open_network import open_gpu_gradients
 
-        side = max(block, *(side for side in network.blocks if side <= _LEAST_SIDE))
+        side = max(block, network.tracked_resolution)
         if not self._problem and side > self._side:
             self._opened, self._side = None, 0
             self._opened, self._side = open_gpu_gradients(network, self._gpu, side), side
@@ -84,8 +81,8 @@ def why_not_on(spec: NetworkSpec, gpu: Gpu) -> str:
         return f"{gpu.name} has no bfloat16"
     if not isinstance(spec, StyleGAN2Spec):
         return "the network is no StyleGAN2"
-    if spec.architecture != "skip":
-        return f"the network's architecture is {spec.architecture}"
+    if spec.architecture == "resnet":
+        return "the network's architecture is resnet"
     if spec.img_channels != 3:
         return f"the network's pictures have {spec.img_channels} channels"
     if len(spec.resample_filter) > _MOST_TAPS:

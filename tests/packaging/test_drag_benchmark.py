@@ -36,6 +36,16 @@ def test_the_sun_is_read_to_a_fraction_of_a_pixel(benchmark: ModuleType) -> None
     assert benchmark.find_sun(sky.expand(1, 3, -1, -1))[2] < benchmark._LEAST_SUN
 
 
+def test_an_edge_is_read_to_a_fraction_of_a_pixel(benchmark: ModuleType) -> None:
+    y, x = torch.meshgrid(torch.arange(256.0), torch.arange(256.0), indexing="ij")
+    for crest in (60.0, 71.0):
+        mountain = torch.where(y > crest + (x - 100) / 4, -0.4, 0.5)
+        row, strength = benchmark.find_edge(mountain.expand(1, 3, -1, -1), 100, range(24, 112))
+        assert row == pytest.approx(crest + 0.5, abs=1.0)
+        assert strength > benchmark._LEAST_EDGE
+    assert benchmark.find_edge((0.1 * x / 256).expand(1, 3, -1, -1), 100, range(24, 112))[1] < benchmark._LEAST_EDGE
+
+
 def test_steps_to_each_block_are_timed(
     benchmark: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -351,8 +351,12 @@ class GpuNetwork:
         source = (self._t if layer.is_up else self._u) if is_backward else layer.x
         self.launch(
             GradientKernel("gradient_conv", (("BFLOAT", str(int(is_backward))),)),
-            (-(-max(geometry.pixels) // _CONV_ROWS), -(-outputs // _CONV_COLUMNS), len(geometry.parities) * slices),
-            (_CONV_THREADS, 1, 1),
+            (
+                -(-max(geometry.pixels) // _CONV_ROWS),
+                -(-outputs // _CONV_COLUMNS),
+                len(geometry.parities) * slices,
+            ),
+            (_CONV_ROWS, 1, 1),
             Address(source),
             Address(layer.backward_weight if is_backward else layer.forward_weight),
             Address(self._sums),

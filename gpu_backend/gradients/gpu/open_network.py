@@ -50,7 +50,7 @@ class GpuGradients:
         network: DifferentiableNetwork,
         driver: Driver,
         kernels: Mapping[KernelRecipe, LoadedKernel],
-        multiprocessors: int,
+        gpu: Gpu,
         side: int,
     ) -> None:
         assert isinstance(network.spec, StyleGAN2Spec)
@@ -60,7 +60,7 @@ class GpuGradients:
         weights = {name: tensor.float().cpu().numpy() for name, tensor in network.weights.items()}
         noise = {name: picture[0].float().cpu().numpy() for name, picture in network.noise.items()}
         driver.enter()
-        self.network = GpuNetwork(driver, kernels, network.spec, weights, noise, side, multiprocessors)
+        self.network = GpuNetwork(driver, kernels, network.spec, weights, noise, side, gpu.multiprocessors)
         self.done: Event = driver.make_event()
         weakref.finalize(self, _close, driver, self.network, tuple(kernels.values()))
 
@@ -136,7 +136,7 @@ def open_gpu_gradients(network: DifferentiableNetwork, gpu: Gpu, side: int) -> G
     try:
         driver.enter()
         kernels = {recipe: driver.load(kernel.cubin, recipe.stem) for recipe, kernel in compiled.kernels.items()}
-        opened = GpuGradients(network, driver, kernels, gpu.multiprocessors, side)
+        opened = GpuGradients(network, driver, kernels, gpu, side)
     except BaseException:
         driver.close()
         raise

@@ -42,7 +42,7 @@ def network(model: Model) -> DifferentiableNetwork:
 
 
 def opened(network: DifferentiableNetwork, driver: TwinDriver | None = None) -> GpuGradients:
-    return GpuGradients(network, (driver or TwinDriver()).as_driver(), twin_kernels(4), 4, 16)
+    return GpuGradients(network, (driver or TwinDriver()).as_driver(), twin_kernels(4), FAKE_GPU, 16)
 
 
 def terms_of(network: DifferentiableNetwork, *, mask: bool = True) -> DragTerms:
@@ -214,7 +214,8 @@ def test_networks_that_the_kernels_do_not_know_are_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("device", "architecture", "has_kernels"), [("auto", "skip", True), ("cpu", "skip", False), ("auto", "orig", False)]
+    ("device", "architecture", "has_kernels"),
+    [("auto", "skip", True), ("cpu", "skip", False), ("auto", "orig", True), ("auto", "resnet", False)],
 )
 def test_a_network_that_is_opened_beside_a_gpu_has_own_kernels(
     monkeypatch: pytest.MonkeyPatch, device: str, architecture: Architecture, has_kernels: bool
