@@ -74,7 +74,7 @@ ACTIONS: tuple[ActionSpec, ...] = (
         "files.from_picture",
         "File",
         "Find the latent whose picture is nearest to a photo; the result is kept.",
-        "picture",
+        "model",
     ),
     ActionSpec(
         "save-picture",

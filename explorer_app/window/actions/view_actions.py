@@ -52,7 +52,7 @@ VIEW_ACTIONS: tuple[ActionSpec, ...] = (
         "view.drag_points",
         "View",
         "Drag points of the picture to where they should be; pins and frozen parts stay.",
-        "picture",
+        "model",
         checkable=True,
     ),
     ActionSpec(
