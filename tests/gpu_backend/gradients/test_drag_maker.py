@@ -35,6 +35,12 @@ MODEL = make_stylegan2(resolution=64, w_dim=8)
 HANDLES = [Handle((20.0, 20.0), (24.0, 20.0))]
 
 
+@pytest.fixture(autouse=True)
+def _without_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a GPU every block is fast enough."""
+    monkeypatch.setattr(drag_maker, "open_gradients", lambda model, noise: open_gradients(model, noise, "cpu"))
+
+
 def one_row(value: float = 0.0) -> StoredLatent:
     return StoredLatent(np.full(8, value, "<f4").tobytes(), 1, 8)
 
