@@ -144,7 +144,7 @@ class _Epilogue(Function):
             result += offset
         functional.leaky_relu_(result, LRELU_SLOPE)
         ctx.inside = None
-        if act.clamp is not None and float(torch.linalg.vector_norm(result.detach(), math.inf)) >= act.clamp:
+        if act.clamp is not None and _largest(result.detach()) >= act.clamp:
             ctx.inside = (result.abs() < act.clamp).to(result.dtype)
             result.clamp_(-act.clamp, act.clamp)
         ctx.gain = act.gain
@@ -165,6 +165,12 @@ class _Epilogue(Function):
         if ctx.noise_shape is not None and ctx.needs_input_grad[2]:
             noise = (dz.sum(1) * ctx.gain).sum_to_size(ctx.noise_shape)
         return dz.mul_(scale[:, :, None, None]), demod, noise, None, None
+
+
+def _largest(x: Tensor) -> float:
+    """Return the largest magnitude. torch's infinity norm takes several times as long."""
+    low, high = torch.aminmax(x)
+    return max(-float(low), float(high))
 
 
 def _plane_products(a: Tensor, b: Tensor) -> Tensor:
