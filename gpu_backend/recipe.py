@@ -41,7 +41,7 @@ class Point:
     Attributes
     ----------
     seeds
-        (seed, weight) pairs. Weights are not normalised; those of a blend in w sum to one.
+        (seed, weight) pairs. Weights are not normalised; the weights of a blend in w sum to one.
     space
         Space of the blend: ``"w"`` blends mapped seeds, ``"z"`` blends the normal vectors before mapping.
     """
@@ -159,7 +159,7 @@ class Truncation:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """A latent with the truncation that its own points and those of its mix sources get."""
+    """A latent with the truncation of its own points and of its mix sources' points."""
 
     latent: Latent = Latent()
     truncation: Truncation = Truncation()

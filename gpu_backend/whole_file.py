@@ -209,7 +209,7 @@ class FileGroup:
 
     @property
     def error(self) -> BaseException | None:
-        """Why files could not be flushed or moved; those that are added later are not written."""
+        """Why files could not be flushed or moved; entries added later are not written."""
         return self._error
 
     @property
@@ -335,7 +335,7 @@ def write_part(aside: Path, data: bytes, disk: Disk | None = None) -> None:
 
 
 def _link_target(path: Path) -> Path:
-    """Return the file that a symbolic link leads to, which may be missing; any other path as it is."""
+    """Return the file that a symbolic link leads to, which may be missing; any other path unchanged."""
     if not path.is_symlink():
         return path
     target = Path(os.path.realpath(path))

@@ -166,4 +166,4 @@ def compile_kernels_of(model: Model, device: str, rung: Rung, should_cancel: Cal
     try:
         compile_kernels(recipes, gpu.compile_architecture, threads=threads, should_cancel=should_cancel)
     except CancelledError:
-        return  # the run was closed, and nothing asks for them
+        return  # the run was closed, so no caller uses them

@@ -27,7 +27,7 @@ class BenchOptions:
     command
         The command line, for the record.
     commit
-        Recorded if git cannot tell.
+        Recorded where git is not available.
     """
 
     file: Path | None = None

@@ -95,7 +95,7 @@ class Peer:
             torch.cuda.reset_peak_memory_stats(self._device)
 
     def times_ms(self, runs: int) -> list[float]:
-        """Queue all runs, each between two events; on the processor, one after the other by the clock."""
+        """Queue all runs, each between two events; on the CPU, in sequence, by wall time."""
         with self._settings(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             if not self._is_cuda:
@@ -125,7 +125,7 @@ class Peer:
 
     @contextmanager
     def _settings(self) -> Iterator[None]:
-        """Run without gradients and with the wanted arithmetic; compiled code sees plain tensors."""
+        """Run without gradients in the requested precision; compiled code sees plain tensors."""
         quiet = torch.no_grad() if self._case.who in ("traced", *_COMPILED) else torch.inference_mode()
         here = torch.cuda.device(self._device) if self._is_cuda else nullcontext()
         with arithmetic(self._case.precision), quiet, here:

@@ -42,7 +42,7 @@ class StyledConv(nn.Module):
         super().__init__()
         self.up, self.to_rgb = up, to_rgb
         weight = torch.randn(outputs, inputs, kernel, kernel) / math.sqrt(inputs * kernel**2)
-        # As it is used, so that no call transposes it: a transposed convolution wants inputs first.
+        # As it is used, so that no call transposes it: a transposed convolution takes input channels first.
         self.weight = _frozen(weight.transpose(0, 1).contiguous() if up else weight)
         self.affine_weight = _frozen(torch.randn(inputs, w_dim) / math.sqrt(w_dim))
         self.affine_bias = _frozen(torch.ones(inputs))

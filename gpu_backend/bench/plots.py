@@ -109,7 +109,7 @@ def _throughput(figure: Any, report: Report) -> bool:
 
 
 def _fastest(rows: Sequence[Measurement]) -> list[Measurement]:
-    """Return the rows of one precision by batch: of those that have the most batches, the fastest."""
+    """Return the rows of one precision by batch: the fastest of the peers with the most batch sizes."""
     by_precision: dict[str, list[Measurement]] = {}
     for row in rows:
         by_precision.setdefault(row.precision, []).append(row)

@@ -1,6 +1,6 @@
 """Warm-up, timing and handling of failures.
 
-On a GPU contenders run one after the other: their runs are queued, each between a pair of events. On the processor
+On a GPU, contenders run in sequence: their runs are queued, each between a pair of events. On the processor
 they alternate, so that other load of the machine affects all of them equally.
 """
 
@@ -77,7 +77,7 @@ class Stopwatch:
     say
         Called with what is being measured.
     joules
-        Energy that the device has used so far; None where it is unknown. Asked only if contenders do not alternate.
+        Energy that the device has used so far; None where it is unknown. Called only if contenders do not alternate.
     """
 
     def __init__(

@@ -118,7 +118,7 @@ class _Run:
         )
 
     def _on_gpu(self) -> tuple[tuple[KernelCost, ...], Ceiling | None]:
-        """One after the other: the first precision, ours and the peers', then the others."""
+        """In sequence: the first precision, ours and the peers', then the others."""
         first, others = self.choice.ours[:1], self.choice.ours[1:]
         self.watch.measure(self._ours(first, self.choice.batches), in_turns=False)
         kernels, ceiling = self._kernels(), self._ceiling()

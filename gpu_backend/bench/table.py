@@ -128,7 +128,7 @@ def _gesture(gesture: Gesture) -> str:
 
 
 def _waited(gesture: Gesture) -> bool:
-    """Return whether frames on the processor took longer than all threads worked for them: they stood in line."""
+    """Return whether frames on the processor took longer than all threads worked for them: they waited for cores."""
     return gesture.device_ms is None and gesture.host_ms is not None and gesture.host_ms > 1.15 * gesture.cpu_ms
 
 

@@ -42,7 +42,7 @@ class Reach:
     Attributes
     ----------
     first, end
-        Input samples; some may lie outside the picture.
+        Input samples; some may be outside the picture.
     cut, count, rest
         Numbers of samples at the higher rate: cropped at the beginning, used, and cropped at the end.
     """

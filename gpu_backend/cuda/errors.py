@@ -38,7 +38,7 @@ class KernelError(DeviceError):
     Parameters
     ----------
     phrase
-        Why, in a few words that stand after a colon.
+        The cause, a few words that follow a colon.
     """
 
     def __init__(self, sentence: str, details: str = "", phrase: str = "it does not work") -> None:

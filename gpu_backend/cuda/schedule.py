@@ -58,7 +58,7 @@ class TensorMap:
     extents
         Channels, columns, rows, pictures, without gaps; 16-bit numbers.
     box
-        Channels, columns and rows of one copy; 16, 32 or 64 channels, which lie swizzled in shared memory. What is
+        Channels, columns and rows of one copy; 16, 32 or 64 channels, swizzled in shared memory. What is
         outside the picture becomes zeros.
     splits_columns
         The box has columns in pairs, and gives the even ones before the odd ones; the extents' columns are even.
@@ -89,11 +89,11 @@ class Launch:
     arguments
         By the names of the kernel's parameters, in their order.
     flops, nbytes
-        Minimum operations and bytes moved of the work, not those of this kernel.
+        Minimum operations and bytes of the operation, not of this kernel.
     is_fused
         False for a plain kernel that stands in for a fused one.
     reason
-        Why it stands in, one phrase; empty for fused ones and in plans that are plain throughout.
+        The reason for the fallback, one phrase; empty for fused ones and in plans that are plain throughout.
     op
         The plan's operation that the launch belongs to: ``"adain_conv"``.
     optional

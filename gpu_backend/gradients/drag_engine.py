@@ -52,7 +52,7 @@ class DragEngine(Protocol[_Motion]):
 
     @property
     def grid(self) -> FeatureGrid:
-        """Where the samples of the features lie in the picture."""
+        """Positions of the feature samples in the picture."""
         ...
 
     @property

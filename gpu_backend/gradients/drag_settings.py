@@ -1,4 +1,4 @@
-"""What a drag is asked for and what it reports: plain values, which need no torch."""
+"""Settings and reports of a drag: plain values, without torch."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class DragSettings:
     pins
         Points that stay where they are.
     mask
-        (height, width) of any size, 0..1: 1 keeps that part of the picture as it is. None keeps nothing.
+        (height, width) of any size, 0..1: 1 keeps that part of the picture unchanged. None keeps nothing.
     rows
         Rows of w that may change; None for the coarse and middle ones (`default_drag_rows`).
     block

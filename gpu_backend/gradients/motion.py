@@ -128,7 +128,7 @@ class HandleMotion:
         self.position = self.target.clone() if chosen == _CANDIDATES - 1 and longest == length else places[chosen]
 
     def _go_back(self, features: Tensor) -> None:
-        """Go to the place on the last parts of the way whose features are nearest to the template."""
+        """Move to the point on the last segments of the path whose features are nearest to the template."""
         before = self._trail[-1]
         shares = torch.linspace(0, 1, _CANDIDATES).to(before)
         places = before + shares[:, None] * (self.position - before)

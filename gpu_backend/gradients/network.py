@@ -51,7 +51,7 @@ NoisePictures = Mapping[str, Tensor]
 
 @dataclass(frozen=True, slots=True)
 class FeatureGrid:
-    """Where the samples of a block's features lie in the picture.
+    """Positions of a block's feature samples in the picture.
 
     Attributes
     ----------
@@ -149,7 +149,7 @@ class DifferentiableNetwork(ABC):
 
     @abstractmethod
     def grid(self, block: int) -> FeatureGrid:
-        """Return where the samples of a block's features lie. Raises RequestError if there is no such block."""
+        """Return the positions of a block's feature samples. Raises RequestError if there is no such block."""
 
     @abstractmethod
     def features(self, ws: Tensor, block: int, noise: NoisePictures | None = None) -> Tensor:
@@ -263,7 +263,7 @@ class _StyleGAN2Network(DifferentiableNetwork):
     def _run(
         self, ws: Tensor, noise: NoisePictures | None, side: int, *, wants_picture: bool
     ) -> tuple[Tensor, Tensor | None]:
-        """Run the layers up to `side`; return the features there, and the picture if it is wanted."""
+        """Run the layers up to `side`; return the features there, and the picture if requested."""
         pictures = self.noise if noise is None else noise
         x = constant(self._weights["synthesis.b4.const"], ws.shape[0])
         image: Tensor | None = None

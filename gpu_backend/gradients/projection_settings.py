@@ -1,4 +1,4 @@
-"""What a projection is asked for and what it reports: plain values, which need no torch."""
+"""Settings and reports of a projection: plain values, without torch."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class MappedAnchors:
         return sum(w.nbytes for w in self._kept.values())
 
     def fetch(self, anchors: Iterable[Anchor]) -> dict[Anchor, NDArray[np.float32]]:
-        """Return the w of each anchor, (w_dim,) float32; maps those not in the cache. Raises RequestError."""
+        """Return the w of each anchor, (w_dim,) float32; maps points that are not in the cache. Raises RequestError."""
         found = {anchor: self._one(anchor) for anchor in anchors}
         while len(self._kept) > self._capacity:
             self._kept.popitem(last=False)

@@ -64,4 +64,4 @@ _HOMES = {
 
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)
 
-__all__ = sorted(name for names in _HOMES.values() for name in names)  # noqa: PLE0605 - they stand in _HOMES
+__all__ = sorted(name for names in _HOMES.values() for name in names)  # noqa: PLE0605 - _HOMES lists them

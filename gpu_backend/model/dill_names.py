@@ -131,7 +131,7 @@ def _inert(module: str, name: str) -> Callable[[tuple[object, ...]], Foreign]:
 
 
 def _callable(module: str, name: str) -> Name:
-    """Return a stand-in for a type: what its calls make is inert too."""
+    """Return an inert record in place of a type: what its calls make is inert too."""
     return Name(module, name, _inert(module, name))
 
 

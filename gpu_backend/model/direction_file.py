@@ -42,7 +42,7 @@ _EXPECTED = "a file of named directions"
 
 
 def direction_path(model: str | os.PathLike[str]) -> Path:
-    """Return where a model's named directions lie: ``hills.safetensors`` -> ``hills.directions.safetensors``."""
+    """Return the path of a model's named directions: ``hills.safetensors`` -> ``hills.directions.safetensors``."""
     path = Path(model)
     return path.with_name(path.stem + SUFFIX)
 

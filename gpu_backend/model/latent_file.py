@@ -66,7 +66,7 @@ def read_latent(path: Path) -> StoredLatent:
 def read_latents(path: Path, most: int) -> tuple[tuple[str, StoredLatent], ...]:
     """Read the w rows of up to `most` pictures with their names: what `write_latents` wrote, or one picture's file.
 
-    Names are those of the array ``names``, else the file's, with a number if there are several.
+    Names come from the array ``names``, else from the file's name, numbered if there are several.
 
     Raises
     ------

@@ -31,7 +31,7 @@ class NamedDirections:
     rows
         The rows of w that each is for.
     reach, centre
-        A slider goes from centre - reach to centre + reach; 0 lies between.
+        A slider goes from centre - reach to centre + reach; 0 is between them.
     measures
         Figures of each by a short name, ``"spearman"`` for instance; may be empty.
     """

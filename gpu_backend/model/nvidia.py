@@ -45,7 +45,7 @@ _SNAPSHOT = "a snapshot with a generator G_ema"
 
 
 class _Read(NamedTuple):
-    """What is found of a generator. `tensors` are those to decode."""
+    """What is found of a generator. `tensors` names the tensors to decode."""
 
     spec: NetworkSpec
     tensors: Mapping[str, TensorRecord]
@@ -134,7 +134,7 @@ def _choose(value: object) -> tuple[Persistent, tuple[str, ...]]:
 
 
 def _foreign(generator: Foreign) -> Refusal:
-    """Say what a generator of another library's class is: those of FastGAN and ProjectedGAN are stored so."""
+    """Say what a generator of another library's class is: FastGAN and ProjectedGAN store theirs this way."""
     name = f"{generator.name.module}.{generator.name.name}"
     if name.startswith(("pg_modules.", "training.")):
         return not_run(f"{PROJECTED} (class {shown(name)})")

@@ -1,4 +1,4 @@
-"""A network whose tensors stand under any tool's names becomes one with the official ones."""
+"""Renames the tensors of a network from any tool's names to the official ones."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def _assembled(shapes: dict[str, tuple[int, ...]], settings: Settings | StyleGAN
 
 
 def _load(table: TensorTable, stored: Mapping[str, Stored], spec: _Spec, watch: Watch) -> Loaded:
-    """Decode the tensors and change them one by one, so that only one stands in memory twice."""
+    """Decode and convert the tensors one by one, so that at most one is in memory twice."""
     loaded = table.load((item.name for item in stored.values()), watch)
     weights: dict[str, NDArray[np.float32]] = {}
     for official, item in stored.items():

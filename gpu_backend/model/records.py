@@ -74,7 +74,7 @@ def _unwrapped(source: Source, text: TextSpan, watch: Watch) -> bytes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Name:
-    """A name the pickle asks to import. `make` takes the arguments of a call and gives a record; None forbids calls."""
+    """A name that the pickle imports. `make` takes the arguments of a call and gives a record; None forbids calls."""
 
     module: str
     name: str

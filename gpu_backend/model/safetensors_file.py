@@ -1,6 +1,6 @@
-"""Our own model files: safetensors, with every hyper-parameter in the header as JSON; and tensors that stand alone.
+"""Our own model files: safetensors, with every hyper-parameter in the header as JSON; and standalone tensors.
 
-The settings stand as one JSON text under ``latent-loom-model`` in the metadata. One text, because the library writes
+The metadata holds the settings as one JSON text under ``latent-loom-model``. One text, because the library writes
 metadata in an order that changes from run to run, and the same model must always give the same bytes.
 """
 

@@ -63,7 +63,7 @@ def storage_from_id(identity: object, fields: int) -> tuple[str, StorageRecord]:
 
 
 def place_storage(source: Source, record: StorageRecord, start: int, stop: int) -> int:
-    """Put a record on the element count and data that stand at `start`; return where they end."""
+    """Fill a record from the element count and data at `start`; return where they end."""
     (numel,) = struct.unpack("<q", source.read(start, 8).ljust(8, b"\xff"))
     end = start + 8 + record.numel * STORAGE_ITEM_BYTES[record.dtype]
     if numel != record.numel or end > stop:
@@ -73,7 +73,7 @@ def place_storage(source: Source, record: StorageRecord, start: int, stop: int) 
 
 
 def open_stream(machine: PickleMachine) -> None:
-    """Read the three pickles that stand at the head of a stream."""
+    """Read the three pickles at the head of a stream."""
     if machine.load() != TORCH_MAGIC or machine.load() != _TORCH_PROTOCOL:
         raise Refusal("torch tensor data", "found something else")
     system = machine.load()

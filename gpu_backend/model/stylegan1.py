@@ -4,9 +4,9 @@ With L = log2(R), block R has the rows
 
     conv0  2L - 4       conv1  2L - 3
 
-and the constant that the network starts from replaces the first block's conv0. Names are those that a
-StyleGAN2 has. Up-convolutions hold their weights as a transposed convolution scatters them, at every resolution; the
-first half of a style scales, with a bias that includes the 1 about which scales vary, and the second half shifts.
+and the constant that the network starts from replaces the first block's conv0. Names are the same as in a StyleGAN2.
+Up-convolutions hold their weights as a transposed convolution scatters them, at every resolution; the first half of a
+style scales, with a bias that includes the 1 about which scales vary, and the second half shifts.
 """
 
 from __future__ import annotations

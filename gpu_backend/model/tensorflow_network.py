@@ -27,7 +27,7 @@ class TensorFlowParts:
     Attributes
     ----------
     tensors
-        Name -> tensor; those of a component have its name before them (``"synthesis/4x4/Conv/weight"``).
+        Name -> tensor; tensors of a component are prefixed with its name (``"synthesis/4x4/Conv/weight"``).
     arguments
         What the networks were built with, the components' own where two differ.
     functions

@@ -42,7 +42,7 @@ def check_wrapped(source: Source, records: Iterable[TensorRecord]) -> None:
 
 
 def load_tensors(source: Source, records: Mapping[str, TensorRecord], watch: Watch) -> Loaded:
-    """Read a file once and decode the tensors that are wanted.
+    """Read a file once and decode the requested tensors.
 
     Raises
     ------

@@ -1,6 +1,7 @@
 """The table of contents of a zip file as torch writes it: stored entries, nothing packed, nothing encrypted.
 
-Structures as in PKWARE's APPNOTE.TXT, 4.3. Only the table is read; where an entry's data lie is worked out and checked.
+Structures as in PKWARE's APPNOTE.TXT, 4.3. Only the table is read; the offset of an entry's data is computed and
+checked.
 """
 
 from __future__ import annotations
@@ -106,7 +107,7 @@ def _entry(source: Source, table: bytes, at: int) -> tuple[Entry, int]:
 
 
 def _wide(extra: bytes, values: list[int]) -> list[int]:
-    """Replace values that say "too large for 32 bits" by those in the zip64 extra field, in its fixed order."""
+    """Replace 32-bit overflow markers by the values of the zip64 extra field, in its fixed order."""
     at = 0
     while at + 4 <= len(extra):
         kind, length = struct.unpack_from("<2H", extra, at)

@@ -42,7 +42,8 @@ class FusedStep:
     to_rgb
         toRGB whose products are computed. It is `main` itself if no kernel before computes them.
     picture
-        toRGB before an up-convolution whose picture, of which nothing here is read, is added up beside it.
+        toRGB before an up-convolution: blocks beside the up-convolution's add up its picture, which this step does not
+        read.
     moments
         Whether per-channel moments are accumulated for the normalisation, which is part of this step.
     is_shown

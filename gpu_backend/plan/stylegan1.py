@@ -1,8 +1,8 @@
 """Plan of a StyleGAN1 synthesis network: w rows to a picture (Karras et al. 2019).
 
-Inputs and outputs are those of StyleGAN2 (`gpu_backend.plan.stylegan2`), taps included. Pictures below the full
-resolution come from the toRGB layers of progressive growing, if the file contains them. The full network does not run
-those layers.
+Inputs and outputs, including taps, are the same as for StyleGAN2 (`gpu_backend.plan.stylegan2`). Pictures below the
+full resolution come from the toRGB layers of progressive growing, if the file contains them. The full network does not
+run those layers.
 """
 
 from __future__ import annotations

@@ -126,7 +126,7 @@ def layer_recipes_of(model: Model, gpu: Gpu, precision: Precision) -> tuple[Kern
 
 
 def recipes_in(schedules: Iterable[Schedule]) -> tuple[KernelRecipe, ...]:
-    """Return the distinct kernels of schedules, and those for measurements and self-checks."""
+    """Return the distinct kernels of schedules, including kernels for measurements and self-checks."""
     from gpu_backend.cuda.driver.comparison import COMPARISON
     from gpu_backend.cuda.executor import EMPTY
 

@@ -31,7 +31,7 @@ def open_model(
 ) -> Opened:
     """Bind a model's networks while another thread computes its directions.
 
-    Parameters and errors are those of `gpu_backend.renderer.Renderer`. On an error everything is closed.
+    Parameters and errors: see `gpu_backend.renderer.Renderer`. On an error everything is closed.
     """
     with ThreadPoolExecutor(1, thread_name_prefix="directions") as beside:
         found = beside.submit(model_directions, model)

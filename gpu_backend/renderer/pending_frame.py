@@ -21,7 +21,7 @@ _NOT_FINITE = ("The network gave numbers that are not finite, so parts of this p
 
 @dataclass(frozen=True, slots=True)
 class FrameContext:
-    """Facts of a frame that are known when its run was submitted. Times are those of `time.perf_counter`.
+    """Facts of a frame that are known when its run was submitted. Times are from `time.perf_counter`.
 
     Attributes
     ----------

@@ -208,7 +208,7 @@ class Renderer:
         On a GPU this is faster than single calls: pictures that share a resolution, noise and transform are rendered
         eight at a time by one graph replay. On the CPU batches gain nothing, so each picture is rendered alone.
 
-        On the CPU the bytes equal those of `render`. On a GPU equal requests give equal bytes at every position of
+        On the CPU the bytes equal `render`'s. On a GPU equal requests give equal bytes at every position of
         batches of one size. Kernels of another batch size may sum in another order, so a byte of an fp16 picture may
         differ from `render` by one or two steps. Use `render` if its exact bytes matter.
 

@@ -18,7 +18,7 @@ _ASKED_EVERY_S = 0.05
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Compilation:
-    """Kernels that are ready, and those that do not compile."""
+    """Compiled kernels, and kernels that failed to compile."""
 
     kernels: Mapping[KernelRecipe, CompiledKernel]
     failures: Mapping[KernelRecipe, KernelError]

@@ -68,7 +68,7 @@ def compile_kernel(recipe: KernelRecipe, architecture: str) -> CompiledKernel:
     Raises
     ------
     KernelError
-        If the compiler refuses it; its first error stands in the phrase, its log in the details.
+        If the compiler refuses it; the phrase quotes its first error, the details its log.
     """
     version = compiler_version()
     cubin, log, failure = _run_nvrtc(recipe, architecture)
@@ -119,7 +119,7 @@ def _filled(program: Any, size_of: Callable[[Any], tuple[Any, int]], fill: Calla
     outcome, size = size_of(program)
     if int(outcome) or not size:
         return b""
-    buffer = bytes(size)  # written to by the call, as cuda.bindings wants it
+    buffer = bytes(size)  # an output buffer, as cuda.bindings requires
     fill(program, buffer)
     return buffer
 

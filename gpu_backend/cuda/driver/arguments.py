@@ -1,4 +1,4 @@
-"""Arguments of a kernel, laid out once as the driver wants them: an array of pointers to values."""
+"""Arguments of a kernel, packed once in the driver's format: an array of pointers to values."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ Value = np.uint64 | np.int32 | np.uint32 | np.float32 | np.void
 """A tensor map is np.void, its bytes as they are."""
 
 EncodeMap = Callable[[int, TensorMap], bytes]
-"""Given where activations lie, returns a tensor map as kernels take it: `Driver.tensor_map`."""
+"""Takes the activations' address and returns the tensor map that a kernel takes: `Driver.tensor_map`."""
 
 
 class PackedArguments:
-    """Values of a kernel's arguments, and where they lie.
+    """Values of a kernel's arguments and their addresses.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class PackedArguments:
 def pack_arguments(
     arguments: Mapping[str, Argument], regions: Mapping[str, int], constants: Mapping[str, int], encode: EncodeMap
 ) -> PackedArguments:
-    """Resolve a launch's arguments, given where regions and constants lie.
+    """Resolve a launch's arguments from the addresses of its regions and constants.
 
     Raises
     ------

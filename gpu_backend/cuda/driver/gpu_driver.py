@@ -35,7 +35,7 @@ _SWIZZLES = {
     32: cuda.CUtensorMapSwizzle.CU_TENSOR_MAP_SWIZZLE_64B,
     64: cuda.CUtensorMapSwizzle.CU_TENSOR_MAP_SWIZZLE_128B,
 }
-"""By channels of a box: how the 16-byte groups of its rows lie, the same as `swizzle` in parts/tensor_core.cuh."""
+"""By channels of a box: the order of the 16-byte groups in its rows, the same as `swizzle` in parts/tensor_core.cuh."""
 _ATTRIBUTE = cuda.CUfunction_attribute
 _EXTERNAL = int(cuda.CUevent_record_flags.CU_EVENT_RECORD_EXTERNAL)
 

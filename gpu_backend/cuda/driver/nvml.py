@@ -1,4 +1,4 @@
-"""What NVML says of the NVIDIA GPUs in this machine, also of those that CUDA does not start on."""
+"""Properties that NVML reports of this machine's NVIDIA GPUs, including GPUs on which CUDA does not start."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def pinned_memory(pool: MemoryPool, nbytes: int) -> Memory:
 
 
 def address_of(memory: Memory) -> int:
-    """Where memory lies."""
+    """Address of the memory."""
     return ctypes.addressof(memory)
 
 

@@ -83,7 +83,7 @@ class Probe:
 
 
 class System(Protocol):
-    """What the probe asks. Neither the driver nor NVRTC is queried if the driver did not start."""
+    """Requests to the probe. Neither the driver nor NVRTC is queried if the driver did not start."""
 
     def initialise(self) -> str:
         """Start the driver; return its word for how that went, ``"CUDA_SUCCESS"`` if well.

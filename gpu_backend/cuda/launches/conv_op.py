@@ -150,7 +150,7 @@ class FourierFeaturesOp(GpuOp):
 
 
 def conv_site(step: FusedStep, context: LoweringContext) -> ConvSite:
-    """Return where a convolution stands that is not demodulated."""
+    """Return the schedule slot of a convolution without demodulation."""
     return ConvSite(
         batch=context.batch,
         half=context.half,

@@ -1,4 +1,4 @@
-"""A convolution to do, and where it stands in a schedule: what the builders of all convolution kernels take."""
+"""A convolution and its place in a schedule: what the builders of all convolution kernels take."""
 
 from __future__ import annotations
 

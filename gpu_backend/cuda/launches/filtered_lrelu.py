@@ -90,7 +90,7 @@ class FilterSite:
     Attributes
     ----------
     next_style_offset
-        In floats in a sample's row of ``styles``; None: the result is stored as it is.
+        In floats in a sample's row of ``styles``; None: the result is stored unchanged.
     rgb
         The toRGB that reads the result, if one does.
     is_stored

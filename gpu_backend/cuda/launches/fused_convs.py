@@ -32,7 +32,7 @@ COUNTERS = "conv/counters"
 """Regions of all convolutions with split-K: each needs them only while it runs."""
 
 WITH_TMA = ("sm_90a",)
-"""Architectures whose convolutions are fed by it. Later ones have it too; there it was not measured."""
+"""Architectures whose convolutions use it. Later ones have it too; there it was not measured."""
 
 _MOST_NUMBERS = 2**31 - 1
 """Of one picture's activations: within a picture the kernels count in 32 bits."""

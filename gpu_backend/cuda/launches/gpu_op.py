@@ -69,7 +69,7 @@ class LoweringContext:
         return self.layout.style_offset(slot_name(step))
 
     def rgb_part(self, step: Step) -> RgbPart:
-        """Return what a kernel that computes the products of a toRGB has to know of it."""
+        """Return the fields of a toRGB that a kernel needs to compute its products."""
         settings: ToRgb = step.attributes
         offset = self.style_offset(step) if settings.style_offset != UNSTYLED else UNSTYLED
         return RgbPart(step.layer, step.weights["weight"], settings.out_channels, offset, parts(step.inputs[0]))

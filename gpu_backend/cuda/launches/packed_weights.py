@@ -1,8 +1,8 @@
 """Weights of fused convolutions in the order in which a block reads them.
 
-For each block of output channels and each step through the input channels, one run of memory that goes to shared memory
-as it is: ``[tap][output channel][group of 8 input channels]``, the groups of a row swizzled as `swizzle` in
-``parts/tensor_core.cuh`` does, so that rows read together are in different banks.
+For each block of output channels and each step through the input channels, one contiguous block that is copied to
+shared memory unchanged: ``[tap][output channel][group of 8 input channels]``, the groups of a row swizzled as `swizzle`
+in ``parts/tensor_core.cuh`` does, so that rows read together are in different banks.
 """
 
 from __future__ import annotations

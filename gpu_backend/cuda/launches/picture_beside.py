@@ -22,7 +22,7 @@ _LEAST_BLOCKS = 4
 
 @dataclass(frozen=True, slots=True)
 class PictureBeside:
-    """A launch's grid with blocks for a picture; what the kernel and the schedule have to know of them."""
+    """A launch's grid with blocks for a picture; what the kernel and the schedule need of them."""
 
     grid: Grid
     arguments: dict[str, Argument]
@@ -44,8 +44,9 @@ def picture_beside(
     Parameters
     ----------
     grid
-        Blocks of the convolution. More are added along its columns or rows, whichever gives fewer; the kernel tells
-        them by their place beyond ``grid_columns`` or ``grid_rows``, and the first `picture_blocks` of them add up.
+        Blocks of the convolution. More are added along its columns or rows, whichever gives fewer; the kernel
+        recognises them by an index beyond ``grid_columns`` or ``grid_rows``, and the first `picture_blocks` of them add
+        up.
     threads
         Of a block.
     at_once

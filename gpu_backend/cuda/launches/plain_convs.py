@@ -1,8 +1,8 @@
 """Launches of the plain convolutions: fp32 arithmetic without tensor cores, weights kept in fp32.
 
-They are the fp32 mode, the fallback of the fused kernels, and what those are compared with on the GPU. All kinds of
-convolution go through one inner loop, `parts/direct_conv.cuh`; the up-convolution comes as four convolutions of its
-low-resolution input (`gpu_backend.cuda.launches.polyphase`), because that needs no memory between transposed
+They implement the fp32 mode, the fallback of the fused kernels, and the reference in the self-check on the GPU. All
+kinds of convolution go through one inner loop, `parts/direct_conv.cuh`; the up-convolution comes as four convolutions
+of its low-resolution input (`gpu_backend.cuda.launches.polyphase`), because that needs no memory between transposed
 convolution and filter, and no second launch.
 """
 
@@ -74,7 +74,7 @@ PLAIN_TILES = (
 def plain_tile(pixels: int, cout: int, parities: int, multiprocessors: int) -> PlainTile:
     """Return the largest tile that busies three quarters of the multiprocessors, else the smallest.
 
-    A tile whose second half of channels would be empty is passed over.
+    Tiles whose second half of channels would be empty are skipped.
     """
     for tile in PLAIN_TILES:
         is_too_wide = tile.tile_channels > 32 and 2 * cout <= tile.tile_channels

@@ -1,4 +1,4 @@
-"""Where each layer's styles and demodulation coefficients lie on a GPU.
+"""Layout of each layer's styles and demodulation coefficients in GPU memory.
 
 A layer's slot takes its channels rounded up to a multiple of 8 and starts at a multiple of 8, so that a kernel reads
 styles in whole 16-byte groups, as it reads activations. Padding holds zeros.

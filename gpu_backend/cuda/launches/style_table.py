@@ -16,7 +16,7 @@ magnitude into [2^14, 2^15): a number is then off by 2^-11 of itself, or by 2^-4
 positive, so demod is off by at most 2^-12 = 2.5e-4 of itself; with normal weights and 512 channels, where roundings
 average out, by 8e-6 (root mean square; 3.5e-5 at most). A style is off by at most 2^-11 of each of its products with w;
 with normal numbers and w_dim 512 by 2.1e-4 (9e-4 at most), which is what fp16 activations are off by themselves. demod
-is made from the style as it is. `e` is `weight_exponent` of the layer in fp16 tables, 0 in fp32.
+is computed from the unscaled style. `e` is `weight_exponent` of the layer in fp16 tables, 0 in fp32.
 """
 
 from __future__ import annotations

@@ -148,7 +148,7 @@ def plain_to_rgb(
     Parameters
     ----------
     is_fused
-        There is no kernel that it stands in for.
+        It replaces no fused kernel.
     """
     cout = pad8(in_channels)
     lanes = 1

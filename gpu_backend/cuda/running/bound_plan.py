@@ -1,8 +1,8 @@
 """A schedule bound to a GPU: memory, kernels and arguments settled once, then replayed as one graph.
 
-A run is: new inputs into its lane's pinned memory; a copy to the device; the graph; copies of the outputs that were
-asked for; an event. With two lanes, one run is computed while the next is handed over. Nothing waits for more than the
-event of the run that it wants.
+A run is: new inputs into its lane's pinned memory; a copy to the device; the graph; copies of the requested outputs; an
+event. With two lanes, one run is computed while the next is handed over. A caller waits only for the event of its own
+run.
 """
 
 from __future__ import annotations
@@ -196,7 +196,7 @@ class CudaBoundPlan:
         return observe_layers(self._driver, self._pool, self._schedule, self._kernels, self._places, self._taken)
 
     def place_of(self, name: str) -> int:
-        """Return where on the device a region lies."""
+        """Return the device address of a region."""
         self._enter()
         return self._places[name]
 

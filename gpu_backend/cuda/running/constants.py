@@ -33,7 +33,7 @@ class ConstantStore:
         return sum(held.nbytes for held in self._held.values())
 
     def take(self, constants: Iterable[Constant]) -> dict[str, int]:
-        """Return where constants lie, making those that are not there yet.
+        """Return addresses of constants; upload the missing ones.
 
         Raises
         ------

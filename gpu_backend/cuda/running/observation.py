@@ -34,7 +34,7 @@ def observe_layers(
 ) -> dict[str, NDArray[np.float32]]:
     """Run a schedule and return layer name -> output, (batch, channels, height, width), in execution order.
 
-    Inputs are on the device. `kernels` are those of the launches, one for each.
+    Inputs are on the device. `kernels` holds one kernel for each launch.
     """
     observer = _Observer(driver, pool, schedule, regions, constants)
     observed: dict[str, NDArray[np.float32]] = {}

@@ -102,7 +102,7 @@ def check_steps(
     comparer: Compares,
     note: Callable[[Mapping[KernelRecipe, str]], None] = lambda verdicts: None,
 ) -> Generator[int, None, dict[KernelRecipe, str]]:
-    """Run both schedules of a plan on these inputs and return the verdict on each wanted kernel that ran.
+    """Run both schedules of a plan on these inputs and return the verdict on each requested kernel that ran.
 
     Yields the number of verdicts after each kernel that was judged, so that a thread can do other work between two.
 
@@ -257,7 +257,7 @@ def _neighbours(index: int | None, fused: Schedule, plain: Schedule) -> tuple[La
 
 
 def _shared_regions(launch: Launch, fused: Schedule, plain: Schedule) -> list[tuple[Region, Region]]:
-    """Regions that a launch names and that both schedules have, once each; but for those that every run leaves zero."""
+    """Distinct regions that a launch names and both schedules have, except regions that every run leaves zero."""
     names = _named(launch)
     mine = {region.name: region for region in fused.regions}
     others = {region.name: region for region in plain.regions}
@@ -310,7 +310,7 @@ class SelfCheckRecord:
         return recipe.digest in self._verdicts
 
     def note(self, verdicts: Mapping[KernelRecipe, str]) -> None:
-        """Store verdicts; those that cannot be written are checked again at the next start."""
+        """Store verdicts; verdicts that cannot be written are found again at the next start."""
         self._verdicts.update({recipe.digest: why for recipe, why in verdicts.items()})
         with contextlib.suppress(OSError):
             self._path.parent.mkdir(parents=True, exist_ok=True)

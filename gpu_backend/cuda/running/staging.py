@@ -1,7 +1,7 @@
 """Inputs on their way to the device.
 
-What a run is given is kept on the host, so that inputs that are left out stay what they were. Inputs that lie beside
-each other on the device are one stretch, and what changed of a stretch goes over in one copy.
+What a run is given is kept on the host, so that inputs that are left out stay what they were. Inputs that are adjacent
+on the device form one range, and the changed part of a range is uploaded in one copy.
 """
 
 from __future__ import annotations

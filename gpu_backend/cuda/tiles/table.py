@@ -1,8 +1,8 @@
 """Which tile a convolution runs with: measured on this GPU, shipped for its family, near one of those, or by rule.
 
 Tables are small JSON files, an entry a line. A tuned one is in the user's cache folder under the GPU's name and the
-digest of the kernels that it was measured with, so that a table of other kernels is never looked at. A shipped one lies
-in ``gpu_backend/cuda/tiles/shipped`` under its family: ``sm_90.json`` serves sm_90 and sm_90a. Everything read is
+digest of the kernels that it was measured with, so that a table of other kernels is never looked at. Shipped tables are
+in ``gpu_backend/cuda/tiles/shipped``, one for each family: ``sm_90.json`` serves sm_90 and sm_90a. Everything read is
 checked field by field: what is broken is left out, and no file can stop a start.
 """
 
@@ -155,7 +155,7 @@ class TileTable:
 
 
 def distance(one: ConvShape, other: ConvShape) -> float:
-    """Return how many doublings lie between two shapes, in side, channels and batch together."""
+    """Return the distance between two shapes in doublings, summed over side, channels and batch."""
     pairs = ((one.side, other.side), (one.cin, other.cin), (one.cout, other.cout), (one.batch, other.batch))
     return sum(abs(math.log2(a / b)) for a, b in pairs)
 
@@ -178,7 +178,7 @@ def tuned_folder() -> Path:
 
 
 def tuned_path(folder: Path, gpu_name: str, architecture: str) -> Path:
-    """Return where the tuned table of a GPU lies, for the kernels as they are."""
+    """Return the path of a GPU's tuned table for the current kernels."""
     name = re.sub(r"[^a-z0-9]+", "-", gpu_name.lower()).strip("-")[:60] or "gpu"
     return folder / f"{name}-{architecture}-{kernels_digest()}.json"
 
@@ -201,7 +201,7 @@ def read_entries(path: Path) -> dict[ConvShape, Tuned]:
 
 
 def entries_of(data: bytes) -> dict[ConvShape, Tuned]:
-    """Return the entries of a table's text; those that are broken are left out."""
+    """Return the entries of a table's text; broken entries are skipped."""
     try:
         table = json.loads(data)
     except (ValueError, RecursionError):

@@ -98,7 +98,7 @@ class IsolatedConvs:
         return conv
 
     def _weights_for(self, step: Step) -> Weights:
-        """Return the weights with those of other convolutions cut short.
+        """Return the weights; those of other convolutions are truncated.
 
         Lowering looks for the largest weight of every layer, which takes longer than all that it does besides, and this
         is done for every tile.

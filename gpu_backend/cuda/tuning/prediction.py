@@ -24,7 +24,7 @@ LEAST_SHAPES = 3
 """With fewer shapes there is nothing to judge by."""
 
 _LEAST_TILES = 8
-"""A shape with fewer timings tells nothing of tiles."""
+"""A shape with fewer timings does not tell tiles apart."""
 
 _RIDGE = 1e-2
 

@@ -127,7 +127,7 @@ Step = TileProgress | TileFinding | Preparation
 def findings_of(
     steps: Iterable[Step], progress: Callable[[TileProgress], None] = lambda progress: None
 ) -> Iterator[TileFinding]:
-    """Take all steps of a search, one after the other, on a thread that has nothing else to do; yield the findings."""
+    """Run all steps of a search in sequence on the calling thread; yield the findings."""
     for step in steps:
         if isinstance(step, TileProgress):
             progress(step)
@@ -157,8 +157,8 @@ def search_steps(
     candidates
         The likeliest first, since a budget may end before the last.
     budget_s
-        Time for all shapes, by `clock`. What one leaves goes to those after it; each has at least its tile in use
-        timed.
+        Time for all shapes, by `clock`. Time that one does not use goes to the following ones; each has at least its
+        tile in use timed.
     """
     end = clock() + budget_s
     for number, shape in enumerate(shapes, 1):

@@ -74,7 +74,7 @@ class _Compiling:
         self._team.shutdown()
 
     def stop(self) -> None:
-        """Begin no further kernel, and wait for those under way. May be called twice."""
+        """Compile no further kernel, and wait for running compilations. May be called twice."""
         self._team.shutdown(cancel_futures=True)
 
 

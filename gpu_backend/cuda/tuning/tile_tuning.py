@@ -109,7 +109,7 @@ class TileTuning:
 
     @property
     def quality(self) -> PredictionQuality:
-        """How well the times that earlier tunings of this GPU kept predict those of shapes that they have not seen."""
+        """How well stored timings of this GPU predict the timings of held-out shapes."""
         return self._prediction.quality
 
     @property

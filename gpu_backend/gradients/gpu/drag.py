@@ -1,7 +1,7 @@
 """A drag on a GPU: each step is one CUDA graph, and the host reads back no more than the handles and the loss.
 
 The formulas are those of `gpu_backend.gradients.objective`, `motion` and `solvers.Adam`. Templates, positions, Adam's
-moments and counters lie on the device. The host changes targets and which handles pull, between two steps.
+moments and counters are in device memory. The host changes targets and which handles pull, between two steps.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _LOSS_QUADS = 1024
 
 
 class GpuHandle:
-    """A handle whose state lies on the device; see `HandleMotion`. Lengths are in samples."""
+    """A handle with its state in device memory; see `HandleMotion`. Lengths are in samples."""
 
     def __init__(self, drag: GpuDrag, index: int) -> None:
         self._drag, self._index = drag, index
@@ -121,7 +121,7 @@ class GpuDrag:
         self.mark_changed()
 
     def mark_changed(self) -> None:
-        """The states differ from those of the device."""
+        """The states differ from the device's."""
         self._is_changed = True
 
     def step(self) -> float:

@@ -45,7 +45,7 @@ class Row:
 
 
 def ladder(device: torch.device) -> Iterator[Row]:
-    """Yield all rows; what a row cannot do on this device, those after it leave out."""
+    """Yield all rows; an optimisation that this device lacks is left out of all following rows."""
     on_gpu = device.type == "cuda"
     plain = StepMethods(set_to_none=False)
     yield Row("fp32", "as written down from the papers, in fp32 without TF32", plain, make_plain_networks)

@@ -99,7 +99,7 @@ def to_json(report: StepReport) -> dict[str, Any]:
 
 
 def csv_text(report: StepReport) -> str:
-    """Return a line a row; those that were skipped have a reason in place of numbers."""
+    """Return a line a row; skipped rows have a reason instead of numbers."""
     columns = ("step_ms", "least_ms", "images_per_s", "nbytes", "steps", "prepare_s")
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

@@ -1,4 +1,4 @@
-"""All rows one after the other, each with its own networks."""
+"""All rows in sequence, each with its own networks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _MOST_WARM_UP = 8
 _LIMIT_S = 12.0
 """A row is timed no longer, but for its first periods."""
 _LEAST_PERIODS = 3
-"""One period tells nothing of how far periods differ."""
+"""One period does not show how far periods differ."""
 _SPENT = "the time of --budget-s was spent"
 
 

@@ -26,7 +26,7 @@ def data_reference(data: str) -> dict[str, str]:
 def find_data(saved: Mapping[str, Any], out: Path) -> str:
     """Return the pictures of a checkpoint's options, from the working folder or from beside the training's folder.
 
-    Checkpoints of earlier versions hold a path and no fingerprint: the path is taken as it is.
+    Checkpoints of earlier versions hold a path and no fingerprint: the path is used unchanged.
 
     Raises
     ------

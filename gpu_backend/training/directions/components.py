@@ -40,7 +40,8 @@ def pca_directions(w: NDArray[np.floating], where: RowRange, count: int, name: s
 def sefa_by_rows(model: Model, count: int) -> NamedDirections:
     """Return SeFa's directions of the coarse, the middle and the fine rows by themselves, `count` of each.
 
-    A model has those of all rows anyway. Here only the affines of a group are looked at, and only its rows are moved.
+    A model always has the components of all rows. Here only the affines of a group are looked at, and only its rows are
+    moved.
     """
     groups = row_groups(model.facts.row_resolutions)
     found = [sefa_of_rows(model, name, where, count) for name, where in groups.items()]

@@ -91,7 +91,7 @@ def find_factor_directions(
     factors
         Names of what the probe reads, in its order. All of them count as crosstalk.
     wanted
-        Which of them get a direction; None means all.
+        Factors that get a direction; None means all.
     note
         Called with the progress, and with factors that no direction changes.
     """

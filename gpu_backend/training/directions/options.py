@@ -17,7 +17,7 @@ _USUAL_COUNT = {"pca": 16, "sefa": 8}
 
 @dataclass(frozen=True, slots=True)
 class DirectionOptions:
-    """What to look for in which model. The particulars stand in the help of `add_direction_options`."""
+    """What to look for in which model. `add_direction_options` documents the fields in its help texts."""
 
     model: Path
     method: Method

@@ -48,7 +48,7 @@ def gradients(
     act: BiasAct,
     wanted: tuple[bool, bool, bool],
 ) -> tuple[Tensor, Tensor | None, Tensor | None, Tensor | None]:
-    """Return dx, and those of ds, dr and db that are requested."""
+    """Return dx, and ds, dr and db as requested."""
     dy = _ordered(dy)
     batch, channels, pixels = _sizes(dy)
     vector = vector_of(dy.dtype, channels)
@@ -86,7 +86,7 @@ def second_gradients(
     ddx: Tensor | None,
     dds: Tensor | None,
 ) -> tuple[Tensor, Tensor | None, Tensor | None]:
-    """Return the gradients for dy, x and s, from those for dx and ds, at least one of which is given."""
+    """Return the gradients for dy, x and s from the gradients for dx and ds, at least one of which is given."""
     dy = _ordered(dy)
     batch, channels, pixels = _sizes(dy)
     vector = vector_of(dy.dtype, channels)

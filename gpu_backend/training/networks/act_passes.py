@@ -41,7 +41,7 @@ def gradients(
     act: BiasAct,
     wanted: tuple[bool, bool, bool],
 ) -> tuple[Tensor, Tensor | None, Tensor | None, Tensor | None]:
-    """Return dx, and those of ds, dr and db that are requested."""
+    """Return dx, and ds, dr and db as requested."""
     m = _sloped(_wide(dy), y, act)
     wants_scale, wants_strength, wants_bias = wanted
     dx = m if scale is None else m * scale[:, :, None, None]
@@ -63,7 +63,7 @@ def second_gradients(
     ddr: Tensor | None,
     ddb: Tensor | None,
 ) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
-    """Return the gradients for dy, x and s, from those for dx, ds, dr and db."""
+    """Return the gradients for dy, x and s from the gradients for dx, ds, dr and db."""
     parts: list[Tensor] = []  # of what goes back to m
     d_x = d_s = None
     if ddx is not None:

@@ -30,7 +30,7 @@ def frechet_distance(left: Gaussian, right: Gaussian) -> float:
     """Return |m1 - m2|^2 + tr(C1 + C2 - 2 (C1 C2)^(1/2)), never below 0.
 
     C1 C2 has the eigenvalues of the symmetric C1^(1/2) C2 C1^(1/2), whose roots `eigh` gives without leaving the real
-    numbers; those below 0 are rounding.
+    numbers; negative ones are rounding errors.
     """
     values, vectors = np.linalg.eigh(left.covariance)
     root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T

@@ -96,7 +96,7 @@ def quality_of(
 
 
 def compare(real: NDArray[np.float64], other: NDArray[np.float64]) -> Comparison:
-    """Compare features (n, d) with those of real pictures."""
+    """Compare features (n, d) with the features of real pictures."""
     shares = precision_recall(real, other)
     return Comparison(frechet_distance(gaussian_of(real), gaussian_of(other)), shares.precision, shares.recall)
 

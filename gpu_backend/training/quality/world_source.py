@@ -45,7 +45,7 @@ class ProceduralWorld:
         return world.sample_factors(count, generator)
 
     def draw(self, factors: Tensor, seeds: Tensor, resolution: int, device: torch.device) -> Tensor:
-        """Return their pictures; on a GPU those of a screen, in steps of 1 / 127.5."""
+        """Return their pictures; on a GPU quantised as for a screen, in steps of 1 / 127.5."""
         if device.type != "cuda":
             return world.draw(factors, seeds, resolution, device=device)
         if (resolution, device) not in self._drawers:

@@ -27,7 +27,7 @@ class Light:
     Parameters
     ----------
     across, sun_up, moon_up : torch.Tensor
-        Where sun and moon stand, in the view's tangents.
+        Positions of sun and moon, in the view's tangents.
     air, mist : torch.Tensor
         Optical depths towards the zenith.
     path : torch.Tensor

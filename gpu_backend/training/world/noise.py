@@ -123,7 +123,7 @@ def fractal(
     footprint: torch.Tensor | float = 0.0,
     gain: float = 0.5,
 ) -> torch.Tensor:
-    """Octaves of noise, each finer by 2 and weaker by ``gain``; those finer than ``footprint`` are left out.
+    """Octaves of noise, each finer by 2 and weaker by ``gain``; octaves finer than ``footprint`` are left out.
 
     Returns
     -------

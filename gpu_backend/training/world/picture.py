@@ -50,7 +50,7 @@ def _halved_land(land: Terrain) -> Terrain:
 
 
 def scene(factors: torch.Tensor, seeds: torch.Tensor, resolution: int, run: Run = as_is) -> Scene:
-    """Draw pictures with their segmentation; the arguments are those of `draw`, on one device."""
+    """Draw pictures with their segmentation; the arguments are the same as of `draw`, on one device."""
     setting = Setting.of(factors, seeds)
     # Four samples a pixel. Small pictures are sampled as finely as the next larger ones, so that both look the same.
     fine = 4 if resolution <= 64 else 2
@@ -107,7 +107,7 @@ def _land_before_sky(
 
 
 def _flooded(seen: Seen, level: torch.Tensor, stop: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """How deep the land lies below the water, at every other sample, and what of the rows up to ``stop`` is wet."""
+    """Depth of the land below the water at every other sample, and which parts of the rows up to ``stop`` are wet."""
     depth = level - seen.height[..., :stop]
     wet = (depth / (0.0035 * seen.distance[..., :stop]) + 0.5).clamp(0.0, 1.0) * seen.land[..., :stop]
     return depth[:, ::2, ::2], wet

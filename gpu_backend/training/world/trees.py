@@ -122,7 +122,7 @@ def _blades(
     covered: torch.Tensor,
     colour: torch.Tensor,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """A row of them, ``()`` from 0, behind those that are there; colours are weighted by their cover."""
+    """A row of trees, ``()`` from 0, behind the existing rows; colours are weighted by their cover."""
     keys, across = setting.seeds, view.across
     meadow, _ = vegetation(setting)
     cold = winter(setting)

@@ -10,7 +10,7 @@ from gpu_backend.training.world.factors import Setting
 SPAN = 1.5
 #: Height of the eye above the valley's floor, in the unit of the terrain (about 100 m).
 EYE = 0.62
-#: Between these shares of a picture's height lies its horizon, so that sky and water are drawn only where they can be.
+#: Range of the horizon as fractions of a picture's height: sky and water are drawn only where they can be.
 LOWEST_HORIZON, HIGHEST_HORIZON = 0.30, 0.42
 
 
