@@ -69,7 +69,7 @@ _log = logging.getLogger(__name__)
 
 
 class WindowError(LoomError):
-    """The window cannot open on this machine as it is."""
+    """The window cannot open on this machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,7 @@ def _open_window(file: Path | None, *, device: str, precision: str, time_start: 
         qt = QApplication(sys.argv[:1])
     start_times.mark(start_times.APPLICATION)
     qt_messages.is_open = True
-    interrupt = Interrupt(lambda number: qt.exit(128 + number))  # the status that a shell gives such an end
+    interrupt = Interrupt(lambda number: qt.exit(128 + number))  # the shell's exit status for a signal
     app: App | None = None
     try:
         try:
@@ -385,7 +385,7 @@ class QtMessageHandler:
 
 
 class Interrupt:
-    """Calls a function with the signal's number on Ctrl-C, and when the system asks the program to end.
+    """Calls a function with the signal's number on SIGINT (Ctrl-C) and SIGTERM.
 
     Python handles signals between two bytecode instructions, and none runs while Qt waits: each signal writes
     its number into a socket that Qt watches, so a signal that arrives before Qt waits is handled too.

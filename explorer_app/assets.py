@@ -26,7 +26,7 @@ def bundled_model() -> Path:
         If the installation lacks it.
     """
     for place in _PLACES:
-        # Its named directions lie beside it, in a file of the same kind.
+        # Its named directions are beside it, in a file of the same kind.
         models = place / "models"
         found = sorted(set(models.glob("*.safetensors")) - set(models.glob("*.*.safetensors")))
         if found:

@@ -104,7 +104,7 @@ class ProgramLog:
             self._file.close()
 
     def set_level(self, level: int) -> None:
-        """Show records from this level on; the log file keeps at least those of INFO."""
+        """Show records from this level on; the log file keeps at least INFO."""
         self._terminal.setLevel(level)
         self._queued.setLevel(min(level, logging.INFO))
         for name in PACKAGES:

@@ -59,7 +59,7 @@ class Preferences:
     workspace
         The workspace that was shown last.
     layouts
-        Workspace -> where its docks are, for those that a user has rearranged.
+        Workspace -> layout of its docks, if the user has rearranged them.
     recent_models
         Newest first.
     last_model
@@ -260,7 +260,7 @@ def _merged(theirs: Preferences, before: Preferences, after: Preferences) -> Pre
 def _merged_models(
     theirs: tuple[RecentModel, ...], before: tuple[RecentModel, ...], after: tuple[RecentModel, ...]
 ) -> tuple[RecentModel, ...]:
-    """Return the models opened here, then those of the file that were not forgotten here."""
+    """Return the models opened here, then the file's models that were not removed here."""
 
     def is_as_before(items: tuple[RecentModel, ...]) -> bool:
         rest = iter(before)
@@ -281,7 +281,7 @@ class _FieldReader:
         self.broken: list[str] = []
 
     def preferences(self) -> Preferences:
-        """Return every field, those that are missing or broken with their defaults."""
+        """Return every field; missing or broken ones have their defaults."""
         take, default = self._take, Preferences()
         return Preferences(
             theme=take("theme", _theme, default.theme),

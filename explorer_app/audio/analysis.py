@@ -1,8 +1,8 @@
 """What a sound does over time: loudness, eight bands, onsets, tempo and beats, 100 values a second.
 
-Everything is computed from the mean of the channels at the file's own rate, in windows that are centred on the time
-that they stand for. Onsets: spectral flux with a maximum filter ("SuperFlux", Böck and Widmer 2013). Tempo: the
-autocorrelation of the onsets' strength. Beats: dynamic programming (Ellis 2007).
+Everything is computed from the mean of the channels at the file's own rate, in windows centred on their time. Onsets:
+spectral flux with a maximum filter ("SuperFlux", Böck and Widmer 2013). Tempo: the autocorrelation of the onsets'
+strength. Beats: dynamic programming (Ellis 2007).
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def _windows(path: Path, rate_hz: int, size: int) -> Iterator[Floats]:
     index = 0
     for block in _with_silence(path, half):
         buffer = np.concatenate((buffer, block))
-        end = (base + len(buffer) - half) * ENVELOPE_HZ // rate_hz + 1  # windows that lie in the buffer as a whole
+        end = (base + len(buffer) - half) * ENVELOPE_HZ // rate_hz + 1  # windows that the buffer holds completely
         for first in range(index, end, _BATCH):
             places = np.arange(first, min(first + _BATCH, end)) * rate_hz // ENVELOPE_HZ - half - base
             yield np.lib.stride_tricks.sliding_window_view(buffer, size)[places]
@@ -258,7 +258,7 @@ def _period(flux: Floats) -> float:
         return 0.0
     novelty = flux - _moving_mean(flux, 40)
     novelty = np.maximum(novelty, 0.0)
-    novelty = novelty[: 10 * 60 * ENVELOPE_HZ]  # ten minutes tell the tempo
+    novelty = novelty[: 10 * 60 * ENVELOPE_HZ]  # ten minutes are enough for the tempo
     size = 1 << (2 * len(novelty) - 1).bit_length()
     spectrum = np.fft.rfft(novelty.astype(np.float64), size)
     likeness = np.fft.irfft(spectrum * np.conj(spectrum), size)[: len(novelty)]
@@ -273,7 +273,7 @@ def _period(flux: Floats) -> float:
 
 
 def _beat_places(flux: Floats, period: float) -> NDArray[np.int64]:
-    """Return the windows of the beats: those that hit much flux and lie about a period apart.
+    """Return the windows of the beats: the frames with much flux that are about a period apart.
 
     score(i) = flux(i) + max over j of score(j) - tightness log((i - j) / period)^2, j = i - 2 period .. i - period / 2
     """

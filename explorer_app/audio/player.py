@@ -45,7 +45,7 @@ Stream = Generator[bytes, int, None]
 
 
 class OutputDevice(Protocol):
-    """Plays stereo float32 at `MIX_HZ`: asks a stream for so many frames, again and again, on a thread of its own."""
+    """Plays stereo float32 at `MIX_HZ`: pulls blocks of frames from a stream, on its own thread."""
 
     def start(self, stream: Stream) -> None:
         """Begin to play; the stream was advanced to its first yield."""
@@ -218,7 +218,7 @@ class _Run:
         self._thread.join()
 
     def stream(self) -> Stream:
-        """Give the device what it asks for."""
+        """Yield the frames that the device requests."""
         asked = yield b""
         while True:
             asked = yield (self._taken(asked) * np.float32(self.volume)).tobytes()

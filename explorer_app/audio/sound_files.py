@@ -29,7 +29,7 @@ class SoundFiles:
     Parameters
     ----------
     folder
-        Where both tables lie; None keeps them in memory.
+        Folder of both tables; None keeps them in memory.
     """
 
     def __init__(self, folder: Path | None) -> None:
@@ -73,7 +73,7 @@ class SoundFiles:
         Raises
         ------
         SoundError
-            If it is missing, or another file lies in its place.
+            If it is missing, or another file has its path.
         """
         name = PurePosixPath(sound.path)
         candidates = [project.parent / name, project.parent / name.name] if project is not None else []
@@ -106,7 +106,7 @@ def relative_path(path: Path, project: Path | None) -> str:
 def with_files(
     timeline: Timeline, paths: Iterable[Path], files: SoundFiles, should_stop: Callable[[], bool] = lambda: False
 ) -> Timeline:
-    """Return the timeline with files as sounds, named after them; a folder stands for the sound files in it.
+    """Return the timeline with files as sounds, named after them; a folder means the sound files in it.
 
     Raises
     ------

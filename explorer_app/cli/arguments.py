@@ -65,7 +65,7 @@ class Parser(argparse.ArgumentParser):
         """
         if file is None:
             raise UsageError("The result goes to standard output, but that is closed.")
-        with contextlib.suppress(BrokenPipeError):  # a reader that leaves early has what it wanted
+        with contextlib.suppress(BrokenPipeError):  # the reader closed the pipe early, on purpose
             file.write(message)
 
     def error(self, message: str) -> NoReturn:

@@ -21,13 +21,13 @@ class OutputError(LoomError):
 class Console:
     """Notes, warnings, a progress line, and results.
 
-    A stderr that is closed or full loses the message, and the work continues; one whose reader has left raises
+    A stderr that is closed or full loses the message, and the work continues; a pipe without a reader raises
     BrokenPipeError.
 
     Parameters
     ----------
     stream
-        Stands in for stderr. A terminal gets one progress line that is written over, anything else a line each.
+        Replaces stderr. A terminal gets one progress line that is written over, anything else a line each.
     """
 
     def __init__(self, stream: TextIO | None = None) -> None:
@@ -85,7 +85,7 @@ class Console:
         self._write(printable_lines(text) + "\n")
 
     def end_progress(self) -> None:
-        """Leave the progress line as it is and continue below it."""
+        """Keep the progress line and continue below it."""
         if self._pending:
             self._pending = 0
             self._write("\n")

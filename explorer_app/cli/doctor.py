@@ -62,7 +62,7 @@ def run(words: Sequence[str], console: Console) -> int:
 
 
 def report(found: Diagnosis) -> Iterator[tuple[str, list[str]]]:
-    """Yield labels and what stands beside them."""
+    """Yield (label, value) pairs."""
     memory = f", {_gigabytes(found.memory_nbytes)} of memory" if found.memory_nbytes else ""
     yield "Processor", [f"{found.processor}, {found.processors} threads{memory}", *filter(None, [found.cpu_problem])]
     yield "Packages", [f"{name} {version or 'not installed'}" for name, version in found.packages]
@@ -114,7 +114,7 @@ def _kernel_lines(gpu: GpuDiagnosis) -> Iterator[str]:
 
 
 def _counted(stems: Sequence[str]) -> str:
-    """Return names, those that come several times with how often."""
+    """Return distinct names; repeated ones with their count."""
     return ", ".join(f"{count} {stem}" if count > 1 else stem for stem, count in Counter(stems).items())
 
 

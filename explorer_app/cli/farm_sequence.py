@@ -46,7 +46,7 @@ def add_farm_options(made: argparse.ArgumentParser) -> None:
 
 
 def is_for_farm(options: argparse.Namespace) -> bool:
-    """Return whether the options ask for more than one device."""
+    """Return whether the options request more than one device."""
     return options.farm is not None or options.gpus is not None or options.cpu_workers is not None
 
 

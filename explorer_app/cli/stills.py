@@ -51,7 +51,7 @@ def render_stills(
     Raises
     ------
     LoomError
-        If a picture cannot be rendered or written; those before it are written.
+        If a picture cannot be rendered or written; the pictures before it are written.
     """
     requests = [replace(source.request, wants_image=form.facts.needs_values) for source in sources]
     waiting = iter(requests)

@@ -122,7 +122,7 @@ def report(findings: Sequence[TileFinding]) -> list[str]:
 
 
 def tile_text(tile: ConvTile) -> str:
-    """Return the choices of a tile on one line, those that are as usual left out."""
+    """Return the choices of a tile on one line, without the default ones."""
     words = [f"{tile.rows}x{tile.columns}x{tile.channels}", f"warps {tile.warps_m}x{tile.warps_n}"]
     for choice in fields(tile):
         value = getattr(tile, choice.name)

@@ -33,9 +33,9 @@ _LOCK_S = 10.0
 class Autosave(QObject):
     """Saves and restores the session, its history and the kept sessions.
 
-    A session is small and written often, its history only when there is a new step, so each has its own file. Both lie
-    in a folder that this window alone writes into (`StateFolder`). Kept sessions are one file for all windows; each
-    merges its changes into it.
+    A session is small and written often, its history only when there is a new step, so each has its own file. Both are
+    in a folder that only this window writes to (`StateFolder`). Kept sessions are one file for all windows; each merges
+    its changes into it.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class Autosave(QObject):
     """
 
     kept_merged = Signal(object, object)
-    """Sessions kept by other windows, as KeptSessions, and sessions that those keep no longer."""
+    """Sessions kept by other windows, as KeptSessions, and sessions that they no longer keep."""
     history_loaded = Signal(object)
     """The history of the last run, as SessionFile."""
 

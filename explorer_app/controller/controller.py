@@ -219,7 +219,7 @@ class Controller(QObject):
         """Restore the last session, the last picture, and the known facts of the model before its file is read.
 
         `start` does it too; called before the window is shown, it lets the window open with a picture and with controls
-        that work. The second call does nothing. Parameters are those of `start`.
+        that work. The second call does nothing. Parameters: see `start`.
         """
         if self._is_back:
             return

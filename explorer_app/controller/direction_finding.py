@@ -93,7 +93,7 @@ class DirectionFinding(QObject):
         Parameters
         ----------
         search
-            Its name gets a number where it is taken; its examples are those of the sessions.
+            Its name gets a number where it is taken; its examples are the sessions'.
         having, lacking
             For a search from examples: sessions with what the direction is to add, and without it.
         """

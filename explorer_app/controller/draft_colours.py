@@ -45,7 +45,7 @@ class _Colours:
 
 
 class DraftColours:
-    """Learns from pictures at rest how the colours of their drafts differ, and gives other drafts those colours.
+    """Learns from pictures at rest how their drafts' colours differ, and corrects other drafts.
 
     The colours are an affine map M of B, G, R for each resolution of drafts, the minimum of
 
@@ -83,7 +83,7 @@ class DraftColours:
         self._learned[resolution] = request
 
     def corrected(self, frame: Frame) -> Frame:
-        """Return a draft in colours as far as they are known; any other frame as it is."""
+        """Return a draft in colours as far as they are known; any other frame unchanged."""
         colours = self._colours.get(frame.request.resolution or 0) if frame.is_draft else None
         if colours is None:
             return frame

@@ -70,7 +70,7 @@ class Recorder(Protocol):
 
 
 class Editing(QObject):
-    """Applies edits to the session, asks the preview for its picture and the autosave to write it.
+    """Applies edits to the session, requests its picture from the preview and its writing from the autosave.
 
     Signals carry nothing: a receiver reads the property of the same name. `session_changed` comes at once for a final
     change, and with frames while a gesture is live (`LiveUpdates`).
@@ -257,7 +257,7 @@ class Editing(QObject):
 
     @property
     def time_s(self) -> float:
-        """Where the playhead stands, in seconds."""
+        """Time of the playhead, in seconds."""
         return float(self._time)
 
     def advance(self, t: Fraction, *, live: bool) -> None:
@@ -432,7 +432,7 @@ class Editing(QObject):
         self._announce_history()
 
     def restore(self, session: Session, label: str, steps: Sequence[tuple[Session, str]] = ()) -> None:
-        """Show the session of a document, which suits the model, as a step after those that led to it."""
+        """Show the session of a document, which suits the model, as a step after the steps that led to it."""
         self._stop_drifting()
         self._editor.finish()
         self._editor.add_steps(steps)

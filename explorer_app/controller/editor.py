@@ -213,7 +213,7 @@ class Editor:
         self._history = self._history.without_kept(set(sessions))
 
     def restore_history(self, steps: Sequence[tuple[Session, str]], position: int) -> None:
-        """Put the steps of the last run before those of this one."""
+        """Insert the last run's steps before this run's."""
         self._history = self._history.preceded_by(steps, position)
         self._last_nudge = None
 

@@ -18,7 +18,7 @@ _NOT_NOTED = "The list of exports could not be saved, so the next start may not 
 
 
 class ExportJobs(QObject):
-    """The jobs of this window and, once `open` was called, those of other windows and of former starts.
+    """The jobs of this window and, after `open`, of other windows and earlier starts.
 
     A change is applied to the list in memory and then, in the same order, to the file; what is read back from the file
     gets the changes that are still on their way there applied again.
@@ -38,7 +38,7 @@ class ExportJobs(QObject):
 
     @property
     def jobs(self) -> Jobs:
-        """All jobs, in the order in which those that wait begin."""
+        """All jobs, in the order in which waiting ones begin."""
         return self._jobs
 
     @property

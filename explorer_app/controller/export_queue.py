@@ -1,4 +1,4 @@
-"""Exports: sequences one after the other, and single pictures beside them."""
+"""Exports: sequences in turn, and single pictures beside them."""
 
 from __future__ import annotations
 
@@ -128,12 +128,12 @@ class ExportQueueController(QObject):
 
     @property
     def has_succeeded(self) -> bool:
-        """Whether the sequences that ran last, one after the other, were all exported completely."""
+        """Whether all sequences of the last uninterrupted run were exported completely."""
         return self._has_succeeded
 
     @property
     def jobs(self) -> Jobs:
-        """All exports, including those of other windows; the waiting ones begin in this order."""
+        """All exports, including other windows' exports; the waiting ones begin in this order."""
         return self._list.jobs
 
     @property
@@ -184,7 +184,7 @@ class ExportQueueController(QObject):
 
     @Slot(object, object)
     def start(self, settings: SequenceSettings, place: ExportPlace = HERE) -> None:
-        """Write a sequence in the background with the open model, after those that wait; the preview continues."""
+        """Write a sequence in the background with the open model, after the waiting ones; the preview continues."""
         facts = self._model.facts
         if facts is None or settings.model.model_id != facts.model_id:
             self._messages.warning("An export needs the model that its keyframes were made with; open it first.")

@@ -17,7 +17,7 @@ Result = TypeVar("Result")
 
 
 class FileWorker(QObject):
-    """Runs tasks one after the other and shows how they ended."""
+    """Runs tasks in turn and shows their results."""
 
     _fetched = Signal()
 

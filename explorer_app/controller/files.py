@@ -333,7 +333,7 @@ def _load(path: Path) -> SessionFile:
 
 
 def _save(path: Path, session: Session, *rest: Any) -> None:
-    """Write a session; the paths of its sounds are those as seen from its folder."""
+    """Write a session; the paths of its sounds are relative to its folder."""
     if session.timeline.sounds:
         timeline = with_relative_paths(session.timeline, SoundFiles.of_this_user(), path)
         session = replace(session, timeline=timeline)

@@ -93,7 +93,7 @@ def _hints(kind: type) -> dict[str, Any]:
 
 
 def _read(kind: type[_T], data: Any) -> _T:
-    """Return data as a type that the three dataclasses use: those, tuples of one type, unions with None, plain ones."""
+    """Return data as a field's type: a dataclass, a tuple of one type, a union with None or a plain type."""
     if is_dataclass(kind):
         if not isinstance(data, dict):
             raise ValueError(f"{kind.__name__} is no object")

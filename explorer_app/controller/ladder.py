@@ -92,7 +92,7 @@ class Ladder(QObject):
 
     @Slot()
     def _check_subject(self) -> None:
-        """End a run whose model or device is no longer the one that renders."""
+        """End a run if the rendering model or device has changed."""
         device, facts = self._engine.devices.state.device, self._engine.model.facts
         if device is None or facts is None or (device.name, facts.model_id) != (self.state.device, self.state.model_id):
             self.stop()

@@ -110,7 +110,7 @@ class LiveControl(QObject):
 
     @property
     def patches(self) -> Patches:
-        """The session's patches, those of sounds among them."""
+        """The session's patches, including patches of sounds."""
         return self._editing.session.patches
 
     @property
@@ -202,7 +202,7 @@ class LiveControl(QObject):
         )
 
     def load_preset(self, path: Path) -> None:
-        """Replace the live patches by those of a file, as one step of undo; patches of sounds stay."""
+        """Replace the live patches by a file's, as one undo step; patches of sounds stay."""
         self._worker.fetch(lambda: load_patches(path), self._take_preset, failed=f"{path.name} could not be read")
 
     def _take_preset(self, patches: Patches) -> None:

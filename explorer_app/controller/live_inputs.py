@@ -23,7 +23,7 @@ from gpu_backend import LoomError
 InputKind = Literal["midi", "gamepad", "input", "osc", "feedback"]
 
 KINDS: tuple[InputKind, ...] = ("midi", "gamepad", "input", "osc", "feedback")
-"""Those that are shown and remembered, in this order; "input" is a microphone or line input."""
+"""Inputs that are shown and remembered, in this order; "input" is a microphone or line input."""
 
 DEFAULT_ADDRESS = f"{DEFAULT_HOST}:{DEFAULT_PORT}"
 FEEDBACK_ADDRESS = f"{DEFAULT_HOST}:{DEFAULT_PORT + 1}"
@@ -269,7 +269,7 @@ class LiveInputs(QObject):
     @Slot(object)
     def _take_port(self, event: PortEvent) -> None:
         if self._midi is None and self._gamepads is None:
-            return  # it was told before its input was switched off
+            return  # the event was sent before its input was switched off
         if event.error:
             self._messages.warning(
                 f"{event.name} cannot be opened ({event.error}); another program may use it. Close that, and plug the "
@@ -287,7 +287,7 @@ class LiveInputs(QObject):
 
 
 def parsed_address(text: str) -> tuple[str, int]:
-    """Return host and port of "host:port"; a port alone stands for this machine.
+    """Return host and port of "host:port"; a port without a host means this machine.
 
     Raises
     ------

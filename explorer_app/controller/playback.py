@@ -95,7 +95,7 @@ class Playback(QObject):
 
     @property
     def time(self) -> Fraction:
-        """Where the playhead stands, in seconds."""
+        """Time of the playhead, in seconds."""
         return self._time
 
     @property
@@ -218,7 +218,7 @@ class Playback(QObject):
         self._set(lambda: with_parameter_key(session.timeline, session, path, self._time), f"Animate {_label(path)}")
 
     def draw(self, paths: Sequence[str], points: Sequence[tuple[float, ...]]) -> None:
-        """Make keys of a path that was drawn over parameters, from the playhead on and as quickly as it was drawn.
+        """Make keys of a path drawn over parameters, from the playhead on and at the speed of drawing.
 
         Parameters
         ----------

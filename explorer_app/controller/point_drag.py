@@ -345,7 +345,7 @@ class PointDrag(QObject):
             self.changed.emit()
 
     def nudge(self, dx: float, dy: float) -> None:
-        """Move the selected handle's target by so many pixels, in a stroke of its own or the one under way."""
+        """Move the selected handle's target by an offset in pixels, in the current stroke or a new one."""
         index = self._selected
         if index is None or self._points[index].is_pin:
             return
@@ -401,7 +401,7 @@ class PointDrag(QObject):
         self._editing.cancel_gesture(SOURCE)
 
     def keep_as_keys(self) -> None:
-        """Make keys of the last stroke, from the playhead on and as quickly as it was drawn."""
+        """Make keys of the last stroke, from the playhead on and at the speed of drawing."""
         if not self.has_stroke:
             return
         session = self._editing.session

@@ -225,7 +225,7 @@ class Preview(QObject):
         return replace(corrected, pixels=enlarged(corrected.pixels))
 
     def take_draft(self, draft: Frame) -> None:
-        """Learn from a requested draft how its colours differ from those of the picture on the screen."""
+        """Learn from a requested draft how its colours differ from the picture on the screen."""
         if self._frame is not None:
             self._colours.learn(draft, self._frame)
 

@@ -15,7 +15,7 @@ from explorer_app.messages import MessageLog
 
 MODEL_ENDINGS = (".pkl", ".pt", ".pth", ".safetensors")
 _BESIDE = (".directions.safetensors", ".drafts.safetensors")
-"""Endings of files that lie beside a model and are none."""
+"""Suffixes of files that accompany models and are no models."""
 
 MOST_SNAPSHOTS = 10_000
 
@@ -23,7 +23,7 @@ MOST_SNAPSHOTS = 10_000
 class Snapshots(QObject):
     """Opens the models of a folder in order, one at a time; the latent stays.
 
-    The newest choice wins: a file is read once the one before is open, and those passed over are not read. Going
+    The newest choice wins: a file is read once the previous one is open; skipped files are not read. Going
     through snapshots fills neither the list of recent models nor the history: all of it is one step.
     """
 

@@ -146,12 +146,12 @@ class Sounds(QObject):
 
     @Slot(object, str, bool)
     def change(self, sound: Sound, label: str, final: bool = True) -> None:
-        """Put another version of a sound in its place: moved, louder, muted."""
+        """Replace a sound by another version: moved, louder, muted."""
         self._edit(with_sound(self._editing.session.timeline, sound), label, final)
 
     @Slot(str, object)
     def locate(self, name: str, path: Path) -> None:
-        """Take a file for a sound whose own was missing; another file than it was is refused."""
+        """Use a file for a sound whose own file is missing; another file than it was is refused."""
         sound = self._named(name)
         if sound is None:
             return

@@ -204,7 +204,7 @@ class VariationGrid(QObject):
 
     @property
     def sides(self) -> MixSides:
-        """The latents of a mix grid: those chosen, or the newest that were kept, one half on each side."""
+        """The latents of a mix grid: the chosen entries, or the newest kept ones, one half on each side."""
         if self._sides is not None:
             return self._sides
         kept = self._editing.kept[-2 * MOST_MIXED :]
@@ -222,7 +222,7 @@ class VariationGrid(QObject):
         return self._error
 
     def is_locked(self, cell: Cell) -> bool:
-        """Return whether a cell stays as it is."""
+        """Return whether a cell keeps its variation."""
         return cell in self._chosen.locked
 
     def is_parent(self, cell: Cell) -> bool:
@@ -278,7 +278,7 @@ class VariationGrid(QObject):
         self.changed.emit()
 
     def use_sides(self, rows: Sequence[KeptSession] | None, columns: Sequence[KeptSession] | None) -> None:
-        """Choose the kept latents of a mix grid; None leaves a side as it is."""
+        """Choose the kept latents of a mix grid; None keeps a side."""
         now = self.sides
         self._sides = MixSides(
             now.rows if rows is None else tuple(rows)[:MOST_MIXED],
@@ -316,7 +316,7 @@ class VariationGrid(QObject):
                 self.changed.emit()
 
     def toggle_locked(self, cell: Cell) -> None:
-        """Keep a cell's variation in its place whatever is drawn, or no longer."""
+        """Lock a cell's variation against re-rolls, or unlock it."""
         if self._chosen.locked.pop(cell, None) is None and cell in self._cells:
             self._chosen.locked[cell] = self._cells[cell].session
         self._update()
@@ -356,7 +356,7 @@ class VariationGrid(QObject):
     # -- events of the render thread ----------------------------------------------------------------------------------
 
     def take_rendered(self, event: GridRendered) -> None:
-        """Show pictures, those of an earlier order too: cells follow a gesture late rather than not at all."""
+        """Show pictures, including those of an earlier order: cells follow a gesture late rather than not at all."""
         if event.number < self._first_number:
             return
         for name, frame in event.cells:

@@ -18,7 +18,7 @@ from gpu_backend import Disk, FrameTimings, StepTime
 _PROCESS = 1
 _FIRST_LANE = 1
 _STEPS_LANE = 100
-"""Far below the lanes of frames, however many those are."""
+"""Far below the lanes of frames, whatever their number."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What may be done with the place of a sequence, by the manifest that lies there."""
+"""Which exports a sequence's path permits, given the manifest there."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ class SharedMemory:
             self.map = mmap.mmap(source, nbytes)
 
     def release(self) -> None:
-        """Close the descriptor. The memory lasts as long as an array lies in it."""
+        """Close the descriptor. The memory lives as long as an array uses it."""
         if isinstance(self.source, int):
             os.close(self.source)
 
@@ -253,7 +253,7 @@ class EncoderCrew:
         Parameters
         ----------
         frame
-            One of those to come; larger ones do not fit.
+            A later frame; larger ones do not fit.
         chunk_frames
             Frames that go to a process at a time.
         is_closing

@@ -204,7 +204,7 @@ class Encoders:
             return taken
 
     def _begin(self, seat: Seat, frames: list[_Waiting], sent: deque[_Sent]) -> list[_Waiting]:
-        """Hand frames to the process, or encode them here; return those that are done with."""
+        """Hand frames to the process, or encode them here; return the finished ones."""
         if self._failure is not None:
             return frames
         if not seat.can_take([frame for _, _, frame in frames]):

@@ -149,7 +149,7 @@ def with_job(jobs: Jobs, job: ExportRecord) -> Jobs:
 
 
 def with_changes(jobs: Jobs, job_id: str, **changes: Any) -> Jobs:
-    """Change fields of a job; a list without that job stays as it is."""
+    """Change fields of a job; a list without that job is unchanged."""
     return trimmed(tuple(replace(job, **changes) if job.job_id == job_id else job for job in jobs))
 
 
@@ -204,7 +204,7 @@ def record_of(fields: Any) -> ExportRecord | None:
         return None
     if not re.fullmatch(r"(windows/\d{1,3})?", fields["owner"]):
         return None
-    where, *farm = (fields.get(name, "") for name in ("where", "address", "keys"))  # older lists have none of them
+    where, *farm = (fields.get(name, "") for name in ("where", "address", "keys"))  # missing in older lists
     if where not in ("", *get_args(Where)) or not all(isinstance(text, str) for text in farm):
         return None
     return ExportRecord(

@@ -63,7 +63,7 @@ class ExportStore:
         """How this window is named in the list."""
 
     def claim(self) -> tuple[Jobs, frozenset[str]]:
-        """Hold this window's jobs from now on, and take over those of windows that ended.
+        """Start to hold this window's jobs, and take over jobs of closed windows.
 
         Returns
         -------
@@ -204,7 +204,7 @@ class ExportStore:
         return tuple(job for job in map(record_of, items) if job is not None)
 
     def _rebuilt(self) -> Jobs:
-        """Return the jobs whose settings are there, paused: the list itself is lost."""
+        """Return the jobs with stored settings, paused: the list itself is lost."""
         jobs = []
         for path in sorted(self._jobs.glob("*.json"))[:MAX_JOBS]:
             with contextlib.suppress(OSError, ValueError, KeyError, TypeError, LoomError):

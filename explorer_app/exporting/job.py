@@ -125,7 +125,7 @@ class SequenceJob:
 
     @property
     def shown(self) -> int:
-        """Frames that progress counts: those that are stored; of one file those that were rendered.
+        """Frames that progress counts: frames that are stored; for a single file, the rendered ones.
 
         A segment of a video is stored whole, seconds of it at a time: so long nothing would seem to happen.
         """
@@ -183,7 +183,7 @@ class SequenceJob:
         """Accept no more frames. May be called twice.
 
         If a user `cancelled` the job, the frames that were delivered are still written, and the manifest says
-        "cancelled". If not, those that were not begun are dropped, and the manifest stays "unfinished".
+        "cancelled". If not, unstarted ones are dropped, and the manifest stays "unfinished".
         """
         with self._condition:
             self._is_stopped = True

@@ -1,4 +1,4 @@
-"""Keyframes of a sequence, and what lies between them."""
+"""Keyframes of a sequence, and the interpolation between them."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class Keyframe:
 class KeyframePath:
     """The keyframe of each frame of a path, in any order; parameters and errors as of `gpu_backend.LatentPath`.
 
-    Noise gains and transforms follow the weights that the path gives to the latents. The kind and the seed of the noise
-    are those of the keyframe before. Turns go the shorter way round.
+    Noise gains and transforms follow the weights that the path gives to the latents. Kind and seed of the noise come
+    from the previous keyframe. Turns go the shorter way round.
     """
 
     def __init__(

@@ -45,14 +45,14 @@ class ProgressMeter:
         return bool(self._past)
 
     def update(self, done: int, found: int, now_s: float) -> Progress:
-        """Take note of where things stand.
+        """Update the progress.
 
         Parameters
         ----------
         done
             Frames that are there.
         found
-            Those among them that took no rendering, because an earlier run left them.
+            Frames among them that an earlier run had rendered.
         now_s
             Time of any clock that does not jump.
         """

@@ -58,13 +58,13 @@ class Piece:
     Attributes
     ----------
     session
-        What the timeline does not move, and the timeline. `of` makes it independent of where the playhead stood.
+        What the timeline does not move, and the timeline. `of` makes it independent of the playhead.
     fps
         Frames a second.
     start, end
         In seconds; the frame at `end` is not part of it, so that a loop repeats without a double frame.
     envelopes
-        Those of the sounds that move parameters.
+        Envelopes of the sounds that move parameters.
     """
 
     session: Session
@@ -77,7 +77,7 @@ class Piece:
     def of(
         cls, session: Session, fps: Fraction, start: Fraction, end: Fraction, envelopes: Envelopes = _NO_ENVELOPES
     ) -> Piece:
-        """Return a stretch of a session's timeline; of its patches, those of sounds count.
+        """Return a stretch of a session's timeline; of its patches, only patches of sounds count.
 
         Raises
         ------
@@ -296,7 +296,7 @@ def plan_sequence(settings: SequenceSettings) -> SequencePlan:
 
 
 def _check_file_names(settings: SequenceSettings) -> None:
-    """Raise ExportError unless each picture has a name of its own that a file can have."""
+    """Raise ExportError unless the pictures' names are distinct and valid as file names."""
     names = settings.file_names
     for name in names:
         check_name(name)

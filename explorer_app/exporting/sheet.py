@@ -61,7 +61,7 @@ _NO_REQUEST = RenderRequest("", ())
 
 @dataclass(frozen=True, slots=True)
 class SheetLayout:
-    """How the frames of a sequence stand on a sheet.
+    """Layout of a sequence's frames on a sheet.
 
     Attributes
     ----------
@@ -104,7 +104,7 @@ class SheetLayout:
 
 @dataclass(frozen=True, slots=True)
 class SheetDocument:
-    """The recipes of a sheet's pictures, and where they stand.
+    """The recipes of a sheet's pictures, and their cells.
 
     Attributes
     ----------
@@ -212,7 +212,7 @@ def read_sheet(path: Path) -> SheetDocument | None:
 
 
 def read_picture_or_sheet(path: Path) -> PictureDocument | SheetDocument:
-    """Return the recipe of a picture, or those of a sheet. Raises PictureError as `read_picture`."""
+    """Return the recipe of a picture, or the recipes of a sheet. Raises PictureError as `read_picture`."""
     return read_sheet(path) or read_picture(path)
 
 
@@ -293,7 +293,7 @@ def write_grid_sheet(
 ) -> None:
     """Lay the frames of a grid out by (row, column), counted from 0, and write them as one file with their recipes.
 
-    Places without a frame stay black. Path and errors are those of `write_contact_sheet`.
+    Places without a frame stay black. Path and errors: see `write_contact_sheet`.
     """
     from explorer_app.exporting.formats.resize import resized
 

@@ -11,7 +11,7 @@ from explorer_app.farm.errors import FarmError
 from explorer_app.farm.keys import FarmKeys, default_keys_path, make_keys, read_keys
 
 DEFAULT_PORT = 8786
-"""The one that Dask's schedulers use."""
+"""The default port of Dask's schedulers."""
 
 _ADDRESS = re.compile(
     r"(?:(tls|tcp)://)?(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+|[0-9A-Fa-f:]*::[0-9A-Fa-f:]*))(?::([0-9]{1,5}))?"
@@ -42,12 +42,12 @@ def farm_address(text: str, keys_path: Path | None = None) -> FarmAddress:
     """Return the place that ``HOST``, ``HOST:PORT`` or ``tls://HOST:PORT`` names, with the keys that it needs.
 
     On a loopback address, keys are made if there are none yet: other users of the machine reach that too.
-    ``tcp://127.0.0.1`` asks for plain text.
+    ``tcp://127.0.0.1`` requests plain text.
 
     Raises
     ------
     FarmError
-        If the text is no address, asks for plain text beyond this machine, or there are no usable keys.
+        If the text is no address, requests plain text beyond this machine, or there are no usable keys.
     """
     host, port, is_plain = check_address(text)
     if is_plain:
@@ -60,12 +60,12 @@ def farm_address(text: str, keys_path: Path | None = None) -> FarmAddress:
 
 
 def check_address(text: str) -> tuple[str, int, bool]:
-    """Return host, port and whether plain text is asked for. Nothing is looked up or read.
+    """Return host, port and whether plain text is requested. Nothing is looked up or read.
 
     Raises
     ------
     FarmError
-        If the text is no address, or asks for plain text beyond this machine.
+        If the text is no address, or requests plain text beyond this machine.
     """
     match = _ADDRESS.fullmatch(text.strip())
     port = int(match[4]) if match is not None and match[4] else DEFAULT_PORT

@@ -101,7 +101,7 @@ def run_farm_benchmark(wanted: FarmBenchmark, say: Callable[[str], None]) -> Far
             measured.append((DEVICE_BYTES, count, frames, seconds))
             say(f"{count}: {DEVICE_BYTES}: {frames / seconds:,.1f} frames a second")
             for form in wanted.forms:
-                if form.name not in paces:  # a short job tells how many frames a measurement takes
+                if form.name not in paces:  # a short job gives the number of frames for a measurement
                     frames, seconds = _to_files(wanted, farm, form, _WARM_FRAMES * count)
                     paces[form.name] = frames / seconds / count
                 frames, seconds = _to_files(wanted, farm, form, _WARM_FRAMES * count)

@@ -13,7 +13,7 @@ CHUNK_S = 4.0
 
 MAX_CHUNK_FRAMES = 512
 MAX_RETURNED_FRAMES = 16
-"""Of a chunk whose files come back as one message."""
+"""Frames of a chunk that come back as one message."""
 
 MAX_FAILURES = 3
 """A worker that fails so often is set aside; a chunk that fails so often ends the job."""
@@ -24,7 +24,7 @@ _RATE_CHUNKS = 8
 
 @dataclass
 class WorkerRecord:
-    """What a job knows of a worker, by name: a worker that was started again is the same one."""
+    """A job's record of a worker, by name: a worker that was started again is the same one."""
 
     name: str
     device: str = ""

@@ -48,7 +48,7 @@ class PictureEncoder:
         return encode_picture(frame, self._plan.document(index), settings.form, settings.size)
 
     def units(self, prepared: Iterator[tuple[int, Future[Any]]], total: int) -> Iterator[tuple[int, Any]]:
-        """Return what became of the frames as it is: their files, or what the caller made of those."""
+        """Return the results of the frames unchanged: their files, or what the caller made of the files."""
         for index, file in prepared:
             yield index, file.result()
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FarmModel:
-    """A model's file, and its named directions, which lie in another one.
+    """A model's file and the file of its named directions.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ def farm_model_of(model: Model) -> FarmModel:
 
 
 def farm_model(facts: ModelFacts, named: NamedDirections | None) -> FarmModel:
-    """Return the model of these facts with its named directions. Raises LoomError if those cannot be written."""
+    """Return a model with its named directions. Raises LoomError if the directions cannot be written."""
     directions = b""
     if named is not None:
         with tempfile.TemporaryDirectory() as folder:

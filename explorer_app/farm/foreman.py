@@ -37,7 +37,7 @@ LANES = 2
 
 _EXCHANGE_S = 1.0
 _MEMBERS_A_SECOND = 200
-"""Larger farms are asked less often: the answer names every worker."""
+"""Larger farms are polled less often: the answer names every worker."""
 _LOOK_S = 0.5
 _MODEL_TRIES = 3
 _END_S = 15.0
@@ -50,7 +50,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class FarmWork:
-    """What a job wants of a farm.
+    """A job's requirements on a farm.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class FarmWork:
 
 
 class Control:
-    """What a user wants of a running job. Every method may be called on any thread."""
+    """A user's order to a running job. Every method may be called on any thread."""
 
     def __init__(self, priority: int) -> None:
         self.priority = priority
@@ -129,7 +129,7 @@ class Foreman:
     token
         What the file says by which workers find out whether they see the job's folder.
     tell
-        Gets sentences for the user.
+        Receives sentences for the user.
     advanced
         Called when frames were stored or workers changed.
     describe
@@ -199,7 +199,7 @@ class Foreman:
         )
 
     def address_of(self, name: str) -> str | None:
-        """Return where a worker that renders is; None if there is none of that name."""
+        """Return where a worker that renders is; None if no worker has that name."""
         return next((address for address, record in list(self._ready.items()) if record.name == name), None)
 
     async def render_all(self, link: FarmLink) -> None:
@@ -437,7 +437,7 @@ class Foreman:
             self._control.stop(cancelled=True)
 
     def status(self) -> JobStatus:
-        """Return how the job stands, for everyone on the farm."""
+        """Return the job's status, for all clients of the farm."""
         return JobStatus(
             self._work.identity,
             self._work.settings.name,

@@ -28,7 +28,7 @@ class FrameOrigins:
         """Device of the worker that was lost with a unit: it made what the next worker finds."""
 
     def note_loss(self, units: Iterable[int], device: str) -> None:
-        """Take note of units whose worker was lost before it could report them."""
+        """Record units whose worker was lost before it reported them."""
         self._unreported.update(dict.fromkeys(units, device))
 
     def note(self, units: Iterable[StoredUnit], device: str) -> None:

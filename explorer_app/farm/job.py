@@ -138,7 +138,7 @@ class FarmJob:
 
     @property
     def delivered(self) -> int:
-        """Frames that are stored; those under way are not counted, unlike by `SequenceJob`."""
+        """Frames that are stored; running ones are not counted, unlike in `SequenceJob`."""
         return self.done
 
     @property
@@ -226,7 +226,7 @@ class FarmJob:
             receive(None)
 
     def pause(self) -> None:
-        """Hand out no more chunks; those under way are finished."""
+        """Hand out no more chunks; running ones are finished."""
         self._control.pause()
 
     def resume(self) -> None:
@@ -238,7 +238,7 @@ class FarmJob:
         self._control.priority = priority
 
     def stop(self, *, cancelled: bool) -> None:
-        """Give up the chunks under way and want no more. `cancelled` as for `SequenceJob`. May be called twice."""
+        """Cancel running chunks and request no more. `cancelled` as for `SequenceJob`. May be called twice."""
         self._control.stop(cancelled=cancelled)
 
     def wait(self, timeout_s: float | None) -> bool:

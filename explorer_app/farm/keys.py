@@ -53,7 +53,7 @@ class FarmKeys:
 
 
 def default_keys_path() -> Path:
-    """Return where a member's file lies unless a user says otherwise."""
+    """Return the default path of a member's file."""
     return platformdirs.user_config_path("latentloom", appauthor=False) / "farm.pem"
 
 

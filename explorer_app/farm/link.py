@@ -1,4 +1,4 @@
-"""What a job asks of a farm, and how Dask answers."""
+"""A job's requests to a farm, carried out by Dask."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class FarmLink(Protocol):
     """A connection to a farm. Every method raises ConnectionLostError if the scheduler is gone."""
 
     async def exchange(self, status: JobStatus | None) -> tuple[list[Member], list[Order]]:
-        """Tell how a job stands; return the workers, and orders for the job."""
+        """Publish a job's status; return the workers, and orders for the job."""
         ...
 
     async def call(self, worker: str, method: str, *arguments: Any, priority: int = 0) -> Any:
@@ -176,7 +176,7 @@ async def connect(address: FarmAddress) -> AsyncIterator[DaskLink]:
 
 
 async def _check_listens(address: FarmAddress) -> None:
-    """Raise FarmError if no program listens: Dask would ask again and again until its patience ends."""
+    """Raise FarmError if no program listens: Dask would retry until its timeout."""
     try:
         async with asyncio.timeout(CONNECT_S):
             _, writer = await asyncio.open_connection(address.host, address.port)

@@ -67,7 +67,7 @@ class CrewMember:
 def crew_of_this_machine(gpus: Sequence[int] | None, cpu_workers: int) -> tuple[CrewMember, ...]:
     """Return the workers for GPUs of this machine, by number, and a number of workers on the CPU.
 
-    `gpus` None means all that can be used, and one worker on the CPU if there is none and none was asked for.
+    `gpus` None means all usable ones, and one worker on the CPU if there is no GPU and none was requested.
 
     Raises
     ------

@@ -8,7 +8,7 @@ from explorer_app.farm.farm_model import FarmModel
 from explorer_app.farm.link import FarmLink
 
 _GATHERING_S = 0.2
-"""Workers that ask within this time get it together."""
+"""Workers whose requests come within this time get it together."""
 
 
 class ModelDelivery:
@@ -30,7 +30,8 @@ class ModelDelivery:
         Parameters
         ----------
         since
-            `uploads`, read before the worker was asked for the model: a later one to the same store will do.
+            Value of `uploads` before the model was requested from the worker: a later upload to the same store also
+            serves.
 
         Raises
         ------
@@ -44,7 +45,7 @@ class ModelDelivery:
             if identity not in self._wanting:
                 return  # it came with another worker's
             if self._brought.get(identity, 0) > since:
-                del self._wanting[identity]  # it came while this worker was being asked
+                del self._wanting[identity]  # the upload finished during this request
                 return
             group, self._wanting = self._wanting, {}
             await link.bring_model(

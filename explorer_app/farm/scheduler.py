@@ -31,7 +31,7 @@ class Board:
     orders: dict[str, list[Order]] = field(default_factory=dict)
 
     def note(self, status: JobStatus, now_s: float) -> list[Order]:
-        """Take note of a job, forget those that are silent, and return the orders that wait for it."""
+        """Record a job, drop silent jobs, and return its pending orders."""
         self.jobs[status.job] = now_s, status
         for job in [job for job, (seen_s, _) in self.jobs.items() if now_s - seen_s > _FORGET_S]:
             del self.jobs[job]
@@ -39,7 +39,7 @@ class Board:
         return self.orders.pop(status.job, [])
 
     def order(self, job: str, order: Order) -> str:
-        """Leave an order for the job whose number begins so, and return its name; empty if there is not just one."""
+        """Leave an order for the only job whose number begins so, and return its name; empty if it is not unique."""
         found = [known for known in self.jobs if known.startswith(job)]
         if len(found) != 1:
             return ""
@@ -48,7 +48,7 @@ class Board:
 
 
 def exchange(status: JobStatus | None, dask_scheduler: Scheduler) -> tuple[list[Member], list[Order]]:
-    """Tell how a job stands; return the workers, and the orders that wait for the job. Runs on the scheduler."""
+    """Publish a job's status; return the workers, and the orders that wait for the job. Runs on the scheduler."""
     now_s = time.time()
     members = [
         Member(state.address, str(state.name).partition(_NUMBER_MARK)[0], state.host, now_s - state.last_seen)

@@ -29,7 +29,7 @@ class SpotCheck:
     pair
         The two workers that differ most; the first two if none do.
     is_same_kind
-        Whether those two have the same device and software, and so should give equal bytes.
+        Whether both workers have the same device and software, and so should give equal bytes.
     """
 
     frames: tuple[int, ...]

@@ -136,7 +136,7 @@ class Station:
         Parameters
         ----------
         token
-            Text of the file that `probe_path` names, if the job wants to know whether its folder is shared.
+            Text of the file that `probe_path` names, if the job tests whether its folder is shared.
 
         Raises
         ------

@@ -13,7 +13,7 @@ PIECE_NBYTES = 8 << 20
 
 @dataclass(frozen=True, slots=True)
 class JobRecipe:
-    """What a worker needs to know of a job, beside its model.
+    """What a worker needs of a job, beside its model.
 
     Attributes
     ----------
@@ -161,4 +161,4 @@ class JobStatus:
 
 
 Order = tuple[str, int]
-"""Told to a job by another program: ("pause" | "resume" | "cancel" | "priority", number)."""
+"""Sent to a job by another program: ("pause" | "resume" | "cancel" | "priority", number)."""

@@ -6,7 +6,7 @@ import math
 import threading
 
 MAX_SOURCES = 1024
-"""Sources that a board holds; the one that was silent for longest is dropped for a new one."""
+"""Sources that a board holds; a new source replaces the one with the oldest value."""
 
 
 class ValueBoard:

@@ -1,4 +1,4 @@
-"""Values sent back to controllers: motor faders, lit rings, the screen of an OSC app. Off until it is asked for."""
+"""Values sent back to controllers: motor faders, lit rings, the screen of an OSC app. Off by default."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Feedback:
     Parameters
     ----------
     outputs
-        Where values go; each gets those of its own sources.
+        Where values go; each receives the values of its own sources.
     """
 
     def __init__(self, outputs: Sequence[Sends], pace_s: float = 1 / 60) -> None:
@@ -52,7 +52,7 @@ class Feedback:
         self._thread.start()
 
     def show(self, values: Mapping[str, float]) -> None:
-        """Send these values, source -> 0..1, those that differ from what was sent before. Returns at once."""
+        """Send values, source -> 0..1, if they differ from the last ones sent. Returns at once."""
         with self._lock:
             changed = {source: value for source, value in values.items() if self._sent.get(source) != value}
             self._sent = dict(values)  # only what is mapped now, so that it stays bounded

@@ -13,7 +13,7 @@ from explorer_app.inputs.errors import missing_extra
 from explorer_app.inputs.midi_input import PortEvent
 
 POLL_S = 0.008
-"""SDL is asked for what has changed twice a frame."""
+"""SDL is polled for changes twice a frame."""
 
 _MAX_PADS = 8
 _DEAD_ZONE = 0.03
@@ -22,7 +22,7 @@ _DEAD_ZONE = 0.03
 
 @dataclass(frozen=True, slots=True)
 class PadState:
-    """A gamepad as it is now: axes in -1..1, buttons pressed or not. `key` tells two of one name apart."""
+    """State of a gamepad: axes in -1..1, buttons pressed or not. `key` distinguishes two with one name."""
 
     key: int
     name: str

@@ -67,7 +67,7 @@ class MidiInput:
     board
         Receives the values.
     tell
-        Called with each `PortEvent`, on this input's thread; ports that are there at the start are told too.
+        Called with each `PortEvent`, on this input's thread; also for ports that exist at the start.
     ports
         The system's ports; None for those of rtmidi2.
 
@@ -121,7 +121,7 @@ class MidiInput:
         self._open.clear()
 
     def look(self) -> None:
-        """Open the ports that are new, close those that are gone. Called on this input's thread."""
+        """Open new ports, close removed ones. Called on this input's thread."""
         try:
             names = [name for name in self._ports.names() if not name.startswith(_OWN_PREFIXES)]
         except (OSError, RuntimeError):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _LIBRARY = "cyndilib"
 _RATE = Fraction(60)
-"""Frames a second that receivers are told; frames are sent as they come."""
+"""Frame rate announced to receivers; frames are sent as they come."""
 
 
 def has_ndi() -> bool:

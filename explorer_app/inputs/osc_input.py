@@ -30,7 +30,7 @@ _SPANS = (1.0, 127.0, 255.0, 1023.0, 16_383.0, 65_535.0)
 class OscInput:
     """Receives OSC until it is closed.
 
-    A value between 0 and 1 is taken as it is. A source that was seen beyond is scaled by the next usual span: 0..127,
+    A value between 0 and 1 is used unchanged. A source that was seen beyond is scaled by the next usual span: 0..127,
     0..255, 0..1023 and so on; one that was seen below 0 by the same span on both sides of 0, which becomes 0.5.
 
     Parameters
@@ -161,5 +161,5 @@ _FILTER = _FromLibrary()
 
 
 def _quiet_library() -> None:
-    """Filter the root logger's own records; those of other loggers do not pass its filters."""
+    """Filter the root logger's own records; records of other loggers do not pass its filters."""
     logging.getLogger().addFilter(_FILTER)

@@ -68,7 +68,7 @@ class _Hold:
         self.follower = Follower(patch, raw or 0.0)
 
     def follow(self, patch: Patch) -> None:
-        """Go on with a patch whose range, curve or smoothing was edited."""
+        """Continue with an edited range, curve or smoothing of a patch."""
         if patch != self.patch:
             self.has_hold |= patch.mode == "add" != self.patch.mode
             self.patch, self.follower = patch, Follower(patch, self.follower.value)
@@ -139,7 +139,7 @@ class LiveSampler:
         return Modulation(tuple(modulators))
 
     def _take(self, patches: tuple[Patch, ...], values: Mapping[str, float], reader: SessionWriter) -> None:
-        """Follow another table of patches; those that stay keep what they hold."""
+        """Follow another table of patches; remaining patches keep their state."""
         holds: dict[tuple[str, str, int], _Hold] = {}
         for patch in patches:
             if not patch.is_on or not is_live(patch.source):

@@ -30,7 +30,7 @@ SIDE_PX = 256
 
 
 def enlarged(pixels: NDArray[np.uint8], side_px: int = SIDE_PX) -> NDArray[np.uint8]:
-    """Return a picture (height, width, 4) enlarged by a whole factor to `side_px` at most, or as it is if it is larger.
+    """Return a picture (height, width, 4) enlarged by a whole factor to `side_px` at most; a larger one unchanged.
 
     Edges are continued. What is returned may not be written.
     """

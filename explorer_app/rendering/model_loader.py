@@ -21,7 +21,7 @@ class ReadModel(Protocol):
     """Reads a model file: `gpu_backend.read_model`, or a test's fake."""
 
     def __call__(self, path: Path, *, progress: Progressed, cancelled: Cancelled) -> Model:
-        """Return the model; report progress and ask whether to stop."""
+        """Return the model; report progress and check for cancellation."""
         ...
 
 

@@ -20,7 +20,7 @@ class PreviewRequest:
 class PreviewFrame:
     """A frame and the time of the input that caused it, None without one.
 
-    `shown` is what to show of it: a draft in better colours and larger, and any other frame as it is.
+    `shown` is what to show of it: a draft with corrected colours and enlarged, any other frame unchanged.
     """
 
     frame: Frame

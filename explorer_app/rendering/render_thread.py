@@ -222,7 +222,7 @@ class RenderThread(QObject):
         self._comparison.request(request)
 
     def export(self, job: ExportJob, *, urgent: bool = False) -> None:
-        """Render all frames of a job after the jobs that wait; an urgent job comes before those."""
+        """Render all frames of a job after the jobs that wait; an urgent job comes before them."""
         (self._pictures if urgent else self._exports).put(job)
 
     def cancel_export(self, job: ExportJob) -> None:
@@ -241,7 +241,7 @@ class RenderThread(QObject):
     def begin_drag(self, number: int, make: Callable[[], DragLike]) -> None:
         """Drag points of the picture; events report handles and latents. The newest wins; see `DragTask`.
 
-        `make` makes the optimiser on a thread of its own. Events carry `number`, which is at least 0.
+        `make` creates the optimiser, on its own thread. Events carry `number`, which is at least 0.
         """
         self._drag.begin(number, make)
 
@@ -256,7 +256,7 @@ class RenderThread(QObject):
     def begin_projection(self, number: int, make: Callable[[], ProjectionLike]) -> None:
         """Search the rows of w for a photo; events report the best so far. The newest wins; see `ProjectionTask`.
 
-        `make` makes the projection on a thread of its own. Events carry `number`, which is at least 0.
+        `make` creates the projection, on its own thread. Events carry `number`, which is at least 0.
         """
         self._projection.begin(number, make)
 

@@ -143,7 +143,7 @@ class RendererManager:
             self._open_with(made, model, is_wanted)
 
     def _open_with(self, made: _Made, model: Model, is_wanted: Callable[[], bool]) -> None:
-        """Let the renderer of a model take over, if the model is still wanted."""
+        """Let the renderer of a model take over, if the model is still the chosen one."""
         try:
             renderer = made.renderer
             opened = ModelOpened(renderer.facts, renderer.directions, renderer.device)

@@ -18,7 +18,7 @@ def resolve_blend(session: Session) -> Blend:
 
 
 def whole_blend(session: Session) -> Blend:
-    """Return the (recipe, weight) pairs that a session describes, those of weight 0 included."""
+    """Return the (recipe, weight) pairs that a session describes, including weights of 0."""
     mix = tuple(MixSource(latent=source.latent, strengths=source.strengths) for source in session.mix)
     directions = tuple(
         DirectionAmount(name=slider.direction, amount=slider.amount, rows=slider.rows)

@@ -20,7 +20,7 @@ def classes_named(text: str, names: Sequence[str]) -> list[int]:
 
 
 def classes_like(text: str, count: int, names: Sequence[str]) -> list[int]:
-    """Return the classes whose number or name holds every word of a text, those first that begin with it.
+    """Return the classes whose number or name holds every word of a text; matches at the beginning come first.
 
     The order is: the class of that number, names that begin with the text, names in which each word of the text begins
     a word, all others; then by number. Nothing typed finds every class.

@@ -51,7 +51,7 @@ class DirectionFiles:
         return platformdirs.user_data_path("latentloom", appauthor=False) / "directions"
 
     def add(self, facts: ModelFacts, found: NamedDirections) -> AddedDirections:
-        """Add directions to those of a model; where its folder refuses, to the user's. Raises LoomError."""
+        """Add directions to a model's; where its folder refuses, to the user's. Raises LoomError."""
         places = list(self._places(facts))
         for number, path in enumerate(places):
             before = path.read_bytes() if path.is_file() else None
@@ -77,7 +77,7 @@ class DirectionFiles:
         _exchange(added.path, added.before, added.after)
 
     def with_own(self, model: Model) -> Model:
-        """Return a model with the directions of the user's folder added to those beside it."""
+        """Return a model with the directions of its own file and of the user's folder."""
         facts = model.facts
         path = self._own_path(facts)
         if path is None or not path.exists():

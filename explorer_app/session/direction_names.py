@@ -23,7 +23,7 @@ def default_name(direction: str) -> str:
 
 
 def is_named(direction: str) -> bool:
-    """Return whether a direction has a name; those of SeFa are only numbered."""
+    """Return whether a direction has a name; SeFa's directions are only numbered."""
     return not direction.startswith(_SEFA)
 
 

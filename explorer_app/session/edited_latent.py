@@ -49,7 +49,7 @@ def edited_latent(session: Session) -> EditedLatent | None:
 
 
 def recipe_before(session: Session, rows: StoredLatent) -> Recipe:
-    """Return what an edit of a session begins with: what the last edit began with, or the latent as it is now.
+    """Return what an edit of a session begins with: the start of the last edit, or the current latent.
 
     Parameters
     ----------

@@ -152,7 +152,7 @@ class History:
         )
 
     def tagged(self, numbers: Collection[int], tags: Tags) -> History:
-        """Return the history with other tags for kept entries, in place of those that all of them have.
+        """Return the history with other tags on kept entries, in place of the tags that they share.
 
         Tags that only some of several entries have stay with these.
         """
@@ -182,7 +182,7 @@ class History:
         return replace(self, kept=(*rest[:place], moved, *rest[place:]))
 
     def with_kept(self, sessions: tuple[KeptSession, ...]) -> History:
-        """Return the history with sessions kept after those that are kept already, as far as they fit."""
+        """Return the history with sessions added to the kept ones, as far as they fit."""
         room = sessions[: max(0, MAX_KEPT - len(self.kept))]
         fresh = tuple(
             HistoryEntry(self.next_number + index, item.session, item.label, item.kept_s, item.tags)
@@ -198,7 +198,7 @@ class History:
         """Return the history with the steps of an earlier run before its own.
 
         If nothing was done since the start, the earlier run's current step is current again and its later steps can be
-        redone; otherwise those are dropped, as after any new step.
+        redone; otherwise redo steps are dropped, as after any new step.
 
         Parameters
         ----------
@@ -228,7 +228,7 @@ def tags_of(text: str) -> Tags:
 
 
 def _is_same(step: Session, session: Session) -> bool:
-    """Return whether a session is that of a step, wherever on the timeline the playhead stood."""
+    """Return whether a session equals a step's, apart from the playhead."""
     return step == session or (step.timeline == session.timeline and keyed_at(step, 0.0) == keyed_at(session, 0.0))
 
 

@@ -1,4 +1,4 @@
-"""Mix strengths by preset name, and the edit that sets those of several sources at once. Pure."""
+"""Mix strengths by preset name, and the edit that sets several sources' strengths at once. Pure."""
 
 from __future__ import annotations
 

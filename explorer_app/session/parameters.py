@@ -496,7 +496,7 @@ def fit_cutoff(cutoff: int | None, facts: ModelFacts) -> int | None:
 
 
 def fit_rows(rows: RowRange, facts: ModelFacts) -> RowRange:
-    """Return the part of a range of w rows that a model has; all rows if it has none of them."""
+    """Return the part of a range of w rows that a model has; all rows if the model has none of these."""
     if rows.first >= facts.num_ws:
         return RowRange()
     if rows.last is None or rows.last < facts.num_ws:
@@ -526,7 +526,7 @@ def _strength(path: str, index: str, row_text: str) -> Parameter:
 
 
 def with_strengths(strengths: tuple[float, ...], changes: Mapping[int, float]) -> tuple[float, ...]:
-    """Return the strengths of a mix source with those of some rows changed."""
+    """Return the strengths of a mix source with some rows changed."""
     made = list(strengths)
     made += [0.0] * (max(changes) + 1 - len(made))
     for row, value in changes.items():

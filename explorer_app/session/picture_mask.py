@@ -1,4 +1,4 @@
-"""The mask of a picture: what dragging points keeps as it is. Frozen values and pure functions.
+"""The mask of a picture: the region that point dragging preserves. Frozen values and pure functions.
 
 A mask covers the picture whatever its resolution: `MASK_SIDE` x `MASK_SIDE` bytes, row by row from the top left, 0 for
 free and 255 for frozen. A session without any frozen part has no mask.

@@ -3,8 +3,8 @@
     effective = evaluate(session, modulation, t)        the session with every source of change applied, at a time
     request   = resolve(effective)                      what the renderer renders
 
-Modulation never goes through the undo history: a controller, sound or a timeline changes the effective session, and the
-session that a user has set stays as it is.
+Modulation never goes through the undo history: a controller, sound or a timeline changes the effective session, never
+the user's session.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def kept_latent(session: Session) -> Latent:
     """Return the latent that "Mix in current" stores as a mix source: point, classes, mix and directions.
 
     Its sources hold no sources (`flat_latent`), so that keeping again and again never nests them. A pinned latent may
-    lie between several recipes, which one latent cannot say: the heaviest of them is kept.
+    blend several recipes, which one latent cannot express: the heaviest of them is kept.
     """
     recipe, _ = max(resolve_blend(session), key=lambda pair: pair[1])
     return flat_latent(recipe.latent)

@@ -48,7 +48,7 @@ class Slider:
 
     `direction` is a name from `Renderer.directions` (``"world/sun height"``, ``"sefa/0"``) or ``"axis/17"``; `label` is
     what the user calls it, empty for the default. Only sliders that differ from their default are kept in a session.
-    A named direction that a session does not mention stands at 0 and acts on the rows that its file suggests.
+    A named direction that a session does not mention is 0 and acts on the rows that its file suggests.
     """
 
     direction: str
@@ -110,7 +110,7 @@ class Session:
     Attributes
     ----------
     pinned_blend
-        (recipe, weight) pairs that stand in for the seed plane's point: a frame of an exported path that was dropped on
+        (recipe, weight) pairs that replace the seed plane's point: a frame of an exported path that was dropped on
         the window. Empty while the plane's position counts; moving over the plane clears it.
     classes
         (class, weight) pairs; empty for an all-zero label.
@@ -120,7 +120,7 @@ class Session:
     tap
         The layer that is shown instead of the picture; None for the picture.
     mask
-        What dragging points keeps as it is; None if nothing.
+        The region that point dragging preserves; None if nothing.
     timeline
         What moves the rest over time.
     patches

@@ -254,7 +254,7 @@ def _source(data: object, budget: RecipeBudget, stored: Mapping[str, StoredLaten
 def _used_parts(latent: object) -> object:
     """Return a latent as JSON without the mix sources, on all levels, that have strength 0 in every row.
 
-    Former versions nested kept sources so that n of them stood for 2^n, nearly all of them unused.
+    Former versions nested kept sources so that n of them held 2^n, nearly all unused.
     """
     if not isinstance(latent, Mapping) or not isinstance(latent.get("mix"), list):
         return latent

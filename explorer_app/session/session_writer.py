@@ -13,7 +13,7 @@ from explorer_app.session.session import Session, moved_sliders
 class SessionWriter:
     """Sets many parameters of a session and copies it once for all of them instead of once for each.
 
-    The result is that of writing one after the other, except for the order of sliders that are new.
+    The result equals writing them in sequence, except for the order of new sliders.
     """
 
     __slots__ = ("_amounts", "_pending", "_session")

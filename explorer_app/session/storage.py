@@ -91,7 +91,7 @@ class SessionFile:
     steps
         The history, oldest step first.
     position
-        Index in `steps` of the step that the session stands on; -1 without steps.
+        Index in `steps` of the session's step; -1 without steps.
     export
         Choices of the export dialog, as the settings hold them.
     """

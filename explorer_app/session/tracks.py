@@ -4,7 +4,7 @@ A track moves one parameter of the table (`explorer_app.session.parameters`), na
 parameters: the keys of `STATE` hold whole sessions, and `WALK` is a closed random walk, which needs no keys.
 `explorer_app.session.timeline` evaluates and edits these values.
 
-Times are rational, so that a key stands exactly on a frame at any number of frames a second. A key may count its time
+Times are rational, so that a key is exactly on a frame at any frame rate. A key may count its time
 in beats instead of seconds; it then moves with the tempo.
 """
 
@@ -86,7 +86,7 @@ class Track:
     outside
         What comes before the first key and after the last: their values, the keys over again, or back and forth.
     way
-        How latents and states lie between two keys: straight, on a spline or on an arc in w,
+        Interpolation of latents and states between two keys: straight, on a spline or on an arc in w,
         straight or on an arc in z.
     is_muted
         A muted track moves nothing.
@@ -138,7 +138,7 @@ class Sound:
     Attributes
     ----------
     name
-        What patches call it; unlike those of other sounds of the timeline.
+        What patches call it; unlike the names of the timeline's other sounds.
     digest
         SHA-256 of the file.
     path

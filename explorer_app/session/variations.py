@@ -41,7 +41,7 @@ def combined_session(base: Session, parts: Sequence[tuple[Session, Weights]]) ->
     """Return `base` with the weighted sum of the latents of several sessions, row by row.
 
     Weights sum to one in each row. Mixes become part of the latent. Sliders stay sliders if all parts have the same
-    amounts; otherwise they become part of the latent too, and stand at zero. Truncation is that of `base`.
+    amounts; otherwise they are merged into the latent and set to zero. Truncation is that of `base`.
 
     Raises
     ------

@@ -30,7 +30,7 @@ class DragTerms:
     start
         (num_ws, w_dim).
     rows
-        Those that may change.
+        Rows that may change.
     deviation
         Of each dimension of w, (w_dim,).
     mask

@@ -54,7 +54,7 @@ def read_photo(path: Path, side: int, channels: int = 3, crop: Crop | None = Non
     left, top = (
         round(min(max(at, 0.0), size - edge)) for at, size in zip((crop.left, crop.top), whole.size, strict=True)
     )
-    # Cropped first: a filter over the whole picture would mix in what lies outside.
+    # Cropped first: a filter over the whole picture would mix in pixels from outside.
     square = whole.crop((left, top, left + edge, top + edge)).resize((side, side), Image.Resampling.LANCZOS)
     pixels = np.asarray(square, dtype=np.float32).reshape(side, side, channels)
     return np.ascontiguousarray(pixels.transpose(2, 0, 1) / 127.5 - 1.0)

@@ -1,4 +1,4 @@
-"""How far a picture is from a wanted one, without a trained network: Laplacian pyramid and structural similarity."""
+"""Distance of a picture from a target, without a trained network: Laplacian pyramid and structural similarity."""
 
 from __future__ import annotations
 

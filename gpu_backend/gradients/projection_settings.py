@@ -12,7 +12,7 @@ PHOTO_SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".tif", ".tiff", ".a
 
 @dataclass(frozen=True, slots=True)
 class Crop:
-    """A square part of a picture, in pixels of the picture as it is seen, turned as its EXIF data says."""
+    """A square part of a picture, in pixels of the upright picture, rotated as its EXIF data says."""
 
     left: float
     top: float
@@ -37,7 +37,7 @@ class ProjectionReport:
     stage
         ``"random"``, ``"w"`` or ``"rows"``.
     step, steps
-        Finished steps of all; those of the first stage count latents.
+        Finished steps of all; steps of the first stage count latents.
     loss
         Of the best latent so far, at `resolution`.
     resolution

@@ -39,7 +39,7 @@ class DragSolver(Protocol):
 class Adam:
     """Gradients by autograd, steps by Adam (Kingma and Ba 2015).
 
-    The second moment is one number a row: dimensions that matter little should not move as far as those that do.
+    The second moment is one number a row: dimensions that matter little should move less than dimensions that matter.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ class GaussNewton:
         return None
 
     def _judge(self) -> Tensor:
-        """Accept the amounts that were tried, or go back to those before; return the features."""
+        """Accept the tried amounts, or restore the previous ones; return the features."""
         features = self._objective.features(self._shift_of(self._tried)[None])
         if self._features is not None:
             is_worse = float(self._objective.residual(features).norm()) > float(self._base.norm())

@@ -67,7 +67,7 @@ def encode_avif(samples: NDArray[np.uint8], text: str, quality: int, dpi: int | 
 
 
 def scan_avif(file: BinaryIO, nbytes: int, max_text: int) -> PictureScan:
-    """Implements `Scanner`. Top-level boxes are looked at, and where the items lie (ISO/IEC 14496-12, 8.11)."""
+    """Implements `Scanner`. Checks the top-level boxes and the items' extents (ISO/IEC 14496-12, 8.11)."""
     width = height = 0
     text: str | None = None
     problem = ""
@@ -96,7 +96,7 @@ def scan_avif(file: BinaryIO, nbytes: int, max_text: int) -> PictureScan:
 
 
 def _boxes(file: BinaryIO, nbytes: int) -> Iterator[tuple[bytes, int, int]]:
-    """Yield kind, first byte of the content and end of the top-level boxes that lie whole in the file."""
+    """Yield kind, start of the content and end of each top-level box that is complete."""
     position = 0
     for _ in range(_MAX_BOXES):
         file.seek(position)

@@ -1,7 +1,7 @@
 """OpenEXR (file layout of the OpenEXR documentation, version 2): 32-bit float scan lines, ZIP compression.
 
 Values are linear light, as programs that read EXR expect: 0 is black and 1 the white of the 8-bit formats. The
-network's output is not clamped, so values may lie outside. The recipe is the header attribute "latentloom".
+network's output is not clamped, so values may exceed the range. The recipe is the header attribute "latentloom".
 """
 
 from __future__ import annotations

@@ -149,7 +149,7 @@ def pixels_of_print(text: str, dpi: int) -> Size | None:
 
 
 def written_as(form: PictureFormat, size: Size | None) -> str:
-    """Return what a frame's recipe says of its file; empty for 8-bit PNG of the full size, as it was before formats."""
+    """Return what a frame's recipe says of its file; empty for the first format, 8-bit PNG of the full size."""
     parts = ["" if form.name == "png" else form.name, str(form.chosen_quality or "")]
     parts.append("" if size is None else f"{size[0]}x{size[1]}")
     parts.append("" if form.dpi is None else f"{form.dpi}dpi")

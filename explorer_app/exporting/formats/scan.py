@@ -56,7 +56,7 @@ def scan_file(path: Path, scanner_for: Callable[[bytes], Scanner | None], expect
         If the file is missing, not a regular file, unreadable, or of no format that has a scanner.
     """
     try:
-        # Asked before opening: opening a pipe would wait for its other end.
+        # Checked before opening: opening a pipe would wait for its other end.
         if not stat.S_ISREG(path.stat().st_mode):
             raise PictureError(f"A picture should be {expected}, but {path} is a folder or a device.")
         with path.open("rb") as file:

@@ -88,7 +88,7 @@ class PictureFolder:
         return f"{self._name}_{index:05d}{self._ending}"
 
     def frame_index(self, file_name: str) -> int | None:
-        """Return the number in a frame's file name, None for other names; it may lie past a sequence's end."""
+        """Return the number in a frame's file name, None for other names; it may be past a sequence's end."""
         if self._file_names:
             return self._indices.get(file_name)
         return _index_in(file_name, self._name, (self._form.ending,))
@@ -173,7 +173,7 @@ class PictureFolder:
 
 
 def remove_replaced_frames(folder: Path, name: str, total: int, disk: Disk) -> None:
-    """Delete the pictures of a sequence that a video of the same name replaces: those that carry a recipe.
+    """Delete the pictures of a sequence that a video of the same name replaces: files that carry a recipe.
 
     Raises
     ------

@@ -115,7 +115,7 @@ class VideoFile:
         self._encoding.start()
 
     def resumable_from(self, index: int, should_stop: Callable[[], bool]) -> int | None:
-        """Return the first frame from `index` on whose segment is not there."""
+        """Return the first frame from `index` on without a stored segment."""
         assert self._plan is not None
         while index < len(self._plan) and not self._is_whole:
             if should_stop():

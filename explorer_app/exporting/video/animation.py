@@ -45,7 +45,7 @@ class AnimationCodec:
         return StillSegment()
 
     def join(self, segments: Sequence[Path], total: int, target: Path, comment: str) -> None:
-        """Encode the animation from its frames, one after the other."""
+        """Encode the animation from its frames, in order."""
         from PIL import Image, ImageSequence
         from PIL.PngImagePlugin import PngInfo
 

@@ -33,7 +33,7 @@ class Soundtrack:
     Attributes
     ----------
     sounds
-        Those that are heard.
+        The audible sounds.
     start, seconds
         Where the stretch begins on the timeline, and how long it is.
     """
@@ -44,7 +44,7 @@ class Soundtrack:
 
     @staticmethod
     def of(sounds: Iterable[Sound], start: Fraction, seconds: Fraction, video: VideoFormat) -> Soundtrack | None:
-        """Return what is heard of sounds in a video of a stretch; None if nothing is, or its kind has no sound."""
+        """Return the audible sounds of a video of a time range; None if there are none or its kind has no sound."""
         heard = tuple(
             sound
             for sound in sounds

@@ -113,7 +113,7 @@ class GridTask(RenderTask):
         """Render the next cells: a batch on a GPU, one on the CPU."""
         with self._condition:
             order, waiting = self._order, self._drafts or self._finals
-            # A draft is finished even while the picture moves; a final picture gives way to it.
+            # A draft is finished even while the picture moves; a final picture is cancelled for it.
             self.yields_to = URGENT if self._drafts else URGENT | {Priority.PREVIEW}
             if order is None or renderer is None:
                 return True

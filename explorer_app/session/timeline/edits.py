@@ -134,7 +134,7 @@ def usual_easing(path: str) -> Easing:
 
 
 def with_key(timeline: Timeline, path: str, t: Fraction, value: Any, easing: Easing | None = None) -> Timeline:
-    """Return the timeline with a key at a time in seconds, in the place of one that stands there.
+    """Return the timeline with a key at a time in seconds; it replaces a key at that time.
 
     A key that is replaced keeps its easing unless one is given. A track that is missing is added. While keys snap to
     beats, new ones count in beats.
@@ -243,7 +243,7 @@ def snapped(timeline: Timeline, t: Fraction) -> Fraction:
 
 
 def with_noise_loop(timeline: Timeline) -> Timeline:
-    """Return the timeline with noise that goes round once while it plays, and goes on so outside of the range."""
+    """Return the timeline with a noise phase of one turn over its range, continued outside of it."""
     first, last = timeline.playing_range
     keys = (Key(first, 0.0, LINEAR), Key(last, 360.0, LINEAR))
     return with_track(timeline, Track(NOISE_LOOP, keys, outside="loop"))

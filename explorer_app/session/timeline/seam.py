@@ -1,4 +1,4 @@
-"""Whether a loop closes: value and velocity at its end are those at its start."""
+"""Whether a loop closes: value and velocity at its end equal those at its start."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PROBES = 48
 
 @dataclass(frozen=True, slots=True)
 class Seam:
-    """Whether values and velocities at the end of a range are those at its start."""
+    """Whether values and velocities at both ends of a range are equal."""
 
     value_meets: bool
     velocity_meets: bool
@@ -86,7 +86,7 @@ def _numbers(session: Session, t: float) -> dict[Any, float]:
 
 
 def _shares(point: Point | Arc | StoredLatent) -> Iterator[tuple[str, Any, float]]:
-    """Yield (space, seed or stored latent, share) of a point; on an arc shares are those of its angle."""
+    """Yield (space, seed or stored latent, share) of a point; on an arc, fractions refer to its angle."""
     if isinstance(point, Arc):
         for end, factor in ((point.first, 1.0 - point.fraction), (point.second, point.fraction)):
             yield from ((space, seed, factor * share) for space, seed, share in _shares(end))

@@ -50,7 +50,7 @@ def mixed_states(states: Sequence[Session], weights: Mapping[int, float], before
 
 
 def states_between(first: Session, second: Session, kind: PathKind, share: float, z_dim: int) -> Session:
-    """Return the session between two states whose latents go on an arc in w, or straight or on an arc in z.
+    """Return the session between two states; latents follow an arc in w, or a straight line or an arc in z.
 
     States with other mixes or slider ranges go straight in w, and in z those that do not stand on whole seeds, too.
     """

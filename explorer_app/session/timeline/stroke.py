@@ -26,7 +26,7 @@ def with_stroke(
 ) -> Timeline:
     """Return the timeline with keys of the latent, from `start` seconds on and as quickly as the stroke was.
 
-    Keys lie at equal lengths of the way through w, which is where the picture changes.
+    Keys are spaced evenly along the path in w, where the picture changes.
 
     Parameters
     ----------

@@ -86,8 +86,8 @@ class TrackPool:
 def steps_that_fit(steps: Sequence[tuple[Session, str]], position: int, pool: TrackPool) -> tuple[int, int]:
     """Return which steps, first and one past the last, have timelines and patches that fit into a file.
 
-    Those near the position come first.
-    Steps of undo come before those of redo. Their timelines and patches are added to the pool.
+    Steps near the position come first.
+    Undo steps come before redo steps. Their timelines and patches are added to the pool.
     """
     if not steps:
         return 0, 0

@@ -439,7 +439,7 @@ def _within_ring(canvas: QRectF) -> QRectF:
 
 
 def _is_inside(picture: QRectF, canvas: QRectF) -> bool:
-    """Return whether a picture is on the canvas and reaches none of its rounded corners."""
+    """Return whether a picture is shown that reaches none of the canvas's rounded corners."""
     corner = theme.DOCK_RADIUS
     between = canvas.adjusted(corner, 0, -corner, 0), canvas.adjusted(0, corner, 0, -corner), _within_ring(canvas)
     return any(part.contains(picture) for part in between)

@@ -1,4 +1,4 @@
-"""Draws handles and pins over a picture: each line in a light and a dark ink, so that it stands out on any picture."""
+"""Draws handles and pins over a picture: each line in a light and a dark ink, to contrast with any picture."""
 
 from __future__ import annotations
 

@@ -260,7 +260,7 @@ class TransformFrame(QWidget):
     # -- painting ---------------------------------------------------------------------------------------------------
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
-        """Paint lines and handles in both a light and a dark ink, so that they stand out on any picture."""
+        """Paint lines and handles in a light and a dark ink, to contrast with any picture."""
         if self._stage.frame is None:
             return
         handles = self.handles()

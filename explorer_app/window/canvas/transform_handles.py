@@ -51,7 +51,7 @@ class Handles:
     knob
         Handle of the rotation, above the untransformed frame.
     frame, stem
-        The frame's true corners, which may lie outside the visible area, and the point where the knob's line meets the
+        The frame's true corners, which may be outside the visible area, and the point where the knob's line meets the
         frame.
     """
 
@@ -99,7 +99,7 @@ class Handles:
         return part if distance <= reach else None
 
     def holds(self, place: Place) -> bool:
-        """Return whether a point lies inside the frame."""
+        """Return whether a point is inside the frame."""
         sides = [
             (x1 - x0) * (place[1] - y0) - (y1 - y0) * (place[0] - x0)
             for (x0, y0), (x1, y1) in zip(self.frame, (*self.frame[1:], self.frame[0]), strict=True)

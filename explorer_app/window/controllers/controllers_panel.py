@@ -50,7 +50,7 @@ class ControllersPanel(QWidget):
     learning_cancelled()
         The wait for a control is to end.
     take_requested()
-        The values that controllers give are to become those of the session.
+        Request to copy the controllers' values to the session.
     refused(str)
         A sentence about an edit that is impossible.
     save_requested(), open_requested()

@@ -131,7 +131,7 @@ class InputRows(QWidget):
             self.address_entered.emit(kind, field.text())
 
     def show_states(self, states: dict[InputKind, InputState]) -> None:
-        """Show how the inputs stand."""
+        """Show the state of the inputs."""
         for kind, state in states.items():
             self.switches[kind].setChecked(state.is_on)
             if kind in self.fields and not (self.fields[kind].hasFocus() and self.fields[kind].isModified()):

@@ -26,7 +26,7 @@ class PatchRow(QAbstractButton):
     Signals
     -------
     moved_on(int)
-        An arrow key asked for the row so many places further.
+        An arrow key moved the focus by this number of rows.
     removed()
         Delete was pressed.
     """

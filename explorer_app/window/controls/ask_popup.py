@@ -1,4 +1,4 @@
-"""A popup that asks for a seed or a name, beside the widget that opened it."""
+"""A popup for a seed or a name, beside the widget that opened it."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class AskPopup(Popup):
     def ask_text(
         self, title: str, text: str, verb: str, point: QPoint, answer: Callable[[str], None], *, most: int = 80
     ) -> None:
-        """Ask for a text of at most `most` letters; `answer` is called with it, stripped."""
+        """Ask for a text of at most `most` characters; `answer` is called with it, stripped."""
 
         def take() -> None:
             self.hide()

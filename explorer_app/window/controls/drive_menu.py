@@ -68,7 +68,7 @@ def add_drive_menu(menu: QMenu, path: str, sounds: Sequence[str], drive: Drive, 
 
 
 def add_sound_sources(menu: QMenu, path: str, sounds: Sequence[str], drive: Drive, *, hears: bool) -> None:
-    """Add the features of each sound and of the microphone; those of a single sound without a menu of its own."""
+    """Add the features of each sound and of the microphone; a single sound's sources have no submenu."""
     for name in sounds:
         own = menu if len(sounds) == 1 and not hears else menu.addMenu(name)
         add_features(own, partial(audio_source, name), path, drive)

@@ -1,4 +1,4 @@
-"""The menu of a control that stands for a parameter: a key at the playhead, a controller, sound.
+"""The context menu of a parameter's control: a key at the playhead, a controller, sound.
 
 The control sends its wish to its window, so that it knows neither the timeline nor the inputs.
 """
@@ -21,7 +21,7 @@ class _ParameterEvent(QEvent):
     KIND: ClassVar[QEvent.Type]
 
     def __init_subclass__(cls) -> None:
-        """Give each class an event type of its own."""
+        """Register an event type for each class."""
         cls.KIND = QEvent.Type(QEvent.registerEventType())
 
     def __init__(self, path: str) -> None:
@@ -30,7 +30,7 @@ class _ParameterEvent(QEvent):
 
 
 class AnimateRequest(_ParameterEvent):
-    """A key of the parameter is wanted at the playhead."""
+    """Requests a key of the parameter at the playhead."""
 
 
 class LearnRequest(_ParameterEvent):
@@ -54,14 +54,14 @@ class DriveRequest(_ParameterEvent):
 
 
 class SoundQuery(_ParameterEvent):
-    """Asks what can be heard; the window sets the names of sounds, and whether a microphone is on."""
+    """Queries the audible sources; the window sets the names of sounds, and whether a microphone is on."""
 
     sounds: tuple[str, ...] = ()
     hears = False
 
 
 class MappingQuery(_ParameterEvent):
-    """Asks whether a controller moves the parameter; the window sets `is_mapped`."""
+    """Queries whether a controller moves the parameter; the window sets `is_mapped`."""
 
     is_mapped = False
 

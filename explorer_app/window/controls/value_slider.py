@@ -86,7 +86,7 @@ class ValueSlider(QSlider):
 
     @property
     def amount(self) -> float:
-        """The shown value; a typed value may lie outside the ends."""
+        """The shown value; a typed value may exceed the ends."""
         return self._amount
 
     @property

@@ -33,5 +33,5 @@ class WrappedLabel(QLabel):
         return QSize(0, self.fontMetrics().height())
 
     def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
-        """Return the height of one line; layouts ask for the height at a width instead."""
+        """Return the height of one line; layouts use the height for a width instead."""
         return self.minimumSizeHint()

@@ -386,7 +386,7 @@ class Dock(QDockWidget):
             self._no_header.setVisible(bar is self._no_header)
 
     def reveal(self) -> None:
-        """Show the dock in front of those tabbed with it."""
+        """Raise the dock above the docks tabbed with it."""
         self.show()
         self.raise_()
 

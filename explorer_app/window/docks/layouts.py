@@ -38,7 +38,7 @@ _LOW = 770
 """Below this height in px, docks that cannot be stacked are tabbed."""
 
 _TALL = 900
-"""From this height in px on, the controllers stand below the performance panel; in lower windows they are tabbed."""
+"""From this height in px on, the controllers are below the performance panel; in lower windows they are tabbed."""
 
 _BETWEEN = 24
 """Total width of margins and gaps, in px."""

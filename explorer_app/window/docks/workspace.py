@@ -205,7 +205,7 @@ class Workspace(QMainWindow):
         return self._hidden is None
 
     def set_panels_shown(self, shown: bool) -> None:
-        """Hide all docks, or show again those that were visible before."""
+        """Hide all docks, or show the hidden ones again."""
         if shown == self.are_panels_shown:
             return
         with self._arranging():
@@ -283,7 +283,7 @@ class Workspace(QMainWindow):
             self.resizeDocks(docks, [theme.px(column.size) for column in bottom], Qt.Orientation.Vertical)
 
     def _share_height(self, keys: list[str], width: int, grows: str) -> None:
-        """Give each dock of a column its panel's wanted height; the dock `grows` takes the remaining height."""
+        """Give each dock of a column its panel's preferred height; the dock `grows` takes the remaining height."""
         docks = [self._docks[key] for key in keys]
         wanted = [dock.wanted_height(width) for dock in docks]
         room = self.height() - theme.GAP * (len(docks) - 1)
@@ -316,7 +316,7 @@ class Workspace(QMainWindow):
                 self._give_back(kept.sizes)
 
     def share_height(self) -> None:
-        """Redistribute the height of each column after a dock's wanted height changed; custom layouts keep theirs.
+        """Redistribute the height of each column after a dock's preferred height changed; custom layouts keep theirs.
 
         The content of the docks is laid out first. Until then Qt has no minimum heights and no heights for wrapped
         text, and would later take the space from another dock.

@@ -92,7 +92,7 @@ class ExportDialog(QDialog):
     gpu_count
         GPUs of this machine; None if it is not known yet.
     envelopes
-        Those that the patches of sounds need, as far as they were read.
+        Envelopes that the patches of sounds need, as far as they were read.
 
     Signals
     -------

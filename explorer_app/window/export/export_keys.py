@@ -95,7 +95,7 @@ def export_settings(
     piece: Piece | None = None,
     sheet: SheetLayout | None = None,
 ) -> SequenceSettings:
-    """Return the exporter's settings, with the model of the session; those of a piece have no keyframes."""
+    """Return the exporter's settings, with the model of the session; a piece has no keyframes."""
     return SequenceSettings(
         keys=() if piece is not None else tuple(key.keyframe for key in keys),
         folder=folder,

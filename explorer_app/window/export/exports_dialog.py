@@ -134,7 +134,7 @@ class ExportRow(QFrame):
         slots = ((self.up,), (self.down,), (self.pause, self.resume), (self.cancel, self.remove), (self.folder,))
         places = QGridLayout()
         places.setSpacing(theme.px(4))
-        for column, buttons in enumerate(slots):  # those of one slot are never shown together
+        for column, buttons in enumerate(slots):  # buttons of one slot are never shown together
             places.setColumnMinimumWidth(column, self.folder.sizeHint().width())
             for button in buttons:
                 places.addWidget(button, 0, column)
@@ -208,7 +208,7 @@ class ExportRow(QFrame):
 
 
 class ExportsDialog(QDialog):
-    """A non-modal list of all exports, also of those that other windows run.
+    """A non-modal list of all exports, including other windows' exports.
 
     Parameters
     ----------

@@ -150,7 +150,7 @@ class FileChoices(QObject):
 
     @property
     def sheet(self) -> SheetLayout | None:
-        """How the pictures of a sheet stand; None for other exports."""
+        """Layout of a sheet's pictures; None for other exports."""
         if self._preset != "sheet":
             return None
         return SheetLayout(self.columns.value(), paper=cast("Paper", self.paper.currentData()))

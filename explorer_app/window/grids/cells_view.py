@@ -402,7 +402,7 @@ class CellsView(QWidget):
             painter.drawRoundedRect(rect.adjusted(-1.5, -1.5, 1.5, 1.5), _RADIUS + 1, _RADIUS + 1)
 
     def _paint_word(self, painter: QPainter, rect: QRectF, word: str) -> None:
-        """Paint a word on a plate at the lower left of a cell, so that no state is told by colour alone."""
+        """Paint a word at the lower left of a cell, so that no state is shown by colour alone."""
         tokens = theme.current()
         painter.setFont(fonts.caption())
         metrics = painter.fontMetrics()

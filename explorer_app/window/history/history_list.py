@@ -470,7 +470,7 @@ class HistoryList(QListView):
         self.menu_of(index.row()).popup(event.globalPos())
 
     def menu_of(self, row: int) -> QMenu:
-        """Return a menu with all actions of an entry, and of those selected with it; closing deletes it."""
+        """Return a menu with all actions of an entry and of its selection; closing deletes it."""
         number = self.entries.entries[row].number
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)

@@ -302,14 +302,14 @@ class ClassPicker(Popup):
             self._show(session.classes)
 
     def set_place(self, session: Session) -> None:
-        """Set the session whose position the class pictures use from the next opening on."""
+        """Set the session that gives the class pictures' position, from the next opening on."""
         place = replace(session, mix=(), sliders=(), tap=None)
         if place != self._place:
             self._place = place
             self.model.forget_pictures()
 
     def show_thumbnail(self, key: object, image: QImage) -> None:
-        """Show a picture that was wanted; keys of others and of former places are left alone."""
+        """Show a requested picture; keys of others and of former places are left alone."""
         if isinstance(key, tuple) and len(key) == 2 and key[0] == "class":
             session = key[1]
             number = session.classes[0][0]

@@ -21,7 +21,7 @@ from explorer_app.window.look.icons import icon
 from explorer_app.window.messages.file_actions import FileActions
 
 LINE_PX = 34
-"""Height of a one-line message in px; equal to the canvas's caption, whose place the first message takes."""
+"""Height of a one-line message in px; equal to the canvas's caption, which the first message replaces."""
 
 _FILE_TIMES = 5
 """Factor on the display time of a message with a file to copy or drag."""

@@ -272,7 +272,7 @@ class MixPanel(QWidget):
                 self.thumbnail_wanted.emit(key, key[1])
 
     def _describe_cell(self, source: int, row: int) -> None:
-        """Describe the cell under the pointer in the corner label, whose place is reserved, so nothing moves."""
+        """Describe the cell under the pointer in the corner label; its space is reserved, so nothing moves."""
         if source < 0 or source >= len(self._session.mix):
             self.hint.show_words("drag to paint")
         elif row < 0:

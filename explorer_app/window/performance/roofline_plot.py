@@ -68,7 +68,7 @@ class _Ratios(_LogAxis):
     """An axis with plain numbers: 0.01, 1, 100."""
 
     def logTickStrings(self, values: Sequence[float], scale: float, spacing: float) -> list[str]:  # noqa: N802
-        """Return what stands at each tick."""
+        """Return the label of each tick."""
         return [f"{10.0**value:.6g}".replace("e+0", "e") for value in values]
 
 
@@ -76,7 +76,7 @@ class _Rates(_LogAxis):
     """An axis with SI prefixes: 100 M, 10 G, 1 T."""
 
     def logTickStrings(self, values: Sequence[float], scale: float, spacing: float) -> list[str]:  # noqa: N802
-        """Return what stands at each tick."""
+        """Return the label of each tick."""
         return [_rate(value) for value in values]
 
 

@@ -21,7 +21,7 @@ def dropped(event: QDropEvent) -> Path | None:
 
 
 def dropped_sounds(event: QDropEvent) -> list[Path]:
-    """Return the sound files of a drop, and its folders, whose sound files are meant."""
+    """Return a drop's sound files, and its folders for their sound files."""
     paths = [Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()]
     return [path for path in paths if _is_sound(path)]
 

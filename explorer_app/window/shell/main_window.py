@@ -529,7 +529,7 @@ class MainWindow(QMainWindow):
         self.canvas.setFocus()
 
     def customEvent(self, event: QEvent) -> None:  # noqa: N802 - Qt's name
-        """Do what the menu of a control wants of its parameter."""
+        """Carry out a request of a control's menu."""
         if not self._parameter_requests.handle(event):
             super().customEvent(event)
 

@@ -25,7 +25,7 @@ class ParameterRequests:
         self._sounds = sounds
 
     def handle(self, event: QEvent) -> bool:
-        """Do what an event asks for; return whether it is such a request."""
+        """Carry out an event's request; return whether it is such a request."""
         match event:
             case AnimateRequest():
                 self._playback.animate(event.path)

@@ -1,4 +1,4 @@
-"""Connects the sounds of the timeline's panel to those that are read and played."""
+"""Connects the timeline panel's sounds to their reading and playing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class SoundsLink(QObject):
-    """Passes waveforms to the panel, and what is wanted of sounds back."""
+    """Passes waveforms to the panel, and requests about sounds back."""
 
     def __init__(self, panel: TimelinePanel, sounds: Sounds, settings: Settings, parent: QObject) -> None:
         super().__init__(parent)

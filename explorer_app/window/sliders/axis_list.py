@@ -62,7 +62,7 @@ def axis_parts(row: QRect) -> tuple[QRect, QRect, QRect]:
 
 
 class AxisModel(QAbstractListModel):
-    """List model of the dimensions of w and their amounts; `only_moved` filters out those at zero."""
+    """List model of the dimensions of w and their amounts; `only_moved` filters out axes at zero."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)

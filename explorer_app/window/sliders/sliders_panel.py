@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 class SlidersPanel(QWidget):
     """The sliders panel. It has two pages and scrolls by itself.
 
-    The rows of w selected in the header apply to all directions; on page "w" they apply to the moved dimensions and to
-    those that are moved next.
+    The rows of w selected in the header apply to all directions; on page "w" they apply to dimensions that are moved
+    already or next.
 
     Signals
     -------

@@ -320,7 +320,7 @@ class XyPad(QWidget):
         return (self._axes[names[0]], self._axes[names[1]]) if all(name in self._axes for name in names) else None
 
     def show_model(self, facts: ModelFacts | None, directions: Directions | None) -> None:
-        """Offer the directions of a model; those that were chosen stay if it has them."""
+        """Offer the directions of a model; chosen axes stay if the model has them."""
         chosen = self.across.currentData(), self.up.currentData()
         self._axes = {}
         if facts is not None and directions is not None:

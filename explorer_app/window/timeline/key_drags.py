@@ -199,7 +199,7 @@ class KeyDrag:
 
 
 class StretchDrag:
-    """Moves one end of the selected keys, and those between in proportion."""
+    """Moves one end of the selected keys, and the keys between in proportion."""
 
     is_edit = True
 

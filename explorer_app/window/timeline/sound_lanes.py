@@ -208,7 +208,8 @@ class SoundLanes(QWidget):
         by = (place.x() - from_x) / self._view.axis.scale
         if final and abs(place.x() - from_x) < 1:
             return
-        start = Fraction(round((float(sound.start) + by) * 1000), 1000)  # sound stands anywhere, not on frames alone
+        # A sound may start anywhere, not only on frames.
+        start = Fraction(round((float(sound.start) + by) * 1000), 1000)
         self.changed.emit(replace(sound, start=start), "Move sound", final)
 
     def _sound_at(self, place: QPointF) -> Sound | None:
@@ -219,7 +220,7 @@ class SoundLanes(QWidget):
 def pixel_peaks(peaks: NDArray[np.int8], edges: NDArray[np.floating]) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
     """Return the least and the greatest sample between each two edges, which count hundredths of a second.
 
-    Between edges that are closer than a hundredth lies the one that they are in; outside of the sound is silence.
+    Edges closer than 0.01 s give the block that contains them; outside of the sound is silence.
     """
     first = np.clip(np.floor(edges[:-1]).astype(np.int64), 0, len(peaks) - 1)
     last = np.clip(np.ceil(edges[1:]).astype(np.int64), 1, len(peaks))

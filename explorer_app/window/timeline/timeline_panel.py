@@ -253,7 +253,7 @@ class TimelinePanel(QWidget):
         self._seam_timer.start()
 
     def show_time(self, t: Fraction) -> None:
-        """Show where the playhead stands."""
+        """Show the playhead's time."""
         self._time = t
         self.time_label.setText(time_text(t, self._session.timeline.fps))
         self.view.show_time(t)
@@ -402,7 +402,7 @@ class TimelinePanel(QWidget):
             menu.popup(place)
 
     def sound_menu(self, name: str) -> QMenu | None:
-        """Return the menu of a sound; None if there is none of that name."""
+        """Return the menu of a sound; None if no sound has that name."""
         sound = next((item for item in self._session.timeline.sounds if item.name == name), None)
         if sound is None or self._facts is None:
             return None
@@ -433,7 +433,7 @@ class TimelinePanel(QWidget):
 
 
 def fps_of(text: str) -> Fraction:
-    """Return frames a second of a text: 23.976 and 29.97 are those of broadcasting."""
+    """Return frames a second of a text: 23.976 and 29.97 are broadcast rates."""
     return {"23.976": Fraction(24000, 1001), "29.97": Fraction(30000, 1001)}.get(text) or Fraction(text)
 
 

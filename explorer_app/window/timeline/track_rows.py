@@ -27,7 +27,7 @@ WAYS = {
 
 @dataclass(frozen=True, slots=True)
 class TrackRow:
-    """A track as it is shown.
+    """A displayed track.
 
     Attributes
     ----------
@@ -107,7 +107,7 @@ def times_of(timeline: Timeline, track: Track) -> list[float]:
 
 
 def visible_keys(times: Sequence[float], start: float, end: float, least_gap: float) -> list[int]:
-    """Return which keys to draw: those between two times, and of several within `least_gap` seconds only one."""
+    """Return which keys to draw: keys between two times; of several within `least_gap` seconds, only one."""
     first, last = bisect_left(times, start), bisect_right(times, end)
     if last - first < 256:
         return list(range(first, last))
