@@ -291,7 +291,7 @@ def _rows() -> dict[str, Parameter]:
             is_merged=False,
             is_available=lambda facts: facts.c_dim > 0,
         ),
-        _field("truncation.psi", "Truncation", "number", low=-2.0, high=2.0, write=_write_psi),
+        _field("truncation.psi", "Truncation", "number", low=-2.0, high=2.0, write=_write_psi, is_batched=True),
         _field(
             "truncation.cutoff",
             "Cutoff",
@@ -299,6 +299,7 @@ def _rows() -> dict[str, Parameter]:
             low=0,
             high=MAX_ITEMS,
             write=_write_cutoff,
+            is_batched=True,
             fit=fit_cutoff,
         ),
         _field("noise.mode", "Noise", "choice", is_merged=False),
@@ -365,7 +366,7 @@ def _field(path: str, label: str, kind: Kind, **options: Any) -> Parameter:
     """Return the parameter of a field of the session, named by its dotted path."""
     read = attrgetter(path)
     write = options.pop("write", None)
-    is_batched = write is None
+    is_batched = options.pop("is_batched", write is None)
     return Parameter(
         path, label, kind, read(Session()), read=read, write=write or _writer(path), is_batched=is_batched, **options
     )
@@ -397,20 +398,20 @@ def _write_classes(session: Session, value: tuple[tuple[int, float], ...]) -> Se
 
 
 def _write_psi(session: Session, value: float) -> Session:
-    return _write_truncation(session, "psi", value)
+    return replace(session, **with_truncation(session, {"psi": value}))
 
 
 def _write_cutoff(session: Session, value: int | None) -> Session:
-    return _write_truncation(session, "cutoff", value)
+    return replace(session, **with_truncation(session, {"cutoff": value}))
 
 
-def _write_truncation(session: Session, name: str, value: Value) -> Session:
-    """Set a field of the truncation, of a pinned latent too."""
+def with_truncation(session: Session, changes: Mapping[str, Value]) -> dict[str, Any]:
+    """Return the fields of a session that change with some of its truncation, which a pinned latent has too."""
     pinned = tuple(
-        (replace(recipe, truncation=replace(recipe.truncation, **{name: value})), weight)
+        (replace(recipe, truncation=replace(recipe.truncation, **changes)), weight)
         for recipe, weight in session.pinned_blend
     )
-    return replace(session, truncation=replace(session.truncation, **{name: value}), pinned_blend=pinned)
+    return {"truncation": replace(session.truncation, **changes), "pinned_blend": pinned}
 
 
 # -- families -----------------------------------------------------------------------------------------------------

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
-from explorer_app.session.parameters import Parameter, Value, with_layers, with_strengths
+from explorer_app.session.parameters import Parameter, Value, with_layers, with_strengths, with_truncation
 from explorer_app.session.session import Session, moved_sliders
 
 
@@ -50,6 +51,14 @@ class SessionWriter:
             self._flush(row.part)
             self._session = row.write(self._session, value)
 
+    def write_part(self, part: str, values: Mapping[str, Value]) -> None:
+        """Set batched parameters of one part, by path, to values within their ranges."""
+        pending = self._pending.get(part)
+        if pending is None:
+            self._pending[part] = dict(values)
+        else:
+            pending.update(values)
+
     def finish(self) -> Session:
         """Return the session with every value that was set."""
         self._flush(*self._pending)
@@ -77,26 +86,40 @@ def _noise(session: Session, values: Mapping[str, Value]) -> dict[str, Any]:
     changes: dict[str, Value] = {}
     layers: dict[int, float] = {}
     for path, value in values.items():
-        name, is_layer, index = path.partition("/")
-        if is_layer:
-            layers[int(index)] = value
+        name, layer = _noise_field(path)
+        if layer is None:
+            changes[name] = value
         else:
-            changes[name.partition(".")[2]] = value
+            layers[layer] = value
     if layers:
         changes["layer_gains"] = with_layers(session.noise.layer_gains, layers)
     return {"noise": replace(session.noise, **changes)}
 
 
+@lru_cache(maxsize=4096)
+def _noise_field(path: str) -> tuple[str, int | None]:
+    """Return the field of the noise that a path names, and the layer."""
+    name, _, index = path.partition("/")
+    return name.partition(".")[2], int(index) if index else None
+
+
 def _mix(session: Session, values: Mapping[str, float]) -> dict[str, Any]:
     changes: dict[int, dict[int, float]] = {}
     for path, value in values.items():
-        _, source, _, row = path.split("/")
-        changes.setdefault(int(source), {})[int(row)] = value
+        source, row = _mix_strength(path)
+        changes.setdefault(source, {})[row] = value
     mix = tuple(
         replace(source, strengths=with_strengths(source.strengths, changes[index])) if index in changes else source
         for index, source in enumerate(session.mix)
     )
     return {"mix": mix}
+
+
+@lru_cache(maxsize=4096)
+def _mix_strength(path: str) -> tuple[int, int]:
+    """Return the mix source and the row of w that a path names."""
+    _, source, _, row = path.split("/")
+    return int(source), int(row)
 
 
 def _fields(session: Session, values: Mapping[str, Value]) -> dict[str, Any]:
@@ -105,10 +128,15 @@ def _fields(session: Session, values: Mapping[str, Value]) -> dict[str, Any]:
     return {part: replace(getattr(session, part), **changes)}
 
 
+def _truncation(session: Session, values: Mapping[str, Value]) -> dict[str, Any]:
+    return with_truncation(session, {path.partition(".")[2]: value for path, value in values.items()})
+
+
 _CHANGES: dict[str, Callable[[Session, Mapping[str, Value]], dict[str, Any]]] = {
     "slider": _sliders,
     "noise": _noise,
     "mix": _mix,
+    "truncation": _truncation,
     "transform": _fields,
     "position": _fields,
 }

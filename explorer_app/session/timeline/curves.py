@@ -26,8 +26,8 @@ _CODES = {
 }
 
 
-_Segment = tuple[float, float, float, float, int, Any]
-"""Start, one over the length, first value, change, code of the easing, terms of a Bezier curve."""
+_Segment = tuple[float, float, float, float, float, int, Any]
+"""Start, end, one over the length, first value, change, code of the easing, terms of a Bezier curve."""
 
 
 class Curve(Protocol):
@@ -90,7 +90,7 @@ class NumberCurve:
         clock = _Clock(track, timeline)
         times = clock.times
         segments = [
-            _segment(keys[i], times[i], times[i + 1] - times[i], values[i], values[i + 1] - values[i])
+            _segment(keys[i], times[i], times[i + 1], values[i], values[i + 1] - values[i])
             for i in range(len(keys) - 1)
         ]
         eased = _eased_number(clock, segments, values[0], values[-1])
@@ -107,15 +107,21 @@ def _eased_number(
 ) -> Callable[[float], float]:
     times = clock.times
     first, last = times[0], times[-1]
+    if not segments:
+        return lambda t: first_value
+    recent = segments[0]  # the next frame mostly falls into the same one; replaced whole, so threads may share it
 
     def at(t: float) -> float:
-        if t < first or t >= last:
-            t = clock.folded(t)
-            if t <= first:
-                return first_value
-            if t >= last:
-                return last_value
-        start, rate, value, change, code, terms = segments[bisect_right(times, t) - 1]
+        nonlocal recent
+        start, end, rate, value, change, code, terms = recent
+        if not start <= t < end:
+            if t < first or t >= last:
+                t = clock.folded(t)
+                if t <= first:
+                    return first_value
+                if t >= last:
+                    return last_value
+            recent = start, end, rate, value, change, code, terms = segments[bisect_right(times, t) - 1]
         u = (t - start) * rate
         if code == _SMOOTH:
             return value + change * (u * u * (3.0 - 2.0 * u))
@@ -134,10 +140,10 @@ def _eased_number(
     return at
 
 
-def _segment(key: Key, start: float, run: float, value: float, change: float) -> _Segment:
+def _segment(key: Key, start: float, end: float, value: float, change: float) -> _Segment:
     code = _CODES[key.easing.kind] if change else _HOLD
     terms = bezier_terms(key.easing.handles) if code == _BEZIER else None
-    return start, 1.0 / run, value, change, code, terms
+    return start, end, 1.0 / (end - start), value, change, code, terms
 
 
 class ValueCurve:

@@ -16,7 +16,14 @@ from explorer_app.session.parameters import Parameter, Value, parameter
 from explorer_app.session.resolve import NO_MODULATION, Modulation, evaluate
 from explorer_app.session.session import Session, as_still, moved_sliders
 from explorer_app.session.session_writer import SessionWriter
-from explorer_app.session.timeline.curves import Curve, LatentCurve, LatentWay, ValueCurve, number_curve
+from explorer_app.session.timeline.curves import (
+    Curve,
+    LatentCurve,
+    LatentWay,
+    NumberCurve,
+    ValueCurve,
+    number_curve,
+)
 from explorer_app.session.timeline.easing import eased
 from explorer_app.session.timeline.states import mixed_states, placed, states_between
 from explorer_app.session.timeline.walk import walked
@@ -45,13 +52,15 @@ def keyed_at(session: Session, t: float) -> Session:
         session = placed(program.states.at(t), session)
     if program.latent is not None:
         session = replace(session, pinned_blend=program.latent.at(t))
-    if program.rows:
+    if program.parts or program.rows:
         writer = SessionWriter(session)
+        for part, curves in program.parts.items():
+            writer.write_part(part, {path: at(t) for path, at in curves})
         for row, at in program.rows:
-            writer.write(row, row.clamped(at(t)))
+            writer.write(row, at(t))
         session = writer.finish()
     if program.sliders:
-        amounts = {direction: at(t) for direction, at in program.sliders.items()}
+        amounts = {direction: at(t) for direction, at in program.sliders}
         session = replace(session, sliders=moved_sliders(session.sliders, amounts))
     return session
 
@@ -124,17 +133,25 @@ class _States:
         return mixed_states(self._states, self._way.weights(index, share), index)
 
 
+_Curves = list[tuple[str, Callable[[float], Value]]]
+"""Functions of time by path, or by direction."""
+
+
 class _Program:
     """The curves of a timeline, by what they move."""
 
-    __slots__ = ("latent", "rows", "sliders", "states", "walk")
+    __slots__ = ("latent", "parts", "rows", "sliders", "states", "walk")
 
     def __init__(self, timeline: Timeline) -> None:
         self.states: _States | None = None
         self.latent: LatentCurve | None = None
+        self.parts: dict[str, _Curves] = {}
+        """Curves of parameters that `SessionWriter` writes together, by part."""
         self.rows: list[tuple[Parameter, Callable[[float], Value]]] = []
-        self.sliders: dict[str, Callable[[float], float]] = {}
+        """Curves of the others, and of those that are of the same part: their order counts."""
+        self.sliders: _Curves = []
         self.walk: Track | None = None
+        rows: list[tuple[Parameter, Callable[[float], Value]]] = []
         for track in timeline.tracks:
             if not _acts(track):
                 continue
@@ -145,9 +162,29 @@ class _Program:
             elif track.path == _LATENT:
                 self.latent = _curve(track, timeline)
             elif track.path.startswith(_SLIDER):
-                self.sliders[track.path[len(_SLIDER) :]] = _curve(track, timeline).at
+                self.sliders.append((track.path[len(_SLIDER) :], _curve(track, timeline).at))
             else:
-                self.rows.append((parameter(track.path), _curve(track, timeline).at))
+                row = parameter(track.path)
+                rows.append((row, _clamped(row, _curve(track, timeline))))
+        single = {row.part for row, _ in rows if not row.is_batched}
+        for row, at in rows:
+            if row.part in single:
+                self.rows.append((row, at))
+            else:
+                self.parts.setdefault(row.part, []).append((row.path, at))
+
+
+def _clamped(row: Parameter, curve: Curve) -> Callable[[float], Value]:
+    """Return a curve's values within the range of its parameter."""
+    at, clamp, low, high = curve.at, row.clamped, row.low, row.high
+    if not isinstance(curve, NumberCurve):
+        return lambda t: clamp(at(t))
+
+    def inside(t: float) -> float:
+        value: float = at(t)
+        return value if low <= value <= high else float(clamp(value))
+
+    return inside
 
 
 def _acts(track: Track) -> bool:

@@ -263,6 +263,21 @@ def test_evaluation_depends_on_nothing_but_the_session_and_the_time() -> None:
         )
 
 
+def test_truncation_tracks_move_a_pinned_latent_and_moved_sliders_stay_sliders() -> None:
+    session = with_tracks(
+        track("truncation.cutoff", (0, 2), (1, 6)),
+        track(PSI, (0, 0.0), (1, 1.0)),
+        track("slider/sefa/2", (0, 1.0), (1, 3.0)),
+        track("slider/sefa/1", (0, 0.0), (1, 0.0)),
+        session=Session(pinned_blend=blend_on(4), sliders=(Slider("sefa/1"), Slider("sefa/2", 9.0, label="mine"))),
+    )
+    shown = session_at(session, 0.5)
+    assert shown.truncation == shown.pinned_blend[0][0].truncation == Truncation(0.5, 4)
+    assert shown.sliders == (Slider("sefa/2", 2.0, label="mine"),)
+    assert [type(slider) for slider in shown.sliders] == [Slider]
+    assert hash(shown.sliders) == hash((Slider("sefa/2", 2.0, label="mine"),))
+
+
 def test_the_value_of_one_track_can_be_read() -> None:
     timeline = Timeline((track(PSI, (0, 0.0), (1, 5.0)), Track(WALK)))
     assert value_at(timeline, PSI, 0.2) == pytest.approx(1.0)
