@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from operator import itemgetter
 from typing import Any, Protocol
 
 from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
@@ -85,8 +86,8 @@ class Playback(QObject):
         self._timer.timeout.connect(self._tick)
         self._is_recording = False
         self._armed: frozenset[str] = frozenset()
-        self._samples: dict[str, list[tuple[Fraction, Any]]] = {}
-        """What the gestures under way recorded, by parameter."""
+        self._samples: dict[str, list[list[tuple[Fraction, Any]]]] = {}
+        """What the gestures under way recorded, by parameter; a list for each pass of what plays."""
         self.player: SoundPlayer | None = None
         """Plays the timeline's sounds along; None without any."""
         editing.recorder = self
@@ -262,24 +263,24 @@ class Playback(QObject):
         """Record the values that an edit has just set, at the present moment."""
         t = self._now()
         for path in _paths(edit):
-            samples = self._samples.setdefault(path, [])
-            if samples and t <= samples[-1][0]:
-                if t == samples[-1][0]:
-                    samples.pop()
-                else:  # playing went back to its start: a new pass begins
-                    samples.clear()
-            samples.append((t, parameter(path).read(session)))
+            passes = self._samples.setdefault(path, [[]])
+            if passes[-1] and t == passes[-1][-1][0]:
+                passes[-1].pop()
+            elif not _goes_on(passes[-1], t, self.timeline.is_ping_pong):
+                passes.append([])
+            passes[-1].append((t, parameter(path).read(session)))
 
     def take(self, edit: Edit, session: Session) -> SetTimeline:
         """Return the edit that puts a gesture's simplified curves into the timeline."""
         timeline, paths = session.timeline, _paths(edit)
         for path in paths:
-            samples = self._samples.pop(path, [])
-            row = parameter(path)
-            values = [value for _, value in samples if isinstance(value, int | float)]
-            span = max(values) - min(values) if values else 1.0
-            points = simplified(samples, max(_TOLERANCE * span, 1e-6))
-            timeline = with_recorded(timeline, path, points, HOLD if row.kind in _STEPPED else LINEAR)
+            easing = HOLD if parameter(path).kind in _STEPPED else LINEAR
+            for taken in self._samples.pop(path, ()):  # a later pass replaces what it covers of an earlier one
+                samples = sorted(taken, key=itemgetter(0))  # played backwards, the last comes first
+                values = [value for _, value in samples if isinstance(value, int | float)]
+                span = max(values) - min(values) if values else 1.0
+                points = simplified(samples, max(_TOLERANCE * span, 1e-6))
+                timeline = with_recorded(timeline, path, points, easing)
         return SetTimeline(timeline, f"Record {_label(paths[0])}")
 
     def drop(self) -> None:
@@ -344,6 +345,14 @@ def _paths(edit: Edit) -> tuple[str, ...]:
     if isinstance(edit, Together):
         return tuple(item.path for item in edit.edits)
     return ()
+
+
+def _goes_on(samples: Sequence[tuple[Fraction, Any]], t: Fraction, is_ping_pong: bool) -> bool:
+    """Return whether a time belongs to the pass of these samples: playing has neither begun again nor turned round."""
+    if not samples:
+        return True
+    is_forward = t > samples[-1][0]
+    return is_forward or is_ping_pong if len(samples) == 1 else is_forward == (samples[-1][0] > samples[0][0])
 
 
 def _label(path: str) -> str:

@@ -192,13 +192,13 @@ class ValueSlider(QSlider):
             return
         self._way.flush()
         self._dragging = False
-        if self._before == self._amount:
+        if self._has_moved:  # also where it ends at the value where it began: its edits were emitted
+            self.finish()
+        elif self._before == self._amount:
             self._before = None
             self.update()
-        elif not self._has_moved:
-            self._commit_timer.start(QApplication.doubleClickInterval())
         else:
-            self.finish()
+            self._commit_timer.start(QApplication.doubleClickInterval())
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:  # noqa: N802
         """Reset."""

@@ -76,6 +76,7 @@ class SeedPlane(QWidget):
         self._seed = -1
         self._view = PlaneView(280.0, 140.0)
         self._before: Position | None = None
+        self._has_moved = False
         self._pressed_at: QPointF | None = None
         self._way = PointerWay(self._follow, self)
         self._exact = Position()
@@ -189,6 +190,7 @@ class SeedPlane(QWidget):
         if self._before is None:
             self._before = self._position
             self._exact = self._position
+            self._has_moved = False
 
     def _move(self, dx: float, dy: float, *, whole: bool) -> None:
         self._exact = Position(self._exact.x + dx, self._exact.y + dy)
@@ -196,6 +198,7 @@ class SeedPlane(QWidget):
         if whole:
             target = Position(float(round(target.x)), float(round(target.y)))
         if target != self._position:
+            self._has_moved = True
             self._place_ring(target)
             self.edited.emit(SetParameter(PLACE, target), False)
 
@@ -204,7 +207,7 @@ class SeedPlane(QWidget):
         before, self._before = self._before, None
         self._pressed_at = None
         self._panning = False
-        if before is not None and before != self._position:
+        if before is not None and self._has_moved:  # also where it ends at the place where it began
             self.edited.emit(SetParameter(PLACE, self._position), True)
         self._set_cursor()
 

@@ -70,6 +70,8 @@ class StrengthGrid(QWidget):
         self._resolutions: tuple[int, ...] = ()
         self._current = (0, 0)
         self._before: Strengths | None = None
+        self._has_painted = False
+        """Whether the active gesture has emitted strengths."""
         self._carried: float | None = None
         self._last_cell: tuple[int, int] | None = None
         self._key_held = False
@@ -137,9 +139,9 @@ class StrengthGrid(QWidget):
 
     def finish(self) -> None:
         """End the active gesture as a mouse release does."""
-        before = self._before
+        has_painted = self._has_painted
         self._drop_gesture()
-        if before is not None and before != self._strengths:
+        if has_painted:  # also where the strengths are those of the start again
             self.painted.emit(self._strengths, True)
 
     def cancel(self) -> bool:
@@ -159,6 +161,7 @@ class StrengthGrid(QWidget):
 
     def _drop_gesture(self) -> None:
         self._before = None
+        self._has_painted = False
         self._carried = None
         self._last_cell = None
         self._key_held = False
@@ -186,6 +189,7 @@ class StrengthGrid(QWidget):
         strengths = tuple(tuple(row) for row in rows)
         if strengths != self._strengths:
             self._strengths = strengths
+            self._has_painted = True
             self.update()
             self.painted.emit(strengths, False)
         self._describe_current()

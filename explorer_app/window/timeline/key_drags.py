@@ -118,6 +118,7 @@ class LoopDrag:
         first, last = view.timeline.playing_range
         reach = Fraction(theme.px(6)) / Fraction(view.axis.scale)
         self._fixed = last if abs(at - first) <= reach else first if abs(at - last) <= reach else at
+        self._loop = view.timeline.loop
         self._has_moved = False
 
     def move(self, place: QPointF, modifiers: Modifiers) -> None:
@@ -135,11 +136,12 @@ class LoopDrag:
 
     def _show(self, place: QPointF, *, final: bool) -> None:
         at = min(_on_frame(self._before, self._view.axis.t(place.x())), self._before.end)
-        if at == self._fixed:
-            return
-        self._has_moved = True
-        loop = (min(at, self._fixed), max(at, self._fixed))
-        self._view.emit_change(replace(self._before, loop=loop), "Loop", final)
+        if at != self._fixed:
+            self._has_moved = True
+            self._loop = (min(at, self._fixed), max(at, self._fixed))
+        elif not final:
+            return  # no range is empty: the last one stays
+        self._view.emit_change(replace(self._before, loop=self._loop), "Loop", final)
 
 
 class KeyDrag:
@@ -208,6 +210,7 @@ class StretchDrag:
         self._view, self._before, self._chosen = view, view.timeline, view.selection
         first, last = min(times), max(times)
         self._pivot, self._end = (last, first) if at < pivot else (first, last)
+        self._factor = Fraction(1)
 
     def move(self, place: QPointF, modifiers: Modifiers) -> None:
         """Stretch to the pointer."""
@@ -226,9 +229,11 @@ class StretchDrag:
         t = self._view.axis.t(place.x())
         to = t if modifiers & Modifiers.AltModifier else snapped(self._before, t)
         factor = (to - self._pivot) / (self._end - self._pivot)
-        if factor <= 0:
-            return
-        timeline, names = stretched_keys(self._before, self._chosen, self._pivot, factor)
+        if factor > 0:
+            self._factor = factor
+        elif not final:
+            return  # keys neither turn round nor fall together: the last stretch stays
+        timeline, names = stretched_keys(self._before, self._chosen, self._pivot, self._factor)
         self._view.selection = names
         self._view.emit_change(timeline, "Stretch keys", final)
 

@@ -58,6 +58,7 @@ class SoundLanes(QWidget):
         self._is_missing: Callable[[str], bool] = lambda digest: False
         self._first = 0
         self._drag: tuple[Sound, float] | None = None
+        self._has_moved = False
         self.setAccessibleName("Sounds")
         self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
@@ -176,6 +177,7 @@ class SoundLanes(QWidget):
             and event.position().x() >= self._view.axis.left
         ):
             self._drag = sound, event.position().x()
+            self._has_moved = False
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:  # noqa: N802
         """Move the sound."""
@@ -206,8 +208,9 @@ class SoundLanes(QWidget):
             return
         sound, from_x = self._drag
         by = (place.x() - from_x) / self._view.axis.scale
-        if final and abs(place.x() - from_x) < 1:
+        if abs(place.x() - from_x) < 1 and not self._has_moved:
             return
+        self._has_moved = True
         # A sound may start anywhere, not only on frames.
         start = Fraction(round((float(sound.start) + by) * 1000), 1000)
         self.changed.emit(replace(sound, start=start), "Move sound", final)

@@ -179,6 +179,30 @@ def test_a_recorded_gesture_becomes_few_keys_and_one_step(ramp: Harness) -> None
     assert editing.session.timeline.track("noise.gain") is None
 
 
+def test_a_gesture_over_the_end_of_the_loop_keeps_what_it_did_before_it(ramp: Harness) -> None:
+    playback = ramp.controller.playback
+    playback.seek(Fraction(39, 4))
+    playback.set_recording(True)
+    record(ramp, 0.2, 0.4, 0.8, 0.6, 0.3)
+    track = ramp.controller.editing.session.timeline.track("noise.gain")
+    assert track is not None
+    at_end = [key.value for key in track.keys if key.time > 9]
+    at_start = [key.value for key in track.keys if key.time < 1]
+    assert (at_end, at_start) == ([0.2, 0.4], [0.8, 0.6, 0.3])
+
+
+def test_a_gesture_while_playing_backwards_is_recorded_in_the_order_of_time(ramp: Harness) -> None:
+    playback, editing = ramp.controller.playback, ramp.controller.editing
+    editing.edit(SetTimeline(replace(editing.session.timeline, is_ping_pong=True)))
+    playback.seek(Fraction(49, 5))
+    playback.set_recording(True)
+    record(ramp, 0.1, 0.2, 0.5, 0.6, 1.0)
+    track = editing.session.timeline.track("noise.gain")
+    assert track is not None
+    assert [key.value for key in track.keys if key.time < Fraction(98, 10)] == [1.0, 0.6]
+    assert [key.time for key in track.keys] == sorted(key.time for key in track.keys)
+
+
 def test_only_armed_parameters_are_recorded(ramp: Harness) -> None:
     playback, editing = ramp.controller.playback, ramp.controller.editing
     playback.set_armed(PSI, True)

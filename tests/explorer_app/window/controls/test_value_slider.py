@@ -67,6 +67,14 @@ def test_a_press_on_the_handle_changes_nothing(slider: WatchedSlider) -> None:
     assert slider.seen == []
 
 
+def test_a_drag_that_ends_where_it_began_ends_its_gesture_too(slider: WatchedSlider) -> None:
+    press(slider, at(slider, 0.0))
+    move(slider, at(slider, 4.0))
+    move(slider, at(slider, 0.0))
+    release(slider, at(slider, 0.0))
+    assert finals(slider) == [0.0]
+
+
 def test_shift_goes_ten_times_finer(slider: WatchedSlider) -> None:
     drag(slider, at(slider, 0.0), at(slider, 5.0), SHIFT)
     assert slider.amount == pytest.approx(0.5, abs=0.05)

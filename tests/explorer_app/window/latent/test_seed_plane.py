@@ -66,6 +66,15 @@ def test_ctrl_keeps_to_whole_seeds(plane: WatchedPlane) -> None:
     assert plane.position == Position(8.0, 12.0)
 
 
+def test_a_drag_that_ends_where_it_began_ends_its_gesture_too(plane: WatchedPlane) -> None:
+    press(plane, at(plane, 7, 12), CTRL)
+    move(plane, at(plane, 8, 12), CTRL)
+    move(plane, at(plane, 7, 12), CTRL)
+    release(plane, at(plane, 7, 12), CTRL)
+    assert [edit.value for edit, _ in plane.edits.all] == [Position(8.0, 12.0), HERE.position, HERE.position]
+    assert plane.edits.all[-1][1]
+
+
 def test_a_press_without_a_drag_is_no_edit(plane: WatchedPlane) -> None:
     press(plane, at(plane, 8, 12))
     release(plane, at(plane, 8, 12))

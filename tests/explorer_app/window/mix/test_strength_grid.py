@@ -96,6 +96,14 @@ def test_the_wheel_sets_the_amount_of_the_cell_and_rests_as_one_gesture(grid: Wa
     qtbot.waitUntil(lambda: len(finals(grid)) == 1)
 
 
+def test_a_wheel_that_turns_back_ends_its_gesture_too(grid: WatchedGrid) -> None:
+    before = grid.strengths
+    wheel(grid, cell(grid, 0, 3), 1)
+    wheel(grid, cell(grid, 0, 3), -1)
+    grid.finish()
+    assert finals(grid) == [before]
+
+
 def test_the_wheel_beside_the_cells_is_left_to_the_list(grid: WatchedGrid) -> None:
     assert not wheel(grid, grid.picture_rect(0).center(), 1)
     assert grid.seen == []

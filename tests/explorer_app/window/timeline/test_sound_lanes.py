@@ -83,6 +83,10 @@ def test_dragging_a_lane_moves_the_sound_in_time(panel: TimelinePanel) -> None:
     assert float(moved[-1][0].start) == pytest.approx(1.5, abs=0.02)
     mouse(panel.lanes, PRESS, start, LEFT)
     mouse(panel.lanes, MOVE, end, LEFT)
+    mouse(panel.lanes, RELEASE, start, LEFT)
+    assert (float(moved[-1][0].start), moved[-1][2]) == (1.0, True)
+    mouse(panel.lanes, PRESS, start, LEFT)
+    mouse(panel.lanes, MOVE, end, LEFT)
     cancelled: list[bool] = []
     panel.gesture_cancelled.connect(lambda: cancelled.append(True))
     QTest.keyClick(panel.lanes, Qt.Key.Key_Escape)

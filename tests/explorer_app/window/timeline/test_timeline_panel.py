@@ -139,6 +139,14 @@ def test_the_end_of_the_selection_stretches_it(edits: Edits, view: TimelineView)
     assert edits.steps[-1].label == "Stretch keys"
 
 
+def test_a_stretch_that_would_turn_the_keys_round_ends_at_its_last_one(edits: Edits, view: TimelineView) -> None:
+    view.select(frozenset({(PSI, Fraction(4)), (PSI, Fraction(8))}))
+    end = QPoint(round(view.axis.x(8.0)), view.scene.ruler_px - 3)
+    drag(view, end, shift(view, end, -2), shift(view, end, -6))
+    assert times(edits) == [0, 4, 6]
+    assert [edit.label for edit in edits.steps] == ["Stretch keys"]
+
+
 def test_the_ruler_moves_the_playhead_by_frames(edits: Edits, view: TimelineView, qtbot: QtBot) -> None:
     sought: list[tuple[Fraction, bool]] = []
     edits.panel.sought.connect(lambda t, final: sought.append((t, final)))
@@ -154,6 +162,9 @@ def test_shift_in_the_ruler_draws_the_range_that_plays_and_a_double_click_takes_
     y = view.scene.ruler_px // 2
     drag(view, *(QPoint(round(view.axis.x(t)), y) for t in (2.0, 4.0, 6.0)), keys=SHIFT)
     assert edits.session.timeline.loop == (2, 6)
+    drag(view, *(QPoint(round(view.axis.x(t)), y) for t in (3.0, 4.0, 3.0)), keys=SHIFT)
+    assert edits.session.timeline.loop == (3, 4)
+    assert len(edits.steps) == 2
     mouse(view.viewport(), QEvent.Type.MouseButtonDblClick, QPoint(round(view.axis.x(4.0)), 2))
     assert edits.session.timeline.loop is None
 
