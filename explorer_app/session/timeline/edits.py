@@ -6,6 +6,7 @@ While keys are dragged, each event moves the keys of the timeline before the dra
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -13,7 +14,7 @@ from typing import Any
 
 from explorer_app.session.parameters import Parameter, parameter
 from explorer_app.session.session import Session, as_still
-from explorer_app.session.timeline.evaluation import value_at
+from explorer_app.session.timeline.evaluation import track_session, value_at
 from explorer_app.session.tracks import (
     HOLD,
     LINEAR,
@@ -259,6 +260,38 @@ def with_state(timeline: Timeline, session: Session, t: Fraction) -> Timeline:
         if track.path not in (STATE, WALK) and track.keys:
             kept = with_key(kept, track.path, t, parameter(track.path).read(session))
     return kept
+
+
+def with_loop_closed(timeline: Timeline, session: Session) -> Timeline:
+    """Return the timeline whose tracks have, at the end of what plays, the values that they have at its start.
+
+    A track that stands still stays as it is. A walk gets the nearest period that goes into what plays.
+    """
+    first, last = timeline.playing_range
+    for track in timeline.tracks:
+        if track.path == WALK:
+            rounds = max(1, round((last - first) / track.period))
+            timeline = with_track(timeline, replace(track, period=(last - first) / rounds))
+        elif any(key.value != track.keys[0].value for key in track.keys) and not _is_full_turn(timeline, track):
+            timeline = with_key(timeline, track.path, last, _value_of(timeline, track, session, first))
+    return timeline
+
+
+def _is_full_turn(timeline: Timeline, track: Track) -> bool:
+    """Return whether noise ends at the angle where it began."""
+    if track.path != NOISE_LOOP:
+        return False
+    start, end = (value_at(timeline, track.path, float(t)) for t in timeline.playing_range)
+    return abs(math.remainder(end - start, 360.0)) < 1e-6
+
+
+def _value_of(timeline: Timeline, track: Track, session: Session, t: Fraction) -> Any:
+    """Return a track's value at a time; a key's own, which a spline takes for the same place."""
+    if track.outside == "hold" and t <= timeline.seconds(track.keys[0]):
+        return track.keys[0].value
+    if track.path == STATE:
+        return track_session(replace(session, timeline=timeline), track, float(t))
+    return value_at(timeline, track.path, float(t))
 
 
 def with_parameter_key(timeline: Timeline, session: Session, path: str, t: Fraction) -> Timeline:

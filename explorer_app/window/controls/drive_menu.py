@@ -63,7 +63,9 @@ def add_drive_menu(menu: QMenu, path: str, sounds: Sequence[str], drive: Drive, 
     `sounds` are names of sounds of the timeline; `hears` says whether a microphone is on.
     """
     sub = menu.addMenu("Drive by sound")
-    sub.setEnabled(bool(sounds or hears) and is_driven(path))
+    sub.setEnabled(is_driven(path))
+    if not (sounds or hears):
+        sub.addAction("No sound yet: + Track > Add sound…, or drop a file").setEnabled(False)
     add_sound_sources(sub, path, sounds, drive, hears=hears)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
-from PySide6.QtCore import QObject, QSize, Qt, Signal, SignalInstance, Slot
+from PySide6.QtCore import QEvent, QObject, QSize, Qt, Signal, SignalInstance, Slot
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QToolButton, QWidget
 
@@ -118,16 +118,37 @@ class Hints(QObject):
             line.hide()
             line.deleteLater()
             self._workspace.share_height()
-            seen = {*self._settings.choice(_CHOICE).split(), key}
-            self._settings.choose(_CHOICE, " ".join(sorted(seen)))
+            self._remember(key)
+
+    def followed(self, key: str) -> None:
+        """Dismiss a hint once the pointer has left its panel: nothing moves under the hand that follows it."""
+        if key not in self.lines:
+            return
+        if self._docks[key].underMouse():
+            self._remember(key)
+            self._docks[key].installEventFilter(self)
+        else:
+            self.used(key)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802 - Qt's name
+        """Dismiss the hint of a panel that the pointer leaves."""
+        if event.type() == QEvent.Type.Leave:
+            watched.removeEventFilter(self)
+            for key in [key for key in self.lines if self._docks[key] is watched]:
+                self.used(key)
+        return False
 
     def watch(self, key: str, edited: SignalInstance) -> None:
-        """Dismiss a hint when a gesture ends: `edited` emits an Edit, with True for the last one of a gesture."""
+        """Follow a hint when a gesture ends: `edited` emits an Edit, with True for the last one of a gesture."""
         edited.connect(partial(self._edited, key))
+
+    def _remember(self, key: str) -> None:
+        seen = {*self._settings.choice(_CHOICE).split(), key}
+        self._settings.choose(_CHOICE, " ".join(sorted(seen)))
 
     def _edited(self, key: str, _edit: object, is_final: bool) -> None:
         if is_final:
-            self.used(key)
+            self.followed(key)
 
     def _show(self, key: str) -> None:
         if key not in self.lines:

@@ -328,6 +328,7 @@ def _paint_ruler(painter: QPainter, scene: Scene, size: QRect) -> None:
     painter.save()
     painter.setClipRect(QRectF(axis.left, 0, axis.width, height))
     painter.setFont(fonts.caption())
+    metrics, gap, right = painter.fontMetrics(), theme.px(4), axis.left + axis.width
     for tick in axis.ticks(scene.timeline, scene.unit):
         x = round(axis.x(tick.t)) + 0.5
         length = theme.px(8 if tick.label else 4)
@@ -335,7 +336,9 @@ def _paint_ruler(painter: QPainter, scene: Scene, size: QRect) -> None:
         painter.drawLine(QPointF(x, height - length), QPointF(x, height - 1))
         if tick.label:
             painter.setPen(QColor(tokens.dim))
-            painter.drawText(QPointF(x + theme.px(4), height - theme.px(7)), tick.label)
+            label_px = metrics.horizontalAdvance(tick.label)
+            fits = x + gap + label_px <= right
+            painter.drawText(QPointF(x + gap if fits else x - gap - label_px, height - theme.px(7)), tick.label)
     first, last = (axis.x(float(t)) for t in scene.timeline.playing_range)
     painter.setPen(Qt.PenStyle.NoPen)
     painter.setBrush(QColor(tokens.accent) if scene.timeline.loop else theme.mixed(tokens.edge, tokens.accent, 0.35))

@@ -7,8 +7,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from PySide6.QtCore import QPoint, QTimer, Signal, Slot
-from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QPushButton, QSizePolicy, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QMenu, QPushButton, QToolButton, QVBoxLayout, QWidget
 
 from explorer_app.session.parameters import parameters_of
 from explorer_app.session.session import Session
@@ -17,22 +16,26 @@ from explorer_app.session.timeline.edits import (
     between_value,
     with_grid,
     with_key,
+    with_loop_closed,
     with_noise_loop,
     with_state,
     with_track,
 )
 from explorer_app.session.timeline.evaluation import moves_something
 from explorer_app.session.timeline.playing import time_text
-from explorer_app.session.timeline.seam import Seam, seam
+from explorer_app.session.timeline.seam import seam
 from explorer_app.session.tracks import MAX_SECONDS, NOISE_LOOP, STATE, WALK, Snap, Timeline, Track
 from explorer_app.window.controls.drive_menu import add_drive_menu
+from explorer_app.window.controls.fitting_row import FittingRow
 from explorer_app.window.controls.number_field import NumberField
 from explorer_app.window.controls.segmented import SegmentedControl
 from explorer_app.window.look import icons, theme
+from explorer_app.window.timeline.seam_badge import SeamBadge
 from explorer_app.window.timeline.sound_lanes import SoundLanes
 from explorer_app.window.timeline.sound_menu import choose_sounds, sound_menu
 from explorer_app.window.timeline.timeline_menus import add_track_menu, key_menu, track_menu
-from explorer_app.window.timeline.timeline_view import TimelineView
+from explorer_app.window.timeline.timeline_painter import RULER_PX
+from explorer_app.window.timeline.timeline_view import LABEL_PX, TimelineView
 from gpu_backend import Directions, LoomError, ModelFacts
 
 FPS_CHOICES = ("12", "15", "23.976", "24", "25", "29.97", "30", "48", "50", "60")
@@ -147,8 +150,8 @@ class TimelinePanel(QWidget):
         )
         self.volume_field.setAccessibleName("Volume in percent")
         self.volume_field.entered.connect(lambda percent, final: self.volume_changed.emit(percent / 100.0, final))
-        self.seam_label = QLabel()
         self.keep_button = QPushButton("Keep picture")
+        self.keep_button.setAccessibleName("Keep picture")
         self.keep_button.setToolTip("Make a key of the whole picture at the playhead (I).")
         self.keep_button.clicked.connect(self.keep_requested)
         self.add_button = QPushButton("+ Track")
@@ -176,50 +179,26 @@ class TimelinePanel(QWidget):
     def _lay_out(self) -> None:
         self.snap_label = QLabel("snap")
         theme.set_role(self.snap_label, "dim")
-        self.head = QWidget(self)
-        self.head.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-        head = QHBoxLayout(self.head)
-        head.setContentsMargins(theme.px(8), theme.px(4), theme.px(8), theme.px(4))
-        head.setSpacing(theme.px(6))
-        shown: tuple[QWidget, ...] = (
-            *(self.start_button, self.play_button, self.record_button, self.loop_button, self.back_button),
-            *(self.time_label, self.fps_button, self.end_field, self.snap_label, self.snap, self.bpm_field),
-            *(self.volume_field, self.seam_label, self.keep_button, self.add_button, self.export_button),
+        self.head = FittingRow(
+            (
+                *(self.start_button, self.play_button, self.record_button, self.loop_button, self.back_button),
+                *(self.time_label, self.fps_button, self.end_field, self.snap_label, self.snap, self.bpm_field),
+                *(self.volume_field, None, self.keep_button, self.add_button, self.export_button),
+            ),
+            (
+                *(self.snap_label, self.start_button, self.back_button, self.end_field, self.fps_button),
+                *(self.snap, self.bpm_field, self.volume_field, self.keep_button),
+            ),
+            self,
         )
-        for widget in shown:
-            if widget is self.seam_label:
-                head.addStretch(1)
-            head.addWidget(widget)
+        self.seam_badge = SeamBadge(self.view)
+        self.seam_badge.setGeometry(0, 0, theme.px(LABEL_PX) - 1, theme.px(RULER_PX) - 1)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         layout.addWidget(self.head)
         layout.addWidget(self.view, 1)
         layout.addWidget(self.lanes)
-
-    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
-        """Leave out what a narrow panel has no room for."""
-        super().resizeEvent(event)
-        self._fit_head()
-
-    def _fit_head(self) -> None:
-        """Hide parts of the head until it fits, the least important first; all of them are in menus or on keys, too."""
-        tempo = (self.bpm_field,) if self._session.timeline.snap == "beat" else ()
-        volume = (self.volume_field,) if self._session.timeline.sounds else ()
-        optional: tuple[QWidget, ...] = (
-            *(self.snap_label, self.start_button, self.keep_button, self.end_field, self.back_button),
-            *(*tempo, *volume, self.snap, self.fps_button),
-        )
-        fixed = (self.play_button, self.record_button, self.loop_button, self.time_label, self.add_button)
-        gap = theme.px(6)
-        widths = {widget: widget.sizeHint().width() + gap for widget in (*optional, *fixed, self.export_button)}
-        room = self.width() - theme.px(16) - theme.px(8)
-        total = sum(widths.values())
-        for widget in optional:
-            fits = total <= room
-            widget.setVisible(fits)
-            total -= 0 if fits else widths[widget]
-        self.seam_label.setVisible(room - total >= self.seam_label.sizeHint().width() + gap)
 
     def _connect_view(self) -> None:
         view = self.view
@@ -232,6 +211,7 @@ class TimelinePanel(QWidget):
         view.track_menu_requested.connect(self._open_track_menu)
         view.key_menu_requested.connect(lambda place: key_menu(view).popup(place))
         view.thumbnail_wanted.connect(self.thumbnail_wanted)
+        self.seam_badge.close_requested.connect(self.close_loop)
         self.lanes.changed.connect(self.sound_changed)
         self.lanes.cancelled.connect(self.gesture_cancelled)
         self.lanes.menu_requested.connect(self._open_sound_menu)
@@ -280,27 +260,22 @@ class TimelinePanel(QWidget):
         self.end_field.show_number(float(timeline.end))
         self.snap.show_choice(timeline.snap)
         self.bpm_field.show_number(float(timeline.grid.bpm))
-        self.bpm_field.setVisible(timeline.snap == "beat")
-        self.volume_field.setVisible(bool(timeline.sounds))
         self.view.show_unit("beats" if timeline.snap == "beat" else "seconds")
         self.loop_button.setChecked(timeline.is_looping)
         self.back_button.setChecked(timeline.is_ping_pong)
         self.back_button.setEnabled(timeline.is_looping)
-        self._fit_head()
+        no_tempo = () if timeline.snap == "beat" else (self.bpm_field,)
+        self.head.set_absent((*no_tempo, *(() if timeline.sounds else (self.volume_field,))))
 
     @Slot()
     def _show_seam(self) -> None:
         """Show whether the loop closes; computing it takes milliseconds, so it waits until edits rest."""
         timeline = self._session.timeline
-        if not (timeline.is_looping and not timeline.is_ping_pong and moves_something(timeline)):
-            self.seam_label.setText("")
-            return
-        first, last = timeline.playing_range
-        found = seam(self._session, float(first), float(last))
-        self.seam_label.setText(_seam_text(found))
-        self._fit_head()
-        self.seam_label.setToolTip(_seam_tip(found))
-        theme.set_role(self.seam_label, "good" if found.velocity_meets else "dim")
+        if timeline.is_looping and not timeline.is_ping_pong and moves_something(timeline):
+            first, last = timeline.playing_range
+            self.seam_badge.show_seam(seam(self._session, float(first), float(last)))
+        else:
+            self.seam_badge.show_seam(None)
 
     # -- edits ------------------------------------------------------------------------------------------------------
 
@@ -343,6 +318,11 @@ class TimelinePanel(QWidget):
 
     def _to_start(self) -> None:
         self.sought.emit(self._session.timeline.playing_range[0], True)
+
+    @Slot()
+    def close_loop(self) -> None:
+        """Give each track at the end of what plays the value that it has at the start."""
+        self._try(lambda: with_loop_closed(self._session.timeline, self._session), "Close the loop")
 
     @Slot(str, object)
     def _add_key(self, path: str, t: Fraction) -> None:
@@ -439,17 +419,3 @@ def fps_of(text: str) -> Fraction:
 
 def _fps_text(fps: Fraction) -> str:
     return f"{float(fps):.3f}".rstrip("0").rstrip(".")
-
-
-def _seam_text(found: Seam) -> str:
-    if not found.value_meets:
-        return "✗ loop jumps"
-    return "✓ loop closes" if found.velocity_meets else "✗ loop jerks"
-
-
-def _seam_tip(found: Seam) -> str:
-    if not found.value_meets:
-        return "The picture at the end is not that at the start: the loop jumps."
-    if not found.velocity_meets:
-        return "The pictures meet, but move differently before and after: the loop jerks."
-    return "The loop repeats without a jump and without a jerk."

@@ -246,7 +246,10 @@ class TimelineView(QAbstractScrollArea):
         painter.setFont(fonts.body())
         painter.setPen(theme.alpha(theme.current().dim, 1.0))
         area = self.viewport().rect().adjusted(int(self.axis.left), self.scene.ruler_px, 0, 0)
-        text = "Press I to keep the picture here, move the playhead, change the picture, press I again."
+        text = (
+            "Keep picture (I) makes a key of the picture at the playhead. "
+            "Drag the playhead in the ruler, change the picture, and keep it again."
+        )
         painter.drawText(area, int(Qt.AlignmentFlag.AlignCenter) | int(Qt.TextFlag.TextWordWrap), text)
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802

@@ -27,6 +27,8 @@ from explorer_app.session.timeline.edits import (
     stretched_keys,
     with_grid,
     with_key,
+    with_loop_closed,
+    with_noise_loop,
     with_recorded,
     with_state,
     with_track,
@@ -34,12 +36,13 @@ from explorer_app.session.timeline.edits import (
     without_track,
 )
 from explorer_app.session.timeline.evaluation import session_at
-from explorer_app.session.timeline.seam import seam
+from explorer_app.session.timeline.seam import Seam, seam
 from explorer_app.session.timeline.simplify import simplified
 from explorer_app.session.tracks import (
     HOLD,
     LINEAR,
     MAX_KEYS,
+    NOISE_LOOP,
     STATE,
     WALK,
     BeatGrid,
@@ -228,6 +231,26 @@ def test_the_loop_check_tells_values_from_velocities() -> None:
     assert (open_loop.value_meets, open_loop.velocity_meets) == (False, False)
     assert (corner.value_meets, corner.velocity_meets) == (True, False)
     assert (smooth.value_meets, smooth.velocity_meets) == (True, True)
+
+
+def test_closing_the_loop_makes_ends_meet_and_leaves_what_stands_still_or_turns_round() -> None:
+    timeline = piece((1, 0.2), (6, 0.8), end=Fraction(10), loop=(Fraction(0), Fraction(8)))
+    timeline = with_noise_loop(with_key(timeline, GAIN, Fraction(3), 0.5))
+    timeline = with_track(timeline, Track(WALK, period=Fraction(3)))
+    for seed, t in ((3, 0), (4, 2), (5, 4)):
+        timeline = with_state(timeline, GoToSeed(seed).apply(Session()), Fraction(t))
+    before = Session(timeline=timeline)
+    assert not seam(before, 0.0, 8.0).value_meets
+    closed = with_loop_closed(timeline, before)
+    assert seam(Session(timeline=closed), 0.0, 8.0) == Seam(value_meets=True, velocity_meets=True)
+    assert times(closed, STATE) == [0, 2, 4, 8]
+    assert closed.track(NOISE_LOOP) == timeline.track(NOISE_LOOP)
+    walk = closed.track(WALK)
+    assert walk is not None
+    assert walk.period == Fraction(8, 3)
+    assert with_loop_closed(closed, Session(timeline=closed)) == closed
+    still = piece((1, 0.2), end=Fraction(10))
+    assert with_loop_closed(still, Session(timeline=still)) == still
 
 
 def test_a_walk_closes_over_its_period_and_not_over_half_of_it() -> None:

@@ -76,7 +76,11 @@ def test_a_slider_offers_a_key_and_a_controller_with_its_own_range(window: Windo
     assert texts(menu) == ["Animate: key here", "Learn controller", "Drive by sound"]
     for text in ("Animate: key here", "Learn controller"):
         entry(menu, text).trigger()
-    assert not entry(menu, "Drive by sound").isEnabled()
+    sources = entry(menu, "Drive by sound").menu()
+    assert isinstance(sources, QMenu)
+    (reason,) = sources.actions()
+    assert reason.text().startswith("No sound yet")
+    assert not reason.isEnabled()
     menu.close()
     assert window.heard == [("animate", "slider/world/sun"), ("learn", "slider/world/sun", -3.0, 3.0)]
 

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QPointF, Qt
+from PySide6.QtCore import QEvent, QPointF, Qt
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from explorer_app.messages import MessageLog
@@ -52,6 +53,22 @@ def test_a_hint_goes_away_when_it_is_put_away_and_when_it_was_followed(
     assert list(first.hints.lines) == ["sliders"]
     first.close()
     assert Settings(path, messages).choice("hints-seen").split() == ["latent", "mix"]
+
+
+def test_a_hint_that_was_followed_stays_while_the_pointer_is_in_its_panel(
+    first: MainWindow, path: Path, messages: MessageLog
+) -> None:
+    dock = first.docks["sliders"]
+    dock.setAttribute(Qt.WidgetAttribute.WA_UnderMouse)
+    first.hints.followed("sliders")
+    first.hints.followed("mix")
+    assert list(first.hints.lines) == ["latent", "sliders"]
+    QApplication.sendEvent(dock, QEvent(QEvent.Type.Leave))
+    assert list(first.hints.lines) == ["latent"]
+    first.docks["latent"].setAttribute(Qt.WidgetAttribute.WA_UnderMouse)
+    first.hints.followed("latent")
+    first.close()
+    assert Settings(path, messages).choice("hints-seen").split() == ["latent", "mix", "sliders"]
 
 
 def test_dismissed_hints_stay_away_at_the_next_start(

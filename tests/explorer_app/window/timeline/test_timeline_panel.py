@@ -19,7 +19,7 @@ from explorer_app.session.session import Session, as_still
 from explorer_app.session.timeline.edits import SetTimeline, with_key, with_state
 from explorer_app.session.timeline.evaluation import session_at
 from explorer_app.session.timeline.seam import seam
-from explorer_app.session.tracks import LINEAR, NOISE_LOOP, STATE, WALK, Easing, Key, Timeline, Track
+from explorer_app.session.tracks import LINEAR, NOISE_LOOP, STATE, WALK, Easing, Key, Sound, Timeline, Track
 from explorer_app.window.look import theme
 from explorer_app.window.timeline.timeline_menus import add_track_menu, key_menu, track_menu
 from explorer_app.window.timeline.timeline_panel import TimelinePanel, fps_of
@@ -290,10 +290,31 @@ def test_the_head_sets_rate_length_snapping_tempo_and_looping(edits: Edits) -> N
 
 
 def test_the_loop_check_is_told_after_a_rest(edits: Edits, qtbot: QtBot) -> None:
-    qtbot.waitUntil(lambda: edits.panel.seam_label.text() == "✗ loop jumps")
+    qtbot.waitUntil(lambda: edits.panel.seam_badge.label.text() == "✗ loop jumps")
     closed = replace(edits.session.timeline, tracks=(Track(WALK, period=Fraction(10)),))
     edits.show(replace(edits.session, timeline=closed))
-    qtbot.waitUntil(lambda: edits.panel.seam_label.text() == "✓ loop closes")
+    qtbot.waitUntil(lambda: edits.panel.seam_badge.label.text() == "✓ loop closes")
+    assert edits.panel.seam_badge.close_button.isHidden()
+
+
+def test_a_loop_that_jumps_is_closed_by_a_click(edits: Edits, qtbot: QtBot) -> None:
+    badge = edits.panel.seam_badge
+    qtbot.waitUntil(badge.close_button.isVisible)
+    badge.close_button.click()
+    assert [step.label for step in edits.steps] == ["Close the loop"]
+    assert times(edits) == [0, 4, 8, 10]
+    qtbot.waitUntil(lambda: not badge.label.text().endswith("jumps"))
+
+
+def test_a_narrow_panel_shows_the_volume_behind_a_button(edits: Edits) -> None:
+    panel = edits.panel
+    sound = Sound("drums", "a" * 64, "drums.wav", 4.0)
+    edits.show(replace(edits.session, timeline=replace(edits.session.timeline, sounds=(sound,))))
+    panel.resize(420, 320)
+    assert panel.volume_field in panel.head.left_out
+    panel.head.more_button.click()
+    assert panel.volume_field.isVisible()
+    panel.volume_field.window().close()
 
 
 def test_the_dot_arms_a_track_and_buttons_play_and_record(edits: Edits, view: TimelineView) -> None:
