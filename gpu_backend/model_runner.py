@@ -5,9 +5,9 @@ Noise stays in the buffers of a bound plan between runs. It is copied only when 
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from functools import partial
+from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,23 @@ Matrix = tuple[float, ...]
 """Nine numbers, row-major 3 x 3."""
 
 _END = object()
+
+
+class _Loss:
+    """A context that remembers that the device was lost inside it. It is entered a few times a frame."""
+
+    def __init__(self) -> None:
+        self.error: DeviceLostError | None = None
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if isinstance(error, DeviceLostError):
+            # A copy, because the traceback of the original would keep its stack frames alive.
+            self.error = DeviceLostError(error.sentence, error.details)
 
 
 class ModelRunner:
@@ -64,7 +81,7 @@ class ModelRunner:
         self._plan_cache = PlanCache(executor, partial(build_plan, model.spec, readouts=readouts), budget_nbytes)
         self._keys: dict[tuple[int, int, str], PlanKey] = {}
         self._own_transform = model.weights.get("synthesis.input.transform") if model.spec.has_transform else None
-        self._lost: DeviceLostError | None = None
+        self._loss = _Loss()
         self._waited_ms = 0.0
         self._checking: tuple[PlanKey, Generator[object, None, None]] | None = None
         self._is_closed = False
@@ -103,8 +120,8 @@ class ModelRunner:
         """Raise DeviceError if the runner was closed, DeviceLostError if its device was lost."""
         if self._is_closed:
             raise DeviceError("The renderer must be open, but it was closed; open the model again.")
-        if self._lost is not None:
-            raise DeviceLostError(self._lost.sentence, self._lost.details)
+        if self._loss.error is not None:
+            raise DeviceLostError(self._loss.error.sentence, self._loss.error.details)
 
     def prepare(self, key: PlanKey) -> None:
         """Build and bind the plan of a key ahead of its first run."""
@@ -120,7 +137,7 @@ class ModelRunner:
         if key in self._plan_cache:
             return False
         self.check_usable()
-        with self._remembering_loss():
+        with self._loss:
             try:
                 if self._checking is None or self._checking[0] != key:
                     self._stop_checking()
@@ -182,7 +199,7 @@ class ModelRunner:
 
     def finish(self, run: PendingRun) -> Outputs:
         """Wait for a run and return its outputs."""
-        with self._remembering_loss():
+        with self._loss:
             outputs = run.wait()
         self._waited_ms += run.waited_ms
         return outputs
@@ -194,7 +211,7 @@ class ModelRunner:
         key = self.synthesis_key(1)
         cached = self._fetch(key)
         inputs = self._inputs(cached, ws, noise, transform)
-        with self._remembering_loss():
+        with self._loss:
             try:
                 observed = cached.bound.observe(inputs)
             except DeviceMemoryError as error:
@@ -231,7 +248,7 @@ class ModelRunner:
 
     def _fetch(self, key: PlanKey, *, use_fused: bool = True) -> CachedPlan:
         self.check_usable()
-        with self._remembering_loss():
+        with self._loss:
             return self._bound(key, use_fused=use_fused)
 
     def _bound(self, key: PlanKey, *, use_fused: bool = True, keep: bool = False) -> CachedPlan:
@@ -248,7 +265,7 @@ class ModelRunner:
 
     def _start(self, key: PlanKey, start: Callable[[], PendingRun]) -> PendingRun:
         """Start a run; if device memory runs out, evict other plans and try again."""
-        with self._remembering_loss():
+        with self._loss:
             try:
                 return start()
             except DeviceMemoryError:
@@ -257,15 +274,6 @@ class ModelRunner:
                 return start()
             except DeviceMemoryError as error:
                 raise self._too_small(key, error) from error
-
-    @contextlib.contextmanager
-    def _remembering_loss(self) -> Iterator[None]:
-        try:
-            yield
-        except DeviceLostError as error:
-            # A copy, because the traceback of the original would keep its stack frames alive.
-            self._lost = DeviceLostError(error.sentence, error.details)
-            raise
 
     def _too_small(self, key: PlanKey, error: DeviceMemoryError) -> DeviceMemoryError:
         name = self._executor.device_name

@@ -88,7 +88,12 @@ class LatentPath:
     def blend(self, frame: int) -> _Blend:
         """Return the blend of a frame, 0 <= frame < len(self)."""
         if self._kind in ("w-linear", "w-cubic"):
-            return weighted_blend(self._keys, self.weights(frame))
+            recipes, shares = self._merged_keys
+            total: dict[int, float] = {}
+            for key, weight in self.weights(frame).items():
+                for number, share in shares[key]:
+                    total[number] = total.get(number, 0.0) + weight * share
+            return tuple((recipes[number], share) for number, share in total.items())
         key, fraction = self.place(frame)
         first, second = self._keys[key], self._keys[(key + 1) % len(self._keys)]
         return blend_between(first, second, self._kind, fraction, z_dim=self._z_dim)
@@ -99,6 +104,13 @@ class LatentPath:
         if self._kind == "w-cubic":
             return spline_weights(self._curvature, key, fraction)
         return _linear_weights(key, (key + 1) % len(self._keys), fraction)
+
+    @cached_property
+    def _merged_keys(self) -> tuple[list[Recipe], list[list[tuple[int, float]]]]:
+        """The distinct recipes, and each key's shares of them by number: hashing a recipe costs more than the sums."""
+        numbers: dict[Recipe, int] = {}
+        shares = [[(numbers.setdefault(recipe, len(numbers)), share) for recipe, share in key] for key in self._keys]
+        return list(numbers), shares
 
     @cached_property
     def _curvature(self) -> NDArray[np.float64]:

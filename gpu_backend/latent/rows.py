@@ -7,7 +7,7 @@ cache mapped anchors: moves on the seed plane, sliders and mixes rarely need a n
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -100,17 +100,27 @@ def blend_rows(blend: Blend, space: LatentSpace, mapped: Mapping[Anchor, NDArray
     RequestError
         If a recipe does not fit the network, or contains a number that is not finite.
     """
-    if not blend:
-        raise RequestError("A request must hold at least one recipe, but its blend is empty.")
+    return sum_rows(((recipe_rows(recipe, space, mapped), weight) for recipe, weight in blend), space)
+
+
+def recipe_rows(
+    recipe: Recipe, space: LatentSpace, mapped: Mapping[Anchor, NDArray[np.float32]]
+) -> NDArray[np.float64]:
+    """Return the rows of w of one recipe, (num_ws, w_dim), or (1, w_dim) if all are the same. Raises RequestError."""
+    with np.errstate(over="ignore", invalid="ignore"):  # `sum_rows` refuses overflow
+        return _latent_rows(recipe.latent, recipe.truncation, space, mapped)
+
+
+def sum_rows(parts: Iterable[tuple[NDArray[np.float64], float]], space: LatentSpace) -> NDArray[np.float32]:
+    """Return the weighted sum of rows of recipes, at least one: (num_ws, w_dim) float32. Raises RequestError."""
     with np.errstate(over="ignore", invalid="ignore"):  # overflow is refused below
         total: NDArray[np.float64] | None = None
-        for recipe, weight in blend:
+        for part, weight in parts:
             _check_weight(weight)
-            rows = _latent_rows(recipe.latent, recipe.truncation, space, mapped)
-            if weight != 1.0:
-                rows = weight * rows
+            rows = part if weight == 1.0 else weight * part
             total = rows if total is None else total + rows
-        assert total is not None
+        if total is None:
+            raise RequestError("A request must hold at least one recipe, but its blend is empty.")
         rounded = np.empty((space.num_ws, space.w_dim), dtype=np.float32)
         rounded[...] = total
     if not np.isfinite(rounded).all():

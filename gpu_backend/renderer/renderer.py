@@ -18,7 +18,8 @@ from gpu_backend.frame import Frame
 from gpu_backend.latent.classes import picking_labels
 from gpu_backend.latent.directions import Directions
 from gpu_backend.latent.mapped import MappedAnchors
-from gpu_backend.latent.rows import Blend, LatentSpace, anchors_of, blend_rows
+from gpu_backend.latent.recent_rows import RecentRows
+from gpu_backend.latent.rows import Blend, LatentSpace
 from gpu_backend.latent.truncation import label_averages, truncate
 from gpu_backend.layer_statistics import LayerStatistics, gather_statistics
 from gpu_backend.model import Model, ModelFacts, read_model
@@ -116,6 +117,7 @@ class Renderer:
         self._prepared: tuple[int | None, str | None] | None = None
         """Resolution and tap that `prepare_step` found ready last, to spare each frame of a gesture the look-up."""
         self._mapped = MappedAnchors(partial(_map_one, model, self._runner), spec.mapping.z_dim, spec.mapping.c_dim)
+        self._recent = RecentRows(self._space, self._mapped)
 
     @property
     def model(self) -> Model:
@@ -145,7 +147,7 @@ class Renderer:
     @property
     def nbytes(self) -> int:
         """Memory of plans and mapped seeds in bytes, without the model's weights."""
-        return self._runner.nbytes + self._mapped.nbytes
+        return self._runner.nbytes + self._mapped.nbytes + self._recent.nbytes
 
     @property
     def memory(self) -> MemoryFacts:
@@ -411,6 +413,7 @@ class Renderer:
 
     def close(self) -> None:
         """Free device memory. May be called twice, and after the device was lost."""
+        self._recent.clear()
         self._mapped.clear()
         self._runner.close()
 
@@ -500,7 +503,7 @@ class Renderer:
 
     def _rows(self, blend: Blend) -> NDArray[np.float32]:
         """Return the rows of a blend, (num_ws, w_dim)."""
-        return blend_rows(blend, self._space, self._mapped.fetch(anchors_of(blend)))
+        return self._recent.rows_of(blend)
 
     def _checked_rows(self, ws: ArrayLike) -> NDArray[np.float32]:
         return finite_array(ws, "ws", ("n", self._space.num_ws, self._model.spec.w_dim))

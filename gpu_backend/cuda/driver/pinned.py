@@ -22,6 +22,9 @@ FEWEST_SLOTS, MOST_SLOTS = 3, 16
 SLOTS_NBYTES = 256 << 20
 """How many pictures may be looked at before one more costs a copy, and what they may take together."""
 
+SMALL_SLOTS, SMALL_NBYTES = 48, 16 << 20
+"""The same for small pictures, which an export gathers before it copies them."""
+
 Memory = ctypes.Array[ctypes.c_char]
 """An owner of host memory; arrays over it keep it alive."""
 
@@ -59,7 +62,8 @@ class PinnedRing:
     def __init__(self, pool: MemoryPool, nbytes: int) -> None:
         self._pool = pool
         self._slot_nbytes = nbytes
-        self.slots = min(max(FEWEST_SLOTS, SLOTS_NBYTES // nbytes), MOST_SLOTS)
+        few, many = min(SLOTS_NBYTES // nbytes, MOST_SLOTS), min(SMALL_NBYTES // nbytes, SMALL_SLOTS)
+        self.slots = max(FEWEST_SLOTS, few, many)
         self._made = 0
         # Appending and popping are atomic: a lock could be held by the very thread that the collector interrupts.
         self._free: deque[int] = deque()

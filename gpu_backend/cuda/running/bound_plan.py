@@ -74,6 +74,7 @@ class CudaBoundPlan:
         self._constants = constants
         self._kernels = [kernels[launch.recipe] for launch in schedule.launches]
         self._regions: dict[str, Region] = {region.name: region for region in schedule.regions}
+        self._optional_outputs = schedule.optional_outputs
         self._inputs = HeldInputs(schedule.regions, schedule.starts)
         self._lanes: list[Lane] = []
         self._events: list[Event] = []
@@ -282,7 +283,7 @@ class CudaBoundPlan:
 
     def _enqueue_unguarded(self, outputs: tuple[str, ...], *, measure: bool, use_graph: bool) -> DeviceRun:
         driver, timer, lane = self._driver, self._timer, self._free[0]
-        has_optional = not self._schedule.optional_outputs.isdisjoint(outputs)
+        has_optional = not self._optional_outputs.isdisjoint(outputs)
         launch_all = partial(self._launch_all, self._arguments[has_optional])
         replaces_run = measure and timer.replaces_run
         # A measured run that nothing is known to compare with follows a plain one, and so does one that is asked for

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gpu_backend.cuda.driver.memory_pool import MemoryPool
-from gpu_backend.cuda.driver.pinned import MOST_SLOTS, PinnedRing
+from gpu_backend.cuda.driver.pinned import SMALL_SLOTS, PinnedRing
 from gpu_backend.errors import CancelledError
 from tests.helpers.bound_plan_harness import BoundPlanHarness, make_x
 from tests.helpers.fake_gpu import FakeDriver
@@ -130,9 +130,9 @@ def test_other_outputs_of_two_runs_in_flight_do_not_meet(harness: BoundPlanHarne
 
 
 def test_a_picture_is_the_callers_and_its_slot_comes_back_when_it_is_gone(harness: BoundPlanHarness) -> None:
-    kept = [harness.bound.run({"x": make_x(seed)})["pixels"][1] for seed in range(MOST_SLOTS)]
+    kept = [harness.bound.run({"x": make_x(seed)})["pixels"][1] for seed in range(SMALL_SLOTS)]
     held = harness.bound.pinned_nbytes
-    for seed in range(MOST_SLOTS, MOST_SLOTS + 6):
+    for seed in range(SMALL_SLOTS, SMALL_SLOTS + 6):
         harness.bound.run({"x": make_x(seed)})
     for seed, picture in enumerate(kept):
         assert np.array_equal(picture, expected_pixels(make_x(seed))[1])
@@ -140,15 +140,15 @@ def test_a_picture_is_the_callers_and_its_slot_comes_back_when_it_is_gone(harnes
     kept.clear()
     gc.collect()
     addresses = set()
-    for seed in range(3 * MOST_SLOTS):
+    for seed in range(3 * SMALL_SLOTS):
         picture = harness.bound.run({"x": make_x(seed)})["pixels"]
         addresses.add(picture.ctypes.data)
         del picture
-    assert len(addresses) <= MOST_SLOTS
+    assert len(addresses) <= SMALL_SLOTS
 
 
 def test_a_picture_beyond_the_slots_is_a_copy(harness: BoundPlanHarness) -> None:
-    pictures = [harness.bound.run({"x": make_x(seed)})["pixels"] for seed in range(MOST_SLOTS + 3)]
+    pictures = [harness.bound.run({"x": make_x(seed)})["pixels"] for seed in range(SMALL_SLOTS + 3)]
     for seed, picture in enumerate(pictures):
         assert np.array_equal(picture, expected_pixels(make_x(seed)))
 
