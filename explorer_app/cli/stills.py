@@ -15,7 +15,6 @@ from explorer_app.exporting.formats.picture_format import PictureFormat, Size
 from explorer_app.exporting.picture_document import PictureDocument, document_to_text
 from explorer_app.rendering.pipeline import Pipeline
 from explorer_app.rendering.renderer_like import AnswersRequests
-from gpu_backend import FileGroup
 
 _PATIENCE_S = 0.2
 
@@ -64,8 +63,8 @@ def render_stills(
             for request, source in zip(requests, sources, strict=True)
         )
     )
-    files = FileGroup(targets[0].parent, stored=changed.set)
-    encoders = Encoders(threads, form, size, text, files, changed.set, usual_patience(threads, len(targets)))
+    patience_s = usual_patience(threads, len(targets))
+    encoders = Encoders(threads, form, size, text, targets[0].parent, changed.set, patience_s)
     is_whole = False
     try:
         for number, target in enumerate(targets, 1):
@@ -73,7 +72,7 @@ def render_stills(
             assert frame is not None
             for warning in frame.warnings:
                 console.warn(warning)
-            while encoders.error is None and not (encoders.has_room and files.has_room):
+            while encoders.error is None and not encoders.has_room:
                 changed.wait(_PATIENCE_S)
                 changed.clear()
             if encoders.error is not None:
@@ -83,7 +82,6 @@ def render_stills(
         is_whole = True
     finally:
         encoders.close(discard=not is_whole)
-        files.close()
     if encoders.error is not None:
         raise encoders.error
     console.conclude(

@@ -1,13 +1,15 @@
-"""Processes that encode pictures, as the process that feeds them sees them.
+"""Processes that encode pictures and write their files, as the process that feeds them sees them.
 
 Frames lie in memory that all of them share, and small messages go through a pipe a process: both ends are the same
-program, so a message is a pickle behind its length. `explorer_app.exporting.encoder_process` is the other end.
+program, so a message is a pickle behind its length. A chunk of frames is one message, and so is its answer, which comes
+when the files are in place. `explorer_app.exporting.encoder_process` is the other end.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
+import math
 import mmap
 import os
 import pickle
@@ -18,10 +20,10 @@ import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from explorer_app.exporting.formats.picture_format import PictureFormat, Size
-from gpu_backend import Frame, LazyModule, RenderRequest
+from gpu_backend import Frame, FrameTimings, LazyModule, RenderRequest
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,8 +31,8 @@ if TYPE_CHECKING:
 else:
     np = LazyModule("numpy")
 
-CHUNKS_IN_FLIGHT = 2
-"""Chunks that a process has: it encodes one while the next is copied."""
+CHUNKS_IN_FLIGHT = 3
+"""Chunks that a process has: it flushes the files of one, encodes another, and finds the next one there."""
 
 _MOST_NBYTES = 1 << 30
 """Of shared memory, unless a single chunk a process takes more."""
@@ -50,8 +52,36 @@ _LENGTH = struct.Struct("<I")
 Text = Callable[[int], str]
 """Index of a frame -> its recipe, as `document_to_text` gives it. It can be pickled."""
 
-Answer = BaseException | None
-"""What writing a part file raised."""
+Waiting = tuple[int, str, Frame]
+"""Index of a frame, the name of its file, and its pixels."""
+
+_NO_REQUEST = RenderRequest("", ())
+
+
+class Answer(NamedTuple):
+    """What became of a chunk: how many of its files are in place, and what the first failure raised."""
+
+    written: int
+    error: BaseException | None
+
+
+class Layout(NamedTuple):
+    """What the frames of a chunk have in common: shapes of pixels (uint8) and of floats, where they are stored."""
+
+    pixels: tuple[int, ...]
+    image: tuple[int, ...] | None
+    has_alpha: bool
+
+    @classmethod
+    def of(cls, frame: Frame, needs_values: bool) -> Layout:
+        """Return the layout of a frame, whose floats count if the format `needs_values`."""
+        image = frame.image.shape if needs_values and frame.image is not None else None
+        return cls(frame.pixels.shape, image, frame.has_alpha)
+
+    @property
+    def nbytes(self) -> int:
+        """Size of a frame in bytes."""
+        return math.prod(self.pixels) + (0 if self.image is None else 4 * math.prod(self.image))
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +90,8 @@ class Order:
 
     Attributes
     ----------
+    folder
+        Where the files go.
     memory
         Descriptor of the shared memory; on Windows its name.
     """
@@ -67,29 +99,50 @@ class Order:
     form: PictureFormat
     size: Size | None
     text: Text
+    folder: Path
     memory: int | str
     nbytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class Parcel:
-    """A frame without its pixels.
+class Chunk(NamedTuple):
+    """Frames in shared memory.
 
     Attributes
     ----------
-    aside
-        The part file to write.
-    arrays
-        Place in the shared memory, shape and data type of the pixels, and of the floats if the format stores them.
-    request
-        None for formats that store bytes.
+    place, stride
+        Where the first one lies, and how many bytes further the next one.
+    names
+        Index and file name of each.
+    requests
+        That of each for formats that store floats; otherwise empty.
     """
 
-    index: int
-    aside: str
-    arrays: tuple[tuple[int, tuple[int, ...], str], ...]
-    has_alpha: bool
-    request: RenderRequest | None
+    place: int
+    stride: int
+    layout: Layout
+    names: tuple[tuple[int, str], ...]
+    requests: tuple[RenderRequest, ...]
+
+    def frames(self, memory: NDArray[np.uint8]) -> list[Waiting]:
+        """Return the frames, as arrays over the shared memory."""
+        layout = self.layout
+        pixels_nbytes = math.prod(layout.pixels)
+        taken = []
+        for number, (index, name) in enumerate(self.names):
+            start = self.place + number * self.stride
+            image = None
+            if layout.image is not None:
+                end = start + pixels_nbytes + 4 * math.prod(layout.image)
+                image = memory[start + pixels_nbytes : end].view(np.float32).reshape(layout.image)
+            frame = Frame(
+                self.requests[number] if self.requests else _NO_REQUEST,
+                memory[start : start + pixels_nbytes].reshape(layout.pixels),
+                FrameTimings(0.0, 0.0, 0.0),
+                has_alpha=layout.has_alpha,
+                image=image,
+            )
+            taken.append((index, name, frame))
+        return taken
 
 
 class SharedMemory:
@@ -128,21 +181,14 @@ def _unnamed_file() -> int:
 
 
 class Seat:
-    """A process and its part of the shared memory. The crew starts it; once `is_ready`, one thread feeds it.
-
-    Parameters
-    ----------
-    memory
-        (bytes) uint8: this process's part.
-    place
-        Where that begins in the shared memory.
-    """
+    """A process and its part of the shared memory. The crew starts it; once `is_ready`, one thread feeds it."""
 
     def __init__(self) -> None:
         self.is_ready = False
         self.pid = 0
         self.chunk_frames = 0
         self._memory: NDArray[np.uint8] | None = None
+        """(bytes): the whole shared memory."""
         self._place = self._frame_nbytes = 0
         self._chunks = 0
         self._sent = 0
@@ -154,11 +200,12 @@ class Seat:
         """How many chunks may be in flight."""
         return self._chunks
 
-    def take_memory(self, memory: NDArray[np.uint8], place: int, chunks: int, chunk_frames: int) -> None:
-        """Get a part of the shared memory, for so many chunks of frames."""
+    def take_memory(
+        self, memory: NDArray[np.uint8], place: int, chunks: int, chunk_frames: int, frame_nbytes: int
+    ) -> None:
+        """Get a part of the shared memory, from `place` on, for so many chunks of frames of so many bytes."""
         self._memory, self._place = memory, place
-        self._chunks, self.chunk_frames = chunks, chunk_frames
-        self._frame_nbytes = len(memory) // (chunks * chunk_frames)
+        self._chunks, self.chunk_frames, self._frame_nbytes = chunks, chunk_frames, frame_nbytes
 
     def take_pipes(self, outgoing: IO[bytes], incoming: IO[bytes]) -> None:
         """Get the pipes to and from the process, which may not have begun yet."""
@@ -172,51 +219,58 @@ class Seat:
             self.pid = _LENGTH.unpack(greeting[len(READY) :])[0]
             self.is_ready = greeting.startswith(READY)
 
-    def can_take(self, frames: Sequence[Frame]) -> bool:
-        """Return whether there is a process, and the frames fit into a chunk of its memory."""
-        return (
-            self.is_ready
-            and len(frames) <= self.chunk_frames
-            and all(nbytes_of(frame) <= self._frame_nbytes for frame in frames)
-        )
+    def send(self, form: PictureFormat, frames: Sequence[Waiting]) -> Chunk | None:
+        """Copy frames into the shared memory and ask for their files; None if they do not fit or the process is gone.
 
-    def send(self, form: PictureFormat, frames: Sequence[tuple[int, Path, Frame]]) -> bool:
-        """Copy frames into the shared memory, and ask for their part files; False if the process is gone."""
+        The frames may be dropped then: `lost` returns the copies.
+        """
+        needs_values = form.facts.needs_values
+        layout = Layout.of(frames[0][2], needs_values)
+        if not self.is_ready or len(frames) > self.chunk_frames or layout.nbytes > self._frame_nbytes:
+            return None
         assert self._memory is not None
         assert self._pipes is not None
-        needs_values = form.facts.needs_values
-        first = (self._sent % self._chunks) * self.chunk_frames
-        parcels = []
-        for number, (index, aside, frame) in enumerate(frames, first):
-            at = number * self._frame_nbytes
-            arrays = []
-            for array in (frame.pixels, frame.image) if needs_values and frame.image is not None else (frame.pixels,):
-                end = at + array.nbytes
-                self._memory[at:end] = array.reshape(-1).view(np.uint8)
-                arrays.append((self._place + at, array.shape, array.dtype.str))
-                at = end
-            parcels.append(
-                Parcel(index, str(aside), tuple(arrays), frame.has_alpha, frame.request if needs_values else None)
-            )
+        place = self._place + self._sent % self._chunks * self.chunk_frames * self._frame_nbytes
+        at = place
+        for _, _, frame in frames:
+            if Layout.of(frame, needs_values) != layout:
+                return None
+            end = at + frame.pixels.nbytes
+            self._memory[at:end] = frame.pixels.reshape(-1)
+            if layout.image is not None and frame.image is not None:
+                self._memory[end : end + frame.image.nbytes] = frame.image.reshape(-1).view(np.uint8)
+            at += self._frame_nbytes
+        chunk = Chunk(
+            place,
+            self._frame_nbytes,
+            layout,
+            tuple((index, name) for index, name, _ in frames),
+            tuple(frame.request for _, _, frame in frames) if needs_values else (),
+        )
         try:
-            send_message(self._pipes[0], tuple(parcels))
+            send_message(self._pipes[0], chunk)
         except OSError:
             self.close()
-            return False
+            return None
         self._sent += 1
-        return True
+        return chunk
 
-    def answers(self) -> tuple[Answer, ...] | None:
+    def answer(self) -> Answer | None:
         """Wait, and return what became of the oldest chunk in flight; None if the process is gone."""
         if self._pipes is None:
             return None
         try:
-            answers: tuple[Answer, ...] | None = received_message(self._pipes[1])
+            answer: Answer | None = received_message(self._pipes[1])
         except (OSError, EOFError, pickle.UnpicklingError):
-            answers = None
-        if answers is None:
+            answer = None
+        if answer is None:
             self.close()
-        return answers
+        return answer
+
+    def lost(self, chunk: Chunk) -> list[Waiting]:
+        """Return the frames of a chunk whose process is gone."""
+        assert self._memory is not None
+        return chunk.frames(self._memory)
 
     def close(self) -> None:
         """Let the process end after what it has. May be called twice."""
@@ -244,6 +298,7 @@ class EncoderCrew:
         form: PictureFormat,
         size: Size | None,
         text: Text,
+        folder: Path,
         frame: Frame,
         chunk_frames: int,
         is_closing: Callable[[], bool],
@@ -262,7 +317,7 @@ class EncoderCrew:
         # On whole pages, for the arrays of the processes.
         frame_nbytes = -(-nbytes_of(frame) // mmap.PAGESIZE) * mmap.PAGESIZE
         seat_nbytes = frame_nbytes * chunk_frames
-        chunks = CHUNKS_IN_FLIGHT if seat_nbytes * CHUNKS_IN_FLIGHT * len(self.seats) <= _MOST_NBYTES else 1
+        chunks = max(1, min(CHUNKS_IN_FLIGHT, _MOST_NBYTES // (seat_nbytes * len(self.seats))))
         seat_nbytes *= chunks
         try:
             memory = SharedMemory(seat_nbytes * len(self.seats))
@@ -270,9 +325,8 @@ class EncoderCrew:
             return
         array = np.frombuffer(memory.map, np.uint8)
         for number, seat in enumerate(self.seats):
-            place = number * seat_nbytes
-            seat.take_memory(array[place : place + seat_nbytes], place, chunks, chunk_frames)
-        order = pickle.dumps(Order(form, size, text, memory.source, seat_nbytes * len(self.seats)))
+            seat.take_memory(array, number * seat_nbytes, chunks, chunk_frames, frame_nbytes)
+        order = pickle.dumps(Order(form, size, text, folder, memory.source, seat_nbytes * len(self.seats)))
         try:
             if _CAN_FORK:
                 self._fork(order, memory)

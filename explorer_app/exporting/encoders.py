@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 
-from explorer_app.exporting.encoder_crew import EncoderCrew, Seat, Text, nbytes_of
+from explorer_app.exporting.encoder_crew import Chunk, EncoderCrew, Seat, Text, Waiting, nbytes_of
 from explorer_app.exporting.formats.picture_format import PictureFormat, Size
 from explorer_app.exporting.output_file import output_error
-from gpu_backend import FileGroup, Frame
+from gpu_backend import Disk, FileGroup, Frame, remove_leftovers
 
 LEAST_THREADS = 4
 """Fewer threads seldom wait for Python's lock."""
@@ -28,11 +29,8 @@ _CHUNK = 16
 
 _CHUNKS_WAITING = 2
 
-_Waiting = tuple[int, str, Frame]
-"""Index of a frame, the name of its file, and its pixels."""
-
-_Sent = tuple[list[_Waiting], list[tuple[Path, Path]]]
-"""Frames that a process has, and part file and target of each."""
+_GATHERING_S = 0.01
+"""Frames that come further apart than this do not wait for a chunk to become full."""
 
 
 def usual_patience(threads: int, frames: int) -> float | None:
@@ -43,11 +41,11 @@ def usual_patience(threads: int, frames: int) -> float | None:
 
 
 class Encoders:
-    """Takes frames in any order. No method but `close` waits.
+    """Takes frames in any order and writes them as files of one folder. No method but `close` waits.
 
-    Threads encode at first. An export that goes on gets a process a thread, to which the thread hands its frames once
-    the process has started. A process that dies costs nothing: its thread encodes what it had. After the first failure
-    to write no further frame is begun.
+    Threads encode at first. An export that goes on gets a process a thread, to which the thread hands chunks of frames
+    once the process has started; from then on this process copies pixels and counts. A process that dies costs nothing:
+    its thread encodes what it had. After the first failure to write no further frame is begun.
 
     Parameters
     ----------
@@ -57,12 +55,16 @@ class Encoders:
         How frames are written; `size` None for the size that they come in.
     text
         Gives a frame's recipe.
-    files
-        Moves the part files into place.
+    folder
+        Where the files go; made when the first one is written.
     changed
-        Called, on any thread, after frames were encoded.
+        Called, on any thread, after frames were encoded or came into place.
     patience_s
         How long the threads work alone; None for ever.
+    disk
+        The file operations of the threads.
+    clock
+        Seconds, as of `time.monotonic`.
     """
 
     def __init__(
@@ -71,27 +73,41 @@ class Encoders:
         form: PictureFormat,
         size: Size | None,
         text: Text,
-        files: FileGroup,
+        folder: Path,
         changed: Callable[[], None],
         patience_s: float | None = PATIENCE_S,
+        *,
+        disk: Disk | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._form, self._size = form, size
         self._text = text
-        self._files = files
+        self._folder = folder
         self._changed = changed
         self._patience_s = patience_s
+        self._clock = clock
+        self._files = FileGroup(folder, disk, changed)
+        """Of frames that are encoded here."""
         lock = threading.Lock()
         self._condition = threading.Condition(lock)
         """For the threads that encode."""
         self._backlog_condition = threading.Condition(lock)
         """For the one that starts processes."""
-        self._waiting: deque[_Waiting] = deque()
-        self._running = 0
+        self._gathering: list[Waiting] = []
+        """A chunk that is not full."""
+        self._chunks: deque[list[Waiting]] = deque()
+        self._pending = 0
+        """Frames that were accepted and are not encoded."""
+        self._written = 0
+        """Files that processes wrote."""
+        self._accepted_s = clock()
         self._sample: Frame | None = None
         """A frame, which says how much memory the processes need; kept until they start."""
         self._chunk = 1
+        """Frames of a chunk; 1 while the threads encode."""
         self._count = count
         self._is_closing = False
+        self._has_lost_process = False
         self._failure: BaseException | None = None
         self._crew = EncoderCrew(count)
         """Not started yet; never, without patience."""
@@ -111,38 +127,60 @@ class Encoders:
         """What the first frame to fail raised, or why files could not be moved into place."""
         error = self._files.error
         if isinstance(error, OSError):
-            return output_error(error, self._files.folder / Path(str(error.filename)).name)
+            return output_error(error, self._folder / Path(str(error.filename)).name)
         return error or self._failure
 
     @property
+    def written(self) -> int:
+        """Number of files that are in place."""
+        return self._written + self._files.written
+
+    @property
     def has_room(self) -> bool:
-        """Whether fewer frames are waiting and running than the processes need to stay busy."""
-        return len(self._waiting) + self._running < self._count * (1 + _CHUNKS_WAITING) * self._chunk
+        """Whether encoders and disk keep up: fewer frames are pending than the processes need to stay busy."""
+        return self._pending < self._count * (1 + _CHUNKS_WAITING) * self._chunk and self._files.has_room
 
     def accept(self, index: int, name: str, frame: Frame) -> None:
         """Encode a frame and write it as a file of that name soon."""
+        now_s = self._clock()
         with self._condition:
-            if not self._is_closing:
-                if self._patience_s is not None:
-                    self._chunk = max(1, min(_CHUNK, _CHUNK_NBYTES // nbytes_of(frame)))
-                self._waiting.append((index, name, frame))
-                self._condition.notify()
-                if self._is_starting:
-                    self._sample = self._sample or frame
-                    if self._is_busy:
-                        self._backlog_condition.notify()
+            if self._is_closing:
+                return
+            is_slow = now_s - self._accepted_s > _GATHERING_S
+            self._accepted_s = now_s
+            self._pending += 1
+            self._gathering.append((index, name, frame))
+            if is_slow or len(self._gathering) >= self._chunk:
+                self._enqueue()
+            if self._is_starting:
+                self._sample = self._sample or frame
+                if self._is_busy:
+                    self._backlog_condition.notify()
 
     def close(self, *, discard: bool) -> None:
         """Finish, or `discard`, the frames that wait, and end threads and processes. May be called twice."""
         with self._condition:
             self._is_closing = True
             if discard:
-                self._waiting.clear()
+                self._gathering.clear()
+                self._chunks.clear()
+            self._enqueue()
             self._condition.notify_all()
             self._backlog_condition.notify_all()
         for thread in self._threads:
             thread.join()
         self._crew.close()
+        self._files.close()
+        if self._has_lost_process:
+            self._has_lost_process = False
+            remove_leftovers(self._folder, lambda name: True)
+
+    def _enqueue(self) -> None:
+        """Let a thread have the frames that were gathered. The lock is held."""
+        if self._gathering:
+            self._chunks.append(self._gathering)
+            self._gathering = []
+            self._condition.notify()
 
     # -- on their own threads ---------------------------------------------------------------------------------------
 
@@ -152,7 +190,7 @@ class Encoders:
 
         A backlog would tell too late: threads that encode hold Python's lock so often that the renderer waits for it.
         """
-        return not self._patience_s or len(self._waiting) + self._running >= self._count
+        return not self._patience_s or self._pending >= self._count
 
     def _start(self) -> None:
         """Start the processes if the threads are busy, also after a while."""
@@ -168,84 +206,67 @@ class Encoders:
             frame, self._sample, self._is_starting = self._sample, None, False
             if self._is_closing or frame is None:
                 return
-        self._crew.start(self._form, self._size, self._text, frame, self._chunk, lambda: self._is_closing)
+        chunk = max(1, min(_CHUNK, _CHUNK_NBYTES // nbytes_of(frame)))
+        self._crew.start(self._form, self._size, self._text, self._folder, frame, chunk, lambda: self._is_closing)
+        if any(seat.is_ready for seat in self._crew.seats):
+            self._chunk = chunk
 
     def _run(self, seat: Seat) -> None:
         """Encode, or hand chunks to the process and see to its answers, until there is nothing left to do."""
-        sent: deque[_Sent] = deque()
+        sent: deque[Chunk] = deque()
         while True:
             can_wait = not sent
             frames = self._take(can_wait) if can_wait or len(sent) < seat.chunks else []
             if not frames and not sent:
                 return
-            done: list[_Waiting] = []
+            done = 0
             try:
-                if frames:
-                    done = self._begin(seat, frames, sent)
+                if not frames:
+                    done = len(sent[0].names)
+                    self._collect(seat, sent.popleft())
+                elif self._failure is None and (chunk := seat.send(self._form, frames)) is not None:
+                    sent.append(chunk)
                 else:
-                    done = sent[0][0]
-                    self._collect(seat, *sent.popleft())
+                    done = len(frames)
+                    self._encode_here(frames)
             except BaseException as error:  # reported through `error`
                 self._failure = self._failure or error
-                done = done or frames
+                done = done or len(frames)
+            frames = []  # a waiting thread holds no pixels
             if done:
                 with self._condition:
-                    self._running -= len(done)
+                    self._pending -= done
                 self._changed()
 
-    def _take(self, can_wait: bool) -> list[_Waiting]:
-        """Return a share of the frames that wait; none at the end, or now unless the thread `can_wait` for some."""
+    def _take(self, can_wait: bool) -> list[Waiting]:
+        """Return a chunk that waits; nothing at the end, or now unless the thread `can_wait` for one."""
         with self._condition:
             if can_wait:
-                self._condition.wait_for(lambda: self._waiting or self._is_closing)
-            share = -(-len(self._waiting) // self._count)
-            taken = [self._waiting.popleft() for _ in range(min(share, self._chunk))]
-            self._running += len(taken)
-            return taken
+                self._condition.wait_for(lambda: self._chunks or self._is_closing)
+            return self._chunks.popleft() if self._chunks else []
 
-    def _begin(self, seat: Seat, frames: list[_Waiting], sent: deque[_Sent]) -> list[_Waiting]:
-        """Hand frames to the process, or encode them here; return the finished ones."""
-        if self._failure is not None:
-            return frames
-        if not seat.can_take([frame for _, _, frame in frames]):
-            self._encode_here(frames)
-            return frames
-        try:
-            files = self._files.reserve([name for _, name, _ in frames])
-        except OSError as error:
-            raise output_error(error, self._files.folder / frames[0][1]) from error
-        parcels = [(index, aside, frame) for (index, _, frame), (aside, _) in zip(frames, files, strict=True)]
-        if seat.send(self._form, parcels):
-            sent.append((frames, files))
-            return []
-        self._files.discard([aside for aside, _ in files])
-        self._encode_here(frames)
-        return frames
-
-    def _collect(self, seat: Seat, frames: list[_Waiting], files: list[tuple[Path, Path]]) -> None:
-        """Wait for the process, and let the files that it wrote be moved into place."""
-        answers = seat.answers()
-        if answers is None:  # it died
-            self._files.discard([aside for aside, _ in files])
-            if self._failure is None:
-                self._encode_here(frames)
+    def _collect(self, seat: Seat, chunk: Chunk) -> None:
+        """Wait until the process has written a chunk, and count its files."""
+        answer = seat.answer()
+        if answer is None:  # it died
+            self._has_lost_process = True
+            self._encode_here(seat.lost(chunk))
             return
-        self._files.put([file for file, answer in zip(files, answers, strict=True) if answer is None])
-        for (aside, target), answer in zip(files, answers, strict=True):
-            if answer is not None:
-                self._files.discard([aside])
-                self._failure = self._failure or (
-                    output_error(answer, target) if isinstance(answer, OSError) else answer
-                )
+        with self._condition:
+            self._written += answer.written
+        if isinstance(answer.error, OSError):
+            raise output_error(answer.error, self._folder / Path(str(answer.error.filename)).name) from answer.error
+        if answer.error is not None:
+            raise answer.error
 
-    def _encode_here(self, frames: list[_Waiting]) -> None:
+    def _encode_here(self, frames: list[Waiting]) -> None:
         from explorer_app.exporting.formats.codecs import encode_frame  # when the first picture is written
 
         for index, name, frame in frames:
-            if self._files.error is not None:
+            if self._failure is not None or self._files.error is not None:
                 return
             data = encode_frame(frame, self._text(index), self._form, self._size)
             try:
                 self._files.add(name, data)
             except OSError as error:
-                raise output_error(error, self._files.folder / name) from error
+                raise output_error(error, self._folder / name) from error

@@ -14,7 +14,7 @@ from explorer_app.exporting.errors import ExportError, PictureError, TakenError
 from explorer_app.exporting.formats.picture_format import PICTURE_ENDINGS, PictureFormat, Size
 from explorer_app.exporting.picture_document import document_to_text
 from explorer_app.exporting.sinks.frame_sink import Claim, FramePlan, PlannedText
-from gpu_backend import PICTURE_LIMITS, Disk, FileGroup, Frame, remove_leftovers
+from gpu_backend import PICTURE_LIMITS, Disk, Frame, remove_leftovers
 
 
 class PictureFolder:
@@ -57,14 +57,13 @@ class PictureFolder:
         self._thread_count = threads
         self._plan: FramePlan | None = None
         self._encoders: Encoders | None = None
-        self._files: FileGroup | None = None
         self._found: set[str] = set()
         """Files of frames that were in the folder when it was opened."""
 
     @property
     def written(self) -> int:
         """Number of files that were written."""
-        return 0 if self._files is None else self._files.written
+        return 0 if self._encoders is None else self._encoders.written
 
     @property
     def error(self) -> BaseException | None:
@@ -74,9 +73,7 @@ class PictureFolder:
     @property
     def is_ready(self) -> bool:
         """Whether the writers have room for another frame."""
-        if self._encoders is None or self._files is None:
-            return False
-        return self._encoders.has_room and self._files.has_room
+        return self._encoders is not None and self._encoders.has_room
 
     def unit_path(self, unit: int) -> Path:
         """Return where a frame goes."""
@@ -108,12 +105,18 @@ class PictureFolder:
         elif not claim.is_ours:
             self._refuse_foreign_frames(len(plan))
         self._found = {name for name, _ in self._frames()}
-        self._files = FileGroup(self._folder, self._disk, changed)
         # Another disk is a test's: it counts in this process alone.
         missing = len(plan) - len(self._found)
         patience_s = usual_patience(self._thread_count, missing) if type(self._disk) is Disk else None
         self._encoders = Encoders(
-            self._thread_count, self._form, self._size, PlannedText(plan), self._files, changed, patience_s
+            self._thread_count,
+            self._form,
+            self._size,
+            PlannedText(plan),
+            self._folder,
+            changed,
+            patience_s,
+            disk=self._disk,
         )
 
     def resumable_from(self, index: int, should_stop: Callable[[], bool]) -> int | None:
@@ -135,8 +138,6 @@ class PictureFolder:
         """Finish or discard what waits, and end the writers."""
         if self._encoders is not None:
             self._encoders.close(discard=discard)
-        if self._files is not None:
-            self._files.close()
 
     def _refuse_foreign_frames(self, total: int) -> None:
         """Raise TakenError if a file under a frame's name is not that frame."""

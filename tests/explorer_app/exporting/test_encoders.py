@@ -24,7 +24,7 @@ from explorer_app.exporting.picture_document import document_to_text
 from explorer_app.exporting.sequence import SequenceSettings, plan_sequence
 from explorer_app.exporting.sinks.frame_sink import PlannedText
 from explorer_app.session.session import ModelReference
-from gpu_backend import FileGroup, Frame, FrameTimings, Latent, Point, Recipe, RenderRequest
+from gpu_backend import Frame, FrameTimings, Latent, Point, Recipe, RenderRequest
 
 REQUEST = RenderRequest("0" * 64, ())
 SIDE = 8
@@ -44,8 +44,7 @@ class Studio:
 
     def __init__(self, folder: Path, form: PictureFormat, *, patience_s: float) -> None:
         self.folder, self.form = folder, form
-        self.files = FileGroup(folder)
-        self.encoders = Encoders(2, form, None, TEXT, self.files, lambda: None, patience_s)
+        self.encoders = Encoders(2, form, None, TEXT, folder, lambda: None, patience_s)
         self.count = 0
 
     def accept(self, count: int) -> None:
@@ -63,9 +62,17 @@ class Studio:
                 self.accept(1)
             time.sleep(0.001)
 
+    def wait_until_stored(self) -> None:
+        """Give it frames until all of them are stored: the last ones wait for a chunk to become full."""
+        end_s = time.monotonic() + 60.0
+        while self.encoders.written < self.count:
+            assert time.monotonic() < end_s
+            time.sleep(0.02)  # as from a slow renderer, whose frames do not wait
+            if self.encoders.written < self.count:
+                self.accept(1)
+
     def close(self, *, discard: bool = False) -> None:
         self.encoders.close(discard=discard)
-        self.files.close()
 
     def check(self) -> None:
         assert sorted(path.name for path in self.folder.iterdir()) == [
@@ -120,8 +127,7 @@ def test_a_file_that_cannot_be_written_is_an_error_of_one_sentence(tmp_path: Pat
     studio = Studio(folder, PictureFormat("png"), patience_s=0.0)
     studios.append(studio)
     studio.start()
-    while studio.files.written < studio.count:
-        time.sleep(0.001)
+    studio.wait_until_stored()
     folder.rename(tmp_path / "former")
     folder.write_text("a file")
     studio.accept(4)
@@ -170,22 +176,67 @@ def test_frames_that_are_larger_than_the_first_are_encoded_by_the_threads(
     assert (tmp_path / "large.png").read_bytes() == encode_frame(large, TEXT(9), studio.form)
 
 
-def test_each_chunk_in_flight_has_memory_of_its_own() -> None:
+def test_each_chunk_in_flight_has_memory_of_its_own_and_its_frames_can_be_read_back() -> None:
     seat = Seat()
     memory = np.zeros(4096, np.uint8)
     requests, answers = io.BytesIO(), io.BytesIO()
-    seat.take_memory(memory, 1000, chunks=2, chunk_frames=2)
+    seat.take_memory(memory, 1000, chunks=2, chunk_frames=2, frame_nbytes=SIDE * SIDE * 4)
     seat.take_pipes(requests, answers)
-    frames = [frame_of(number) for number in range(5)]
-    for number in (0, 2, 4):
-        chunk = [(index, Path(str(index)), frames[index]) for index in range(number, min(number + 2, 5))]
-        assert seat.send(PictureFormat("png"), chunk)
+    seat.is_ready = True
+    frames = [(number, str(number), frame_of(number)) for number in range(5)]
+    sent = [seat.send(PictureFormat("png"), frames[number : number + 2]) for number in (0, 2, 4)]
     requests.seek(0)
-    places = [parcel.arrays[0][0] for _ in range(3) for parcel in received_message(requests)]
-    assert places == [1000, 2024, 3048, 4072, 1000]  # the fifth takes the place of the first, which was answered
-    shown = [memory[place - 1000 : place - 1000 + SIDE * SIDE * 4] for place in places[1:]]
-    for index, pixels in enumerate(shown, 1):
-        assert pixels.tobytes() == frames[index].pixels.tobytes()
+    received = [received_message(requests) for _ in range(3)]
+    assert received == sent
+    assert [chunk.place for chunk in received] == [
+        1000,
+        1512,
+        1000,
+    ]  # the third where the first was, which was answered
+    for (index, name, frame), wanted in zip(seat.lost(received[1]), frames[2:4], strict=True):
+        assert (index, name) == wanted[:2]
+        assert frame.pixels.tobytes() == wanted[2].pixels.tobytes()
+
+
+def test_a_chunk_of_floats_keeps_them_with_their_requests() -> None:
+    seat = Seat()
+    seat.take_memory(np.zeros(8192, np.uint8), 0, chunks=1, chunk_frames=2, frame_nbytes=2048)
+    seat.take_pipes(io.BytesIO(), io.BytesIO())
+    seat.is_ready = True
+    frames = [(number, str(number), frame_of(number)) for number in range(2)]
+    chunk = seat.send(PictureFormat("exr"), frames)
+    assert chunk is not None
+    for (_, _, frame), (_, _, wanted) in zip(seat.lost(chunk), frames, strict=True):
+        assert frame.request == wanted.request
+        assert frame.image is not None
+        assert wanted.image is not None
+        assert frame.image.tobytes() == wanted.image.tobytes()
+
+
+def test_frames_of_another_shape_than_the_first_of_a_chunk_are_not_sent() -> None:
+    seat = Seat()
+    seat.take_memory(np.zeros(8192, np.uint8), 0, chunks=1, chunk_frames=2, frame_nbytes=2048)
+    seat.take_pipes(io.BytesIO(), io.BytesIO())
+    seat.is_ready = True
+    half = Frame(REQUEST, np.zeros((SIDE, SIDE // 2, 4), np.uint8), FrameTimings(0.0, 0.0, 0.0))
+    assert seat.send(PictureFormat("png"), [(0, "0", frame_of(0)), (1, "1", half)]) is None
+
+
+def test_a_chunk_waits_to_be_full_only_while_frames_come_quickly(tmp_path: Path) -> None:
+    now_s = [0.0]
+    encoders = Encoders(1, PictureFormat("png"), None, TEXT, tmp_path, lambda: None, None, clock=lambda: now_s[0])
+    encoders._chunk = 4
+    for number, came_s in enumerate((0.001, 0.002, 0.003)):
+        now_s[0] = came_s
+        encoders.accept(number, f"{number}.png", frame_of(number))
+    assert len(encoders._gathering) == 3
+    now_s[0] = 1.0
+    encoders.accept(3, "3.png", frame_of(3))
+    assert not encoders._gathering
+    now_s[0] = 1.001
+    encoders.accept(4, "4.png", frame_of(4))
+    encoders.close(discard=False)
+    assert encoders.written == 5
 
 
 def test_the_plan_of_a_sequence_gives_the_same_recipes_in_another_process(tmp_path: Path) -> None:
