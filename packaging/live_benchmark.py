@@ -146,7 +146,7 @@ def _play_piece(qt: QApplication, app: App, folder: Path) -> list[Patch]:
     controller = app.controller
     sounds, facts = controller.sounds, controller.engine.model.facts
     assert facts is not None
-    sounds._player = Player(sys.stderr.write, SilentDevice)
+    sounds._player = Player(_say, SilentDevice, found=_say)
     sounds._files = SoundFiles(folder)
     session = demo_session(facts, write_stems(folder), sounds._files, folder / "demo.loom")
     timeline = replace(session.timeline, tracks=(*session.timeline.tracks, Track(WALK)))
@@ -154,6 +154,10 @@ def _play_piece(qt: QApplication, app: App, folder: Path) -> list[Patch]:
     _until(qt, lambda: all(sounds.analysis(sound.digest) for sound in timeline.sounds))
     controller.playback.set_playing(True)
     return [patch for patch in session.patches if patch.parameter != "noise.gain"]
+
+
+def _say(sentence: str) -> None:
+    sys.stderr.write(f"{sentence}\n")
 
 
 def _listen(qt: QApplication, osc: OscInput, audience: Audience, arguments: argparse.Namespace) -> Figures:
@@ -206,8 +210,10 @@ def report(figures: Figures, screen_hz: float) -> str:
             f"frames painted   {figures.frames / figures.seconds:8.1f} /s, on a screen of {screen_hz:g} Hz",
             f"age of a value   {1e3 * middle:8.1f} ms, {middle * screen_hz:.2f} frames",
             f"99 of 100 within {1e3 * late:8.1f} ms, {late * screen_hz:.2f} frames",
-            f"window's thread  {100.0 * figures.thread_s / figures.seconds:8.1f} % of a core",
-            f"all threads      {100.0 * figures.process_s / figures.seconds:8.1f} % of a core",
+            f"window's thread  {1e3 * figures.thread_s / max(1, figures.frames):8.2f} ms of processor time a frame, "
+            f"{100.0 * figures.thread_s / figures.seconds:.1f} % of a core",
+            f"all threads      {1e3 * figures.process_s / max(1, figures.frames):8.2f} ms of processor time a frame, "
+            f"{100.0 * figures.process_s / figures.seconds:.1f} % of a core",
             f"memory           {memory[-1]:8.1f} MiB, {growth}",
         )
     )

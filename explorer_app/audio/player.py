@@ -11,14 +11,16 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from explorer_app.audio.decoding import can_decode_all
 from explorer_app.audio.mixing import MIX_HZ, Mixer
 from explorer_app.session.timeline.playing import first_frame, frame_range
-from explorer_app.session.tracks import Sound, Timeline
+from explorer_app.session.tracks import Timeline
 from gpu_backend import LazyModule, LoomError
 
 if TYPE_CHECKING:
@@ -38,6 +40,12 @@ _AHEAD = 12
 _BUFFER_MS = 20
 _LOST_S, _OPENING_S = 1.0, 5.0
 """A device that asks for nothing for so long is taken for lost: once it plays, and while it is being opened."""
+
+_REOPEN_S = 5.0
+"""A lost device is opened anew whenever it has asked for nothing for so long: it may be another one by then."""
+
+LOST = "The sound device stopped answering, so the picture plays on without sound."
+FOUND = "The sound device answers again, and plays from where the picture is."
 
 NO_EXTRA = "Sound is heard with the extra “live”; install it with pip install 'latentloom[live]'. The picture plays on."
 
@@ -119,6 +127,8 @@ class Player:
     ----------
     lost
         Called with a sentence, on any thread, when there is no device or it stopped.
+    found
+        Called with a sentence, on any thread, when a device that stopped answers again.
     open_device
         Returns a device; None for the system's.
     clock
@@ -130,8 +140,10 @@ class Player:
         lost: Callable[[str], None],
         open_device: Callable[[], OutputDevice] = default_device,
         clock: Callable[[], float] = time.monotonic,
+        found: Callable[[str], None] = lambda sentence: None,
     ) -> None:
         self._lost = lost
+        self._found = found
         self._open_device = open_device
         self._clock = clock
         self._run: _Run | None = None
@@ -140,11 +152,13 @@ class Player:
 
     def start(self, timeline: Timeline, paths: Mapping[str, Path], start: Fraction) -> None:
         """Play a timeline's sounds from a time on; in place of what plays."""
+        begun_s = self._clock()
         self.stop()
         heard = tuple(sound for sound in timeline.sounds if not sound.is_muted and sound.digest in paths)
         if heard:
             route = Route.of(timeline, start)
-            self._run = _Run(heard, dict(paths), route, self._open_device, self._clock, self._complain, self._volume)
+            open_mixer = partial(Mixer, heard, dict(paths))
+            self._run = _Run(open_mixer, route, self._open_device, self._clock, begun_s, self._tell, self._volume)
 
     def stop(self) -> None:
         """Stop playing, and end the threads. May be called twice."""
@@ -162,29 +176,36 @@ class Player:
         """Return how many seconds were heard since `start`; None if nothing is heard."""
         return None if self._run is None else self._run.elapsed_s()
 
-    def _complain(self, sentence: str) -> None:
-        if not self._has_complained:
+    def _tell(self, sentence: str) -> None:
+        if sentence == FOUND:
+            self._has_complained = False
+            self._found(sentence)
+        elif not self._has_complained:
             self._has_complained = True
             self._lost(sentence)
 
 
 class _Run:
-    """What plays: one device, one thread that mixes."""
+    """What plays: one device at a time, one thread that opens it and mixes for it.
+
+    A device that asks for nothing counts as lost, and time goes by the clock. When it asks again, or the one does that
+    was opened in its place, sound goes on from the time that the clock has come to.
+    """
 
     def __init__(
         self,
-        sounds: tuple[Sound, ...],
-        paths: Mapping[str, Path],
+        open_mixer: Callable[[], Mixer],
         route: Route,
         open_device: Callable[[], OutputDevice],
         clock: Callable[[], float],
-        lost: Callable[[str], None],
+        begun_s: float,
+        tell: Callable[[str], None],
         volume: float,
     ) -> None:
         self.volume = volume
         """Read by the device's thread, with each block that it takes."""
-        self._sounds, self._paths, self._route = sounds, paths, route
-        self._open_device, self._clock, self._lost = open_device, clock, lost
+        self._open_mixer, self._route = open_mixer, route
+        self._open_device, self._clock, self._begun_s, self._tell = open_device, clock, begun_s, tell
         self._condition = threading.Condition()
         self._ready: deque[NDArray[np.float32]] = deque()
         self._rest: NDArray[np.float32] | None = None
@@ -193,22 +214,29 @@ class _Run:
         """Frames that the device took, silence not counted."""
         self._heard = 0
         """Those of them that it had taken before it asked last: they were played when it asked."""
+        self._mixed = 0
+        """Frames that were mixed."""
         self._requested_at = clock()
-        self._is_closed = self._is_silent = self._has_begun = False
-        self._thread = threading.Thread(target=self._mix, name="sound", daemon=True)
+        self._is_closed = self._is_silent = self._has_begun = self._has_ended = False
+        self._needs_device = True
+        self._thread = threading.Thread(target=self._work, name="sound", daemon=True)
         self._thread.start()
 
     def elapsed_s(self) -> float | None:
-        """Return the seconds that were heard; None from when the device is known to be gone."""
+        """Return the seconds that were heard; None while the device is known to be gone."""
         with self._condition:
-            if self._is_silent:
+            if self._has_ended:
                 return None
             passed = self._clock() - self._requested_at
-            if passed > (_LOST_S if self._has_begun else _OPENING_S):
-                self._is_silent = True
-            else:
+            if self._is_silent:
+                if passed > _REOPEN_S:
+                    self._needs_device, self._requested_at = True, self._clock()
+                    self._condition.notify_all()
+                return None
+            if passed <= (_LOST_S if self._has_begun else _OPENING_S):
                 return min(self._heard + passed * MIX_HZ, self._asked) / MIX_HZ
-        self._lost("The sound device stopped answering, so the picture plays on without sound.")
+            self._is_silent = True
+            self._tell(LOST)
         return None
 
     def close(self) -> None:
@@ -227,6 +255,8 @@ class _Run:
         result = np.zeros((count, 2), np.float32)
         filled = 0
         with self._condition:
+            if self._is_silent and not self._has_ended:
+                self._rejoin()
             self._heard, self._requested_at = self._asked, self._clock()
             while filled < count:
                 block = self._rest if self._rest is not None else (self._ready.popleft() if self._ready else None)
@@ -240,38 +270,69 @@ class _Run:
             self._condition.notify_all()
         return result
 
-    def _mix(self) -> None:
+    def _rejoin(self) -> None:
+        """Go on where the clock is; what was mixed for an earlier time is dropped."""
+        place = max(0, round((self._clock() - self._begun_s) * MIX_HZ))
+        self._ready.clear()
+        self._rest = None
+        self._asked = self._mixed = place
+        self._is_silent = False
+        self._tell(FOUND)
+
+    def _work(self) -> None:
         """Open the device, mix ahead of it until it is closed."""
         device: OutputDevice | None = None
         try:
-            mixer = Mixer(self._sounds, self._paths)
-            done = 0
-            while True:
-                with self._condition:
-                    self._condition.wait_for(lambda: self._is_closed or len(self._ready) < _AHEAD)
-                    if self._is_closed:
-                        return
-                parts = [
-                    mixer.read(first, count)[::-1] if backwards else mixer.read(first, count)
-                    for first, count, backwards in self._route.parts(done, _BLOCK)
-                ]
-                done += _BLOCK
-                with self._condition:
-                    self._ready.append(np.concatenate(parts))
-                    is_full = len(self._ready) >= _AHEAD // 2
-                if device is None and is_full:
-                    device = self._open_device()
-                    stream = self.stream()
-                    next(stream)
-                    with self._condition:
-                        self._requested_at, self._has_begun = self._clock(), True
-                    device.start(stream)
+            mixer = self._open_mixer()
+            while self._mixed_on(mixer):
+                if not self._needs_device or len(self._ready) < _AHEAD // 2:
+                    continue
+                if device is not None:
+                    gone, device = device, None
+                    with suppress(Exception):  # it is gone, whatever it says of it
+                        gone.close()
+                device = self._opened()
         except Exception as error:  # whatever a device or a damaged file does, the picture plays on
             with self._condition:
-                self._is_silent = True
+                self._has_ended = True
             sentence = error.sentence if isinstance(error, LoomError) else "The sound device failed."
             _log.info("Sound ended: %s", error)
-            self._lost(sentence)
+            self._tell(sentence)
         finally:
             if device is not None:
                 device.close()
+
+    def _opened(self) -> OutputDevice | None:
+        """Return a device that has begun to ask; None if one was lost and there is still none."""
+        self._needs_device = False
+        try:
+            device = self._open_device()
+        except LoomError:
+            if self._has_begun:
+                return None
+            raise
+        stream = self.stream()
+        next(stream)
+        with self._condition:
+            self._requested_at, self._has_begun = self._clock(), True
+        device.start(stream)
+        return device
+
+    def _mixed_on(self, mixer: Mixer) -> bool:
+        """Wait until there is something to do, and mix a block if one is missing; return False at the end."""
+        with self._condition:
+            self._condition.wait_for(lambda: self._is_closed or self._needs_device or len(self._ready) < _AHEAD)
+            if self._is_closed:
+                return False
+            if len(self._ready) >= _AHEAD:
+                return True
+            done = self._mixed
+        parts = [
+            mixer.read(first, count)[::-1] if backwards else mixer.read(first, count)
+            for first, count, backwards in self._route.parts(done, _BLOCK)
+        ]
+        with self._condition:
+            if self._mixed == done:  # not dropped meanwhile
+                self._mixed += _BLOCK
+                self._ready.append(np.concatenate(parts))
+        return True

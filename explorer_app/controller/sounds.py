@@ -54,6 +54,7 @@ class Sounds(QObject):
     changed = Signal()
     """`analysis`, `is_missing`."""
     _lost = Signal(str)
+    _found = Signal(str)
 
     def __init__(
         self,
@@ -79,8 +80,9 @@ class Sounds(QObject):
         self._envelopes: dict[EnvelopeKey, Envelope] = {}
         self._modulation: tuple[tuple[Patch, ...], tuple[Sound, ...], int, Modulation] = ((), (), 0, NO_MODULATION)
         self._seen: tuple[Sound, ...] = ()
-        self._player = player or Player(self._lost.emit)
+        self._player = player or Player(self._lost.emit, found=self._found.emit)
         self._lost.connect(messages.warning, Qt.ConnectionType.QueuedConnection)
+        self._found.connect(messages.info, Qt.ConnectionType.QueuedConnection)
         editing.sound_of = self.modulation_of
         playback.player = self
         editing.session_changed.connect(self._follow)

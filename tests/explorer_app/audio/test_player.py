@@ -12,7 +12,7 @@ import pytest
 
 from explorer_app.audio.decoding import write_wav
 from explorer_app.audio.mixing import MIX_HZ
-from explorer_app.audio.player import Player, Route, Stream, default_device
+from explorer_app.audio.player import FOUND, LOST, Player, Route, Stream, default_device
 from explorer_app.session.timeline.playing import played
 from explorer_app.session.tracks import Sound, Timeline
 from gpu_backend import LoomError
@@ -27,6 +27,7 @@ class HandDevice:
     def __init__(self) -> None:
         self.stream: Stream | None = None
         self.has_begun = threading.Event()
+        self.has_closed = threading.Event()
         self.is_closed = False
 
     def start(self, stream: Stream) -> None:
@@ -35,6 +36,7 @@ class HandDevice:
 
     def close(self) -> None:
         self.is_closed = True
+        self.has_closed.set()
 
     def ask(self, count: int) -> np.ndarray:
         assert self.stream is not None
@@ -52,7 +54,7 @@ class Bench:
         self.now_s = 0.0
         self.said: list[str] = []
         self.has_said = threading.Event()
-        self.player = Player(self._say, open_device or (lambda: self.device), lambda: self.now_s)
+        self.player = Player(self._say, open_device or (lambda: self.device), lambda: self.now_s, self._say)
         self.paths = {DIGEST: folder / "ramp.wav"}
 
     def _say(self, sentence: str) -> None:
@@ -127,6 +129,62 @@ def test_a_device_that_falls_silent_is_told_once_and_the_picture_goes_by_the_clo
     assert len(bench.said) == 1
     assert "stopped answering" in bench.said[0]
     bench.player.stop()
+
+
+def heard_at(bench: Bench, device: HandDevice, second: float) -> bool:
+    """Ask until sound comes, which is mixed on another thread; return whether it is that of a second of the ramp."""
+    block = device.ask(64)
+    while not block[:, 0].any():
+        block = device.ask(64)
+    first = int(np.flatnonzero(block[:, 0])[0])
+    return float(block[first, 0]) == pytest.approx(float(bench.ramp[round(second * MIX_HZ)]), abs=1e-3)
+
+
+def test_a_device_that_answers_again_plays_from_where_the_picture_is(bench: Bench) -> None:
+    bench.start(bench.timeline())
+    bench.device.ask(960)
+    bench.now_s = 1.5
+    assert bench.player.elapsed_s() is None, "the picture goes by the clock"
+    assert heard_at(bench, bench.device, 1.5)
+    bench.device.ask(1)
+    assert bench.player.elapsed_s() == pytest.approx(1.5, abs=0.02)
+    assert bench.said == [LOST, FOUND]
+    bench.now_s = 3.5
+    assert bench.player.elapsed_s() is None
+    assert bench.said == [LOST, FOUND, LOST], "it is told each time"
+    bench.player.stop()
+
+
+def test_a_device_that_is_pulled_out_gives_way_to_another_one(tmp_path: Path) -> None:
+    devices = [HandDevice(), HandDevice()]
+    left: list[HandDevice | None] = [devices[0], None, devices[1]]
+    has_failed = threading.Event()
+
+    def opened() -> HandDevice:
+        device = left.pop(0)
+        if device is None:
+            has_failed.set()
+            raise LoomError("No sound device was found.")
+        return device
+
+    bench = Bench(tmp_path, opened)
+    bench.player.start(bench.timeline(), bench.paths, Fraction(0))
+    assert devices[0].has_begun.wait(30)
+    devices[0].ask(960)
+    bench.now_s = 0.25
+    for now_s in (1.5, 7.0):
+        bench.now_s = now_s
+        assert bench.player.elapsed_s() is None
+    assert devices[0].has_closed.wait(30)
+    assert has_failed.wait(30)
+    assert not devices[1].has_begun.is_set()
+    bench.now_s = 13.0
+    assert bench.player.elapsed_s() is None
+    assert devices[1].has_begun.wait(30)
+    assert heard_at(bench, devices[1], 1.0), "13 s are six times round and a second more"
+    assert bench.said == [LOST, FOUND]
+    bench.player.stop()
+    assert devices[1].is_closed
 
 
 def test_without_a_device_a_sentence_says_so_and_nothing_is_heard(tmp_path: Path) -> None:
