@@ -20,6 +20,7 @@ from explorer_app.inputs.sampler import Level, LiveSampler, source_of
 from explorer_app.inputs.sources import is_live, source_label
 from explorer_app.messages import MessageLog
 from explorer_app.session.edits import Together
+from explorer_app.session.number_paths import number_path
 from explorer_app.session.parameter_names import name_in_text
 from explorer_app.session.parameters import Parameter, SetParameter, parameter
 from explorer_app.session.patch_file import load_patches, save_patches
@@ -135,10 +136,11 @@ class LiveControl(QObject):
 
     def learn(self, path: str, low: float, high: float) -> None:
         """Wait for a control to move, and map it to a parameter; `low` and `high` are the values at its ends."""
-        row = parameter(path)
-        if row.kind not in ("number", "angle"):
-            self._messages.warning(f"A controller moves numbers, and {row.label.lower()} is none.")
+        number = number_path(path)
+        if not number:
+            self._messages.warning(f"A controller moves numbers, and {parameter(path).label.lower()} is none.")
             return
+        path = number
         if not self.inputs.open_available():
             return  # the messages say why
         self._learning = Learning(path, name_in_text(path, self._editing.session), low, high)

@@ -116,8 +116,16 @@ def _fit_track(track: Track, facts: ModelFacts) -> Track | None:
 
 def _fit_patches(patches: tuple[Patch, ...], facts: ModelFacts) -> tuple[Patch, ...]:
     """Return the patches that move what the model has; the very same if all do, so that steps go on sharing them."""
-    fitted = tuple(patch for patch in patches if _has_parameter(patch.parameter, facts))
-    return patches if len(fitted) == len(patches) else fitted
+    fitted = tuple(_fit_patch(patch, facts) for patch in patches if _has_parameter(patch.parameter, facts))
+    return patches if fitted == patches else fitted
+
+
+def _fit_patch(patch: Patch, facts: ModelFacts) -> Patch:
+    """Return a patch that goes through no more classes than the model has."""
+    if patch.parameter != "classes/number" or max(patch.low, patch.high) < facts.c_dim:
+        return patch
+    last = facts.c_dim - 1.0
+    return replace(patch, low=min(patch.low, last), high=min(patch.high, last))
 
 
 def _has_parameter(path: str, facts: ModelFacts) -> bool:

@@ -16,11 +16,11 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from operator import attrgetter
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from explorer_app.session.session import MAX_SCALE, MIN_SCALE, Position, Session, Slider
 from explorer_app.session.taps import MAX_GAIN_DB, fit_tap
-from gpu_backend import MAX_ITEMS, SEED_COUNT, Arc, Latent, LoomError, ModelFacts, RowRange
+from gpu_backend import MAX_ITEMS, SEED_COUNT, Arc, Latent, LoomError, ModelFacts, NoiseMode, RowRange
 
 Kind = Literal[
     "number",
@@ -564,7 +564,24 @@ def _coordinate(path: str, name: str) -> Parameter:
     )
 
 
+def _numbered(path: str) -> Parameter:
+    """Return the parameter that counts the kinds of noise, or the classes: the heaviest one, alone with weight 1."""
+    choice, modes = parameter(path.partition("/")[0]), get_args(NoiseMode)
+    options: dict[str, Any] = {"low": 0, "is_merged": False, "is_available": choice.is_available}
+    if choice.path == "noise.mode":
+        options |= {"high": len(modes) - 1, "is_available": lambda facts: bool(facts.noise_layers)}
+        read, write = (lambda session: modes.index(session.noise.mode)), modes.__getitem__
+    else:
+        options |= {"high": MAX_ITEMS}
+        read = lambda session: max(session.classes, key=lambda pair: pair[1], default=(0, 0.0))[0]  # noqa: E731
+        write = lambda index: ((index, 1.0),)  # noqa: E731
+    return Parameter(
+        path, choice.label, "integer", 0, read, lambda session, value: choice.write(session, write(value)), **options
+    )
+
+
 _FAMILIES: tuple[tuple[str, Callable[..., Parameter]], ...] = (
+    (r"noise\.mode/number|classes/number", _numbered),
     (r"noise\.layer/(\d{1,4})", _noise_layer),
     (r"slider/(.{1,4096})", _slider_field("amount", "Slider", "number", is_batched=True)),
     (r"rows/(.{1,4096})", _slider_field("rows", "Layer range", "rows", is_merged=False, fit=fit_rows)),

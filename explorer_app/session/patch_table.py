@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, cast
 
+from explorer_app.session.number_paths import number_path
 from explorer_app.session.parameters import Parameter, parameter
 from explorer_app.session.patches import MAX_PATCHES, Patch, PatchError, PatchMode
 from explorer_app.session.session import Session
@@ -59,10 +60,10 @@ def target_row(path: str) -> Parameter:
     ParameterError
         If there is no such parameter.
     PatchError
-        If it is neither a number nor an angle.
+        If it is no number.
     """
     row = parameter(path)
-    if row.kind not in ("number", "angle"):
+    if number_path(path) != path:
         raise PatchError(f"A patch moves a number, but {row.label.lower()} ({path[:80]}) is none.")
     return row
 

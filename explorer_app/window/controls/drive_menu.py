@@ -7,7 +7,8 @@ from functools import partial
 
 from PySide6.QtWidgets import QMenu
 
-from explorer_app.session.parameters import ParameterError, parameter
+from explorer_app.session.number_paths import number_path
+from explorer_app.session.parameters import ParameterError
 from explorer_app.session.patches import BAND_COUNT, INPUT, Patch, audio_source
 
 FEATURE_NAMES = {
@@ -35,6 +36,9 @@ _USUAL = {
     "transform.degrees": 20.0,
     "transform.scale": 0.2,
     "layer.gain": 6.0,
+    "noise.seed": 1.0,
+    "noise.mode/number": 1.0,
+    "classes/number": 1.0,
 }
 """What a medium patch adds where the sound is loudest; 1.5 for a slider, 0.5 for the rest."""
 
@@ -43,9 +47,9 @@ Drive = Callable[[Patch], object]
 
 
 def is_driven(path: str) -> bool:
-    """Return whether sound can move a parameter: a number or an angle."""
+    """Return whether sound can move a parameter: a number."""
     try:
-        return parameter(path).kind in ("number", "angle")
+        return number_path(path) == path
     except ParameterError:
         return False
 

@@ -10,7 +10,7 @@ from typing import ClassVar
 from PySide6.QtCore import QCoreApplication, QEvent, QPoint
 from PySide6.QtWidgets import QMenu, QWidget
 
-from explorer_app.session.parameters import parameter
+from explorer_app.session.number_paths import number_path
 from explorer_app.session.patches import Patch
 from explorer_app.window.controls.drive_menu import add_drive_menu
 
@@ -80,7 +80,7 @@ def add_parameter_entries(menu: QMenu, control: QWidget, path: str, low: float, 
     `low` and `high` are the values at the ends of the control, which a learned controller gets as its range.
     """
 
-    def offer(text: str, tip: str, event: type[_ParameterEvent], *ends: float) -> None:
+    def offer(text: str, tip: str, event: type[_ParameterEvent], path: str, *ends: float) -> None:
         action = menu.addAction(text)
         action.setToolTip(tip)
         action.triggered.connect(lambda: QCoreApplication.sendEvent(control.window(), event(path, *ends)))
@@ -90,14 +90,18 @@ def add_parameter_entries(menu: QMenu, control: QWidget, path: str, low: float, 
         "Animate: key here",
         "Make a key of this value at the playhead; the timeline gets a track for it.",
         AnimateRequest,
+        path,
     )
-    if parameter(path).kind in ("number", "angle"):
+    path = number_path(path)
+    if path:
         menu.addSeparator()
-        offer("Learn controller", "Move a knob next, over MIDI or OSC: it will move this.", LearnRequest, low, high)
+        offer(
+            "Learn controller", "Move a knob next, over MIDI or OSC: it will move this.", LearnRequest, path, low, high
+        )
         query = MappingQuery(path)
         QCoreApplication.sendEvent(control.window(), query)
         if query.is_mapped:
-            offer("Forget controller", "Let no controller move this.", ForgetRequest)
+            offer("Forget controller", "Let no controller move this.", ForgetRequest, path)
         heard = SoundQuery(path)
         QCoreApplication.sendEvent(control.window(), heard)
         menu.addSeparator()

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QColor, QContextMenuEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QRadioButton, QSizePolicy, QWidget
 
+from explorer_app.window.controls.parameter_menu import open_parameter_menu
 from explorer_app.window.look import theme
 
 
@@ -76,6 +77,8 @@ class SegmentedControl(QWidget):
         layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
+        self.path = ""
+        """The parameter that the choices are of, for the context menu; empty if there is none."""
         self._group = QButtonGroup(self)
         self.segments: dict[str, Segment] = {}
         for key, words, tip in choices:
@@ -91,6 +94,13 @@ class SegmentedControl(QWidget):
         """Show a choice without emitting."""
         if key in self.segments:
             self.segments[key].setChecked(True)
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:  # noqa: N802
+        """Offer to animate the choice, and to learn a controller that goes through all of them."""
+        if self.path:
+            open_parameter_menu(self, self.path, event.globalPos(), 0.0, len(self.segments) - 1.0)
+        else:
+            super().contextMenuEvent(event)
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802
         """Paint the background of the segments."""

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QPoint, Qt, Signal, Slot
 from PySide6.QtGui import QImage, QResizeEvent
 from PySide6.QtWidgets import (
     QHBoxLayout,
@@ -24,6 +24,7 @@ from explorer_app.session.parameters import SetParameter
 from explorer_app.session.session import Position, Session
 from explorer_app.window.controls.hint_label import HintLabel
 from explorer_app.window.controls.number_field import NumberField, PanelNumberField
+from explorer_app.window.controls.parameter_menu import open_parameter_menu
 from explorer_app.window.controls.slider_row import SliderRow, below
 from explorer_app.window.docks.session_views import SessionViews
 from explorer_app.window.latent.class_picker import NAMES_TIP, ClassPicker, classes_label
@@ -101,6 +102,8 @@ class LatentPanel(QWidget):
         self.snap = self._button("Snap", "Go to the nearest seed.", self._snap)
         self.random = self._button("Random", "Go to a random seed (R).", self.random_requested.emit)
         self.class_button = self._button("Class ▾", "", self._pick_class)
+        self.class_button.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        self.class_button.customContextMenuRequested.connect(self._open_class_menu)
         self.hint = HintLabel("drag to walk")
         self._labels: list[QLabel] = [self.hint]
         self.picker = ClassPicker(self)
@@ -310,6 +313,11 @@ class LatentPanel(QWidget):
             self._edit(SetParameter("truncation.psi", psi), final)
         if rows is not None:
             self._edit(SetParameter("truncation.cutoff", None if rows >= self._num_ws else rows), final)
+
+    @Slot(QPoint)
+    def _open_class_menu(self, place: QPoint) -> None:
+        """Offer to animate the class, and to learn a controller that goes through all of them."""
+        open_parameter_menu(self, "classes", self.class_button.mapToGlobal(place), 0.0, self._classes - 1.0)
 
     def _pick_class(self) -> None:
         self.picker.set_place(self._session)

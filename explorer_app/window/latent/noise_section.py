@@ -51,13 +51,14 @@ class NoiseSection(QWidget):
         self._noise = Noise()
         self._layers: tuple[str, ...] = ()
         self.mode = SegmentedControl(_MODES, "Noise")
+        self.mode.path = "noise.mode"
         self.gain = NumberField(0.0, 5.0, step=0.05, reset=1.0, widest="0.00")
         self.gain.setAccessibleName("Noise gain")
         self.gain.path, self.gain.mapped_to = "noise.gain", (0.0, 2.0)
         self.gain.setToolTip("Noise gain, 0 to 5, scales the noise of all layers; a double-click sets 1.00.")
         self.seed = NumberField(0, SEED_COUNT - 1, decimals=0, step=1, reset=0, widest=str(SEED_COUNT - 1))
         self.seed.setAccessibleName("Noise seed")
-        self.seed.path = "noise.seed"
+        self.seed.path, self.seed.mapped_to = "noise.seed", (0.0, 99.0)
         self.seed.setToolTip("Noise seed, 0 to 4294967295, for random noise; a double-click sets 0.")
         self.phase = NumberField(-36000.0, 36000.0, decimals=0, step=5, reset=0.0, widest="−000")
         self.phase.setSuffix("°")

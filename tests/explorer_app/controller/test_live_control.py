@@ -166,9 +166,9 @@ def test_learning_can_be_ended_and_a_parameter_forgets_its_controller(stage: Sta
 
 
 def test_only_numbers_can_be_learned(stage: Stage) -> None:
-    stage.live.learn("noise.mode", 0.0, 1.0)
+    stage.live.learn("pinned_blend", 0.0, 1.0)
     assert stage.live.learning is None
-    assert stage.harness.said(Level.WARNING) == ["A controller moves numbers, and noise is none."]
+    assert stage.harness.said(Level.WARNING) == ["A controller moves numbers, and latent is none."]
 
 
 def test_learning_opens_the_inputs_that_there_are(open_harness: Harness) -> None:

@@ -1,6 +1,7 @@
 from dataclasses import replace
 
 from explorer_app.session.adapting import adapt
+from explorer_app.session.patches import Patch
 from explorer_app.session.session import ModelReference, Session, Slider, Source
 from gpu_backend import DirectionAmount, Latent, MixSource, Noise, Recipe, RowRange, Tap, Transform, Truncation
 from tests.helpers.networks import make_stylegan2
@@ -144,3 +145,9 @@ def test_a_model_that_looks_classes_up_is_never_without_one() -> None:
     facts = replace(FACTS, looks_classes_up=True)
     assert adapt(Session(model=HERE), facts).session.classes == ((0, 1.0),)
     assert adapt(Session(model=HERE, classes=((1, 1.0),)), facts).session.classes == ((1, 1.0),)
+
+
+def test_a_controller_goes_through_no_more_classes_than_the_model_has() -> None:
+    patch = Patch("midi/knobs/cc/1/21", "classes/number", 0.0, 999.0)
+    assert adapt(Session(patches=(patch,)), FACTS).session.patches == (replace(patch, high=1.0),)
+    assert adapt(Session(patches=(patch,)), replace(FACTS, c_dim=0)).session.patches == ()

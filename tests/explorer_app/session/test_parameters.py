@@ -171,3 +171,11 @@ def test_writing_to_a_mix_source_that_is_not_there_changes_nothing() -> None:
         row = parameter(path)
         assert row.write(SESSION, VALUES[path.replace("5", "1")]) == SESSION
         assert row.read(SESSION) == row.default
+
+
+def test_a_number_goes_through_the_kinds_of_noise_and_through_the_classes() -> None:
+    mode, classes = parameter("noise.mode/number"), parameter("classes/number")
+    session = Session(classes=((3, 0.2), (5, 0.8)))
+    assert (mode.read(session), classes.read(session)) == (1, 5)
+    moved = classes.write(mode.write(session, mode.clamped(1.7)), classes.clamped(6.4))
+    assert (moved.noise.mode, moved.classes) == ("random", ((6, 1.0),))

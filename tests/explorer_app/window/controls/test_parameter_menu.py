@@ -21,6 +21,7 @@ from explorer_app.window.controls.parameter_menu import (
     SoundQuery,
 )
 from explorer_app.window.controls.slider_row import SliderRow
+from explorer_app.window.latent.noise_section import NoiseSection
 
 
 class Window(QWidget):
@@ -116,13 +117,22 @@ def test_only_continuous_numbers_can_have_a_controller(window: Window) -> None:
     menu.close()
 
 
+def test_a_choice_gets_keys_of_itself_and_a_controller_that_counts_its_choices(window: Window) -> None:
+    section = NoiseSection(window)
+    menu = menu_of(section.mode)
+    for text in ("Animate: key here", "Learn controller"):
+        entry(menu, text).trigger()
+    menu.close()
+    assert window.heard == [("animate", "noise.mode"), ("learn", "noise.mode/number", 0.0, 2.0)]
+
+
 def test_a_control_that_stands_for_nothing_opens_no_menu(window: Window) -> None:
     row = SliderRow("Drift", -1.0, 1.0, parent=window)
     QApplication.sendEvent(row, QContextMenuEvent(QContextMenuEvent.Reason.Mouse, QPoint(3, 3), QPoint(3, 3)))
     assert row.findChildren(QMenu, options=Qt.FindChildOption.FindDirectChildrenOnly) == []
 
 
-@pytest.mark.parametrize("path", ["position", "noise.seed"])
+@pytest.mark.parametrize("path", ["position", "pinned_blend"])
 def test_a_value_that_no_controller_moves_is_offered_a_key_alone(path: str, window: Window) -> None:
     field = NumberField(0.0, 5.0, parent=window)
     field.path = path
