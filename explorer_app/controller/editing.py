@@ -85,8 +85,6 @@ class Editing(QObject):
         Seconds from any origin, for merging nudges, drifting and modulation.
     """
 
-    edit_coming = Signal(str)
-    """An edit of this source is about to be applied."""
     session_changed = Signal()
     history_changed = Signal()
     drifting_changed = Signal()
@@ -118,11 +116,14 @@ class Editing(QObject):
         self._editor = Editor()
         self._announced_history = self._editor.history
         self._modulation = NO_MODULATION
+        self.before_edit: list[Callable[[str], object]] = []
+        """Called with the source of each edit that is about to be applied. A drag makes 60 edits a second, and a signal
+        costs several times as much as a call."""
         self._sample: Callable[[Session], Modulation] | None = None
         """Reads live inputs for the picture that is about to be requested; None without any."""
         self.sound_of: Callable[[Session], Modulation] = lambda session: NO_MODULATION
         """What the sounds of a session move over its timeline."""
-        self._time = Fraction(0)
+        self._time_s = 0.0
         self._is_time_moving = False
         self.recorder: Recorder | None = None
         """Takes the edits that are recorded into the timeline; None while nothing plays."""
@@ -150,7 +151,7 @@ class Editing(QObject):
 
         In the order of `session_at`, so that without live inputs an export has the same pictures.
         """
-        t = float(self._time)
+        t = self._time_s
         return with_walk(evaluate(evaluate(session, self.sound_of(session), t), self._modulation, self._clock()), t)
 
     @property
@@ -215,7 +216,8 @@ class Editing(QObject):
         sources, and of other things, may be under way meanwhile. A final edit with no gesture before it (a key, a
         click) is one step; steps of the same slider within 600 ms of each other are merged.
         """
-        self.edit_coming.emit(source)
+        for call in self.before_edit:
+            call(source)
         if self._drift.is_on and not self._editor.is_gesturing(besides=_DRIFT):
             self._editor.finish(_DRIFT)  # so that undo reverts the edit, and not the drift until then
         if isinstance(edit, SetTimeline):
@@ -258,14 +260,14 @@ class Editing(QObject):
     @property
     def time_s(self) -> float:
         """Time of the playhead, in seconds."""
-        return float(self._time)
+        return self._time_s
 
     def advance(self, t: Fraction, *, live: bool) -> None:
         """Show the session as its timeline has it at a time in seconds, without a step or a save.
 
         Parameters of active gestures keep their values.
         """
-        self._time, self._is_time_moving = t, live
+        self._time_s, self._is_time_moving = float(t), live
         if moves_something(self.session.timeline) or self.sound_of(self.session).modulators:
             self._follow_time()
             self._show(live=live, is_edit=False)
@@ -273,7 +275,7 @@ class Editing(QObject):
     def _follow_time(self) -> None:
         """Evaluate the timeline at the playhead."""
         if moves_something(self.session.timeline):
-            t = float(self._time)
+            t = self._time_s
             self._editor.advance(lambda session: keyed_at(session, t))
 
     @Slot()

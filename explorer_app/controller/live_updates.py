@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from PySide6.QtCore import QObject, Qt, QTimer
+from PySide6.QtCore import QObject, Qt, QTimer, Slot
 
 REFRESH_HZ = 60.0
 """Assumed refresh rate in Hz until the screen's rate is known."""
@@ -28,8 +28,13 @@ PATIENCE_MS = 100
 
 
 def refresh_ms(hz: float = REFRESH_HZ) -> int:
-    """Return the refresh interval of a screen, in whole ms; rendering more often would be wasted."""
-    return int(1000.0 / min(_MOST_HZ, hz if hz >= 1.0 else REFRESH_HZ))
+    """Return the refresh interval of a screen, in whole ms, rounded down; rendering more often would be wasted."""
+    return int(1000.0 * refresh_s(hz))
+
+
+def refresh_s(hz: float = REFRESH_HZ) -> float:
+    """Return the refresh interval of a screen in seconds, that of 60 Hz if its rate in Hz is not known."""
+    return 1.0 / min(_MOST_HZ, hz if hz >= 1.0 else REFRESH_HZ)
 
 
 class LiveUpdates(QObject):
@@ -56,15 +61,22 @@ class LiveUpdates(QObject):
         self._request, self._update_panels, self._clock = request, update_panels, clock
         self._needs_request = self._needs_panel_update = self._has_frame = False
         self._panels_updated_s = self._tick_end_s = float("-inf")
+        self._interval_ms = refresh_ms()
+        # Changes come once a tick during a drag. Both timers run only while something waits for them, and what is known
+        # of them is kept here: starting a timer, or asking it, costs as much as all the rest of a change.
+        self._waits_for_tick = self._waits_for_panels = False
         self._tick = QTimer(self)
         self._tick.setSingleShot(True)
         self._tick.setTimerType(Qt.TimerType.PreciseTimer)
-        self._tick.setInterval(refresh_ms())
         self._tick.timeout.connect(self._advance)
+        self._late = QTimer(self)
+        self._late.setSingleShot(True)
+        self._late.setInterval(PATIENCE_MS)
+        self._late.timeout.connect(self._update_late_panels)
 
     def follow_screen(self, hz: float) -> None:
         """Set the tick interval from a screen's refresh rate in Hz."""
-        self._tick.setInterval(refresh_ms(hz))
+        self._interval_ms = refresh_ms(hz)
 
     def changed(self, *, panels: bool = True) -> None:
         """Record that the session changed; further changes wait for the next tick.
@@ -73,8 +85,12 @@ class LiveUpdates(QObject):
         """
         self._needs_request = True
         self._needs_panel_update |= panels
-        if not self._tick.isActive() or self._clock() >= self._tick_end_s - _DUE_S:
+        left_s = self._tick_end_s - self._clock()
+        if left_s <= _DUE_S:
             self._advance()
+        elif not self._waits_for_tick:
+            self._waits_for_tick = True
+            self._tick.start(max(1, round(1000.0 * left_s)))
 
     def frame_shown(self) -> None:
         """Record that a frame was painted, and update the panels if their interval has passed."""
@@ -87,28 +103,46 @@ class LiveUpdates(QObject):
         The next change updates the panels immediately.
         """
         self._needs_request = self._needs_panel_update = False
-        self._panels_updated_s = float("-inf")
+        self._panels_updated_s = self._tick_end_s = float("-inf")
+        self._waits_for_tick = self._waits_for_panels = False
         self._tick.stop()
+        self._late.stop()
 
     @property
     def _panel_interval_ms(self) -> int:
         """Shortest interval between panel updates in ms: 10 updates per second on a 60 Hz screen."""
-        return REFRESHES_PER_PANEL_UPDATE * self._tick.interval()
+        return REFRESHES_PER_PANEL_UPDATE * self._interval_ms
 
+    @Slot()
     def _advance(self) -> None:
+        """Request the picture if the session changed, and start a tick."""
+        if self._waits_for_tick:
+            self._waits_for_tick = False
+            self._tick.stop()
         had_frame = self._has_frame
-        if self._needs_request or self._needs_panel_update:
-            self._tick.start()
-            self._tick_end_s = self._clock() + self._tick.interval() / 1000.0
         if self._needs_request:
+            self._tick_end_s = self._clock() + self._interval_ms / 1000.0
             self._needs_request = self._has_frame = False
             self._request()
         self._update_panels_after(self._panel_interval_ms if had_frame else PATIENCE_MS)
+        if self._needs_panel_update and not self._waits_for_panels:
+            self._waits_for_panels = True
+            self._late.start()
+
+    @Slot()
+    def _update_late_panels(self) -> None:
+        """Update the panels that no frame has updated meanwhile."""
+        self._waits_for_panels = False
+        self._update_panels_after(self._panel_interval_ms)
+        if self._needs_panel_update:
+            self._waits_for_panels = True
+            self._late.start()
 
     def _update_panels_after(self, interval_ms: float) -> None:
         """Update the panels if an update is pending and the last one is at least `interval_ms` ago."""
-        now_s = self._clock()
-        if self._needs_panel_update and now_s - self._panels_updated_s >= interval_ms / 1000.0:
-            self._needs_panel_update = False
-            self._panels_updated_s = now_s
-            self._update_panels()
+        if self._needs_panel_update:
+            now_s = self._clock()
+            if now_s - self._panels_updated_s >= interval_ms / 1000.0:
+                self._needs_panel_update = False
+                self._panels_updated_s = now_s
+                self._update_panels()

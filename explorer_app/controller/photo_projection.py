@@ -108,7 +108,7 @@ class PhotoProjection(QObject):
         self._began: tuple[float, int] | None = None
         """When the first step along gradients was reported, and its number."""
         self._edit: TakeEditedRows | None = None
-        editing.edit_coming.connect(self._edit_coming)
+        editing.before_edit.append(self._edit_coming)
         editing.stepped.connect(self._abandon)
 
     # -- state ------------------------------------------------------------------------------------------------------
@@ -252,7 +252,6 @@ class PhotoProjection(QObject):
         self.changed.emit()
         self.ended.emit(has_taken)
 
-    @Slot(str)
     def _edit_coming(self, source: str) -> None:
         """End the search before another source edits the session."""
         if source != SOURCE and self._phase != "rest":

@@ -175,7 +175,7 @@ class PointDrag(QObject):
         self._blend: Blend = ()
         """The latent whose picture the handles are set in."""
         self._shown_share: float | None = None
-        editing.edit_coming.connect(self._edit_coming)
+        editing.before_edit.append(self._edit_coming)
         editing.session_changed.connect(self._session_changed)
         editing.stepped.connect(self._abandon)
 
@@ -556,7 +556,6 @@ class PointDrag(QObject):
             else:
                 frames.disconnect(self._begin_with_rows)
 
-    @Slot(str)
     def _edit_coming(self, source: str) -> None:
         """End the stroke before another source edits the session: its edit acts on what the stroke has reached."""
         if source != SOURCE:

@@ -9,6 +9,7 @@ from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 
 from explorer_app.controller.draft_colours import DraftColours, DraftKey
 from explorer_app.controller.drafts import DraftPolicy, shows_something
+from explorer_app.controller.rest_timer import RestTimer
 from explorer_app.rendering.enlarging import enlarged
 from explorer_app.rendering.frame_statistics import FrameStatistics
 from explorer_app.rendering.render_thread import RenderThread
@@ -56,9 +57,9 @@ class Preview(QObject):
         """When the newest input event happened, and when it was reported."""
         self._dropped_before = 0
         self.statistics = FrameStatistics()
-        self._rest = self._timer(REST_MS, self._request_full, single=True)
+        self._rest = RestTimer(REST_MS, self._request_full, self)
         self._measure = self._timer(MEASURE_MS, self._measure_soon)
-        self._statistics_timer = self._timer(_STATISTICS_MS, self.statistics_changed.emit, single=True)
+        self._statistics_timer = self._timer(_STATISTICS_MS, self._announce_statistics, single=True)
         renders.finish_drafts_with(self._finished)
         renders.frame_ready.connect(self._take_frame, Qt.ConnectionType.QueuedConnection)
 
@@ -169,8 +170,9 @@ class Preview(QObject):
             self._requested_s = None
 
     def wait_for_frame(self, timeout_s: float) -> None:
-        """Wait until a newer frame has arrived, or the time is over."""
-        self._renders.wait_for_frame(timeout_s)
+        """Wait until a newer frame has arrived, and take it, or until the time is over."""
+        if self._renders.wait_for_frame(timeout_s):
+            self._take_frame()
 
     def set_measuring(self, on: bool) -> None:
         """Measure the steps of a frame twice a second while pictures change, and of the last one when they rest."""
@@ -210,12 +212,15 @@ class Preview(QObject):
         self._frame = shown.shown or shown.frame
         self._requested_s = shown.requested_s
         self.statistics.frame_arrived(shown.frame, self._clock())
-        self.statistics.dropped = self._renders.frames_dropped - self._dropped_before
         self.frame_changed.emit()
         if not self._statistics_timer.isActive():
             self._statistics_timer.start()
         if self._facts is not None:  # a slot may have closed the app
             self._order_draft_of(shown.frame, self._facts)
+
+    def _announce_statistics(self) -> None:
+        self.statistics.dropped = self._renders.frames_dropped - self._dropped_before
+        self.statistics_changed.emit()
 
     def _finished(self, draft: Frame) -> Frame:
         """Return a draft as it is shown. Called on the render thread."""
@@ -255,6 +260,6 @@ class Preview(QObject):
         is_timed = self.statistics.newest_ms > 0
         if is_timed and self._asked is not None and self._asked != self._measured:
             self._measure_next = True
-            if not self._rest.isActive() and self._frame_answers(self._asked):
+            if not self._rest.is_active and self._frame_answers(self._asked):
                 self._asked = None
                 self._request_again()

@@ -6,9 +6,10 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from PySide6.QtCore import QObject, QTimer, Signal, Slot
+from PySide6.QtCore import QObject, Signal, Slot
 
 from explorer_app.controller.model_opener import ModelOpener
+from explorer_app.controller.rest_timer import RestTimer
 from explorer_app.messages import MessageLog
 from explorer_app.rendering.render_events import ThumbnailFailed, ThumbnailMade
 from explorer_app.rendering.render_thread import RenderThread
@@ -55,8 +56,7 @@ class WholePictures(QObject):
         self._messages = messages
         self._shown = shown
         self._frames: OrderedDict[RenderRequest, Frame] = OrderedDict()
-        self._rest = QTimer(self, singleShot=True, interval=_REST_MS)
-        self._rest.timeout.connect(self._keep_shown)
+        self._rest = RestTimer(_REST_MS, self._keep_shown, self)
 
     def get(self, session: Session) -> Frame | None:
         """Return the whole picture of a session, as the open model shows it.

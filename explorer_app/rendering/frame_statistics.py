@@ -176,6 +176,11 @@ class FrameStatistics:
         return float(np.median(self._latency_ms)) if self._latency_ms else 0.0
 
     @property
+    def newest_latency_ms(self) -> float | None:
+        """Time from a gesture to its picture being painted, of the newest; None before the first."""
+        return self._latency_ms[-1] if self._latency_ms else None
+
+    @property
     def steps(self) -> tuple[StepCost, ...]:
         """Steps of the frame that was measured last, in execution order."""
         return self._steps

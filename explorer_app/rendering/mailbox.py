@@ -27,6 +27,11 @@ class Mailbox(Generic[Item]):
         self._item: Item | None = None
         self._dropped = 0
         self._is_closed = False
+        self._arrival = threading.Lock()
+        """Held, except for a moment when what `wait_for_item` waits for has come. A lock alone wakes a thread for less
+        than a condition does, and the GUI thread waits several times a screen refresh."""
+        self._arrival.acquire()
+        self._is_awaited = False
 
     @property
     def dropped(self) -> int:
@@ -45,7 +50,8 @@ class Mailbox(Generic[Item]):
 
         Returns
         -------
-        Whether the mailbox was empty: only then does the receiver need a signal. A closed mailbox accepts nothing.
+        Whether the receiver needs a signal: the mailbox was empty, and no thread is in `wait_for_item`, which takes the
+        item itself. A closed mailbox accepts nothing.
         """
         with self._condition:
             if self._is_closed:
@@ -54,7 +60,7 @@ class Mailbox(Generic[Item]):
             self._dropped += not was_empty
             self._item = item
             self._condition.notify_all()
-            return was_empty
+            return not self._wake() and was_empty
 
     def take(self) -> Item | None:
         """Take the item, None if there is none."""
@@ -75,14 +81,33 @@ class Mailbox(Generic[Item]):
 
     def wait(self, timeout_s: float | None = None) -> Item | None:
         """Wait for an item and take it; None if the mailbox was closed or the time is over."""
-        with self._condition:
-            self.wait_for_item(timeout_s)
-            return self.take()
+        self.wait_for_item(timeout_s)
+        return self.take()
 
     def wait_for_item(self, timeout_s: float | None) -> bool:
-        """Wait until there is an item to take, or the mailbox is closed; return False if the time is over."""
+        """Wait until there is an item to take, or the mailbox is closed; return False if the time is over.
+
+        One thread at a time may wait. After True it takes the item, because `put` asks for no signal meanwhile.
+        """
         with self._condition:
-            return self._condition.wait_for(lambda: self._item is not None or self._is_closed, timeout_s)
+            if self._item is not None or self._is_closed:
+                return True
+            self._is_awaited = True
+        has_come = self._arrival.acquire(timeout=-1 if timeout_s is None else timeout_s)
+        if not has_come:
+            with self._condition:
+                has_come = not self._is_awaited  # it came when the time was over already
+                self._is_awaited = False
+                if has_come:
+                    self._arrival.acquire()
+        return has_come
+
+    def _wake(self) -> bool:
+        """Wake the thread in `wait_for_item`; return whether there is one. The caller holds the condition."""
+        is_awaited, self._is_awaited = self._is_awaited, False
+        if is_awaited:
+            self._arrival.release()
+        return is_awaited
 
     def clear(self) -> None:
         """Drop the item without counting it."""
@@ -94,3 +119,4 @@ class Mailbox(Generic[Item]):
             self._is_closed = True
             self._item = None
             self._condition.notify_all()
+            self._wake()

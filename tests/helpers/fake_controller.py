@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -281,7 +281,6 @@ class FakeEngine(QObject):
 class FakeEditing(QObject):
     """Stands for `Editing`: without gestures of several sources, and without an autosave."""
 
-    edit_coming = Signal(str)
     session_changed = Signal()
     history_changed = Signal()
     drifting_changed = Signal()
@@ -293,6 +292,7 @@ class FakeEditing(QObject):
         self._engine = engine
         self._model = engine.model
         self._before: Session | None = None
+        self.before_edit: list[Callable[[str], object]] = []
         self.session = Session()
         self.history = History()
         self.drifting = False
@@ -304,7 +304,8 @@ class FakeEditing(QObject):
 
     def edit(self, edit: Edit, final: bool = True, source: str = "") -> None:
         self._asked.append(("edit", edit, final))
-        self.edit_coming.emit(source)
+        for call in self.before_edit:
+            call(source)
         if self._before is None:
             self._before = self.session
         self.session = edit.apply(self.session)

@@ -23,6 +23,7 @@ def benchmark(monkeypatch: pytest.MonkeyPatch, qapp: QApplication, quiet_qt: Non
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     monkeypatch.syspath_prepend(str(ROOT))
+    monkeypatch.syspath_prepend(str(ROOT / "packaging"))
     monkeypatch.setitem(sys.modules, "hand_benchmark", module)
     spec.loader.exec_module(module)
     yield module
@@ -30,11 +31,44 @@ def benchmark(monkeypatch: pytest.MonkeyPatch, qapp: QApplication, quiet_qt: Non
 
 
 def test_the_cost_of_events_and_frames_is_told(benchmark: ModuleType) -> None:
-    text = benchmark.main(["--seconds", "0.2", "--settle", "0", "--side", "256"])
+    text = benchmark.main(["--seconds", "0.3", "--settle", "0", "--side", "256"])
     figures = dict(re.findall(r"^(.*?) +(-?[\d.]+) ", text, re.M))
     assert float(figures["events"]) > 0
     assert float(figures["frames painted"]) > 0
-    assert "both" in figures
+    assert float(figures["input to paint"]) > 0
+    assert "a frame" in text
+    assert "other processes" in figures
+
+
+def cost(benchmark: ModuleType, share: float, frames: int) -> object:
+    """What a drag of 2 s with 200 events cost, by the part of a core that the window's thread took."""
+    return benchmark.Cost(2.0, 200, frames, share, 1.0, 0.5, (10.0,) * 99 + (30.0,))
+
+
+def test_a_frame_that_cannot_be_told_apart_from_events_has_no_cost(benchmark: ModuleType) -> None:
+    assert "a frame            0.500 ms" in benchmark.report(cost(benchmark, 0.05, 0), cost(benchmark, 0.08, 120), 60.0)
+    text = benchmark.report(cost(benchmark, 0.05, 0), cost(benchmark, 0.04, 28), 60.0)
+    assert "-" not in text
+    assert "not told apart" in text
+
+
+def test_a_pause_of_the_machine_does_not_count_in_the_median(benchmark: ModuleType) -> None:
+    thread_s = 0.0
+    readings = []
+    for index in range(9):
+        readings.append(benchmark.Reading(0.25 * index, thread_s, 2.0 * thread_s, 15 * index, 5.0 * thread_s))
+        thread_s += 0.25 if index == 3 else 0.025
+    whole = benchmark.Cost.of([(500, readings, (5.0,)), (500, readings, (7.0,))])
+    assert (whole.seconds, whole.events, whole.frames) == (4.0, 1000, 240)
+    assert whole.share == pytest.approx(0.1)
+    assert whole.others_s == pytest.approx(1.5 * whole.process_s)
+    assert whole.latencies_ms == (5.0, 7.0)
+
+
+def test_the_pointer_goes_in_a_circle_from_where_it_was_pressed(benchmark: ModuleType) -> None:
+    assert benchmark.x_mouse.place(120.0, 0.0) == (0.0, 0.0)
+    assert benchmark.x_mouse.place(120.0, 0.25) == pytest.approx((120.0, 120.0))
+    assert benchmark.x_mouse.place(120.0, 1.0) == pytest.approx((0.0, 0.0), abs=1e-9)
 
 
 def test_a_drag_that_a_message_disturbs_is_not_measured(benchmark: ModuleType) -> None:

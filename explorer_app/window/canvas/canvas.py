@@ -40,6 +40,8 @@ from explorer_app.window.gestures.pointer_way import LEFT, SHIFT, PointerWay
 from explorer_app.window.look import theme
 from gpu_backend import Frame, ModelFacts
 
+_SMOOTH = QPainter.RenderHint.SmoothPixmapTransform
+
 
 class Canvas(PictureStage):
     """The picture and the gestures on it.
@@ -86,6 +88,8 @@ class Canvas(PictureStage):
         """The smallest rectangle of whole px that contains that."""
         self._is_inside = False
         """Whether that is inside the canvas's rounded corners."""
+        self._smooth_px = QSize()
+        """Size of the pictures, in their own px, that are painted smoothly at that place; empty if unknown."""
         self._is_clear = False
         """Whether a frame alone has to be painted there: it reaches neither the focus ring nor the caption."""
         self._preview: Preview | None = None
@@ -126,7 +130,7 @@ class Canvas(PictureStage):
         preview.frame_changed.connect(self._frame_changed)
 
     def wait_for_frame(self, timeout_s: float) -> bool:
-        """Wait until there is a newer frame or the time is over; not at all, and return False, before a paint."""
+        """Wait until a newer frame is painted or the time is over; not at all, and return False, before a paint."""
         if self._is_new:
             return False
         if self._preview is not None:
@@ -151,9 +155,11 @@ class Canvas(PictureStage):
                 self._size = (frame.width, frame.height)
             self.update()
             return
-        self.update(self._target_px)
         if frame.is_draft != before.is_draft or _layer_size(frame) != _layer_size(before):
+            self._smooth_px = QSize()
             self.update(self.caption_rect().toAlignedRect())
+        # Now: `update` paints up to 5 ms later on most platforms, by a timer that wakes the event loop once more.
+        self.repaint(self._target_px)
 
     def show_stored(self, image: QImage | None) -> None:
         """Show a stored picture until the first frame; None takes it away."""
@@ -352,7 +358,11 @@ class Canvas(PictureStage):
         exposed_px, image = event.rect(), self._image
         # What moves or scales the picture repaints the whole canvas, so for a frame alone nothing is placed again.
         if self._is_clear and exposed_px == self._target_px and image is not None and not image.hasAlphaChannel():
-            self._paint_picture(painter, self._target or self.picture_rect(), image)
+            if image.size() == self._smooth_px and self._target is not None:
+                painter.setRenderHint(_SMOOTH)
+                painter.drawImage(self._target, image)
+            else:
+                self._paint_picture(painter, self._target or self.picture_rect(), image)
         else:
             self._paint_part(painter, QRectF(exposed_px))
         painter.end()
@@ -424,7 +434,8 @@ class Canvas(PictureStage):
             image, scale = self._small, 1.0
         is_layer = self._frame is not None and self._frame.tap is not None
         smooths = is_smooth(scale) and not (is_layer and scale > 1)
-        painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, smooths)
+        self._smooth_px = image.size() if smooths and image is self._image and not is_layer else QSize()
+        painter.setRenderHint(_SMOOTH, smooths)
         painter.drawImage(target, image)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from PySide6.QtCore import QEvent, QObject, Signal
+from PySide6.QtCore import QEvent, QObject
 from PySide6.QtGui import QInputEvent
 
 _LEAST_DRIFT = 1e-4
@@ -24,17 +24,21 @@ class InputAge(QObject):
     Event timestamps come from a system clock with an unknown origin. The event with the smallest difference to our
     clock is assumed to have had no delay; the excess of other events is their time in the system's queue or in Qt's.
 
-    Signals
-    -------
-    input_came(float)
-        Age in seconds of an input event that is about to be handled.
+    Parameters
+    ----------
+    report
+        Called with the age in seconds of an input event that is about to be handled. A call, because a signal costs
+        several times as much, and a drag reports 60 ages a second.
     """
 
-    input_came = Signal(float)
-
-    def __init__(self, parent: QObject | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        report: Callable[[float], object],
+        parent: QObject | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         super().__init__(parent)
-        self._clock = clock
+        self._report, self._clock = report, clock
         self._quickest_s: float | None = None
         self._last_s = float("-inf")
 
@@ -51,7 +55,7 @@ class InputAge(QObject):
 
     def note(self, stamp_ms: int) -> None:
         """Report the age of an input event with a timestamp in ms."""
-        self.input_came.emit(self.age_s(stamp_ms / 1000.0))
+        self._report(self.age_s(stamp_ms / 1000.0))
 
     def age_s(self, stamp_s: float) -> float:
         """Return the age in seconds of an event with a timestamp in seconds."""

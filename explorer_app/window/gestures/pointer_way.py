@@ -2,7 +2,8 @@
 
 A mouse may send a thousand events per second, but their effect is visible only in the next frame. Most of an event's
 cost is its dispatch from the native window through Qt's and Python's handlers to the widget. So an event filter on the
-native window absorbs every move of a drag and records its position; a timer reports the movement.
+native window absorbs every move of a drag and records its position; a timer reports the movement. If the mouse sends
+several moves per refresh, a `MovePacer` lets them accumulate, and the first move after that makes the report.
 """
 
 from __future__ import annotations
@@ -13,13 +14,16 @@ from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, Qt, QTimer
 from PySide6.QtGui import QKeyEvent, QMouseEvent, QWindow
 from PySide6.QtWidgets import QWidget
 
-from explorer_app.controller.live_updates import refresh_ms
+from explorer_app.controller.live_updates import REFRESH_HZ, refresh_ms, refresh_s
 from explorer_app.window.gestures.input_age import InputAge
 from explorer_app.window.gestures.move_pacer import MovePacer
 
 SHIFT = Qt.KeyboardModifier.ShiftModifier.value
 CTRL = Qt.KeyboardModifier.ControlModifier.value
 LEFT = Qt.MouseButton.LeftButton.value
+
+_GRACE_MS = 2
+"""How much later than a paced move the timer reports: a mouse that stopped sends no such move."""
 
 
 class PointerWay(QObject):
@@ -58,6 +62,8 @@ class PointerWay(QObject):
         self._tick.setSingleShot(True)
         self._tick.setTimerType(Qt.TimerType.PreciseTimer)
         self._tick.timeout.connect(self._end_tick)
+        self._paced_ms = 0
+        """How long the timer runs while a `MovePacer` paces the moves, of which one usually comes first."""
 
     def begin(self, at: QPointF) -> None:
         """Start accumulating at a position in widget coordinates."""
@@ -71,13 +77,14 @@ class PointerWay(QObject):
         self._tick.stop()
         self.is_ticking = False
         window: QWindow | None = top.windowHandle()  # None before the window is shown
+        hz = REFRESH_HZ
         if window is not None:
-            self._tick.setInterval(refresh_ms(window.screen().refreshRate()))
+            hz = window.screen().refreshRate()
             window.installEventFilter(self)
-        else:
-            self._tick.setInterval(refresh_ms())
+        self._tick.setInterval(refresh_ms(hz))
+        self._paced_ms = refresh_ms(hz) + _GRACE_MS
         if self._pacer is not None:
-            self._pacer.begin(self._tick)
+            self._pacer.begin(refresh_s(hz))
 
     def move(self, event: QMouseEvent) -> None:
         """Add the movement up to an event that reached the widget. The first one after a pause is reported at once."""
@@ -105,10 +112,12 @@ class PointerWay(QObject):
         self._stamp_ms = event.timestamp()
         pacer = self._pacer
         if pacer is not None:
-            if pacer.is_fast:
+            if pacer.is_pacing:
                 pacer.has_moved = True
-            else:
-                pacer.note(self._stamp_ms)
+                if pacer.is_due:
+                    self.flush()
+                return True
+            pacer.note(self._stamp_ms)
         if not self.is_ticking:
             self.flush()
         return True
@@ -124,8 +133,14 @@ class PointerWay(QObject):
         if not way.isNull():
             self._from = self._to
             self._keys_may_differ = True  # a key pressed in another window sends no event to this one
-            self._tick.start()
             self.is_ticking = True
+            pacer = self._pacer
+            if pacer is not None:
+                pacer.reported()
+            if pacer is not None and pacer.is_pacing:
+                self._tick.start(self._paced_ms)
+            else:
+                self._tick.start()
             if self._stamp_ms and self._age is not None:
                 self._age.note(self._stamp_ms)
             self._stamp_ms = 0

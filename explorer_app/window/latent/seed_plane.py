@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
@@ -44,6 +45,8 @@ _KEPT_PICTURES = 600
 _KEY_STEP = 0.1
 _RING_PX = 7.5
 """Radius of the ring."""
+_RING_REACH_PX = _RING_PX + 4.0
+"""Half of the side of the square that holds the ring and its hairline."""
 _ZOOM = (Qt.Key.Key_Plus, Qt.Key.Key_Equal, Qt.Key.Key_Minus)
 
 
@@ -83,6 +86,8 @@ class SeedPlane(QWidget):
         self._panning = False
         self._hover: tuple[int, int] | None = None
         self._pictures: OrderedDict[int, tuple[object, QPixmap]] = OrderedDict()
+        self._ring: tuple[object, QPixmap] | None = None
+        """The ring, with the colours and the scale that it is painted for."""
         self._look: object = None
         self._ask = QTimer(self, singleShot=True, interval=_REQUEST_MS)
         self._ask.timeout.connect(self._request_pictures)
@@ -381,8 +386,8 @@ class SeedPlane(QWidget):
     def _ring_area(self, position: Position) -> QRect:
         """Return the rectangle that the ring covers at a position."""
         x, y = self._view.to_px(position.x, position.y)
-        reach = _RING_PX + 4.0
-        return QRectF(x - reach, y - reach, 2.0 * reach, 2.0 * reach).toAlignedRect()
+        side = 2.0 * _RING_REACH_PX
+        return QRectF(x - _RING_REACH_PX, y - _RING_REACH_PX, side, side).toAlignedRect()
 
     def _paint_cell(self, painter: QPainter, x: int, y: int) -> None:
         left, top = self._view.to_px(x - 0.5, y - 0.5)
@@ -403,12 +408,27 @@ class SeedPlane(QWidget):
 
     def _paint_ring(self, painter: QPainter) -> None:
         x, y = self._view.to_px(self._position.x, self._position.y)
-        centre = QPointF(x, y)
-        painter.setBrush(Qt.BrushStyle.NoBrush)
-        painter.setPen(QPen(ink.veil(0.55), 5.0))
-        painter.drawEllipse(centre, _RING_PX, _RING_PX)
-        painter.setPen(QPen(ink.light(), 2.5))
-        painter.drawEllipse(centre, _RING_PX, _RING_PX)
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(ink.light())
-        painter.drawEllipse(centre, 1.5, 1.5)
+        key = ink.light().rgba(), ink.dark().rgba(), self.devicePixelRatioF()
+        if self._ring is None or self._ring[0] != key:
+            self._ring = key, _ring(self.devicePixelRatioF())
+        painter.drawPixmap(QPointF(x - _RING_REACH_PX, y - _RING_REACH_PX), self._ring[1])
+
+
+def _ring(ratio: float) -> QPixmap:
+    """Return a picture of the ring, in `ratio` device px for each px: painted anew, it costs more than all the rest."""
+    side = 2.0 * _RING_REACH_PX
+    picture = QPixmap(math.ceil(side * ratio), math.ceil(side * ratio))
+    picture.setDevicePixelRatio(ratio)
+    picture.fill(Qt.GlobalColor.transparent)
+    painter = QPainter(picture)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    centre = QPointF(_RING_REACH_PX, _RING_REACH_PX)
+    painter.setPen(QPen(ink.veil(0.55), 5.0))
+    painter.drawEllipse(centre, _RING_PX, _RING_PX)
+    painter.setPen(QPen(ink.light(), 2.5))
+    painter.drawEllipse(centre, _RING_PX, _RING_PX)
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(ink.light())
+    painter.drawEllipse(centre, 1.5, 1.5)
+    painter.end()
+    return picture

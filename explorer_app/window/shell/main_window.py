@@ -299,8 +299,7 @@ class MainWindow(QMainWindow):
         # Queued: the layout that resizes the canvas must not lose a widget meanwhile.
         self.canvas.resized.connect(self._place_messages, Qt.ConnectionType.QueuedConnection)
         self.message_strip.progress.cancel_requested.connect(self._files.cancel_loading)
-        self.input_age = InputAge(self)
-        self.input_age.input_came.connect(engine.preview.input_came)
+        self.input_age = InputAge(engine.preview.input_came, self)
         self._grid.changed.connect(self._show_grid)
         GridMemory(self._grid, self._settings, self)
         self.hints = Hints(self.docks, self.workspace, self._settings, self)

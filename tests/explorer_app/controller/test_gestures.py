@@ -206,7 +206,9 @@ def test_the_window_hears_of_a_drag_once_a_frame_and_of_its_end_at_once(
     open_harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     harness = open_harness
-    harness.controller.engine.preview._rest.setInterval(10 * PATIENCE_MS)  # a machine that pauses is no resting hand
+    harness.controller.engine.preview._rest._interval_s = (
+        PATIENCE_MS / 100.0
+    )  # a machine that pauses is no resting hand
     monkeypatch.setattr(live_updates, "_DUE_S", float("-inf"))  # a thousand events arrive within one refresh
     harness.engine.gate.shut()
     harness.heard.clear()

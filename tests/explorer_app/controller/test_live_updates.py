@@ -82,6 +82,8 @@ def test_panels_hear_no_more_often_than_they_can_be_read_while_frames_come_quick
 @pytest.mark.parametrize(("hz", "ms"), [(60.0, 16), (59.94, 16), (144.0, 6), (1000.0, 4), (0.0, 16)])
 def test_requests_follow_the_refresh_rate_of_the_screen(heard: Heard, hz: float, ms: int) -> None:
     heard.live.follow_screen(hz)
+    heard.live.changed()
+    heard.live.changed()
     assert heard.live._tick.interval() == refresh_ms(hz) == ms
 
 
@@ -112,12 +114,46 @@ def test_stopped_updates_neither_request_nor_notify(heard: Heard) -> None:
     heard.live.frame_shown()
     assert (heard.asked, heard.told) == (1, 1)
     assert not heard.live._tick.isActive()
+    assert not heard.live._late.isActive()
 
 
-def test_the_timer_rests_while_nothing_changes(heard: Heard) -> None:
+def test_changes_at_the_pace_of_the_screen_start_no_timer_each(heard: Heard) -> None:
+    for _ in range(10):
+        heard.live.changed()
+        assert not heard.live._tick.isActive()
+        heard.live.frame_shown()
+        heard.now_s += 1 / 60
+    assert heard.asked == 10
+
+
+def test_panels_show_the_last_change_without_another_frame(heard: Heard) -> None:
+    heard.live.changed()
+    heard.now_s += 1 / 60
+    heard.live.changed()
+    heard.live.frame_shown()
+    assert (heard.told, heard.live._waits_for_panels) == (1, True)
+    heard.now_s += PATIENCE_MS / 1000.0
+    heard.live._late.timeout.emit()
+    assert heard.told == 2
+
+
+def test_panels_that_a_frame_has_updated_meanwhile_are_updated_an_interval_later(heard: Heard) -> None:
+    heard.live.changed()
+    heard.now_s += 0.095
+    heard.live.changed()
+    heard.now_s += 0.002
+    heard.live.frame_shown()
+    heard.live.changed()
+    heard.now_s += 0.09
+    heard.live._late.timeout.emit()
+    assert (heard.told, heard.live._waits_for_panels) == (2, True)
+    heard.now_s += PATIENCE_MS / 1000.0
+    heard.live._late.timeout.emit()
+    assert (heard.told, heard.live._waits_for_panels) == (3, False)
+
+
+def test_no_timer_runs_while_nothing_changes(heard: Heard) -> None:
     heard.live.changed()
     heard.tick(TELL_MS)
-    heard.tick(TELL_MS)
-    heard.live._tick.stop()
-    heard.tick(TELL_MS)
     assert not heard.live._tick.isActive()
+    assert not heard.live._late.isActive()

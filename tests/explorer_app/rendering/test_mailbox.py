@@ -63,3 +63,43 @@ def test_waiting_for_an_item_leaves_it_there_and_ends_when_the_mailbox_is_closed
     assert box.take() == "here"
     box.close()
     assert box.wait_for_item(0.0)
+
+
+def test_a_thread_that_waits_takes_the_item_without_a_signal() -> None:
+    box: Mailbox[int] = Mailbox()
+    assert box.put(1), "nobody waits"
+    assert box.take() == 1
+    got: list[int | None] = []
+    thread = threading.Thread(target=lambda: got.append(box.take() if box.wait_for_item(30.0) else None))
+    thread.start()
+    while not box._is_awaited:
+        threading.Event().wait(0.001)
+    assert not box.put(2)
+    thread.join()
+    assert got == [2]
+    assert box.put(3), "it waits no longer"
+
+
+def test_an_item_that_comes_when_the_time_is_over_already_is_not_missed() -> None:
+    box: Mailbox[int] = Mailbox()
+
+    class Late:
+        """A lock whose wait ends without success just before it is released."""
+
+        def __init__(self, lock: threading.Lock) -> None:
+            self._lock = lock
+
+        def acquire(self, timeout: float | None = None) -> bool:
+            if timeout is None:
+                return self._lock.acquire()
+            assert not box.put(5), "the waiting thread is responsible for it"
+            return False
+
+        def release(self) -> None:
+            self._lock.release()
+
+    lock = box._arrival
+    box._arrival = Late(lock)  # type: ignore[assignment]
+    assert box.wait_for_item(0.0)
+    assert box.take() == 5
+    assert lock.locked()

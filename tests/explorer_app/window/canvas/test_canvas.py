@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import gc
 import weakref
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QObject, QPoint, QRectF, Qt, Signal
+from PySide6.QtCore import QObject, QPoint, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QImage, QPainter
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
@@ -21,7 +21,7 @@ from explorer_app.session.session import Position, Session
 from explorer_app.window.canvas.canvas import Canvas
 from explorer_app.window.gestures.plane_drag import KEY_STEP, SEEDS_PER_PX, SLOW, PlaneDrag
 from explorer_app.window.look import theme
-from gpu_backend import Frame, FrameTimings, RenderRequest
+from gpu_backend import Frame, FrameTimings, RenderRequest, TappedLayer, ValueStatistics
 from tests.helpers.fake_controller import facts, landscape
 from tests.helpers.mouse import LEFT, MIDDLE, SHIFT, drag, move, press, release, wheel
 
@@ -270,12 +270,19 @@ def test_a_frame_is_told_once_it_is_painted_and_only_once(canvas: Canvas, ears: 
     assert ears.painted == [new]
 
 
-def test_only_the_newest_of_many_frames_is_painted(canvas: Canvas, ears: Ears, qtbot: QtBot) -> None:
+def test_a_frame_is_painted_at_once_and_of_many_that_were_shown_while_hidden_the_newest(
+    canvas: Canvas, ears: Ears, qtbot: QtBot
+) -> None:
+    at_once = frame(16)
+    canvas.show_frame(at_once)
+    assert ears.painted == [at_once]
+    canvas.hide()
     frames = [frame(16) for _ in range(50)]
     for item in frames:
         canvas.show_frame(item)
-    qtbot.waitUntil(lambda: bool(ears.painted))
-    assert ears.painted == [frames[-1]]
+    canvas.show()
+    qtbot.waitUntil(lambda: len(ears.painted) > 1)
+    assert ears.painted == [at_once, frames[-1]]
 
 
 def test_a_further_frame_is_painted_where_the_last_one_was_placed(
@@ -346,12 +353,23 @@ def test_a_frame_is_waited_for_only_when_none_is_to_be_painted(canvas: Canvas) -
     preview = Waits()
     assert canvas.wait_for_frame(0.5)
     canvas.follow(cast("Preview", preview))
+    canvas.setUpdatesEnabled(False)
     canvas.show_frame(frame())
     assert not canvas.wait_for_frame(0.5)
     assert preview.seconds == []
+    canvas.setUpdatesEnabled(True)
     canvas.repaint()
     assert canvas.wait_for_frame(0.5)
     assert preview.seconds == [0.5]
+
+
+def test_a_layer_as_large_as_the_picture_before_it_is_not_painted_smoothly_for_that(canvas: Canvas) -> None:
+    canvas.show_frame(frame(16))
+    canvas.show_frame(frame(16))
+    assert canvas._smooth_px == QSize(16, 16)
+    layer = TappedLayer("b16.conv1", (1, 16, 16), (), ValueStatistics(0.0, 1.0, -1.0, 1.0))
+    canvas.show_frame(replace(frame(16), tap=layer))
+    assert canvas._smooth_px.isEmpty()
 
 
 def test_the_frame_lives_as_long_as_its_picture_and_no_longer(canvas: Canvas) -> None:

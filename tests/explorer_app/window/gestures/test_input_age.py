@@ -25,8 +25,13 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def age(clock: Clock) -> InputAge:
-    return InputAge(clock=clock)
+def ages() -> list[float]:
+    return []
+
+
+@pytest.fixture
+def age(ages: list[float], clock: Clock) -> InputAge:
+    return InputAge(ages.append, clock=clock)
 
 
 def test_the_quickest_event_came_at_once_and_others_are_compared_with_it(age: InputAge, clock: Clock) -> None:
@@ -56,11 +61,9 @@ def test_a_clock_of_events_that_began_anew_starts_over(age: InputAge, clock: Clo
     assert age.age_s(0.7) == 0.0
 
 
-def test_input_to_a_window_is_told_and_nothing_is_held_back(qtbot: QtBot, age: InputAge) -> None:
+def test_input_to_a_window_is_told_and_nothing_is_held_back(qtbot: QtBot, age: InputAge, ages: list[float]) -> None:
     widget = QWidget()
     qtbot.addWidget(widget)
-    ages: list[float] = []
-    age.input_came.connect(ages.append)
     age.watch(widget)
     event = QMouseEvent(
         QEvent.Type.MouseButtonPress,

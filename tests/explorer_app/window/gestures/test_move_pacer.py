@@ -1,11 +1,11 @@
-"""The event loop pauses between the moves of a fast mouse, and only between those."""
+"""The event loop pauses between the reports of a drag."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 import pytest
-from PySide6.QtCore import QAbstractEventDispatcher, QEvent, QEventLoop, QPointF, Qt, QTimer
+from PySide6.QtCore import QAbstractEventDispatcher, QEvent, QPointF, Qt
 from PySide6.QtGui import QMouseEvent
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
@@ -15,16 +15,17 @@ from explorer_app.window.gestures.pointer_way import PointerWay
 
 
 class Pauses:
-    """Records the pauses that a pacer makes, in seconds, and makes none."""
+    """Records the pauses that a pacer makes, in seconds, and makes none; a clock that a test winds."""
 
     def __init__(self) -> None:
         self.seconds: list[float] = []
         self.is_painting = False
         """Whether a frame is to be painted, so that nothing is waited for."""
+        self.now_s = 100.0
 
     def wait(self, seconds: float) -> bool:
         if not self.is_painting:
-            self.seconds.append(seconds)
+            self.seconds.append(round(seconds, 6))
         return not self.is_painting
 
 
@@ -34,17 +35,11 @@ def pauses() -> Pauses:
 
 
 @pytest.fixture
-def report(qapp: object) -> Iterator[QTimer]:
-    timer = QTimer(singleShot=True, interval=60_000)
-    timer.start()
-    yield timer
-    timer.stop()
-
-
-@pytest.fixture
-def pacer(pauses: Pauses, report: QTimer) -> Iterator[MovePacer]:
-    pacer = MovePacer(pauses.wait)
-    pacer.begin(report)
+def pacer(qapp: object, pauses: Pauses) -> Iterator[MovePacer]:
+    """A pacer of a drag that reported just now, and reports 60 times a second."""
+    pacer = MovePacer(pauses.wait, clock=lambda: pauses.now_s)
+    pacer.begin(1 / 60)
+    pacer.reported()
     yield pacer
     pacer.end()
 
@@ -56,25 +51,42 @@ def block() -> None:
     dispatcher.aboutToBlock.emit()
 
 
-def test_the_loop_pauses_once_after_a_move_of_a_fast_mouse(pacer: MovePacer, pauses: Pauses) -> None:
+def test_the_loop_pauses_once_after_a_move_until_the_report_is_due(pacer: MovePacer, pauses: Pauses) -> None:
     for stamp_ms in (1000, 1001, 1002):
         pacer.note(stamp_ms)
     block()
     block()
-    assert pauses.seconds == [30.0]
+    assert pauses.seconds == [pytest.approx(1 / 60, abs=1e-5)]
+    pauses.now_s += 0.01
     pacer.note(1003)
     block()
-    assert pauses.seconds == [30.0, 30.0]
+    assert pauses.seconds[1:] == [pytest.approx(1 / 60 - 0.01, abs=1e-5)]
 
 
-def test_no_pause_is_made_shortly_before_the_report_which_takes_the_newest_moves(
-    pacer: MovePacer, pauses: Pauses, report: QTimer
-) -> None:
+def test_no_pause_is_made_once_the_report_is_due(pacer: MovePacer, pauses: Pauses) -> None:
     pacer.note(1000)
     pacer.note(1001)
-    report.start(1)
+    assert not pacer.is_due
+    pauses.now_s += 1 / 60
+    assert pacer.is_due
     block()
     assert pauses.seconds == []
+
+
+@pytest.mark.parametrize(
+    ("late_s", "next_s"),
+    [
+        pytest.param(0.003, 1 / 60 - 0.003, id="a late report delays no later one"),
+        pytest.param(0.5, 1 / 60, id="missed reports are not made up for"),
+        pytest.param(-0.01, 1 / 60, id="a report before its time starts a new period"),
+    ],
+)
+def test_reports_follow_each_other_at_the_rate_of_the_screen(
+    pacer: MovePacer, pauses: Pauses, late_s: float, next_s: float
+) -> None:
+    pauses.now_s += 1 / 60 + late_s
+    pacer.reported()
+    assert pacer.due_s - pauses.now_s == pytest.approx(next_s)
 
 
 def test_a_pause_that_a_paint_prevents_is_made_after_the_paint(pacer: MovePacer, pauses: Pauses) -> None:
@@ -85,10 +97,20 @@ def test_a_pause_that_a_paint_prevents_is_made_after_the_paint(pacer: MovePacer,
     pauses.is_painting = False
     block()
     block()
-    assert pauses.seconds == [30.0]
+    assert len(pauses.seconds) == 1
 
 
-@pytest.mark.parametrize("stamps_ms", [(1000, 1008, 1016), (0, 0, 0), (1000, 999)])
+@pytest.mark.parametrize("stamps_ms", [(1000, 1004), (1000, 1008), (1000, 1016, 1024)])
+def test_a_mouse_that_sends_two_moves_in_most_of_a_refresh_is_paced(
+    pacer: MovePacer, pauses: Pauses, stamps_ms: tuple[int, ...]
+) -> None:
+    for stamp_ms in stamps_ms:
+        pacer.note(stamp_ms)
+    block()
+    assert len(pauses.seconds) == 1
+
+
+@pytest.mark.parametrize("stamps_ms", [(1000, 1012, 1024), (0, 0, 0), (1000, 999)])
 def test_a_slow_mouse_and_one_without_timestamps_are_not_paced(
     pacer: MovePacer, pauses: Pauses, stamps_ms: tuple[int, ...]
 ) -> None:
@@ -110,12 +132,12 @@ def test_no_pause_follows_the_end_of_a_drag_which_may_come_twice(pacer: MovePace
 def test_a_drag_tells_the_pacer_of_its_window_until_the_button_is_released(qtbot: QtBot, pauses: Pauses) -> None:
     window = QWidget()
     qtbot.addWidget(window)
-    MovePacer(pauses.wait, window)
-    way = PointerWay(lambda *_: None, window)
+    MovePacer(pauses.wait, window, clock=lambda: pauses.now_s)
+    ways: list[float] = []
+    way = PointerWay(lambda dx, _dy, _keys: ways.append(dx), window)
     window.show()
     qtbot.waitExposed(window)
     way.begin(QPointF())
-    way._tick.setInterval(60_000)
     none, left = Qt.MouseButton.NoButton, Qt.MouseButton.LeftButton
 
     def send(kind: QEvent.Type, x: float, stamp_ms: int) -> None:
@@ -127,11 +149,16 @@ def test_a_drag_tells_the_pacer_of_its_window_until_the_button_is_released(qtbot
 
     for number in range(1, 10):
         send(QEvent.Type.MouseMove, float(number), 1000 + number)
-    loop = QEventLoop()
-    QTimer.singleShot(0, loop.quit)
-    loop.exec()
-    assert len(pauses.seconds) == 1
-    send(QEvent.Type.MouseButtonRelease, 9.0, 1010)
-    send(QEvent.Type.MouseMove, 12.0, 1011)
     block()
     assert len(pauses.seconds) == 1
+    assert ways == [1.0]
+    pauses.now_s += 1 / 60
+    send(QEvent.Type.MouseMove, 10.0, 1010)
+    assert ways == [1.0, 9.0], "the move after the pause makes the report, ahead of the timer"
+    send(QEvent.Type.MouseMove, 12.0, 1011)
+    qtbot.waitUntil(lambda: ways == [1.0, 9.0, 2.0])  # by the timer: no other move comes
+    count = len(pauses.seconds)
+    send(QEvent.Type.MouseButtonRelease, 12.0, 1012)
+    send(QEvent.Type.MouseMove, 15.0, 1013)
+    block()
+    assert len(pauses.seconds) == count

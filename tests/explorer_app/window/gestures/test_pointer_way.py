@@ -159,8 +159,7 @@ def test_a_key_pressed_in_another_window_counts_from_the_next_report_on(inside: 
 def test_the_age_of_the_newest_absorbed_event_is_told_once_for_each_way(inside: Follower) -> None:
     window = inside.window()
     ages: list[float] = []
-    age = InputAge(window, clock=lambda: 100.0)
-    age.input_came.connect(ages.append)
+    InputAge(ages.append, window, clock=lambda: 100.0)
     send(window, QEvent.Type.MouseButtonPress, 20.0)
     inside.way._tick.setInterval(60_000)
     for x, stamp_ms in ((21.0, 99_000), (22.0, 98_000), (23.0, 98_500)):
