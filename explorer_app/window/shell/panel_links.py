@@ -12,6 +12,7 @@ from PySide6.QtCore import QObject, Slot
 
 from explorer_app.controller import Editing, Engine, KeptArithmetic, VariationGrid
 from explorer_app.session.history import KeptSession
+from explorer_app.session.variations import GridAxis
 from explorer_app.settings import Settings
 from explorer_app.window.canvas.comparing import Comparing
 from explorer_app.window.docks.dock import Dock
@@ -91,26 +92,38 @@ class HistoryLink(QObject):
 
 
 class GridMemory(QObject):
-    """Remembers the size and the spread of grids for the next start."""
+    """Remembers size, spread, kind and directions of grids for the next start."""
 
     def __init__(self, grid: VariationGrid, settings: Settings, parent: QObject) -> None:
         super().__init__(parent)
         self._grid = grid
         self._settings = settings
         side, spread = settings.choice("grid.side"), settings.choice("grid.spread")
-        known = grid.settings
+        known, kind = grid.settings, settings.choice("grid.kind")
         grid.change(
             side=int(side) if side.isdecimal() and len(side) < 3 else known.side,
             spread=int(spread) / 100.0 if spread.isdecimal() and len(spread) < 4 else known.spread,
+            kind=kind if kind in _REMEMBERED else known.kind,
+            across=GridAxis(settings.choice("grid.across"), 1.0),
+            down=GridAxis(settings.choice("grid.down"), 1.0),
         )
         grid.changed.connect(self._remember)
 
     @Slot()
     def _remember(self) -> None:
         now = self._grid.settings
-        for name, value in (("grid.side", now.side), ("grid.spread", round(100.0 * now.spread))):
-            if self._settings.choice(name) != str(value):
-                self._settings.choose(name, str(value))
+        values = {"side": str(now.side), "spread": str(round(100.0 * now.spread))}
+        if now.kind in _REMEMBERED:
+            values["kind"] = now.kind
+        if now.kind == "axes":
+            values |= {"across": now.across.direction, "down": now.down.direction}
+        for name, value in values.items():
+            if self._settings.choice(f"grid.{name}") != value:
+                self._settings.choose(f"grid.{name}", value)
+
+
+_REMEMBERED = ("random", "axes", "mix")
+"""Kinds of grids that a start can show; children need picked cells."""
 
 
 class LayersLink(QObject):

@@ -6,6 +6,7 @@ from PIL import Image
 
 from explorer_app.controller import GridCell, VariationGrid
 from explorer_app.messages import Level
+from explorer_app.rendering.tasks.grid import GridOrder
 from explorer_app.session.edits import GoToSeed
 from explorer_app.session.parameters import SetParameter
 from explorer_app.session.resolve import resolve
@@ -117,6 +118,31 @@ def test_axes_take_the_first_directions_of_the_model_and_move_its_sliders(open_h
     assert grid.cells[-1, 1].session.sliders == (Slider("sefa/0", 2.5), Slider("sefa/1", 2.5))
     grid.continue_from((0, 1))
     assert open_harness.controller.editing.session.slider("sefa/0").amount == 2.5
+
+
+def test_a_grid_of_directions_stays_one_with_another_model_on_the_same_directions(open_harness: Harness) -> None:
+    grid = shown(open_harness, kind="axes", across=GridAxis("sefa/1", 5.0), down=GridAxis("sefa/0", 5.0))
+    open_harness.open("dogs")
+    open_harness.until(lambda: is_whole(grid))
+    assert grid.settings.kind == "axes"
+    assert (grid.settings.across, grid.settings.down) == (GridAxis("sefa/1", 5.0), GridAxis("sefa/0", 5.0))
+
+
+def test_a_direction_that_was_remembered_waits_for_its_model(harness: Harness) -> None:
+    grid = harness.controller.grid
+    grid.change(kind="axes", across=GridAxis("sefa/1", 1.0), down=GridAxis("of another model", 1.0))
+    harness.start()
+    assert (grid.settings.across, grid.settings.down) == (GridAxis("sefa/1", 5.0), GridAxis("sefa/1", 5.0))
+
+
+def test_empty_cells_on_the_cpu_are_filled_with_coarse_pictures_first(open_harness: Harness) -> None:
+    grid = open_harness.controller.grid
+    grid.change(side=3)
+    orders: list[GridOrder] = []
+    open_harness.controller.grid._renders.request_grid = orders.append  # type: ignore[method-assign]
+    grid.set_on(True)
+    sides = [request.resolution for _, request in orders[0].drafts]
+    assert sides == [32] * 9 + [64] * 9
 
 
 def test_a_mix_grid_crosses_kept_latents_and_shows_them_at_its_edges(open_harness: Harness) -> None:

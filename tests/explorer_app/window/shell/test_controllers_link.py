@@ -14,6 +14,7 @@ from explorer_app.controller import InputState
 from explorer_app.inputs.sampler import Level
 from explorer_app.session.patch_table import SetPatches
 from explorer_app.session.patches import Patch
+from explorer_app.session.variations import GridAxis
 from explorer_app.settings import Settings
 from explorer_app.window.controls.parameter_menu import ForgetRequest, LearnRequest, MappingQuery
 from explorer_app.window.shell.main_window import MainWindow
@@ -82,22 +83,27 @@ def test_a_window_joins_controls_controllers_and_outputs(
     assert not action.isChecked()
 
 
-def test_the_volume_and_the_size_of_grids_are_those_of_the_last_start(
+def test_the_volume_and_the_grid_are_those_of_the_last_start(
     make: Make, controller: FakeController, settings: Settings
 ) -> None:
     settings.choose("sound.volume", "40")
     settings.choose("grid.side", "7")
     settings.choose("grid.spread", "55")
+    settings.choose("grid.kind", "axes")
+    settings.choose("grid.down", "sefa/3")
     window = make(controller, 1600, 980)
     window.workspace.switch_to("animate")
     panel = window.timeline
     assert ("volume", 0.4) in controller.asked
     assert panel.volume_field.value() == 40.0
     assert (controller.grid.settings.side, controller.grid.settings.spread) == (7, 0.55)
-    controller.grid.change(side=4, spread=0.2)
+    assert (controller.grid.settings.kind, controller.grid.settings.down.direction) == ("axes", "sefa/3")
+    controller.grid.change(side=4, spread=0.2, across=GridAxis("sefa/2", 5.0))
+    controller.grid.change(kind="children")
     panel.volume_field.entered.emit(65.0, True)
     assert controller.asked[-1] == ("volume", 0.65)
     assert [settings.choice(name) for name in ("sound.volume", "grid.side", "grid.spread")] == ["65", "4", "20"]
+    assert [settings.choice(f"grid.{name}") for name in ("kind", "across", "down")] == ["axes", "sefa/2", "sefa/3"]
     assert not panel.volume_field.isVisibleTo(panel), "without a sound"
 
 
@@ -105,7 +111,8 @@ def test_the_volume_and_the_size_of_grids_are_those_of_the_last_start(
 def test_damaged_choices_are_the_usual_ones(
     damaged: str, make: Make, controller: FakeController, settings: Settings
 ) -> None:
-    for name in ("grid.side", "grid.spread"):
+    for name in ("grid.side", "grid.spread", "grid.kind"):
         settings.choose(name, damaged)
     make(controller, 1600, 980)
     assert (controller.grid.settings.side, controller.grid.settings.spread) == (5, 0.3)
+    assert controller.grid.settings.kind == "random"
