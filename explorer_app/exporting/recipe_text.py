@@ -27,8 +27,8 @@ from gpu_backend import PICTURE_LIMITS, RenderRequest, StoredLatent
 
 PREFIX = "recipe:"
 
-MAX_WORD = 30_000
-"""Letters of a recipe in a command; Windows takes 32,767 for a whole command line."""
+MAX_WORD = 30_000 if sys.platform == "win32" else 120_000
+"""Letters of a recipe in a command; Windows takes 32,767 for a whole command line, Linux 131,071 for a word."""
 
 _WIDTH = 80
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from PySide6.QtWidgets import QApplication, QMenu
 from explorer_app.cli.main import main
 from explorer_app.messages import Level
 from explorer_app.session.timeline.evaluation import session_at
-from explorer_app.session.tracks import STATE
+from explorer_app.session.tracks import NOISE_LOOP, STATE
 from explorer_app.window.export.export_dialog import ExportDialog
 from explorer_app.window.sliders.direction_list import DirectionRow
 from explorer_app.window.timeline.timeline_view import TimelineView
@@ -86,6 +87,12 @@ def test_the_first_ten_minutes(sit_down: Callable[..., Person], small_network: P
     assert person.labels[-1] == "Record slider"
     person.press_keys("Ctrl+Z")
     assert person.session.timeline.track(taken) is None
+
+    # Noise that goes round, and an arc between the pictures.
+    panel.add_track(NOISE_LOOP)
+    states = person.session.timeline.track(STATE)
+    assert states is not None
+    view.replace_track(replace(states, way="w-slerp"), "Way of the track")
 
     # A project, and an export of a stretch of its timeline.
     project = tmp_path / "piece.loom"

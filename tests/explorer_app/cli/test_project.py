@@ -6,6 +6,7 @@ from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from explorer_app.audio.decoding import write_wav
@@ -14,16 +15,17 @@ from explorer_app.audio.synthesis import RATE_HZ, stems
 from explorer_app.exporting.manifest import manifest_bytes, read_manifest
 from explorer_app.exporting.picture import read_picture
 from explorer_app.exporting.sequence import Piece, SequenceSettings, plan_sequence
+from explorer_app.session.edited_latent import TakeEditedRows, recipe_before
 from explorer_app.session.edits import GoToSeed
 from explorer_app.session.envelopes import sound_modulation
 from explorer_app.session.patches import Patch
 from explorer_app.session.resolve import resolve
 from explorer_app.session.session import ModelReference, Session
 from explorer_app.session.storage import save_session
-from explorer_app.session.timeline.edits import with_key, with_state
+from explorer_app.session.timeline.edits import with_key, with_noise_loop, with_state
 from explorer_app.session.timeline.evaluation import keyed_at, session_at
 from explorer_app.session.tracks import WALK, Timeline, Track
-from gpu_backend import inspect_model
+from gpu_backend import inspect_model, stored_latent
 from tests.helpers.command import Command
 
 
@@ -144,6 +146,26 @@ def test_a_project_without_a_timeline_and_a_piece_without_length_are_refused(
     assert "--end should be after 3 s" in outcome.sentence
 
 
+def piece_of_everything(network: Path, timeline: Timeline) -> Session:
+    """Return a session that a drum, an arc between an edited latent and a seed, a walk, noise and a mix move."""
+    facts = inspect_model(network)
+    session = Session(model=ModelReference(name=facts.name, model_id=facts.model_id))
+    rows = stored_latent(np.random.default_rng(3).normal(size=(facts.num_ws, facts.w_dim)).astype(np.float32))
+    edited = TakeEditedRows(recipe_before(session, rows), rows).apply(session)
+    for state, t in ((edited, 0), (GoToSeed(2).apply(session), Fraction(1, 2)), (GoToSeed(7).apply(session), 1)):
+        timeline = with_state(timeline, state, Fraction(t))
+    (states,) = timeline.tracks
+    timeline = replace(timeline, tracks=(replace(states, way="w-slerp"), Track(WALK, radius=0.2, period=Fraction(1))))
+    timeline = with_noise_loop(timeline)
+    for t, amount in ((0, 0.0), (1, 2.0)):
+        timeline = with_key(timeline, "slider/axis/1", Fraction(t), amount)
+    patches = (
+        Patch("audio/drums/onset", "truncation.psi", 0.2, 1.0),
+        Patch("audio/drums/rms", "noise.mode/number", 1.0, 2.0),
+    )
+    return replace(session, timeline=timeline, patches=patches)
+
+
 def test_a_project_that_sound_moves_gives_the_same_frames_twice_and_those_that_the_window_exports(
     command: Command, networks: Path, tmp_path: Path
 ) -> None:
@@ -153,12 +175,7 @@ def test_a_project_that_sound_moves_gives_the_same_frames_twice_and_those_that_t
     files = SoundFiles(None)
     timeline = with_files(Timeline(fps=Fraction(4), end=Fraction(1)), [tmp_path / "sounds"], files)
     timeline = with_relative_paths(timeline, files, tmp_path / "piece.loom")
-    facts = inspect_model(network)
-    session = Session(
-        model=ModelReference(name=facts.name, model_id=facts.model_id),
-        timeline=timeline,
-        patches=(Patch("audio/drums/onset", "truncation.psi", 0.2, 1.0),),
-    )
+    session = piece_of_everything(network, timeline)
     save_session(tmp_path / "piece.loom", session)
     words = ("render", "--project", tmp_path / "piece.loom", "--network", network, "--outdir")
     for name in ("one", "two"):

@@ -139,7 +139,7 @@ def test_empty_cells_on_the_cpu_are_filled_with_coarse_pictures_first(open_harne
     grid = open_harness.controller.grid
     grid.change(side=3)
     orders: list[GridOrder] = []
-    open_harness.controller.grid._renders.request_grid = orders.append  # type: ignore[method-assign]
+    open_harness.controller.grid._renders.request_grid = orders.append  # type: ignore[assignment, method-assign]
     grid.set_on(True)
     sides = [request.resolution for _, request in orders[0].drafts]
     assert sides == [32] * 9 + [64] * 9
