@@ -243,11 +243,47 @@ def snapped(timeline: Timeline, t: Fraction) -> Fraction:
             return t
 
 
-def with_noise_loop(timeline: Timeline) -> Timeline:
-    """Return the timeline with a noise phase of one turn over its range, continued outside of it."""
+FULL_CIRCLE = 360.0
+"""Radius of a noise loop that turns once round."""
+
+_OUT = Easing("bezier", (1 / 3, math.pi / 6, 2 / 3, 1.0))
+_BACK = Easing("bezier", (1 / 3, 0.0, 2 / 3, 1.0 - math.pi / 6))
+"""Quarters of a sine, with its slopes at both ends: away from the middle, and back to it."""
+
+
+def with_noise_loop(timeline: Timeline, period: Fraction | None = None, radius: float = FULL_CIRCLE) -> Timeline:
+    """Return the timeline with a noise phase that comes back to its start, and goes on so outside of its keys.
+
+    Parameters
+    ----------
+    period
+        Seconds until it closes; by default those of the range that plays.
+    radius
+        How far the phase goes from the noise of its seed, in degrees: a full circle turns steadily, a smaller radius
+        swings as a sine to both sides.
+    """
     first, last = timeline.playing_range
-    keys = (Key(first, 0.0, LINEAR), Key(last, 360.0, LINEAR))
-    return with_track(timeline, Track(NOISE_LOOP, keys, outside="loop"))
+    track = timeline.track(NOISE_LOOP)
+    if track is not None and track.keys:
+        first = timeline.seconds(track.keys[0])
+    period = last - first if period is None else period
+    if radius >= FULL_CIRCLE:
+        places = [(0.0, LINEAR), (FULL_CIRCLE, LINEAR)]
+    else:
+        places = [(0.0, _OUT), (radius, _BACK), (0.0, _OUT), (-radius, _BACK), (0.0, _OUT)]
+    step = period / (len(places) - 1)
+    keys = tuple(Key(first + index * step, value, easing) for index, (value, easing) in enumerate(places))
+    made = Track(NOISE_LOOP, keys, outside="loop") if track is None else replace(track, keys=keys, outside="loop")
+    return with_track(timeline, made)
+
+
+def noise_loop_of(timeline: Timeline) -> tuple[Fraction, float]:
+    """Return period and radius of the timeline's noise loop: how long its keys are, and how far they go."""
+    track = timeline.track(NOISE_LOOP)
+    if track is None or len(track.keys) < 2:
+        return timeline.end, FULL_CIRCLE
+    run = timeline.seconds(track.keys[-1]) - timeline.seconds(track.keys[0])
+    return run, min(FULL_CIRCLE, max(abs(float(key.value)) for key in track.keys))
 
 
 def with_state(timeline: Timeline, session: Session, t: Fraction) -> Timeline:

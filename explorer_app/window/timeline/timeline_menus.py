@@ -15,7 +15,16 @@ from explorer_app.session.parameters import Parameter, parameters_of
 from explorer_app.session.session import Session
 from explorer_app.session.timeline.baking import baked_walk
 from explorer_app.session.timeline.easing import NAMES, as_bezier
-from explorer_app.session.timeline.edits import counted_in, eased_keys, key_at, moved_track, without_track
+from explorer_app.session.timeline.edits import (
+    FULL_CIRCLE,
+    counted_in,
+    eased_keys,
+    key_at,
+    moved_track,
+    noise_loop_of,
+    with_noise_loop,
+    without_track,
+)
 from explorer_app.session.tracks import NOISE_LOOP, STATE, WALK, Easing, Outside, Track
 from explorer_app.window.timeline.timeline_view import TimelineView
 from explorer_app.window.timeline.track_rows import WAYS
@@ -24,6 +33,9 @@ from gpu_backend import Directions, ModelFacts, PathKind
 _OUTSIDE: dict[Outside, str] = {"hold": "Hold the ends", "loop": "Repeat", "mirror": "Back and forth"}
 _PERIODS = (2, 4, 5, 8, 10, 15, 20, 30, 60)
 _RADII = (0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0, 1.5)
+_SWINGS = (5, 10, 20, 30, 45, 60, 90)
+"""Radii of a noise loop in degrees."""
+
 _LEFT_OUT = ("text", "flag", "source", "mask")
 """Kinds of parameters that make no picture, or that no track is useful for."""
 
@@ -75,6 +87,8 @@ def track_menu(view: TimelineView, path: str, session: Session) -> QMenu:
     mute.triggered.connect(lambda on: view.replace_track(replace(track, is_muted=on), "Mute track"))
     if path in (STATE, "pinned_blend"):
         _choices(menu, "Way", WAYS, track.way, partial(_set_way, view, track))
+    if path == NOISE_LOOP:
+        _noise_loop_entries(menu, view)
     if path == WALK:
         _walk_entries(menu, view, track, session)
     else:
@@ -144,6 +158,22 @@ def _walk_entries(menu: QMenu, view: TimelineView, track: Track, session: Sessio
         menu, "Bake to keys", "Keys of the latent in place of the walk.", False,
         lambda: view.emit_change(baked_walk(still), "Bake walk"),
     )  # fmt: skip
+
+
+def _noise_loop_entries(menu: QMenu, view: TimelineView) -> None:
+    timeline = view.timeline
+    period, radius = noise_loop_of(timeline)
+    periods = {str(number): f"{number} s" for number in _PERIODS}
+    radii = {f"{number:g}": f"{number:g}°" for number in _SWINGS} | {f"{FULL_CIRCLE:g}": "Full circle"}
+
+    def set_period(text: str) -> None:
+        view.emit_change(with_noise_loop(timeline, Fraction(text), radius), "Period of the noise loop")
+
+    def set_radius(text: str) -> None:
+        view.emit_change(with_noise_loop(timeline, period, float(text)), "Radius of the noise loop")
+
+    _choices(menu, "Period", periods, f"{float(period):g}", set_period)
+    _choices(menu, "Radius", radii, f"{radius:g}", set_radius)
 
 
 def _set_way(view: TimelineView, track: Track, way: PathKind) -> None:

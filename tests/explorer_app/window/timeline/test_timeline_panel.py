@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
@@ -466,3 +467,30 @@ def test_a_noise_loop_is_added_and_closes(edits: Edits) -> None:
     found = seam(Session(timeline=replace(session.timeline, tracks=(loop,))), 0.0, last)
     assert found.value_meets
     assert found.velocity_meets
+
+
+def test_a_noise_loop_has_a_period_and_a_radius_in_its_menu(edits: Edits, view: TimelineView) -> None:
+    edits.panel.add_track(NOISE_LOOP)
+    choose_in(view, "Radius", "30°", edits.session)
+    choose_in(view, "Period", "4 s", edits.session)
+    session = edits.session
+    phases = [session_at(session, t).noise.phase for t in (0.0, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0)]
+    assert phases == pytest.approx([0.0, 30.0 * math.sin(math.pi / 4), 30.0, 0.0, -30.0, 0.0, 30.0], abs=0.4)
+    loop = session.timeline.track(NOISE_LOOP)
+    assert loop is not None
+    found = seam(Session(timeline=replace(session.timeline, tracks=(loop,))), 0.0, 4.0)
+    assert found.value_meets
+    assert found.velocity_meets
+    choose_in(view, "Radius", "Full circle", session)
+    assert session_at(edits.session, 1.0).noise.phase == 90.0
+
+
+def choose_in(view: TimelineView, title: str, text: str, session: Session) -> None:
+    """Choose an entry of a submenu of the noise loop's track."""
+    menu = track_menu(view, NOISE_LOOP, session)
+    sub = next(item for action in menu.actions() if (item := action.menu()) is not None and action.text() == title)
+    assert isinstance(sub, QMenu)
+    chosen = next(action for action in sub.actions() if action.text() == text)
+    assert not chosen.isChecked()
+    chosen.trigger()
+    menu.deleteLater()
