@@ -190,6 +190,8 @@ class Parameter:
                 return "painted" if value else "none"
             case "flag":
                 return "on" if value else "off"
+            case "choice":
+                return {"const": "constant", "none": "off"}.get(value, str(value))
             case _:
                 return "all" if value is None else str(value)
 
