@@ -79,12 +79,17 @@ if TYPE_CHECKING:
         HandleState as HandleState,
         default_drag_rows as default_drag_rows,
     )
+    from gpu_backend.gradients.encoder import PictureEncoder as PictureEncoder
     from gpu_backend.gradients.latents import (
         LatentStatistics as LatentStatistics,
         latent_statistics as latent_statistics,
     )
     from gpu_backend.gradients.network import DifferentiableNetwork as DifferentiableNetwork
-    from gpu_backend.gradients.opening import TORCH_DEVICES as TORCH_DEVICES, open_gradients as open_gradients
+    from gpu_backend.gradients.opening import (
+        TORCH_DEVICES as TORCH_DEVICES,
+        open_encoder as open_encoder,
+        open_gradients as open_gradients,
+    )
     from gpu_backend.gradients.photo import read_photo as read_photo
     from gpu_backend.gradients.projection import Projection as Projection
     from gpu_backend.gradients.projection_settings import (
@@ -138,6 +143,12 @@ if TYPE_CHECKING:
         read_model as read_model,
         write_directions as write_directions,
         write_safetensors as write_safetensors,
+    )
+    from gpu_backend.model.encoder_file import (
+        EncoderFile as EncoderFile,
+        encoder_path as encoder_path,
+        read_encoder as read_encoder,
+        write_encoder as write_encoder,
     )
     from gpu_backend.model.latent_file import (
         LATENT_SUFFIXES as LATENT_SUFFIXES,
@@ -223,6 +234,13 @@ if TYPE_CHECKING:
         free_example_name as free_example_name,
         free_set_name as free_set_name,
     )
+    from gpu_backend.training.encoder import EncoderTraining as EncoderTraining, RendersSamples as RendersSamples
+    from gpu_backend.training.encoder_settings import (
+        EncoderReport as EncoderReport,
+        EncoderSettings as EncoderSettings,
+        open_encoder_training as open_encoder_training,
+    )
+    from gpu_backend.training.progress import duration as duration
     from gpu_backend.training.request import TrainOutcome as TrainOutcome, TrainRequest as TrainRequest
     from gpu_backend.whole_file import (
         Disk as Disk,
@@ -263,9 +281,10 @@ _HOMES = {
     "gradients.drag": ("DragOptimizer",),
     "gradients.drag_maker": ("DragMaker",),
     "gradients.drag_settings": ("DragReport", "DragSettings", "Handle", "HandleState", "default_drag_rows"),
+    "gradients.encoder": ("PictureEncoder",),
     "gradients.latents": ("LatentStatistics", "latent_statistics"),
     "gradients.network": ("DifferentiableNetwork",),
-    "gradients.opening": ("TORCH_DEVICES", "open_gradients"),
+    "gradients.opening": ("TORCH_DEVICES", "open_encoder", "open_gradients"),
     "gradients.photo": ("read_photo",),
     "gradients.projection": ("Projection",),
     "gradients.projection_settings": ("PHOTO_SUFFIXES", "Crop", "ProjectionReport", "ProjectionSettings"),
@@ -307,6 +326,7 @@ _HOMES = {
         "write_directions",
         "write_safetensors",
     ),
+    "model.encoder_file": ("EncoderFile", "encoder_path", "read_encoder", "write_encoder"),
     "model.latent_file": (
         "LATENT_SUFFIXES",
         "read_latent",
@@ -374,6 +394,9 @@ _HOMES = {
         "free_example_name",
         "free_set_name",
     ),
+    "training.encoder": ("EncoderTraining", "RendersSamples"),
+    "training.encoder_settings": ("EncoderReport", "EncoderSettings", "open_encoder_training"),
+    "training.progress": ("duration",),
     "training.request": ("TrainOutcome", "TrainRequest"),
     "whole_file": ("Disk", "FileGroup", "part_name", "remove_leftovers", "write_part", "write_whole"),
 }

@@ -31,6 +31,7 @@ _COMMANDS = {
     "train-bench": "train_bench",
     "tune": "tune",
     "directions": "directions",
+    "encode": "encode",
     "project": "projection",
 }
 """Command -> its module in this package, imported when the command runs: the window needs none of them."""

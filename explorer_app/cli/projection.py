@@ -18,13 +18,14 @@ from gpu_backend import (
     TORCH_DEVICES,
     LoomError,
     ProjectionSettings,
+    open_encoder,
     open_gradients,
     read_photo,
     write_latent,
 )
 
 if TYPE_CHECKING:
-    from gpu_backend import DifferentiableNetwork, Projection
+    from gpu_backend import DifferentiableNetwork, PictureEncoder, Projection
 
 _EXAMPLES = """examples:
   latentloom project photo.png --out photo.npz
@@ -72,6 +73,7 @@ def run(words: Sequence[str], console: Console) -> int:
     settings = ProjectionSettings(options.steps, options.candidates, options.seed)
     model = read_network(options.network, console)
     network = open_gradients(model, device=options.device)
+    encoder = open_encoder(model, network)
     failures = 0
     for photo, target in jobs:
         try:
@@ -82,7 +84,7 @@ def run(words: Sequence[str], console: Console) -> int:
             failures += 1
             console.note(error.sentence)
             continue
-        _project(network, photo.name, picture, target, settings, console)
+        _project(network, encoder, photo.name, picture, target, settings, console)
     if failures:
         raise LoomError(f"{failures} of {len(jobs)} files could not be read as pictures; the others were projected.")
     return 0
@@ -90,6 +92,7 @@ def run(words: Sequence[str], console: Console) -> int:
 
 def _project(
     network: DifferentiableNetwork,
+    encoder: PictureEncoder | None,
     name: str,
     picture: object,
     target: Path,
@@ -98,7 +101,7 @@ def _project(
 ) -> None:
     from gpu_backend import Projection
 
-    projection = Projection(network, picture, settings)  # type: ignore[arg-type]
+    projection = Projection(network, picture, settings, encoder)  # type: ignore[arg-type]
     began_s = time.monotonic()
     try:
         while not projection.report.is_done:

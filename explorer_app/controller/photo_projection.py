@@ -269,7 +269,7 @@ def _project(model: Model, noise: Noise, path: Path, crop: Crop) -> ProjectionLi
     network = gpu_backend.open_gradients(model, noise)
     spec = network.spec
     picture = gpu_backend.read_photo(path, spec.resolution, spec.img_channels, crop)
-    return gpu_backend.Projection(network, picture)
+    return gpu_backend.Projection(network, picture, encoder=gpu_backend.open_encoder(model, network))
 
 
 def _duration(seconds: float) -> str:

@@ -113,12 +113,15 @@ class DifferentiableNetwork(ABC):
     ----------
     own_kernels
         What drags this network on a GPU without torch; set by `open_gradients`.
+    readouts
+        The model's readouts of drafts.
     """
 
     own_kernels: DragKernels | None = None
 
     def __init__(self, model: Model, noise: Noise, dtype: torch.dtype, device: torch.device) -> None:
         self.spec: NetworkSpec = model.spec
+        self.readouts = model.readouts
         self.dtype, self.device = dtype, device
         self._weights = {
             name: torch.from_numpy(np.ascontiguousarray(array)).to(device=device, dtype=dtype)

@@ -1,17 +1,22 @@
-"""The differentiable network of a model, opened where torch may be missing."""
+"""The differentiable network of a model and its encoder, opened where torch may be missing."""
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 from gpu_backend.cuda.driver.probe import probe
-from gpu_backend.errors import DeviceError
+from gpu_backend.errors import DeviceError, ModelFileError
+from gpu_backend.model.encoder_file import encoder_path, read_encoder
 from gpu_backend.model.model import Model
 from gpu_backend.recipe import Noise
 from gpu_backend.torch_import import torch_needed
 
 if TYPE_CHECKING:
+    from gpu_backend.gradients.encoder import PictureEncoder
     from gpu_backend.gradients.network import DifferentiableNetwork
+
+_log = logging.getLogger(__name__)
 
 TORCH_DEVICES = ("auto", "cpu", "cuda")
 """``auto`` is torch's CUDA where it has a GPU, else the processor. Drags use own kernels if it is not ``cpu``."""
@@ -45,3 +50,18 @@ def open_gradients(model: Model, noise: Noise | None = None, device: str = "auto
     if gpus and not why_not_on(network.spec, gpus[0]):
         network.own_kernels = OwnKernels(gpus[0])
     return network
+
+
+def open_encoder(model: Model, network: DifferentiableNetwork) -> PictureEncoder | None:
+    """Return the encoder beside a model's file; None if there is none, or it cannot be read: the log says why."""
+    path = encoder_path(model.facts.path)
+    if not path.is_file():
+        return None
+    try:
+        stored = read_encoder(path, model.facts.model_id, model.spec.w_dim)
+    except ModelFileError as error:
+        _log.warning("%s The search begins with random latents.", error.sentence)
+        return None
+    from gpu_backend.gradients.encoder import PictureEncoder
+
+    return PictureEncoder.from_file(stored, network.mean_w)

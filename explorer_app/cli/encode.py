@@ -1,0 +1,123 @@
+"""``latentloom encode``: trains an encoder of a model, from which projections of pictures start."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import gpu_backend
+from explorer_app.assets import bundled_model
+from explorer_app.cli.arguments import Parser, UsageError
+from explorer_app.cli.console import Console
+from explorer_app.cli.network import read_network
+from explorer_app.cli.path_text import without_home
+from explorer_app.cli.renderer import chosen, start_renderer
+from explorer_app.exporting.output_file import check_output_path
+from gpu_backend import TORCH_DEVICES
+
+if TYPE_CHECKING:
+    from gpu_backend import EncoderReport, EncoderTraining, RendersSamples
+
+_EXAMPLES = """examples:
+  latentloom encode --network hills.pkl
+  latentloom encode --network hills.pkl --steps 20000 --resume
+
+Ctrl-C keeps the best encoder so far; --resume continues with it."""
+
+_SAVED_EVERY_S = 60.0
+"""A better encoder is written at most this often while the training runs."""
+_MOST_STEPS = 1_000_000
+
+
+def parser() -> Parser:
+    """Return the parser of this command."""
+    made = Parser("latentloom encode", "Train an encoder: a small network that reads w off a picture.", _EXAMPLES)
+    made.add_argument(
+        "--network",
+        type=Path,
+        metavar="FILE",
+        help="network file (default: the bundled model); the encoder is kept beside it as NAME.encoder.safetensors",
+    )
+    made.add_argument("--steps", type=_count, default=3000, metavar="N", help="steps of the training (default: 3000)")
+    made.add_argument("--seed", type=int, default=0, metavar="S", help="seed of samples and weights (default: 0)")
+    made.add_argument(
+        "--device",
+        choices=TORCH_DEVICES,
+        default="auto",
+        help="where samples are rendered and PyTorch computes: cpu, cuda, or auto for cuda where there is a GPU",
+    )
+    made.add_argument("--resume", action="store_true", help="continue with the encoder that is there already")
+    made.add_argument("--overwrite", action="store_true", help="replace an encoder that is there already")
+    return made
+
+
+def run(words: Sequence[str], console: Console) -> int:
+    """Train an encoder. After Ctrl-C the best one so far is written."""
+    options = parser().parse_args(words)
+    target = gpu_backend.encoder_path(options.network or bundled_model())
+    check_output_path(target)
+    if target.exists() and not (options.overwrite or options.resume):
+        raise UsageError(f"{target} is there already; continue with --resume, or replace it with --overwrite.")
+    model = read_network(options.network, console)
+    facts = model.facts
+    start = gpu_backend.read_encoder(target, facts.model_id, facts.w_dim) if options.resume else None
+    if start is not None and start.steps >= options.steps:
+        raise UsageError(f"{target.name} was trained for {start.steps:,} steps already; ask for more with --steps.")
+    settings = gpu_backend.EncoderSettings(options.steps, options.seed)
+    training = gpu_backend.open_encoder_training(model, settings, start, options.device)
+    renderer = start_renderer(model, chosen(options.device, "fp16"), console)
+    try:
+        train(training, cast("RendersSamples", renderer), lambda: _write(training, target, facts), console)
+    finally:
+        renderer.close()
+    found = training.found
+    error = math.nan if found is None else found.error
+    console.conclude(f"{without_home(str(target))} reads pictures of {facts.name}: error of w {error:.3f}.")
+    return 0
+
+
+def train(
+    training: EncoderTraining,
+    renderer: RendersSamples,
+    write: Callable[[], None],
+    console: Console,
+    clock: Callable[[], float] = time.monotonic,
+) -> None:
+    """Run a training to its end; call `write` now and then for a better encoder, at the end, and after Ctrl-C."""
+    began_s = saved_s = clock()
+    written = None
+    try:
+        while not training.report.is_done:
+            report = training.step(renderer)
+            now_s = clock()
+            console.status(_progress_text(report, now_s - began_s))
+            if training.found is not written and now_s - saved_s >= _SAVED_EVERY_S:
+                write()
+                written, saved_s = training.found, now_s
+    finally:
+        if training.found is not written:
+            write()
+
+
+def _write(training: EncoderTraining, target: Path, facts: gpu_backend.ModelFacts) -> None:
+    if training.found is not None:
+        gpu_backend.write_encoder(training.found, target, facts.model_id, facts.w_dim)
+
+
+def _progress_text(report: EncoderReport, elapsed_s: float) -> str:
+    text = f"Step {report.step:,} of {report.steps:,}, {report.pictures:,} pictures"
+    if math.isfinite(report.error):
+        text += f", error {report.error:.3f}"
+    if 0.0 < report.share < 1.0 and elapsed_s > 0.0:
+        text += f", {gpu_backend.duration(elapsed_s / report.share * (1.0 - report.share))} left"
+    return text
+
+
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= _MOST_STEPS):
+        raise argparse.ArgumentTypeError(f"expected a number from 1 to {_MOST_STEPS:,}, not {text[:40]!r}")
+    return int(text)

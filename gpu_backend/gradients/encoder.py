@@ -1,0 +1,115 @@
+"""A small network that reads a picture, parts of which may be missing, and says which w shows it.
+
+Convolutions halve the picture down to 4 x 4, two dense layers give w. It reads four channels: the picture times the
+mask, and the mask, which is 1 where the picture counts. So it also reads collages with holes and unfinished pictures.
+Leaky ReLU has the gain sqrt(2); weights are scaled at the start (He et al. 2015).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from gpu_backend.model.encoder_file import EncoderFile, encoder_shapes, encoder_side
+
+
+class PictureEncoder:
+    """An encoder in torch.
+
+    Parameters
+    ----------
+    side
+        Of the picture that it reads.
+    tensors
+        As `gpu_backend.model.encoder_file.encoder_shapes` names them.
+    """
+
+    def __init__(self, side: int, tensors: Mapping[str, Tensor]) -> None:
+        self.side = side
+        self.tensors = dict(tensors)
+
+    @classmethod
+    def fresh(cls, resolution: int, mean: Tensor, deviation: Tensor, seed: int = 0) -> PictureEncoder:
+        """Return an untrained encoder for pictures of this side; `mean` and `deviation` (w_dim,) are those of w."""
+        side = encoder_side(resolution)
+        generator = np.random.default_rng(seed)
+        tensors: dict[str, Tensor] = {}
+        for name, shape in encoder_shapes(side, len(mean)).items():
+            if name.endswith("weight"):
+                scale = 1.0 / math.sqrt(math.prod(shape[1:]))
+                array = generator.standard_normal(shape, np.float32) * np.float32(scale)
+                tensors[name] = torch.from_numpy(array).to(mean)
+            else:
+                tensors[name] = torch.zeros(shape).to(mean)
+        tensors["w.weight"] *= 0.1  # so that it begins near the mean of w
+        tensors["mean"], tensors["deviation"] = mean.clone(), deviation.clone()
+        return cls(side, tensors)
+
+    @classmethod
+    def from_file(cls, stored: EncoderFile, like: Tensor) -> PictureEncoder:
+        """Return a stored encoder, of the precision and on the device of `like`."""
+        return cls(stored.side, {name: torch.from_numpy(array).to(like) for name, array in stored.tensors.items()})
+
+    def to_file(self, steps: int, error: float) -> EncoderFile:
+        """Return it as it is stored."""
+        arrays = {name: tensor.detach().float().cpu().numpy() for name, tensor in self.tensors.items()}
+        return EncoderFile(self.side, arrays, steps, error)
+
+    @property
+    def learnt(self) -> dict[str, Tensor]:
+        """The tensors that training changes."""
+        return {name: tensor for name, tensor in self.tensors.items() if name not in ("mean", "deviation")}
+
+    def units(self, pictures: Tensor, masks: Tensor | None = None) -> Tensor:
+        """Return the distance of w from its mean in deviations, (batch, w_dim).
+
+        Parameters
+        ----------
+        pictures
+            (batch, 3, side, side) in -1..1.
+        masks
+            (batch, 1, side, side) in 0..1, 1 where the picture counts; None if all of it does.
+        """
+        if masks is None:
+            masks = torch.ones_like(pictures[:, :1])
+        x = torch.cat([pictures * masks, masks], 1)
+        tensors = self.tensors
+        level = 0
+        while f"down.{level}.weight" in tensors:
+            x = _active(functional.conv2d(x, *self._layer(f"down.{level}"), stride=2, padding=1))
+            if f"same.{level}.weight" in tensors:
+                y = _active(functional.conv2d(x, *self._layer(f"same.{level}"), padding=1))
+                x = (x + y) * math.sqrt(0.5)
+            level += 1
+        x = _active(functional.linear(x.flatten(1), *self._layer("hidden")))
+        return functional.linear(x, *self._layer("w"))
+
+    @torch.no_grad()
+    def encode(self, pictures: Tensor, masks: Tensor | None = None) -> Tensor:
+        """Return w (batch, w_dim) of pictures of any power-of-two size (batch, 1, 3 or 4 channels), in -1..1."""
+        return self.tensors["mean"] + self.tensors["deviation"] * self.units(
+            pooled(colours(pictures), self.side), None if masks is None else pooled(masks, self.side)
+        )
+
+    def _layer(self, name: str) -> tuple[Tensor, Tensor]:
+        return self.tensors[f"{name}.weight"], self.tensors[f"{name}.bias"]
+
+
+def colours(pictures: Tensor) -> Tensor:
+    """Return pictures as red, green and blue, (batch, 3, side, side): grey ones thrice, without alpha."""
+    return pictures.expand(-1, 3, -1, -1) if pictures.shape[1] == 1 else pictures[:, :3]
+
+
+def pooled(pictures: Tensor, side: int) -> Tensor:
+    """Return pictures at a smaller side, box-filtered."""
+    factor = pictures.shape[-1] // side
+    return pictures if factor == 1 else functional.avg_pool2d(pictures, factor)
+
+
+def _active(x: Tensor) -> Tensor:
+    return functional.leaky_relu(x, 0.2) * math.sqrt(2.0)

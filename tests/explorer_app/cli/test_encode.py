@@ -1,0 +1,119 @@
+"""``latentloom encode``: an encoder beside the model, what is refused, and what Ctrl-C leaves."""
+
+from __future__ import annotations
+
+import io
+import logging
+import math
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+import torch
+
+from explorer_app.cli.console import Console
+from explorer_app.cli.encode import train
+from gpu_backend import (
+    EncoderReport,
+    EncoderTraining,
+    RendersSamples,
+    encoder_path,
+    open_encoder,
+    open_gradients,
+    read_encoder,
+    read_model,
+)
+from gpu_backend.training import encoder as module
+from tests.helpers.command import Command
+
+
+@pytest.fixture(autouse=True)
+def _small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    for name, value in (("_HELD_OUT", 4), ("_FIRST", 8), ("_NEW_ON_CPU", 4), ("_BATCH", 8)):
+        monkeypatch.setattr(module, name, value)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture
+def model(tmp_path: Path, networks: Path) -> Path:
+    return Path(shutil.copy(networks / "plain.safetensors", tmp_path / "hills.safetensors"))
+
+
+def test_an_encoder_is_kept_beside_the_model_and_projections_begin_with_it(command: Command, model: Path) -> None:
+    outcome = command("encode", "--network", model, "--steps", 2, "--device", "cpu")
+    assert outcome.status == 0, outcome.err
+    assert "hills.encoder.safetensors reads pictures of hills" in outcome.err
+    found = read_model(model)
+    facts = found.facts
+    assert read_encoder(encoder_path(model), facts.model_id, facts.w_dim).steps == 2
+    encoder = open_encoder(found, open_gradients(found, device="cpu"))
+    assert encoder is not None
+    assert encoder.encode(torch.zeros(1, 3, 16, 16)).shape == (1, facts.w_dim)
+    assert "is there already" in command("encode", "--network", model).sentence
+    assert "was trained for 2 steps already" in command("encode", "--network", model, "--steps", 1, "--resume").sentence
+    assert command("encode", "--network", model, "--steps", 3, "--device", "cpu", "--resume").status == 0
+    assert 2 <= read_encoder(encoder_path(model), facts.model_id, facts.w_dim).steps <= 3
+
+
+def test_a_damaged_encoder_is_reported_and_not_used(
+    model: Path, caplog: pytest.LogCaptureFixture, command: Command
+) -> None:
+    found = read_model(model)
+    network = open_gradients(found, device="cpu")
+    assert open_encoder(found, network) is None
+    assert not caplog.records
+    encoder_path(model).write_bytes(b"nothing")
+    with caplog.at_level(logging.WARNING):
+        assert open_encoder(found, network) is None
+    assert "The search begins with random latents." in caplog.text
+    caplog.clear()
+    assert command("encode", "--network", model, "--resume").status == 2
+
+
+class Scripted:
+    """A training whose steps are given; an error in their place is raised."""
+
+    def __init__(self, *steps: tuple[float, object] | BaseException) -> None:
+        self._steps = list(steps)
+        self.found: Any = None
+        self.report = EncoderReport(0, 3, 0, math.nan, 0.0)
+
+    def step(self, _renderer: object) -> EncoderReport:
+        now = self._steps.pop(0)
+        if isinstance(now, BaseException):
+            raise now
+        share, self.found = now
+        self.report = EncoderReport(1, 3, 9, 0.5, share, is_done=share == 1.0)
+        return self.report
+
+
+def run(training: Scripted, seconds: float) -> tuple[list[object], str]:
+    """Train with a clock that goes on by so many seconds a step; return what was written, and what was shown."""
+    written: list[object] = []
+    stream, now = io.StringIO(), iter(range(1000))
+    try:
+        train(
+            cast("EncoderTraining", training),
+            cast("RendersSamples", None),
+            lambda: written.append(training.found),
+            Console(stream),
+            clock=lambda: next(now) * seconds,
+        )
+    except KeyboardInterrupt:
+        written.append("stopped")
+    return written, stream.getvalue()
+
+
+def test_better_encoders_are_written_now_and_then_and_the_best_at_the_end() -> None:
+    assert run(Scripted((0.2, None), (0.5, "a"), (0.6, "a"), (1.0, "b")), 70.0)[0] == ["a", "b"]
+    assert run(Scripted((0.2, None), (0.5, "a"), (1.0, "b")), 1.0)[0] == ["b"]
+
+
+def test_an_interrupted_training_keeps_the_best_so_far() -> None:
+    assert run(Scripted((0.2, None), (0.5, "a"), KeyboardInterrupt()), 1.0)[0] == ["a", "stopped"]
+    assert run(Scripted((0.2, None), KeyboardInterrupt()), 1.0)[0] == ["stopped"]

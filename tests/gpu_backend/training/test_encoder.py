@@ -1,0 +1,130 @@
+"""The training of an encoder on small networks: it learns, continues, and keeps the best."""
+
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pytest
+import torch
+
+from gpu_backend import EncoderSettings, EncoderTraining, Frame, Renderer, RenderRequest, RequestError
+from gpu_backend.gradients.encoder import PictureEncoder
+from gpu_backend.model import Model
+from gpu_backend.training import encoder as module
+from tests.helpers.networks import make_stylegan2
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    return make_stylegan2(resolution=16, channel_max=8, channel_base=128, w_dim=8, z_dim=8, seed=2)
+
+
+@pytest.fixture(scope="module")
+def renderer(model: Model) -> Iterator[Renderer]:
+    with Renderer(model, "cpu", precision="fp32") as renderer:
+        yield renderer
+
+
+@pytest.fixture(autouse=True)
+def _small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(module, "_HELD_OUT", 16)
+    monkeypatch.setattr(module, "_FIRST", 48)
+    monkeypatch.setattr(module, "_NEW_ON_CPU", 4)
+    monkeypatch.setattr(module, "_EVALUATED_EVERY", 10)
+    monkeypatch.setattr(module, "_BATCH", 32)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+def run(training: EncoderTraining, renderer: object) -> list[float]:
+    errors = []
+    while not training.report.is_done:
+        errors.append(training.step(renderer).error)  # type: ignore[arg-type]
+    return errors
+
+
+def test_an_encoder_learns_to_read_w_off_pictures(model: Model, renderer: Renderer) -> None:
+    training = EncoderTraining(model, EncoderSettings(steps=40))
+    errors = [error for error in run(training, renderer) if math.isfinite(error)]
+    assert errors == sorted(errors, reverse=True), "the best stays"
+    assert errors[-1] < 0.75
+    found = training.found
+    assert found is not None
+    assert (found.side, found.error) == (16, errors[-1])
+    encoder = PictureEncoder.from_file(found, torch.empty(0))
+    z = np.random.default_rng(99).standard_normal((24, 8)).astype(np.float32)
+    w = renderer.map(z)[:, 0]
+    pictures = torch.from_numpy(renderer.synthesize(renderer.map(z))).clamp(-1, 1)
+    read = encoder.encode(pictures).numpy()
+    assert np.square(read - w).mean() < 0.9 * np.square(model.mean_w - w).mean()
+    masks = torch.ones(24, 1, 16, 16)
+    masks[:, :, :, 10:] = 0.0
+    hidden = pictures.clone()
+    hidden[:, :, :, 10:] = 1.0
+    assert torch.equal(encoder.encode(pictures, masks), encoder.encode(hidden, masks)), "what is masked does not count"
+
+
+def test_a_training_continues_after_the_steps_of_its_start(model: Model, renderer: Renderer) -> None:
+    first = EncoderTraining(model, EncoderSettings(steps=10))
+    run(first, renderer)
+    start = first.found
+    assert start is not None
+    assert start.steps == 10
+    second = EncoderTraining(model, EncoderSettings(steps=20), start)
+    assert (second.report.step, second.report.share) == (10, 0.0)
+    run(second, renderer)
+    assert second.report.step == 20
+    assert second.report.share == pytest.approx(1.0)
+    assert EncoderTraining(model, EncoderSettings(steps=5), start).report.is_done
+    with pytest.raises(RequestError, match="1 to 1,000,000 steps"):
+        EncoderTraining(model, EncoderSettings(steps=0))
+
+
+def test_the_same_seed_gives_the_same_encoder(model: Model, renderer: Renderer) -> None:
+    found = []
+    for _ in range(2):
+        training = EncoderTraining(model, EncoderSettings(steps=3, seed=5))
+        run(training, renderer)
+        assert training.found is not None
+        found.append(training.found.tensors["w.weight"])
+    np.testing.assert_array_equal(found[0], found[1])
+
+
+def test_old_pictures_give_way_to_new_ones(model: Model, renderer: Renderer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_KEPT", 60)
+    training = EncoderTraining(model, EncoderSettings(steps=10))
+    run(training, renderer)
+    assert training.report.pictures > 60 + 16
+    assert len(training._latents) == 60
+
+
+def test_samples_of_a_conditional_model_have_classes_and_drafts_are_read_where_they_look_like_pictures(
+    renderer: Renderer,
+) -> None:
+    model = make_stylegan2(resolution=16, c_dim=3, w_dim=8, z_dim=8)
+
+    class Recording:
+        device = renderer.device
+
+        def __init__(self) -> None:
+            self.labels: list[np.ndarray] = []
+            self.resolutions: list[int | None] = []
+
+        def map(self, z: np.ndarray, c: np.ndarray | None = None) -> np.ndarray:
+            assert c is not None
+            self.labels.append(c)
+            return np.zeros((len(z), model.spec.num_ws, 8), np.float32)
+
+        def render_batch(self, requests: Sequence[RenderRequest]) -> tuple[Frame, ...]:
+            self.resolutions.extend(request.resolution for request in requests)
+            frame = Frame(requests[0], np.zeros((32, 32, 4), np.uint8), None)  # type: ignore[arg-type]
+            return (frame,) * len(requests)
+
+    recording = Recording()
+    training = EncoderTraining(model, EncoderSettings(steps=1))
+    training.step(recording)  # type: ignore[arg-type]
+    assert recording.labels[0].sum(1).tolist() == [1.0] * 4
+    assert recording.resolutions == [None] * 4
+    assert training.report.pictures == 4
