@@ -235,10 +235,10 @@ if TYPE_CHECKING:
         free_set_name as free_set_name,
     )
     from gpu_backend.training.encoder import EncoderTraining as EncoderTraining, RendersSamples as RendersSamples
+    from gpu_backend.training.encoder_opening import open_encoder_training as open_encoder_training
     from gpu_backend.training.encoder_settings import (
         EncoderReport as EncoderReport,
         EncoderSettings as EncoderSettings,
-        open_encoder_training as open_encoder_training,
     )
     from gpu_backend.training.progress import duration as duration
     from gpu_backend.training.request import TrainOutcome as TrainOutcome, TrainRequest as TrainRequest
@@ -395,7 +395,8 @@ _HOMES = {
         "free_set_name",
     ),
     "training.encoder": ("EncoderTraining", "RendersSamples"),
-    "training.encoder_settings": ("EncoderReport", "EncoderSettings", "open_encoder_training"),
+    "training.encoder_opening": ("open_encoder_training",),
+    "training.encoder_settings": ("EncoderReport", "EncoderSettings"),
     "training.progress": ("duration",),
     "training.request": ("TrainOutcome", "TrainRequest"),
     "whole_file": ("Disk", "FileGroup", "part_name", "remove_leftovers", "write_part", "write_whole"),

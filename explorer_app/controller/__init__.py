@@ -26,6 +26,7 @@
      │                            the search for directions                         direction_finding.py
      ├─ arithmetic: KeptArithmetic
      │                            sums and differences of kept latents              kept_arithmetic.py
+     ├─ learning: EncoderLearning the encoder of the model                         encoder_learning.py
      ├─ tuning: Tuning            the search for the fastest tiles on this GPU      tuning.py
      ├─ ladder: Ladder            what each optimisation gains on this device       ladder.py
      ├─ snapshots: Snapshots      a folder of training snapshots                    snapshots.py
@@ -50,6 +51,7 @@ from explorer_app.controller.device_selector import (
 from explorer_app.controller.device_state import Compiling, DeviceState
 from explorer_app.controller.direction_finding import DirectionFinding
 from explorer_app.controller.editing import Editing
+from explorer_app.controller.encoder_learning import EncoderLearning, LearningState
 from explorer_app.controller.engine import Engine
 from explorer_app.controller.export_queue import ExportQueueController
 from explorer_app.controller.files import Files
@@ -77,6 +79,7 @@ __all__ = [
     "DirectionFinding",
     "DragPoint",
     "Editing",
+    "EncoderLearning",
     "Engine",
     "ExportProgress",
     "ExportQueueController",
@@ -90,6 +93,7 @@ __all__ = [
     "Ladder",
     "LadderState",
     "Learning",
+    "LearningState",
     "LiveControl",
     "LiveInputs",
     "Loading",

@@ -13,6 +13,7 @@ from explorer_app.controller.device_selector import DeviceSelector
 from explorer_app.controller.direction_finding import DirectionFinding
 from explorer_app.controller.draft_colours import DraftKey
 from explorer_app.controller.editing import Editing
+from explorer_app.controller.encoder_learning import EncoderLearning
 from explorer_app.controller.engine import Engine
 from explorer_app.controller.export_queue import ExportQueueController
 from explorer_app.controller.file_worker import FileWorker
@@ -53,6 +54,8 @@ from explorer_app.rendering.render_events import (
     LadderAdvanced,
     LadderEnded,
     LadderFound,
+    LearningAdvanced,
+    LearningEnded,
     ModelOpened,
     ModelRefused,
     ProjectionAdvanced,
@@ -179,6 +182,7 @@ class Controller(QObject):
         self.photo_projection = PhotoProjection(
             renders, editing, self.playback, messages, make_projection, clock, parent=self
         )
+        self.learning = EncoderLearning(renders, worker, messages, clock=clock, parent=self)
         pending = PendingDocument(worker)
         self.export = ExportQueueController(
             renders, model, preview, editing, pending, worker, settings, messages, clock, parent=self
@@ -326,6 +330,10 @@ class Controller(QObject):
                 self.photo_projection.take_ended(event)
             case ProjectionFailed():
                 self.photo_projection.take_failed(event)
+            case LearningAdvanced():
+                self.learning.take_advanced(event)
+            case LearningEnded():
+                self.learning.take_ended(event)
             case GridRendered():
                 self.grid.take_rendered(event)
             case GridFailed():
@@ -356,6 +364,7 @@ class Controller(QObject):
             self.whole_pictures.clear()
             if before is None or before.model_id != event.facts.model_id:
                 self.directions.forget()
+                self.learning.forget()
             self.point_drag.forget()
             self.photo_projection.cancel()
         self.engine.take_opened(event)

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
         Comparison,
         DirectionFinder,
         DragReport,
+        EncoderFile,
+        EncoderReport,
         LadderShare,
         NamedDirections,
         ProjectionReport,
@@ -267,6 +269,23 @@ class ProjectionFailed:
     error: BaseException
 
 
+@dataclass(frozen=True, slots=True)
+class LearningAdvanced:
+    """The training `number` of an encoder did steps."""
+
+    number: int
+    report: EncoderReport
+
+
+@dataclass(frozen=True, slots=True)
+class LearningEnded:
+    """The training `number` is done, was stopped or failed; `found` is the best encoder, None before the first."""
+
+    number: int
+    found: EncoderFile | None
+    error: Exception | None = None
+
+
 RenderEvent = (
     ModelOpened
     | ModelRefused
@@ -291,6 +310,8 @@ RenderEvent = (
     | ProjectionAdvanced
     | ProjectionEnded
     | ProjectionFailed
+    | LearningAdvanced
+    | LearningEnded
     | GridRendered
     | GridFailed
     | LadderAdvanced

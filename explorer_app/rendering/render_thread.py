@@ -42,6 +42,7 @@ from explorer_app.rendering.tasks.directions import DirectionsTask
 from explorer_app.rendering.tasks.drag import DragLike, DragTask
 from explorer_app.rendering.tasks.export import ExportTask, SavePictureTask
 from explorer_app.rendering.tasks.grid import GridOrder, GridTask
+from explorer_app.rendering.tasks.learning import LearningTask, TrainingLike
 from explorer_app.rendering.tasks.measuring import LadderTask, TuningTask
 from explorer_app.rendering.tasks.preview import PreviewTask
 from explorer_app.rendering.tasks.projection import ProjectionLike, ProjectionTask
@@ -102,6 +103,7 @@ class RenderThread(QObject):
         self._preview = PreviewTask(self._condition, self._show, report, recovers)
         self._drag = DragTask(self._condition, report)
         self._projection = ProjectionTask(self._condition, report)
+        self._learning = LearningTask(self._condition, report)
         self._comparison = ComparisonTask(self._condition, report, recovers)
         self._pictures = SavePictureTask(self._condition, report, recovers)
         self._exports = ExportTask(self._condition, report, recovers)
@@ -126,6 +128,7 @@ class RenderThread(QObject):
                 self._projection,
                 self._exports,
                 self._directions,
+                self._learning,
                 self._thumbnails,
                 self._tuning,
                 self._ladder,
@@ -268,6 +271,21 @@ class RenderThread(QObject):
         """End the projection, without an event."""
         self._projection.cancel()
 
+    def begin_learning(self, number: int, make: Callable[[], TrainingLike]) -> None:
+        """Train an encoder of the open model while nothing moves; events report progress and the best one at the end.
+
+        `make` makes the training on a thread of its own. Events carry `number`, which is at least 0.
+        """
+        self._learning.begin(number, make)
+
+    def stop_learning(self) -> None:
+        """End the training with the best encoder so far, in an event."""
+        self._learning.stop()
+
+    def cancel_learning(self) -> None:
+        """End the training, without an event."""
+        self._learning.cancel()
+
     def tune(self, budget_s: float) -> None:
         """Search for the fastest tiles of the open model on this GPU while pictures rest; events report the findings.
 
@@ -322,6 +340,7 @@ class RenderThread(QObject):
                 exports.end_all()
             self._drag.close()
             self._projection.close()
+            self._learning.close()
             self._tuning.close()
             self._ladder.close()
             self._preview.close()

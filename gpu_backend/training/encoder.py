@@ -1,8 +1,8 @@
 """Trains an encoder on a model's own samples, in steps, so that a caller can render, show progress or stop in between.
 
-Each step renders a few new pictures of random latents, and fits the encoder to a batch of those that are kept. The loss
-weighs errors of w by what they change in the picture. With u the distance of w from its mean in deviations, and B the
-ridge regression of small pictures on u::
+It renders a few new pictures of random latents, and fits the encoder to a batch of those that are kept, in turn. The
+loss weighs errors of w by what they change in the picture. With u the distance of w from its mean in deviations, and B
+the ridge regression of small pictures on u::
 
     loss = |(u_found - u) L|^2 / w_dim,   L L' = 0.8 B B' w_dim / trace(B B') + 0.2 I
 
@@ -113,6 +113,7 @@ class EncoderTraining:
         self._latents: list[NDArray[np.float32]] = []
         self._held: tuple[Tensor, Tensor] | None = None
         self._rendered = 0
+        self._fits_next = False
         self._regressed = 0
         """Pictures that the weights of the loss were found from."""
         self._root = torch.empty(0)
@@ -128,13 +129,14 @@ class EncoderTraining:
         return self._best
 
     def step(self, renderer: RendersSamples) -> EncoderReport:
-        """Render a few pictures, and fit the encoder once there are enough of them."""
+        """Render a few pictures; once there are enough of them, every second call fits the encoder instead."""
         if self.report.is_done:
             return self.report
-        is_on_cpu = renderer.device.id == "cpu"
-        self._render(renderer, _NEW_ON_CPU if is_on_cpu else _NEW_ON_GPU)
-        if self._rendered >= _HELD_OUT + _FIRST:
+        if self._fits_next:
             self._fit()
+        else:
+            self._render(renderer, _NEW_ON_CPU if renderer.device.id == "cpu" else _NEW_ON_GPU)
+        self._fits_next = not self._fits_next and self._rendered >= _HELD_OUT + _FIRST
         steps = self._settings.steps
         filled = min(1.0, self._rendered / (_HELD_OUT + _FIRST))
         share = 0.1 * filled + 0.9 * (self._step - self._begun) / (steps - self._begun)

@@ -42,7 +42,7 @@ from tests.helpers.fake_live import FakeLive
 from tests.helpers.fake_pictures import FakeWholePictures
 from tests.helpers.fake_playback import FakePlayback, FakeSounds
 from tests.helpers.fake_projection import FakeProjectionRenders
-from tests.helpers.fake_searches import Asked, FakeDirectionFinding, FakeLadder, FakeTuning
+from tests.helpers.fake_searches import Asked, FakeDirectionFinding, FakeLadder, FakeLearning, FakeTuning
 from tests.helpers.taps import layer_pixels, tapped_layer
 
 
@@ -489,6 +489,7 @@ class FakeController:
         self.live = FakeLive(self.asked)
         self.sounds = FakeSounds(self.asked)
         self.directions = FakeDirectionFinding(self.asked)
+        self.learning = FakeLearning(self.asked)
         self.tuning = FakeTuning(self.asked)
         self.ladder = FakeLadder(self.asked)
         self.thumbnails = FakeThumbnails(self.editing, self.engine.model, serves=serves_thumbnails)

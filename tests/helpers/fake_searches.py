@@ -7,6 +7,7 @@ from typing import Any
 from PySide6.QtCore import QObject, Signal
 
 from explorer_app.controller.direction_finding import DirectionsState
+from explorer_app.controller.encoder_learning import LearningState
 from explorer_app.controller.ladder import LadderState
 from explorer_app.controller.tuning import TuningState
 
@@ -32,6 +33,27 @@ class FakeDirectionFinding(QObject):
 
     def take_back(self) -> None:
         self._asked.append(("take_directions_back",))
+
+
+class FakeLearning(QObject):
+    """Stands for `EncoderLearning`; a test sets `state` by `show`."""
+
+    changed = Signal()
+
+    def __init__(self, asked: Asked) -> None:
+        super().__init__()
+        self._asked = asked
+        self.state = LearningState()
+
+    def start(self) -> None:
+        self._asked.append(("learn",))
+
+    def stop(self) -> None:
+        self._asked.append(("stop_learning",))
+
+    def show(self, state: LearningState) -> None:
+        self.state = state
+        self.changed.emit()
 
 
 class FakeTuning(QObject):

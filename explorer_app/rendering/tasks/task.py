@@ -37,13 +37,15 @@ class Priority(IntEnum):
     """Frames of sequences."""
     SEARCH = 11
     """A search for directions."""
-    THUMBNAIL = 12
+    LEARNING = 12
+    """An encoder of the model is trained, while nothing moves."""
+    THUMBNAIL = 13
     """Small pictures, while nothing moves."""
-    TUNING = 13
+    TUNING = 14
     """A search for the fastest tiles of this GPU, while nothing moves."""
-    LADDER = 14
+    LADDER = 15
     """What each optimisation gains, measured while nothing moves."""
-    IDLE = 15
+    IDLE = 16
     """Work that runs when nothing else is ready."""
 
 

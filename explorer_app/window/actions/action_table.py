@@ -277,6 +277,17 @@ ACTIONS: tuple[ActionSpec, ...] = (
         "model",
     ),
     ActionSpec(
+        "learn-pictures",
+        "&Learn to read pictures…",
+        "",
+        ("Ctrl+Alt+I",),
+        "model.learn_pictures",
+        "Model",
+        "Train an encoder of this model, so that searches for photos begin nearer to the photo.",
+        "model",
+        button="Learn…",
+    ),
+    ActionSpec(
         "tune",
         "&Tune for this GPU…",
         "",

@@ -216,6 +216,7 @@ class MainWindow(QMainWindow):
                 editing,
                 controller.directions,
                 controller.tuning,
+                controller.learning,
                 messages,
                 thumbnails,
                 controller.files,

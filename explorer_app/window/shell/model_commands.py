@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Protocol
 
 from PySide6.QtGui import QGuiApplication
 
-from explorer_app.controller import DeviceSelector, DirectionFinding, Editing, Engine, Files, Snapshots, Tuning
+from explorer_app.controller import (
+    DeviceSelector,
+    DirectionFinding,
+    Editing,
+    EncoderLearning,
+    Engine,
+    Files,
+    Snapshots,
+    Tuning,
+)
 from explorer_app.messages import MessageLog
 from explorer_app.window.canvas.comparing import Comparing
 from explorer_app.window.shell.dialogs import Dialogs
@@ -17,6 +26,7 @@ from explorer_app.window.shell.thumbnail_dispatcher import ThumbnailDispatcher
 from explorer_app.window.shell.top_bar import TopBar
 
 if TYPE_CHECKING:
+    from explorer_app.window.dialogs.learn_pictures import LearnPictures
     from explorer_app.window.performance.performance_panel import PerformancePanel
     from explorer_app.window.performance.tune_dialog import TuneDialog
     from explorer_app.window.sliders.find_directions import FindDirections
@@ -47,6 +57,7 @@ class ModelCommands:
         editing: Editing,
         directions: DirectionFinding,
         tuning: Tuning,
+        learning: EncoderLearning,
         messages: MessageLog,
         thumbnails: ThumbnailDispatcher,
         files: Files,
@@ -60,6 +71,7 @@ class ModelCommands:
         self._editing = editing
         self._directions = directions
         self._tuning = tuning
+        self._learning = learning
         self._messages = messages
         self._thumbnails = thumbnails
 
@@ -80,6 +92,20 @@ class ModelCommands:
         dialog.finished.connect(lambda _: directions.changed.disconnect(show))
         self._thumbnails.serve(dialog, "directions")
         dialog.request_thumbnails()
+        self._dialogs.open(dialog)
+
+    def learn_pictures(self) -> None:
+        """Open the dialog that trains an encoder of the model."""
+        from explorer_app.window.dialogs.learn_pictures import LearnPictures
+
+        learning = self._learning
+        dialog = LearnPictures(self._dialogs.window)
+        dialog.start_requested.connect(learning.start)
+        dialog.stop_requested.connect(learning.stop)
+        show = partial(_show_learning_state, dialog, learning)
+        show()
+        learning.changed.connect(show)
+        dialog.finished.connect(lambda _: learning.changed.disconnect(show))
         self._dialogs.open(dialog)
 
     def tune(self) -> None:
@@ -134,6 +160,10 @@ class ModelCommands:
     def save_trace(self) -> None:
         """Choose a file for the trace and save it."""
         self._dialogs.choose_target("trace", "Save trace", TRACE_FILES, "trace.json", self._engine.save_trace)
+
+
+def _show_learning_state(dialog: LearnPictures, learning: EncoderLearning) -> None:
+    dialog.show_state(learning.state)
 
 
 def _show_tuning_state(dialog: TuneDialog, tuning: Tuning, devices: DeviceSelector) -> None:

@@ -1,0 +1,179 @@
+"""Teaches the open model to read pictures: trains an encoder on the render thread, and keeps it beside the model."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from PySide6.QtCore import QObject, Signal
+
+import gpu_backend
+from explorer_app.controller.file_worker import FileWorker
+from explorer_app.messages import MessageLog
+from explorer_app.rendering.render_events import LearningAdvanced, LearningEnded
+from explorer_app.rendering.tasks.learning import TrainingLike
+
+if TYPE_CHECKING:
+    from gpu_backend import EncoderFile, EncoderReport, Model, ModelFacts
+
+STEPS = 3000
+_LEAST_STEPS_SHARE = 0.02
+"""Progress from which on the time left is estimated."""
+
+
+class LearningRenders(Protocol):
+    """The part of `RenderThread` that trains."""
+
+    @property
+    def model(self) -> Model | None:
+        """The model that is rendered."""
+        ...
+
+    def begin_learning(self, number: int, make: Callable[[], TrainingLike]) -> None:
+        """Begin."""
+        ...
+
+    def stop_learning(self) -> None:
+        """End with the best encoder so far."""
+        ...
+
+    def cancel_learning(self) -> None:
+        """End without an encoder."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class LearningState:
+    """State of a training.
+
+    Attributes
+    ----------
+    is_running, is_stopping
+        Whether there is one, and whether it ends after the step under way.
+    report
+        None before the first step.
+    seconds_left
+        At the present pace; None while unknown.
+    kept
+        The file of the encoder that was kept last, of this model; None if there is none.
+    """
+
+    is_running: bool = False
+    is_stopping: bool = False
+    report: EncoderReport | None = None
+    seconds_left: float | None = None
+    kept: Path | None = None
+
+
+class EncoderLearning(QObject):
+    """Starts and stops a training; it continues from the encoder that is there already.
+
+    Parameters
+    ----------
+    make
+        Makes a training of a model, on any thread; None for the backend's.
+    clock
+        Seconds from any origin.
+    """
+
+    changed = Signal()
+    """`state`."""
+
+    def __init__(
+        self,
+        renders: LearningRenders,
+        worker: FileWorker,
+        messages: MessageLog,
+        make: Callable[[Model], TrainingLike] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        parent: QObject | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._renders = renders
+        self._worker = worker
+        self._messages = messages
+        self._make = make or _training
+        self._clock = clock
+        self._number = 0
+        self._began_s = 0.0
+        self._facts: ModelFacts | None = None
+        self.state = LearningState()
+
+    def start(self) -> None:
+        """Train an encoder of the open model. Does nothing while one is trained."""
+        model = self._renders.model
+        if self.state.is_running:
+            return
+        if model is None:
+            self._messages.warning("Open a model first: an encoder is one of a model.")
+            return
+        self._number += 1
+        self._facts = model.facts
+        self._began_s = self._clock()
+        self._renders.begin_learning(self._number, partial(self._make, model))
+        self._show(LearningState(is_running=True))
+
+    def stop(self) -> None:
+        """End the training, and keep the best encoder so far."""
+        if self.state.is_running and not self.state.is_stopping:
+            self._show(replace(self.state, is_stopping=True))
+            self._renders.stop_learning()
+
+    def forget(self) -> None:
+        """Another model is open: end a training of the former one."""
+        self._renders.cancel_learning()
+        self._facts = None
+        self._show(LearningState())
+
+    def take_advanced(self, event: LearningAdvanced) -> None:
+        """Show progress."""
+        if event.number != self._number or not self.state.is_running:
+            return
+        share = event.report.share
+        left = None
+        if share >= _LEAST_STEPS_SHARE:
+            left = (self._clock() - self._began_s) / share * (1.0 - share)
+        self._show(replace(self.state, report=event.report, seconds_left=left))
+
+    def take_ended(self, event: LearningEnded) -> None:
+        """Keep the encoder beside its model."""
+        if event.number != self._number or not self.state.is_running:
+            return
+        self._show(replace(self.state, is_running=False, is_stopping=False, seconds_left=None))
+        if event.error is not None:
+            self._messages.exception(event.error)
+        facts, found = self._facts, event.found
+        if found is None or facts is None:
+            return
+        path = gpu_backend.encoder_path(facts.path)
+        self._worker.fetch(
+            partial(_write, found, path, facts), self._take_kept, failed=f"{path.name} could not be written"
+        )
+
+    def _take_kept(self, path: Path) -> None:
+        self._messages.info("The model has learnt to read pictures: searches for photos begin nearer.", str(path))
+        self._show(replace(self.state, kept=path))
+
+    def _show(self, state: LearningState) -> None:
+        if state != self.state:
+            self.state = state
+            self.changed.emit()
+
+
+def _training(model: Model) -> TrainingLike:
+    """Return a training of the backend; one that was done before continues for as many steps again."""
+    facts, path = model.facts, gpu_backend.encoder_path(model.facts.path)
+    start = None
+    if path.is_file():
+        start = gpu_backend.read_encoder(path, facts.model_id, facts.w_dim)
+    steps = STEPS + (0 if start is None else start.steps)
+    return gpu_backend.open_encoder_training(model, gpu_backend.EncoderSettings(steps), start)
+
+
+def _write(found: EncoderFile, path: Path, facts: ModelFacts) -> Path:
+    gpu_backend.write_encoder(found, path, facts.model_id, facts.w_dim)
+    return path

@@ -1,0 +1,102 @@
+"""The dialog that teaches the model to read pictures: trains its encoder, and shows how far it is."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QDialog, QHBoxLayout, QProgressBar, QPushButton, QVBoxLayout, QWidget
+
+from explorer_app.window.controls.wrapped_label import WrappedLabel
+from explorer_app.window.look import theme
+
+if TYPE_CHECKING:
+    from explorer_app.controller import LearningState
+
+_ABOUT = (
+    "Trains a small network, the encoder, on pictures of this model's random latents, and keeps it beside the model. "
+    "Searches for photos (File > From a picture) then begin nearer to the photo. Learning again continues. Pictures "
+    "come first: the training pauses while anything moves."
+)
+
+
+class LearnPictures(QDialog):
+    """Starts a training and shows its progress. The training continues when the dialog is closed.
+
+    Signals
+    -------
+    start_requested(), stop_requested()
+        Train; end the training and keep the best encoder so far.
+    """
+
+    start_requested = Signal()
+    stop_requested = Signal()
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setWindowTitle("Learn to read pictures")
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        about = WrappedLabel(_ABOUT, self)
+        theme.set_role(about, "dim")
+        self.progress = WrappedLabel("", self)
+        self.bar = QProgressBar()
+        self.bar.setTextVisible(False)
+        self.bar.setRange(0, 1000)
+        self.bar.setAccessibleName("Progress of the training")
+        self.start = QPushButton("Learn")
+        theme.set_role(self.start, "main")
+        self.start.setDefault(True)
+        self.stop = QPushButton("Stop and keep")
+        self.stop.setToolTip("End the training; the best encoder so far is kept.")
+        self.close_button = QPushButton("Close")
+        self.close_button.setToolTip("Close this dialog; a training continues.")
+        buttons = QHBoxLayout()
+        buttons.addStretch(1)
+        for button in (self.close_button, self.stop, self.start):
+            buttons.addWidget(button)
+        layout = QVBoxLayout(self)
+        edge = theme.px(16)
+        layout.setContentsMargins(edge, edge, edge, edge)
+        layout.setSpacing(theme.px(10))
+        layout.addWidget(about)
+        layout.addStretch(1)
+        layout.addWidget(self.progress)
+        layout.addWidget(self.bar)
+        layout.addLayout(buttons)
+        self.setMinimumWidth(theme.px(440))
+        self.start.clicked.connect(lambda _=False: self.start_requested.emit())
+        self.stop.clicked.connect(lambda _=False: self.stop_requested.emit())
+        self.close_button.clicked.connect(self.accept)
+
+    def show_state(self, state: LearningState) -> None:
+        """Show the progress, or what was kept."""
+        self.bar.setVisible(state.is_running)
+        self.bar.setValue(round(1000 * (0.0 if state.report is None else state.report.share)))
+        self.start.setVisible(not state.is_running)
+        self.stop.setVisible(state.is_running)
+        self.stop.setEnabled(not state.is_stopping)
+        self.progress.setText(_said(state))
+
+
+def _said(state: LearningState) -> str:
+    """Return one line: steps, error and time left, or where the encoder is."""
+    if state.is_stopping:
+        return "Stopping after this step."
+    report = state.report
+    if state.is_running:
+        if report is None:
+            return "Preparing the training."
+        if report.step == 0:
+            return f"Rendering the first pictures: {report.pictures:,}."
+        text = f"Step {report.step:,} of {report.steps:,}, {report.pictures:,} pictures"
+        if math.isfinite(report.error):
+            text += f", error {report.error:.2f} (1 is a guess)"
+        return text if state.seconds_left is None else f"{text}, {_duration(state.seconds_left)} left"
+    return "" if state.kept is None else f"Kept as {state.kept.name}."
+
+
+def _duration(seconds: float) -> str:
+    """Return minutes, since the pace changes from step to step."""
+    minutes = math.ceil(seconds / 60.0)
+    return "a minute" if minutes <= 1 else f"{minutes} minutes"

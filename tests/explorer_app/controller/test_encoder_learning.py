@@ -1,0 +1,127 @@
+"""Teaching the model to read pictures: progress, what is kept beside the model, and another model meanwhile."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+from explorer_app.controller.encoder_learning import EncoderLearning
+from explorer_app.messages import MessageLog
+from explorer_app.rendering.render_events import LearningAdvanced, LearningEnded
+from gpu_backend import EncoderFile, EncoderReport, LoomError, RequestError, read_encoder
+from gpu_backend.model.encoder_file import encoder_shapes
+
+MODEL_ID, W_DIM = "ab" * 32, 6
+
+
+class Renders:
+    """The render thread: remembers what it was asked."""
+
+    def __init__(self, path: Path) -> None:
+        self.model: Any = SimpleNamespace(facts=SimpleNamespace(model_id=MODEL_ID, w_dim=W_DIM, path=str(path)))
+        self.asked: list[Any] = []
+
+    def begin_learning(self, number: int, make: Callable[[], object]) -> None:
+        self.asked.append((number, make()))
+
+    def stop_learning(self) -> None:
+        self.asked.append("stop")
+
+    def cancel_learning(self) -> None:
+        self.asked.append("cancel")
+
+
+class Worker:
+    """Does files at once; an error is remembered."""
+
+    failed = ""
+
+    def fetch(self, task: Callable[[], Any], take: Callable[[Any], None], *, failed: str = "") -> None:
+        try:
+            found = task()
+        except LoomError as error:
+            self.failed = f"{failed}: {error.sentence}"
+        else:
+            take(found)
+
+
+class Bench:
+    """A learning with its fakes."""
+
+    def __init__(self, path: Path) -> None:
+        self.now_s = 100.0
+        self.renders, self.worker, self.messages = Renders(path), Worker(), MessageLog()
+        self.learning = EncoderLearning(
+            self.renders,
+            cast("Any", self.worker),
+            self.messages,
+            lambda model: cast("Any", "training"),
+            lambda: self.now_s,
+        )
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return Bench(tmp_path / "hills.safetensors")
+
+
+def encoder() -> EncoderFile:
+    shapes = encoder_shapes(8, W_DIM)
+    return EncoderFile(8, {name: np.ones(shape, np.float32) for name, shape in shapes.items()}, 7, 0.4)
+
+
+def test_a_training_shows_the_time_left_and_is_kept_beside_the_model(bench: Bench, tmp_path: Path) -> None:
+    learning = bench.learning
+    learning.start()
+    learning.start()
+    assert bench.renders.asked == [(1, "training")], "one at a time"
+    bench.now_s += 10.0
+    learning.take_advanced(LearningAdvanced(1, EncoderReport(5, 20, 90, 0.7, 0.25)))
+    assert learning.state.seconds_left == pytest.approx(30.0)
+    learning.stop()
+    learning.stop()
+    assert bench.renders.asked[1:] == ["stop"]
+    assert learning.state.is_stopping
+    learning.take_ended(LearningEnded(1, encoder()))
+    path = tmp_path / "hills.encoder.safetensors"
+    assert (learning.state.is_running, learning.state.kept) == (False, path)
+    assert read_encoder(path, MODEL_ID, W_DIM).steps == 7
+
+
+def test_a_failed_training_says_why_and_keeps_what_it_found(bench: Bench, tmp_path: Path) -> None:
+    bench.learning.start()
+    bench.learning.take_ended(LearningEnded(1, encoder(), RequestError("The model is gone.")))
+    assert "The model is gone." in [message.sentence for message in bench.messages.messages]
+    assert (tmp_path / "hills.encoder.safetensors").exists()
+    bench.learning.start()
+    bench.learning.take_ended(LearningEnded(2, None))
+    assert not bench.learning.state.is_running
+
+
+def test_a_folder_that_refuses_is_named(bench: Bench, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    bench.renders.model.facts.path = str(tmp_path / "file" / "hills.pkl")
+    bench.learning.start()
+    bench.learning.take_ended(LearningEnded(1, encoder()))
+    assert bench.worker.failed.startswith("hills.encoder.safetensors could not be written: ")
+    assert bench.learning.state.kept is None
+
+
+def test_events_of_a_training_of_another_model_are_dropped(bench: Bench, tmp_path: Path) -> None:
+    learning = bench.learning
+    learning.start()
+    learning.forget()
+    assert bench.renders.asked[-1] == "cancel"
+    learning.take_advanced(LearningAdvanced(1, EncoderReport(1, 2, 9, math.nan, 0.5)))
+    learning.take_ended(LearningEnded(1, encoder()))
+    assert learning.state.report is None
+    assert not list(tmp_path.iterdir())
+    bench.renders.model = None
+    learning.start()
+    assert not learning.state.is_running, "there is no model"
