@@ -96,6 +96,8 @@ class CompareView(QWidget):
     @Slot()
     def _place(self) -> None:
         self.setGeometry(self._stage.rect())
+        if self.isVisible():
+            self.raise_()  # above what the canvas places anew, such as the badge of a layer
 
     # -- mouse and keyboard -----------------------------------------------------------------------------------------
 
@@ -196,6 +198,9 @@ class CompareView(QWidget):
         """Paint both labels below the picture, with the available gestures between them."""
         tokens = theme.current()
         line = self._stage.caption_rect()
+        is_over_picture = line.intersects(self._stage.picture_rect())
+        if is_over_picture:
+            painter.fillRect(line.adjusted(-theme.px(12), 0, theme.px(12), 0), theme.alpha(tokens.well, 0.8))
         painter.setFont(fonts.caption())
         metrics = painter.fontMetrics()
         middle = Qt.AlignmentFlag.AlignVCenter

@@ -106,7 +106,6 @@ class PointTool(QWidget):
         line = self._canvas.caption_rect()
         right = round(line.right()) - self._canvas.transform.room_beside
         self.button.move(right - self.button.width(), round(line.center().y() - self.button.height() / 2))
-        self.button.raise_()
         self._canvas.caption.room_beside = self.button.width() + theme.px(8) if self.button.isVisible() else 0
 
     # -- geometry ---------------------------------------------------------------------------------------------------

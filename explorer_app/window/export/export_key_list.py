@@ -43,6 +43,8 @@ class ExportKeyList(QListWidget):
         self.setDragDropMode(QAbstractItemView.DragDropMode.InternalMove)
         self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.setUniformItemSizes(True)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setTextElideMode(Qt.TextElideMode.ElideRight)
         self.model().rowsMoved.connect(self.keys_changed)
         self.model().rowsRemoved.connect(self.keys_changed)
 
@@ -58,6 +60,8 @@ class ExportKeyList(QListWidget):
         for key in keys:
             item = QListWidgetItem(QIcon(blank), key.label)
             item.setData(_KEY_ROLE, key)
+            item.setToolTip(key.label)
+            item.setSizeHint(QSize(1, theme.px(_SIDE_PX + 4)))  # as wide as the list, so that long names are elided
             self.addItem(item)
         for key in keys:
             self.thumbnail_wanted.emit(key.session, key.session)

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 from explorer_app.controller import Editing, Engine, VariationGrid
 from explorer_app.session.row_groups import range_name, range_text
 from explorer_app.session.variations import MIDDLE, Cell
-from explorer_app.window.canvas.picture_stage import EDGE_PX, PictureStage
+from explorer_app.window.canvas.picture_stage import CAPTION_PX, EDGE_PX, PictureStage
 from explorer_app.window.grids.cells_view import CellLook, CellsView
 from explorer_app.window.grids.grid_bar import GridBar
 from explorer_app.window.look import fonts, theme
@@ -50,7 +50,7 @@ class VariationView(QWidget):
         layout.setSpacing(theme.px(10))
         layout.addWidget(self.bar)
         layout.addWidget(self.cells, 1)
-        layout.addSpacing(stage.room_below - theme.px(6))
+        layout.addSpacing(theme.px(CAPTION_PX - 4))  # also while the canvas has no caption
         self.hide()
         stage.resized.connect(self._place)
         self.bar.changed.connect(lambda changes: grid.change(**changes))
@@ -89,6 +89,8 @@ class VariationView(QWidget):
     @Slot()
     def _place(self) -> None:
         self.setGeometry(self._stage.rect())
+        if self.isVisible():
+            self.raise_()  # above what the canvas places anew, such as the badge of a layer
 
     @Slot()
     def _show_model(self) -> None:

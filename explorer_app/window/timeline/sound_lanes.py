@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QPoint, QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QContextMenuEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QColor, QContextMenuEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QWheelEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from explorer_app.audio.analysis import Analysis
@@ -56,7 +56,7 @@ class SoundLanes(QWidget):
         self._sounds: tuple[Sound, ...] = ()
         self._analysis_of: AnalysisOf = lambda digest: None
         self._is_missing: Callable[[str], bool] = lambda digest: False
-        self._first = 0
+        self._first, self._most = 0, MOST_LANES
         self._drag: tuple[Sound, float] | None = None
         self._has_moved = False
         self.setAccessibleName("Sounds")
@@ -75,14 +75,29 @@ class SoundLanes(QWidget):
         if sounds == self._sounds:
             return
         self._sounds = sounds
-        self._first = min(self._first, max(0, len(sounds) - MOST_LANES))
         self.setVisible(bool(sounds))
+        self._scroll_to(self._first)
         self.updateGeometry()
+
+    def set_room(self, height_px: float) -> None:
+        """Show as many lanes as have room in a height, at least one; the wheel brings the others."""
+        most = max(1, min(MOST_LANES, int(height_px // theme.px(LANE_PX))))
+        if most != self._most:
+            self._most = most
+            self._scroll_to(self._first)
+            self.updateGeometry()
+
+    @property
+    def _shown(self) -> tuple[Sound, ...]:
+        return self._sounds[self._first : self._first + self._most]
+
+    def _scroll_to(self, first: int) -> None:
+        self._first = max(0, min(first, len(self._sounds) - self._most))
         self.update()
 
     def sizeHint(self) -> QSize:  # noqa: N802
         """Return a size with room for the lanes that are shown at a time."""
-        return QSize(theme.px(300), theme.px(LANE_PX) * min(max(1, len(self._sounds)), MOST_LANES))
+        return QSize(theme.px(300), theme.px(LANE_PX) * min(max(1, len(self._sounds)), self._most))
 
     def minimumSizeHint(self) -> QSize:  # noqa: N802
         """Return the same height: a lane that is cut off cannot be read."""
@@ -90,7 +105,7 @@ class SoundLanes(QWidget):
 
     def lane_of(self, name: str) -> QRectF | None:
         """Return where a sound is painted, in px; None if it is scrolled away or there is none."""
-        for place, sound in enumerate(self._sounds[self._first : self._first + MOST_LANES]):
+        for place, sound in enumerate(self._shown):
             if sound.name == name:
                 left, right = (self._view.axis.x(float(sound.start) + t) for t in (0.0, sound.seconds))
                 return QRectF(left, place * theme.px(LANE_PX), right - left, theme.px(LANE_PX))
@@ -104,7 +119,7 @@ class SoundLanes(QWidget):
         painter = QPainter(self)
         painter.fillRect(self.rect(), QColor(tokens.panel))
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        for sound in self._sounds[self._first : self._first + MOST_LANES]:
+        for sound in self._shown:
             lane = self.lane_of(sound.name)
             assert lane is not None
             self._paint_lane(painter, sound, lane)
@@ -115,6 +130,12 @@ class SoundLanes(QWidget):
         if axis.left - 1 <= x <= self.width():
             painter.setPen(QPen(QColor(tokens.strong), 1))
             painter.drawLine(QPointF(round(x) + 0.5, 0), QPointF(round(x) + 0.5, self.height()))
+        if len(self._shown) < len(self._sounds):
+            share = self.height() / len(self._sounds)
+            bar = QRectF(self.width() - theme.px(5), self._first * share, theme.px(4), len(self._shown) * share)
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(QColor(tokens.edge))
+            painter.drawRoundedRect(bar, 2, 2)
         painter.end()
 
     def _paint_lane(self, painter: QPainter, sound: Sound, lane: QRectF) -> None:
@@ -196,6 +217,14 @@ class SoundLanes(QWidget):
             self.cancelled.emit()
         else:
             super().keyPressEvent(event)
+
+    def wheelEvent(self, event: QWheelEvent) -> None:  # noqa: N802
+        """Scroll by a lane; of the timeline's own ways of the wheel, those with Ctrl and Shift stay the timeline's."""
+        if event.modifiers() or not event.angleDelta().y() or self._drag is not None:
+            self._view.wheelEvent(event)
+            return
+        self._scroll_to(self._first + (-1 if event.angleDelta().y() > 0 else 1))
+        event.accept()
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:  # noqa: N802
         """Open the menu of the sound under the pointer."""

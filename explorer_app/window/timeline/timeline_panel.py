@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from PySide6.QtCore import QPoint, QTimer, Signal, Slot
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QLabel, QMenu, QPushButton, QToolButton, QVBoxLayout, QWidget
 
 from explorer_app.session.parameters import parameters_of
@@ -199,6 +200,11 @@ class TimelinePanel(QWidget):
         layout.addWidget(self.head)
         layout.addWidget(self.view, 1)
         layout.addWidget(self.lanes)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
+        """Leave the tracks at least as much room as the sounds."""
+        super().resizeEvent(event)
+        self.lanes.set_room((self.height() - self.head.sizeHint().height() - theme.px(RULER_PX)) / 2)
 
     def _connect_view(self) -> None:
         view = self.view

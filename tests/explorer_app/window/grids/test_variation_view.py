@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import QPoint, QRectF, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QFileDialog
+from PySide6.QtWidgets import QApplication, QFileDialog, QWidget
 
+from explorer_app.messages import MessageLog
 from explorer_app.session.edits import GoToSeed
 from explorer_app.session.variations import MIDDLE, Cell
 from explorer_app.window.grids.variation_view import VariationView
@@ -193,6 +194,23 @@ def test_the_menu_of_a_cell_has_every_action(view: VariationView) -> None:
     menu = view.cells.menu_of((1, 1))
     assert [action.text() for action in menu.actions()] == ["Continue from here", "Keep", "Lock", "Pick as a parent"]
     menu.deleteLater()
+
+
+def test_nothing_of_the_canvas_covers_the_grid_and_its_line_has_room_beside_messages(
+    window: MainWindow, controller: FakeController, messages: MessageLog
+) -> None:
+    lay_out(window, 1280, 720)
+    messages.error("The file could not be read.")  # the canvas has no line while messages have its room
+    controller.grid.set_on(True)
+    QApplication.processEvents()
+    view, line = window.variations, window.canvas.caption_rect()
+    assert not line.intersects(QRectF(view.cells.geometry()))
+    lay_out(window, 1300, 740)
+    assert window.canvas.childAt(line.center().toPoint()) in (view, *view.findChildren(QWidget))
+    assert window.canvas.childAt(window.tools.points.button.geometry().center()) in (
+        view,
+        *view.findChildren(QWidget),
+    )
 
 
 @pytest.mark.parametrize("side", [3, 8])

@@ -22,7 +22,7 @@ from explorer_app.session.tracks import Sound, Timeline
 from explorer_app.window.controls.drive_menu import add_drive_menu, is_driven, usual_patch
 from explorer_app.window.timeline.sound_lanes import pixel_peaks
 from explorer_app.window.timeline.timeline_panel import TimelinePanel
-from tests.helpers.panels import LEFT, model_directions, model_facts, mouse
+from tests.helpers.panels import LEFT, model_directions, model_facts, mouse, wheel
 
 DRUMS = Sound("drums", "a" * 64, "drums.wav", 4.0, Fraction(1))
 PATCH = Patch("audio/drums/onset", "truncation.psi", 0.0, 0.3, "add", release_s=0.1)
@@ -69,6 +69,24 @@ def test_a_sound_has_a_lane_where_it_stands_and_none_is_shown_without_sounds(pan
     assert loud != silent
     panel.show_session(Session())
     assert not panel.lanes.isVisible()
+
+
+def test_the_wheel_reaches_sounds_that_have_no_room_and_tracks_keep_theirs(panel: TimelinePanel) -> None:
+    stems = tuple(replace(DRUMS, name=f"stem {n}") for n in range(6))
+    panel.show_session(replace(SESSION, timeline=replace(SESSION.timeline, sounds=stems)))
+    panel.resize(900, 220)
+    names = [stem.name for stem in stems if panel.lanes.lane_of(stem.name) is not None]
+    assert names == ["stem 0", "stem 1"]
+    assert panel.lanes.sizeHint().height() <= panel.view.height()
+    for _ in range(9):
+        wheel(panel.lanes, QPointF(300, 20), -1)
+    names = [stem.name for stem in stems if panel.lanes.lane_of(stem.name) is not None]
+    assert names == ["stem 4", "stem 5"]
+    panel.lanes.grab()
+    wheel(panel.lanes, QPointF(300, 20), 1)
+    assert panel.lanes.lane_of("stem 3") is not None
+    panel.resize(900, 500)
+    assert panel.lanes.lane_of("stem 2") is not None
 
 
 def test_dragging_a_lane_moves_the_sound_in_time(panel: TimelinePanel) -> None:
