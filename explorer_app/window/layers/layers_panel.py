@@ -152,14 +152,18 @@ class LayersPanel(QWidget):
         """Show a session's layer and its display settings without emitting."""
         self._session = session
         tap, facts = session.tap, self._facts
-        if tap is not None:
-            self._last = tap
+        self.remember(tap)
         if not self.is_made:
             return
         layer = next((layer for layer in facts.layers if tap and layer.name == tap.layer), None) if facts else None
         self.table.show_layer(None if tap is None else tap.layer)
         reason = "Open a model first." if facts is None else "Choose a layer first: the picture is shown as it is."
         self.controls.show_tap(tap, layer, reason)
+
+    def remember(self, tap: Tap | None) -> None:
+        """Note the layer that is shown, also while the panel is hidden: `toggle` returns to it."""
+        if tap is not None:
+            self._last = tap
 
     def show_frame(self, frame: Frame | None) -> None:
         """Schedule an update of the statistics and the spectrum; their rate is independent of the calls."""

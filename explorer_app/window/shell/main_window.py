@@ -436,7 +436,7 @@ class MainWindow(QMainWindow):
         ControllersLink(self.controllers, self.docks["controllers"], self._live, dialogs, self)
 
     def _link_layers(self) -> None:
-        LayersLink(self.layers, self.docks["layers"], self._engine, self)
+        LayersLink(self.layers, self.docks["layers"], self._engine, self._editing, self)
 
     def _link_model(self) -> None:
         self.model.set_recent_menu(self._recent_menu(()))

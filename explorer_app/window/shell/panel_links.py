@@ -127,17 +127,23 @@ _REMEMBERED = ("random", "axes", "mix")
 
 
 class LayersLink(QObject):
-    """The values of the layer that the preview shows."""
+    """The values of the layer that the preview shows, and which one it is."""
 
-    def __init__(self, panel: LayersPanel, dock: Dock, engine: Engine, parent: QObject) -> None:
+    def __init__(self, panel: LayersPanel, dock: Dock, engine: Engine, editing: Editing, parent: QObject) -> None:
         super().__init__(parent)
         self._panel = panel
         self._preview = engine.preview
+        self._editing = editing
+        editing.session_changed.connect(self._remember)
         dock.visibilityChanged.connect(panel.set_on_show)
         panel.set_on_show(dock.is_seen)
         self._preview.frame_changed.connect(self._show)
         engine.model_changed.connect(self._show)
         self._show()
+
+    @Slot()
+    def _remember(self) -> None:
+        self._panel.remember(self._editing.session.tap)
 
     @Slot()
     def _show(self) -> None:

@@ -62,6 +62,20 @@ def test_a_layer_that_is_chosen_is_shown_with_its_name_and_the_way_back(
     assert not window.actions_by_key["layer"].isChecked()
 
 
+def test_the_key_returns_to_the_layer_that_was_chosen_while_the_panel_was_hidden(
+    window: MainWindow, controller: FakeController
+) -> None:
+    window.layers.table.layer_chosen.emit("b8.conv1")
+    QTest.keySequence(window.canvas, "Alt+6")
+    QApplication.processEvents()
+    QTest.keySequence(window.canvas, "Alt+6")
+    assert dock(window, "layers").isHidden()
+    controller.editing.edit(SetParameter("layer", Tap("b4.conv1", (1,))))
+    for expected in (None, Tap("b4.conv1", (1,))):
+        QTest.keyClick(window.canvas, Qt.Key.Key_L)
+        assert controller.editing.session.tap == expected
+
+
 def test_the_badge_leaves_the_rest_of_the_line_its_room(window: MainWindow, controller: FakeController) -> None:
     controller.editing.edit(SetParameter("layer", LAYER))
     QApplication.processEvents()
