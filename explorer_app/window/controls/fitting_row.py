@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QPoint, Signal
 from PySide6.QtGui import QHideEvent, QResizeEvent
-from PySide6.QtWidgets import QFormLayout, QHBoxLayout, QLabel, QSizePolicy, QToolButton, QWidget
+from PySide6.QtWidgets import QFormLayout, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QToolButton, QWidget
 
 from explorer_app.window.controls.popup import Popup
 from explorer_app.window.look import theme
 
 
 class _Rest(Popup):
-    """Shows the controls that the row has no room for, each beside its name.
+    """Shows the controls that the row has no room for, each beside its name; a button closes it.
 
     Signals
     -------
@@ -29,9 +29,13 @@ class _Rest(Popup):
         form.setContentsMargins(theme.MARGIN, theme.MARGIN, theme.MARGIN, theme.MARGIN)
         form.setHorizontalSpacing(theme.px(12))
         for control in controls:
-            label = QLabel(control.accessibleName())
-            theme.set_role(label, "dim")
-            form.addRow(label, control)
+            if isinstance(control, QPushButton):  # says itself what it does
+                form.addRow(control)
+                control.clicked.connect(self.close)
+            else:
+                label = QLabel(control.accessibleName())
+                theme.set_role(label, "dim")
+                form.addRow(label, control)
             control.show()
 
     def hideEvent(self, event: QHideEvent) -> None:  # noqa: N802 - Qt's name
@@ -50,9 +54,13 @@ class FittingRow(QWidget):
     dropped
         Those that may be left out, in this order: all but the last need room for the button of the rest, too. Their
         accessible names are their labels in the popup; one without a name is just hidden.
+    edge_px
+        Margin at both ends, in px at the usual font size; above and below there is half of it.
     """
 
-    def __init__(self, controls: Sequence[QWidget | None], dropped: Sequence[QWidget], parent: QWidget) -> None:
+    def __init__(
+        self, controls: Sequence[QWidget | None], dropped: Sequence[QWidget], parent: QWidget, *, edge_px: int = 8
+    ) -> None:
         super().__init__(parent)
         self._controls, self._dropped = tuple(controls), tuple(dropped)
         self._absent: frozenset[QWidget] = frozenset()
@@ -66,7 +74,9 @@ class FittingRow(QWidget):
         self.more_button.clicked.connect(self.open_rest)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self._row = QHBoxLayout(self)
-        self._row.setContentsMargins(theme.px(8), theme.px(4), theme.px(8), theme.px(4))
+        self._row.setContentsMargins(
+            theme.px(edge_px), theme.px(edge_px // 2), theme.px(edge_px), theme.px(edge_px // 2)
+        )
         self._row.setSpacing(theme.px(6))
         self._fill()
         self.fit()

@@ -261,13 +261,17 @@ class Workspace(QMainWindow):
     def _place_hidden(self, layout: Layout) -> None:
         """Place the docks outside the layout as hidden tabs, so that they appear there when shown."""
         there = set(layout.keys)
+        sides = [column for column in layout.columns if column.area != "bottom"]
         for key, dock in self._docks.items():
             if key in there:
                 continue
             home = HOMES[key]
-            column = next((column for column in layout.columns if column.area == home), None)
+            column = None
+            if home != "bottom" and sides:  # a narrow window has no room for a column of its own
+                column = next((column for column in sides if column.area == home), sides[-1])
+                home = column.area
             self.addDockWidget(_AREAS[home], dock, Qt.Orientation.Vertical)
-            if column is not None and home != "bottom":
+            if column is not None:
                 self.tabifyDockWidget(self._docks[column.groups[0][-1]], dock)
             dock.hide()
 
@@ -404,6 +408,7 @@ class Workspace(QMainWindow):
         child = event.child()
         if isinstance(child, QTabBar):
             child.setAccessibleName("Tabbed panels")
+            child.setElideMode(Qt.TextElideMode.ElideNone)  # in a narrow column tabs are scrolled, and stay readable
 
     # -- keyboard ---------------------------------------------------------------------------------------------------
 

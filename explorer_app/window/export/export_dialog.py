@@ -222,7 +222,7 @@ class ExportDialog(QDialog):
         self.name.setToolTip("Name of the files; the frames of a sequence are numbered.")
         self.overwrite = QCheckBox("Replace existing files", self)
         self.overwrite.setToolTip("If off, a stopped export is resumed, and other files are kept.")
-        self.length = QLabel(self)
+        self.length = WrappedLabel("", self)
         self.length.setFont(fonts.strong())
         theme.set_role(self.length, "strong")
         self.first, self.last = QLabel(self), QLabel(self)

@@ -11,6 +11,7 @@ from explorer_app.controller import GridKind, GridSettings
 from explorer_app.session.direction_names import default_name, shown_directions
 from explorer_app.session.session import Session
 from explorer_app.session.variations import LEAST_SIDE, MOST_SIDE, GridAxis
+from explorer_app.window.controls.fitting_row import FittingRow
 from explorer_app.window.controls.segmented import SegmentedControl
 from explorer_app.window.controls.slider_row import SliderRow, below
 from explorer_app.window.look import theme
@@ -85,28 +86,25 @@ class GridBar(QWidget):
         self._lines = QBoxLayout(QBoxLayout.Direction.TopToBottom, self)
         self._lines.setContentsMargins(0, 0, 0, 0)
         self._lines.setSpacing(theme.px(6))
-        first, second = (
-            self._line(self.kinds, self.side),
-            self._line(self.spread, self.across, self.down, self.rows_label, self.rows),
+        self.first_line = FittingRow(
+            (self.kinds, self.side, None, self.roll, self.breed, self.save, self.close_button),
+            (self.save, self.side, self.breed, self.roll),
+            self,
+            edge_px=0,
         )
-        first.addStretch(1)
-        for button in (self.roll, self.breed, self.save, self.close_button):
-            first.addWidget(button)
+        second = QHBoxLayout()
+        second.setSpacing(theme.px(8))
+        for part in (self.spread, self.across, self.down, self.rows_label, self.rows):
+            second.addWidget(part)
         second.addStretch(1)
-        self._lines.addLayout(first)
+        self._lines.addWidget(self.first_line)
         self._lines.addLayout(second)
         self.show_settings(self._settings)
         self.show_picked(0)
 
-    def _line(self, *parts: QWidget) -> QHBoxLayout:
-        line = QHBoxLayout()
-        line.setSpacing(theme.px(8))
-        for part in parts:
-            line.addWidget(part)
-        return line
-
     def _button(self, text: str, tip: str, signal: SignalInstance) -> QPushButton:
         button = QPushButton(text)
+        button.setAccessibleName(text.rstrip("…"))
         button.setToolTip(tip)
         button.clicked.connect(lambda _=False: signal.emit())
         return button
@@ -147,7 +145,6 @@ class GridBar(QWidget):
         self.kinds.show_choice(kind)
         self.kinds.segments["children"].setVisible(kind == "children")
         self.side.setCurrentIndex(settings.side - LEAST_SIDE)
-        self.side.setVisible(kind != "mix")
         self.spread.setVisible(kind != "mix")
         self.spread.describe("Mutation" if kind == "children" else "Spread")
         if self.spread.slider.amount != settings.spread:
@@ -160,13 +157,14 @@ class GridBar(QWidget):
         self.rows_label.setVisible(has_rows)
         self.rows_label.setText("Rows from the left" if kind == "mix" else "Rows")
         self.rows.show_rows(settings.rows, self._resolutions, "The grid")
-        self.roll.setVisible(kind in ("random", "children"))
-        self.breed.setVisible(kind != "mix")
+        rolls = () if kind in ("random", "children") else (self.roll,)
+        self.first_line.set_absent((*rolls, *((self.side, self.breed) if kind == "mix" else ())))
 
     def show_picked(self, count: int) -> None:
         """Show how many cells are picked as parents."""
         self.breed.setText(f"Breed {count}" if count else "Breed")
         self.breed.setEnabled(count >= 2)
+        self.first_line.fit()
         tip = "Show children of the picked cells (B)."
         self.breed.setToolTip(tip if count >= 2 else f"{tip} Pick at least two with Ctrl and a click, or Space.")
         theme.set_role(self.breed, "main" if count >= 2 else "")

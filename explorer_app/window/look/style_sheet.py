@@ -165,6 +165,9 @@ QTabBar::tab {
 QTabBar::tab:hover { color: $text; }
 QTabBar::tab:selected { color: $strong; border-bottom-color: $accent; }
 QTabBar::tab:focus { color: $strong; }
+QTabBar QToolButton { padding: 0; border: none; border-radius: 0; background: $head; }
+QTabBar QToolButton::left-arrow { image: url("$left"); width: ${p10}px; height: ${p10}px; }
+QTabBar QToolButton::right-arrow { image: url("$right"); width: ${p10}px; height: ${p10}px; }
 QTabWidget::pane { border: none; }
 QSplitter::handle { background: transparent; }
 QGroupBox { border: none; margin-top: ${p20}px; }
@@ -201,6 +204,7 @@ def _write_images(tokens: Tokens, folder: str) -> dict[str, str]:
     drawings = {
         "down": _STROKE.format(path="M3 6l5 5 5-5", colour=tokens.dim, width=2),
         "up": _STROKE.format(path="M3 10l5-5 5 5", colour=tokens.dim, width=2),
+        "left": _STROKE.format(path="M10 3l-5 5 5 5", colour=tokens.dim, width=2),
         "right": _STROKE.format(path="M6 3l5 5-5 5", colour=tokens.dim, width=2),
         "check": _STROKE.format(path="M3 8.5l3.5 3.5 6.5-8", colour=tokens.accent, width=2),
         "check_on": _STROKE.format(path="M3 8.5l3.5 3.5 6.5-8", colour=tokens.on_accent, width=2.4),

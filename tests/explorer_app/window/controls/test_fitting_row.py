@@ -72,6 +72,6 @@ def test_the_popup_shows_what_was_left_out_and_gives_it_back(row: FittingRow, pa
     assert parts[2].window() is popup
     QTest.mouseClick(parts[2], Qt.MouseButton.LeftButton)
     assert clicked == ["volume"]
-    popup.close()
+    assert not popup.isVisible()
     assert parts[2].window() is row.window()
     assert shown(parts) == ["play", "rate", "volume", "export"]
