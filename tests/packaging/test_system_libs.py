@@ -1,6 +1,6 @@
 """system-libs.sh finds what Qt lacks, by Qt's own files, and installs or names it."""
 
-import os
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -37,9 +37,8 @@ class Machine:
         for name in system:
             link = self.folder / "bin" / name
             if not link.exists():
-                found = next(
-                    Path(place, name) for place in os.environ["PATH"].split(":") if Path(place, name).is_file()
-                )
+                found = shutil.which(name)  # passes over folders that this user may not read
+                assert found is not None, name
                 link.symlink_to(found)
         return subprocess.run(
             [str(self.folder / "bin" / "bash"), str(SCRIPT), *words],
