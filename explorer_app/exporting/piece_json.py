@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from explorer_app.exporting.sequence import Piece
+from explorer_app.exporting.sheet import MAX_CELLS
 from explorer_app.session.envelopes import envelopes_from_json, envelopes_to_json
 from explorer_app.session.patch_table import patches_from_json, patches_to_json
 from explorer_app.session.session import as_still
@@ -30,7 +31,8 @@ from explorer_app.session.timeline.timeline_json import (
 from explorer_app.session.tracks import MAX_TRACKS
 from gpu_backend import StoredLatent
 
-_MAX_FPS = 1000
+_MAX_FPS = 100 * MAX_CELLS
+"""A sheet may show the pictures of a hundredth of a second."""
 
 
 def piece_to_json(piece: Piece) -> dict[str, Any]:

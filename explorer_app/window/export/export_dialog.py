@@ -27,7 +27,7 @@ from PySide6.QtWidgets import (
 from explorer_app.exporting.errors import ExportError
 from explorer_app.exporting.estimate import nbytes_text, picture_nbytes, video_nbytes
 from explorer_app.exporting.progress import time_text
-from explorer_app.exporting.sequence import SequenceSettings, check_name
+from explorer_app.exporting.sequence import Piece, SequenceSettings, check_name
 from explorer_app.session.adapting import adapt
 from explorer_app.session.envelopes import Envelope, EnvelopeKey, Envelopes
 from explorer_app.session.history import History, HistoryEntry
@@ -97,9 +97,9 @@ class ExportDialog(QDialog):
     Signals
     -------
     export_requested(SequenceSettings, ExportPlace)
-        A sequence or video export was confirmed.
+        An export was confirmed, other than a still by this device.
     picture_requested(Path, PictureFormat, Size or None)
-        A still picture of the canvas was confirmed.
+        A still picture of the canvas by this device was confirmed.
     """
 
     export_requested = Signal(object, object)
@@ -362,9 +362,9 @@ class ExportDialog(QDialog):
     def wanted(self) -> SequenceSettings:
         """The settings as entered in the dialog."""
         return export_settings(
-            self.keys.keys,
+            [ExportKey("current", self._session)] if self._is_still else self.keys.keys,
             self._session,
-            kind=self._kind(),
+            kind="w-linear" if self._is_still else self._kind(),
             frames_per_step=self.frames.value(),
             loop=self.loop.isChecked() and not self._is_sheet,
             folder=Path(self.folder.text().strip()).expanduser(),
@@ -374,14 +374,18 @@ class ExportDialog(QDialog):
             form=self.files.picture_format,
             size=None if self.files.objection else self.files.wanted_size,
             video=self.files.video_format,
-            piece=self.timeline.piece(self.files.video_format) if self._takes_timeline else None,
+            piece=self._piece() if self._takes_timeline else None,
             sheet=self.files.sheet,
+            file_names=(self.name.text().strip(),) if self._is_still else (),
         )
+
+    def _piece(self) -> Piece:
+        return self.timeline.piece(self.files.video_format, self.timeline.pictures.value() if self._is_sheet else None)
 
     @property
     def _takes_timeline(self) -> bool:
-        """Whether the timeline is exported: not a path, a still or a sheet, which lays a path out."""
-        return self._is_timeline and not self._is_still and not self._is_sheet
+        """Whether the timeline is exported: not a path or a still."""
+        return self._is_timeline and not self._is_still
 
     @property
     def picture_path(self) -> Path:
@@ -412,8 +416,7 @@ class ExportDialog(QDialog):
         self.kind.setToolTip(KINDS[max(0, self.kind.currentIndex())][2])
         wanted = self.wanted
         reason = self.files.objection or (self._still_objection() if self._is_still else objection(wanted))
-        if not reason and not self._is_still:
-            reason = self.place.objection
+        reason = reason or self.place.objection
         if not reason and self._takes_timeline:
             reason = self.timeline.objection
         if not reason and not self.folder.text().strip():
@@ -449,6 +452,8 @@ class ExportDialog(QDialog):
             return error.sentence
         if self.picture_path.exists() and not self.overwrite.isChecked():
             return f"There is a {self.picture_path.name} in this folder; choose another name, or replace it."
+        if self._session.tap is not None and self.place.place.where != "here":
+            return "The canvas shows a layer, which only this device renders; choose it, or show the picture."
         return ""
 
     def _files_text(self, wanted: SequenceSettings) -> str:
@@ -471,7 +476,7 @@ class ExportDialog(QDialog):
         else:
             nbytes = frames * picture_nbytes(wanted.form, size)
         texts = [f"about {nbytes_text(nbytes)}"] if frames else []
-        if self._frame_ms is not None and frames and (self._is_still or self.place.place.where == "here"):
+        if self._frame_ms is not None and frames and self.place.place.where == "here":
             texts.append(f"about {time_text(frames * self._frame_ms / 1e3)}")
         return " · ".join(texts)
 
@@ -482,15 +487,15 @@ class ExportDialog(QDialog):
         self._preset = cast("PresetName", preset)
         self.presets.show_choice(preset)
         self.files.show_preset(self._preset)
-        self.place.show_rows(not self._is_still)
+        self.place.show_still(self._is_still)
         self.path_side.setVisible(not self._is_still)
         for row in (self.kind, self.frames):
             self._form.setRowVisible(row, not (self._is_still or self._takes_timeline))
         self._form.setRowVisible(self.loop, not (self._is_still or self._is_sheet or self._takes_timeline))
-        self.source.setVisible(is_piece(self._session) and not self._is_sheet)
         self.source.show_choice("timeline" if self._is_timeline else "path")
         self.key_side.setVisible(not self._takes_timeline)
         self.timeline.setVisible(self._takes_timeline)
+        self.timeline.show_pictures(self._is_sheet)
         self._show_ends()
         self._changed()
 
@@ -561,6 +566,9 @@ class ExportDialog(QDialog):
         self.kind.setCurrentIndex(max(0, self.kind.findData(kind)))
         frames = self._settings.choice("export.frames", "24")
         self.frames.setValue(int(frames) if frames.isdecimal() and len(frames) < 6 else 24)
+        pictures = self._settings.choice("export.sheet_pictures")
+        if pictures.isdecimal() and len(pictures) < 6:
+            self.timeline.pictures.setValue(int(pictures))
         frames = self._settings.choice("export.sheet_frames", "1")
         self._frames_of_other = int(frames) if frames.isdecimal() and len(frames) < 6 else 1
         self.loop.setChecked(self._settings.choice("export.loop", "no") == "yes")
@@ -585,12 +593,15 @@ class ExportDialog(QDialog):
         self._settings.choose("export.preset", self._preset)
         self._settings.choose("export.kind", wanted.kind)
         self._settings.choose("export.sheet_frames" if self._is_sheet else "export.frames", str(self.frames.value()))
+        if self._is_sheet and self._takes_timeline:
+            self._settings.choose("export.sheet_pictures", str(self.timeline.pictures.value()))
         self._settings.choose("export.loop", "yes" if self.loop.isChecked() else "no")
         self._settings.choose("export.name", wanted.name)
         self._settings.remember_folder("export", wanted.folder)
-        if self._is_still:
+        if not self._is_still:
+            self.place.remember()
+        if self._is_still and self.place.place.where == "here":
             self.picture_requested.emit(self.picture_path, wanted.form, wanted.size)
         else:
-            self.place.remember()
             self.export_requested.emit(wanted, self.place.place)
         self.accept()

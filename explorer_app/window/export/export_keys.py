@@ -94,6 +94,7 @@ def export_settings(
     video: VideoFormat | None = None,
     piece: Piece | None = None,
     sheet: SheetLayout | None = None,
+    file_names: tuple[str, ...] = (),
 ) -> SequenceSettings:
     """Return the exporter's settings, with the model of the session; a piece has no keyframes."""
     return SequenceSettings(
@@ -111,6 +112,7 @@ def export_settings(
         video=video,
         piece=piece,
         sheet=sheet,
+        file_names=file_names,
     )
 
 

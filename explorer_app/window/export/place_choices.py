@@ -41,7 +41,8 @@ class PlaceChoices(QObject):
         super().__init__(parent)
         self._settings = settings
         self._form: QFormLayout | None = None
-        self._is_shown = True
+        self._of_others: int | None = None
+        """While a still is shown, the choice of other exports."""
         self.where = QComboBox(parent)
         self.where.setAccessibleName("Where")
         for where, label, tip in _PLACES:
@@ -107,10 +108,12 @@ class PlaceChoices(QObject):
         form.addRow("Keys", self._keys_row)
         self._where_changed()
 
-    def show_rows(self, is_shown: bool) -> None:
-        """Show the rows, or hide them for a still, which the window's device renders."""
-        self._is_shown = is_shown
-        self._where_changed()
+    def show_still(self, is_still: bool) -> None:
+        """Start at this device for a still, whose file is soon there, and at the former choice for other exports."""
+        if is_still == (self._of_others is not None):
+            return
+        former, self._of_others = self._of_others, self.where.currentIndex() if is_still else None
+        self.where.setCurrentIndex(former or 0)
 
     def remember(self) -> None:
         """Store the choices in the settings."""
@@ -122,9 +125,8 @@ class PlaceChoices(QObject):
 
     def _where_changed(self) -> None:
         self.where.setToolTip(str(self.where.currentData(Qt.ItemDataRole.ToolTipRole)))
-        is_farm = self._is_shown and self.where.currentData() == "farm"
+        is_farm = self.where.currentData() == "farm"
         if self._form is not None:
-            self._form.setRowVisible(self.where, self._is_shown)
             self._form.setRowVisible(self.address, is_farm)
             self._form.setRowVisible(self._keys_row, is_farm)
         self.changed.emit()

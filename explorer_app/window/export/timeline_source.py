@@ -9,21 +9,25 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFormLayout, QVBoxLayout, QWidget
 
 from explorer_app.exporting.sequence import Piece
+from explorer_app.exporting.sheet import MAX_CELLS
 from explorer_app.exporting.video.video_format import VideoFormat
 from explorer_app.session.envelopes import Envelopes, needed_envelopes
 from explorer_app.session.session import Session
-from explorer_app.window.controls.number_field import NumberField
+from explorer_app.window.controls.number_field import NumberField, SpinBox
 from explorer_app.window.controls.wrapped_label import WrappedLabel
 from explorer_app.window.look import theme
 
+SHEET_PICTURES = 12
+"""On a sheet, unless a user says otherwise."""
+
 
 class TimelineSource(QWidget):
-    """Start and end of what is exported of a session's timeline.
+    """Start and end of what is exported of a session's timeline, and how many pictures of it a sheet shows.
 
     Signals
     -------
     changed()
-        Another start or end.
+        Another start, end or number of pictures.
     """
 
     changed = Signal()
@@ -44,6 +48,11 @@ class TimelineSource(QWidget):
         first, last = timeline.loop if timeline.loop is not None else (Fraction(0), timeline.end)
         self.start = self._field(float(first), "First second of the export.", "Start in seconds")
         self.end = self._field(float(last), "Where the export ends, in seconds; that frame is no part of it.", "End")
+        self.pictures = SpinBox(2, MAX_CELLS, self)
+        self.pictures.setAccessibleName("Pictures")
+        self.pictures.setToolTip(f"Pictures on the sheet, 2 to {MAX_CELLS:,}, at equal distances in time.")
+        self.pictures.setValue(SHEET_PICTURES)
+        self.pictures.valueChanged.connect(self.changed)
         tracks, sounds = len(timeline.tracks), len(timeline.sounds)
         heard = f" and {sounds} sound{'' if sounds == 1 else 's'}" if sounds else ""
         what = "the range that loops" if timeline.loop is not None else "all of it"
@@ -53,11 +62,13 @@ class TimelineSource(QWidget):
             self,
         )
         theme.set_role(about, "dim")
-        form = QFormLayout()
+        form = self._form = QFormLayout()
         form.setHorizontalSpacing(theme.px(12))
         form.setVerticalSpacing(theme.px(8))
         form.addRow("From", self.start)
         form.addRow("To", self.end)
+        form.addRow("Pictures", self.pictures)
+        self.show_pictures(False)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(theme.px(8))
@@ -75,9 +86,15 @@ class TimelineSource(QWidget):
         field.entered.connect(lambda _number, _final: self.changed.emit())
         return field
 
-    def piece(self, video: VideoFormat | None) -> Piece:
-        """Return the stretch; a video uses its chosen frame rate, pictures that of the timeline."""
-        fps = self._session.timeline.fps if video is None else video.fps
+    def show_pictures(self, is_shown: bool) -> None:
+        """Show the number of pictures of a sheet, or hide it for other exports."""
+        self._form.setRowVisible(self.pictures, is_shown)
+
+    def piece(self, video: VideoFormat | None, pictures: int | None = None) -> Piece:
+        """Return the stretch at the frame rate of a video or the timeline, or in so many `pictures` of a sheet."""
         start, end = (Fraction(round(field.value() * 100), 100) for field in (self.start, self.end))
+        fps = self._session.timeline.fps if video is None else video.fps
+        if pictures is not None and end > start:
+            fps = pictures / (end - start)
         session = replace(self._session, patches=()) if self.objection else self._session
         return Piece.of(session, fps, start, end, self._envelopes)

@@ -9,11 +9,11 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
-from explorer_app.exporting.sequence import SequenceSettings
+from explorer_app.exporting.sequence import SequenceSettings, plan_sequence
 from explorer_app.exporting.sheet import SheetLayout
 from explorer_app.settings import Settings
 from explorer_app.window.export.export_dialog import ExportDialog
-from tests.explorer_app.window.export.test_export_dialog import history, opened, type_seeds
+from tests.explorer_app.window.export.test_export_dialog import history, moving, opened, type_seeds
 
 
 @pytest.fixture
@@ -54,3 +54,25 @@ def test_a_sheet_in_print_has_the_size_of_its_paper_and_says_if_nothing_fits(mad
     assert not made.export.isEnabled()
     made.presets.chosen.emit("sequence")
     assert made.wanted.size is None, "the size of a sheet is not that of a picture"
+
+
+def test_a_sheet_of_the_timeline_shows_as_many_pictures_as_chosen_at_equal_distances(
+    qtbot: QtBot, settings: Settings, tmp_path: Path
+) -> None:
+    settings.remember_folder("export", tmp_path)
+    dialog = opened(qtbot, settings, history(), moving())
+    dialog.presets.chosen.emit("sheet")
+    assert dialog.timeline.pictures.isVisible()
+    dialog.timeline.pictures.setValue(8)
+    assert dialog.length.text() == "8 pictures · 4 × 2"
+    with qtbot.waitSignal(dialog.export_requested) as asked:
+        QTest.mouseClick(dialog.export, Qt.MouseButton.LeftButton)
+    wanted = asked.args[0]
+    assert wanted.piece is not None
+    assert [float(wanted.piece.time(index)) for index in range(wanted.frame_count)] == [1 + 0.25 * i for i in range(8)]
+    assert len({plan_sequence(wanted).request(index) for index in range(8)}) == 8
+    again = opened(qtbot, settings, history(), moving())
+    assert again.timeline.pictures.value() == 8
+    again.source.segments["path"].click()
+    assert not again.timeline.pictures.isVisible()
+    assert again.wanted.piece is None
