@@ -27,7 +27,7 @@ from PySide6.QtWidgets import (
 from explorer_app.exporting.errors import ExportError
 from explorer_app.exporting.estimate import nbytes_text, picture_nbytes, video_nbytes
 from explorer_app.exporting.progress import time_text
-from explorer_app.exporting.sequence import Piece, SequenceSettings, check_name
+from explorer_app.exporting.sequence import Piece, SequenceSettings, check_name, plan_sequence
 from explorer_app.session.adapting import adapt
 from explorer_app.session.envelopes import Envelope, EnvelopeKey, Envelopes
 from explorer_app.session.history import History, HistoryEntry
@@ -38,6 +38,7 @@ from explorer_app.window.controls.column_scroll import ColumnScroll
 from explorer_app.window.controls.number_field import SpinBox
 from explorer_app.window.controls.segmented import SegmentedControl
 from explorer_app.window.controls.wrapped_label import WrappedLabel
+from explorer_app.window.export.end_pictures import EndPictures
 from explorer_app.window.export.export_key_list import ExportKeyList
 from explorer_app.window.export.export_keys import (
     KINDS,
@@ -66,8 +67,6 @@ _RANDOM_SEEDS = 3
 
 _PREVIEW_FPS = 24
 """Frames per second of sequences, whose files store no rate."""
-
-_ENDS_PX = 72
 
 _MAX_OFFERED = 64
 """Largest number of kept latents that the initial path includes; a larger collection is not a path."""
@@ -225,14 +224,7 @@ class ExportDialog(QDialog):
         self.length = WrappedLabel("", self)
         self.length.setFont(fonts.strong())
         theme.set_role(self.length, "strong")
-        self.first, self.last = QLabel(self), QLabel(self)
-        for end, told in ((self.first, "First frame"), (self.last, "Last frame")):
-            end.setAccessibleName(told)
-            end.setToolTip(f"{told}.")
-            end.setFixedSize(theme.px(_ENDS_PX), theme.px(_ENDS_PX))
-            end.setScaledContents(True)
-        self.arrow = QLabel("→", self)
-        theme.set_role(self.arrow, "dim")
+        self.ends = EndPictures(self)
         self.estimate = WrappedLabel("", self)
         self.estimate.setToolTip("Disk and time; it takes longer while you move the picture.")
         theme.set_role(self.estimate, "dim")
@@ -324,8 +316,7 @@ class ExportDialog(QDialog):
         told.addStretch(1)
         ends = QHBoxLayout()
         ends.setSpacing(theme.px(8))
-        for part in (self.first, self.arrow, self.last):
-            ends.addWidget(part)
+        ends.addWidget(self.ends)
         ends.addSpacing(theme.px(8))
         ends.addLayout(told, 1)
         right.addLayout(ends)
@@ -431,6 +422,9 @@ class ExportDialog(QDialog):
             self.length.setText(sheet_text(frames, wanted.sheet))
         else:
             self.length.setText(length_text(frames, rate))
+        if self._takes_timeline and not reason:
+            plan = plan_sequence(wanted)
+            self.ends.show_frames(plan.request(0), plan.request(len(plan) - 1))
         self.estimate.setText(self._estimate(wanted, frames))
         self.hint.setText(reason or self._files_text(wanted))
         theme.set_role(self.hint, "warn" if reason and (self._is_still or has_frames) else "dim")
@@ -501,15 +495,12 @@ class ExportDialog(QDialog):
 
     def _show_ends(self) -> None:
         """Show thumbnails of the first and the last frame; a still has one."""
-        for end, row in ((self.first, 0), (self.last, self.keys.count() - 1)):
-            item = self.keys.item(row)
-            end.setPixmap(QPixmap() if item is None else item.icon().pixmap(end.size()))
-        is_path = not (self._is_still or self._takes_timeline) and self.keys.count() > 1
-        self.first.setVisible(not self._takes_timeline)
-        self.arrow.setVisible(is_path)
-        self.last.setVisible(is_path)
-        is_loop = self.loop.isChecked()
-        self.last.setToolTip("Last keyframe; the loop returns to the first." if is_loop else "Last frame.")
+        if self._takes_timeline:
+            return  # `_changed` shows those of its start and end
+        items = [self.keys.item(row) for row in (0, self.keys.count() - 1)]
+        first, last = (QPixmap() if item is None else item.icon().pixmap(self.ends.first.size()) for item in items)
+        is_path = not self._is_still and self.keys.count() > 1
+        self.ends.show_pictures(first, last if is_path else None, is_loop=self.loop.isChecked())
 
     def _enable_kinds(self, keys: Sequence[ExportKey]) -> None:
         """Enable the kinds of path that fit the keyframes: only integer seeds have a z, which the z paths need."""

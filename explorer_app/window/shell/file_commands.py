@@ -135,6 +135,7 @@ class FileCommands:
         self._export.encoders_found.connect(dialog.files.show_hardware)
         self._export.find_encoders()
         self._thumbnails.serve(dialog.keys, "export")
+        self._thumbnails.serve(dialog.ends, "export ends")
         dialog.keys.request_thumbnails()
         self._dialogs.open(dialog)
 

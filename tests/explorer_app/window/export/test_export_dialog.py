@@ -13,11 +13,9 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QComboBox, QScrollArea
 from pytestqt.qtbot import QtBot
 
-from explorer_app.exporting.export_list import ExportPlace
 from explorer_app.exporting.formats.picture_format import PictureFormat
 from explorer_app.exporting.sequence import SequenceSettings, plan_sequence
 from explorer_app.session.history import History, KeptSession
-from explorer_app.session.resolve import resolve
 from explorer_app.session.session import ModelReference, Position, Session, Slider, Source
 from explorer_app.session.timeline.edits import with_key
 from explorer_app.session.tracks import Timeline
@@ -413,7 +411,7 @@ def test_the_first_and_the_last_picture_are_shown(made: ExportDialog) -> None:
     blue.fill(Qt.GlobalColor.blue)
     made.keys.show_thumbnail(made.keys.keys[0].session, red)
     made.keys.show_thumbnail(made.keys.keys[2].session, blue)
-    shown = [end.pixmap().toImage().pixelColor(2, 2) for end in (made.first, made.last)]
+    shown = [end.pixmap().toImage().pixelColor(2, 2) for end in (made.ends.first, made.ends.last)]
     assert shown == [QColor(Qt.GlobalColor.red), QColor(Qt.GlobalColor.blue)]
 
 
@@ -554,64 +552,18 @@ def test_a_path_can_be_chosen_all_the_same_and_the_export_asks_for_the_timeline_
     assert len(plan_sequence(wanted)) == 24
 
 
-def test_a_farm_is_chosen_checked_and_remembered(made: ExportDialog, qtbot: QtBot, settings: Settings) -> None:
-    type_seeds(made, "0,1")
-    place = made.place
-    assert not place.address.isVisible()
-    place.where.setCurrentIndex(place.where.findData("farm"))
-    assert place.address.isVisible()
-    assert not made.export.isEnabled()
-    assert "where the farm listens" in made.hint.text()
-    place.address.setText("render local")
-    assert "HOST or HOST:PORT" in made.hint.text()
-    place.address.setText("127.0.0.1:9000")
-    place.keys.setText("/nowhere/farm.pem")
-    assert "no file of keys" in made.hint.text()
-    place.keys.clear()
-    with qtbot.waitSignal(made.export_requested) as asked:
-        qtbot.mouseClick(made.export, Qt.MouseButton.LeftButton)
-    assert asked.args[1] == ExportPlace("farm", "127.0.0.1:9000")
-    again = opened(qtbot, settings, history())
-    assert again.place.place == ExportPlace("farm", "127.0.0.1:9000")
-
-
-def test_all_gpus_are_offered_where_there_are_several_and_a_still_starts_at_this_device(
-    qtbot: QtBot, settings: Settings, tmp_path: Path
+def test_the_ends_of_the_timeline_are_requested_once_they_rest_and_shown_as_they_arrive(
+    qtbot: QtBot, settings: Settings
 ) -> None:
-    settings.remember_folder("export", tmp_path)
-    dialog = ExportDialog(SESSION, history(), FACTS, settings, gpu_count=2)
-    qtbot.addWidget(dialog)
-    dialog.place.where.setCurrentIndex(dialog.place.where.findData("gpus"))
-    dialog.presets.segments["still"].click()
-    assert dialog.place.place == ExportPlace("here")
-    dialog.presets.segments["sequence"].click()
-    assert dialog.place.place == ExportPlace("gpus")
-    single = ExportDialog(SESSION, history(), FACTS, settings, gpu_count=1)
-    qtbot.addWidget(single)
-    assert single.place.where.findData("gpus") < 0
-
-
-def test_a_still_on_a_farm_is_an_export_of_one_picture_under_its_name(
-    made: ExportDialog, qtbot: QtBot, settings: Settings
-) -> None:
-    choose(made, "still")
-    made.place.where.setCurrentIndex(made.place.where.findData("farm"))
-    made.place.address.setText("127.0.0.1:9000")
-    made.name.setText("shore")
-    with qtbot.waitSignal(made.export_requested) as asked:
-        qtbot.mouseClick(made.export, Qt.MouseButton.LeftButton)
-    wanted, place = asked.args
-    assert place == ExportPlace("farm", "127.0.0.1:9000")
-    assert (wanted.file_names, wanted.frame_count) == (("shore",), 1)
-    assert plan_sequence(wanted).request(0).blend == resolve(SESSION).blend
-    assert settings.choice("export.where") == "", "the next sequence is rendered where the last one was"
-
-
-def test_a_layer_on_the_canvas_is_a_still_of_this_device_only(qtbot: QtBot, settings: Settings) -> None:
-    dialog = opened(qtbot, settings, history(), replace(SESSION, tap=Tap("b8.conv1")))
-    choose(dialog, "still")
-    assert dialog.export.isEnabled()
-    dialog.place.where.setCurrentIndex(dialog.place.where.findData("farm"))
-    dialog.place.address.setText("127.0.0.1:9000")
-    assert "layer" in dialog.hint.text()
-    assert not dialog.export.isEnabled()
+    dialog = opened(qtbot, settings, history(), moving())
+    with qtbot.waitSignal(dialog.ends.thumbnail_wanted) as asked:
+        dialog.timeline.start.setValue(0.5)
+        dialog.timeline.changed.emit()
+    plan = plan_sequence(dialog.wanted)
+    assert asked.args[1] == plan.request(0)
+    for index, colour in ((0, "red"), (len(plan) - 1, "blue")):
+        image = QImage(8, 8, QImage.Format.Format_RGB32)
+        image.fill(QColor(colour))
+        dialog.ends.show_thumbnail(plan.request(index), image)
+    ends = (dialog.ends.first, dialog.ends.last)
+    assert [end.pixmap().toImage().pixelColor(2, 2).name() for end in ends] == ["#ff0000", "#0000ff"]

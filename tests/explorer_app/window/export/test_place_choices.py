@@ -1,0 +1,92 @@
+"""Where an export is rendered, as chosen in its dialog."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from pytestqt.qtbot import QtBot
+
+from explorer_app.exporting.export_list import ExportPlace
+from explorer_app.exporting.sequence import plan_sequence
+from explorer_app.session.resolve import resolve
+from explorer_app.settings import Settings
+from explorer_app.window.export.export_dialog import ExportDialog
+from gpu_backend import Tap
+from tests.explorer_app.window.export.test_export_dialog import FACTS, SESSION, choose, history, opened, type_seeds
+
+
+@pytest.fixture
+def made(qtbot: QtBot, settings: Settings, tmp_path: Path) -> ExportDialog:
+    """A dialog with a folder, and a path that was emptied."""
+    settings.remember_folder("export", tmp_path)
+    dialog = opened(qtbot, settings, history())
+    dialog.keys.selectAll()
+    QTest.keyClick(dialog.keys, Qt.Key.Key_Delete)
+    return dialog
+
+
+def test_a_farm_is_chosen_checked_and_remembered(made: ExportDialog, qtbot: QtBot, settings: Settings) -> None:
+    type_seeds(made, "0,1")
+    place = made.place
+    assert not place.address.isVisible()
+    place.where.setCurrentIndex(place.where.findData("farm"))
+    assert place.address.isVisible()
+    assert not made.export.isEnabled()
+    assert "where the farm listens" in made.hint.text()
+    place.address.setText("render local")
+    assert "HOST or HOST:PORT" in made.hint.text()
+    place.address.setText("127.0.0.1:9000")
+    place.keys.setText("/nowhere/farm.pem")
+    assert "no file of keys" in made.hint.text()
+    place.keys.clear()
+    with qtbot.waitSignal(made.export_requested) as asked:
+        qtbot.mouseClick(made.export, Qt.MouseButton.LeftButton)
+    assert asked.args[1] == ExportPlace("farm", "127.0.0.1:9000")
+    again = opened(qtbot, settings, history())
+    assert again.place.place == ExportPlace("farm", "127.0.0.1:9000")
+
+
+def test_all_gpus_are_offered_where_there_are_several_and_a_still_starts_at_this_device(
+    qtbot: QtBot, settings: Settings, tmp_path: Path
+) -> None:
+    settings.remember_folder("export", tmp_path)
+    dialog = ExportDialog(SESSION, history(), FACTS, settings, gpu_count=2)
+    qtbot.addWidget(dialog)
+    dialog.place.where.setCurrentIndex(dialog.place.where.findData("gpus"))
+    dialog.presets.segments["still"].click()
+    assert dialog.place.place == ExportPlace("here")
+    dialog.presets.segments["sequence"].click()
+    assert dialog.place.place == ExportPlace("gpus")
+    single = ExportDialog(SESSION, history(), FACTS, settings, gpu_count=1)
+    qtbot.addWidget(single)
+    assert single.place.where.findData("gpus") < 0
+
+
+def test_a_still_on_a_farm_is_an_export_of_one_picture_under_its_name(
+    made: ExportDialog, qtbot: QtBot, settings: Settings
+) -> None:
+    choose(made, "still")
+    made.place.where.setCurrentIndex(made.place.where.findData("farm"))
+    made.place.address.setText("127.0.0.1:9000")
+    made.name.setText("shore")
+    with qtbot.waitSignal(made.export_requested) as asked:
+        qtbot.mouseClick(made.export, Qt.MouseButton.LeftButton)
+    wanted, place = asked.args
+    assert place == ExportPlace("farm", "127.0.0.1:9000")
+    assert (wanted.file_names, wanted.frame_count) == (("shore",), 1)
+    assert plan_sequence(wanted).request(0).blend == resolve(SESSION).blend
+    assert settings.choice("export.where") == "", "the next sequence is rendered where the last one was"
+
+
+def test_a_layer_on_the_canvas_is_a_still_of_this_device_only(qtbot: QtBot, settings: Settings) -> None:
+    dialog = opened(qtbot, settings, history(), replace(SESSION, tap=Tap("b8.conv1")))
+    choose(dialog, "still")
+    assert dialog.export.isEnabled()
+    dialog.place.where.setCurrentIndex(dialog.place.where.findData("farm"))
+    dialog.place.address.setText("127.0.0.1:9000")
+    assert "layer" in dialog.hint.text()
+    assert not dialog.export.isEnabled()
