@@ -190,6 +190,7 @@ if TYPE_CHECKING:
         prepare_device as prepare_device,
     )
     from gpu_backend.renderer.memory import MemoryFacts as MemoryFacts
+    from gpu_backend.renderer.model_directions import named_part as named_part
     from gpu_backend.renderer.options import RenderOptions as RenderOptions
     from gpu_backend.renderer.pending_frame import PendingFrame as PendingFrame
     from gpu_backend.request import (
@@ -359,6 +360,7 @@ _HOMES = {
     "renderer.kernel_checks": ("KernelChecks", "kernel_checks"),
     "renderer.kernels": ("compile_kernels", "kernels_ready", "prepare_device"),
     "renderer.memory": ("MemoryFacts",),
+    "renderer.model_directions": ("named_part",),
     "renderer.options": ("RenderOptions",),
     "renderer.pending_frame": ("PendingFrame",),
     "request": (

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 
-import gpu_backend  # by name: importing NamedDirections here would import NumPy before the window is shown
+import gpu_backend  # by name: importing Directions here would import NumPy before the window is shown
 from explorer_app.exporting.export_list import ExportPlace
 from explorer_app.exporting.job import Closing
 from explorer_app.exporting.sequence import SequenceSettings
@@ -103,7 +103,7 @@ def farm_job(
     from explorer_app.farm.farm_model import farm_model
     from explorer_app.farm.job import FarmJob
 
-    named = directions if isinstance(directions, gpu_backend.NamedDirections) else None
+    named = gpu_backend.named_part(directions) if isinstance(directions, gpu_backend.Directions) else None
     is_private = place.where == "gpus"
     return FarmJob(
         settings,

@@ -7,6 +7,7 @@ import numpy as np
 from gpu_backend.latent.directions import Directions
 from gpu_backend.latent.sefa import sefa_directions
 from gpu_backend.model import Model
+from gpu_backend.model.named_directions import NamedDirections, is_direction_name
 
 
 def model_directions(model: Model) -> Directions:
@@ -26,4 +27,19 @@ def model_directions(model: Model) -> Directions:
         reach=named.reach + found.reach,
         rows=named.rows + found.rows,
         centre=named.centre + found.centre,
+    )
+
+
+def named_part(directions: Directions) -> NamedDirections | None:
+    """Return the named directions among those of a renderer, as a file beside the model has them; None for none."""
+    places = [place for place, name in enumerate(directions.names) if is_direction_name(name)]
+    if not places:
+        return None
+    return NamedDirections(
+        names=tuple(directions.names[place] for place in places),
+        vectors=directions.vectors[places],
+        rows=tuple(directions.rows[place] for place in places),
+        reach=tuple(directions.reach[place] for place in places),
+        centre=tuple(directions.centre[place] for place in places),
+        measures=({},) * len(places),
     )

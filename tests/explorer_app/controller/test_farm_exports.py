@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from explorer_app.controller.farm_export import worker_sentence
+from explorer_app.controller.farm_export import farm_job, worker_sentence
 from explorer_app.exporting.export_list import ExportPlace, record_of
 from explorer_app.exporting.keyframes import Keyframe
 from explorer_app.exporting.progress import Progress
@@ -17,7 +19,10 @@ from explorer_app.farm.errors import FarmError
 from explorer_app.farm.work import WorkerStatus
 from explorer_app.session.edits import GoToSeed
 from explorer_app.session.resolve import resolve
+from explorer_app.session.session import ModelReference
+from gpu_backend import DirectionAmount, Directions, Latent, Recipe, RowRange
 from tests.helpers.controller_harness import Harness
+from tests.helpers.fake_controller import facts
 
 FARM = ExportPlace("farm", "render.local", "/keys/farm.pem")
 
@@ -167,3 +172,13 @@ def test_the_log_of_a_worker_comes_from_the_farm_that_renders(open_harness: Harn
     export.request_log("gpu1")
     open_harness.until(lambda: "gpu1" in logs)
     assert logs == {"gpu7": None, "gpu0": ["gpu0 rendered"], "gpu1": None}
+
+
+def test_a_farm_gets_the_named_directions_of_the_open_model() -> None:
+    vectors = np.eye(2, 4, dtype=np.float32)
+    directions = Directions(("world/sun", "sefa/0"), vectors, (3.0, 5.0), (RowRange(0, 3), RowRange()))
+    key = Keyframe(((Recipe(Latent(directions=(DirectionAmount("world/sun", 1.0),))), 1.0),))
+    settings = SequenceSettings((key,), Path("out"), "walk", ModelReference("", "m", "ab" * 32))
+    job = farm_job(settings, FARM, facts(), directions, "fp16", None, lambda _: None)
+    assert b"world/sun" in job._work.model.directions
+    assert b"sefa" not in job._work.model.directions

@@ -8,7 +8,7 @@ import pytest
 
 from gpu_backend import DirectionAmount, Latent, NamedDirections, Recipe, Renderer, RequestError, RowRange
 from gpu_backend.model import Model
-from gpu_backend.renderer.model_directions import model_directions
+from gpu_backend.renderer.model_directions import model_directions, named_part
 from tests.helpers.networks import make_stylegan2
 from tests.helpers.requests import request_for
 
@@ -28,6 +28,15 @@ def renderer(model: Model) -> Iterator[Renderer]:
     renderer = Renderer(model, "cpu")
     yield renderer
     renderer.close()
+
+
+def test_the_named_ones_of_a_renderer_are_those_of_the_file(model: Model) -> None:
+    named, kept = named_part(model_directions(model)), model.directions
+    assert named is not None
+    assert kept is not None
+    assert (named.names, named.rows, named.reach, named.centre) == (kept.names, kept.rows, kept.reach, kept.centre)
+    assert np.array_equal(named.vectors, kept.vectors)
+    assert named_part(model_directions(make_stylegan2())) is None
 
 
 def test_named_directions_come_before_those_of_the_weights(model: Model) -> None:
