@@ -101,11 +101,13 @@ class PointTool(QWidget):
     def place(self) -> None:
         """Cover the canvas, and put the button beside that of the transform."""
         self.setGeometry(self._canvas.rect())
-        self.button.setVisible(self._action.isEnabled())
         self.button.adjustSize()
         line = self._canvas.caption_rect()
         right = round(line.right()) - self._canvas.transform.room_beside
         self.button.move(right - self.button.width(), round(line.center().y() - self.button.height() / 2))
+        # Without the line of the caption, as beside messages, the picture may reach down to the button.
+        is_free = self._canvas.caption.is_shown or not self._canvas.picture_rect().intersects(self.button.geometry())
+        self.button.setVisible(self._action.isEnabled() and is_free)
         self._canvas.caption.room_beside = self.button.width() + theme.px(8) if self.button.isVisible() else 0
 
     # -- geometry ---------------------------------------------------------------------------------------------------

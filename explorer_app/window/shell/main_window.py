@@ -507,6 +507,7 @@ class MainWindow(QMainWindow):
         has_messages = self.message_strip.is_filled and self._around_canvas.indexOf(self.message_strip) >= 0
         margin = 0 if has_messages else theme.px(EDGE_PX)
         self.canvas.caption.set_shown(not has_messages and not self._is_picture_alone, margin)
+        self.tools.points.place()
 
     def set_picture_alone(self, on: bool) -> None:
         """Fill the screen with the canvas, or restore the window."""

@@ -245,7 +245,8 @@ class TimelineView(QAbstractScrollArea):
     def _paint_hint(self, painter: QPainter) -> None:
         painter.setFont(fonts.body())
         painter.setPen(theme.alpha(theme.current().dim, 1.0))
-        area = self.viewport().rect().adjusted(int(self.axis.left), self.scene.ruler_px, 0, 0)
+        edge = theme.px(32)  # right of the playhead at the start
+        area = self.viewport().rect().adjusted(int(self.axis.left) + edge, self.scene.ruler_px, -edge, 0)
         text = (
             "Keep picture (I) makes a key of the picture at the playhead. "
             "Drag the playhead in the ruler, change the picture, and keep it again."

@@ -114,6 +114,19 @@ def test_a_key_a_button_and_the_bar_switch_the_tool_and_no_panel_gets_narrower(
     assert not hand.window.canvas.transform.is_on
 
 
+def test_the_button_is_away_where_the_picture_has_its_place(window: MainWindow, controller: FakeController) -> None:
+    button = window.tools.points.button
+    assert button.isVisible()
+    window.actions_by_key["picture-alone"].trigger()
+    window.canvas.resize(400, 400)  # a square, which the picture fills
+    window.tools.points.place()
+    assert window.canvas.picture_rect().intersects(button.geometry())
+    assert not button.isVisible()
+    window.actions_by_key["picture-alone"].trigger()
+    QApplication.processEvents()
+    assert button.isVisible()
+
+
 def test_a_press_and_a_drag_move_the_point_under_the_pointer(hand: Hand) -> None:
     start = hand.at(60, 80)
     press(hand.tool, start)
