@@ -1,4 +1,4 @@
-"""Measure dragging and projection on the bundled model: ``python packaging/drag_benchmark.py``.
+"""Measure dragging on the bundled model: ``python packaging/drag_benchmark.py``.
 
 The bundled model draws a world whose sun is a bright disc, so a drag of the sun has an exact answer: the sun is dragged
 by a number of pixels, and a reader that knows nothing of the drag says where it is. A second judge is tracking through
@@ -31,15 +31,12 @@ from gpu_backend import (
     Handle,
     LatentStatistics,
     Model,
-    Projection,
-    ProjectionSettings,
     latent_statistics,
     open_gradients,
     read_model,
 )
-from gpu_backend.gradients.picture_loss import ssim
+from gpu_backend.gradients.picture_loss import psnr, ssim
 from gpu_backend.gradients.tracking import track_through
-from gpu_backend.training.world import draw, sample_factors
 
 RESULTS = Path(__file__).resolve().parents[1] / "assets" / "results" / "drag"
 PSI = 0.8
@@ -51,6 +48,8 @@ _EDGES = {"crest": range(24, 112), "shore": range(136, 232)}
 """Rows in which the edges are that are dragged: of mountains against the sky, and of land against water."""
 _LEAST_EDGE = 0.25
 """Change of light, -1..1, from which an edge is clear."""
+_FREE_PX = 48
+"""A drag that freezes the rest leaves this much around the way of its point free."""
 _MARGIN = 40
 _HORIZON = 100
 _BETWEEN = 32
@@ -114,7 +113,14 @@ def find_edge(picture: Tensor, column: int, rows: range) -> tuple[float, float]:
 
 
 def drag_sun(
-    model: Model, network: DifferentiableNetwork, known: LatentStatistics, seed: int, pixels: int, most_steps: int
+    model: Model,
+    network: DifferentiableNetwork,
+    known: LatentStatistics,
+    seed: int,
+    pixels: int,
+    *,
+    most_steps: int,
+    is_frozen: bool = False,
 ) -> dict[str, Any] | None:
     """Drag a seed's sun sideways and return what came of it; None if the picture has no sun that can be read."""
     start = rows_of(network, seed)
@@ -124,7 +130,7 @@ def drag_sun(
     if brightness < _LEAST_SUN or not _MARGIN <= x < side - _MARGIN or y > _HORIZON - 10:
         return None
     target = (x + pixels if x < side / 2 else x - pixels, y)
-    after, found = _dragged(model, network, known, (start, before), (x, y), target, most_steps)
+    after, found = _dragged(model, network, known, (start, before), (x, y), target, most_steps, is_frozen)
     sun_x, sun_y, _ = find_sun(after)
     error = round(math.hypot(sun_x - target[0], sun_y - target[1]), 2)
     return {"seed": seed, "pixels": pixels, "sun_error_px": error} | found
@@ -137,7 +143,9 @@ def drag_edge(
     kind: str,
     seed: int,
     pixels: int,
+    *,
     most_steps: int,
+    is_frozen: bool = False,
 ) -> dict[str, Any] | None:
     """Drag the strongest edge of a seed's picture up, a crest's or a shore's; None if none is clear."""
     start = rows_of(network, seed)
@@ -149,7 +157,7 @@ def drag_edge(
     if strength < _LEAST_EDGE or y - pixels < rows.start:
         return None
     point, target = (float(column), y), (float(column), y - pixels)
-    after, found = _dragged(model, network, known, (start, before), point, target, most_steps)
+    after, found = _dragged(model, network, known, (start, before), point, target, most_steps, is_frozen)
     error = round(abs(find_edge(after, column, rows)[0] - target[1]), 2)
     return {"seed": seed, "pixels": pixels, f"{kind}_error_px": error} | found
 
@@ -162,11 +170,13 @@ def _dragged(
     point: tuple[float, float],
     target: tuple[float, float],
     most_steps: int,
+    is_frozen: bool,
 ) -> tuple[Tensor, dict[str, Any]]:
     """Drag a point from rows and their picture; return the picture afterwards, and what holds for any drag."""
     start, before = begun
+    mask = _far_from(point, target, network.spec.resolution) if is_frozen else None
     drag = DragOptimizer(
-        network, known, start.numpy(), model.facts.row_resolutions, [Handle(point, target)], DragSettings()
+        network, known, start.numpy(), model.facts.row_resolutions, [Handle(point, target)], DragSettings(mask=mask)
     )
     began_s, began_cpu_s = time.perf_counter(), time.process_time()
     report = drag.report
@@ -177,7 +187,11 @@ def _dragged(
     after = picture_of(network, end)
     judged, is_kept = _judge(network, start, end, point)
     handle = report.handles[0]
-    return after, {
+    kept = {}
+    if mask is not None:
+        frozen = torch.from_numpy(mask > 0)
+        kept = {"frozen_db": round(psnr(after[..., frozen], before[..., frozen].clamp(-1, 1)), 2)}
+    return after, kept | {
         "settled": report.is_settled,
         "lost": handle.is_lost,
         "steps": report.step,
@@ -189,6 +203,16 @@ def _dragged(
         "mse": round(float((after - before).square().mean()), 5),
         "ssim": round(float(ssim(after, before)[0]), 4),
     }
+
+
+def _far_from(point: tuple[float, float], target: tuple[float, float], side: int) -> NDArray[np.float32]:
+    """Return a mask (side, side): 0 within `_FREE_PX` of the way from a point to its target, 1 elsewhere."""
+    y, x = np.mgrid[:side, :side].astype(np.float32)
+    way = np.subtract(target, point).astype(np.float32)
+    along = ((x - point[0]) * way[0] + (y - point[1]) * way[1]) / max(float(way @ way), 1e-9)
+    along = np.clip(along, 0.0, 1.0)
+    distance = np.hypot(x - point[0] - along * way[0], y - point[1] - along * way[1])
+    return (distance > _FREE_PX).astype(np.float32)
 
 
 @torch.no_grad()
@@ -258,25 +282,6 @@ def gpu_step_times(model: Model, network: DifferentiableNetwork) -> None:
     network.own_kernels = own
 
 
-def project(network: DifferentiableNetwork, kind: str, number: int, target: Tensor, steps: int) -> dict[str, Any]:
-    """Project a picture (3, 256, 256) and return its PSNR after the random latents and at the end."""
-    wanted: NDArray[np.float32] = target.clamp(-1, 1).numpy()
-    projection = Projection(network, wanted, ProjectionSettings(steps=steps, candidates=200))
-    began_s = time.process_time()
-    while projection.step().stage == "random":
-        random_db = projection.psnr() if projection.report.step == projection.report.steps else math.nan
-    while not projection.report.is_done:
-        projection.step()
-    return {
-        "kind": kind,
-        "number": number,
-        "steps": steps,
-        "random_db": round(random_db, 2),
-        "psnr_db": round(projection.psnr(), 2),
-        "cpu_s": round(time.process_time() - began_s, 1),
-    }
-
-
 def write_table(name: str, rows: list[dict[str, Any]]) -> None:
     """Write rows as CSV, and print the last."""
     RESULTS.mkdir(parents=True, exist_ok=True)
@@ -295,13 +300,12 @@ def _say(text: str) -> None:
 def main(words: Sequence[str] | None = None) -> None:
     """Run the parts that the command line selects."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--parts", nargs="+", default=["steps", "sun", "projection"])
+    parser.add_argument("--parts", nargs="+", default=["steps", "sun"])
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
     parser.add_argument("--suns", type=int, default=8, help="pictures whose sun, crest or shore is dragged, each")
     parser.add_argument("--pixels", type=int, default=24, help="of a sun; edges are dragged half as far")
     parser.add_argument("--most-steps", type=int, default=60)
-    parser.add_argument("--pictures", type=int, default=2, help="known and unseen pictures to project, each")
-    parser.add_argument("--steps", type=int, default=200, help="of a projection")
+    parser.add_argument("--frozen", action="store_true", help="freeze all that is far from the way of the point")
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     options = parser.parse_args(words)
     torch.set_num_threads(options.threads)
@@ -317,29 +321,22 @@ def main(words: Sequence[str] | None = None) -> None:
     for kind in ("sun", *_EDGES):
         found: list[dict[str, Any]] = []
         for seed in range(1000) if kind in options.parts else ():
+            limits = {"most_steps": options.most_steps, "is_frozen": options.frozen}
             if kind == "sun":
-                row = drag_sun(model, network, known, seed, options.pixels, options.most_steps)
+                row = drag_sun(model, network, known, seed, options.pixels, **limits)
             else:
-                row = drag_edge(model, network, known, kind, seed, options.pixels // 2, options.most_steps)
+                row = drag_edge(model, network, known, kind, seed, options.pixels // 2, **limits)
             if row is not None:
                 found.append(row)
-                write_table(kind if options.device == "cpu" else f"gpu_{kind}", found)
+                name = f"{kind}_frozen" if options.frozen else kind
+                write_table(name if options.device == "cpu" else f"gpu_{name}", found)
             if len(found) == options.suns:
                 break
-        for key in (f"{kind}_error_px", "judge_error_px", "own_tracker_error_px", "wall_s") if found else ():
-            values = [row[key] for row in found]
+        for key in (f"{kind}_error_px", "judge_error_px", "own_tracker_error_px", "frozen_db", "wall_s"):
+            values = [row[key] for row in found if key in row]
+            if not values:
+                continue
             _say(f"  {key}: median {statistics.median(values):.2f}, mean {statistics.mean(values):.2f}")
-    if "projection" in options.parts:
-        generator = torch.Generator().manual_seed(5)
-        factors = sample_factors(options.pictures, generator)
-        seeds = torch.arange(options.pictures) + 2**33  # beyond those of training
-        unseen = draw(factors, seeds, network.spec.resolution, device="cpu")
-        rows: list[dict[str, Any]] = []
-        for number in range(options.pictures):
-            known_picture = picture_of(network, rows_of(network, 100 + number))[0]
-            for kind, picture in (("known", known_picture), ("unseen", unseen[number])):
-                rows.append(project(network, kind, number, picture, options.steps))
-                write_table("projection", rows)
 
 
 if __name__ == "__main__":

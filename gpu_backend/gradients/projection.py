@@ -186,8 +186,9 @@ class Projection:
         return best
 
     def _coordinates(self, rows: Tensor) -> Tensor:
-        lengths = self._axes.square().sum(1)
-        return (rows - self._network.mean_w) @ self._axes.t() / lengths
+        """Return the coordinates (n, w_dim) of rows (n, w_dim)."""
+        found: Tensor = (rows - self._network.mean_w) @ self._axes.t() / self._axes.square().sum(1)
+        return found
 
     def _keep(self, rows: Tensor, loss: float, side: int) -> None:
         """Remember rows that are the best so far; losses of different resolutions are not compared."""

@@ -269,8 +269,8 @@ class EncoderTraining:
         tensors = self._encoder.tensors | self._average
         average = PictureEncoder(self._encoder.side, {name: tensor.clone() for name, tensor in tensors.items()})
         wanted = self._units(w)
-        error = ((average.units(pictures) - wanted) @ self._root).square().sum()
-        error = float(error / (wanted @ self._root).square().sum().clamp(min=1e-12))
+        squares = ((average.units(pictures) - wanted) @ self._root).square().sum()
+        error = float(squares / (wanted @ self._root).square().sum().clamp(min=1e-12))
         if math.isfinite(error) and (self._best is None or error <= self._best.error):
             self._best = average.to_file(self._step, error)
 

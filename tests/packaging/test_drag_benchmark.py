@@ -1,4 +1,4 @@
-"""The script that measures drags and projections: where it reads the sun, and its table of steps."""
+"""The script that measures drags: where it reads the sun, what it freezes, and its table of steps."""
 
 import csv
 import importlib.util
@@ -44,6 +44,12 @@ def test_an_edge_is_read_to_a_fraction_of_a_pixel(benchmark: ModuleType) -> None
         assert row == pytest.approx(crest + 0.5, abs=1.0)
         assert strength > benchmark._LEAST_EDGE
     assert benchmark.find_edge((0.1 * x / 256).expand(1, 3, -1, -1), 100, range(24, 112))[1] < benchmark._LEAST_EDGE
+
+
+def test_what_is_far_from_the_way_of_the_point_is_frozen(benchmark: ModuleType) -> None:
+    mask = benchmark._far_from((100.0, 60.0), (124.0, 60.0), 256)
+    assert mask[60, 100] == mask[60, 60] == mask[60, 170] == mask[100, 112] == 0
+    assert mask[60, 50] == mask[60, 174] == mask[110, 112] == mask[200, 200] == 1
 
 
 def test_steps_to_each_block_are_timed(

@@ -1,0 +1,43 @@
+"""The script that measures projections: its table for a small network."""
+
+import csv
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import torch
+
+from gpu_backend import write_safetensors
+from tests.helpers.networks import make_stylegan2
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def benchmark() -> ModuleType:
+    spec = importlib.util.spec_from_file_location(
+        "projection_benchmark", ROOT / "packaging" / "projection_benchmark.py"
+    )
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_known_pictures_have_a_row_each_and_a_median(
+    benchmark: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_safetensors(make_stylegan2(resolution=16), tmp_path / "small.safetensors")
+    monkeypatch.setattr(benchmark, "bundled_model", lambda: tmp_path / "small.safetensors")
+    monkeypatch.setattr(benchmark, "RESULTS", tmp_path / "results")
+    threads = torch.get_num_threads()
+    benchmark.main(["--known", "2", "--unseen", "0", "--steps", "6", "--candidates", "2", "--threads", "1"])
+    torch.set_num_threads(threads)
+    with (tmp_path / "results" / "projection.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["kind"], row["number"], row["encoder"]) for row in rows] == [("known", str(n), "False") for n in "01"]
+    for row in rows:
+        assert all(float(row[key]) > 0 for key in ("random_db", "w_db", "psnr_db"))
+    assert "known: median " in capsys.readouterr().out
