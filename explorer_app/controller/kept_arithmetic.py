@@ -14,6 +14,7 @@ from explorer_app.messages import MessageLog
 from explorer_app.session.adapting import adapt
 from explorer_app.session.edits import TakeLatent
 from explorer_app.session.history import HistoryEntry
+from explorer_app.session.session import Session
 from explorer_app.session.variations import weighted_session
 from gpu_backend import RequestError, RowRange
 
@@ -66,15 +67,22 @@ class KeptArithmetic(QObject):
     def difference(self, first: int, second: int) -> None:
         """Find the direction from one kept entry to another one, `second` to `first`, and name it after both."""
         a, b = self._entries((first, second))
+        half = (_NAME_LENGTH - 7) // 2
+        name = f"{_plain(a.label)[:half].strip()} minus {_plain(b.label)[:half].strip()}"
+        self._find(name, a.session, b.session)
+
+    def toward(self, number: int) -> None:
+        """Find the direction from the present latent to a kept entry, and name it after the entry."""
+        for entry in self._entries((number,)):
+            self._find(f"toward {_plain(entry.label)}"[:_NAME_LENGTH].strip(), entry.session, self._editing.session)
+
+    def _find(self, name: str, to: Session, start: Session) -> None:
         from gpu_backend import DirectionSearch  # training is imported when it is used
 
         facts = self._model.facts
-        if facts is None:
-            return
-        half = (_NAME_LENGTH - 7) // 2
-        name = f"{_plain(a.label)[:half].strip()} minus {_plain(b.label)[:half].strip()}"
-        search = DirectionSearch(method="examples", name=name, rows=RowRange(0, facts.num_ws - 1))
-        self._directions.find(search, (a.session,), (b.session,))
+        if facts is not None:
+            search = DirectionSearch(method="examples", name=name, rows=RowRange(0, facts.num_ws - 1))
+            self._directions.find(search, (to,), (start,))
 
     def _entries(self, numbers: Sequence[int]) -> tuple[HistoryEntry, ...]:
         history = self._editing.history

@@ -53,7 +53,7 @@ from explorer_app.window.shell.file_drop import drop_text, dropped, dropped_soun
 from explorer_app.window.shell.help_commands import HelpCommands
 from explorer_app.window.shell.hints import Hints
 from explorer_app.window.shell.model_commands import ModelCommands
-from explorer_app.window.shell.panel_links import GridMemory, HistoryLink, LatentLink, LayersLink, ModelLink
+from explorer_app.window.shell.panel_links import GridMemory, HistoryLink, LatentLink, LayersLink, ModelLink, PadLink
 from explorer_app.window.shell.parameter_requests import ParameterRequests
 from explorer_app.window.shell.picture_state import PictureState
 from explorer_app.window.shell.play_commands import PlayCommands
@@ -423,7 +423,7 @@ class MainWindow(QMainWindow):
         )
 
     def _link_pad(self) -> None:
-        self.pad.path_drawn.connect(self._playback.draw)
+        PadLink(self.pad, self._playback, self._arithmetic, self)
 
     def _link_timeline(self) -> None:
         TimelineLink(self.timeline, self._playback, self._engine, self._messages, self)

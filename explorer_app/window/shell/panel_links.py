@@ -8,20 +8,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import QObject, QPointF, Slot
 
-from explorer_app.controller import Editing, Engine, KeptArithmetic, VariationGrid
+from explorer_app.controller import Editing, Engine, KeptArithmetic, Playback, VariationGrid
 from explorer_app.session.history import KeptSession
 from explorer_app.session.variations import GridAxis
 from explorer_app.settings import Settings
 from explorer_app.window.canvas.comparing import Comparing
 from explorer_app.window.docks.dock import Dock
+from explorer_app.window.library.kept_drop import KeptDrop
 
 if TYPE_CHECKING:
     from explorer_app.window.history.history_strip import HistoryStrip
     from explorer_app.window.latent.latent_panel import LatentPanel
     from explorer_app.window.layers.layers_panel import LayersPanel
     from explorer_app.window.model.model_panel import ModelPanel
+    from explorer_app.window.sliders.xy_pad import XyPad
 
 
 class LatentLink(QObject):
@@ -89,6 +91,22 @@ class HistoryLink(QObject):
         self._grid.change(kind="mix")
         self._grid.use_sides(kept if side == "rows" else None, kept if side == "columns" else None)
         self._grid.set_on(True)
+
+
+class PadLink(QObject):
+    """Paths that are drawn over the XY pad, and kept pictures that are dropped on it."""
+
+    def __init__(self, pad: XyPad, playback: Playback, arithmetic: KeptArithmetic, parent: QObject) -> None:
+        super().__init__(parent)
+        self._pad = pad
+        self._arithmetic = arithmetic
+        pad.path_drawn.connect(playback.draw)
+        KeptDrop(pad.field, self._take)
+
+    def _take(self, numbers: tuple[int, ...], place: QPointF) -> None:
+        """Find the direction towards a kept picture, for the axis on whose side it was dropped."""
+        self._pad.await_direction(place)
+        self._arithmetic.toward(numbers[0])
 
 
 class GridMemory(QObject):

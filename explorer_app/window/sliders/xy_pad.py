@@ -86,7 +86,8 @@ class PadField(QWidget):
         self.setAccessibleName("XY pad")
         self.setToolTip(
             "Drag to move both directions; Shift goes finely, a double-click resets both. Hold Alt, or press Draw, "
-            "and the path becomes keys of the timeline."
+            "and the path becomes keys of the timeline. A kept picture dropped at the left or right becomes the "
+            "direction of that axis; at the top or bottom, of the other one."
         )
         self.draws = False
         """Whether a drag draws a path without Alt."""
@@ -276,6 +277,8 @@ class XyPad(QWidget):
         self.setAccessibleName("XY pad")
         self._session = Session()
         self._axes: dict[str, PadAxis] = {}
+        self._awaited: tuple[int, frozenset[str]] | None = None
+        """Axis, 0 or 1, that the next new direction is for, and the directions before."""
         self.across, self.up = self._box("to the right"), self._box("upwards")
         self.field = PadField()
         self.draw = QPushButton("Draw")
@@ -319,9 +322,15 @@ class XyPad(QWidget):
         names = self.across.currentData(), self.up.currentData()
         return (self._axes[names[0]], self._axes[names[1]]) if all(name in self._axes for name in names) else None
 
+    def await_direction(self, place: QPointF) -> None:
+        """Take the next direction that is found for the axis on whose side of the field a place is."""
+        middle = QRectF(self.field.rect()).center()
+        is_up = abs(place.y() - middle.y()) * self.field.width() > abs(place.x() - middle.x()) * self.field.height()
+        self._awaited = int(is_up), frozenset(self._axes)
+
     def show_model(self, facts: ModelFacts | None, directions: Directions | None) -> None:
         """Offer the directions of a model; chosen axes stay if the model has them."""
-        chosen = self.across.currentData(), self.up.currentData()
+        chosen = [self.across.currentData(), self.up.currentData()]
         self._axes = {}
         if facts is not None and directions is not None:
             self._axes = {
@@ -333,6 +342,11 @@ class XyPad(QWidget):
                 )
                 for place in shown_directions(directions.names)
             }
+        if self._awaited is not None:
+            axis, before = self._awaited
+            if self._axes and (new := [name for name in self._axes if name not in before]):
+                chosen[axis] = new[0]
+                self._awaited = None
         for place, box in enumerate((self.across, self.up)):
             box.clear()
             for name in self._axes:

@@ -52,6 +52,16 @@ def test_a_difference_is_found_as_a_direction_that_is_named_after_both(open_harn
     assert [session.position.x for session in (*having, *lacking)] == [3.0, 5.0]
 
 
+def test_the_direction_from_the_picture_to_a_kept_one_is_named_after_it(open_harness: Harness) -> None:
+    first, _ = keep(open_harness, 3, 5)
+    searches: list[Any] = []
+    open_harness.controller.directions.find = lambda *arguments: searches.append(arguments)  # type: ignore[method-assign]
+    open_harness.controller.arithmetic.toward(first)
+    ((search, having, lacking),) = searches
+    assert search.name == "toward Seed 3"
+    assert [session.position.x for session in (*having, *lacking)] == [3.0, 5.0]
+
+
 def test_weights_that_do_not_fit_are_refused_with_a_sentence(open_harness: Harness) -> None:
     numbers = keep(open_harness, 3, 5)
     steps = list(open_harness.labels)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
@@ -144,3 +144,17 @@ def test_other_directions_are_chosen_and_stay_with_a_model_that_has_them(pad: Wa
     pad.show_model(None, None)
     assert not pad.field.isEnabled()
     pad.grab()
+
+
+@pytest.mark.parametrize(("at", "axis"), [((0.9, 0.6), 0), ((0.1, 0.4), 0), ((0.4, 0.95), 1), ((0.6, 0.05), 1)])
+def test_the_next_direction_that_is_found_is_for_the_axis_where_a_picture_was_dropped(
+    at: tuple[float, float], axis: int, pad: Watched
+) -> None:
+    pad.await_direction(QPointF(place(pad, *at)))
+    pad.show_model(None, None)
+    pad.show_model(facts(), directions(9))  # type: ignore[arg-type]
+    chosen = [box.currentData() for box in (pad.across, pad.up)]
+    assert chosen[axis] == "sefa/8"
+    assert chosen[1 - axis] == f"sefa/{1 - axis}"
+    pad.show_model(facts(), directions(10))  # type: ignore[arg-type]
+    assert [box.currentData() for box in (pad.across, pad.up)] == chosen, "only the next one"
