@@ -34,6 +34,9 @@ MAX_RECIPE_SOURCES = 4096
 MAX_RECIPE_DIRECTIONS = 8192
 """Directions of one picture, on all levels."""
 
+MAX_BENDS, MAX_STYLE_OFFSETS = 64, 256
+"""Local edits of one picture."""
+
 MAX_STORED_ROWS, MAX_STORED_DIM = 128, 8192
 """Largest stored latent: rows of w, and numbers in a row."""
 

@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 
 from gpu_backend.errors import DeviceError, DeviceLostError, DeviceMemoryError
 from gpu_backend.model.model import Model
+from gpu_backend.plan.edit_inputs import edit_inputs
 from gpu_backend.plan.executor import FRAME_OUTPUTS, Executor, PendingRun
 from gpu_backend.plan.families import build_plan
 from gpu_backend.plan.noise_inputs import noise_gains, noise_source
-from gpu_backend.plan.plan import PlanKey
+from gpu_backend.plan.plan import NOT_EDITED, PlanEdits, PlanKey
 from gpu_backend.plan.plan_cache import CachedPlan, PlanCache
 from gpu_backend.plan.tap_input import tap_input
-from gpu_backend.recipe import Noise, Tap
+from gpu_backend.recipe import NO_EDITS, LocalEdits, Noise, Tap
 
 Outputs = Mapping[str, NDArray[Any]]
 
@@ -79,7 +80,7 @@ class ModelRunner:
         self._spec = model.spec
         self._executor = executor
         self._plan_cache = PlanCache(executor, partial(build_plan, model.spec, readouts=readouts), budget_nbytes)
-        self._keys: dict[tuple[int, int, str], PlanKey] = {}
+        self._keys: dict[tuple[int, int, str, PlanEdits], PlanKey] = {}
         self._own_transform = model.weights.get("synthesis.input.transform") if model.spec.has_transform else None
         self._loss = _Loss()
         self._waited_ms = 0.0
@@ -107,13 +108,15 @@ class ModelRunner:
         """Milliseconds spent waiting for the device, summed over finished runs."""
         return self._waited_ms
 
-    def synthesis_key(self, batch: int, resolution: int | None = None, tap: str = "") -> PlanKey:
+    def synthesis_key(
+        self, batch: int, resolution: int | None = None, tap: str = "", edits: PlanEdits = NOT_EDITED
+    ) -> PlanKey:
         """Return the key of a synthesis plan. `resolution` None means full; with a tap it is the side of the layer."""
         side = resolution or self._spec.resolution
-        key = self._keys.get((batch, side, tap))
+        key = self._keys.get((batch, side, tap, edits))
         if key is None:
-            key = PlanKey(self._model.facts.model_id, "synthesis", batch, side, self._executor.precision, tap)
-            self._keys[batch, side, tap] = key
+            key = PlanKey(self._model.facts.model_id, "synthesis", batch, side, self._executor.precision, tap, edits)
+            self._keys[batch, side, tap, edits] = key
         return key
 
     def check_usable(self) -> None:
@@ -171,6 +174,7 @@ class ModelRunner:
         noise: Noise,
         transform: Matrix | None = None,
         tap: Tap | None = None,
+        edits: LocalEdits = NO_EDITS,
         *,
         outputs: tuple[str, ...] = FRAME_OUTPUTS,
         measure: bool = False,
@@ -180,8 +184,9 @@ class ModelRunner:
     ) -> PendingRun:
         """Start a synthesis plan on ws (batch, num_ws, w_dim); pass the result to `finish`.
 
-        `transform` is for networks with a transform input; None selects the model's stored transform. `tap` is for keys
-        that have one. Raises CancelledError, here or in `finish`, once `should_cancel` returns true.
+        `transform` is for networks with a transform input; None selects the model's stored transform. `tap` and
+        `edits` are for keys that have them. Raises CancelledError, here or in `finish`, once `should_cancel` returns
+        true.
         """
 
         def start() -> PendingRun:
@@ -189,6 +194,7 @@ class ModelRunner:
             inputs = self._inputs(cached, ws, noise, transform)
             if tap is not None:
                 inputs["tap"] = tap_input(tap)
+            inputs |= edit_inputs(cached.bound.plan, edits)
             run = cached.bound.submit(
                 inputs, outputs=outputs, measure=measure, use_graph=use_graph, should_cancel=should_cancel
             )

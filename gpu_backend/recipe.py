@@ -29,6 +29,7 @@ from gpu_backend.limits import MAX_STORED_DIM, MAX_STORED_ROWS
 
 Space = Literal["w", "z"]
 NoiseMode = Literal["none", "const", "random"]
+BendKind = Literal["gain", "ablate", "threshold", "move", "turn", "scale"]
 
 SEED_COUNT = 2**32
 """Seeds are the integers 0 .. SEED_COUNT - 1, as NumPy's legacy generator takes them."""
@@ -246,3 +247,68 @@ class Tap:
     channels: tuple[int, ...] = (0,)
     gain_db: float = 0.0
     is_normalized: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Bend:
+    """A change of some channels of a layer's output ("network bending"). Its amounts never change the plan.
+
+    ==========  =============================================================  ========
+    kind        amount                                                         at rest
+    ==========  =============================================================  ========
+    gain        factor; negative ones turn the sign                            1
+    ablate      share that is taken away, 1 for all                            0
+    threshold   values of a smaller magnitude become 0                         0
+    move        widths to the right; `down` has those down                     0
+    turn        degrees, counterclockwise around the centre                    0
+    scale       magnification around the centre, above 0                       1
+    ==========  =============================================================  ========
+
+    Attributes
+    ----------
+    layer
+        Official name without ``synthesis.``; not a toRGB or a skip.
+    channels
+        Which channels; empty for all of them.
+    """
+
+    layer: str
+    kind: BendKind
+    amount: float
+    channels: tuple[int, ...] = ()
+    down: float = 0.0
+
+
+BEND_REST: dict[BendKind, float] = {
+    "gain": 1.0,
+    "ablate": 0.0,
+    "threshold": 0.0,
+    "move": 0.0,
+    "turn": 0.0,
+    "scale": 1.0,
+}
+"""Amounts that change nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class StyleOffset:
+    """A number that is added to one channel of a layer's style ("StyleSpace"; Wu et al. 2021), before demodulation."""
+
+    layer: str
+    channel: int
+    amount: float
+
+
+@dataclass(frozen=True, slots=True)
+class LocalEdits:
+    """Changes inside the synthesis network, on top of the latent.
+
+    Several bends of a channel are joined: their transforms in order, the largest threshold, the product of the factors;
+    the threshold acts before the factor. Several offsets of a channel are added.
+    """
+
+    bends: tuple[Bend, ...] = ()
+    style_offsets: tuple[StyleOffset, ...] = ()
+
+
+NO_EDITS = LocalEdits()

@@ -9,12 +9,16 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 from gpu_backend.errors import RequestError
-from gpu_backend.limits import MAX_ITEMS, MAX_STORED_DIM, MAX_STORED_ROWS, RecipeBudget
+from gpu_backend.limits import MAX_BENDS, MAX_ITEMS, MAX_STORED_DIM, MAX_STORED_ROWS, MAX_STYLE_OFFSETS, RecipeBudget
 from gpu_backend.recipe import (
+    NO_EDITS,
     SEED_COUNT,
     Arc,
+    Bend,
+    BendKind,
     DirectionAmount,
     Latent,
+    LocalEdits,
     MixSource,
     Noise,
     NoiseMode,
@@ -23,6 +27,7 @@ from gpu_backend.recipe import (
     RowRange,
     Space,
     StoredLatent,
+    StyleOffset,
     Tap,
     Truncation,
 )
@@ -59,6 +64,8 @@ class RenderRequest:
         Return the values of the first channel that the tap shows.
     wants_image
         Return the picture as floats too, before it is clamped and rounded; a tap has none.
+    edits
+        Changes inside the network: bent channels, offsets of styles.
     """
 
     model_id: str
@@ -70,6 +77,7 @@ class RenderRequest:
     tap: Tap | None = None
     wants_tap_values: bool = False
     wants_image: bool = False
+    edits: LocalEdits = NO_EDITS
 
 
 def request_to_json(request: RenderRequest) -> dict[str, Any]:
@@ -78,7 +86,7 @@ def request_to_json(request: RenderRequest) -> dict[str, Any]:
     Raises
     ------
     RequestError
-        If the recipes exceed the limits of one picture (`RecipeBudget`), so that reading would refuse them.
+        If the recipes or edits exceed the limits of one picture, so that reading would refuse them.
     """
     spend_blend(request.blend, RecipeBudget())
     data: dict[str, Any] = {
@@ -92,6 +100,8 @@ def request_to_json(request: RenderRequest) -> dict[str, Any]:
         data["resolution"] = request.resolution
     if request.tap is not None:
         data["tap"] = tap_to_json(request.tap)
+    if request.edits != NO_EDITS:
+        data["edits"] = edits_to_json(request.edits)
     return data
 
 
@@ -127,6 +137,7 @@ def request_from_json(data: object, stored: StoredLatents | None = None) -> Rend
         transform=transform,
         resolution=None if resolution is None else _integer(resolution, "resolution", 1, 1 << 16),
         tap=None if fields.get("tap") is None else tap_from_json(fields["tap"]),
+        edits=edits_from_json(fields.get("edits", {})),
     )
 
 
@@ -367,6 +378,68 @@ def tap_from_json(data: object) -> Tap:
         gain_db=_number(fields.get("gain_db", 0.0), "gain"),
         is_normalized=is_normalized,
     )
+
+
+def edits_to_json(edits: LocalEdits) -> dict[str, Any]:
+    """Return local edits as JSON-able data; empty parts are left out.
+
+    Raises
+    ------
+    RequestError
+        If there are more than `edits_from_json` reads.
+    """
+    check_edit_counts(edits)
+    data: dict[str, Any] = {}
+    if edits.bends:
+        data["bends"] = [
+            [item.layer, item.kind, item.amount, list(item.channels), *([item.down] if item.down else [])]
+            for item in edits.bends
+        ]
+    if edits.style_offsets:
+        data["styles"] = [[item.layer, item.channel, item.amount] for item in edits.style_offsets]
+    return data
+
+
+def edits_from_json(data: object) -> LocalEdits:
+    """Read what `edits_to_json` wrote. Raises RequestError."""
+    fields = _mapping(data, "edits")
+    edits = LocalEdits(
+        bends=tuple(bend_from_json(item) for item in _list(fields.get("bends", []), "bends")),
+        style_offsets=tuple(_style_offset(item) for item in _list(fields.get("styles", []), "style offsets")),
+    )
+    check_edit_counts(edits)
+    return edits
+
+
+def check_edit_counts(edits: LocalEdits) -> None:
+    """Raise RequestError if there are more edits than files may hold."""
+    if len(edits.bends) > MAX_BENDS:
+        raise RequestError(f"A picture may have {MAX_BENDS} bends, but has {len(edits.bends)}.")
+    if len(edits.style_offsets) > MAX_STYLE_OFFSETS:
+        raise RequestError(
+            f"A picture may have {MAX_STYLE_OFFSETS} style channels, but has {len(edits.style_offsets)}."
+        )
+
+
+def bend_from_json(data: object) -> Bend:
+    """Read [layer, kind, amount, channels] with the way down of a move at the end. Raises RequestError."""
+    items = _list(data, "bend")
+    if len(items) not in (4, 5) or not isinstance(items[0], str) or items[1] not in get_args(BendKind):
+        raise RequestError("A bend must be [layer, kind, amount, channels], but is something else.")
+    return Bend(
+        layer=items[0],
+        kind=items[1],
+        amount=_number(items[2], "bend's amount"),
+        channels=tuple(_integer(item, "channel", 0, 1 << 20) for item in _list(items[3], "channels")),
+        down=_number(items[4], "bend's way down") if len(items) == 5 else 0.0,
+    )
+
+
+def _style_offset(data: object) -> StyleOffset:
+    items = _list(data, "style offset")
+    if len(items) != 3 or not isinstance(items[0], str):
+        raise RequestError("A style offset must be [layer, channel, amount], but is something else.")
+    return StyleOffset(items[0], _integer(items[1], "channel", 0, 1 << 20), _number(items[2], "style offset"))
 
 
 def _direction(data: object) -> DirectionAmount:

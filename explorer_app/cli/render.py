@@ -50,8 +50,10 @@ from explorer_app.exporting.video.video_format import (
     video_format_of_path,
 )
 from explorer_app.exporting.writers import MAX_THREADS, usual_threads
+from explorer_app.session.adapting import adapt
 from explorer_app.session.class_names import class_text
 from explorer_app.session.edits import GoToSeed
+from explorer_app.session.local_edits import fit_edits
 from explorer_app.session.resolve import resolve
 from explorer_app.session.session import ModelReference, Session
 from gpu_backend import ModelFacts, Noise, PathKind, Transform, Truncation, seed_class
@@ -456,6 +458,11 @@ def _of_this_network(source: Source, facts: ModelFacts, console: Console) -> Sou
         console.warn(f"{facts.name} takes no transform, so that of {source.path.name} is left out.")
         session = None if source.session is None else replace(source.session, transform=Transform())
         source = replace(source, request=replace(source.request, transform=None), session=session)
+    edits = fit_edits(source.request.edits, facts)
+    if edits != source.request.edits:
+        console.warn(f"{facts.name} does not have all layers and channels that {source.path.name} edits.")
+        session = None if source.session is None else adapt(source.session, facts).session
+        source = replace(source, request=replace(source.request, edits=edits), session=session)
     return source.rendered_with(reference_to(facts))
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from explorer_app.exporting.picture_document import PictureDocument
+from explorer_app.session.local_edits import bends_of, style_channels_of
 from explorer_app.session.session import ModelReference, Session
 from explorer_app.session.storage import LabelledSessions
 from gpu_backend import ModelFacts, Transform
@@ -53,6 +54,8 @@ def picture_session(document: PictureDocument) -> Session:
         noise=document.request.noise,
         transform=(Transform.of_matrix(matrix) if matrix is not None else None) or Transform(),
         tap=document.request.tap,
+        bends=bends_of(document.request.edits),
+        style_channels=style_channels_of(document.request.edits),
     )
 
 

@@ -18,6 +18,7 @@ from explorer_app.rendering.render_thread import RenderThread
 from explorer_app.rendering.thumbnail_file import StoredThumbnail, ThumbnailFile, session_digest
 from explorer_app.rendering.thumbnails import ThumbnailStore, shrink
 from explorer_app.session.adapting import adapt
+from explorer_app.session.local_edits import fit_edits
 from explorer_app.session.resolve import resolve
 from explorer_app.session.session import Session, as_still
 from gpu_backend import Frame, FrameTimings, ModelFacts, RenderRequest, StoredLatent
@@ -231,7 +232,7 @@ def thumbnail_request(what: Session | RenderRequest, facts: ModelFacts) -> Rende
         request = resolve(adapt(what, facts).session)
     else:
         transform = what.transform if facts.has_transform else None
-        request = replace(what, model_id=facts.model_id, transform=transform)
+        request = replace(what, model_id=facts.model_id, transform=transform, edits=fit_edits(what.edits, facts))
     large_enough = [side for side in facts.draft_resolutions if side >= EXIT_PX]
     # Always the picture: a layer does not identify a latent.
     return replace(request, resolution=min(large_enough, default=None), measure_steps=False, tap=None)

@@ -6,8 +6,9 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from explorer_app.session.local_edits import mixed_edits
 from explorer_app.session.session import MAX_SCALE, MIN_SCALE
-from gpu_backend import LatentPath, Noise, PathKind, Recipe, RenderRequest, Transform
+from gpu_backend import NO_EDITS, LatentPath, LocalEdits, Noise, PathKind, Recipe, RenderRequest, Transform
 
 Blend = tuple[tuple[Recipe, float], ...]
 Matrix = tuple[float, ...]
@@ -15,23 +16,24 @@ Matrix = tuple[float, ...]
 
 @dataclass(frozen=True, slots=True)
 class Keyframe:
-    """All that makes a picture but the model: blend, noise and transform, as in `gpu_backend.RenderRequest`."""
+    """All that makes a picture but the model: blend, noise, transform and edits, as in `gpu_backend.RenderRequest`."""
 
     blend: Blend
     noise: Noise = Noise()
     transform: Matrix | None = None
+    edits: LocalEdits = NO_EDITS
 
     @classmethod
     def of(cls, request: RenderRequest) -> Keyframe:
         """Return the keyframe of a picture."""
-        return cls(request.blend, request.noise, request.transform)
+        return cls(request.blend, request.noise, request.transform, request.edits)
 
 
 class KeyframePath:
     """The keyframe of each frame of a path, in any order; parameters and errors as of `gpu_backend.LatentPath`.
 
-    Noise gains and transforms follow the weights that the path gives to the latents. Kind and seed of the noise come
-    from the previous keyframe. Turns go the shorter way round.
+    Noise gains, transforms and local edits follow the weights that the path gives to the latents. Kind and seed of the
+    noise come from the previous keyframe. Turns go the shorter way round.
     """
 
     def __init__(
@@ -51,7 +53,8 @@ class KeyframePath:
             return self._keys[before]
         weights = self._path.weights(index)
         noise = self._noise(before, weights)
-        return Keyframe(self._path.blend(index), noise, self._transform(before + fraction, weights))
+        edits = mixed_edits({key: self._keys[key].edits for key in weights}, weights, before)
+        return Keyframe(self._path.blend(index), noise, self._transform(before + fraction, weights), edits)
 
     def _noise(self, before: int, weights: Mapping[int, float]) -> Noise:
         """Return the noise between two keyframes. No noise is noise of gain 0, so that it fades in and out."""

@@ -33,11 +33,13 @@ from explorer_app.session.session import ModelReference
 from explorer_app.version import __version__
 from gpu_backend import (
     MANIFEST_LIMITS,
+    NO_EDITS,
     LimitError,
     LoomError,
     PathKind,
     StoredLatent,
     check_json_size,
+    edits_to_json,
     noise_to_json,
     parse_json,
     read_regular_file,
@@ -243,6 +245,8 @@ def _key_to_json(key: Keyframe) -> dict[str, Any]:
     }
     if key.transform is not None:
         data["transform"] = list(key.transform)
+    if key.edits != NO_EDITS:
+        data["edits"] = edits_to_json(key.edits)
     return data
 
 
@@ -402,7 +406,7 @@ def _key(item: object, stored: Mapping[str, StoredLatent]) -> Keyframe:
     """Read a keyframe, which has fields of a request."""
     if not isinstance(item, Mapping):
         raise ExportError("a keyframe should be a set of named fields.")
-    fields = {name: item[name] for name in ("blend", "noise", "transform") if name in item}
+    fields = {name: item[name] for name in ("blend", "noise", "transform", "edits") if name in item}
     return Keyframe.of(request_from_json({**fields, "model": ""}, stored))
 
 

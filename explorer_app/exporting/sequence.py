@@ -253,6 +253,7 @@ class SequencePlan:
             blend=frame.blend,
             noise=frame.noise,
             transform=frame.transform,
+            edits=frame.edits,
             resolution=self.settings.resolution,
             wants_image=self.settings.video is None and self.settings.form.facts.needs_values,
         )

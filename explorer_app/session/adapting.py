@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from explorer_app.session.local_edits import fit_bends, fit_style_channels
 from explorer_app.session.parameters import fit_cutoff, fit_rows, fixed_parameters, own_parameters, parameter
 from explorer_app.session.patches import Patch
 from explorer_app.session.session import SLIDER_COUNT, ModelReference, Session, Slider
@@ -49,6 +50,8 @@ def adapt(session: Session, facts: ModelFacts, usual_cutoff: int | None = None) 
             for source in session.mix
             if _takes(source.latent, facts)
         ),
+        bends=fit_bends(session.bends, facts),
+        style_channels=fit_style_channels(session.style_channels, facts),
         timeline=_fit_timeline(session.timeline, facts),
         patches=_fit_patches(session.patches, facts),
     )
@@ -71,6 +74,11 @@ def adapt(session: Session, facts: ModelFacts, usual_cutoff: int | None = None) 
         ("layer ranges were shortened", _ranges(fitted) != _ranges(session)),
         ("noise strengths of missing layers were dropped", fitted.noise != session.noise),
         ("the transform, which it does not take, was reset", fitted.transform != session.transform),
+        ("bends of layers that it does not have were taken away", fitted.bends != session.bends),
+        (
+            "style channels that it does not have were taken away",
+            len(fitted.style_channels) != len(session.style_channels),
+        ),
         ("the picture is shown, since it has no such layer", fitted.tap is None and session.tap is not None),
         (
             "tracks of parameters that it does not have were removed",

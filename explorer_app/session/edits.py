@@ -11,9 +11,20 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Protocol
 
+from explorer_app.session.local_edits import LayerBend, StyleChannel
 from explorer_app.session.parameters import SetParameter, parameter
 from explorer_app.session.session import Position, Session, Slider, Source
-from gpu_backend import SEED_COUNT, Latent, RowRange, Transform, Truncation
+from gpu_backend import (
+    BEND_REST,
+    MAX_BENDS,
+    MAX_STYLE_OFFSETS,
+    SEED_COUNT,
+    BendKind,
+    Latent,
+    RowRange,
+    Transform,
+    Truncation,
+)
 
 ROW_STEP = 100
 """Seeds that one unit of y on the plane skips."""
@@ -186,6 +197,75 @@ class ZeroSliders(_Whole):
                 if slider != Slider(slider.direction)
             ),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class AddBend(_Whole):
+    """Add a bend at rest after the others; its number is new to tracks and patches too."""
+
+    layer: str
+    kind: BendKind
+    channels: tuple[int, ...] = ()
+    label: str = "Add bend"
+
+    def apply(self, session: Session) -> Session:
+        """Return the session with the bend; the same one if it has as many as a picture may have."""
+        if len(session.bends) >= MAX_BENDS:
+            return session
+        bend = LayerBend(next_bend(session), self.layer, self.kind, BEND_REST[self.kind], self.channels)
+        return replace(session, bends=(*session.bends, bend))
+
+
+def next_bend(session: Session) -> int:
+    """Return the number of the next bend: above every number that something in the session names."""
+    paths = (*(track.path for track in session.timeline.tracks), *(patch.parameter for patch in session.patches))
+    named = (path.split("/")[1] for path in paths if path.startswith("bend/"))
+    return 1 + max((0, *(bend.number for bend in session.bends), *map(int, named)))
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveBend(_Whole):
+    """Remove a bend."""
+
+    number: int
+    label: str = "Remove bend"
+
+    _named_by: ClassVar = ("number",)
+
+    def apply(self, session: Session) -> Session:
+        """Return the session without the bend."""
+        return replace(session, bends=tuple(bend for bend in session.bends if bend.number != self.number))
+
+
+@dataclass(frozen=True, slots=True)
+class AddStyleChannels(_Whole):
+    """Show style channels as sliders: those that are there stay as they are."""
+
+    channels: tuple[StyleChannel, ...]
+    label: str = "Find style channels"
+
+    def apply(self, session: Session) -> Session:
+        """Return the session with the channels in place of those that were never moved nor named."""
+        kept = [item for item in session.style_channels if item.amount or item.label]
+        known = {item.key for item in kept}
+        made = (*kept, *(item for item in self.channels if item.key not in known))
+        return replace(session, style_channels=made[:MAX_STYLE_OFFSETS])
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveStyleChannel(_Whole):
+    """Remove the slider of a style channel, and its offset."""
+
+    layer: str
+    channel: int
+    label: str = "Remove style channel"
+
+    _named_by: ClassVar = ("layer", "channel")
+
+    def apply(self, session: Session) -> Session:
+        """Return the session without the channel."""
+        key = self.layer, self.channel
+        return replace(session, style_channels=tuple(item for item in session.style_channels if item.key != key))
 
 
 @dataclass(frozen=True, slots=True)

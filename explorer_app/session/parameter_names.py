@@ -40,14 +40,28 @@ def parameter_name(path: str, session: Session) -> str:
         name = session.mix[index].label if index < len(session.mix) else f"Source {index + 1}"
         row = rest.partition("strength/")[2]
         return f"{name}, row {int(row) + 1}" if row else name
+    if kind == "bend":
+        return _bend_name(path, session)
+    if kind in ("style", "style.name"):
+        layer, _, channel = rest.rpartition("/")
+        return session.style_channel(layer, int(channel)).name
     if kind == "noise.layer":
         return f"Noise of layer {int(rest) + 1}"
     return parameter(path).label
 
 
+def _bend_name(path: str, session: Session) -> str:
+    """Return the name of a bend, and which of its numbers it is if it has several."""
+    _, number, quantity = path.split("/")
+    bend = session.bend(int(number))
+    if bend is None:
+        return f"Bend {number}"
+    return f"{bend.name}, {quantity}" if quantity in ("right", "down") else bend.name
+
+
 def name_in_text(path: str, session: Session) -> str:
     """Return what a parameter is called within a sentence: a slider by its own name."""
-    if path.startswith(("slider/", "mix/")):
+    if path.startswith(("slider/", "mix/", "bend/", "style/")):
         return parameter_name(path, session)
     name = "truncation ψ" if path == "truncation.psi" else parameter_name(path, session)
     return name[:1].lower() + name[1:]

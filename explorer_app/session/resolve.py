@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 from explorer_app.session.blend import resolve_blend as resolve_blend
+from explorer_app.session.local_edits import resolve_edits
 from explorer_app.session.parameters import Parameter, Value, parameter
 from explorer_app.session.session import Position, Session
 from explorer_app.session.session_writer import SessionWriter
@@ -91,6 +92,7 @@ def resolve(session: Session, *, resolution: int | None = None, measure_steps: b
         resolution=resolution if session.tap is None else None,
         measure_steps=measure_steps,
         tap=session.tap,
+        edits=resolve_edits(session.bends, session.style_channels),
     )
 
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
+from explorer_app.session.local_edits import LayerBend, StyleChannel
 from explorer_app.session.patches import Patch
 from explorer_app.session.picture_mask import PictureMask
 from explorer_app.session.tracks import NO_TIMELINE, Timeline
-from gpu_backend import Latent, Noise, Recipe, RowRange, Tap, Transform, Truncation
+from gpu_backend import MAX_STYLE_OFFSETS, Latent, Noise, Recipe, RowRange, Tap, Transform, Truncation
 
 MIN_SCALE, MAX_SCALE = 1e-3, 1e3
 """How far a transform may scale."""
@@ -138,6 +139,10 @@ class Session:
         counts.
     tap
         The layer that is shown instead of the picture; None for the picture.
+    bends
+        Bent channels of layers.
+    style_channels
+        Channels of styles that have a slider.
     mask
         The region that point dragging preserves; None if nothing.
     timeline
@@ -157,6 +162,8 @@ class Session:
     mix: tuple[Source, ...] = ()
     transform: Transform = Transform()
     tap: Tap | None = None
+    bends: tuple[LayerBend, ...] = ()
+    style_channels: tuple[StyleChannel, ...] = ()
     mask: PictureMask | None = None
     timeline: Timeline = NO_TIMELINE
     patches: tuple[Patch, ...] = ()
@@ -174,6 +181,22 @@ class Session:
         if all(item.direction != slider.direction for item in self.sliders):
             sliders.append(slider)
         return replace(self, sliders=tuple(item for item in sliders if item != Slider(item.direction)))
+
+    def bend(self, number: int) -> LayerBend | None:
+        """Return the bend of a number; None if there is none."""
+        return next((bend for bend in self.bends if bend.number == number), None)
+
+    def style_channel(self, layer: str, channel: int) -> StyleChannel:
+        """Return a style channel, an untouched one if the session does not have it."""
+        found = (item for item in self.style_channels if item.key == (layer, channel))
+        return next(found, StyleChannel(layer, channel))
+
+    def with_style_channel(self, channel: StyleChannel) -> Session:
+        """Return the session with a style channel in its old place, or at the end while a picture may have more."""
+        channels = tuple(channel if item.key == channel.key else item for item in self.style_channels)
+        if channel not in channels and len(channels) < MAX_STYLE_OFFSETS:
+            channels = (*channels, channel)
+        return replace(self, style_channels=channels)
 
 
 def as_still(session: Session) -> Session:

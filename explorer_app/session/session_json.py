@@ -13,11 +13,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
+from explorer_app.session.local_edits import LayerBend, StyleChannel
 from explorer_app.session.parameters import Parameter, Value, fixed_parameters
 from explorer_app.session.picture_mask import mask_from_text, mask_to_text
 from explorer_app.session.session import MAX_SCALE, MIN_SCALE, ModelReference, Position, Session, Slider, Source
 from gpu_backend import (
+    MAX_BENDS,
     MAX_ITEMS,
+    MAX_STYLE_OFFSETS,
     MAX_TEXT,
     LoomError,
     RecipeBudget,
@@ -25,6 +28,7 @@ from gpu_backend import (
     StoredLatent,
     Transform,
     Truncation,
+    bend_from_json,
     flat_latent,
     latent_from_json,
     latent_to_json,
@@ -104,6 +108,12 @@ def session_to_json(session: Session) -> dict[str, Any]:
         data["transform"] = asdict(session.transform)
     if session.tap is not None:
         data["tap"] = tap_to_json(session.tap)
+    if session.bends:
+        data["bends"] = [_bend_to_json(bend) for bend in session.bends]
+    if session.style_channels:
+        data["styles"] = [
+            [item.layer, item.channel, item.amount, item.reach, item.label] for item in session.style_channels
+        ]
     if session.mask is not None:
         data["mask"] = mask_to_text(session.mask)
     others = {
@@ -167,6 +177,8 @@ def session_from_json(data: object, stored: Mapping[str, StoredLatent] | None = 
             mix=_sources(data.get("mix", []), stored),
             transform=_transform(data.get("transform", {})),
             tap=None if data.get("tap") is None else tap_from_json(data["tap"]),
+            bends=_bends(data.get("bends", [])),
+            style_channels=_style_channels(data.get("styles", [])),
             mask=None if data.get("mask") is None else mask_from_text(data["mask"]),
         )
         return _with_parameters(session, read_mapping(data.get("parameters", {}), "parameters"))
@@ -266,6 +278,46 @@ def _used_parts(latent: object) -> object:
         else:
             mix.append(item)  # refused by the reader
     return {**latent, "mix": mix}
+
+
+def _bend_to_json(bend: LayerBend) -> dict[str, Any]:
+    return {
+        "number": bend.number,
+        "bend": [bend.layer, bend.kind, bend.amount, list(bend.channels), bend.down],
+        "on": bend.is_on,
+        "label": bend.label,
+    }
+
+
+def _bends(data: object) -> tuple[LayerBend, ...]:
+    bends: dict[int, LayerBend] = {}
+    for item in read_list(data, "bends", MAX_BENDS):
+        fields = read_mapping(item, "bend")
+        number = read_integer(fields.get("number"), "bend's number", 1, 999_999)
+        is_on = fields.get("on", True)
+        if number in bends or not isinstance(is_on, bool):
+            raise SessionFileError("Each bend must have a number of its own and be on or off, but one is not so.")
+        read = bend_from_json(fields.get("bend"))
+        label = read_text(fields.get("label", ""), "bend's label")
+        bends[number] = LayerBend(number, read.layer, read.kind, read.amount, read.channels, read.down, is_on, label)
+    return tuple(bends.values())
+
+
+def _style_channels(data: object) -> tuple[StyleChannel, ...]:
+    channels: dict[tuple[str, int], StyleChannel] = {}
+    for item in read_list(data, "style channels", MAX_STYLE_OFFSETS):
+        fields = read_list(item, "style channel", 5)
+        if len(fields) != 5:
+            raise SessionFileError(f"A style channel must be five values, but is {len(fields)}.")
+        layer, channel = read_text(fields[0], "style channel's layer"), read_integer(fields[1], "channel", 0, 1 << 16)
+        channels[layer, channel] = StyleChannel(
+            layer,
+            channel,
+            read_number(fields[2], "style channel's amount"),
+            read_number(fields[3], "style channel's reach"),
+            read_text(fields[4], "style channel's label"),
+        )
+    return tuple(channels.values())
 
 
 def _transform(data: object) -> Transform:

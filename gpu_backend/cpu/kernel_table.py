@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gpu_backend.cpu.adain import AdainKernel
+from gpu_backend.cpu.bend_channels import BendChannelsKernel
 from gpu_backend.cpu.elementwise import AddKernel, ConstantKernel, ToDisplayKernel
 from gpu_backend.cpu.filtered_lrelu import FilteredLreluKernel
 from gpu_backend.cpu.fourier_features import FourierFeaturesKernel
@@ -23,6 +24,7 @@ KERNELS: dict[str, Callable[[Step, Site], Kernel]] = {
     "adain_input": AdainKernel,
     "adain_up_conv": AdainKernel,
     "add": AddKernel,
+    "bend_channels": BendChannelsKernel,
     "concat": ConcatKernel,
     "constant": ConstantKernel,
     "embedding": EmbeddingKernel,

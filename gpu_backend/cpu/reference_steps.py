@@ -18,6 +18,7 @@ from gpu_backend.reference.adain_conv import adain_conv
 from gpu_backend.reference.adain_input import adain_input
 from gpu_backend.reference.adain_up_conv import adain_up_conv
 from gpu_backend.reference.add import add
+from gpu_backend.reference.bend_channels import bend_channels
 from gpu_backend.reference.concat import concat
 from gpu_backend.reference.constant import constant
 from gpu_backend.reference.embedding import embedding
@@ -77,6 +78,11 @@ def _adain(step: Step, around: StepContext) -> tuple[Tensor, ...]:
         y = adain_up_conv(x, weights["weight"], bias, noise, style, attributes)
     around.observed[step.layer] = y
     return (y,)
+
+
+def _bend_channels(step: Step, around: StepContext) -> tuple[Tensor, ...]:
+    x, table = around.inputs(step)
+    return (bend_channels(x, table),)
 
 
 def _concat(step: Step, around: StepContext) -> tuple[Tensor, ...]:
@@ -150,8 +156,8 @@ def _skip_conv(step: Step, around: StepContext) -> tuple[Tensor, ...]:
 
 
 def _styles(step: Step, around: StepContext) -> tuple[Tensor, ...]:
-    (ws,) = around.inputs(step)
-    return styles(ws, around.weights_of(step), step.attributes)
+    ws, *offsets = around.inputs(step)
+    return styles(ws, around.weights_of(step), step.attributes, *offsets)
 
 
 def _tap_display(step: Step, around: StepContext) -> tuple[Tensor, ...]:
@@ -188,6 +194,7 @@ STEPS: dict[str, Callable[[Step, StepContext], tuple[Tensor, ...]]] = {
     "adain_input": _adain,
     "adain_up_conv": _adain,
     "add": _add,
+    "bend_channels": _bend_channels,
     "concat": _concat,
     "constant": _constant,
     "embedding": _embedding,

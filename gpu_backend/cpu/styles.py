@@ -25,6 +25,7 @@ class _Layer:
     demod: Tensor | None = None
     factors: Tensor | None = None
     is_normalized: bool = False
+    offset: Tensor | None = None
 
 
 class StylesKernel(Kernel):
@@ -40,6 +41,7 @@ class StylesKernel(Kernel):
             affine = site.packed.get((slot.layer, "affine"), partial(_affine, step, site, slot))
             span = slice(slot.style_offset, slot.style_offset + slot.in_channels)
             layer = _Layer(ws[:, slot.w_index], affine[0], affine[1], self._styles[:, span])
+            layer.offset = site.buffers[step.inputs[1]][span] if len(step.inputs) > 1 else None
             self._layers.append(layer)
             if slot.demod_offset >= 0:
                 name = step.weights[f"{slot.layer}.weight"]  # drafts may have a part of a layer's channels
@@ -56,6 +58,8 @@ class StylesKernel(Kernel):
             torch.addmm(layer.bias, layer.row, layer.weight, out=layer.style)
             if layer.is_normalized:
                 layer.style.mul_(layer.style.square().mean(1, keepdim=True).rsqrt_())
+            if layer.offset is not None:
+                layer.style.add_(layer.offset)
             if layer.demod is not None and layer.squares is not None:
                 torch.mm(layer.style.square(), layer.squares, out=layer.demod)
                 layer.demod.add_(EPSILON).rsqrt_()

@@ -31,7 +31,9 @@ from gpu_backend.cuda.timing.step_timer import StepTimer
 from gpu_backend.errors import DeviceError, DeviceMemoryError
 from gpu_backend.frame import KernelFacts
 from gpu_backend.model.model import Model
+from gpu_backend.ops.bend_channels import BEND_INPUT
 from gpu_backend.ops.kernels.recipe import KernelRecipe
+from gpu_backend.ops.styles import OFFSETS_INPUT
 from gpu_backend.plan.families import build_plan
 from gpu_backend.plan.plan import Plan, Precision
 
@@ -273,7 +275,7 @@ class CudaExecutor:
         return Comparer(self._driver, self._pool, self._store.kernels[COMPARISON])
 
     def _check_inputs(self, schedule: Schedule) -> dict[str, NDArray[Any]]:
-        """Return w rows around the average, stored noise at full strength, and the stored transform."""
+        """Return w rows around the average, stored noise at full strength, the stored transform, and edits."""
         generator = np.random.default_rng(0)
         inputs: dict[str, NDArray[Any]] = {}
         for region in schedule.regions:
@@ -282,6 +284,9 @@ class CudaExecutor:
             if region.name == "ws":
                 spread = generator.standard_normal(region.shape, np.float32)
                 inputs["ws"] = (self._model.mean_w + 0.5 * spread).astype(np.float32)
+            elif region.name == OFFSETS_INPUT or region.name.startswith(BEND_INPUT):
+                # At rest a kernel that does nothing would pass.
+                inputs[region.name] = generator.uniform(0.2, 0.8, region.shape).astype(np.float32)
             elif region.name in schedule.starts:
                 inputs[region.name] = schedule.starts[region.name]
             elif region.name == "noise_gain":

@@ -12,12 +12,20 @@ StyleGAN3 normalises style and weights first, and divides by the root mean squar
     d[o]   = d[o] * rsqrt(mean W[o]^2) * rsqrt(magnitude_ema)              so that d goes with W as stored
     s      = s / sqrt(in_channels) * rsqrt(magnitude_ema)                  toRGB
 
+With local edits, an input holds a number for each style that is added to s before d is made from it (of StyleGAN3 to
+the style of unit size, of toRGB to the style with its gain)::
+
+    s      = s + offset
+
 Both are small and depend only on w, so on a GPU one kernel computes all of them.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+OFFSETS_INPUT = "style_offsets"
+"""Input with the numbers that are added, (style_width,), in plans that have it."""
 
 
 @dataclass(frozen=True, slots=True)

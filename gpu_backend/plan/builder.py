@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from gpu_backend.ops.bend_channels import BEND_INPUT, BEND_NUMBERS, BendChannels
+from gpu_backend.ops.styles import OFFSETS_INPUT
 from gpu_backend.ops.tap_display import TAP_NUMBERS, TapDisplay
 from gpu_backend.ops.to_display import MIDDLE, ToDisplay
 from gpu_backend.plan.arena import place
@@ -65,6 +67,23 @@ class PlanBuilder:
                 attributes.nbytes(batch),
             )
         )
+
+    def style_inputs(self, ws: str, style_width: int) -> tuple[str, ...]:
+        """Return the inputs of the styles step, and declare the offsets if the key has them."""
+        if not self.key.edits.shifts_styles:
+            return (ws,)
+        return ws, self.buffer(OFFSETS_INPUT, (style_width,), "input")
+
+    def bent(self, layer: str, x: str) -> str:
+        """Append the step that bends the output `x` of a layer, if the key has it; return what later steps read."""
+        if layer not in self.key.edits.bent:
+            return x
+        source = self._buffers[x]
+        settings = BendChannels(source.shape[-1], source.shape[1])
+        table = self.buffer(f"{BEND_INPUT}{layer}", (settings.channels, BEND_NUMBERS), "input")
+        out = self.buffer(f"{layer}/bent", source.shape, "intermediate", source.dtype)
+        self.step(f"synthesis.{layer}.bend", "bend_channels", settings, (x, table), (out,))
+        return out
 
     def show_picture(self, image: str, channels: int, middle: float = MIDDLE) -> None:
         """Append the step that converts the picture to bytes; `middle` is the byte value of 0."""

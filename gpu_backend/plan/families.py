@@ -29,9 +29,18 @@ def build_plan(spec: NetworkSpec, key: PlanKey, *, readouts: Mapping[int, int] |
             precision=key.precision,
             tap=key.tap,
             readouts=readouts,
+            edits=key.edits,
         )
     if isinstance(spec, StyleGAN1Spec):
         return stylegan1.build_synthesis_plan(
-            spec, key.model_id, batch=key.batch, resolution=key.resolution, precision=key.precision, tap=key.tap
+            spec,
+            key.model_id,
+            batch=key.batch,
+            resolution=key.resolution,
+            precision=key.precision,
+            tap=key.tap,
+            edits=key.edits,
         )
-    return stylegan3.build_synthesis_plan(spec, key.model_id, batch=key.batch, precision=key.precision, tap=key.tap)
+    return stylegan3.build_synthesis_plan(
+        spec, key.model_id, batch=key.batch, precision=key.precision, tap=key.tap, edits=key.edits
+    )

@@ -1,9 +1,10 @@
 """Which steps of a plan become one kernel on a GPU, as frozen data that can be printed and tested without a GPU.
 
 The epilogue of a convolution takes in the noise, the skip of a resnet block, the style of the convolution that reads
-the output, and the products of toRGB. A filtered activation of StyleGAN3 takes in that style, or toRGB's products. The
-convolution of StyleGAN1 accumulates the moments of the normalisation after it. The learned constant is made with the
-styles, the display with the last toRGB. The picture of a toRGB before the last may be added up beside the next
+the output, and the products of toRGB. A filtered activation of StyleGAN3 takes in that style, or toRGB's products. Bent
+channels are a kernel of their own between two layers, which takes in style and products in place of the layer before.
+The convolution of StyleGAN1 accumulates the moments of the normalisation after it. The learned constant is made with
+the styles, the display with the last toRGB. The picture of a toRGB before the last may be added up beside the next
 up-convolution. `gpu_backend.cuda.launches.lowering` makes launches of each fused step.
 """
 
@@ -17,6 +18,8 @@ from gpu_backend.plan.plan import Plan, Step
 
 _MODULATED = ("modulated_conv", "modulated_up_conv")
 _ADAIN = ("adain_input", "adain_conv", "adain_up_conv")
+_READERS = ("filtered_lrelu", "bend_channels")
+"""Operations besides modulated convolutions that read what a convolution stores; they take it without a style."""
 _ABSORBED = ("constant", "add", "to_display")
 """Operations without a kernel of their own."""
 
@@ -153,6 +156,8 @@ class _Fusion:
             return self._convolution(step, f"{step.outputs[0]}/sines", step.outputs[0])
         if step.op == "filtered_lrelu":
             return self._filtered(step)
+        if step.op == "bend_channels":
+            return self._bent(step)
         if step.op == "skip_conv":
             is_shown = self._is_shown(step.outputs[0])
             return FusedStep(step, raw(step.inputs[0]), small(step.outputs[0]), is_shown=is_shown)
@@ -182,7 +187,7 @@ class _Fusion:
         readers = self._readers.get(out, [])
         next_style = self._next_modulated(out)
         is_shown = self._is_shown(out)
-        is_read = is_shown or next_style is not None or any(reader.op == "filtered_lrelu" for reader in readers)
+        is_read = is_shown or next_style is not None or any(reader.op in _READERS for reader in readers)
         return FusedStep(
             step,
             x,
@@ -211,6 +216,21 @@ class _Fusion:
         rgb = next((reader for reader in readers if reader.op == "to_rgb" and next_style is None), None)
         y = out if any(reader is not rgb for reader in readers) else None
         return FusedStep(step, step.inputs[0], y, next_style=next_style, to_rgb=rgb, is_shown=self._is_shown(out))
+
+    def _bent(self, step: Step) -> FusedStep:
+        """Return bent channels, with toRGB's products: the layer before no longer has what toRGB reads."""
+        out, readers = step.outputs[0], self._readers.get(step.outputs[0], [])
+        rgb = next((reader for reader in readers if reader.op == "to_rgb"), None)
+        is_raw = any(reader.op in ("to_rgb", "skip_conv") for reader in readers)
+        return FusedStep(
+            step,
+            step.inputs[0],
+            y=out if any(reader.op not in ("to_rgb", "skip_conv") for reader in readers) else None,
+            y_raw=raw(out) if is_raw else None,
+            next_style=self._next_modulated(out),
+            to_rgb=rgb,
+            is_shown=self._is_shown(out),
+        )
 
     def _to_rgb(self, step: Step) -> FusedStep:
         display = next((reader for reader in self._readers.get(step.outputs[0], []) if reader.op == "to_display"), None)

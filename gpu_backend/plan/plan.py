@@ -17,6 +17,25 @@ Part = Literal["mapping", "synthesis"]
 
 
 @dataclass(frozen=True, slots=True)
+class PlanEdits:
+    """What local edits (`gpu_backend.recipe.LocalEdits`) add to a plan. Their amounts are inputs.
+
+    Attributes
+    ----------
+    bent
+        Layers whose channels are bent, sorted; a plan that leaves a layer out leaves its bend out.
+    shifts_styles
+        Whether numbers are added to the styles.
+    """
+
+    bent: tuple[str, ...] = ()
+    shifts_styles: bool = False
+
+
+NOT_EDITED = PlanEdits()
+
+
+@dataclass(frozen=True, slots=True)
 class PlanKey:
     """Everything that determines the shape of a plan. Values that change from frame to frame are plan inputs."""
 
@@ -29,6 +48,8 @@ class PlanKey:
     tap: str = ""
     """Layer whose output replaces the picture, by its official name without ``synthesis.``; `resolution` is the side
     of that layer. Empty for a picture."""
+    edits: PlanEdits = NOT_EDITED
+    """Steps of local edits, and the inputs that they read."""
 
 
 @dataclass(frozen=True, slots=True)

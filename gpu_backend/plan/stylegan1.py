@@ -1,8 +1,8 @@
 """Plan of a StyleGAN1 synthesis network: w rows to a picture (Karras et al. 2019).
 
-Inputs and outputs, including taps, are the same as for StyleGAN2 (`gpu_backend.plan.stylegan2`). Pictures below the
-full resolution come from the toRGB layers of progressive growing, if the file contains them. The full network does not
-run those layers.
+Inputs and outputs, including taps and local edits, are the same as for StyleGAN2 (`gpu_backend.plan.stylegan2`).
+Pictures below the full resolution come from the toRGB layers of progressive growing, if the file contains them. The
+full network does not run those layers.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from gpu_backend.ops.constant import Constant
 from gpu_backend.ops.styles import Styles, StyleSlot
 from gpu_backend.ops.to_rgb import UNSTYLED, ToRgb
 from gpu_backend.plan.builder import PlanBuilder
-from gpu_backend.plan.plan import Plan, PlanKey, Precision
+from gpu_backend.plan.plan import NOT_EDITED, Plan, PlanEdits, PlanKey, Precision
 
 _OPS = {"input": "adain_input", "conv": "adain_conv", "up_conv": "adain_up_conv"}
 
@@ -30,6 +30,7 @@ def build_synthesis_plan(
     resolution: int | None = None,
     precision: Precision = "fp32",
     tap: str = "",
+    edits: PlanEdits = NOT_EDITED,
 ) -> Plan:
     """Build the plan of the synthesis network for `batch` pictures.
 
@@ -39,7 +40,7 @@ def build_synthesis_plan(
         If the network has no picture of that resolution, or no layer of the tap's name.
     """
     layers = layers_before(spec, tap or f"b{resolution or spec.resolution}.torgb")
-    key = PlanKey(model_id, "synthesis", batch, layers[-1].resolution, precision, tap)
+    key = PlanKey(model_id, "synthesis", batch, layers[-1].resolution, precision, tap, edits)
     return _Synthesis(spec, layers, key).build()
 
 
@@ -80,7 +81,8 @@ class _Synthesis:
         )
         roles = ("affine.weight", "affine.bias")
         weights = {f"{name}.{role}": f"synthesis.{name}.{role}" for name in self.offsets for role in roles}
-        plan.step("synthesis.styles", "styles", self.styles, (ws,), (styles, demod), weights)
+        style_inputs = plan.style_inputs(ws, self.styles.style_width)
+        plan.step("synthesis.styles", "styles", self.styles, style_inputs, (styles, demod), weights)
         first = Constant(self.layers[0].out_channels)
         x = plan.buffer(f"{INPUT}.const", first.output_shape(batch), "intermediate")
         const = f"synthesis.{INPUT}.const"
@@ -118,7 +120,7 @@ class _Synthesis:
         out = self.plan.buffer(layer.name, attributes.output_shape(self.plan.key.batch), "intermediate")
         weights = {role: f"{name}.{role}" for role in roles}
         self.plan.step(name, _OPS[layer.kind], attributes, inputs, (out,), weights)
-        return out
+        return self.plan.bent(layer.name, out)
 
     def _to_rgb(self, layer: AdainLayerSpec, x: str) -> str:
         attributes = ToRgb(

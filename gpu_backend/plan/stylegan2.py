@@ -13,6 +13,10 @@ Outputs
     ``image`` (batch, R, R, img_channels) float32 in the network's output range, ``pixels`` (batch, R, R, 4) uint8 for
     display, ``flags`` (batch,) uint32. Bit 0 of a flag: the picture contains a value that is not finite.
 
+Bent layers (`PlanEdits.bent`) are followed by a step with an input of its own (`gpu_backend.ops.bend_channels`); at the
+end of a resnet block it bends the sum. With offsets of styles there is the input ``style_offsets``
+(`gpu_backend.ops.styles`).
+
 With a tap, ``pixels`` show the tapped layer, and the plan has only the layers that it depends on. There is no
 ``image``. A further input ``tap`` controls the display (`gpu_backend.ops.tap_display`). Further outputs are
 ``statistics`` (batch, 4, 4) and ``values`` (batch, side, side). A tapped toRGB gives its own output, without the
@@ -43,7 +47,7 @@ from gpu_backend.ops.skip_conv import SkipConv
 from gpu_backend.ops.styles import Styles, StyleSlot
 from gpu_backend.ops.to_rgb import UNSTYLED, ToRgb
 from gpu_backend.plan.builder import PlanBuilder
-from gpu_backend.plan.plan import Plan, PlanKey, Precision
+from gpu_backend.plan.plan import NOT_EDITED, Plan, PlanEdits, PlanKey, Precision
 
 
 def layers_of(spec: StyleGAN2Spec, resolution: int | None = None) -> tuple[LayerSpec, ...]:
@@ -71,6 +75,7 @@ def build_synthesis_plan(
     precision: Precision = "fp32",
     tap: str = "",
     readouts: Mapping[int, int] | None = None,
+    edits: PlanEdits = NOT_EDITED,
 ) -> Plan:
     """Build the plan of the synthesis network for `batch` pictures.
 
@@ -82,7 +87,7 @@ def build_synthesis_plan(
         If the network has no picture of that resolution, or no layer of the tap's name.
     """
     layers = layers_of(spec, resolution) if not tap else layers_before(spec, tap)
-    key = PlanKey(model_id, "synthesis", batch, layers[-1].resolution, precision, tap)
+    key = PlanKey(model_id, "synthesis", batch, layers[-1].resolution, precision, tap, edits)
     is_draft = not tap and key.resolution < spec.resolution
     width = (readouts or {}).get(key.resolution, 0) if is_draft else 0
     return _Synthesis(spec, layers, key, width).build()
@@ -139,7 +144,8 @@ class _Synthesis:
         style_shape, demod_shape = self.styles.output_shapes(batch)
         styles = plan.buffer("styles", style_shape, "intermediate")
         demod = plan.buffer("demod", demod_shape, "intermediate")
-        plan.step("synthesis.styles", "styles", self.styles, (ws,), (styles, demod), self._style_weights())
+        style_inputs = plan.style_inputs(ws, self.styles.style_width)
+        plan.step("synthesis.styles", "styles", self.styles, style_inputs, (styles, demod), self._style_weights())
 
         first = self.layers[0]
         constant = Constant(first.in_channels)
@@ -155,11 +161,13 @@ class _Synthesis:
                 x = self._conv(layer, x)
                 if layer.kind == "conv" and skipped is not None:
                     x, skipped = self._sum(layer, x, skipped), None
+                x = plan.bent(layer.name, x)
         last = self.layers[-1]
         if self.readout_width:
             self._readout(last, x)
         if plan.key.tap:
-            plan.show_tap(last.name, last.out_channels, last.resolution)
+            shown = x if last.kind in ("conv", "up_conv") else last.name
+            plan.show_tap(shown, last.out_channels, last.resolution)
         else:
             plan.show_picture(self._last_image(), self.spec.img_channels)
         return plan.freeze()

@@ -7,8 +7,8 @@ Inputs
         Inverse transform: maps a position in the output to a position in the untransformed picture
         (`gpu_backend.ops.fourier_features`). A bound plan starts with the model's stored transform.
 Outputs
-    Those of StyleGAN2 (`gpu_backend.plan.stylegan2`), taps included. There is no noise, and no picture before the last
-    layer.
+    Those of StyleGAN2 (`gpu_backend.plan.stylegan2`), taps and local edits included. There is no noise, and no picture
+    before the last layer.
 """
 
 from __future__ import annotations
@@ -24,14 +24,20 @@ from gpu_backend.ops.styles import Styles, StyleSlot
 from gpu_backend.ops.to_display import MIDDLE, MIDDLE_XL
 from gpu_backend.ops.to_rgb import ToRgb
 from gpu_backend.plan.builder import PlanBuilder
-from gpu_backend.plan.plan import Plan, PlanKey, Precision
+from gpu_backend.plan.plan import NOT_EDITED, Plan, PlanEdits, PlanKey, Precision
 
 INPUT = "input"
 """Layer name of the Fourier feature input."""
 
 
 def build_synthesis_plan(
-    spec: StyleGAN3Spec, model_id: str, *, batch: int = 1, precision: Precision = "fp32", tap: str = ""
+    spec: StyleGAN3Spec,
+    model_id: str,
+    *,
+    batch: int = 1,
+    precision: Precision = "fp32",
+    tap: str = "",
+    edits: PlanEdits = NOT_EDITED,
 ) -> Plan:
     """Build the plan of the synthesis network for `batch` pictures.
 
@@ -47,7 +53,7 @@ def build_synthesis_plan(
             raise ValueError(f"the network has the layers {names}, not {tap!r}")
         layers = layers[: names.index(tap)]
         side = layers[-1].out_size if layers else spec.input.size
-    return _Synthesis(spec, layers, PlanKey(model_id, "synthesis", batch, side, precision, tap)).build()
+    return _Synthesis(spec, layers, PlanKey(model_id, "synthesis", batch, side, precision, tap, edits)).build()
 
 
 class _Synthesis:
@@ -68,13 +74,15 @@ class _Synthesis:
         roles = ("affine.weight", "affine.bias", "freqs", "phases", "weight", "transform")
         weights = {role: f"synthesis.input.{role}" for role in roles}
         plan.step("synthesis.input", "fourier_features", features, (ws, transform), (x,), weights)
+        x = plan.bent(INPUT, x)
         if self.layers:
             style_shape, demod_shape = self.styles.output_shapes(self.batch)
             outputs = (
                 plan.buffer("styles", style_shape, "intermediate"),
                 plan.buffer("demod", demod_shape, "intermediate"),
             )
-            plan.step("synthesis.styles", "styles", self.styles, (ws,), outputs, _style_weights(self.styles))
+            style_inputs = plan.style_inputs(ws, style_shape[1])
+            plan.step("synthesis.styles", "styles", self.styles, style_inputs, outputs, _style_weights(self.styles))
         for layer, slot in zip(self.layers, self.styles.slots, strict=True):
             x = self._to_rgb(layer, slot, x) if layer.kind == "to_rgb" else self._layer(layer, slot, x)
         if plan.key.tap:
@@ -105,7 +113,7 @@ class _Synthesis:
         taps = {"up_filter": layer.up_taps, "down_filter": layer.down_taps}
         filters = {role: f"{name}.{role}" for role, count in taps.items() if count > 1}
         plan.step(name, "filtered_lrelu", activation, (raw,), (out,), filters)
-        return out
+        return plan.bent(layer.name, out)
 
     def _to_rgb(self, layer: FilteredLayerSpec, slot: StyleSlot, x: str) -> str:
         is_tap = bool(self.plan.key.tap)

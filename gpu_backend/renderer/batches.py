@@ -1,4 +1,4 @@
-"""Grouping of requests into batches that share a plan, noise and transform."""
+"""Grouping of requests into batches that share a plan, noise, transform and edits."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class FrameGroup:
 def group_frames(requests: Sequence[RenderRequest], keys: Sequence[PlanKey], batch_size: int) -> list[FrameGroup]:
     """Return the runs that render the requests, each with `batch_size` frames or with one.
 
-    Frames share a run if they have the same plan key, noise, transform and outputs, because these belong to the whole
-    batch. Taps and measured frames are rendered singly. A remainder of fewer than `batch_size` frames is rendered
+    Frames share a run if they have the same plan key, noise, transform, edits and outputs, because these belong to the
+    whole batch. Taps and measured frames are rendered singly. A remainder of fewer than `batch_size` frames is rendered
     singly too, because a plan for its size would cost more than it saves.
 
     Parameters
@@ -39,7 +39,7 @@ def group_frames(requests: Sequence[RenderRequest], keys: Sequence[PlanKey], bat
     for place, (request, key) in enumerate(zip(requests, keys, strict=True)):
         is_alone = request.tap is not None or request.measure_steps
         alike.setdefault(
-            place if is_alone else (key, request.noise, request.transform, request.wants_image), []
+            place if is_alone else (key, request.noise, request.transform, request.edits, request.wants_image), []
         ).append(place)
     groups = []
     for places in alike.values():

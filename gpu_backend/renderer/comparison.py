@@ -70,6 +70,7 @@ def compare_ways(
             request.noise,
             request.transform,
             request.tap,
+            request.edits,
             use_fused=use_fused,
             use_graph=use_graph,
             should_cancel=should_cancel,

@@ -24,8 +24,9 @@ from gpu_backend.latent.truncation import label_averages, truncate
 from gpu_backend.layer_statistics import LayerStatistics, gather_statistics
 from gpu_backend.model import Model, ModelFacts, read_model
 from gpu_backend.model_runner import ModelRunner
+from gpu_backend.plan.edit_inputs import plan_edits
 from gpu_backend.plan.executor import Executor
-from gpu_backend.plan.plan import PlanKey, Precision
+from gpu_backend.plan.plan import PlanEdits, PlanKey, Precision
 from gpu_backend.recipe import Noise, NoiseMode
 from gpu_backend.renderer.arrays import chunks, finite_array
 from gpu_backend.renderer.batches import BATCH_SIZES, FrameGroup, batch_size_for, group_frames
@@ -114,8 +115,8 @@ class Renderer:
         self._check = RequestCheck(model, self._runner.noise_layer_count)
         self._options = RenderOptions()
         self._largest_batch = max(BATCH_SIZES)
-        self._prepared: tuple[int | None, str | None] | None = None
-        """Resolution and tap that `prepare_step` found ready last, to spare each frame of a gesture the look-up."""
+        self._prepared: tuple[int | None, str | None, PlanEdits] | None = None
+        """Resolution, tap and edits that `prepare_step` found ready last; frames of a gesture need no look-up."""
         self._mapped = MappedAnchors(partial(_map_one, model, self._runner), spec.mapping.z_dim, spec.mapping.c_dim)
         self._recent = RecentRows(self._space, self._mapped)
 
@@ -295,7 +296,8 @@ class Renderer:
         RequestError, DeviceError
             As `render`.
         """
-        shape = (request.resolution, None if request.tap is None else request.tap.layer)
+        tap = None if request.tap is None else request.tap.layer
+        shape = (request.resolution, tap, plan_edits(request.edits))
         if shape == self._prepared or not self._options.use_fused:
             return False
         is_unfinished = self._runner.prepare_step(self._key_of(request))
@@ -428,7 +430,7 @@ class Renderer:
     def _key_of(self, request: RenderRequest) -> PlanKey:
         """Check a request and return the key of its single-frame plan."""
         side, tap = self._check.check(request), request.tap
-        return self._runner.synthesis_key(1, side, "" if tap is None else tap.layer)
+        return self._runner.synthesis_key(1, side, "" if tap is None else tap.layer, plan_edits(request.edits))
 
     def _grouped(self, requests: Sequence[RenderRequest], keys: Sequence[PlanKey]) -> list[FrameGroup]:
         largest = 1 if self._device.id == CPU_ID else self._largest_batch
@@ -460,7 +462,7 @@ class Renderer:
     def _submit_run(
         self, requests: Sequence[RenderRequest], key: PlanKey, should_cancel: Callable[[], bool] | None
     ) -> list[PendingFrame]:
-        """Start one run of checked requests that share a plan, noise and transform."""
+        """Start one run of checked requests that share a plan, noise, transform and edits."""
         start_s, runner, first = time.perf_counter(), self._runner, requests[0]
         waited_ms = runner.waited_ms
         rows = [self._rows(request.blend) for request in requests]
@@ -468,11 +470,12 @@ class Renderer:
         rows_s = time.perf_counter()
         mapping_waited_ms = runner.waited_ms - waited_ms
         run = runner.submit(
-            runner.synthesis_key(len(requests), key.resolution, key.tap),
+            runner.synthesis_key(len(requests), key.resolution, key.tap, key.edits),
             ws,
             first.noise,
             first.transform,
             first.tap,
+            first.edits,
             outputs=outputs_of(first),
             measure=first.measure_steps,
             use_fused=self._options.use_fused,

@@ -6,8 +6,9 @@ import math
 
 from gpu_backend.errors import RequestError
 from gpu_backend.model import Model
+from gpu_backend.plan.edit_inputs import bendable_layers, check_edits, style_lengths
 from gpu_backend.plan.noise_inputs import check_noise
-from gpu_backend.recipe import Noise, Tap
+from gpu_backend.recipe import NO_EDITS, Noise, Tap
 from gpu_backend.request import RenderRequest
 
 MAX_GAIN_DB = 200.0
@@ -22,11 +23,13 @@ class RequestCheck:
 
     def __init__(self, model: Model, noise_layer_count: int) -> None:
         self._facts = model.facts
+        self._spec = model.spec
         self._full = model.spec.resolution
         self._resolutions = (*model.spec.draft_resolutions, self._full)
         self._noise_layer_count = noise_layer_count
         self._layers = {layer.name: layer for layer in model.facts.layers}
         self._good_noise = Noise()
+        self._good_edits = NO_EDITS
 
     def check(self, request: RenderRequest) -> int:
         """Return the side of the request's picture.
@@ -45,6 +48,9 @@ class RequestCheck:
         if request.noise is not self._good_noise and request.noise != self._good_noise:
             self.check_noise(request.noise)
             self._good_noise = request.noise
+        if request.edits is not self._good_edits and request.edits != self._good_edits:
+            check_edits(request.edits, bendable_layers(self._spec), style_lengths(self._spec))
+            self._good_edits = request.edits
         if request.tap is not None:
             if request.resolution is not None:
                 raise RequestError("A layer comes at its own resolution, but one was requested as well; leave it out.")

@@ -2,7 +2,7 @@
 
 import json
 import math
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -10,8 +10,11 @@ from hypothesis import given, settings, strategies as st
 
 from gpu_backend import (
     SEED_COUNT,
+    Bend,
+    BendKind,
     DirectionAmount,
     Latent,
+    LocalEdits,
     MixSource,
     Noise,
     Point,
@@ -19,6 +22,7 @@ from gpu_backend import (
     RenderRequest,
     RequestError,
     RowRange,
+    StyleOffset,
     Tap,
     Truncation,
     latent_from_json,
@@ -56,6 +60,15 @@ recipes = st.builds(
     latents(latents(st.just(Latent()))),
     st.builds(Truncation, numbers, st.none() | st.integers(0, 18)),
 )
+bends = st.builds(
+    Bend,
+    texts(20),
+    st.sampled_from(get_args(BendKind)),
+    numbers,
+    st.lists(st.integers(0, 4096), max_size=4).map(tuple),
+    numbers,
+)
+offsets = st.builds(StyleOffset, texts(20), st.integers(0, 4096), numbers)
 requests = st.builds(
     RenderRequest,
     model_id=texts(64),
@@ -77,6 +90,7 @@ requests = st.builds(
         numbers,
         st.booleans(),
     ),
+    edits=st.builds(LocalEdits, st.lists(bends, max_size=3).map(tuple), st.lists(offsets, max_size=3).map(tuple)),
 )
 
 
@@ -213,3 +227,26 @@ def test_stored_latents_come_back_from_json_by_their_digest() -> None:
 def test_stored_latents_that_are_damaged_are_refused(value: Any) -> None:
     with pytest.raises(RequestError):
         stored_from_json(value)
+
+
+@pytest.mark.parametrize(
+    "edits",
+    [
+        [],
+        {"bends": [["b4.conv1", "melt", 1.0, []]]},
+        {"bends": [["b4.conv1", "gain", "1", []]]},
+        {"bends": [["b4.conv1", "gain", 1.0, [-1]]]},
+        {"bends": [["b4.conv1", "gain", 1.0, []]] * 65},
+        {"styles": [["b4.conv1", 0]]},
+        {"styles": [["b4.conv1", 0, 1.0]] * 257},
+    ],
+)
+def test_edits_that_are_none_are_refused(edits: object) -> None:
+    with pytest.raises(RequestError):
+        request_from_json({"model": "a", "blend": [[{}, 1]], "edits": edits})
+
+
+def test_more_edits_than_a_file_may_hold_are_not_written() -> None:
+    too_many = LocalEdits((Bend("b4.conv1", "gain", 1.0),) * 65)
+    with pytest.raises(RequestError, match="64 bends"):
+        request_to_json(RenderRequest("a", edits=too_many))

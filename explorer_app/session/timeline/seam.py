@@ -10,7 +10,7 @@ from typing import Any
 from explorer_app.session.resolve import resolve
 from explorer_app.session.session import Session
 from explorer_app.session.timeline.evaluation import session_at
-from gpu_backend import Arc, Point, StoredLatent
+from gpu_backend import BEND_REST, Arc, Point, StoredLatent
 
 _STEP_S = 1e-3
 """Velocities are differences over this time."""
@@ -33,7 +33,7 @@ class Seam:
 def seam(session: Session, start: float, end: float) -> Seam:
     """Return whether a range of the session's timeline, in seconds, can be repeated without a jump or a jerk.
 
-    What is compared is what the renderer gets: weights of recipes, amounts, noise, transform.
+    What is compared is what the renderer gets: weights of recipes, amounts, noise, transform, local edits.
     """
     span = end - start
     if span <= 0.0:
@@ -68,6 +68,11 @@ def _numbers(session: Session, t: float) -> dict[Any, float]:
         found["layer", layer] = gain - 1.0
     for index, number in enumerate(request.transform or (1, 0, 0, 0, 1, 0, 0, 0, 1)):
         found["transform", index] = number
+    for place, bend in enumerate(request.edits.bends):
+        name = ("bend", place, bend.layer, bend.kind, bend.channels)
+        found[(*name, "amount")], found[(*name, "down")] = bend.amount - BEND_REST[bend.kind], bend.down
+    for offset in request.edits.style_offsets:
+        found["style", offset.layer, offset.channel] = offset.amount
     for recipe, weight in request.blend:
         latent, point = recipe.latent, recipe.latent.point
         sources = tuple((source.latent, tuple(source.strengths)) for source in latent.mix)

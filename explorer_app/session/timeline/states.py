@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from explorer_app.session.blend import Blend, resolve_blend
+from explorer_app.session.local_edits import mixed_bends, mixed_style_channels
 from explorer_app.session.session import MAX_SCALE, MIN_SCALE, Session, Slider
 from gpu_backend import Noise, PathKind, RequestError, Transform, blend_between, weighted_blend
 
@@ -46,6 +47,8 @@ def mixed_states(states: Sequence[Session], weights: Mapping[int, float], before
         mix=first.mix if is_same_mix else (),
         noise=_mixed_noise({index: state.noise for index, state in chosen.items()}, weights, first.noise),
         transform=_mixed_transform({index: state.transform for index, state in chosen.items()}, weights),
+        bends=mixed_bends({index: state.bends for index, state in chosen.items()}, weights, before),
+        style_channels=mixed_style_channels({index: state.style_channels for index, state in chosen.items()}, weights),
     )
 
 

@@ -7,8 +7,9 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_backend.cuda.launches.gpu_op import GpuOp, LoweringContext
+from gpu_backend.cuda.launches.gpu_op import Fused, GpuOp, LoweringContext, Refused
 from gpu_backend.cuda.launches.row_pass import rows_of_a_pass, shared_nbytes
+from gpu_backend.cuda.launches.shift_styles import shift_styles_launch
 from gpu_backend.cuda.launches.style_layout import StyleLayout, pad8
 from gpu_backend.cuda.launches.style_table import StyleTable
 from gpu_backend.cuda.schedule import Address, Built, Constant, Launch, Region
@@ -25,7 +26,35 @@ _PIXELS = 16
 class StylesOp(GpuOp):
     """All styles and demodulation coefficients, and the learned constant of a network that begins with one."""
 
+    def fused(self, step: FusedStep, context: LoweringContext) -> Fused | Refused:
+        if len(step.main.inputs) == 1:
+            return Refused()
+        built = self._shifted(step, context, is_plain=False)
+        return Fused((built.launches[-1].recipe,), lambda: built)
+
     def plain(self, step: FusedStep, context: LoweringContext, reason: str) -> Built:
+        if len(step.main.inputs) > 1:
+            return self._shifted(step, context, is_plain=True, reason=reason)
+        return self._styles(step, context)
+
+    def _shifted(self, step: FusedStep, context: LoweringContext, *, is_plain: bool, reason: str = "") -> Built:
+        """Return the styles, and the launch that adds offsets to them."""
+        styles, attributes = self._styles(step, context), step.main.attributes
+        table = StyleTable(context.layout, context.half)
+        names = f"styles/shifted/{attributes.slots[-1].layer}/{'fp16' if context.half else 'fp32'}"
+        shift = shift_styles_launch(
+            step.main.layer,
+            styles.launches[0],
+            table,
+            names,
+            batch=context.batch,
+            half=context.half,
+            is_plain=is_plain,
+            reason=reason,
+        )
+        return Built.joined((styles, shift))
+
+    def _styles(self, step: FusedStep, context: LoweringContext) -> Built:
         constant = next(iter(step.absorbed), None)
         return styles_launch(
             step.main,

@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 
 from explorer_app.session.edits import Together
+from explorer_app.session.local_edits import LayerBend, StyleChannel
 from explorer_app.session.parameters import ParameterError, SetParameter, fixed_parameters, parameter, parameters_of
 from explorer_app.session.picture_mask import inverted
 from explorer_app.session.resolve import Modulation, Modulator, evaluate
 from explorer_app.session.session import Position, Session, Slider, Source
 from explorer_app.session.session_json import session_from_json, session_to_json
-from gpu_backend import Latent, Noise, Point, Recipe, RowRange, Tap, Transform, Truncation
+from gpu_backend import BEND_REST, BendKind, Latent, Noise, Point, Recipe, RowRange, Tap, Transform, Truncation
 from tests.helpers.fake_controller import facts
 
 
@@ -26,6 +27,8 @@ class Fixed:
     def at(self, t: float) -> Any:
         return self.value
 
+
+KINDS: tuple[BendKind, ...] = ("gain", "move", "ablate", "threshold", "turn", "scale")
 
 VALUES = {
     "position": Position(3.0, 4.0),
@@ -52,10 +55,25 @@ VALUES = {
     "mix/1/name": "dusk",
     "mix/1/strengths": (0.25, 0.5),
     "mix/0/strength/1": 0.75,
+    "bend/1/gain": -2.0,
+    "bend/1/on": False,
+    "bend/1/name": "louder",
+    "bend/2/right": 0.5,
+    "bend/2/down": -0.25,
+    "bend/3/ablate": 0.5,
+    "bend/4/threshold": 1.5,
+    "bend/5/turn": 45.0,
+    "bend/6/scale": 2.0,
+    "style/b8.conv0/3": 4.0,
+    "style.name/b8.conv0/3": "haze",
     "position.x": 3.5,
     "position.y": -2.0,
 }
-SESSION = Session(mix=(Source(Latent(), (0.0, 0.0), "a"), Source(Latent(Point(((5, 1.0),))), (1.0, 1.0), "b")))
+SESSION = Session(
+    mix=(Source(Latent(), (0.0, 0.0), "a"), Source(Latent(Point(((5, 1.0),))), (1.0, 1.0), "b")),
+    bends=tuple(LayerBend(number, "b8.conv0", kind, BEND_REST[kind]) for number, kind in enumerate(KINDS, 1)),
+    style_channels=(StyleChannel("b8.conv0", 3),),
+)
 
 
 @pytest.mark.parametrize("path", sorted(VALUES))

@@ -33,8 +33,9 @@ from gpu_backend.model.spec import NetworkSpec, StyleGAN1Spec, StyleGAN3Spec
 from gpu_backend.ops.kernels import kernel_source
 from gpu_backend.ops.kernels.conv_tile import ConvTile
 from gpu_backend.ops.kernels.recipe import KernelRecipe
+from gpu_backend.plan.edit_inputs import bendable_layers
 from gpu_backend.plan.families import build_plan
-from gpu_backend.plan.plan import Plan, PlanKey, Precision
+from gpu_backend.plan.plan import Plan, PlanEdits, PlanKey, Precision
 from tests.helpers.kept_kernels import EVERY, KernelStatistics, compiled_now, frontend_log, kept, key_of, statistics_of
 from tests.helpers.kernel_checks import ARCHITECTURES
 from tests.helpers.networks import NetworkOptions, make_spec
@@ -119,6 +120,11 @@ def weights_of(spec: NetworkSpec) -> Weights:
     return {name: np.broadcast_to(np.float32(1), shape) for name, shape in shapes.items()}
 
 
+def every_edit(spec: NetworkSpec) -> PlanEdits:
+    """Return edits of every kind, in every layer that they can be in."""
+    return PlanEdits(tuple(sorted(bendable_layers(spec))), shifts_styles=True)
+
+
 @functools.cache
 def plans() -> tuple[tuple[Plan, Weights, bool], ...]:
     """Plans, and whether they are lowered to plain kernels."""
@@ -132,6 +138,9 @@ def plans() -> tuple[tuple[Plan, Weights, bool], ...]:
         weights = weights_of(spec)
         for batch, precision in keys:
             add(build_plan(spec, PlanKey("model", "synthesis", batch, spec.resolution, precision)), weights)
+            edited = PlanKey("model", "synthesis", batch, spec.resolution, precision, edits=every_edit(spec))
+            add(build_plan(spec, edited), weights)
+        add(build_plan(spec, replace(edited, precision="fp16")), weights, everything_plain=True)
         plain = build_plan(spec, PlanKey("model", "synthesis", 1, spec.resolution, "fp16"))
         add(plain, weights, everything_plain=True)
         for layer in (spec.layers[-1], next((one for one in spec.layers if one.kind == "skip"), spec.layers[1])):

@@ -8,9 +8,10 @@ from dataclasses import FrozenInstanceError
 import pytest
 
 from gpu_backend.model.spec import NetworkSpec
+from gpu_backend.plan.edit_inputs import bendable_layers
 from gpu_backend.plan.families import build_plan
 from gpu_backend.plan.fusion import FusedStep, fuse
-from gpu_backend.plan.plan import Plan, PlanKey
+from gpu_backend.plan.plan import Plan, PlanEdits, PlanKey
 from tests.helpers.networks import NetworkOptions, make_spec
 from tests.helpers.stylegan1 import make_spec1
 from tests.helpers.stylegan3 import R, StyleGAN3Options, make_spec as make_spec3
@@ -42,6 +43,22 @@ def test_every_step_of_a_plan_is_computed_once(family: str, part: str) -> None:
     plan = plan_of(family, part)
     computed = Counter(id(step) for item in fuse(plan) for step in (item.main, *item.absorbed))
     assert computed == Counter(id(step) for step in plan.steps)
+
+
+@FAMILIES
+def test_a_bent_layer_is_stored_without_a_style_and_what_is_bent_takes_its_place(family: str) -> None:
+    spec = SPECS[family]
+    edits = PlanEdits(tuple(sorted(bendable_layers(spec))), shifts_styles=True)
+    plan = build_plan(spec, PlanKey("model", "synthesis", 1, spec.resolution, "fp16", edits=edits))
+    steps = fuse(plan)
+    computed = Counter(id(step) for item in steps for step in (item.main, *item.absorbed))
+    assert computed == Counter(id(step) for step in plan.steps)
+    stored = {step.y: step for step in steps if step.y is not None}
+    bends = [step for step in steps if step.main.op == "bend_channels"]
+    assert len(bends) == len(edits.bent)
+    assert all(stored[step.x].next_style is None and stored[step.x].to_rgb is None for step in bends)
+    products = [step.to_rgb.layer for step in steps if step.to_rgb is not None]
+    assert products == [step.layer for step in plan.steps if step.op == "to_rgb"]
 
 
 @FAMILIES

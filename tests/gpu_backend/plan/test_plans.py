@@ -56,6 +56,7 @@ def test_every_quantity_that_a_gesture_moves_is_an_input() -> None:
         "resolution",
         "precision",
         "tap",
+        "edits",
     }
 
 

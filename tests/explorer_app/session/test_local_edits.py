@@ -1,0 +1,184 @@
+"""Bends and style channels of a session: adding, fitting to a model, mixing, files, requests."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from explorer_app.controller.restoring import picture_session
+from explorer_app.exporting.keyframes import Keyframe, KeyframePath
+from explorer_app.exporting.picture_document import PictureDocument, document_from_text, document_to_text
+from explorer_app.exporting.recipe_text import as_python
+from explorer_app.session.adapting import adapt
+from explorer_app.session.edits import AddBend, AddStyleChannels, RemoveBend, RemoveStyleChannel
+from explorer_app.session.local_edits import (
+    LayerBend,
+    StyleChannel,
+    bendable_layers,
+    fit_edits,
+    mixed_bends,
+    mixed_style_channels,
+    style_lengths,
+)
+from explorer_app.session.parameter_names import name_in_text, parameter_name
+from explorer_app.session.parameters import SetParameter, parameter, parameters_of
+from explorer_app.session.patches import Patch
+from explorer_app.session.resolve import resolve
+from explorer_app.session.session import Session
+from explorer_app.session.session_json import SessionFileError, session_from_json, session_to_json
+from explorer_app.session.timeline.states import states_between
+from gpu_backend import (
+    MAX_BENDS,
+    MAX_STYLE_OFFSETS,
+    Bend,
+    LocalEdits,
+    Model,
+    Noise,
+    Recipe,
+    RenderRequest,
+    StyleOffset,
+)
+from tests.helpers.fake_controller import facts
+from tests.helpers.networks import make_stylegan2
+from tests.helpers.stylegan1 import make_stylegan1
+from tests.helpers.stylegan3 import make_stylegan3
+
+GAIN = LayerBend(1, "b8.conv0", "gain", 3.0, (0, 2))
+MOVE = LayerBend(4, "b4.conv1", "move", 0.25, (), -0.5)
+SKY = StyleChannel("b8.conv0", 5, 2.0, 8.0, "sky")
+SESSION = Session(bends=(GAIN, MOVE), style_channels=(SKY,))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        make_stylegan2(resolution=16),
+        make_stylegan2(resolution=16, architecture="resnet"),
+        make_stylegan1(resolution=16),
+        make_stylegan3(num_layers=5),
+    ],
+    ids=["skip", "resnet", "AdaIN", "T"],
+)
+def test_the_layers_that_facts_tell_are_those_that_the_renderer_takes(model: Model) -> None:
+    from gpu_backend.plan import edit_inputs
+
+    assert bendable_layers(model.facts) == edit_inputs.bendable_layers(model.spec)
+    assert style_lengths(model.facts) == edit_inputs.style_lengths(model.spec)
+
+
+def test_a_request_has_every_bend_that_is_on_even_at_rest() -> None:
+    session = replace(SESSION, bends=(replace(GAIN, amount=1.0), replace(MOVE, is_on=False)))
+    assert resolve(session).edits == LocalEdits(
+        (Bend("b8.conv0", "gain", 1.0, (0, 2)),), (StyleOffset("b8.conv0", 5, 2.0),)
+    )
+
+
+def test_a_new_bend_is_at_rest_and_has_a_number_that_nothing_else_names() -> None:
+    session = replace(SESSION, patches=(Patch("audio/beat", "bend/9/gain", 0.0, 1.0, "add"),))
+    added = AddBend("b8.conv0", "scale", (1,)).apply(session)
+    assert added.bends[-1] == LayerBend(10, "b8.conv0", "scale", 1.0, (1,))
+    assert RemoveBend(10).apply(added) == session
+    full = replace(session, bends=tuple(replace(GAIN, number=number) for number in range(MAX_BENDS)))
+    assert AddBend("b8.conv0", "gain").apply(full) == full
+
+
+def test_channels_that_are_found_replace_those_that_were_never_touched() -> None:
+    untouched = StyleChannel("b4.conv1", 0)
+    session = replace(SESSION, style_channels=(SKY, untouched))
+    found = (StyleChannel("b8.conv0", 5, reach=3.0), StyleChannel("b8.conv0", 6))
+    assert AddStyleChannels(found).apply(session).style_channels == (SKY, found[1])
+    assert RemoveStyleChannel("b8.conv0", 5).apply(session).style_channels == (untouched,)
+    full = replace(session, style_channels=tuple(StyleChannel("a", number) for number in range(MAX_STYLE_OFFSETS)))
+    assert SetParameter("style/b4.conv1/3", 1.0).apply(full) == full
+
+
+def test_both_come_back_from_a_file_and_a_damaged_one_is_refused() -> None:
+    data = session_to_json(SESSION)
+    assert session_from_json(data) == SESSION
+    for key, value in (
+        ("bends", [data["bends"][0]] * 2),
+        ("bends", [{**data["bends"][0], "number": 0}]),
+        ("bends", [{**data["bends"][0], "on": 1}]),
+        ("bends", [{**data["bends"][0], "bend": ["b8.conv0", "melt", 1.0, []]}]),
+        ("bends", [{**data["bends"][0], "number": number + 1} for number in range(MAX_BENDS + 1)]),
+        ("styles", [["b8.conv0", 0, 1.0]]),
+        ("styles", [["b8.conv0", 0, 1.0, float("inf"), ""]]),
+    ):
+        with pytest.raises(SessionFileError):
+            session_from_json({**data, key: value})
+
+
+def test_a_picture_without_a_session_gives_its_edits_back() -> None:
+    edits = resolve(SESSION).edits
+    document = PictureDocument(RenderRequest("model", ((Recipe(), 1.0),), edits=edits), "cats")
+    read = document_from_text(document_to_text(document))
+    assert read.request.edits == edits
+    assert resolve(picture_session(read)).edits == edits
+
+
+def test_the_program_of_a_picture_names_its_edits(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    program = as_python(RenderRequest("model", edits=resolve(SESSION).edits), tmp_path / "cats.pkl")
+    assert "LocalEdits(" in program
+    assert "Bend(" in program
+    compile(program, "picture.py", "exec")
+
+
+def test_a_model_keeps_the_edits_of_layers_and_channels_that_it_has() -> None:
+    model = facts()
+    layer, count = next(iter(bendable_layers(model).items()))
+    kept = LayerBend(1, layer, "gain", 2.0, (0, count, count + 1))
+    session = Session(
+        bends=(kept, LayerBend(2, "b999.conv0", "gain", 2.0), LayerBend(3, layer, "turn", 9.0, (count,))),
+        style_channels=(StyleChannel(layer, 0, 1.0), StyleChannel(layer, 10**5, 1.0), StyleChannel("x", 0, 1.0)),
+    )
+    fitted = adapt(session, model)
+    assert fitted.session.bends == (replace(kept, channels=(0,)),)
+    assert fitted.session.style_channels == (StyleChannel(layer, 0, 1.0),)
+    assert any("bends" in change for change in fitted.changes)
+    assert any("style channels" in change for change in fitted.changes)
+    assert fit_edits(resolve(session).edits, model) == resolve(fitted.session).edits
+
+
+def test_between_two_states_a_bend_that_one_lacks_comes_from_rest() -> None:
+    halves = {0: 0.5, 1: 0.5}
+    (bend,) = mixed_bends({0: (), 1: (GAIN,)}, halves, 0)
+    assert bend == replace(GAIN, amount=2.0)
+    (bend,) = mixed_bends({0: (replace(GAIN, is_on=False),), 1: (GAIN,)}, halves, 0)
+    assert bend == replace(GAIN, amount=2.0)
+    scale = LayerBend(1, "b8.conv0", "scale", 4.0)
+    assert mixed_bends({0: (scale,), 1: ()}, halves, 0)[0].amount == pytest.approx(2.0)
+    assert mixed_bends({0: (scale,), 1: (GAIN,)}, halves, 0) == (scale,)
+    assert mixed_bends({0: (scale,), 1: (GAIN,)}, halves, 1) == (GAIN,)
+    assert mixed_style_channels({0: (), 1: (SKY,)}, {0: 0.75, 1: 0.25})[0].amount == 0.5
+
+
+def test_keys_of_whole_pictures_and_of_a_path_carry_edits() -> None:
+    plain = replace(SESSION, bends=(), style_channels=())
+    between = states_between(plain, SESSION, "w-linear", 0.5, 8)
+    assert [bend.amount for bend in between.bends] == [2.0, 0.125]
+    assert between.style_channels[0].amount == 1.0
+    keys = [Keyframe.of(resolve(session)) for session in (plain, SESSION)]
+    frame = KeyframePath(keys, "w-linear", 2, False).frame(1)
+    assert frame.edits == resolve(between).edits
+    assert keys[0] == Keyframe(resolve(plain).blend, Noise())
+
+
+def test_parameters_of_a_session_name_each_number_of_a_bend() -> None:
+    paths = [row.path for row in parameters_of(SESSION, facts()) if row.part in ("bend", "style")]
+    assert paths == [
+        *("bend/1/gain", "bend/1/on", "bend/1/name"),
+        *("bend/4/right", "bend/4/down", "bend/4/on", "bend/4/name"),
+        *("style/b8.conv0/5", "style.name/b8.conv0/5"),
+    ]
+    assert parameter_name("bend/4/down", SESSION) == "Move b4.conv1, down"
+    assert parameter_name("bend/1/gain", SESSION) == "Gain b8.conv0"
+    assert parameter_name("bend/7/gain", SESSION) == "Bend 7"
+    assert name_in_text("style/b8.conv0/5", SESSION) == "sky"
+    assert parameter_name("style/b8.conv0/6", SESSION) == "b8.conv0 · 6"
+
+
+def test_a_number_that_a_bend_does_not_have_is_at_rest_and_cannot_be_set() -> None:
+    for path in ("bend/1/scale", "bend/9/gain"):
+        assert parameter(path).read(SESSION) == parameter(path).default
+        assert SetParameter(path, 3.0).apply(SESSION) == SESSION
