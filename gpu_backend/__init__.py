@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         write_scaling as write_scaling,
     )
     from gpu_backend.bench.shapes import shape_of as shape_of
+    from gpu_backend.channel_maps import ChannelMaps as ChannelMaps
     from gpu_backend.cpu.torch_import import import_torch as import_torch, preload_library as preload_library
     from gpu_backend.cuda.tuning.tile_search import TileFinding as TileFinding, TileProgress as TileProgress
     from gpu_backend.cuda.tuning.tile_tuning import TileTuning as TileTuning
@@ -271,6 +272,7 @@ _HOMES = {
     "bench.random_model": ("random_model",),
     "bench.scaling": ("ScalingRow", "scaling_table", "with_efficiency", "write_scaling"),
     "bench.shapes": ("shape_of",),
+    "channel_maps": ("ChannelMaps",),
     "cpu.torch_import": ("import_torch", "preload_library"),
     "cuda.tuning.tile_search": ("TileFinding", "TileProgress"),
     "cuda.tuning.tile_tuning": ("TileTuning",),

@@ -211,10 +211,17 @@ class ModelRunner:
         return outputs
 
     def observe(
-        self, ws: NDArray[np.float32], noise: Noise, transform: Matrix | None = None
+        self,
+        ws: NDArray[np.float32],
+        noise: Noise,
+        transform: Matrix | None = None,
+        key: PlanKey | None = None,
     ) -> Mapping[str, NDArray[np.float32]]:
-        """Run once on ws (1, num_ws, w_dim) and return each layer's output, (1, channels, height, width)."""
-        key = self.synthesis_key(1)
+        """Run once on ws (1, num_ws, w_dim) and return each layer's output, (1, channels, height, width).
+
+        `key` names the plan that runs; None for that of the full picture.
+        """
+        key = key or self.synthesis_key(1)
         cached = self._fetch(key)
         inputs = self._inputs(cached, ws, noise, transform)
         with self._loss:

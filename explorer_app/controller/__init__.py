@@ -16,6 +16,8 @@
      ├─ photo_projection: PhotoProjection
      │                            the latent of a photo                             photo_projection.py
      ├─ point_drag: PointDrag     handles, pins and strokes in the picture          point_drag.py
+     ├─ local_editing: LocalEditing
+     │                            channels of layers, for bends                     local_editing.py
      ├─ sounds: Sounds            the timeline's sounds: read, heard, what they move sounds.py
      ├─ live: LiveControl         controllers: sampled, learned, recorded           live_control.py
      │   └─ inputs: LiveInputs        OSC and MIDI, in and out                      live_inputs.py
@@ -59,6 +61,7 @@ from explorer_app.controller.kept_arithmetic import KeptArithmetic
 from explorer_app.controller.ladder import Ladder, LadderState
 from explorer_app.controller.live_control import Learning, LiveControl
 from explorer_app.controller.live_inputs import InputKind, InputState, LiveInputs
+from explorer_app.controller.local_editing import LocalEditing
 from explorer_app.controller.photo_projection import PhotoProjection
 from explorer_app.controller.playback import Playback
 from explorer_app.controller.point_drag import DragPoint, PointDrag
@@ -97,6 +100,7 @@ __all__ = [
     "LiveControl",
     "LiveInputs",
     "Loading",
+    "LocalEditing",
     "PhotoProjection",
     "Playback",
     "PointDrag",

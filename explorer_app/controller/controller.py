@@ -23,6 +23,7 @@ from explorer_app.controller.ladder import Ladder
 from explorer_app.controller.last_start import LastStart
 from explorer_app.controller.live_control import LiveControl
 from explorer_app.controller.live_inputs import LiveInputs
+from explorer_app.controller.local_editing import LocalEditing
 from explorer_app.controller.model_opener import ModelOpener
 from explorer_app.controller.pending_document import PendingDocument
 from explorer_app.controller.photo_projection import MakesProjections, PhotoProjection
@@ -56,6 +57,8 @@ from explorer_app.rendering.render_events import (
     LadderFound,
     LearningAdvanced,
     LearningEnded,
+    MapsFailed,
+    MapsMade,
     ModelOpened,
     ModelRefused,
     ProjectionAdvanced,
@@ -129,6 +132,8 @@ class Controller(QObject):
         Sums and differences of kept latents.
     snapshots
         A folder of training snapshots that is gone through.
+    local_editing
+        What local edits need from the renderer.
     sounds
         The timeline's sounds: read, heard, and what they move.
     grid
@@ -175,6 +180,7 @@ class Controller(QObject):
         self.playback = Playback(editing, messages, clock, parent=self)
         inputs = LiveInputs(settings, messages, midi_ports=midi_ports, make_pads=make_pads, parent=self)
         self.live = LiveControl(inputs, editing, self.playback, worker, messages, clock, parent=self)
+        self.local_editing = LocalEditing(renders, editing, messages, parent=self)
         self.sounds = Sounds(editing, self.playback, messages, parent=self)
         self.point_drag = PointDrag(
             renders, model, preview, editing, self.playback, messages, make_drag_maker, clock, parent=self
@@ -320,6 +326,8 @@ class Controller(QObject):
                 self.directions.take_found(event)
             case DirectionsFailed():
                 self.directions.take_failed(event)
+            case MapsMade() | MapsFailed():
+                self.local_editing.take_maps(event)
             case DragAdvanced():
                 self.point_drag.take_advanced(event)
             case DragFailed():

@@ -7,7 +7,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from explorer_app.rendering.frame_statistics import FRAME_BUDGET_MS
-from gpu_backend import Frame, LazyModule, ModelFacts
+from gpu_backend import NO_EDITS, Frame, LazyModule, LocalEdits, ModelFacts
 
 if TYPE_CHECKING:
     import numpy as np
@@ -139,6 +139,19 @@ class DraftPolicy:
         if is_plan_in_it and self._draft_budget_ms < times[0] <= _PLAN_BUDGETS * self._draft_budget_ms:
             return None
         return sorted(times)[(len(times) - 1) // 2]
+
+
+def draft_with_edits(resolution: int | None, edits: LocalEdits, facts: ModelFacts) -> int | None:
+    """Return the resolution of a draft that shows local edits: beyond every layer that they change; None for full.
+
+    The last layer of a draft may have only the channels that its readout reads.
+    """
+    if resolution is None or edits == NO_EDITS:
+        return resolution
+    changed = {bend.layer for bend in edits.bends} | {offset.layer for offset in edits.style_offsets}
+    side = max((layer.side for layer in facts.layers if layer.name in changed), default=0)
+    drafts = (draft for draft in facts.draft_resolutions if draft > side and draft >= resolution)
+    return min(drafts, default=None)
 
 
 def shows_something(frame: Frame) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 
 from explorer_app.controller.draft_colours import DraftColours, DraftKey
-from explorer_app.controller.drafts import DraftPolicy, shows_something
+from explorer_app.controller.drafts import DraftPolicy, draft_with_edits, shows_something
 from explorer_app.controller.rest_timer import RestTimer
 from explorer_app.rendering.enlarging import enlarged
 from explorer_app.rendering.frame_statistics import FrameStatistics
@@ -128,6 +128,9 @@ class Preview(QObject):
             return
         resolution = self._policy.resolution(self._facts) if live or self._is_new else None
         request = resolve(session, resolution=resolution)
+        if request.resolution is not None:
+            draft = draft_with_edits(request.resolution, request.edits, self._facts)
+            request = request if draft == request.resolution else replace(request, resolution=draft)
         is_full = request.resolution is None
         if self._is_new:
             self._is_new, self._first = False, None if is_full else request

@@ -10,6 +10,7 @@ from functools import partial
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 import gpu_backend
+from explorer_app.controller.drafts import draft_with_edits
 from explorer_app.controller.file_worker import FileWorker
 from explorer_app.controller.model_opener import ModelOpener
 from explorer_app.messages import MessageLog
@@ -235,4 +236,5 @@ def thumbnail_request(what: Session | RenderRequest, facts: ModelFacts) -> Rende
         request = replace(what, model_id=facts.model_id, transform=transform, edits=fit_edits(what.edits, facts))
     large_enough = [side for side in facts.draft_resolutions if side >= EXIT_PX]
     # Always the picture: a layer does not identify a latent.
-    return replace(request, resolution=min(large_enough, default=None), measure_steps=False, tap=None)
+    resolution = draft_with_edits(min(large_enough, default=None), request.edits, facts)
+    return replace(request, resolution=resolution, measure_steps=False, tap=None)

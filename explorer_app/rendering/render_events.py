@@ -12,6 +12,7 @@ from gpu_backend import Frame, ModelFacts
 
 if TYPE_CHECKING:
     from gpu_backend import (
+        ChannelMaps,
         Climbed,
         Comparison,
         DirectionFinder,
@@ -103,6 +104,21 @@ class Compared:
 class CompareFailed:
     """A picture could not be compared."""
 
+    error: BaseException
+
+
+@dataclass(frozen=True, slots=True)
+class MapsMade:
+    """The channels of a layer were rendered."""
+
+    maps: ChannelMaps
+
+
+@dataclass(frozen=True, slots=True)
+class MapsFailed:
+    """The channels of a layer could not be rendered."""
+
+    layer: str
     error: BaseException
 
 
@@ -297,6 +313,8 @@ RenderEvent = (
     | MemoryChanged
     | Compared
     | CompareFailed
+    | MapsMade
+    | MapsFailed
     | DirectionsAdvanced
     | DirectionsFound
     | DirectionsFailed

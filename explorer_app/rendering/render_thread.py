@@ -43,6 +43,7 @@ from explorer_app.rendering.tasks.drag import DragLike, DragTask
 from explorer_app.rendering.tasks.export import ExportTask, SavePictureTask
 from explorer_app.rendering.tasks.grid import GridOrder, GridTask
 from explorer_app.rendering.tasks.learning import LearningTask, TrainingLike
+from explorer_app.rendering.tasks.maps import MapsTask
 from explorer_app.rendering.tasks.measuring import LadderTask, TuningTask
 from explorer_app.rendering.tasks.preview import PreviewTask
 from explorer_app.rendering.tasks.projection import ProjectionLike, ProjectionTask
@@ -104,6 +105,7 @@ class RenderThread(QObject):
         self._drag = DragTask(self._condition, report)
         self._projection = ProjectionTask(self._condition, report)
         self._learning = LearningTask(self._condition, report)
+        self._maps = MapsTask(self._condition, report, recovers)
         self._comparison = ComparisonTask(self._condition, report, recovers)
         self._pictures = SavePictureTask(self._condition, report, recovers)
         self._exports = ExportTask(self._condition, report, recovers)
@@ -123,6 +125,7 @@ class RenderThread(QObject):
                 self._preview,
                 self._drag,
                 self._comparison,
+                self._maps,
                 self._pictures,
                 self._grid,
                 self._projection,
@@ -223,6 +226,10 @@ class RenderThread(QObject):
     def compare(self, request: RenderRequest) -> None:
         """Render a picture in every way; an event has the comparison. The newest wins."""
         self._comparison.request(request)
+
+    def request_maps(self, request: RenderRequest, layer: str) -> None:
+        """Render the channels of a layer as small pictures; an event has them. The newest wins."""
+        self._maps.request(request, layer)
 
     def export(self, job: ExportJob, *, urgent: bool = False) -> None:
         """Render all frames of a job after the jobs that wait; an urgent job comes before them."""

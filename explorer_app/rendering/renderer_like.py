@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from gpu_backend import Frame, ModelFacts, RenderRequest, RowRange
 
 if TYPE_CHECKING:
-    from gpu_backend import Comparison, RenderOptions, Roofline
+    from gpu_backend import ChannelMaps, Comparison, RenderOptions, Roofline
 
 PROCESSOR_ID = "cpu"
 """`DeviceLike.id` of the CPU; every other id is a GPU's."""
@@ -154,6 +154,10 @@ class RendererLike(AnswersRequests, Protocol):
 
     def prepare_step(self, request: RenderRequest) -> bool:
         """Do a bounded step of what precedes a request's first picture; return whether there is another step."""
+        ...
+
+    def channel_maps(self, request: RenderRequest, layer: str) -> ChannelMaps:
+        """Return the channels of a layer as small pictures, and their clusters."""
         ...
 
     def compare(self, request: RenderRequest, *, should_cancel: Callable[[], bool] | None = None) -> Comparison:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from types import TracebackType
 from typing import Self
@@ -12,6 +13,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gpu_backend.channel_maps import ChannelMaps, channel_maps
 from gpu_backend.device import CPU_ID, DeviceFacts, check_device
 from gpu_backend.errors import DeviceMemoryError, RequestError
 from gpu_backend.frame import Frame
@@ -27,7 +29,7 @@ from gpu_backend.model_runner import ModelRunner
 from gpu_backend.plan.edit_inputs import plan_edits
 from gpu_backend.plan.executor import Executor
 from gpu_backend.plan.plan import PlanEdits, PlanKey, Precision
-from gpu_backend.recipe import Noise, NoiseMode
+from gpu_backend.recipe import NO_EDITS, Noise, NoiseMode, Tap
 from gpu_backend.renderer.arrays import chunks, finite_array
 from gpu_backend.renderer.batches import BATCH_SIZES, FrameGroup, batch_size_for, group_frames
 from gpu_backend.renderer.comparison import Comparison, compare_ways
@@ -412,6 +414,23 @@ class Renderer:
         self._check.check_noise(settings)
         matrix = None if transform is None else self._checked_transform(transform)
         return gather_statistics(self._runner.observe(row[None], settings, matrix) for row in rows)
+
+    def channel_maps(self, request: RenderRequest, layer: str) -> ChannelMaps:
+        """Return the channels of a layer as small pictures, and their clusters, for a request without its edits.
+
+        Only the layers before it run.
+
+        Raises
+        ------
+        RequestError, DeviceError
+            As `render`; also if the network has no such layer.
+        """
+        self._runner.check_usable()
+        plain = replace(request, tap=Tap(layer), resolution=None, edits=NO_EDITS)
+        key = self._key_of(plain)
+        rows = self._rows(plain.blend)[None]
+        values = self._runner.observe(rows, plain.noise, plain.transform, key)[f"synthesis.{layer}"][0]
+        return channel_maps(self.facts.model_id, layer, values)
 
     def close(self) -> None:
         """Free device memory. May be called twice, and after the device was lost."""

@@ -42,7 +42,14 @@ from tests.helpers.fake_live import FakeLive
 from tests.helpers.fake_pictures import FakeWholePictures
 from tests.helpers.fake_playback import FakePlayback, FakeSounds
 from tests.helpers.fake_projection import FakeProjectionRenders
-from tests.helpers.fake_searches import Asked, FakeDirectionFinding, FakeLadder, FakeLearning, FakeTuning
+from tests.helpers.fake_searches import (
+    Asked,
+    FakeDirectionFinding,
+    FakeLadder,
+    FakeLearning,
+    FakeLocalEditing,
+    FakeTuning,
+)
 from tests.helpers.taps import layer_pixels, tapped_layer
 
 
@@ -488,6 +495,7 @@ class FakeController:
         self.projection_renders.projection = self.photo_projection
         self.live = FakeLive(self.asked)
         self.sounds = FakeSounds(self.asked)
+        self.local_editing = FakeLocalEditing(self.asked)
         self.directions = FakeDirectionFinding(self.asked)
         self.learning = FakeLearning(self.asked)
         self.tuning = FakeTuning(self.asked)

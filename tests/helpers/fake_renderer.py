@@ -15,6 +15,7 @@ from explorer_app.rendering.device_choice import PROCESSOR, DeviceChoice
 from gpu_backend import (
     Arc,
     CancelledError,
+    ChannelMaps,
     Climbed,
     ConvShape,
     ConvTile,
@@ -417,6 +418,14 @@ class FakeRenderer:
         self.steps_done += 1
         engine.calls.append("prepare")
         return True
+
+    def channel_maps(self, request: RenderRequest, layer: str) -> ChannelMaps:
+        """A gradient for each of eight channels; the first half is one cluster."""
+        self._engine.gate.pass_through()
+        if self._engine.failing is not None:
+            raise self._engine.failing
+        maps = np.stack([np.full((4, 4), 16 * channel, np.uint8) for channel in range(8)])
+        return ChannelMaps(request.model_id, layer, maps, np.arange(8) // 4, maps[:2])
 
     def compare(self, request: RenderRequest, *, should_cancel: Callable[[], bool] | None = None) -> Any:
         self._engine.gate.pass_through()

@@ -96,3 +96,26 @@ class FakeLadder(QObject):
     def show(self, state: LadderState) -> None:
         self.state = state
         self.changed.emit()
+
+
+class FakeLocalEditing(QObject):
+    """Notes what the panel of local edits requests."""
+
+    maps_made = Signal(object)
+    maps_failed = Signal(str)
+    search_changed = Signal()
+
+    def __init__(self, asked: Asked) -> None:
+        super().__init__()
+        self._asked = asked
+        self.text = ""
+        self.is_searching = False
+
+    def request_maps(self, layer: str) -> None:
+        self._asked.append(("channel maps", layer))
+
+    def find_style_channels(self) -> None:
+        self._asked.append(("style channels",))
+
+    def stop_search(self) -> None:
+        self._asked.append(("stop style channels",))

@@ -27,25 +27,27 @@ class Priority(IntEnum):
     """Kernels are checked on a GPU that is to take over or to open a model."""
     COMPARISON = 6
     """The same picture in every way of rendering, with times and differences."""
-    PICTURE = 7
+    MAPS = 7
+    """Channels of a layer as small pictures."""
+    PICTURE = 8
     """A single picture that a user saves."""
-    GRID = 8
+    GRID = 9
     """The pictures of a grid of variations."""
-    PROJECTION = 9
+    PROJECTION = 10
     """Rows of w are searched for a photo."""
-    EXPORT = 10
+    EXPORT = 11
     """Frames of sequences."""
-    SEARCH = 11
+    SEARCH = 12
     """A search for directions."""
-    LEARNING = 12
+    LEARNING = 13
     """An encoder of the model is trained, while nothing moves."""
-    THUMBNAIL = 13
+    THUMBNAIL = 14
     """Small pictures, while nothing moves."""
-    TUNING = 14
+    TUNING = 15
     """A search for the fastest tiles of this GPU, while nothing moves."""
-    LADDER = 15
+    LADDER = 16
     """What each optimisation gains, measured while nothing moves."""
-    IDLE = 16
+    IDLE = 17
     """Work that runs when nothing else is ready."""
 
 

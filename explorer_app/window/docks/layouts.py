@@ -24,6 +24,7 @@ HOMES: dict[str, Area] = {
     "performance": "right",
     "model": "right",
     "layers": "right",
+    "edits": "right",
     "history": "bottom",
     "timeline": "bottom",
     "pad": "right",

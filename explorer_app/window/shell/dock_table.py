@@ -123,6 +123,12 @@ def _layers() -> QWidget:
     return LayersPanel()
 
 
+def _edits() -> QWidget:
+    from explorer_app.window.edits.edits_panel import EditsPanel
+
+    return EditsPanel()
+
+
 def _history() -> QWidget:
     from explorer_app.window.history.history_strip import HistoryStrip
 
@@ -165,6 +171,7 @@ DOCKS: tuple[DockSpec, ...] = (
     ),
     DockSpec("model", "Model", _model, (250, 256), (637, 294), scrolls=True, first_height=334),
     DockSpec("layers", "Layers", _layers, (0, 0), (0, 0), needs_model=True),
+    DockSpec("edits", "Edits", _edits, (260, 120), (340, 300), needs_model=True, scrolls=True),
     DockSpec(
         "history",
         "History",

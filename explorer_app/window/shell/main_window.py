@@ -40,6 +40,7 @@ from explorer_app.window.model.device_menu import DeviceMenu
 from explorer_app.window.model.recent_menu import RecentMenu
 from explorer_app.window.model.snapshot_bar import SnapshotBar
 from explorer_app.window.output.outputs import Outputs
+from explorer_app.window.shell import panel_links
 from explorer_app.window.shell.action_states import ActionStates
 from explorer_app.window.shell.bars import Bars
 from explorer_app.window.shell.commands import Commands
@@ -53,7 +54,6 @@ from explorer_app.window.shell.file_drop import drop_text, dropped, dropped_soun
 from explorer_app.window.shell.help_commands import HelpCommands
 from explorer_app.window.shell.hints import Hints
 from explorer_app.window.shell.model_commands import ModelCommands
-from explorer_app.window.shell.panel_links import GridMemory, HistoryLink, LatentLink, LayersLink, ModelLink, PadLink
 from explorer_app.window.shell.parameter_requests import ParameterRequests
 from explorer_app.window.shell.picture_state import PictureState
 from explorer_app.window.shell.play_commands import PlayCommands
@@ -69,6 +69,7 @@ from explorer_app.window.shell.view_commands import ViewCommands
 
 if TYPE_CHECKING:
     from explorer_app.window.controllers.controllers_panel import ControllersPanel
+    from explorer_app.window.edits.edits_panel import EditsPanel
     from explorer_app.window.grids.variation_view import VariationView
     from explorer_app.window.history.history_strip import HistoryStrip
     from explorer_app.window.latent.latent_panel import LatentPanel
@@ -119,7 +120,7 @@ class MainWindow(QMainWindow):
         self._snapshots = controller.snapshots
         self._grid, self._arithmetic = controller.grid, controller.arithmetic
         self._live = controller.live
-        self._sounds = controller.sounds
+        self._sounds, self._local_editing = controller.sounds, controller.local_editing
         self._recipes = RecipeClipboard(controller.engine, messages)
         self._parameter_requests = ParameterRequests(self._editing, self._playback, self._live, self._sounds)
         self._work: Closes = controller
@@ -302,7 +303,7 @@ class MainWindow(QMainWindow):
         self.message_strip.progress.cancel_requested.connect(self._files.cancel_loading)
         self.input_age = InputAge(engine.preview.input_came, self)
         self._grid.changed.connect(self._show_grid)
-        GridMemory(self._grid, self._settings, self)
+        panel_links.GridMemory(self._grid, self._settings, self)
         self.hints = Hints(self.docks, self.workspace, self._settings, self)
         self.hints.watch("latent", self.canvas.edited)
         self._playback.playing_changed.connect(self._show_playing)
@@ -391,7 +392,7 @@ class MainWindow(QMainWindow):
             self._session_panels.add(panel, dock)
 
     def _link_latent(self) -> None:
-        LatentLink(self.latent, self._editing, self)
+        panel_links.LatentLink(self.latent, self._editing, self)
         self._thumbnails.serve(self.latent, "latent")
 
     def _link_sliders(self) -> None:
@@ -403,7 +404,7 @@ class MainWindow(QMainWindow):
         KeptDrop(self.mix, lambda numbers, place: self._editing.mix_in_kept(numbers))
 
     def _link_history(self) -> None:
-        HistoryLink(self.history, self._editing, self.comparing, self._grid, self._arithmetic, self)
+        panel_links.HistoryLink(self.history, self._editing, self.comparing, self._grid, self._arithmetic, self)
         self._thumbnails.serve(self.history, "history", on_disk=True)
 
     def _link_library(self) -> None:
@@ -423,7 +424,7 @@ class MainWindow(QMainWindow):
         )
 
     def _link_pad(self) -> None:
-        PadLink(self.pad, self._playback, self._arithmetic, self)
+        panel_links.PadLink(self.pad, self._playback, self._arithmetic, self)
 
     def _link_timeline(self) -> None:
         TimelineLink(self.timeline, self._playback, self._engine, self._messages, self)
@@ -436,14 +437,17 @@ class MainWindow(QMainWindow):
         ControllersLink(self.controllers, self.docks["controllers"], self._live, dialogs, self)
 
     def _link_layers(self) -> None:
-        LayersLink(self.layers, self.docks["layers"], self._engine, self._editing, self)
+        panel_links.LayersLink(self.layers, self.docks["layers"], self._engine, self._editing, self)
+
+    def _link_edits(self) -> None:
+        panel_links.EditsLink(cast("EditsPanel", self.docks["edits"].panel), self._local_editing, self)
 
     def _link_model(self) -> None:
         self.model.set_recent_menu(self._recent_menu(()))
         self.model.set_device_menu(self.device_menu)
         self.model.open_requested.connect(self.commands.files.open_model)
         self.model.inspect_requested.connect(self.commands.model.inspect)
-        ModelLink(self.model, self._engine, self)
+        panel_links.ModelLink(self.model, self._engine, self)
 
     @Slot()
     def _show_model(self) -> None:

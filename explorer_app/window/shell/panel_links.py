@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QPointF, Slot
 
-from explorer_app.controller import Editing, Engine, KeptArithmetic, Playback, VariationGrid
+from explorer_app.controller import Editing, Engine, KeptArithmetic, LocalEditing, Playback, VariationGrid
 from explorer_app.session.history import KeptSession
 from explorer_app.session.variations import GridAxis
 from explorer_app.settings import Settings
@@ -19,6 +19,7 @@ from explorer_app.window.docks.dock import Dock
 from explorer_app.window.library.kept_drop import KeptDrop
 
 if TYPE_CHECKING:
+    from explorer_app.window.edits.edits_panel import EditsPanel
     from explorer_app.window.history.history_strip import HistoryStrip
     from explorer_app.window.latent.latent_panel import LatentPanel
     from explorer_app.window.layers.layers_panel import LayersPanel
@@ -166,6 +167,16 @@ class LayersLink(QObject):
     @Slot()
     def _show(self) -> None:
         self._panel.show_frame(self._preview.frame)
+
+
+class EditsLink(QObject):
+    """Channels of layers."""
+
+    def __init__(self, panel: EditsPanel, local: LocalEditing, parent: QObject) -> None:
+        super().__init__(parent)
+        panel.maps_requested.connect(local.request_maps)
+        local.maps_made.connect(panel.show_maps)
+        local.maps_failed.connect(panel.show_failure)
 
 
 class ModelLink(QObject):

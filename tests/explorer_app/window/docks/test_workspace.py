@@ -80,7 +80,7 @@ def test_a_number_that_changes_in_a_panel_repaints_nothing_below_the_panel(windo
     assert not painted.classes & {"MainWindow", "Workspace", "Dock"}
 
 
-_NOT_HERE = ("library-dock", "model-dock", "layers-dock", "timeline-dock", "pad-dock", "controllers-dock")
+_NOT_HERE = ("library-dock", "model-dock", "layers-dock", "edits-dock", "timeline-dock", "pad-dock", "controllers-dock")
 
 
 def test_f6_goes_from_panel_to_panel_behind_tabs_too_and_shift_f6_back(window: MainWindow) -> None:

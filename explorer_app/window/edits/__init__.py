@@ -1,0 +1,1 @@
+"""The panel of local edits: bent channels, style channels."""

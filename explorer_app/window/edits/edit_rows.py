@@ -1,0 +1,161 @@
+"""Rows of the panel of local edits: a bend with its numbers, a style channel."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QToolButton, QVBoxLayout, QWidget
+
+from explorer_app.session.edits import RemoveBend, RemoveStyleChannel
+from explorer_app.session.local_edits import QUANTITIES, LayerBend, StyleChannel
+from explorer_app.session.parameters import SetParameter
+from explorer_app.window.controls.slider_row import SliderRow
+from explorer_app.window.controls.switch import Switch
+from explorer_app.window.look import icons, theme
+
+_LABEL_PX = 104
+
+_SLIDERS: dict[str, tuple[float, float, float, float | None, str]] = {
+    "gain": (-2.0, 4.0, 1.0, 10.0, "what the channels are multiplied by; below 0 they turn their sign."),
+    "ablate": (0.0, 1.0, 0.0, None, "how much of the channels is taken away."),
+    "threshold": (0.0, 4.0, 0.0, None, "activations of a smaller magnitude become 0."),
+    "right": (-0.5, 0.5, 0.0, 2.0, "how far the channels move to the right, in widths of the layer."),
+    "down": (-0.5, 0.5, 0.0, 2.0, "how far the channels move down, in widths of the layer."),
+    "turn": (-180.0, 180.0, 0.0, 3600.0, "degrees that the channels turn around the centre."),
+    "scale": (0.25, 4.0, 1.0, None, "how much larger the channels become around the centre."),
+}
+"""Ends of a number's slider, its rest, the end of its field, and what it does."""
+
+
+class EditRow(QWidget):
+    """A row with a button that removes it.
+
+    Signals
+    -------
+    edited(object, bool)
+        An Edit; True for the last one of a gesture.
+    gesture_cancelled()
+        Escape ended a drag.
+    """
+
+    edited = Signal(object, bool)
+    gesture_cancelled = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        self.remove = QToolButton()
+        theme.set_role(self.remove, "flat")
+        self.remove.setIcon(icons.icon("close", "dim"))
+        self.remove.setIconSize(QSize(theme.px(12), theme.px(12)))
+        self.sliders: tuple[SliderRow, ...] = ()
+
+    def _connect(self, slider: SliderRow, path: str) -> None:
+        slider.path = path
+        slider.moved.connect(lambda value, final: self.edited.emit(SetParameter(path, value), final))
+        slider.cancelled.connect(self.gesture_cancelled)
+
+    def _line(self, *before: QWidget) -> QHBoxLayout:
+        """Return the first line: what comes first, the sliders, the button."""
+        line = QHBoxLayout(self)
+        line.setContentsMargins(0, 0, 0, 0)
+        line.setSpacing(theme.px(4))
+        column = QVBoxLayout()
+        column.setSpacing(0)
+        for slider in self.sliders:
+            column.addWidget(slider)
+        for widget in before:
+            line.addWidget(widget, 0, Qt.AlignmentFlag.AlignTop)
+        line.addLayout(column, 1)
+        line.addWidget(self.remove, 0, Qt.AlignmentFlag.AlignTop)
+        return line
+
+
+class BendRow(EditRow):
+    """A bend: a switch, its name, a slider for each of its numbers."""
+
+    def __init__(self, bend: LayerBend, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.number, self.kind = bend.number, bend.kind
+        self.switch = Switch("")
+        self.switch.setToolTip("Whether the bend acts.")
+        self.sliders = tuple(self._slider(name, place) for place, name in enumerate(bend.quantities))
+        self._line(self.switch)
+        self.switch.clicked.connect(lambda on: self.edited.emit(SetParameter(f"bend/{self.number}/on", on), True))
+        self.remove.clicked.connect(lambda: self.edited.emit(RemoveBend(self.number), True))
+        self.sliders[0].renamed.connect(
+            lambda name: self.edited.emit(SetParameter(f"bend/{self.number}/name", name), True)
+        )
+        self.show_bend(bend)
+
+    def _slider(self, name: str, place: int) -> SliderRow:
+        low, high, rest, beyond, tip = _SLIDERS[name]
+        is_turn = name == "turn"
+        slider = SliderRow(
+            name.capitalize(),
+            low,
+            high,
+            neutral=rest,
+            reset=rest,
+            beyond=beyond,
+            step=1.0 if is_turn else 0.01,
+            snap=15.0 if is_turn else 0.1,
+            decimals=0 if is_turn else 2,
+            widest="−000.0",
+            editable=place == 0,
+            label_px=_LABEL_PX,
+            tip=tip,
+        )
+        self._connect(slider, f"bend/{self.number}/{name}")
+        return slider
+
+    def show_bend(self, bend: LayerBend) -> None:
+        """Show its values without emitting."""
+        self.switch.setChecked(bend.is_on)
+        self.switch.setAccessibleName(f"{bend.name} acts")
+        self.remove.setToolTip(f"Remove {bend.name}.")
+        self.remove.setAccessibleName(f"Remove {bend.name}")
+        names = [bend.name, *(f"    {name}" for name in bend.quantities[1:])]
+        for slider, name, quantity in zip(self.sliders, names, bend.quantities, strict=True):
+            if slider.label.full_text != name:
+                slider.describe(name)
+                count = f"{len(bend.channels)} channels" if bend.channels else "all channels"
+                slider.set_tip(f"{count} of {bend.layer}; {_SLIDERS[quantity][4]}")
+            slider.setEnabled(bend.is_on)
+            slider.show_amount(getattr(bend, QUANTITIES[quantity][1]))
+
+
+class StyleRow(EditRow):
+    """A style channel: its name and a slider."""
+
+    def __init__(self, channel: StyleChannel, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.key, self.reach = channel.key, channel.reach
+        slider = SliderRow(
+            channel.name,
+            -channel.reach,
+            channel.reach,
+            beyond=1e4,
+            step=channel.reach / 200.0,
+            snap=channel.reach / 20.0,
+            signed=True,
+            widest="−000.00",
+            editable=True,
+            label_px=_LABEL_PX,
+            tip=f"what is added to channel {channel.channel} of the style of {channel.layer}.",
+        )
+        self.sliders = (slider,)
+        self._connect(slider, channel.path)
+        self._line()
+        layer, number = channel.key
+        slider.renamed.connect(lambda name: self.edited.emit(SetParameter(f"style.name/{layer}/{number}", name), True))
+        self.remove.clicked.connect(lambda: self.edited.emit(RemoveStyleChannel(layer, number), True))
+        self.show_channel(channel)
+
+    def show_channel(self, channel: StyleChannel) -> None:
+        """Show its values without emitting."""
+        self.remove.setToolTip(f"Remove {channel.name}.")
+        self.remove.setAccessibleName(f"Remove {channel.name}")
+        slider = self.sliders[0]
+        if slider.label.full_text != channel.name:
+            slider.describe(channel.name)
+        slider.show_amount(channel.amount)

@@ -1,0 +1,113 @@
+"""The panel of local edits, and the dialog that adds bends."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from pytestqt.qtbot import QtBot
+
+from explorer_app.session.edits import AddBend, RemoveBend
+from explorer_app.session.local_edits import LayerBend
+from explorer_app.session.parameters import SetParameter
+from explorer_app.session.session import Session
+from explorer_app.window.edits.edits_panel import EditsPanel
+from gpu_backend import ChannelMaps, Tap
+from tests.helpers.panels import model_facts
+
+FACTS = model_facts(64)
+LAYER = "b16.conv1"
+SESSION = Session(
+    bends=(LayerBend(2, LAYER, "gain", 3.0, (1, 4)), LayerBend(5, "b8.conv0", "move", 0.25, (), -0.5, is_on=False))
+)
+
+
+def maps_of(layer: str, count: int = 12) -> ChannelMaps:
+    maps = np.zeros((count, 4, 4), np.uint8)
+    return ChannelMaps(FACTS.model_id, layer, maps, np.arange(count) // 4, maps[: count // 4])
+
+
+@pytest.fixture
+def panel(qtbot: QtBot) -> EditsPanel:
+    panel = EditsPanel()
+    qtbot.addWidget(panel)
+    panel.show_model(FACTS, None)
+    return panel
+
+
+def test_each_bend_has_a_row_with_its_numbers_a_switch_and_a_button(panel: EditsPanel) -> None:
+    panel.show_session(SESSION)
+    gain, move = panel.bends
+    assert [slider.slider.amount for slider in (*gain.sliders, *move.sliders)] == [3.0, 0.25, -0.5]
+    assert [slider.path for slider in (*gain.sliders, *move.sliders)] == ["bend/2/gain", "bend/5/right", "bend/5/down"]
+    assert (gain.switch.isChecked(), move.switch.isChecked()) == (True, False)
+    assert not move.sliders[0].isEnabled()
+    assert "2 channels of b16.conv1" in gain.sliders[0].slider.toolTip()
+    assert panel.no_bends.isHidden()
+    given: list[object] = []
+    panel.edited.connect(lambda edit, final: given.append((edit, final)))
+    gain.sliders[0].field.entered.emit(-1.0, True)
+    move.switch.click()
+    gain.sliders[0].label.renamed.emit("loud")
+    move.remove.click()
+    assert given == [
+        (SetParameter("bend/2/gain", -1.0), True),
+        (SetParameter("bend/5/on", True), True),
+        (SetParameter("bend/2/name", "loud"), True),
+        (RemoveBend(5), True),
+    ]
+
+
+def test_a_drag_changes_values_and_makes_no_rows(panel: EditsPanel) -> None:
+    panel.show_session(SESSION)
+    rows = list(panel.bends)
+    panel.show_session(SetParameter("bend/2/gain", -1.5).apply(SESSION))
+    assert panel.bends == rows
+    assert rows[0].sliders[0].slider.amount == -1.5
+    panel.show_session(RemoveBend(2).apply(SESSION))
+    assert [row.number for row in panel.bends] == [5]
+    panel.show_session(Session())
+    assert not panel.no_bends.isHidden()
+
+
+def test_bends_are_added_to_channels_a_cluster_or_a_whole_layer(panel: EditsPanel) -> None:
+    asked: list[str] = []
+    given: list[object] = []
+    panel.maps_requested.connect(asked.append)
+    panel.edited.connect(lambda edit, final: given.append((edit, final)))
+    panel.show_session(Session(tap=Tap(LAYER)))
+    panel.add.click()
+    picker = panel.picker
+    assert asked == [LAYER]
+    assert "Rendering" in picker.about.text()
+    picker.add.click()
+    panel.show_maps(maps_of("b8.conv0"))
+    assert picker.channels.count() == 0, "of another layer"
+    panel.show_maps(maps_of(LAYER))
+    picker.kind.segments["turn"].click()
+    picker.clusters.item(1).setSelected(True)
+    assert picker.selected == (4, 5, 6, 7)
+    assert picker.add.text() == "Turn 4 channels"
+    picker.add.click()
+    picker.clusters.item(1).setSelected(False)
+    picker.channels.item(9).setSelected(True)
+    picker.add.click()
+    assert given == [
+        (AddBend(LAYER, "gain"), True),
+        (AddBend(LAYER, "turn", (4, 5, 6, 7)), True),
+        (AddBend(LAYER, "turn", (9,)), True),
+    ]
+    panel.show_maps(maps_of(LAYER))
+    assert picker.selected == (9,), "newer pictures of the same channels"
+    panel.show_failure("The device is lost.")
+    assert picker.about.text() == "The device is lost."
+    picker.close()
+
+
+def test_another_model_has_its_own_layers_and_none_has_no_panel(panel: EditsPanel) -> None:
+    layers = [panel.picker.layer.itemText(index) for index in range(panel.picker.layer.count())]
+    assert LAYER in layers
+    assert not any(layer.endswith((".torgb", ".skip")) for layer in layers)
+    panel.show_model(None, None)
+    assert not panel.isEnabled()
+    assert panel.picker.layer.count() == 0
+    assert not panel.picker.add.isEnabled()
