@@ -35,6 +35,7 @@ from explorer_app.session.session import Session
 from explorer_app.session.timeline.evaluation import is_piece
 from explorer_app.settings import Settings
 from explorer_app.window.controls.column_scroll import ColumnScroll
+from explorer_app.window.controls.fitting_row import FittingRow
 from explorer_app.window.controls.number_field import SpinBox
 from explorer_app.window.controls.segmented import SegmentedControl
 from explorer_app.window.controls.wrapped_label import WrappedLabel
@@ -249,12 +250,12 @@ class ExportDialog(QDialog):
         title = QLabel("Path", self)
         title.setFont(fonts.strong())
         theme.set_role(title, "strong")
-        adders = QHBoxLayout()
-        adders.setSpacing(theme.px(6))
-        for button in (self.add_current, self.add_kept, self.add_recent):
-            adders.addWidget(button)
-        adders.addStretch(1)
-        adders.addWidget(self.remove)
+        adders = FittingRow(
+            (self.add_current, self.add_kept, self.add_recent, None, self.remove),
+            (self.remove, self.add_recent, self.add_kept),
+            self,
+            edge_px=0,
+        )
         seeds = QHBoxLayout()
         seeds.setSpacing(theme.px(6))
         seeds.addWidget(self.seeds, 1)
@@ -272,7 +273,7 @@ class ExportDialog(QDialog):
         for_keys.setContentsMargins(0, 0, 0, 0)
         for_keys.setSpacing(theme.px(8))
         for_keys.addWidget(self.keys, 1)
-        for_keys.addLayout(adders)
+        for_keys.addWidget(adders)
         for_keys.addLayout(seeds)
         left.addWidget(self.key_side, 1)
         left.addWidget(self.timeline, 1)
@@ -330,7 +331,7 @@ class ExportDialog(QDialog):
         files_side.addLayout(buttons)
         sides = QHBoxLayout()
         sides.setSpacing(0)
-        sides.addWidget(self.path_side, 5)
+        sides.addWidget(self.path_side, 6)
         sides.addLayout(files_side, 6)
         whole = QVBoxLayout(self)
         edge = theme.px(16)
@@ -342,6 +343,7 @@ class ExportDialog(QDialog):
 
     def _adder(self, text: str, tip: str, ask: object) -> QPushButton:
         button = QPushButton(text, self)
+        button.setAccessibleName(text.lstrip("+ "))
         button.setToolTip(tip)
         button.setAutoDefault(False)
         button.clicked.connect(ask)

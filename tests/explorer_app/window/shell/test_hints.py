@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QEvent, QPointF, Qt
+from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
@@ -49,6 +49,7 @@ def test_a_hint_goes_away_when_it_is_put_away_and_when_it_was_followed(
 ) -> None:
     QTest.mouseClick(first.hints.lines["mix"].button, Qt.MouseButton.LeftButton)
     assert "mix" not in first.hints.lines
+    QTest.mouseMove(first.canvas, QPoint(200, 200))
     drag(first.canvas, QPointF(200.0, 200.0), QPointF(260.0, 220.0))
     assert list(first.hints.lines) == ["sliders"]
     first.close()
