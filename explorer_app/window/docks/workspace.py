@@ -408,6 +408,8 @@ class Workspace(QMainWindow):
         child = event.child()
         if isinstance(child, QTabBar):
             child.setAccessibleName("Tabbed panels")
+            child.setChangeCurrentOnDrag(True)  # a kept picture can be dragged to a panel behind the library
+            child.setAcceptDrops(True)
             child.setElideMode(Qt.TextElideMode.ElideNone)  # in a narrow column tabs are scrolled, and stay readable
 
     # -- keyboard ---------------------------------------------------------------------------------------------------

@@ -427,6 +427,7 @@ def test_tabs_are_there_from_the_first_moment_on(
     QApplication.processEvents()
     bars = [bar for bar in window.workspace.findChildren(QTabBar) if bar.count() > 1]
     assert [bar.isVisible() for bar in bars] == [True]
+    assert all(bar.changeCurrentOnDrag() and bar.acceptDrops() for bar in bars)
     window.close()
 
 
