@@ -119,11 +119,13 @@ class LoopDrag:
         reach = Fraction(theme.px(6)) / Fraction(view.axis.scale)
         self._fixed = last if abs(at - first) <= reach else first if abs(at - last) <= reach else at
         self._loop = view.timeline.loop
+        self._start = place
         self._has_moved = False
 
     def move(self, place: QPointF, modifiers: Modifiers) -> None:
-        """Draw the range between where the gesture began and the pointer."""
-        self._show(place, final=False)
+        """Draw the range between where the gesture began and the pointer; a click leaves it as it is."""
+        if self._has_moved or abs(place.x() - self._start.x()) >= theme.px(_STILL_PX):
+            self._show(place, final=False)
 
     def end(self, place: QPointF, modifiers: Modifiers) -> None:
         """Leave the range."""

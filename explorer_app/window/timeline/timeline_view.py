@@ -505,9 +505,9 @@ class TimelineView(QAbstractScrollArea):
         elif key in (Qt.Key.Key_Up, Qt.Key.Key_Down) and self.selection:
             self._raise(0.01 * (1 if key == Qt.Key.Key_Up else -1) * (10 if shift else 1))
         elif key == Qt.Key.Key_Home:
-            self.sought.emit(Fraction(0), True)
+            self.sought.emit(self.timeline.playing_range[0], True)
         elif key == Qt.Key.Key_End:
-            self.sought.emit(self.timeline.end, True)
+            self.sought.emit(self.timeline.playing_range[1], True)
         elif ctrl and key == Qt.Key.Key_A:
             self.select(names_of(self.timeline))
         elif ctrl and key in (Qt.Key.Key_C, Qt.Key.Key_X):

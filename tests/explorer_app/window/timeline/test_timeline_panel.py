@@ -170,6 +170,19 @@ def test_shift_in_the_ruler_draws_the_range_that_plays_and_a_double_click_takes_
     assert edits.session.timeline.loop is None
 
 
+def test_a_click_on_an_end_of_the_range_changes_nothing_and_home_and_end_go_to_its_ends(
+    edits: Edits, view: TimelineView
+) -> None:
+    sought: list[Fraction] = []
+    edits.panel.sought.connect(lambda t, final: sought.append(t))
+    edits.show(replace(edits.session, timeline=replace(edits.session.timeline, loop=(Fraction(2), Fraction(6)))))
+    drag(view, QPoint(round(view.axis.x(6.0)) + 3, 2))
+    assert edits.all == []
+    QTest.keyClick(view, Qt.Key.Key_Home)
+    QTest.keyClick(view, Qt.Key.Key_End)
+    assert sought == [2, 6]
+
+
 def test_keys_delete_nudge_copy_and_paste(edits: Edits, view: TimelineView) -> None:
     drag(view, at(view, PSI, 4))
     QTest.keyClick(view, Qt.Key.Key_Right)
