@@ -49,9 +49,6 @@ MOST_MIXED = 8
 
 _SOURCE = "variations"
 
-_COARSE_PX = 32
-"""On the CPU empty cells are first filled at this side: all of them in a third of the time that drafts take."""
-
 _LEAST_FINAL_PX = 256
 """Earlier exits of a network are pale and blurred, so a final picture is at least this large before it is shrunk."""
 
@@ -491,20 +488,18 @@ class VariationGrid(QObject):
             return
         before, self._cells = self._cells, {}
         draft, best = self._resolutions(facts)
-        coarse, drafts, finals = [], [], []
+        drafts, finals = [], []
         for cell, session in sessions.items():
             request = replace(resolve(self._editing.effective_of(session)), tap=None)
             frame = before[cell].frame if cell in before else None
             shown = self._cells[cell] = GridCell(session, request, frame)
             if shown.is_stale:
                 drafts.append((cell, replace(request, resolution=draft)))
-                if frame is None and draft != best and _COARSE_PX in facts.draft_resolutions:
-                    coarse.append((cell, replace(request, resolution=_COARSE_PX)))
             if draft != best and (frame is None or frame.request != replace(request, resolution=best)):
                 finals.append((cell, replace(request, resolution=best)))
         if drafts or finals:
             self._number += 1
-            self._renders.request_grid(GridOrder(self._number, (*coarse, *drafts), tuple(finals), self._cell_px))
+            self._renders.request_grid(GridOrder(self._number, tuple(drafts), tuple(finals), self._cell_px))
         self.pictures_changed.emit()
 
     def _sessions(self, facts: ModelFacts) -> dict[Cell, Session]:

@@ -6,7 +6,6 @@ from PIL import Image
 
 from explorer_app.controller import GridCell, VariationGrid
 from explorer_app.messages import Level
-from explorer_app.rendering.tasks.grid import GridOrder
 from explorer_app.session.edits import GoToSeed
 from explorer_app.session.parameters import SetParameter
 from explorer_app.session.resolve import resolve
@@ -133,16 +132,6 @@ def test_a_direction_that_was_remembered_waits_for_its_model(harness: Harness) -
     grid.change(kind="axes", across=GridAxis("sefa/1", 1.0), down=GridAxis("of another model", 1.0))
     harness.start()
     assert (grid.settings.across, grid.settings.down) == (GridAxis("sefa/1", 5.0), GridAxis("sefa/1", 5.0))
-
-
-def test_empty_cells_on_the_cpu_are_filled_with_coarse_pictures_first(open_harness: Harness) -> None:
-    grid = open_harness.controller.grid
-    grid.change(side=3)
-    orders: list[GridOrder] = []
-    open_harness.controller.grid._renders.request_grid = orders.append  # type: ignore[assignment, method-assign]
-    grid.set_on(True)
-    sides = [request.resolution for _, request in orders[0].drafts]
-    assert sides == [32] * 9 + [64] * 9
 
 
 def test_a_mix_grid_crosses_kept_latents_and_shows_them_at_its_edges(open_harness: Harness) -> None:
