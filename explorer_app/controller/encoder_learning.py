@@ -148,6 +148,10 @@ class EncoderLearning(QObject):
             self._messages.exception(event.error)
         facts, found = self._facts, event.found
         if found is None or facts is None:
+            if event.error is None:
+                self._messages.info(
+                    "The training was stopped before its first evaluation, so there is nothing to keep."
+                )
             return
         path = gpu_backend.encoder_path(facts.path)
         self._worker.fetch(

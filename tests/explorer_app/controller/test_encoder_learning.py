@@ -102,6 +102,7 @@ def test_a_failed_training_says_why_and_keeps_what_it_found(bench: Bench, tmp_pa
     bench.learning.start()
     bench.learning.take_ended(LearningEnded(2, None))
     assert not bench.learning.state.is_running
+    assert "nothing to keep" in bench.messages.messages[-1].sentence
 
 
 def test_a_folder_that_refuses_is_named(bench: Bench, tmp_path: Path) -> None:
