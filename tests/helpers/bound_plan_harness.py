@@ -13,6 +13,7 @@ from gpu_backend.cuda.running.constants import ConstantStore
 from gpu_backend.cuda.schedule import Schedule
 from gpu_backend.cuda.timing.kernel_timer import EventTimer, measure_event_cost
 from gpu_backend.cuda.timing.occupancy import kernel_facts
+from gpu_backend.ops.kernels.recipe import KernelRecipe
 from tests.helpers.fake_gpu import FAKE_GPU, FakeDriver
 from tests.helpers.hand_schedule import AREA, BATCH, PAINT, SCALE, hand_driver, hand_schedule
 
@@ -29,8 +30,8 @@ class BoundPlanHarness:
         self.driver = made_by(hand_driver().kernels, **settings)
         self.pool = MemoryPool(self.driver)
         self.constants = ConstantStore(self.driver, self.pool)
-        self.kernels = {recipe: self.driver.load(b"", recipe.stem) for recipe in (SCALE, PAINT)}
-        self.empty = self.driver.load(b"", "empty")
+        self.kernels = {recipe: self.driver.load(b"", recipe) for recipe in (SCALE, PAINT)}
+        self.empty = self.driver.load(b"", KernelRecipe("empty"))
         self.bound = self.bind()
 
     @staticmethod

@@ -21,6 +21,7 @@ from gpu_backend.cuda.driver.probe import Gpu
 from gpu_backend.cuda.errors import KernelError
 from gpu_backend.cuda.schedule import TensorMap
 from gpu_backend.errors import DeviceLostError, DeviceMemoryError
+from gpu_backend.ops.kernels.recipe import KernelRecipe
 
 FAKE_GPU = Gpu(0, "Fake GPU", "sm_80", "sm_80", 1 << 30, 4, 100 << 10, 1 << 20, "GPU-fake")
 
@@ -30,7 +31,7 @@ _POISON = 0xCD
 
 @dataclass
 class FakeKernel:
-    """`run` gets the values of the arguments; pointers are ints, for `FakeDriver.view`."""
+    """`run` gets the driver, and the arguments by name; pointers are ints, for `FakeDriver.view`."""
 
     run: Callable[..., None]
     time_us: float = 10.0
@@ -178,8 +179,9 @@ class FakeDriver:
         """Fill when its time comes."""
         self._enqueue(lambda: self.view(address, (nbytes,), "uint8").fill(0))
 
-    def load(self, cubin: bytes, entry: str) -> LoadedKernel:
+    def load(self, cubin: bytes, recipe: KernelRecipe) -> LoadedKernel:
         """Find the function."""
+        entry = recipe.stem
         if entry in self.refused:
             raise KernelError(f"The kernel {entry} is refused.", phrase="the driver refuses it (INVALID)")
         kernel = LoadedKernel(self.kernels[entry], cubin, entry, registers=32, shared_nbytes=16, local_nbytes=0)
@@ -210,12 +212,12 @@ class FakeDriver:
         """Call the function when its time comes, with the values as they lie in memory now."""
         self.launches += 1
         pointers = (ctypes.c_uint64 * max(len(arguments.values), 1)).from_address(arguments.address)
-        values = [
-            np.frombuffer(ctypes.string_at(pointer, value.itemsize), value.dtype)[0]
-            for pointer, value in zip(pointers, arguments.values, strict=False)
-        ]
-        plain = [int(value) if value.dtype == np.uint64 else value for value in values]
-        self._enqueue(lambda: kernel.function.run(self, *plain), kernel.function.time_us)
+        values = {
+            name: np.frombuffer(ctypes.string_at(pointer, value.itemsize), value.dtype)[0]
+            for pointer, (name, value) in zip(pointers, arguments.values.items(), strict=False)
+        }
+        plain = {name: int(value) if value.dtype == np.uint64 else value for name, value in values.items()}
+        self._enqueue(lambda: kernel.function.run(self, **plain), kernel.function.time_us)
 
     def capture(self, work: Callable[[], None]) -> Graph:
         """Collect work."""

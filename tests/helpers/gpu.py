@@ -68,7 +68,7 @@ def run_launches(
     gpu = first_gpu()
     compiled = _compiled((launch.recipe for launch in launches), gpu.compile_architecture)
     driver = GpuDriver(gpu.index)
-    kernels = {recipe: driver.load(kernel.cubin, recipe.stem) for recipe, kernel in compiled.items()}
+    kernels = {recipe: driver.load(kernel.cubin, recipe) for recipe, kernel in compiled.items()}
     held: list[int] = []
 
     def place(content: NDArray[np.uint8]) -> int:
@@ -83,7 +83,9 @@ def run_launches(
         unknown = set(inputs) - set(places)
         assert not unknown, f"no region is called {sorted(unknown)}"
         fixed = {item.key: place(_bytes(np.ascontiguousarray(item.make()))) for item in constants}
-        arguments = [pack_arguments(launch.arguments, places, fixed, driver.tensor_map) for launch in launches]
+        arguments = [
+            pack_arguments(launch.recipe, launch.arguments, places, fixed, driver.tensor_map) for launch in launches
+        ]
         results: dict[str, NDArray[Any]] = {}
         for run in range(runs):
             for launch, packed in zip(launches, arguments, strict=True):

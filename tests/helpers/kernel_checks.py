@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import TypeVar
 
-import numpy as np
-
+from gpu_backend.cuda.driver.arguments import pack_arguments
 from gpu_backend.cuda.launches.gpu_op import Refused
-from gpu_backend.cuda.schedule import Address, Constant, Launch, Region, TensorMap
+from gpu_backend.cuda.schedule import Constant, Launch, Region
+from gpu_backend.ops.kernels.parameters import MAP_NBYTES
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from tests.helpers.kept_kernels import EVERY, frontend_log, statistics_of
 
@@ -59,26 +58,12 @@ def assert_compiles(recipe: KernelRecipe, architecture: str, threads: int, *, is
     assert 0 < compiled.registers * threads <= 65536, found
 
 
-def parameters_of(recipe: KernelRecipe) -> list[str]:
-    """The parameters of the kernel's entry point, as written."""
-    found = re.search(rf'extern "C" __global__[^{{]*?\b{recipe.stem}\(([^{{]*)\)\s*{{', recipe.source)
-    assert found is not None, f"{recipe.stem}.cu has no entry point {recipe.stem}"
-    return [" ".join(text.split()) for text in found[1].split(",")]
-
-
 def assert_arguments_fit(launch: Launch, regions: tuple[Region, ...], constants: tuple[Constant, ...]) -> None:
-    """Arguments have the parameters' names, order and types; regions and constants that they name are there."""
-    named = {"region": {item.name for item in regions}, "constant": {item.key for item in constants}}
-    parameters = parameters_of(launch.recipe)
-    assert [re.findall(r"\w+", parameter)[-1] for parameter in parameters] == list(launch.arguments)
-    for parameter, argument in zip(parameters, launch.arguments.values(), strict=True):
-        if parameter.startswith("TMA_MAP "):
-            assert isinstance(argument, TensorMap) == (("USE_TMA", "1") in launch.recipe.defines), argument
-            continue
-        if isinstance(argument, Address):
-            assert argument.name in named[argument.kind], f"{parameter}: nothing is called {argument.name!r}"
-        pointer = argument is None or isinstance(argument, Address)
-        assert ("*" in parameter) == pointer, (parameter, argument)
-        if not pointer:
-            wanted = {"int": np.int32, "unsigned": np.uint32, "float": np.float32}[parameter.split()[-2]]
-            assert type(argument) is wanted, (parameter, argument)
+    """Arguments have the parameters' names and types; regions and constants that they name are there."""
+    pack_arguments(
+        launch.recipe,
+        launch.arguments,
+        dict.fromkeys((item.name for item in regions), 0),
+        dict.fromkeys((item.key for item in constants), 0),
+        lambda address, described: bytes(MAP_NBYTES),
+    )

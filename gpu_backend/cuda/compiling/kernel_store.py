@@ -39,7 +39,7 @@ class KernelStore:
             if recipe in self._loaded:
                 continue
             try:
-                self._loaded[recipe] = self._driver.load(kernel.cubin, recipe.stem)
+                self._loaded[recipe] = self._driver.load(kernel.cubin, recipe)
             except KernelError as error:
                 failures[recipe] = error
         return failures

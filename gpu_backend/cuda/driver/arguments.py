@@ -1,18 +1,19 @@
-"""Arguments of a kernel, packed once in the driver's format: an array of pointers to values."""
+"""Arguments of a kernel: the structure of its parameters filled in by name, and the pointers that the driver takes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 
 from gpu_backend.cuda.schedule import Address, Argument, TensorMap
+from gpu_backend.ops.kernels.recipe import KernelRecipe
 
-_SLOT_NBYTES = 8
-_MAP_ALIGNMENT = 64
+_ALIGNMENT = 64
 
-Value = np.uint64 | np.int32 | np.uint32 | np.float32 | np.void
-"""A tensor map is np.void, its bytes as they are."""
+Value = np.uint64 | np.int32 | np.uint32 | np.float32 | np.void | int | float | None
+"""np.uint64 is a pointer and None the null pointer; np.void a tensor map, its bytes as they are."""
 
 EncodeMap = Callable[[int, TensorMap], bytes]
 """Takes the activations' address and returns the tensor map that a kernel takes: `Driver.tensor_map`."""
@@ -21,55 +22,95 @@ EncodeMap = Callable[[int, TensorMap], bytes]
 class PackedArguments:
     """Values of a kernel's arguments and their addresses.
 
+    Parameters
+    ----------
+    parameters
+        Of the kernel, `KernelRecipe.parameters`.
+    values
+        One for each parameter, by name, in any order. Python's numbers become the parameter's type.
+
     Attributes
     ----------
     values
-        As the kernel gets them; pointers are uint64.
+        By name, as the kernel gets them and in the order of its parameters; pointers are uint64.
     address
         Of the array of pointers; valid as long as this object lives.
+
+    Raises
+    ------
+    ValueError
+        If values are missing or unknown, or one has not the type of its parameter.
     """
 
-    __slots__ = ("_pointers", "_slots", "address", "values")
+    __slots__ = ("_pointers", "_structure", "address", "values")
 
-    def __init__(self, values: Sequence[Value]) -> None:
-        self.values = tuple(values)
-        starts, end = [], 0
-        for value in values:
-            unit = _MAP_ALIGNMENT if isinstance(value, np.void) else _SLOT_NBYTES
-            starts.append(-(-end // unit) * unit)
-            end = starts[-1] + max(value.itemsize, _SLOT_NBYTES)
-        self._slots = np.zeros(end + _MAP_ALIGNMENT, np.uint8)
-        first = -self._slots.ctypes.data % _MAP_ALIGNMENT
-        for start, value in zip(starts, values, strict=True):
-            place = first + start
-            self._slots[place : place + value.itemsize] = np.frombuffer(value.tobytes(), np.uint8)
-        self._pointers = self._slots.ctypes.data + first + np.array(starts or [0], np.uint64)
+    def __init__(self, parameters: np.dtype[Any], values: Mapping[str, Value]) -> None:
+        names = parameters.names or ()
+        if values.keys() != set(names):
+            missing, unknown = sorted(set(names) - set(values)), sorted(set(values) - set(names))
+            raise ValueError(f"a kernel's arguments lack {missing} and have {unknown} too many")
+        self._structure = np.zeros(parameters.itemsize + _ALIGNMENT, np.uint8)
+        first = -self._structure.ctypes.data % _ALIGNMENT
+        self.values = {name: _typed(name, values[name], parameters[name]) for name in names}
+        offsets = []
+        for name, value in self.values.items():
+            offsets.append(_offset(parameters, name))
+            place = first + offsets[-1]
+            self._structure[place : place + value.itemsize] = np.frombuffer(value.tobytes(), np.uint8)
+        self._pointers = self._structure.ctypes.data + first + np.array(offsets or [0], np.uint64)
         self.address = int(self._pointers.ctypes.data)
 
 
 def pack_arguments(
-    arguments: Mapping[str, Argument], regions: Mapping[str, int], constants: Mapping[str, int], encode: EncodeMap
+    recipe: KernelRecipe,
+    arguments: Mapping[str, Argument],
+    regions: Mapping[str, int],
+    constants: Mapping[str, int],
+    encode: EncodeMap,
 ) -> PackedArguments:
     """Resolve a launch's arguments from the addresses of its regions and constants.
 
     Raises
     ------
     ValueError
-        If an argument names a region or a constant that is not there, or has a type that kernels do not take.
+        If an argument names a region or a constant that is not there, or if arguments do not fit the parameters.
     """
-    return PackedArguments([_value(argument, regions, constants, encode) for argument in arguments.values()])
+    values = {name: _value(argument, regions, constants, encode) for name, argument in arguments.items()}
+    return PackedArguments(recipe.parameters, values)
+
+
+def sizes_of(parameters: np.dtype[Any]) -> tuple[int, ...]:
+    """Return the bytes of every parameter, in order."""
+    return tuple(parameters[name].itemsize for name in parameters.names or ())
+
+
+def _offset(parameters: np.dtype[Any], name: str) -> int:
+    assert parameters.fields is not None
+    return int(parameters.fields[name][1])
+
+
+def _typed(name: str, value: Value, wanted: np.dtype[Any]) -> Any:
+    if wanted.kind == "u" and wanted.itemsize == np.dtype(np.uint64).itemsize:
+        if value is None:
+            return np.uint64(0)
+        fits = isinstance(value, np.uint64)
+    elif isinstance(value, np.generic):
+        fits = value.dtype == wanted
+    else:
+        fits = isinstance(value, int) or (isinstance(value, float) and wanted.kind == "f")
+    if not fits:
+        raise ValueError(f"the parameter {name} is {wanted}, and takes no {value!r}")
+    return value if isinstance(value, np.generic) else wanted.type(value)
 
 
 def _value(argument: Argument, regions: Mapping[str, int], constants: Mapping[str, int], encode: EncodeMap) -> Value:
-    if argument is None:
-        return np.uint64(0)
     if isinstance(argument, TensorMap):
-        return np.void(encode(int(_value(argument.address, regions, constants, encode)), argument))
+        address = _value(argument.address, regions, constants, encode)
+        assert isinstance(address, np.uint64)
+        return np.void(encode(int(address), argument))
     if isinstance(argument, Address):
         places = regions if argument.kind == "region" else constants
         if argument.name not in places:
             raise ValueError(f"the schedule has no {argument.kind} {argument.name!r}")
         return np.uint64(places[argument.name] + argument.offset)
-    if not isinstance(argument, (np.int32, np.uint32, np.float32)):
-        raise ValueError(f"a kernel takes no argument like {argument!r}")
     return argument

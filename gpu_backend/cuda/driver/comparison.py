@@ -132,14 +132,15 @@ class Comparer:
     def _launch(self, got: Numbers, expected: Numbers, first: int, place: int) -> None:
         offset = first * np.dtype(got.dtype).itemsize
         packed = PackedArguments(
-            [
-                np.uint64(got.address + offset),
-                np.uint64(expected.address + offset),
-                np.uint64(place),
-                np.int32(got.parts),
-                np.int32(expected.parts),
-                np.int32(got.dtype == "float16"),
-                np.uint32(min(got.count - first, _MOST_AT_ONCE)),
-            ]
+            COMPARISON.parameters,
+            {
+                "got": np.uint64(got.address + offset),
+                "expected": np.uint64(expected.address + offset),
+                "sums": np.uint64(place),
+                "got_parts": got.parts,
+                "expected_parts": expected.parts,
+                "is_half": int(got.dtype == "float16"),
+                "count": min(got.count - first, _MOST_AT_ONCE),
+            },
         )
         self._driver.launch(self._kernel, (_BLOCKS, 1, 1), (_THREADS, 1, 1), 0, packed)

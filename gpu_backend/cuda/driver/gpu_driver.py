@@ -13,11 +13,12 @@ from typing import Any
 import cuda.bindings.driver as cuda
 from numpy.typing import NDArray
 
-from gpu_backend.cuda.driver.arguments import PackedArguments
+from gpu_backend.cuda.driver.arguments import PackedArguments, sizes_of
 from gpu_backend.cuda.driver.interface import Event, Graph, LoadedKernel
 from gpu_backend.cuda.errors import KernelError, driver_error
 from gpu_backend.cuda.schedule import TensorMap
 from gpu_backend.errors import DeviceError, DeviceLostError
+from gpu_backend.ops.kernels.recipe import KernelRecipe
 
 _NOT_FOR_THIS_GPU = frozenset(
     {
@@ -130,14 +131,16 @@ class GpuDriver:
         """Fill memory of the device with zeros."""
         self._ask(cuda.cuMemsetD8Async(address, 0, nbytes, self._stream), "clearing memory")
 
-    def load(self, cubin: bytes, entry: str) -> LoadedKernel:
+    def load(self, cubin: bytes, recipe: KernelRecipe) -> LoadedKernel:
         """Put a kernel on the device."""
+        entry = recipe.stem
         image = ctypes.create_string_buffer(cubin, len(cubin))
         module = self._ask_kernel(cuda.cuModuleLoadData(ctypes.addressof(image)), entry)
         try:
             function = self._ask_kernel(cuda.cuModuleGetFunction(module, entry.encode()), entry)
             # The driver loads lazily, which would fall into a capture or into the first frame.
             self._ask_kernel(cuda.cuFuncLoad(function), entry)
+            self._check_parameters(function, recipe)
             static = self._attribute(function, "CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES", entry)
             most = _ATTRIBUTE.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
             self._ask_kernel(cuda.cuFuncSetAttribute(function, most, self._shared_nbytes - static), entry)
@@ -262,6 +265,27 @@ class GpuDriver:
 
     def _attribute(self, function: Any, name: str, entry: str) -> int:
         return int(self._ask_kernel(cuda.cuFuncGetAttribute(getattr(_ATTRIBUTE, name), function), entry))
+
+    def _check_parameters(self, function: Any, recipe: KernelRecipe) -> None:
+        """Compare number and sizes of a kernel's parameters with what launches give."""
+        expected = sizes_of(recipe.parameters)
+        found: list[int] = []
+        with contextlib.suppress(RuntimeError):  # bindings raise it where a driver before CUDA 12.4 has no such call
+            for index in range(len(expected) + 1):
+                outcome, _, nbytes = cuda.cuFuncGetParamInfo(function, index)
+                if int(outcome):
+                    # An index behind the last parameter is invalid; any other outcome says nothing of the kernel.
+                    is_end = str(outcome.name) == "CUDA_ERROR_INVALID_VALUE"
+                    break
+                found.append(int(nbytes))
+            else:
+                is_end = True
+            if is_end and tuple(found) != expected:
+                raise KernelError(
+                    f"The kernel {recipe.title} has other parameters than its launches give.",
+                    f"bytes: {found}, expected {list(expected)}",
+                    "its parameters are not those of its source",
+                )
 
     def _ask(self, answer: tuple[Any, ...], doing: str) -> Any:
         if int(answer[0]):

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from gpu_backend.cuda.driver.arguments import PackedArguments
 from gpu_backend.cuda.schedule import TensorMap
+from gpu_backend.ops.kernels.recipe import KernelRecipe
 
 Event = NewType("Event", object)
 """A moment in the stream's work."""
@@ -112,13 +113,13 @@ class Driver(Protocol):
         """Fill memory of the device with zeros."""
         ...
 
-    def load(self, cubin: bytes, entry: str) -> LoadedKernel:
+    def load(self, cubin: bytes, recipe: KernelRecipe) -> LoadedKernel:
         """Put a kernel on the device, with leave for as much dynamic shared memory as the device has.
 
         Raises
         ------
         KernelError
-            If the driver refuses it.
+            If the driver refuses it, or knows other parameters of it than `KernelRecipe.parameters`.
         """
         ...
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork
+from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork, SkipPicture
 from gpu_backend.cuda.launches.style_layout import pad8
 from gpu_backend.cuda.schedule import Address, Argument, Constant, Region
 
@@ -23,18 +22,6 @@ ACTIVATION_NUMBERS = {
     )
 }
 """Macro ACTIVATION of the kernels."""
-
-
-@dataclass(frozen=True, slots=True)
-class Extras:
-    """Arguments that only fused kernels have; null for plain ones."""
-
-    rgb_weight: Argument = None
-    rgb_style: Argument = None
-    rgb_parts: Argument = None
-    workspace: Argument = None
-    counters: Argument = None
-    moments: Argument = None
 
 
 def region(name: str, floats: int = 0) -> Address:
@@ -59,32 +46,29 @@ def weight_of(work: ConvWork, weights: Weights) -> NDArray[np.float32]:
 
 
 def conv_arguments(
-    work: ConvWork, site: ConvSite, weights: Weights, weight: Constant, extras: Extras | None = None
-) -> tuple[dict[str, Argument], tuple[Constant, ...], tuple[Region, ...]]:
-    """Return the arguments of a convolution kernel, the constants among them, and the regions that it writes.
+    work: ConvWork, site: ConvSite, weights: Weights, weight: Constant
+) -> tuple[dict[str, Argument], list[Constant], tuple[Region, ...]]:
+    """Return what all convolution kernels take, the constants among it, and the regions that they write.
 
-    Reads ``site.x``, ``demod``, ``styles``, ``noise_gain``, ``noise_source`` and the skip's region; writes ``site.y``
-    and ``site.y_raw``, which are the regions returned.
+    The names are those of ``LAYER_PARAMETERS`` and ``SIZE_PARAMETERS`` in ``parts/epilogue.cuh``. Reads ``site.x``,
+    ``demod``, ``styles``, ``noise_gain`` and ``noise_source``; writes ``site.y`` and ``site.y_raw``, the regions that
+    it returns.
     """
     constants = [weight]
-    extras = Extras() if extras is None else extras
 
     def held(key: str, make: Callable[[], NDArray[np.float32]]) -> Address:
         constants.append(Constant(key, make))
         return constant(key)
 
-    bias = noise = noise_gain = noise_source = strengths = demod = next_style = skip = taps = None
+    bias = noise = noise_gain = noise_source = demod = next_style = None
     strength = 0.0
     if work.bias:
         bias = held(f"padded/{work.bias}", lambda: padded(weights[work.bias], (0,)))
     if work.noise_const:
         noise = held(f"flat/{work.noise_const}", lambda: np.ascontiguousarray(weights[work.noise_const], np.float32))
         noise_gain, noise_source = region("noise_gain", work.noise_index), region("noise_source")
-        if work.is_normalised:
-            strength = 1.0
-            strengths = held(f"padded/{work.noise_strength}", lambda: padded(weights[work.noise_strength], (0,)))
-        else:
-            strength = float(np.asarray(weights[work.noise_strength]).reshape(-1)[0])
+        # Of a normalised layer, `strengths_argument` has one a channel.
+        strength = 1.0 if work.is_normalised else float(np.asarray(weights[work.noise_strength]).reshape(-1)[0])
     demod_stride = site.demod_stride
     if site.demod_offset is not None:
         demod = region("demod", site.demod_offset)
@@ -93,12 +77,6 @@ def conv_arguments(
         demod = held(f"ones/{work.cout}/{size}", lambda: np.full(work.cout, size, np.float32))
     if site.next_style_offset is not None:
         next_style = region("styles", site.next_style_offset)
-    if site.skip is not None:
-        skip = region(site.skip.region)
-        # Doubling has gain 2 an axis, and the block's gain is for both axes.
-        taps = taps_constant(constants, site.skip.taps, 2.0 * math.sqrt(site.skip.gain))
-    elif work.is_up:
-        taps = taps_constant(constants, work.taps, 2.0)
     arguments: dict[str, Argument] = {
         "x": region(site.x),
         "weight": constant(weight.key),
@@ -112,13 +90,6 @@ def conv_arguments(
         "noise_source": noise_source,
         "noise_strength": np.float32(strength),
         "noise_layer": np.int32(max(work.noise_index, 0)),
-        "skip": skip,
-        "taps": taps,
-        "rgb_weight": extras.rgb_weight,
-        "rgb_style": extras.rgb_style,
-        "rgb_parts": extras.rgb_parts,
-        "workspace": extras.workspace,
-        "counters": extras.counters,
         "batch": np.int32(site.batch),
         "side": np.int32(work.side),
         "cin": np.int32(work.cin),
@@ -127,12 +98,25 @@ def conv_arguments(
         "style_stride": np.int32(site.style_stride),
         "gain": np.float32(work.act.gain),
         "clamp": np.float32(math.inf if work.act.clamp is None else work.act.clamp),
-        "strengths": strengths,
-        "moments": extras.moments,
     }
     shape = (site.batch, work.side, work.side, work.cout)
     written = tuple(Region(name, shape, site.dtype, "scratch") for name in (site.y, site.y_raw) if name is not None)
-    return arguments, tuple(constants), written
+    return arguments, constants, written
+
+
+def strengths_argument(work: ConvWork, weights: Weights, constants: list[Constant]) -> Argument:
+    """Return the noise's strength a channel, which is added to `constants`; None for other networks than StyleGAN1."""
+    if not (work.noise_const and work.is_normalised):
+        return None
+    key = f"padded/{work.noise_strength}"
+    constants.append(Constant(key, lambda: padded(weights[work.noise_strength], (0,))))
+    return constant(key)
+
+
+def skip_arguments(skip: SkipPicture, constants: list[Constant]) -> dict[str, Argument]:
+    """Return what a kernel with HAS_SKIP takes of a resnet's skip; its filter is added to `constants`."""
+    # Doubling has gain 2 an axis, and the block's gain is for both axes.
+    return {"skip": region(skip.region), "taps": taps_constant(constants, skip.taps, 2.0 * math.sqrt(skip.gain))}
 
 
 def taps_constant(constants: list[Constant], taps: Sequence[float], gain: float) -> Address:

@@ -29,7 +29,7 @@ from gpu_backend.cuda.launches.streaming_up_conv import streaming_choice, stream
 from gpu_backend.cuda.launches.style_layout import pad8
 from gpu_backend.cuda.launches.to_rgb import picture_launch
 from gpu_backend.cuda.launches.weight_exponent import weight_exponent
-from gpu_backend.cuda.schedule import Address, Built, Launch, Region
+from gpu_backend.cuda.schedule import Built, Launch, Region
 from gpu_backend.ops.adain_conv import AdainConv
 from gpu_backend.ops.adain_up_conv import AdainUpConv
 from gpu_backend.ops.kernels.conv_tile import ConvKind, ConvShape
@@ -234,7 +234,7 @@ def observe_conv(step: Step, launch: Launch, regions: Mapping[str, Region]) -> O
         partial(channels_first, channels=channels),
         {"y": OBSERVED, "next_style": None} if stores_y else {"y_raw": OBSERVED},
         # The skip is of another layer, and the kernel has no way to leave it out.
-        zeros="skip" if isinstance(launch.arguments["skip"], Address) else None,
+        zeros="skip" if "skip" in launch.arguments else None,
     )
 
 

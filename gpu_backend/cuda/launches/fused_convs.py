@@ -9,12 +9,14 @@ from numpy.typing import NDArray
 
 from gpu_backend.cuda.launches.conv_arguments import (
     ACTIVATION_NUMBERS,
-    Extras,
     Weights,
     constant,
     conv_arguments,
     region,
     rgb_weight_constant,
+    skip_arguments,
+    strengths_argument,
+    taps_constant,
     weight_of,
 )
 from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork
@@ -73,36 +75,41 @@ def fused_conv(
     tile = geometry.tile
     key = f"fused/{work.weight}/{tile.channels}x{tile.depth}/{site.weight_exponent}"
     weight = Constant(key, partial(_packed, weights, work, tile.channels, tile.depth, site.weight_exponent))
-    extra_constants: list[Constant] = []
+    arguments, constants, regions = conv_arguments(work, site, weights, weight)
     extra_regions: list[Region] = []
     rgb = site.rgb
     if rgb is not None:
-        extra_constants.append(rgb_weight_constant(rgb.weight, weights))
+        constants.append(rgb_weight_constant(rgb.weight, weights))
+        arguments["rgb_weight"] = constant(constants[-1].key)
+        arguments["rgb_style"] = region("styles", rgb.style_offset)
+        arguments["rgb_parts"] = region(rgb.region)
         shape = (geometry.channel_blocks, site.batch, work.side, work.side, rgb.channels)
         extra_regions.append(Region(rgb.region, shape, "float32", "scratch"))
     if geometry.counters:
         extra_regions.append(Region(WORKSPACE, (geometry.workspace_nbytes // 4,), "float32", "scratch"))
         extra_regions.append(Region(COUNTERS, (geometry.counters,), "uint32", "zeroed"))
+        arguments |= {"workspace": region(WORKSPACE), "counters": region(COUNTERS)}
     flops = work.flops
     if site.moments is not None:
         extra_regions.append(Region(site.moments, (site.batch, geometry.grid[0], work.cout, 2), "float32", "scratch"))
         flops += SUMMING_FLOPS * work.side**2 * work.out_channels
-    extras = Extras(
-        rgb_weight=None if rgb is None else constant(extra_constants[0].key),
-        rgb_style=None if rgb is None else region("styles", rgb.style_offset),
-        rgb_parts=None if rgb is None else region(rgb.region),
-        workspace=region(WORKSPACE) if geometry.counters else None,
-        counters=region(COUNTERS) if geometry.counters else None,
-        moments=None if site.moments is None else region(site.moments),
-    )
-    arguments, constants, regions = conv_arguments(work, site, weights, weight, extras)
+        arguments["strengths"] = strengths_argument(work, weights, constants)
+        arguments["moments"] = region(site.moments)
+    if site.skip is not None:
+        arguments |= skip_arguments(site.skip, constants)
+    if geometry.uses_tma:
+        extents = work.cin, work.side_in, work.side_in, site.batch
+        arguments["tma_map"] = TensorMap(region(site.x), extents, geometry.patch)
     grid, pictures = geometry.grid, tuple[str, ...]()
     if work.is_up:
         at_once = multiprocessors * tile.blocks
         beside = picture_beside(site.picture, weights, site.batch, grid, tile.threads, at_once)
         grid, pictures = beside.grid, beside.layers
-        arguments.update(beside.arguments)
-        extra_constants += beside.constants
+        arguments |= {"grid_columns": np.int32(geometry.grid[0]), "grid_rows": np.int32(geometry.grid[1])}
+        arguments |= beside.arguments
+        if not work.has_binomial_filter:
+            arguments["taps"] = taps_constant(constants, work.taps, 2.0)
+        constants += beside.constants
         extra_regions += beside.regions
     launch = Launch(
         layer=work.layer,
@@ -111,18 +118,12 @@ def fused_conv(
         grid=grid,
         block=(tile.threads, 1, 1),
         shared_nbytes=geometry.dynamic_nbytes,
-        arguments={**arguments, "tma_map": _tensor_map(work, site, geometry)},
+        arguments=arguments,
         flops=site.batch * flops,
         nbytes=site.nbytes(work),
         pictures=pictures,
     )
-    return Built((launch,), (*constants, *extra_constants), (*regions, *extra_regions))
-
-
-def _tensor_map(work: ConvWork, site: ConvSite, geometry: ConvGeometry) -> TensorMap | None:
-    if not geometry.uses_tma:
-        return None
-    return TensorMap(region(site.x), (work.cin, work.side_in, work.side_in, site.batch), geometry.patch)
+    return Built((launch,), tuple(constants), (*regions, *extra_regions))
 
 
 def fused_recipe(work: ConvWork, site: ConvSite, geometry: ConvGeometry) -> KernelRecipe:

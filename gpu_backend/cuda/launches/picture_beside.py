@@ -39,7 +39,7 @@ def picture_defines(picture: PictureSum | None) -> dict[str, int]:
 def picture_beside(
     picture: PictureSum | None, weights: Weights, batch: int, grid: Grid, threads: int, at_once: int
 ) -> PictureBeside:
-    """Return what a convolution's launch has besides.
+    """Return what a convolution's launch has besides: ``PICTURE_PARAMETERS`` of ``parts/picture_beside.cuh``.
 
     Parameters
     ----------
@@ -53,21 +53,8 @@ def picture_beside(
         Blocks that the GPU runs at a time.
     """
     columns, rows, depth = grid
-    arguments: dict[str, Argument] = {
-        "picture_parts": None,
-        "picture_count": np.int32(0),
-        "picture_bias": None,
-        "picture_clamp": np.float32(0),
-        "picture_previous": None,
-        "picture_taps": None,
-        "picture_image": None,
-        "picture_side": np.int32(0),
-        "grid_columns": np.int32(columns),
-        "grid_rows": np.int32(rows),
-        "picture_blocks": np.int32(0),
-    }
     if picture is None:
-        return PictureBeside(grid, arguments)
+        return PictureBeside(grid, {})
     constants = [Constant(f"padded/{picture.bias}", lambda: padded(weights[picture.bias], (0,)))]
     idle = -(columns * rows * depth) % at_once
     wanted = -(-batch * picture.side**2 // (threads * _PIXELS_OF_THREAD))
@@ -76,7 +63,7 @@ def picture_beside(
         grid = columns + -(-blocks // (rows * depth)), rows, depth
     else:
         grid = columns, rows + -(-blocks // (columns * depth)), depth
-    arguments |= {
+    arguments: dict[str, Argument] = {
         "picture_parts": region(picture.parts),
         "picture_count": np.int32(picture.part_count),
         "picture_bias": constant(f"padded/{picture.bias}"),
@@ -85,6 +72,8 @@ def picture_beside(
         "picture_taps": None if picture.previous is None else taps_constant(constants, picture.taps, 2.0),
         "picture_image": region(picture.image),
         "picture_side": np.int32(picture.side),
+        "grid_columns": np.int32(columns),
+        "grid_rows": np.int32(rows),
         "picture_blocks": np.int32(blocks),
     }
     shape = (batch, picture.side, picture.side, picture.channels)

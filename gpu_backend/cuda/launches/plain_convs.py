@@ -18,6 +18,8 @@ from gpu_backend.cuda.launches.conv_arguments import (
     Weights,
     conv_arguments,
     padded,
+    skip_arguments,
+    strengths_argument,
     weight_of,
 )
 from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork
@@ -142,6 +144,9 @@ def _build(
     if site.rgb is not None and site.y_raw is None:
         site = replace(site, y_raw=f"raw/{work.layer}")
     arguments, constants, regions = conv_arguments(work, site, weights, weight)
+    arguments["strengths"] = strengths_argument(work, weights, constants)
+    if site.skip is not None:
+        arguments |= skip_arguments(site.skip, constants)
     parities = 4 if work.is_up else 1
     pixels = site.batch * work.side**2 // parities
     tile = plain_tile(pixels, work.cout, parities, target.multiprocessors)
@@ -173,7 +178,7 @@ def _build(
         is_fused=False,
         reason=reason,
     )
-    convolution = Built((launch,), constants, regions)
+    convolution = Built((launch,), tuple(constants), regions)
     if site.y_raw is None:
         return convolution
     return with_plain_picture(convolution, site, site.y_raw, weights, work.side, work.out_channels, reason)

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from gpu_backend.cuda.launches.conv_arguments import (
     ACTIVATION_NUMBERS,
     Weights,
-    constant,
     conv_arguments,
     region,
     weight_of,
@@ -60,9 +59,10 @@ def streaming_up_conv(
     weight = Constant(key, partial(_packed, weights, work, channels, depth, site.weight_exponent))
     arguments, constants, regions = conv_arguments(work, site, weights, weight)
     extents = (work.cin, work.side_in, work.side_in, site.batch)
-    tma_map = TensorMap(region(site.x), extents, (depth, geometry.pairs, 1), splits_columns=True)
+    box = depth, geometry.pairs, 1
     at_once = multiprocessors * geometry.blocks
     beside = picture_beside(site.picture, weights, site.batch, geometry.grid, geometry.threads, at_once)
+    tma_map = TensorMap(region(site.x), extents, box, splits_columns=True)
     launch = Launch(
         layer=work.layer,
         label="streaming_up_conv",
@@ -70,7 +70,7 @@ def streaming_up_conv(
         grid=beside.grid,
         block=(geometry.threads, 1, 1),
         shared_nbytes=geometry.dynamic_nbytes,
-        arguments={**arguments, "weight": constant(key), **beside.arguments, "tma_map": tma_map},
+        arguments={**arguments, **beside.arguments, "tma_map": tma_map},
         flops=site.batch * work.flops,
         nbytes=site.nbytes(work),
         pictures=beside.layers,

@@ -177,7 +177,6 @@ def plain_to_rgb(
             "rgb_weight": constant(constants[0].key),
             "rgb_style": style,
             "rgb_parts": region(part.region),
-            "batch": np.int32(batch),
             "side": np.int32(side),
             "cout": np.int32(cout),
             "style_stride": np.int32(style_stride),

@@ -257,15 +257,15 @@ class CudaBoundPlan:
         self._places = {region.name: self._base + region.offset for region in schedule.regions}
         self._taken = self._constants.take(schedule.constants)
         for has_optional, packed in self._arguments.items():
-            packed += (
-                pack_arguments(_arguments_of(launch, has_optional), self._places, self._taken, driver.tensor_map)
-                for launch in schedule.launches
-            )
+            packed += (self._packed(launch, _arguments_of(launch, has_optional)) for launch in schedule.launches)
         for _ in range(_LANES):
             start, end, copied, done = (self._make_event() for _ in range(4))
             lane = Lane(start, end, copied, done, pinned_memory(self._pool, self._inputs.nbytes))
             self._lanes.append(lane)
             self._free.append(lane)
+
+    def _packed(self, launch: Launch, arguments: Mapping[str, Argument]) -> PackedArguments:
+        return pack_arguments(launch.recipe, arguments, self._places, self._taken, self._driver.tensor_map)
 
     def _make_event(self) -> Event:
         self._events.append(self._driver.make_event())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import cuda.bindings.driver as cuda
 
@@ -48,24 +48,27 @@ class ExternalStreamKernels:
         self._driver.enter()
         for recipe, kernel in done.kernels.items():
             if recipe not in self._loaded:
-                self._loaded[recipe] = self._driver.load(kernel.cubin, recipe.stem)
+                self._loaded[recipe] = self._driver.load(kernel.cubin, recipe)
 
     def launch(
         self,
-        kernel: LoadedKernel,
+        recipe: KernelRecipe,
         grid: tuple[int, int, int],
         threads: int,
-        arguments: Sequence[Value],
+        arguments: Mapping[str, Value],
         stream: int,
     ) -> None:
         """Start a kernel on a stream, given by its handle; captured if the stream is being captured.
 
         Raises
         ------
-        DeviceError
-            If the driver does not take it.
+        ValueError
+            If the arguments, by name, do not fit the kernel's parameters.
+        KernelError, DeviceError
+            As `load`, or if the driver does not take it.
         """
-        packed = PackedArguments(arguments)  # the driver copies the values before it returns
+        kernel = self.load(recipe)
+        packed = PackedArguments(recipe.parameters, arguments)  # the driver copies the values before it returns
         (outcome,) = cuda.cuLaunchKernel(kernel.function, *grid, threads, 1, 1, 0, stream, packed.address, 0)
         if int(outcome):
             raise driver_error(str(outcome.name), f"starting the kernel {kernel.entry}")

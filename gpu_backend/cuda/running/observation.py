@@ -99,7 +99,7 @@ class _Observer:
         self, launch: Launch, kernel: LoadedKernel, arguments: Mapping[str, Argument], borrowed: Mapping[str, int]
     ) -> None:
         packed: PackedArguments = pack_arguments(
-            arguments, {**self._places, **borrowed}, self._constants, self._driver.tensor_map
+            launch.recipe, arguments, {**self._places, **borrowed}, self._constants, self._driver.tensor_map
         )
         self._driver.launch(kernel, launch.grid, launch.block, launch.shared_nbytes, packed)
 

@@ -13,6 +13,8 @@ import statistics
 from collections import deque
 from collections.abc import Callable, Sequence
 
+import numpy as np
+
 from gpu_backend.cuda.driver.arguments import PackedArguments
 from gpu_backend.cuda.driver.interface import Driver, Event, Graph, LoadedKernel
 from gpu_backend.cuda.schedule import Launch
@@ -150,7 +152,7 @@ def measure_event_cost(driver: Driver, empty: LoadedKernel) -> float:
     """Return what an event between two kernels adds to the time between them, in ms."""
     count = _CALIBRATION_KERNELS
     events: list[Event] = []
-    arguments = PackedArguments(())
+    arguments = PackedArguments(np.dtype([]), {})
 
     def launch() -> None:
         driver.launch(empty, (1, 1, 1), (32, 1, 1), 0, arguments)

@@ -149,7 +149,7 @@ class DeviceTileTimer:
         conv = self._conv(shape, tile)
         found = self._output(conv, shape)
         sentence = difference(found, self._expected)
-        if not sentence and conv.launch.arguments["rgb_parts"] is not None:
+        if not sentence and "rgb_parts" in conv.launch.arguments:
             sentence = difference(self._rgb_parts(conv, shape.batch), self._expected_rgb(conv, self._expected))
             sentence = sentence and f"toRGB: {sentence}"
         return sentence
@@ -249,7 +249,7 @@ class DeviceTileTimer:
             if constant.key != weight and constant.key not in self._constants:
                 self._constants[constant.key] = self._uploaded(constant.make())
         constants = {**self._constants, weight: weight_at}
-        return pack_arguments(conv.launch.arguments, regions, constants, self._driver.tensor_map)
+        return pack_arguments(conv.launch.recipe, conv.launch.arguments, regions, constants, self._driver.tensor_map)
 
     def _placed(self, region: Region, conv: IsolatedConv) -> int:
         """Return a region's address; its content is generated on first use."""
@@ -265,13 +265,10 @@ class DeviceTileTimer:
         """
         if region.role == "zeroed" or np.dtype(region.dtype).kind != "f":
             return np.zeros(region.shape, region.dtype)
-        takers = (
-            (place, name)
-            for place, (name, argument) in enumerate(conv.launch.arguments.items())
-            if isinstance(argument, Address) and argument.name == region.name
-        )
-        place, name = next(takers)
-        generator = np.random.default_rng(place)
+        arguments = conv.launch.arguments.items()
+        names = (name for name, one in arguments if isinstance(one, Address) and one.name == region.name)
+        name = next(names)
+        generator = np.random.default_rng(list(name.encode()))
         count = min(math.prod(region.shape), _PERIOD)
         is_x = name == "x"
         few = generator.standard_normal(count, np.float32) if is_x else generator.uniform(0.5, 1.5, count)
@@ -306,7 +303,7 @@ class DeviceTileTimer:
             cubin = self._compiled[recipe]
             if isinstance(cubin, KernelError):
                 raise cubin
-            self._kernels[recipe] = self._driver.load(cubin, recipe.stem)
+            self._kernels[recipe] = self._driver.load(cubin, recipe)
         return self._kernels[recipe]
 
     def _conv(self, shape: ConvShape, tile: ConvTile) -> IsolatedConv:

@@ -13,10 +13,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from gpu_backend.cuda.driver.arguments import Value
 from gpu_backend.cuda.driver.interface import Graph
 from gpu_backend.gradients.gpu.kernels import GradientKernel
 from gpu_backend.gradients.gpu.memory import DeviceArrays
-from gpu_backend.gradients.gpu.network import Address
 from gpu_backend.gradients.gpu.open_network import GpuGradients
 from gpu_backend.gradients.motion import CLOSE, REACHED, REST_STEPS
 from gpu_backend.gradients.objective import DragTerms
@@ -200,42 +200,49 @@ class GpuDrag:
     def _enqueue(self) -> None:
         network, terms, driver = self._gpu.network, self._terms, self._driver
         handles, points = len(self.states), (2 * self._radius + 1) ** 2
-        features = Address(self._features)
+        features = np.uint64(self._features)
         network.forward(terms.block)
         everywhere = 1.0 / (self._pixels * self._used * self.scale)
         network.launch(
             GradientKernel("gradient_loss"),
             (self._blocks, 1, 1),
             (256, 1, 1),
-            features,
-            Address(self._first),
-            Address(self._mask) if self._mask else None,
-            Address(self._gradient),
-            Address(self._parts),
-            self._pixels,
-            self._channels,
-            terms.faint * everywhere,
-            terms.keep * everywhere,
+            {
+                "features": features,
+                "first": np.uint64(self._first),
+                "mask": np.uint64(self._mask) if self._mask else None,
+                "gradient": np.uint64(self._gradient),
+                "parts": np.uint64(self._parts),
+                "pixels": self._pixels,
+                "channels": self._channels,
+                "faint": terms.faint * everywhere,
+                "keep": terms.keep * everywhere,
+            },
         )
         if handles:
             at_handles = 1.0 / (points * self._used * self.scale)
-            shape = (terms.block, self._channels, self._used, self._radius, at_handles)
-            states, templates = Address(self._states_at), Address(self._templates_at)
-            differences = Address(self._differences)
+            common: dict[str, Value] = {
+                "features": features,
+                "states": np.uint64(self._states_at),
+                "templates": np.uint64(self._templates_at),
+                "differences": np.uint64(self._differences),
+                "side": terms.block,
+                "channels": self._channels,
+                "used": self._used,
+                "radius": self._radius,
+                "unit": at_handles,
+            }
             network.launch(
                 GradientKernel("gradient_handles"),
                 (points, handles, 1),
                 (128, 1, 1),
-                *(features, states, templates, Address(self._gradient), differences),
-                *shape,
-                _SLACK * self.scale,
+                {**common, "gradient": np.uint64(self._gradient), "slack": _SLACK * self.scale},
             )
             network.launch(
                 GradientKernel("gradient_motion"),
                 (handles, 1, 1),
                 (512, 1, 1),
-                *(features, states, templates, differences),
-                *shape,
+                common,
             )
         network.backward(terms.block, self._gradient)
         rows = terms.rows
@@ -243,11 +250,19 @@ class GpuDrag:
             GradientKernel("gradient_adam"),
             (rows.stop - rows.start, 1, 1),
             (256, 1, 1),
-            *(Address(a) for a in (network.ws_gradient, self._start, self._deviation, self._mean, self._square)),
-            *(Address(a) for a in (self._count, self._shift, network.ws)),
-            rows.start,
-            network.spec.w_dim,
-            self._rate,
+            {
+                "ws_gradient": np.uint64(network.ws_gradient),
+                "start": np.uint64(self._start),
+                "deviation": np.uint64(self._deviation),
+                "mean": np.uint64(self._mean),
+                "square": np.uint64(self._square),
+                "count": np.uint64(self._count),
+                "shift": np.uint64(self._shift),
+                "ws": np.uint64(network.ws),
+                "first_row": rows.start,
+                "w_dim": network.spec.w_dim,
+                "rate": self._rate,
+            },
         )
         read = self._read.ctypes.data
         driver.copy_out(read, self._states_at, self.states.nbytes)

@@ -11,13 +11,13 @@ Activations are fp16, gradients bf16, sums and everything small fp32. Arrays of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_backend.cuda.driver.arguments import PackedArguments
+from gpu_backend.cuda.driver.arguments import PackedArguments, Value
 from gpu_backend.cuda.driver.interface import Driver, LoadedKernel
 from gpu_backend.gradients.gpu.kernels import GradientKernel
 from gpu_backend.gradients.gpu.memory import DeviceArrays
@@ -40,13 +40,6 @@ from gpu_backend.ops.upfirdn import doubling_left_pad, up_conv_left_pad
 _CONV_ROWS, _CONV_COLUMNS, _CONV_DEPTH, _CONV_THREADS = 128, 128, 64, 128
 _CONV_SHARED_NBYTES = 3 * (_CONV_ROWS + _CONV_COLUMNS) * _CONV_DEPTH * 2
 _MOST_SLICES = 32
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """A pointer argument."""
-
-    value: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -135,30 +128,30 @@ class GpuNetwork:
                     GradientKernel("gradient_reduce"),
                     (-(-quads // 128), 1, 1),
                     (128, 1, 1),
-                    Address(self._sums),
-                    quads,
-                    slices,
+                    {"sums": np.uint64(self._sums), "quads": quads, "slices": slices},
                 )
             work = side * (side // 4 if layer.is_up else side) * layer.outputs // 4
             self.launch(
                 GradientKernel("gradient_layer", (("TAPS", str(taps if layer.is_up else 0)),)),
                 (-(-work // 128), 1, 1),
                 (128, 1, 1),
-                Address(self._sums),
-                Address(self._filter),
-                Address(self._demods + 4 * self._row(index, 3)),
-                Address(layer.noise) if layer.noise else None,
-                Address(layer.bias),
-                None if following is None else Address(self._styles_at(index + 1)),
-                Address(layer.z),
-                None if following is None else Address(following.x),
-                slices,
-                side,
-                layer.outputs,
-                up_conv_left_pad(taps),
-                layer.packed.unit,
-                layer.act.gain,
-                np.inf if layer.act.clamp is None else layer.act.clamp,
+                {
+                    "sums": np.uint64(self._sums),
+                    "filter": np.uint64(self._filter),
+                    "demod": np.uint64(self._demods + 4 * self._row(index, 3)),
+                    "noise": np.uint64(layer.noise),
+                    "bias": np.uint64(layer.bias),
+                    "next_style": None if following is None else np.uint64(self._styles_at(index + 1)),
+                    "z": np.uint64(layer.z),
+                    "x": None if following is None else np.uint64(following.x),
+                    "slices": slices,
+                    "side": side,
+                    "channels": layer.outputs,
+                    "left": up_conv_left_pad(taps),
+                    "unit": layer.packed.unit,
+                    "gain": layer.act.gain,
+                    "clamp": np.inf if layer.act.clamp is None else layer.act.clamp,
+                },
             )
 
     def backward(self, block: int, gradient: int) -> None:
@@ -183,12 +176,14 @@ class GpuNetwork:
                     GradientKernel("gradient_filter", (("TAPS", str(len(self.spec.resample_filter))),)),
                     (-(-work // 256), 1, 1),
                     (256, 1, 1),
-                    Address(self._u),
-                    Address(self._filter),
-                    Address(self._t),
-                    side,
-                    layer.outputs,
-                    up_conv_left_pad(len(self.spec.resample_filter)),
+                    {
+                        "u": np.uint64(self._u),
+                        "filter": np.uint64(self._filter),
+                        "t": np.uint64(self._t),
+                        "side": side,
+                        "channels": layer.outputs,
+                        "left": up_conv_left_pad(len(self.spec.resample_filter)),
+                    },
                 )
             slices = self._convolve(layer, layer.backward, layer.backward_parities, is_backward=True)
         first = self._layers[0]
@@ -209,18 +204,20 @@ class GpuNetwork:
                 GradientKernel("gradient_picture"),
                 (-(-pixels // 8), 1, 1),
                 (256, 1, 1),
-                Address(address),
-                Address(self._styles_at(len(self._layers) + number)),
-                Address(weight),
-                Address(bias),
-                Address(self._filter),
-                None if before is None else Address(before),
-                Address(picture),
-                layer.resolution,
-                channels,
-                taps,
-                doubling_left_pad(taps),
-                np.inf if layer.conv_clamp is None else layer.conv_clamp * layer.gain,
+                {
+                    "z": np.uint64(address),
+                    "style": np.uint64(self._styles_at(len(self._layers) + number)),
+                    "weight": np.uint64(weight),
+                    "bias": np.uint64(bias),
+                    "filter": np.uint64(self._filter),
+                    "before": None if before is None else np.uint64(before),
+                    "picture": np.uint64(picture),
+                    "side": layer.resolution,
+                    "channels": channels,
+                    "taps": taps,
+                    "left": doubling_left_pad(taps),
+                    "clamp": np.inf if layer.conv_clamp is None else layer.conv_clamp * layer.gain,
+                },
             )
             before = picture
         assert before is not None
@@ -231,21 +228,12 @@ class GpuNetwork:
         recipe: KernelRecipe,
         grid: tuple[int, int, int],
         block: tuple[int, int, int],
-        *arguments: Address | int | float | None,
+        arguments: Mapping[str, Value],
         shared_nbytes: int = 0,
     ) -> None:
-        """Enqueue a kernel; None is the null pointer."""
-        values = [
-            np.uint64(0)
-            if argument is None
-            else np.uint64(argument.value)
-            if isinstance(argument, Address)
-            else np.int32(argument)
-            if isinstance(argument, int)
-            else np.float32(argument)
-            for argument in arguments
-        ]
-        self._driver.launch(self._kernels[recipe], grid, block, shared_nbytes, PackedArguments(values))
+        """Enqueue a kernel. Arguments go by the names of its parameters, pointers as np.uint64 or None."""
+        packed = PackedArguments(recipe.parameters, arguments)
+        self._driver.launch(self._kernels[recipe], grid, block, shared_nbytes, packed)
 
     def _place(
         self, weights: Mapping[str, NDArray[np.float32]], noise: Mapping[str, NDArray[np.float32]], side: int
@@ -357,17 +345,19 @@ class GpuNetwork:
                 len(geometry.parities) * slices,
             ),
             (_CONV_ROWS, 1, 1),
-            Address(source),
-            Address(layer.backward_weight if is_backward else layer.forward_weight),
-            Address(self._sums),
-            Address(parities),
-            geometry.in_side,
-            inputs,
-            outputs,
-            geometry.in_stride,
-            geometry.out_stride,
-            geometry.out_side,
-            slices,
+            {
+                "x": np.uint64(source),
+                "weight": np.uint64(layer.backward_weight if is_backward else layer.forward_weight),
+                "sums": np.uint64(self._sums),
+                "parities": np.uint64(parities),
+                "in_side": geometry.in_side,
+                "cin": inputs,
+                "cout": outputs,
+                "in_stride": geometry.in_stride,
+                "out_stride": geometry.out_stride,
+                "out_side": geometry.out_side,
+                "slices": slices,
+            },
             shared_nbytes=_CONV_SHARED_NBYTES,
         )
         return slices
@@ -383,21 +373,23 @@ class GpuNetwork:
             GradientKernel("gradient_activation"),
             (activation_blocks(pixels), -(-channels // 128), 1),
             (32, 8, 1),
-            Address(gradient),
-            None if following is None else Address(self._styles_at(following)),
-            Address(z),
-            Address(own.noise) if own is not None and own.noise else None,
-            None if own is None else Address(own.bias),
-            None if layer is None else Address(self._demods + 4 * self._row(layer, 3)),
-            None if own is None else Address(self._u),
-            None if following is None else Address(self._partials + 4 * self._row(following, 7)),
-            None if layer is None else Address(self._partials + 4 * self._row(layer, 9)),
-            slices,
-            pixels,
-            channels,
-            pixels_per_block(pixels),
-            1.0 if own is None else own.act.gain,
-            np.inf if clamp is None else float(np.float16(clamp)),
+            {
+                "g": np.uint64(gradient),
+                "style": None if following is None else np.uint64(self._styles_at(following)),
+                "z": np.uint64(z),
+                "noise": None if own is None else np.uint64(own.noise),
+                "bias": None if own is None else np.uint64(own.bias),
+                "demod": None if layer is None else np.uint64(self._demods + 4 * self._row(layer, 3)),
+                "u": None if own is None else np.uint64(self._u),
+                "style_sums": None if following is None else np.uint64(self._partials + 4 * self._row(following, 7)),
+                "demod_sums": None if layer is None else np.uint64(self._partials + 4 * self._row(layer, 9)),
+                "slices": slices,
+                "pixels": pixels,
+                "channels": channels,
+                "pixels_per_block": pixels_per_block(pixels),
+                "gain": 1.0 if own is None else own.act.gain,
+                "clamp": np.inf if clamp is None else float(np.float16(clamp)),
+            },
         )
 
     def _styles(self, layers: int) -> None:
@@ -406,17 +398,29 @@ class GpuNetwork:
             GradientKernel("gradient_styles"),
             (-(-widest // 8), layers, 1),
             (256, 1, 1),
-            *(Address(a) for a in (self.ws, self._affine, self._affine_bias, self._table_at, self._styles_address)),
-            self.spec.w_dim,
+            {
+                "ws": np.uint64(self.ws),
+                "affine": np.uint64(self._affine),
+                "affine_bias": np.uint64(self._affine_bias),
+                "table": np.uint64(self._table_at),
+                "styles": np.uint64(self._styles_address),
+                "w_dim": self.spec.w_dim,
+            },
         )
         widest = int(self._table.layers[:, 1].max())
         self.launch(
             GradientKernel("gradient_demod"),
             (-(-widest // 8), len(self._layers), 1),
             (256, 1, 1),
-            *(Address(a) for a in (self._styles_address, self._squares, self._table_at, self._demods, self._constant)),
-            Address(self._layers[0].x),
-            self._constant_size,
+            {
+                "styles": np.uint64(self._styles_address),
+                "squares": np.uint64(self._squares),
+                "table": np.uint64(self._table_at),
+                "demods": np.uint64(self._demods),
+                "constant": np.uint64(self._constant),
+                "x": np.uint64(self._layers[0].x),
+                "constant_size": self._constant_size,
+            },
         )
 
     def _style_gradients(self, layers: int) -> None:
@@ -427,25 +431,36 @@ class GpuNetwork:
             GradientKernel("gradient_sums"),
             (-(-widest // 32), layers, 1),
             (32, 16, 1),
-            *_addresses(self._partials, self._demods, self._table_at, self._style_gradients_at, self._demod_gradients),
+            {
+                "sums": np.uint64(self._partials),
+                "demods": np.uint64(self._demods),
+                "table": np.uint64(self._table_at),
+                "style_gradients": np.uint64(self._style_gradients_at),
+                "demod_gradients": np.uint64(self._demod_gradients),
+            },
         )
         self.launch(
             GradientKernel("gradient_demod_adjoint"),
             (-(-widest // 32), layers, 1),
             (32, 16, 1),
-            *_addresses(
-                self._styles_address, self._squares, self._demod_gradients, self._table_at, self._style_gradients_at
-            ),
+            {
+                "styles": np.uint64(self._styles_address),
+                "squares": np.uint64(self._squares),
+                "demod_gradients": np.uint64(self._demod_gradients),
+                "table": np.uint64(self._table_at),
+                "style_gradients": np.uint64(self._style_gradients_at),
+            },
         )
         self.launch(
             GradientKernel("gradient_affine_adjoint"),
             (-(-w_dim // 32), self.spec.num_ws, 1),
             (32, 16, 1),
-            *_addresses(self._style_gradients_at, self._affine, self._table_at, self.ws_gradient),
-            w_dim,
-            layers,
+            {
+                "style_gradients": np.uint64(self._style_gradients_at),
+                "affine": np.uint64(self._affine),
+                "table": np.uint64(self._table_at),
+                "ws_gradient": np.uint64(self.ws_gradient),
+                "w_dim": w_dim,
+                "layers": layers,
+            },
         )
-
-
-def _addresses(*values: int) -> Sequence[Address]:
-    return [Address(value) for value in values]

@@ -135,7 +135,7 @@ def open_gpu_gradients(network: DifferentiableNetwork, gpu: Gpu, side: int) -> G
     driver = GpuDriver(gpu.index)
     try:
         driver.enter()
-        kernels = {recipe: driver.load(kernel.cubin, recipe.stem) for recipe, kernel in compiled.kernels.items()}
+        kernels = {recipe: driver.load(kernel.cubin, recipe) for recipe, kernel in compiled.kernels.items()}
         opened = GpuGradients(network, driver, kernels, gpu, side)
     except BaseException:
         driver.close()

@@ -149,14 +149,24 @@ __device__ __forceinline__ void accumulate(
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv(
-    const T* __restrict__ x, const void* __restrict__ weight, T* __restrict__ y, T* __restrict__ y_raw,
-    const float* __restrict__ demod, const float* __restrict__ next_style, const float* __restrict__ bias,
-    const float* __restrict__ noise, const float* __restrict__ noise_gain, const unsigned* __restrict__ noise_source,
-    float noise_strength, int noise_layer, const T* __restrict__ skip, const float* __restrict__ taps,
+    LAYER_PARAMETERS,
+#if HAS_SKIP
+    const T* __restrict__ skip, const float* __restrict__ taps,
+#endif
+#if HAS_RGB
     const float* __restrict__ rgb_weight, const float* __restrict__ rgb_style, float* __restrict__ rgb_parts,
-    float* __restrict__ workspace, unsigned* __restrict__ counters, int batch, int side, int cin, int cout,
-    int demod_stride, int style_stride, float gain, float clamp, const float* __restrict__ strengths,
-    float2* __restrict__ moments, TMA_MAP tma_map) {
+#endif
+#if SPLIT_K > 1
+    float* __restrict__ workspace, unsigned* __restrict__ counters,
+#endif
+    SIZE_PARAMETERS
+#if MOMENTS
+    , const float* __restrict__ strengths, float2* __restrict__ moments
+#endif
+#if USE_TMA
+    , const __grid_constant__ TensorMap tma_map
+#endif
+) {
     extern __shared__ unsigned char unaligned[];
     __shared__ __align__(16) float2 shared_demod_bias[CHANNELS];
 #if MOMENTS
@@ -182,7 +192,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
     const ColumnTile column_tile = {
         x + static_cast<long long>(sample) * side_in * side_in * cin,
         static_cast<const unsigned char*>(weight) + static_cast<long long>(blockIdx.y) * all_steps * WEIGHT_NBYTES,
-        x0, side_in, cin, first_step, max(0, min(all_steps - first_step, steps_a_slice)) TMA_PLACE(&tma_map, sample)};
+        x0, side_in, cin, first_step, max(0, min(all_steps - first_step, steps_a_slice)),
+#if USE_TMA
+        &tma_map, sample,
+#endif
+    };
     TileLoop loop = {shared_address(pool), shared_address(pool) + (WEIGHTS_IN_SMEM ? column_tile.steps * WEIGHT_SPACE : 0), 0, 0, row_tiles, first_row, ROWS, 0, 0};
     unsigned char* const store = pool + (loop.stages - loop.smem_weights) + STAGES * STAGE_NBYTES;
     loop.begin(column_tile);

@@ -223,17 +223,26 @@ __device__ __forceinline__ void store_shared(unsigned address, unsigned value) {
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_conv(
-    const T* __restrict__ x, const void* __restrict__ weight, T* __restrict__ y, T* __restrict__ y_raw,
-    const float* __restrict__ demod, const float* __restrict__ next_style, const float* __restrict__ bias,
-    const float* __restrict__ noise, const float* __restrict__ noise_gain, const unsigned* __restrict__ noise_source,
-    float noise_strength, int noise_layer, const T* __restrict__ skip, const float* __restrict__ taps,
-    const float* __restrict__ rgb_weight, const float* __restrict__ rgb_style, float* __restrict__ rgb_parts,
-    float* __restrict__ workspace, unsigned* __restrict__ counters, int batch, int side, int cin, int cout,
-    int demod_stride, int style_stride, float gain, float clamp, const float* __restrict__ strengths,
-    float2* __restrict__ moments, const float* __restrict__ picture_parts, int picture_count,
-    const float* __restrict__ picture_bias, float picture_clamp, const float* __restrict__ picture_previous,
-    const float* __restrict__ picture_taps, float* __restrict__ picture_image, int picture_side, int grid_columns, int grid_rows,
-    int picture_blocks, TMA_MAP tma_map) {
+    LAYER_PARAMETERS,
+#if !BINOMIAL
+    const float* __restrict__ taps,
+#endif
+#if SPLIT_K > 1
+    float* __restrict__ workspace, unsigned* __restrict__ counters,
+#endif
+    SIZE_PARAMETERS
+#if MOMENTS
+    , const float* __restrict__ strengths, float2* __restrict__ moments
+#endif
+#if ADDS_PICTURE
+    , PICTURE_PARAMETERS
+#else
+    , int grid_columns, int grid_rows
+#endif
+#if USE_TMA
+    , const __grid_constant__ TensorMap tma_map
+#endif
+) {
 #if ADDS_PICTURE
     const int beside = block_beside(grid_columns, grid_rows);
     if (beside >= 0) {
@@ -267,7 +276,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
     const ColumnTile column_tile = {
         x + static_cast<long long>(sample) * side_in * side_in * cin,
         static_cast<const unsigned char*>(weight) + static_cast<long long>(blockIdx.y) * all_steps * WEIGHT_NBYTES,
-        x0, side_in, cin, first_step, max(0, min(all_steps - first_step, steps_a_slice)) TMA_PLACE(&tma_map, sample)};
+        x0, side_in, cin, first_step, max(0, min(all_steps - first_step, steps_a_slice)),
+#if USE_TMA
+        &tma_map, sample,
+#endif
+    };
     TileLoop loop = {shared_address(pool), shared_address(pool) + (WEIGHTS_IN_SMEM ? column_tile.steps * WEIGHT_SPACE : 0),
                  0, 0, row_tiles, first_row, ROWS, 0, 0};
     unsigned char* const t = pool + (loop.stages - loop.smem_weights) + STAGES * STAGE_NBYTES;
@@ -386,6 +399,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
         }
         __syncthreads();
 
+#if !BINOMIAL
         // The filter, along the row first, then down the column. taps[TAPS - 1 - p] is f[p]: convolution turns it round.
         unsigned f[TAPS];
 #pragma unroll
@@ -397,6 +411,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
         };
 #else
         auto tap_at = [&](int p, int) { return f[p]; };
+#endif
 #endif
         const unsigned bound = to_half2(clamp, clamp);
 #if PAIRED

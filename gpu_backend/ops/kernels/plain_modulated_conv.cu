@@ -6,19 +6,21 @@
 #include "parts/plain_layer.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS, 384 / THREADS) plain_modulated_conv(
-    const T* __restrict__ x, const void* __restrict__ weight, T* y, T* y_raw, const float* __restrict__ demod,
-    const float* __restrict__ next_style, const float* __restrict__ bias, const float* __restrict__ noise,
-    const float* noise_gain, const unsigned* noise_source, float noise_strength, int noise_layer,
-    const T* __restrict__ skip, const float* taps, const float* rgb_weight, const float* rgb_style, float* rgb_parts,
-    float* workspace, unsigned* counters, int batch, int side, int cin, int cout, int demod_stride, int style_stride,
-    float gain, float clamp, const float* __restrict__ strengths, float2* moments) {
+    PLAIN_LAYER_PARAMETERS,
+#if HAS_SKIP
+    const T* __restrict__ skip, const float* taps,
+#endif
+    SIZE_PARAMETERS, const float* __restrict__ strengths) {
     const int first_pixel = blockIdx.x * TILE_PIXELS, first_channel = blockIdx.y * TILE_CHANNELS;
     direct_conv(
         x, static_cast<const float*>(weight), batch, side + KERNEL - 1 - 2 * PADDING, side, cin, cout, first_pixel,
         first_channel, -PADDING, -PADDING);
     const Layer layer = {
-        y,    y_raw, demod, next_style,   bias,         strengths, skip, taps, batch,
-        side, cout,  demod_stride, style_stride, gain, clamp};
+        y, y_raw, demod, next_style, bias, strengths, batch, side, cout, demod_stride, style_stride, gain, clamp,
+#if HAS_SKIP
+        skip, taps,
+#endif
+    };
     const LayerNoise layer_noise(noise, noise_source, noise_gain, noise_strength, noise_layer);
     finish_tile(layer, layer_noise, first_pixel, first_channel, side, 1, 0, 0);
 }

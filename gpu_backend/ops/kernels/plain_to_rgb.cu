@@ -6,7 +6,7 @@
 
 extern "C" __global__ void __launch_bounds__(256) plain_to_rgb(
     const T* __restrict__ y_raw, const float* __restrict__ rgb_weight, const float* __restrict__ rgb_style,
-    float* __restrict__ rgb_parts, int batch, int side, int cout, int style_stride) {
+    float* __restrict__ rgb_parts, int side, int cout, int style_stride) {
     const int b = blockIdx.y, area = side * side;
     const int pixel = (blockIdx.x * 256 + threadIdx.x) / LANES, lane = threadIdx.x % LANES;
     const int held = pixel < area ? pixel : area - 1;  // every lane takes part in the shuffles

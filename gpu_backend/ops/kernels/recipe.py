@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from gpu_backend.ops.kernels import KernelSource, kernel_source
+from gpu_backend.ops.kernels.parameters import declared_parameters, parameters_dtype
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +46,11 @@ class KernelRecipe:
         return kernel_source(self.stem, self.package).headers
 
     @property
+    def parameters(self) -> np.dtype[Any]:
+        """The structure of the kernel's parameters: a structured dtype with their names in order."""
+        return _parameters(self)
+
+    @property
     def digest(self) -> str:
         """SHA-256 of the source and what it includes, in hexadecimal."""
         return hashlib.sha256(KernelSource(self.source, self.headers).whole.encode()).hexdigest()
@@ -50,3 +60,8 @@ class KernelRecipe:
         """For people: the stem and the macros that differ from 0."""
         shown = " ".join(f"{name.lower()}={value}" for name, value in self.defines if value != "0")
         return f"{self.stem} ({shown})" if shown else self.stem
+
+
+@functools.cache
+def _parameters(recipe: KernelRecipe) -> np.dtype[Any]:
+    return parameters_dtype(declared_parameters(recipe.stem, recipe.source, recipe.headers, dict(recipe.defines)))

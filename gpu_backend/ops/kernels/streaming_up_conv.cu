@@ -115,17 +115,11 @@ __device__ __forceinline__ void store_channels(T* to, const unsigned (&words)[NF
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) streaming_up_conv(
-    const T* __restrict__ x, const void* __restrict__ weight, T* __restrict__ y, T* __restrict__ y_raw,
-    const float* __restrict__ demod, const float* __restrict__ next_style, const float* __restrict__ bias,
-    const float* __restrict__ noise, const float* __restrict__ noise_gain, const unsigned* __restrict__ noise_source,
-    float noise_strength, int noise_layer, const T* __restrict__ skip, const float* __restrict__ taps,
-    const float* __restrict__ rgb_weight, const float* __restrict__ rgb_style, float* __restrict__ rgb_parts,
-    float* __restrict__ workspace, unsigned* __restrict__ counters, int batch, int side, int cin, int cout,
-    int demod_stride, int style_stride, float gain, float clamp, const float* __restrict__ strengths,
-    float2* __restrict__ moments, const float* __restrict__ picture_parts, int picture_count,
-    const float* __restrict__ picture_bias, float picture_clamp, const float* __restrict__ picture_previous,
-    const float* __restrict__ picture_taps, float* __restrict__ picture_image, int picture_side, int grid_columns, int grid_rows,
-    int picture_blocks, const __grid_constant__ TensorMap tma_map) {
+    LAYER_PARAMETERS, SIZE_PARAMETERS
+#if ADDS_PICTURE
+    , PICTURE_PARAMETERS
+#endif
+    , const __grid_constant__ TensorMap tma_map) {
 #if ADDS_PICTURE
     const int beside = block_beside(grid_columns, grid_rows);
     if (beside >= 0) {

@@ -34,8 +34,19 @@ def layer(
         SLOPED=_is_sloped(act),
     )
     strips = -(-pixels // (lanes_of(channels, vector) * _TURNS))
-    tensors = (x, _float(scale), noise, _float(strength), _float(bias), y)
-    launch(kernel, (strips, batch, 1), (*tensors, pixels, channels, _step(noise, pixels), *_numbers(act, x.dtype)))
+    arguments = {
+        "x": x,
+        "scale": _float(scale),
+        "noise": noise,
+        "strength": _float(strength),
+        "bias": _float(bias),
+        "y": y,
+        "pixels": pixels,
+        "channels": channels,
+        "noise_step": _step(noise, pixels),
+        **_numbers(act, x.dtype),
+    }
+    launch(kernel, (strips, batch, 1), arguments)
     return y
 
 
@@ -65,9 +76,21 @@ def gradients(
     strips, strip = strips_of(dy, vector)
     dx = torch.empty_like(dy)
     parts = torch.empty(batch, strips, sum(sums.values()), channels, device=dy.device) if any(sums.values()) else None
-    tensors = (dy, _ordered_if(x), _ordered_if(y), _float(scale), noise, dx, parts)
-    numbers = (pixels, channels, _step(noise, pixels), strip, *_numbers(act, dy.dtype))
-    launch(kernel, (strips, batch, 1), (*tensors, *numbers))
+    arguments = {
+        "dy": dy,
+        "x": _ordered_if(x),
+        "y": _ordered_if(y),
+        "scale": _float(scale),
+        "noise": noise,
+        "dx": dx,
+        "sums": parts,
+        "pixels": pixels,
+        "channels": channels,
+        "noise_step": _step(noise, pixels),
+        "strip": strip,
+        **_numbers(act, dy.dtype),
+    }
+    launch(kernel, (strips, batch, 1), arguments)
     if parts is None:
         return dx, None, None, None
     found = iter(parts.sum(1).unbind(1))
@@ -104,8 +127,22 @@ def second_gradients(
     d_x = None if dds is None else torch.empty_like(dy)
     has_sums = ddx is not None and scale is not None
     parts = torch.empty(batch, strips, channels, device=dy.device) if has_sums else None
-    tensors = (dy, _ordered_if(x), _ordered_if(y), _float(scale), _ordered_if(ddx), _float(dds), d_dy, d_x, parts)
-    launch(kernel, (strips, batch, 1), (*tensors, pixels, channels, strip, *_numbers(act, dy.dtype)))
+    arguments = {
+        "dy": dy,
+        "x": _ordered_if(x),
+        "y": _ordered_if(y),
+        "scale": _float(scale),
+        "ddx": _ordered_if(ddx),
+        "dds": _float(dds),
+        "d_dy": d_dy,
+        "d_x": d_x,
+        "sums": parts,
+        "pixels": pixels,
+        "channels": channels,
+        "strip": strip,
+        **_numbers(act, dy.dtype),
+    }
+    launch(kernel, (strips, batch, 1), arguments)
     return d_dy, d_x, None if parts is None else parts.sum(1)
 
 
@@ -119,11 +156,11 @@ def _step(noise: Tensor | None, pixels: int) -> int:
     return pixels if noise is not None and noise.shape[0] > 1 else 0
 
 
-def _numbers(act: BiasAct, dtype: torch.dtype) -> tuple[float, float, float]:
+def _numbers(act: BiasAct, dtype: torch.dtype) -> dict[str, float]:
     """Return gain, slope below zero and bound, rounded as results are: a result equal to the bound was clamped."""
     below = LRELU_SLOPE if act.activation == "lrelu" else 1.0
     bound = math.inf if act.clamp is None else torch.tensor(act.clamp, dtype=dtype).item()
-    return act.gain, below, bound
+    return {"gain": act.gain, "below": below, "bound": bound}
 
 
 def _is_sloped(act: BiasAct) -> bool:

@@ -27,5 +27,15 @@ def run_filter(x: Tensor, kind: Literal["same", "down", "up"], pad: int, gain: f
     y = torch.empty((batch, channels, *sides), dtype=x.dtype, device=x.device, memory_format=torch.channels_last)
     walked = (height, width) if kind == "up" else sides
     grid = (-(-walked[1] // lanes), -(-walked[0] // FILTER_ROWS[number]), batch)
-    launch(filter_kernel(x.dtype, vector, number, pad), grid, (x, y, height, width, *sides, channels, float(gain)))
+    arguments: dict[str, Tensor | int | float | None] = {
+        "x": x,
+        "y": y,
+        "height": height,
+        "width": width,
+        "to_height": sides[0],
+        "to_width": sides[1],
+        "channels": channels,
+        "gain": float(gain),
+    }
+    launch(filter_kernel(x.dtype, vector, number, pad), grid, arguments)
     return y

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -43,16 +43,15 @@ def can_launch(x: Tensor) -> bool:
 
 
 def launch(
-    kernel: TrainingKernel, grid: tuple[int, int, int], arguments: Sequence[Tensor | int | float | None]
+    kernel: TrainingKernel, grid: tuple[int, int, int], arguments: Mapping[str, Tensor | int | float | None]
 ) -> None:
-    """Launch a kernel on the GPU of the first argument; tensors are passed as pointers."""
-    first = arguments[0]
-    assert isinstance(first, Tensor)
-    device = first.device
+    """Launch a kernel on the GPU of its tensors. Arguments go by the names of parameters; tensors as pointers."""
+    device = next(one.device for one in arguments.values() if isinstance(one, Tensor))
     with torch.cuda.device(device):
         kernels = _kernels(device.index)
         stream = torch.cuda.current_stream(device).cuda_stream
-        kernels.launch(kernels.load(kernel), grid, THREADS, [_value(one) for one in arguments], stream)
+        values = {name: _value(one) for name, one in arguments.items()}
+        kernels.launch(kernel, grid, THREADS, values, stream)
 
 
 def lanes_of(channels: int, vector: int) -> int:
@@ -79,8 +78,4 @@ def _kernels(index: int) -> ExternalStreamKernels:
 
 
 def _value(argument: Tensor | int | float | None) -> Value:
-    if argument is None:
-        return np.uint64(0)
-    if isinstance(argument, Tensor):
-        return np.uint64(argument.data_ptr())
-    return np.int32(argument) if isinstance(argument, int) else np.float32(argument)
+    return np.uint64(argument.data_ptr()) if isinstance(argument, Tensor) else argument

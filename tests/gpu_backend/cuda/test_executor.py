@@ -217,7 +217,7 @@ def test_a_kernel_that_does_not_start_is_named_and_gives_way(bench: Bench) -> No
 
 
 def test_a_kernel_that_stops_the_gpu_does_so_once_and_gives_way_from_the_next_start_on(bench: Bench) -> None:
-    def stop(driver: FakeDriver, *_: object) -> None:
+    def stop(driver: FakeDriver, **_: object) -> None:
         driver.lose_after = 0
         raise DeviceLostError("The device was lost.")
 

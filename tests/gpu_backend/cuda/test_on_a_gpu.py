@@ -207,11 +207,18 @@ def test_a_kernel_may_use_all_the_shared_memory_that_a_block_can_have(gpu: Gpu) 
     }
     """
     driver = GpuDriver(gpu.index)
-    kernel = driver.load(compile_kernel(hand_kernel("wide", source), gpu.compile_architecture).cubin, "wide")
+    wide = hand_kernel("wide", source)
+    kernel = driver.load(compile_kernel(wide, gpu.compile_architecture).cubin, wide)
     address = driver.reserve(4)
     driver.zero(address, 4)
     count = gpu.shared_nbytes_per_block_optin // 4
-    driver.launch(kernel, (1, 1, 1), (256, 1, 1), 4 * count, PackedArguments((np.uint64(address), np.int32(count))))
+    driver.launch(
+        kernel,
+        (1, 1, 1),
+        (256, 1, 1),
+        4 * count,
+        PackedArguments(wide.parameters, {"y": np.uint64(address), "count": count}),
+    )
     found = np.zeros(1, np.uint32)
     driver.download(found, address)
     assert int(found[0]) == count * (count - 1) // 2
@@ -227,7 +234,7 @@ def test_a_kernel_of_another_architecture_is_refused_in_one_sentence(gpu: Gpu) -
     other = "sm_75" if gpu.architecture != "sm_75" else "sm_120"
     driver = GpuDriver(gpu.index)
     with pytest.raises(KernelError, match="scale"):
-        driver.load(compile_kernel(SCALE, other).cubin, "scale")
+        driver.load(compile_kernel(SCALE, other).cubin, SCALE)
     driver.close()
 
 

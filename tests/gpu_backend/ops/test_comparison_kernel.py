@@ -25,7 +25,7 @@ class Desk:
     def __init__(self, driver: Driver, cubin: bytes) -> None:
         self.driver = driver
         self.pool = MemoryPool(driver)
-        self.kernel = driver.load(cubin, COMPARISON.stem)
+        self.kernel = driver.load(cubin, COMPARISON)
         self.comparer = Comparer(driver, self.pool, self.kernel)
         self.held: list[int] = []
 

@@ -103,7 +103,7 @@ def test_another_plan_of_the_executor_may_run_between_two_checks(tmp_path: Path)
 
 
 def test_a_gpu_that_is_lost_ends_the_checks(tmp_path: Path) -> None:
-    def stop(driver: FakeDriver, *_: object) -> None:
+    def stop(driver: FakeDriver, **_: object) -> None:
         driver.lose_after = 0
         raise DeviceLostError("The device was lost.")
 

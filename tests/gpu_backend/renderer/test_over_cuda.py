@@ -28,7 +28,7 @@ def compiled(recipes: Iterable[KernelRecipe], architecture: str) -> Compilation:
 
 @pytest.fixture
 def driver() -> FakeDriver:
-    return FakeDriver(kernels=defaultdict(lambda: FakeKernel(lambda *_: None), comparison=COMPARISON))
+    return FakeDriver(kernels=defaultdict(lambda: FakeKernel(lambda *_, **__: None), comparison=COMPARISON))
 
 
 @pytest.fixture
@@ -170,8 +170,8 @@ def test_a_layer_on_show_is_a_graph_of_its_own_and_its_channels_and_gain_capture
 
 
 def test_numbers_of_a_layer_stay_when_other_frames_come(driver: FakeDriver, renderer: Renderer) -> None:
-    def count_up(driver: FakeDriver, *arguments: int) -> None:
-        driver.view(arguments[5], (32, 32), "float32")[:] += 1
+    def count_up(driver: FakeDriver, *, values: int, **_: int) -> None:
+        driver.view(values, (32, 32), "float32")[:] += 1
 
     driver.kernels["tap_display"] = FakeKernel(count_up)  # type: ignore[index]
     request = request_for(renderer, tap=Tap("b32.conv0"), wants_tap_values=True)

@@ -182,7 +182,7 @@ def test_a_class_that_there_is_not_is_refused(renderer: Renderer) -> None:
 @pytest.mark.parametrize("precision", ["fp16", "fp32"])
 def test_everything_is_bound_on_a_gpu(precision: Any, tmp_path: Path) -> None:
     """On one made of Python, whose kernels do nothing."""
-    driver = FakeDriver(kernels=defaultdict(lambda: FakeKernel(lambda *_: None), comparison=COMPARISON))
+    driver = FakeDriver(kernels=defaultdict(lambda: FakeKernel(lambda *_, **__: None), comparison=COMPARISON))
     executor = CudaExecutor(
         MODEL,
         precision=precision,

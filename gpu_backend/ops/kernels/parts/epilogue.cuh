@@ -11,3 +11,13 @@
 __device__ __forceinline__ float finish(float conv, float demod, float noise, float bias, float gain, float clamp) {
     return bounded(activate(conv * demod + (noise + bias)) * gain, clamp);
 }
+
+// What all fused convolutions take, given by name in gpu_backend/cuda/launches/conv_arguments.py. Null pointers: no
+// demodulation, style, bias or noise, an output that is not stored. `cin`: streaming_up_conv.cu is compiled for it.
+#define LAYER_PARAMETERS                                                                                              \
+    const T* __restrict__ x, const void* __restrict__ weight, T* __restrict__ y, T* __restrict__ y_raw,               \
+    const float* __restrict__ demod, const float* __restrict__ next_style, const float* __restrict__ bias,            \
+    const float* __restrict__ noise, const float* __restrict__ noise_gain, const unsigned* __restrict__ noise_source, \
+    float noise_strength, int noise_layer
+#define SIZE_PARAMETERS                                                                                               \
+    int batch, int side, int cin, int cout, int demod_stride, int style_stride, float gain, float clamp

@@ -3,6 +3,12 @@
 #pragma once
 #include "parts/types.cuh"
 
+// What a kernel takes for it, given by name in gpu_backend/cuda/launches/picture_beside.py.
+#define PICTURE_PARAMETERS                                                                                            \
+    const float* __restrict__ picture_parts, int picture_count, const float* __restrict__ picture_bias,               \
+    float picture_clamp, const float* __restrict__ picture_previous, const float* __restrict__ picture_taps,          \
+    float* __restrict__ picture_image, int picture_side, int grid_columns, int grid_rows, int picture_blocks
+
 // Adds U(low) to a pixel, of four taps, gain 2 an axis in them. Output u takes, of low's numbers, (u - 1) / 2 with tap 3 or 2
 // and the one behind it with tap 1 or 0, for even and odd u.
 __device__ __forceinline__ void add_doubled_pixel(float (&v)[IMG_CHANNELS], const float* low, const float* taps, int side, int row, int column) {

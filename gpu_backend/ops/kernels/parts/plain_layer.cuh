@@ -5,6 +5,12 @@
 
 __shared__ float tile_noise[TILE_PIXELS];
 
+// What both plain convolutions take besides SIZE_PARAMETERS, by the names of LAYER_PARAMETERS.
+#define PLAIN_LAYER_PARAMETERS                                                                                        \
+    const T* __restrict__ x, const void* __restrict__ weight, T* y, T* y_raw, const float* __restrict__ demod,        \
+    const float* __restrict__ next_style, const float* __restrict__ bias, const float* __restrict__ noise,            \
+    const float* noise_gain, const unsigned* noise_source, float noise_strength, int noise_layer
+
 struct Layer {
     T* y;
     T* y_raw;
@@ -12,10 +18,12 @@ struct Layer {
     const float* next_style;
     const float* bias;
     const float* strengths;  // of a StyleGAN1's noise, times the layer's
-    const T* skip;
-    const float* taps;
     int batch, side, cout, demod_stride, style_stride;
     float gain, clamp;
+#if HAS_SKIP
+    const T* skip;
+    const float* taps;
+#endif
 };
 
 // One number a channel, four at a time; `otherwise` where there are none.

@@ -33,15 +33,6 @@
 
 #define ONES 0x3C003C00u
 
-// How the kernel's last parameter and its place in a ColumnTile look: a tensor map, or nothing.
-#if USE_TMA
-#define TMA_MAP const __grid_constant__ TensorMap
-#define TMA_PLACE(map, sample) , map, sample
-#else
-#define TMA_MAP const void* const
-#define TMA_PLACE(map, sample)
-#endif
-
 // Two numbers and their noise (a word of two) through activation and clamp. The usual activations are cheap for two numbers of
 // 16 bits at a time; the result is stored as such anyway.
 __device__ __forceinline__ unsigned activated(float low, float high, unsigned noise, float gain_after, unsigned bound) {

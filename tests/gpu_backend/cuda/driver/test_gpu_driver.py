@@ -9,7 +9,9 @@ import pytest
 
 from gpu_backend.cuda.driver import gpu_driver
 from gpu_backend.cuda.driver.gpu_driver import GpuDriver
+from gpu_backend.cuda.errors import KernelError
 from gpu_backend.errors import DeviceError, DeviceLostError, DeviceMemoryError
+from gpu_backend.ops.kernels.recipe import KernelRecipe
 
 GOOD = "CUDA_SUCCESS"
 
@@ -20,7 +22,13 @@ class Bindings:
     def __init__(self) -> None:
         self.calls: list[str] = []
         self.failing: dict[str, str] = {}
-        for name in ("CUdevice_attribute", "CUstream_flags", "CUstreamCaptureMode", "CUevent_flags"):
+        for name in (
+            "CUdevice_attribute",
+            "CUstream_flags",
+            "CUstreamCaptureMode",
+            "CUevent_flags",
+            "CUfunction_attribute",
+        ):
             setattr(self, name, getattr(vars(gpu_driver)["cuda"], name))
 
     def __getattr__(self, name: str) -> Any:
@@ -81,8 +89,44 @@ def test_a_kernel_that_is_refused_is_taken_off_again(bindings: Bindings) -> None
     driver = GpuDriver(0)
     bindings.failing["cuFuncLoad"] = "CUDA_ERROR_NO_BINARY_FOR_GPU"
     with pytest.raises(DeviceError, match="refuses the kernel styles"):
-        driver.load(b"code", "styles")
+        driver.load(b"code", KernelRecipe("styles"))
     assert bindings.calls[-2:] == ["cuModuleUnload", "cuCtxPopCurrent"]
+
+
+KERNEL = KernelRecipe("normalize_2nd_moment")  # two pointers and a number
+
+
+def report(bindings: Bindings, sizes: tuple[int, ...], end: str = "CUDA_ERROR_INVALID_VALUE") -> None:
+    """Let the driver report parameters of these sizes, and then an outcome."""
+
+    def parameter(function: Any, index: int) -> tuple[Any, ...]:
+        del function
+        return (_Outcome(GOOD), 0, sizes[index]) if index < len(sizes) else (_Outcome(end), 0, 0)
+
+    vars(bindings)["cuFuncGetParamInfo"] = parameter
+
+
+@pytest.mark.parametrize("sizes", [(8, 8), (8, 4, 8), (8, 8, 4, 4)])
+def test_a_kernel_with_other_parameters_than_launches_give_is_not_loaded(
+    bindings: Bindings, sizes: tuple[int, ...]
+) -> None:
+    report(bindings, sizes)
+    with pytest.raises(KernelError, match="has other parameters than its launches give"):
+        GpuDriver(0).load(b"code", KERNEL)
+    assert bindings.calls[-2:] == ["cuModuleUnload", "cuCtxPopCurrent"]
+
+
+def test_a_kernel_is_loaded_by_a_driver_that_reports_its_parameters_and_by_one_that_cannot(bindings: Bindings) -> None:
+    report(bindings, (8, 8, 4))
+    assert GpuDriver(0).load(b"code", KERNEL).entry == KERNEL.stem
+    report(bindings, (), "CUDA_ERROR_NOT_SUPPORTED")
+    assert GpuDriver(0).load(b"code", KERNEL).entry == KERNEL.stem
+
+    def missing(*arguments: object) -> None:
+        raise RuntimeError('Function "cuFuncGetParamInfo" not found')
+
+    vars(bindings)["cuFuncGetParamInfo"] = missing
+    assert GpuDriver(0).load(b"code", KERNEL).entry == KERNEL.stem
 
 
 def test_freeing_leaves_the_thread_the_gpu_that_it_works_with(bindings: Bindings) -> None:

@@ -23,11 +23,11 @@ class FakeDriver:
     def enter(self) -> None:
         """Nothing to enter."""
 
-    def load(self, cubin: bytes, entry: str) -> Any:
+    def load(self, cubin: bytes, recipe: KernelRecipe) -> Any:
         """Take machine code."""
         assert cubin.startswith(b"\x7fELF")
-        self.loaded.append(entry)
-        return type("Loaded", (), {"function": 7, "entry": entry})()
+        self.loaded.append(recipe.stem)
+        return type("Loaded", (), {"function": 7, "entry": recipe.stem})()
 
 
 @pytest.fixture
@@ -63,9 +63,11 @@ def test_a_launch_goes_to_the_stream_and_an_error_is_a_sentence(guest: Any, monk
 
     monkeypatch.setattr(guest.cuda, "cuLaunchKernel", launch)
     kernels = guest.ExternalStreamKernels(GPU)
-    kernel = kernels.load(KernelRecipe("empty"))
-    kernels.launch(kernel, (3, 2, 1), 256, [np.int32(5)], 99)
+    kernel = KernelRecipe("normalize_2nd_moment")
+    kernels.launch(kernel, (3, 2, 1), 256, {"x": None, "y": np.uint64(64), "features": 5}, 99)
     assert called[0][:7] == (7, 3, 2, 1, 256, 1, 1)
     assert called[0][8] == 99
     with pytest.raises(DeviceError, match="starting the kernel empty"):
-        kernels.launch(kernel, (1, 1, 1), 256, [], 0)
+        kernels.launch(KernelRecipe("empty"), (1, 1, 1), 256, {}, 0)
+    with pytest.raises(ValueError, match="lack"):
+        kernels.launch(kernel, (1, 1, 1), 256, {"x": None}, 0)

@@ -34,7 +34,7 @@ _STEMS = (
 
 def idle_executor(model: Any, folder: Path, precision: Any = "fp16") -> CudaExecutor:
     """An executor whose kernels do nothing, over the real schedules."""
-    idle = FakeKernel(lambda *values: None)
+    idle = FakeKernel(lambda *_, **__: None)
 
     def compiled(recipes: Any, architecture: str) -> Compilation:
         return Compilation({recipe: CompiledKernel(b"", 1, 0, 0) for recipe in recipes}, {})

@@ -46,7 +46,7 @@ class PaperRecords:
 
 def bind(records: PaperRecords, **settings: Any) -> CudaBoundPlan:
     driver = hand_driver(**settings)
-    kernels = {recipe: driver.load(b"", recipe.stem) for recipe in (SCALE, PAINT)}
+    kernels = {recipe: driver.load(b"", recipe) for recipe in (SCALE, PAINT)}
 
     def make_timer(schedule: Any, start: Any) -> CuptiTimer:
         def facts() -> Any:

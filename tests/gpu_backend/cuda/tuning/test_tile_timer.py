@@ -33,31 +33,33 @@ class Kernels:
         self.raw_factor = 1.0
         self.parts_factor = 1.0
 
-    def plain(self, driver: FakeDriver, *arguments: Any) -> None:
+    def plain(self, driver: FakeDriver, **arguments: Any) -> None:
         self._run(driver, arguments, 1.0)
 
-    def fused(self, driver: FakeDriver, *arguments: Any) -> None:
-        self.weights_seen.add(arguments[1])
+    def fused(self, driver: FakeDriver, **arguments: Any) -> None:
+        self.weights_seen.add(arguments["weight"])
         self._run(driver, arguments, self.raw_factor)
-        rgb_weight, rgb_style, parts = arguments[14:17]
-        batch, side, cout = arguments[19], arguments[20], arguments[22]
-        if parts and arguments[3]:
+        rgb_weight, rgb_style, parts = (arguments.get(f"rgb_{name}") for name in ("weight", "style", "parts"))
+        batch, side, cout = arguments["batch"], arguments["side"], arguments["cout"]
+        if parts and arguments["y_raw"]:
+            assert rgb_weight
+            assert rgb_style
             raw = self._raw(driver, arguments).astype(np.float32) / self.raw_factor
             weight = driver.view(rgb_weight, (3, cout), "float32")
             style = driver.view(rgb_style, (cout,), "float32")
             picture = np.einsum("bhwo,io,o->bhwi", raw, weight, style) * self.parts_factor
             driver.view(parts, (batch, side, side, 3), "float32")[...] = picture
 
-    def _run(self, driver: FakeDriver, arguments: tuple[Any, ...], factor: float) -> None:
-        if arguments[2] or arguments[3]:
-            cout = arguments[22]
+    def _run(self, driver: FakeDriver, arguments: dict[str, Any], factor: float) -> None:
+        if arguments["y"] or arguments["y_raw"]:
+            cout = arguments["cout"]
             ramp = np.arange(cout, dtype=np.float32) * factor
-            first = driver.view(arguments[0], (1,), "float16")[0]
+            first = driver.view(arguments["x"], (1,), "float16")[0]
             self._raw(driver, arguments)[...] = ramp + np.float32(first) * factor
 
-    def _raw(self, driver: FakeDriver, arguments: tuple[Any, ...]) -> Any:
-        batch, side, cout = arguments[19], arguments[20], arguments[22]
-        return driver.view(arguments[3] or arguments[2], (batch, side, side, cout), "float16")
+    def _raw(self, driver: FakeDriver, arguments: dict[str, Any]) -> Any:
+        batch, side, cout = arguments["batch"], arguments["side"], arguments["cout"]
+        return driver.view(arguments["y_raw"] or arguments["y"], (batch, side, side, cout), "float16")
 
 
 @pytest.fixture

@@ -146,7 +146,7 @@ def test_the_kernels_have_the_gradient_of_torch_in_every_row(gpu: Gpu, name: str
     driver.enter()
     compiled = compile_kernels(wanted, gpu.compile_architecture)
     assert not compiled.failures
-    kernels = {recipe: driver.load(kernel.cubin, recipe.stem) for recipe, kernel in compiled.kernels.items()}
+    kernels = {recipe: driver.load(kernel.cubin, recipe) for recipe, kernel in compiled.kernels.items()}
     side = model.spec.resolution
     own = network_on(driver, kernels, network, model, side)
     error, cosines = compared(own, driver, network, side)

@@ -1,15 +1,16 @@
 """What is handed to a kernel has the number, kind and type of its parameters, and layouts are as it reads them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 import pytest
 import torch
 from torch import Tensor
 
+from gpu_backend.cuda.driver.arguments import PackedArguments
 from gpu_backend.ops.bias_act import BiasAct
+from gpu_backend.ops.kernels.parameters import declared_parameters
 from gpu_backend.training.kernels import act as kernels, filters, launcher
 from gpu_backend.training.kernels.recipe import TYPES, TrainingKernel
-from tests.helpers.kernel_checks import parameters_of
 
 ACT = BiasAct.of_layer("lrelu", 1.0, 181.02)
 
@@ -23,28 +24,21 @@ class Launches:
         self.given: list[dict[str, Tensor | int | float | None]] = []
 
     def __call__(
-        self, kernel: TrainingKernel, grid: tuple[int, int, int], arguments: Sequence[Tensor | int | float | None]
+        self, kernel: TrainingKernel, grid: tuple[int, int, int], arguments: Mapping[str, Tensor | int | float | None]
     ) -> None:
-        parameters = parameters_of(kernel)
-        assert len(parameters) == len(arguments)
+        PackedArguments(kernel.parameters, {name: launcher._value(one) for name, one in arguments.items()})
         defines = dict(kernel.defines)
-        named = {}
-        for parameter, argument in zip(parameters, arguments, strict=True):
-            kind = parameter.replace("const ", "").split(" ")[0]
-            named[parameter.split(" ")[-1]] = argument
+        for type_, parameter in declared_parameters(kernel.stem, kernel.source, kernel.headers, defines):
+            kind, argument = type_.replace("const ", "").split(" ")[0], arguments[parameter]
             if isinstance(argument, Tensor):
                 number = 0 if kind == "float*" else int(defines["TYPE"])
                 assert TYPES[argument.dtype] == number, parameter
                 is_picture = argument.ndim == 4 and kind == "T*"
                 assert argument.is_contiguous(memory_format=torch.channels_last) or not is_picture, parameter
                 assert argument.is_contiguous() or is_picture, parameter
-            elif argument is None:
-                assert "*" in kind, parameter
-            else:
-                assert type(argument).__name__ == kind, parameter
         self.kernels.append(kernel)
         self.grids.append(grid)
-        self.given.append(named)
+        self.given.append(dict(arguments))
 
 
 @pytest.fixture
