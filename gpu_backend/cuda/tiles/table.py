@@ -14,7 +14,7 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import MISSING, asdict, dataclass, field, fields
+from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
@@ -25,6 +25,7 @@ from gpu_backend.ops.kernels.conv_rules import (
     conv1x1_tile,
     default_tile,
     filling,
+    with_fewer_slices,
     with_fitting_channels,
     with_fitting_row_tiles,
 )
@@ -43,6 +44,9 @@ SMALLEST_SHARED_NBYTES = 65536
 
 _REACH = 2.5
 """How far, in doublings of side, channels and batch together, an entry speaks for another shape."""
+
+_MOST_PICTURES = 8
+"""Pictures of the largest batch that tables are measured for: a larger one takes the tiles of this one."""
 
 _OVERHANG = 2.0
 """How far a doubling by tiles that reach over the border counts."""
@@ -129,15 +133,18 @@ class TileTable:
             if entry is not None and fits(entry.tile):
                 return entry.tile, origin
         near = []
+        measured = replace(shape, batch=min(shape.batch, _MOST_PICTURES))
         for place, (_, entries) in enumerate(origins):
             for other, entry in entries.items():
                 if other.kind != shape.kind:
                     continue
                 tile = entry.tile if shape.may_have_partial_tiles else filling(shape, entry.tile, self.multiprocessors)
-                if fits(tile) and (doublings := distance(shape, other) + _OVERHANG * overhang(tile)) <= _REACH:
+                if fits(tile) and (doublings := distance(measured, other) + _OVERHANG * overhang(tile)) <= _REACH:
                     near.append((doublings + idle(tile), place, tile))
         if near:
             tile = min(near, key=lambda item: item[:2])[2]
+            if shape.batch > _MOST_PICTURES:
+                tile = with_fewer_slices(shape, tile, self.multiprocessors)
             if shape.may_have_partial_tiles:
                 wide = with_fitting_channels(shape, tile)
                 tile = with_fitting_row_tiles(shape, wide if fits(wide) else tile, self.multiprocessors)

@@ -32,7 +32,7 @@ from gpu_backend.cuda.tuning.timings import read_timings, save_timings, timings_
 from gpu_backend.errors import DeviceError
 from gpu_backend.model.model import Model
 from gpu_backend.ops.kernels.conv_candidates import candidates
-from gpu_backend.ops.kernels.conv_tile import ConvShape, ConvTile
+from gpu_backend.ops.kernels.conv_tile import ConvShape, ConvTile, NoTileError
 from gpu_backend.plan.families import build_plan
 from gpu_backend.plan.plan import PlanKey
 
@@ -157,7 +157,7 @@ class TileTuning:
     def _has_tile(self, shape: ConvShape) -> bool:
         try:
             self._in_use(shape)
-        except ValueError:
+        except NoTileError:
             return False
         return True
 

@@ -75,7 +75,7 @@ def conv1x1_tile(shape: ConvShape, architecture: str, multiprocessors: int, shar
 
     Raises
     ------
-    ValueError
+    NoTileError
         If no tile fits.
     """
     mma: Instruction = "wgmma" if architecture == "sm_90a" else "mma"
@@ -129,6 +129,16 @@ def filling(shape: ConvShape, tile: ConvTile, multiprocessors: int) -> ConvTile:
         tile = replace(tile, row_tiles=row_tiles, weights_in_smem=tile.weights_in_smem and row_tiles > 1)
     while tile.row_tiles == 1 and tile.stages > 1 and is_idle(tile) and 2 * tile.split_k * tile.depth <= shape.cin:
         tile = replace(tile, split_k=2 * tile.split_k)
+    return tile
+
+
+def with_fewer_slices(shape: ConvShape, tile: ConvTile, multiprocessors: int) -> ConvTile:
+    """Return the tile of a smaller batch with as few split-K slices as still give every multiprocessor a block."""
+    while tile.split_k > 1 and tile.stages > 1:
+        fewer = replace(tile, split_k=tile.split_k // 2)
+        if ConvGeometry(shape, fewer).blocks < multiprocessors:
+            break
+        tile = fewer
     return tile
 
 

@@ -17,7 +17,12 @@ from gpu_backend.cuda.tiles.table import (
     tuned_path,
 )
 from gpu_backend.ops.kernels.conv_candidates import candidates
-from gpu_backend.ops.kernels.conv_rules import default_tile, fitting_channels, with_fitting_row_tiles
+from gpu_backend.ops.kernels.conv_rules import (
+    default_tile,
+    fitting_channels,
+    with_fewer_slices,
+    with_fitting_row_tiles,
+)
 from gpu_backend.ops.kernels.conv_tile import ConvGeometry, ConvShape, ConvTile
 
 SHAPE = ConvShape("conv", 64, 512, 512, 1)
@@ -136,6 +141,33 @@ def test_another_kind_and_another_size_say_nothing() -> None:
     assert table().explain(SHAPE) == rule
     assert table(tuned={replace(SHAPE, kind="up_conv"): OTHER}).explain(SHAPE) == rule
     assert table(tuned={replace(SHAPE, side=8): OTHER}).explain(SHAPE) == rule
+
+
+@pytest.mark.parametrize("batch", [9, 16, 32])
+def test_a_batch_larger_than_all_that_were_measured_takes_the_tiles_of_eight_pictures(batch: int) -> None:
+    shipped = TileTable.load("sm_90a", 132, SHARED)
+    for eight in (
+        ConvShape("conv", 64, 256, 256, 8),
+        ConvShape("up_conv", 256, 128, 64, 8),
+        ConvShape("conv", 8, 256, 256, 8),
+    ):
+        tile, origin = shipped.explain(eight)
+        assert origin == "near"
+        found, origin = shipped.explain(replace(eight, batch=batch))
+        assert origin == "near"
+        assert replace(found, split_k=1, row_tiles=1) == replace(tile, split_k=1, row_tiles=1)
+        assert found.split_k <= tile.split_k
+    exact = ConvShape("conv", 64, 512, 512, 8)
+    assert shipped.explain(replace(exact, batch=batch))[0] == shipped.explain(exact)[0]
+
+
+def test_a_large_batch_adds_up_no_more_slices_than_fill_the_gpu() -> None:
+    sliced = replace(WGMMA, split_k=8)
+    shape = ConvShape("conv", 16, 512, 512, 32)
+    assert ConvGeometry(shape, replace(sliced, split_k=1)).blocks >= 132
+    assert with_fewer_slices(shape, sliced, 132).split_k == 1
+    assert with_fewer_slices(replace(shape, batch=4), sliced, 132).split_k == 4
+    assert with_fewer_slices(shape, replace(sliced, stages=1), 132).split_k == 8, "one stage takes one step"
 
 
 def test_distance_counts_doublings() -> None:
