@@ -28,7 +28,7 @@ class Snapshots(QObject):
     """
 
     changed = Signal()
-    """`files`, `index`, `shown`."""
+    """`files`, `index`, `shown`, `is_broken`."""
 
     def __init__(
         self, model: ModelOpener, files: Files, worker: FileWorker, messages: MessageLog, parent: QObject | None = None
@@ -59,6 +59,12 @@ class Snapshots(QObject):
         """The snapshot that is open; None if another model is."""
         facts = self._model.facts
         return next((path for path in self._files if facts is not None and str(path) == facts.path), None)
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether the chosen snapshot was read and could not be opened."""
+        is_read = self._model.loading is None and bool(self._files) and self._asked == self._files[self._index]
+        return is_read and self.shown != self._asked
 
     def open_folder(self, folder: Path) -> None:
         """Read the names of a folder's models in the background, and open the first."""

@@ -66,6 +66,9 @@ class SnapshotBar(QWidget):
         if not self.slider.is_held:
             self.slider.show_amount(index)
         self.place.setText(f"{index + 1} of {len(files)}")
-        shown = self._snapshots.shown
-        is_there = shown == files[index]
-        self.name.show_name(files[index].stem if is_there else f"{files[index].stem} is being read")
+        name = files[index].stem
+        if self._snapshots.is_broken:
+            name = f"{name} cannot be opened"
+        elif self._snapshots.shown != files[index]:
+            name = f"{name} is being read"
+        self.name.show_name(name)

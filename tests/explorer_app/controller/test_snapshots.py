@@ -65,8 +65,9 @@ def test_a_broken_snapshot_is_said_once_and_the_others_can_be_reached(open_harne
     folder = snapshots_in(open_harness, "net-1.pkl", "net-2.pkl")
     (folder / "net-1.pkl").write_text("broken")
     snapshots.open_folder(folder)
-    open_harness.until(lambda: "net-1.pkl is broken." in open_harness.said())
+    open_harness.until(lambda: "net-1.pkl is broken." in open_harness.said() and snapshots.is_broken)
     snapshots.go_to(1)
+    assert not snapshots.is_broken
     open_harness.until(lambda: is_open(open_harness, "net-2"))
     assert open_harness.said().count("net-1.pkl is broken.") == 1
 
