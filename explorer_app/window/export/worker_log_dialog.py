@@ -58,10 +58,15 @@ class WorkerLogDialog(QDialog):
         whole.addWidget(self.text, 1)
         whole.addLayout(bottom)
         self.resize(theme.px(760), theme.px(420))
-        self.worker.currentIndexChanged.connect(self._fetch)
+        self.worker.currentIndexChanged.connect(self._choose)
         self.refresh.clicked.connect(self._fetch)
         self.close_button.clicked.connect(self.accept)
         export.log_arrived.connect(self._show_log)
+        self._fetch()
+
+    @Slot()
+    def _choose(self) -> None:
+        self.text.clear()
         self._fetch()
 
     @Slot()
@@ -73,12 +78,17 @@ class WorkerLogDialog(QDialog):
     def _show_log(self, worker: str, lines: Sequence[str] | None) -> None:
         if worker != self.worker.currentText():
             return
-        self.text.setPlainText("" if lines is None else "\n".join(lines))
+        if lines is None:  # what was fetched before stays
+            progress = self._export.progress
+            if progress is None or worker not in progress.worker_names:
+                self.state.setText(f"The export has ended; `latentloom farm log {worker}` prints this log.")
+            else:
+                self.state.setText(f"{worker} is not on the farm now, or does not answer.")
+            return
+        self.text.setPlainText("\n".join(lines))
         bar = self.text.verticalScrollBar()
         bar.setValue(bar.maximum())  # the newest lines are the last
-        if lines is None:
-            self.state.setText(f"{worker} is not on the farm now, or does not answer.")
-        elif lines:
+        if lines:
             self.state.setText(f"The last {len(lines):,} line{'' if len(lines) == 1 else 's'}")
         else:
             self.state.setText(f"{worker} has logged nothing.")

@@ -205,6 +205,11 @@ def test_the_logs_of_a_farms_workers_are_shown_and_fetched_again(
     assert (log.text.toPlainText(), log.state.text()) == ("", "gpu1 is not on the farm now, or does not answer.")
     QTest.mouseClick(log.refresh, Qt.MouseButton.LeftButton)
     assert [what[1] for what in asked(controller, "request_log")] == ["gpu0", "gpu1", "gpu1"]
+    controller.export.log_arrived.emit("gpu1", ["12:02 rendered"])
+    controller.export.progress = None
+    controller.export.log_arrived.emit("gpu1", None)
+    assert log.text.toPlainText() == "12:02 rendered", "what was fetched stays to be read"
+    assert log.state.text() == "The export has ended; `latentloom farm log gpu1` prints this log."
     log.close()
 
 
