@@ -12,7 +12,7 @@ run:  ## open the window on the bundled model (without a display: render the dem
 	@packaging/environment.sh run
 	@packaging/run.sh
 
-# Before a release: EVERY_KERNEL=1 FUZZ_EXAMPLES=1000 make test
+# Before a release: EVERY_KERNEL=1 FUZZ_EXAMPLES=1000 FULL=1 make test
 test:  ## all tests, without a display
 	@packaging/environment.sh test
 	@$(if $(LINUX),packaging/linux/system-libs.sh --install offscreen)

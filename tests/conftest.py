@@ -28,6 +28,7 @@ if "PYTEST_XDIST_WORKER_COUNT" in os.environ:
 os.environ.setdefault("MPLCONFIGDIR", str(Path(__file__).resolve().parents[1] / ".pytest_cache" / "matplotlib"))
 
 import pytest
+from _pytest.runner import runtestprotocol
 
 _FOLDERS = {
     "HOME": "home",
@@ -67,7 +68,7 @@ def pytest_configure(config: pytest.Config) -> None:
     Files of tests need not survive a power failure, and a flush takes milliseconds. Workers that collect from both ends
     share the rewriting of assertions, half of the time of a collection: what one has rewritten another one reads.
     """
-    gc.disable()  # what is collected stays; afterwards see `own_collections`
+    gc.disable()  # what is collected stays; afterwards see `guarded`
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     os.fsync = _check_descriptor
@@ -147,45 +148,39 @@ def _skipped_once_a_file(
     return [item for item in items if item not in left_out]
 
 
-@pytest.fixture(autouse=True)
-def own_collections() -> Iterator[None]:
-    """Garbage is collected between tests, or when one asks: on a thread that a test started, it could be Qt's.
-
-    What has survived a collection of everything is looked at no more: later collections would take a third of a second.
-    """
-    from explorer_app.collector import collect_due
-
-    gc.disable()
-    yield
-    before = gc.get_stats()[2]["collections"]
-    collect_due()
-    if gc.get_stats()[2]["collections"] > before:
-        gc.freeze()
-
-
 def pytest_collection_finish() -> None:
     """Keep what was imported out of every garbage collection: it stays, and many tests ask for one."""
-    gc.collect()
     gc.freeze()
 
 
-@pytest.fixture(autouse=True)
-def own_folders(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
-) -> Path:
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """Let a worker report a test once, unless its setup or teardown failed: each report costs a millisecond of a core.
+
+    Reports in files and tables of durations count the other two phases, and get them.
+    """
+    config = item.config
+    if "PYTEST_XDIST_WORKER" not in os.environ or config.getoption("durations") or config.getoption("xmlpath"):
+        return None
+    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    for report in runtestprotocol(item, log=False, nextitem=nextitem):
+        if report.when == "call" or not report.passed:
+            item.ihook.pytest_runtest_logreport(report=report)
+    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    return True
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Folders of a person who exists for the tests of this process only; made when something writes there.
 
-    Tests on a GPU that run side by side have one cache folder, since compiling takes most of their time. A test of the
-    cache itself asks for `empty_cache` too.
+    A test of the cache itself asks for `empty_cache` too.
     """
-    base = tmp_path_factory.getbasetemp()
-    root = base / "person"
-    for name, folder in _FOLDERS.items():
-        monkeypatch.setenv(name, str(root / folder))
-    if request.node.get_closest_marker("gpu") and "PYTEST_XDIST_WORKER" in os.environ:
-        for name in _CACHE_FOLDERS:
-            monkeypatch.setenv(name, str(base.parent / "gpu-cache"))
-    return root
+    root = tmp_path_factory.getbasetemp() / "person"
+    with pytest.MonkeyPatch.context() as environment:
+        for name, folder in _FOLDERS.items():
+            environment.setenv(name, str(root / folder))
+        yield root
 
 
 @pytest.fixture
@@ -197,32 +192,53 @@ def empty_cache(own_folders: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.fixture(autouse=True)
-def quiet_logs(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
-    """No log at WARNING or above."""
-    yield
+def guarded(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> Iterator[set[threading.Thread]]:
+    """No log at WARNING or above, and every thread that the test started has ended, but for pools of libraries.
+
+    One fixture, since each costs every test a tenth of a millisecond. Garbage is collected between tests, or when one
+    asks: on a thread that a test started, it could be Qt's. What was replaced by `monkeypatch` stays so until all
+    other fixtures of the test are gone.
+
+    Yields the threads that ran before the test and its fixtures: what an earlier test left is not this one's fault.
+    """
+    before = set(threading.enumerate())
+    if request.node.get_closest_marker("gpu") and "PYTEST_XDIST_WORKER" in os.environ:
+        # Tests on a GPU that run side by side have one cache, since compiling takes most of their time.
+        base = request.getfixturevalue("tmp_path_factory").getbasetemp()
+        for name in _CACHE_FOLDERS:
+            monkeypatch.setenv(name, str(base.parent / "gpu-cache"))
+    gc.disable()
+    yield before
     said = [record.getMessage() for record in caplog.get_records("call") if record.levelno >= logging.WARNING]
     said = [message for message in said if not message.startswith(_SLOW_MACHINE)]
+    _collect_garbage()
+    left = [thread for thread in threading.enumerate() if thread not in before]
+    left = [thread for thread in left if thread.name not in _POOLS_OF_LIBRARIES]
+    for thread in left:
+        thread.join(_THREAD_END_S)
     assert not said, f"logged: {said}"
+    assert not any(thread.is_alive() for thread in left), f"still running: {left}"
+
+
+def _collect_garbage() -> None:
+    """Collect what is due.
+
+    What has survived a collection of everything is looked at no more: later collections would take a third of a second.
+    """
+    from explorer_app.collector import collect_due
+
+    before = gc.get_stats()[2]["collections"]
+    collect_due()
+    if gc.get_stats()[2]["collections"] > before:
+        gc.freeze()
 
 
 @pytest.fixture
-def threads_before() -> set[threading.Thread]:
-    """Threads that ran before the test and its fixtures; what an earlier test left is not this one's fault."""
-    return set(threading.enumerate())
-
-
-@pytest.fixture(autouse=True)
-def no_thread_left(threads_before: set[threading.Thread]) -> Iterator[None]:
-    """Every thread that the test started has ended, daemons included, but for pools of libraries."""
-    yield
-    left = [
-        thread
-        for thread in threading.enumerate()
-        if thread not in threads_before and thread.name not in _POOLS_OF_LIBRARIES
-    ]
-    for thread in left:
-        thread.join(_THREAD_END_S)
-    assert not any(thread.is_alive() for thread in left), f"still running: {left}"
+def threads_before(guarded: set[threading.Thread]) -> set[threading.Thread]:
+    """Return the threads that ran before the test and its fixtures."""
+    return guarded
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from hypothesis import given, settings as hypothesis_settings, strategies as st
 
 from explorer_app.messages import Level, MessageLog
 from explorer_app.settings import MAX_RECENT, Preferences, RecentModel, Settings
-from tests.helpers.strategies import texts
+from tests.helpers.strategies import examples, texts
 
 
 def open_settings(path: Path | None) -> tuple[Settings, MessageLog]:
@@ -127,7 +127,7 @@ def test_two_windows_save_what_each_changed(tmp_path: Path) -> None:
     assert [item.name for item in values.recent_models] == ["e", "b", "d", "c"]
 
 
-@hypothesis_settings(max_examples=60, deadline=None)
+@hypothesis_settings(max_examples=examples(30), deadline=None)
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 5)), max_size=12))
 def test_recent_models_of_a_single_window_come_back_as_they_were(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[bool, int]]
@@ -183,7 +183,7 @@ _JSON = st.recursive(
 )
 
 
-@hypothesis_settings(max_examples=150, deadline=None)
+@hypothesis_settings(max_examples=examples(50), deadline=None)
 @given(st.dictionaries(st.sampled_from(["version", *Preferences.__dataclass_fields__]), _JSON))
 def test_no_file_can_ever_stop_a_start(tmp_path_factory: pytest.TempPathFactory, data: dict[str, Any]) -> None:
     path = tmp_path_factory.getbasetemp() / "fuzzed-settings.json"

@@ -35,7 +35,7 @@ from gpu_backend import (
     stored_latent,
     stored_to_json,
 )
-from tests.helpers.strategies import texts
+from tests.helpers.strategies import examples, texts
 
 numbers = st.floats(allow_nan=False, allow_infinity=False)
 seeds = st.integers(0, SEED_COUNT - 1)
@@ -94,7 +94,7 @@ requests = st.builds(
 )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(30))
 @given(requests)
 def test_a_request_comes_back_from_json_as_it_was(request: RenderRequest) -> None:
     text = json.dumps(request_to_json(request), allow_nan=False)
@@ -125,7 +125,7 @@ json_values = st.recursive(
 )
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(80))
 @given(json_values)
 def test_any_json_is_read_or_refused_with_one_sentence(data: object) -> None:
     for read in (request_from_json, recipe_from_json, latent_from_json, noise_from_json):
@@ -142,7 +142,7 @@ def assert_is_one_sentence(sentence: str) -> None:
     assert len(sentence) < 200
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=examples(30))
 @given(requests, st.data())
 def test_a_request_with_one_field_replaced_is_read_or_refused(request: RenderRequest, data: st.DataObject) -> None:
     tree = json.loads(json.dumps(request_to_json(request)))

@@ -177,12 +177,16 @@ class Problem:
     """The largest absolute value before the clamp; rounding errors are relative to it."""
 
 
-def problem_of(case: ConvCase) -> Problem:
-    """Make random inputs and compute the answer in double precision from the stored regions."""
-    random = np.random.default_rng(case.cin * 1000 + case.cout * 10 + case.batch)
-    dtype = np.float16 if case.half else np.float32
-    side_in = ConvWork.of_step(step_of(case)).side_in
-    cout = pad8(case.cout)
+def _generator_of(case: ConvCase) -> np.random.Generator:
+    return np.random.default_rng(case.cin * 1000 + case.cout * 10 + case.batch)
+
+
+def weights_of(case: ConvCase) -> Weights:
+    """Return the weights of `problem_of`, without the answer, which takes a third of a second."""
+    return _random_weights(case, _generator_of(case))
+
+
+def _random_weights(case: ConvCase, random: np.random.Generator) -> Weights:
     weights: Weights = {
         "w": random.standard_normal((case.cout, case.cin, case.kernel, case.kernel), np.float32) * np.float32(3.0),
         "b": random.standard_normal(case.cout, np.float32),
@@ -190,6 +194,18 @@ def problem_of(case: ConvCase) -> Problem:
         "picture": random.standard_normal((case.side, case.side), np.float32),
         "rgb": random.standard_normal((max(case.rgb, 1), case.cout, 1, 1), np.float32),
     }
+    if case.noise == "off":
+        weights["picture"][:] = np.nan
+    return weights
+
+
+def problem_of(case: ConvCase) -> Problem:
+    """Make random inputs and compute the answer in double precision from the stored regions."""
+    random = _generator_of(case)
+    weights = _random_weights(case, random)
+    dtype = np.float16 if case.half else np.float32
+    side_in = ConvWork.of_step(step_of(case)).side_in
+    cout = pad8(case.cout)
     exponent = int(np.floor(np.log2(np.abs(weights["w"]).max()))) if case.half else 0
     x = np.zeros((case.batch, side_in, side_in, pad8(case.cin)), dtype)
     x[..., : case.cin] = random.standard_normal((*x.shape[:3], case.cin))
@@ -203,8 +219,6 @@ def problem_of(case: ConvCase) -> Problem:
         styles[:, start : start + case.cout] = random.standard_normal((case.batch, case.cout))
     gains = np.full(NOISE_INDEX + 1, np.nan, np.float32)
     gains[NOISE_INDEX] = 0.0 if case.noise == "off" else NOISE_GAIN
-    if case.noise == "off":
-        weights["picture"][:] = np.nan
     is_random, phase = int(case.noise == "random"), np.array(case.half_turns, np.float32).view(np.uint32)
     inputs: dict[str, NDArray[Any]] = {
         "x": x,

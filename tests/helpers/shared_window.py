@@ -100,8 +100,9 @@ class _Memento:
         """Put everything back; return False if something of it is gone: a widget that was replaced meanwhile."""
         for value, attributes in self.attributes:
             own = getattr(value, "__dict__", {})
-            for name in own.keys() - attributes.keys():
-                del own[name]
+            if not own.keys() <= attributes.keys():
+                for name in own.keys() - attributes.keys():
+                    del own[name]
             for name, kept in attributes.items():
                 if name in own:
                     own[name] = kept
@@ -146,18 +147,28 @@ def _condition(window: MainWindow) -> list[str]:
     items = [window, *window.findChildren(QObject)]
     behind = [dock for dock in window.docks.values() if not dock.is_seen]
     covered = {item for dock in behind for item in (dock, *dock.findChildren(QWidget))}
-    return sorted(repr(tuple(_shown(item, window, covered))) for item in items)
+    speaking = (QWidget, QAction, QTimer)
+    return sorted(
+        repr(tuple(_shown(item, window, covered))) if isinstance(item, speaking) else type(item).__name__
+        for item in items
+    )
+
+
+_telling: dict[type, tuple[str, ...]] = {}
+"""Names of the signals of a class that say that something changed."""
 
 
 def _tell(source: QObject) -> None:
     """Emit the signals of an object that say that something changed."""
-    meta = source.metaObject()
-    for index in range(meta.methodCount()):
-        method = meta.method(index)
-        if method.methodType() == QMetaMethod.MethodType.Signal and not method.parameterCount():
-            name = method.name().toStdString()
-            if name.endswith("changed") or name == "moved":
-                getattr(source, name).emit()
+    kind = type(source)
+    if kind not in _telling:
+        meta = source.metaObject()
+        methods = [meta.method(index) for index in range(meta.methodCount())]
+        signals = [each for each in methods if each.methodType() == QMetaMethod.MethodType.Signal]
+        names = [each.name().toStdString() for each in signals if not each.parameterCount()]
+        _telling[kind] = tuple(name for name in names if name.endswith("changed") or name == "moved")
+    for name in _telling[kind]:
+        getattr(source, name).emit()
 
 
 class SharedWindow:
@@ -240,11 +251,14 @@ class SharedWindow:
 
     def _settle(self) -> None:
         """Process events until layouts stand still; what would be shown in a moment is shown now."""
-        for _ in range(_TURNS):
+        for turn in range(_TURNS):
             QApplication.processEvents()
             QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
-            for timer in self.window.findChildren(QTimer):
-                if timer.isSingleShot() and timer.isActive():
+            due = [each for each in self.window.findChildren(QTimer) if each.isSingleShot() and each.isActive()]
+            if turn and not due:
+                break
+            for timer in due:
+                if isValid(timer):
                     timer.stop()
                     timer.timeout.emit()
 

@@ -6,7 +6,7 @@ from hypothesis import given, strategies as st
 
 from explorer_app.cli.arguments import count, finite_number, positive_count, seed, seed_list
 from gpu_backend import SEED_COUNT
-from tests.helpers.strategies import texts
+from tests.helpers.strategies import texts, tries
 
 
 def test_seeds_are_numbers_and_ranges_with_both_ends() -> None:
@@ -16,12 +16,14 @@ def test_seeds_are_numbers_and_ranges_with_both_ends() -> None:
     assert seed_list(f"{SEED_COUNT - 1}") == (SEED_COUNT - 1,)
 
 
+@tries(40)
 @given(st.lists(st.tuples(st.integers(0, SEED_COUNT - 60), st.integers(0, 50)), min_size=1, max_size=20))
 def test_any_list_reads_back(ranges: list[tuple[int, int]]) -> None:
     text = ",".join(f"{first}-{first + more}" if more else str(first) for first, more in ranges)
     assert seed_list(text) == tuple(number for first, more in ranges for number in range(first, first + more + 1))
 
 
+@tries(40)
 @given(texts(30))
 def test_any_text_is_seeds_or_refused(text: str) -> None:
     with contextlib.suppress(argparse.ArgumentTypeError):

@@ -185,25 +185,6 @@ def run_fresh(code: str, *words: object) -> "subprocess.CompletedProcess[str]":
     )
 
 
-def test_the_commands_load_no_qt_and_need_no_display(networks: Path, tmp_path: Path) -> None:
-    code = (
-        "import sys; from explorer_app.cli import main\n"
-        "assert 'torch' not in sys.modules and 'PySide6' not in sys.modules\n"
-        "network, folder = sys.argv[1:]\n"
-        "assert main(['inspect', network]) == 0\n"
-        "assert main(['convert', network, folder + '/copy.safetensors']) == 0\n"
-        "assert 'torch' not in sys.modules, 'reading a model needs no torch'\n"
-        "assert main(['render', '--network', network, '--seeds', '1', '--outdir', folder]) == 0\n"
-        "words = ['--path', 'cubic', '--frames', '2', '--outdir', folder]\n"
-        "assert main(['render', '--network', network, '--seeds', '1,2', *words]) == 0\n"
-        "loaded = {name.split('.')[0] for name in sys.modules}\n"
-        "qt = loaded & {'PySide6', 'shiboken6', 'pyqtgraph', 'qtawesome'}\n"
-        "assert not qt, qt\n"
-    )
-    done = run_fresh(code, networks / "plain.safetensors", tmp_path)
-    assert done.returncode == 0, done.stderr
-
-
 def test_a_reader_that_leaves_early_is_no_error(networks: Path) -> None:
     code = (
         "import os, sys; from explorer_app.cli import main\n"

@@ -1,9 +1,11 @@
+import contextlib
 import io
 import json
 import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -109,59 +111,99 @@ def test_a_different_sequence_is_refused_unless_it_may_be_replaced(command: Comm
     assert len(content(tmp_path)) == 4
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
-def test_a_killed_process_is_finished_by_the_same_command_with_the_same_bytes(
-    command: Command, networks: Path, tmp_path: Path
-) -> None:
-    def words(folder: str) -> list[str]:
-        text = f"render --network {networks / 'plain.safetensors'} --seeds 1-8 --path cubic --frames 40 --loop --outdir"
-        return [*text.split(), str(tmp_path / folder)]
+def long_path(network: Path, folder: Path) -> list[str]:
+    return f"render --network {network} --seeds 1-8 --path cubic --frames 40 --loop --outdir {folder}".split()
 
-    code = "import sys; from explorer_app.cli import main; sys.exit(main(sys.argv[1:]))"
+
+KILLED = """
+import sys
+from explorer_app.cli import main
+
+network, folder, *words = sys.argv[1:]
+assert "torch" not in sys.modules and "PySide6" not in sys.modules
+assert main(["inspect", network]) == 0
+assert main(["convert", network, folder + "/copy.safetensors"]) == 0
+assert "torch" not in sys.modules, "reading a model needs no torch"
+assert main(["render", "--network", network, "--seeds", "1", "--outdir", folder]) == 0
+libraries = ("PySide6", "shiboken6", "pyqtgraph", "qtawesome")
+loaded = {name.split(".")[0] for name in sys.modules}.intersection(libraries)
+assert not loaded, loaded
+sys.modules.update(dict.fromkeys(libraries))  # from here on an import of them fails
+main(words)
+"""
+
+
+@pytest.fixture(scope="module")
+def killed(networks: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int, str]:
+    """Folder, status and words of a process without a display that goes through commands and dies in a sequence."""
+    folder = tmp_path_factory.mktemp("killed")
+    network = networks / "plain.safetensors"
+    environment = {name: value for name, value in os.environ.items() if not name.endswith("DISPLAY")}
     process = subprocess.Popen(
-        [sys.executable, "-c", code, *words("killed")],
+        [sys.executable, "-c", KILLED, network, folder, *long_path(network, folder / "killed")],
+        stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+        env={**environment, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
     )
     assert process.stderr is not None
     with process.stderr:
         seen = []
         for line in iter(process.stderr.readline, ""):
             seen.append(line)
-            if len(list((tmp_path / "killed").glob("*.png"))) > 1:
+            if len(list((folder / "killed").glob("*.png"))) > 1:
                 break
         process.send_signal(signal.SIGKILL)
-        process.stderr.read()
-    assert process.wait() == -signal.SIGKILL, seen
-    there = {name for name in content(tmp_path / "killed") if not name.startswith(".")}
+        seen.append(process.stderr.read())
+    return folder, process.wait(), "".join(seen)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
+def test_the_commands_load_no_qt_and_need_no_display(killed: tuple[Path, int, str]) -> None:
+    folder, status, seen = killed
+    assert status == -signal.SIGKILL, seen
+    assert (folder / "copy.safetensors").is_file()
+    assert (folder / "seed0001.png").is_file()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
+def test_a_killed_process_is_finished_by_the_same_command_with_the_same_bytes(
+    command: Command, networks: Path, killed: tuple[Path, int, str]
+) -> None:
+    folder, status, seen = killed
+    network = networks / "plain.safetensors"
+    assert status == -signal.SIGKILL, seen
+    there = {name for name in content(folder / "killed") if not name.startswith(".")}
     assert 1 < len(there) < 321, "killed in the middle"
-    assert json.loads((tmp_path / "killed" / "path.manifest.json").read_text())["state"] == "unfinished"
-    assert command(*words("killed")).status == 0
-    assert command(*words("undisturbed")).status == 0
-    assert content(tmp_path / "killed") == content(tmp_path / "undisturbed")
+    assert json.loads((folder / "killed" / "path.manifest.json").read_text())["state"] == "unfinished"
+    assert command(*long_path(network, folder / "killed")).status == 0
+    assert command(*long_path(network, folder / "undisturbed")).status == 0
+    assert content(folder / "killed") == content(folder / "undisturbed")
+
+
+@contextlib.contextmanager
+def no_file_above(nbytes: int) -> Iterator[None]:
+    """Let the system refuse this process every write beyond a size."""
+    import resource
+
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (nbytes, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs RLIMIT_FSIZE")
-def test_a_disk_that_takes_no_more_stops_with_one_sentence_and_leaves_no_rest(networks: Path, tmp_path: Path) -> None:
+def test_a_disk_that_takes_no_more_stops_with_one_sentence_and_leaves_no_rest(command: Command, tmp_path: Path) -> None:
     # A limit on the size of files stands in for a full disk: the plan fits, the first frame does not.
-    code = (
-        "import resource, sys; from explorer_app.cli import main; import torch; "
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000)); sys.exit(main(sys.argv[1:]))"
-    )
-    words = f"render --network {networks / 'plain.safetensors'} --seeds 1 --path cubic --outdir {tmp_path / 'out'}"
-    done = subprocess.run(
-        [sys.executable, "-c", code, *words.split()],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
-    )
-    assert done.returncode == 2, done.stderr
-    assert done.stderr.splitlines()[-1].startswith(
+    with no_file_above(1000):
+        done = command("render", "--seeds", "1", "--path", "cubic", "--outdir", tmp_path / "out")
+    assert done.status == 2, done.err
+    assert done.err.splitlines()[-1].startswith(
         "latentloom render: The system allows no file as large as path_00000.png"
     )
-    assert "Traceback" not in done.stderr
+    assert "Traceback" not in done.err
     assert not [path for path in (tmp_path / "out").iterdir() if path.name.startswith(".")]
 
 

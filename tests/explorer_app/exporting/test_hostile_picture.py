@@ -16,12 +16,12 @@ from explorer_app.exporting.picture import encode_picture, read_picture
 from explorer_app.exporting.picture_document import PictureDocument
 from gpu_backend import PICTURE_LIMITS, RenderRequest
 from tests.helpers.fake_engine import fake_frame
-from tests.helpers.strategies import texts
+from tests.helpers.strategies import examples, texts
 
 REQUEST = RenderRequest("ab" * 32)
 GOOD = encode_picture(fake_frame(REQUEST), PictureDocument(REQUEST, "m"))
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
-QUICK = settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+QUICK = settings(deadline=None, max_examples=examples(50), suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def chunk(kind: bytes, data: bytes) -> bytes:

@@ -39,7 +39,7 @@ from gpu_backend import (
     stored_latent,
 )
 from tests.helpers.requests import point_of
-from tests.helpers.strategies import texts
+from tests.helpers.strategies import examples, texts
 
 NESTED = Latent(mix=(MixSource(Latent(), (0.5,)),), directions=(DirectionAmount("sefa/1", 1.0),))
 FULL = Session(
@@ -239,7 +239,7 @@ _JSON = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(st.sampled_from(sorted(session_to_json(FULL))), _JSON)
 def test_whatever_stands_in_a_field_it_is_read_or_refused_as_a_session(name: str, value: Any) -> None:
     with contextlib.suppress(SessionFileError):

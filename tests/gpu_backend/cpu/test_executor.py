@@ -22,6 +22,7 @@ from gpu_backend.reference.mapping import run_mapping
 from gpu_backend.reference.synthesis import run_synthesis
 from gpu_backend.reference.to_display import to_display
 from tests.helpers.networks import StyleGAN2Model, make_stylegan2
+from tests.helpers.selection import in_turn
 
 NETWORKS: dict[str, dict[str, Any]] = {
     "skip": {},
@@ -88,9 +89,9 @@ def reference(model: StyleGAN2Model, ws: np.ndarray, noise: dict[str, torch.Tens
     return run_synthesis(model.spec, tensors(model), torch.from_numpy(ws), noise).numpy()
 
 
-@pytest.mark.parametrize(("batch", "threads"), [(1, 1), (3, 1), (2, 2), (1, 3)])
-@pytest.mark.parametrize("name", NETWORKS)
-def test_the_picture_equals_the_reference(name: str, batch: int, threads: int, executors: list[CpuExecutor]) -> None:
+@pytest.mark.parametrize(("name", "way"), in_turn(NETWORKS, [(1, 1), (3, 1), (2, 2), (1, 3)], each=2))
+def test_the_picture_equals_the_reference(name: str, way: tuple[int, int], executors: list[CpuExecutor]) -> None:
+    batch, threads = way
     model = make_stylegan2(**NETWORKS[name])
     ws = rows_of(model, batch)
     executors.append(CpuExecutor(model.weights, threads=threads))

@@ -19,6 +19,7 @@ from gpu_backend.plan.plan import PlanKey
 from gpu_backend.plan.stylegan1 import build_synthesis_plan
 from gpu_backend.reference.stylegan1 import run_stylegan1
 from tests.helpers.networks import make_stylegan2
+from tests.helpers.selection import in_turn
 from tests.helpers.stylegan1 import StyleGAN1Model, make_stylegan1
 
 NETWORKS: dict[str, dict[str, Any]] = {
@@ -69,9 +70,9 @@ def picture(executor: CpuExecutor, model: StyleGAN1Model, inputs: dict[str, np.n
     return executor.bind(plan).run(inputs, outputs=("image",))["image"].transpose(0, 3, 1, 2).copy()
 
 
-@pytest.mark.parametrize(("batch", "threads"), [(1, 1), (3, 1), (2, 2), (1, 3), (2, 5)])
-@pytest.mark.parametrize("name", NETWORKS)
-def test_the_picture_equals_the_reference(name: str, batch: int, threads: int, executors: list[CpuExecutor]) -> None:
+@pytest.mark.parametrize(("name", "way"), in_turn(NETWORKS, [(1, 1), (3, 1), (2, 2), (1, 3), (2, 5)], each=2))
+def test_the_picture_equals_the_reference(name: str, way: tuple[int, int], executors: list[CpuExecutor]) -> None:
+    batch, threads = way
     model = make_stylegan1(**NETWORKS[name])
     ws = rows_of(model, batch)
     executors.append(CpuExecutor(model.weights, threads=threads))

@@ -13,6 +13,7 @@ from gpu_backend import Transform
 from gpu_backend.cpu.executor import CpuExecutor
 from gpu_backend.plan.stylegan3 import build_synthesis_plan
 from gpu_backend.reference.stylegan3 import run_stylegan3
+from tests.helpers.selection import in_turn
 from tests.helpers.stylegan3 import R, StyleGAN3Model, make_stylegan3
 
 NETWORKS: dict[str, dict[str, Any]] = {
@@ -64,11 +65,11 @@ def executors() -> Iterator[list[CpuExecutor]]:
         executor.close()
 
 
-@pytest.mark.parametrize(("batch", "threads", "use_fused"), [(1, 1, True), (2, 2, True), (1, 3, True), (2, 1, False)])
-@pytest.mark.parametrize("name", NETWORKS)
-def test_the_picture_equals_the_reference(
-    name: str, batch: int, threads: int, use_fused: bool, executors: list[CpuExecutor]
-) -> None:
+@pytest.mark.parametrize(
+    ("name", "way"), in_turn(NETWORKS, [(1, 1, True), (2, 2, True), (2, 1, False), (1, 3, True)], each=2)
+)
+def test_the_picture_equals_the_reference(name: str, way: tuple[int, int, bool], executors: list[CpuExecutor]) -> None:
+    batch, threads, use_fused = way
     model, ws, expected = network(name, batch)
     executors.append(CpuExecutor(model.weights, threads=threads))
     bound = executors[0].bind(build_synthesis_plan(model.spec, "id", batch=batch), use_fused=use_fused)

@@ -9,6 +9,7 @@ from gpu_backend.plan.families import build_plan
 from gpu_backend.plan.plan import Plan, PlanKey
 from gpu_backend.plan.tap_input import tap_input
 from tests.helpers.networks import make_stylegan2
+from tests.helpers.selection import in_turn
 from tests.helpers.stylegan3 import R, make_stylegan3
 
 MODELS: dict[str, Model] = {
@@ -41,9 +42,9 @@ def expected_bytes(values: np.ndarray, tap: Tap) -> np.ndarray:
     return np.stack(planes[::-1], axis=-1)
 
 
-@pytest.mark.parametrize("use_fused", [True, False])
-@pytest.mark.parametrize(("name", "layer"), LAYERS)
-def test_every_layer_is_shown_as_the_whole_network_computes_it(name: str, layer: str, use_fused: bool) -> None:
+@pytest.mark.parametrize(("place", "use_fused"), in_turn(LAYERS, (True, False)), ids=str)
+def test_every_layer_is_shown_as_the_whole_network_computes_it(place: tuple[str, str], use_fused: bool) -> None:
+    name, layer = place
     model, ws = MODELS[name], rows_of(MODELS[name])
     facts = next(item for item in model.facts.layers if item.name == layer)
     executor = CpuExecutor(model.weights, threads=2)

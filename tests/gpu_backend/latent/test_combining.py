@@ -7,6 +7,7 @@ from hypothesis import given, settings, strategies as st
 from gpu_backend import Latent, MixSource, Point, RequestError, StoredLatent, combined_latent
 from tests.gpu_backend.latent.test_flattening import _LATENTS as LATENTS
 from tests.gpu_backend.latent.test_rows import NUM_WS, W_DIM, recipe, rows_of
+from tests.helpers.strategies import examples
 
 _SHARES = st.lists(st.sampled_from((0.0, 0.2, 0.5, 1.0)), min_size=NUM_WS, max_size=NUM_WS)
 
@@ -15,7 +16,7 @@ def seed(number: int) -> Latent:
     return Latent(Point(((number, 1.0),)))
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(LATENTS, LATENTS, _SHARES, st.sampled_from(((1.0, None), (0.6, None), (0.6, 4))))
 def test_the_combination_has_the_weighted_sum_of_the_rows(
     first: Latent, second: Latent, shares: list[float], cut: tuple[float, int | None]

@@ -5,6 +5,7 @@ from hypothesis import given, settings, strategies as st
 
 from gpu_backend import DirectionAmount, Latent, MixSource, Point, RowRange, flat_latent
 from tests.gpu_backend.latent.test_rows import NUM_WS, recipe, rows_of
+from tests.helpers.strategies import examples
 
 _POINTS = st.builds(lambda seed: Point(((seed, 1.0),)), st.integers(0, 3))
 _STRENGTHS = st.lists(st.sampled_from((0.0, 0.25, 0.5, 1.0)), max_size=NUM_WS).map(tuple)
@@ -27,7 +28,7 @@ _LATENTS = st.recursive(
 )
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(_LATENTS, st.sampled_from(((1.0, None), (0.6, None), (0.6, 4))))
 def test_a_flat_latent_gives_the_same_rows_and_its_sources_hold_none(
     latent: Latent, cut: tuple[float, int | None]

@@ -3,7 +3,6 @@
 import argparse
 import functools
 import io
-import os
 import pickletools
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from gpu_backend import LoomError, read_model, write_safetensors
 from tests.helpers.network_file import foreign_discriminator, write_nvidia_pickle
 from tests.helpers.networks import make_stylegan2
 from tests.helpers.sentences import assert_one_sentence
+from tests.helpers.strategies import examples
 from tests.helpers.stylegan1 import make_stylegan1
 from tests.helpers.stylegan1_file import write_stylegan1
 from tests.helpers.stylegan1_names import lernapparat_tensors, rosinality1_tensors
@@ -29,7 +29,7 @@ FUZZ = settings(
     derandomize=True,
     deadline=None,
     database=None,
-    max_examples=int(os.environ.get("FUZZ_EXAMPLES", "25")),
+    max_examples=examples(25),
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 

@@ -122,18 +122,19 @@ def repeated(before: bytes, pieces: Iterable[bytes]) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("content", "part"),
+    ("before", "piece", "times", "part"),
     [
-        (repeated(b"N", [b"\x94"] * 510_000), "500,000 pickle operations"),
-        (repeated(b"]", [b"\x8fa"] * 210_000), "200,000 objects"),
-        (repeated(b"N", [b"\x85"] * 210_000), "200,000 objects"),
-        (repeated(b"", [b"]"] * 51_000), "50000 values"),
-        (repeated(b"]", [b"X\x00\x10\x00\x00" + b"a" * 4096 + b"a"] * 4150), "16 MiB"),
+        (b"N", b"\x94", 510_000, "500,000 pickle operations"),
+        (b"]", b"\x8fa", 210_000, "200,000 objects"),
+        (b"N", b"\x85", 210_000, "200,000 objects"),
+        (b"", b"]", 51_000, "50000 values"),
+        (b"]", b"X\x00\x10\x00\x00" + b"a" * 4096 + b"a", 4150, "16 MiB"),
     ],
+    ids=["operations", "sets", "tuples", "depth", "text"],
 )
-def test_a_file_may_not_ask_for_more_than_its_budget(content: bytes, part: str) -> None:
+def test_a_file_may_not_ask_for_more_than_its_budget(before: bytes, piece: bytes, times: int, part: str) -> None:
     with pytest.raises(Refusal) as caught:
-        load(content, window=1 << 16)
+        load(repeated(before, [piece] * times), window=1 << 16)
     assert part in caught.value.sentence("x")
 
 

@@ -17,9 +17,9 @@ from tests.helpers.conv_cases import (
     check_case,
     each,
     filter_taps,
-    problem_of,
     site_of,
     step_of,
+    weights_of,
 )
 from tests.helpers.gpu import target_of
 from tests.helpers.kernel_checks import assert_compiles
@@ -56,5 +56,5 @@ def test_every_activation_has_its_number() -> None:
 def test_every_activation_compiles_without_a_spill(activation: Activation) -> None:
     case = ConvCase(8, 8, 4, act=BiasAct(activation))
     work = ConvWork.of_step(step_of(case))
-    (launch,) = plain_modulated_conv(work, site_of(case), problem_of(case).weights, H200).launches
+    (launch,) = plain_modulated_conv(work, site_of(case), weights_of(case), H200).launches
     assert_compiles(launch.recipe, "sm_75", launch.block[0], is_heavy=activation == "softplus")

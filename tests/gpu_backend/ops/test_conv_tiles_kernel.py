@@ -19,9 +19,9 @@ from tests.helpers.conv_cases import (
     Flavour,
     check_case,
     filter_taps,
-    problem_of,
     site_of,
     step_of,
+    weights_of,
 )
 from tests.helpers.gpu import target_of
 from tests.helpers.kept_kernels import statistics_of
@@ -157,5 +157,5 @@ def test_a_kernel_declares_no_more_shared_memory_than_its_geometry_counts(case: 
 @pytest.mark.parametrize(("case", "tile"), TILES_OF_CASES + OLDER, ids=label)
 def test_the_ways_fit_their_cases_on_an_h200(case: ConvCase, tile: ConvTile) -> None:
     flavour = cut(tile)
-    built = flavour.conv(ConvWork.of_step(step_of(case)), site_of(case), problem_of(case).weights, H200)
+    built = flavour.conv(ConvWork.of_step(step_of(case)), site_of(case), weights_of(case), H200)
     assert built.launches[0].block[0] == tile.threads

@@ -22,6 +22,7 @@ from tests.helpers.conv_cases import (
     run_built,
     site_of,
     step_of,
+    weights_of,
 )
 from tests.helpers.gpu import target_of
 from tests.helpers.kept_kernels import statistics_of
@@ -112,7 +113,7 @@ def test_plain_convolutions_compile_and_spill_nothing(
     monkeypatch.setattr(plain_convs, "PLAIN_TILES", (tile,))
     case = ConvCase(24, 40, 16, skip=filter_taps(4), act=BiasAct("softplus"), half=True)
     work = ConvWork.of_step(step_of(case))
-    (launch,) = plain_modulated_conv(work, site_of(case), problem_of(case).weights, H200).launches
+    (launch,) = plain_modulated_conv(work, site_of(case), weights_of(case), H200).launches
     kernel = statistics_of(launch.recipe, architecture)
     assert launch.block == (tile.threads, 1, 1)
     assert kernel.spill_nbytes == 0, f"{launch.recipe.title} spills {kernel.spill_nbytes} bytes"
@@ -146,7 +147,7 @@ def test_a_small_layer_gets_small_tiles_and_a_narrow_one_narrow_tiles() -> None:
 def test_a_plain_launch_covers_all_pixels_and_says_what_it_is_for() -> None:
     case = ConvCase(12, 40, 16, batch=3, rgb=3)
     work = ConvWork.of_step(step_of(case))
-    built = plain_modulated_conv(work, site_of(case), problem_of(case).weights, H200, reason="its self-check failed")
+    built = plain_modulated_conv(work, site_of(case), weights_of(case), H200, reason="its self-check failed")
     conv, rgb = built.launches
     pixels, channels = (int(dict(conv.recipe.defines)[name]) for name in ("TILE_PIXELS", "TILE_CHANNELS"))
     assert conv.grid[0] * pixels >= 3 * 256
@@ -165,5 +166,5 @@ def test_a_plain_launch_covers_all_pixels_and_says_what_it_is_for() -> None:
 def test_a_tapped_layer_without_other_readers_needs_only_its_raw_output() -> None:
     case = ConvCase(12, 40, 16, rgb=3, is_stored=False)
     work = ConvWork.of_step(step_of(case))
-    built = plain_modulated_conv(work, site_of(case), problem_of(case).weights, H200)
+    built = plain_modulated_conv(work, site_of(case), weights_of(case), H200)
     assert [region.name for region in built.regions] == ["raw/synthesis.b.conv1", "parts"]

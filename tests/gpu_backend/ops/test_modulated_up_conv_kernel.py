@@ -23,9 +23,9 @@ from tests.helpers.conv_cases import (
     check_case,
     each,
     filter_taps,
-    problem_of,
     site_of,
     step_of,
+    weights_of,
 )
 from tests.helpers.gpu import target_of
 from tests.helpers.kept_kernels import statistics_of
@@ -71,7 +71,7 @@ def test_plain_up_convolutions_compile_and_spill_nothing(
     monkeypatch.setattr(plain_convs, "PLAIN_TILES", (tile,))
     case = ConvCase(24, 40, 16, fir=FOUR)
     work = ConvWork.of_step(step_of(case))
-    (launch,) = plain_modulated_up_conv(work, site_of(case), problem_of(case).weights, H200).launches
+    (launch,) = plain_modulated_up_conv(work, site_of(case), weights_of(case), H200).launches
     kernel = statistics_of(launch.recipe, architecture)
     assert kernel.spill_nbytes == 0, f"{launch.recipe.title} spills {kernel.spill_nbytes} bytes"
     assert 0 < kernel.registers <= 65536 // 384
@@ -150,7 +150,7 @@ def test_the_usual_filter_gives_each_parity_nine_taps_about_its_pixel() -> None:
 def test_a_plain_up_convolution_runs_over_its_input_once_a_parity() -> None:
     case = ConvCase(12, 40, 16, batch=3, fir=FOUR)
     work = ConvWork.of_step(step_of(case))
-    (launch,) = plain_modulated_up_conv(work, site_of(case), problem_of(case).weights, H200).launches
+    (launch,) = plain_modulated_up_conv(work, site_of(case), weights_of(case), H200).launches
     pixels = int(dict(launch.recipe.defines)["TILE_PIXELS"])
     assert launch.grid[2] == 4
     assert launch.grid[0] * pixels >= 3 * 64

@@ -25,6 +25,7 @@ from tests.helpers.conv_cases import (
     run_built,
     site_of,
     step_of,
+    weights_of,
 )
 from tests.helpers.gpu import target_of
 
@@ -76,7 +77,7 @@ def test_random_noise_is_that_of_the_processor_to_a_hundred_thousandth(
 def test_a_layer_reads_its_own_gain_picture_and_strength() -> None:
     case = ConvCase(8, 8, 4)
     work = ConvWork.of_step(step_of(case))
-    built = FLAVOURS["plain"].conv(work, site_of(case), problem_of(case).weights, H200)
+    built = FLAVOURS["plain"].conv(work, site_of(case), weights_of(case), H200)
     names = ("noise", "noise_gain", "noise_source", "noise_strength", "noise_layer")
     noise, gain, source, strength, layer = (built.launches[0].arguments[name] for name in names)
     assert isinstance(noise, Address)
@@ -91,6 +92,6 @@ def test_a_layer_reads_its_own_gain_picture_and_strength() -> None:
 def test_a_layer_without_noise_asks_for_none() -> None:
     case = ConvCase(8, 8, 4, noise="none")
     work = ConvWork.of_step(step_of(case))
-    built = FLAVOURS["plain"].conv(work, site_of(case), problem_of(case).weights, H200)
+    built = FLAVOURS["plain"].conv(work, site_of(case), weights_of(case), H200)
     names = ("noise", "noise_gain", "noise_source", "noise_strength")
     assert [built.launches[0].arguments[name] for name in names] == [None, None, None, np.float32(0.0)]

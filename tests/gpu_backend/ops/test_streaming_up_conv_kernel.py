@@ -29,9 +29,9 @@ from tests.helpers.conv_cases import (
     Weights,
     check_case,
     filter_taps,
-    problem_of,
     site_of,
     step_of,
+    weights_of,
 )
 from tests.helpers.gpu import target_of
 from tests.helpers.kernel_checks import assert_compiles
@@ -81,7 +81,7 @@ def test_a_streaming_up_convolution_equals_the_reference(case: ConvCase, gpu: Gp
 def test_it_compiles_without_spills_and_its_arguments_fit(case: ConvCase) -> None:
     case = replace(case, half=True)
     work, site = ConvWork.of_step(step_of(case)), site_of(case)
-    built = build(work, site, problem_of(case).weights, H200)
+    built = build(work, site, weights_of(case), H200)
     (launch,) = built.launches
     regions = {item.name for item in built.regions}
     assert regions == {"y", "y_raw"}

@@ -7,6 +7,7 @@ from gpu_backend.plan.arena import ALIGNMENT, buffer_nbytes, lifetimes, place
 from gpu_backend.plan.plan import Buffer, Plan, Step
 from gpu_backend.plan.stylegan2 import build_synthesis_plan
 from tests.helpers.networks import NetworkOptions, make_spec
+from tests.helpers.strategies import examples
 
 
 @st.composite
@@ -35,7 +36,7 @@ def assert_no_overlap(buffers: tuple[Buffer, ...], steps: tuple[Step, ...], tota
                 assert ends_before or other.offset + buffer_nbytes(other) <= one.offset
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(steps_and_buffers())
 def test_live_buffers_never_overlap(program: tuple[list[Buffer], list[Step]]) -> None:
     buffers, steps = program

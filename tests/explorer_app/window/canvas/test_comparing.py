@@ -14,13 +14,12 @@ from explorer_app.session.edits import GoToSeed
 from explorer_app.window.shell.main_window import MainWindow
 from tests.helpers.fake_controller import FakeController, facts
 from tests.helpers.panels import double_click, drag
-from tests.helpers.windows import Make, asked
+from tests.helpers.windows import asked
 
 
 @pytest.fixture
-def walked(make: Make, controller: FakeController) -> MainWindow:
+def walked(window: MainWindow, controller: FakeController) -> MainWindow:
     """A window whose person went to seeds 1 and 2."""
-    window = make(controller)
     for seed in (1, 2):
         controller.editing.edit(GoToSeed(seed))
     window.canvas.setFocus()

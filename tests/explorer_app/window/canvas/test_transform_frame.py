@@ -229,12 +229,15 @@ def test_handles_of_a_picture_that_is_scaled_up_stay_in_sight(hand: Hand) -> Non
         assert hand.frame.rect().contains(QPointF(*place).toPoint())
 
 
-@pytest.mark.parametrize("mode", ["dark", "light"])
-@pytest.mark.parametrize("shade", [0, 255])
-def test_frame_and_handles_are_seen_on_any_picture(hand: Hand, mode: theme.Mode, shade: int) -> None:
-    app = QApplication.instance()
-    assert isinstance(app, QApplication)
-    appearance.apply(app, mode)
+def test_frame_and_handles_are_seen_on_any_picture(hand: Hand, qapp: QApplication) -> None:
+    modes: tuple[theme.Mode, ...] = ("dark", "light")
+    for mode in modes:  # changing it takes the windows most of a second
+        appearance.apply(qapp, mode)
+        for shade in (0, 255):
+            assert_frame_is_seen_on(hand, shade)
+
+
+def assert_frame_is_seen_on(hand: Hand, shade: int) -> None:
     pixels = np.full((256, 256, 4), shade, np.uint8)
     hand.canvas.show_frame(Frame(RenderRequest("m"), pixels, FrameTimings(1, 0, 1)))
     hand.frame.show_session(set_transform(Transform(scale=0.6)).apply(hand.controller.editing.session))

@@ -16,7 +16,7 @@ from explorer_app.session.parameters import SetParameter
 from explorer_app.session.session import Position
 from explorer_app.settings import Settings
 from explorer_app.window.docks.dock import HeadedPanel, PagedPanel
-from explorer_app.window.shell.dock_table import DOCKS, DockSpec, SessionPanel
+from explorer_app.window.shell.dock_table import DOCKS, SessionPanel
 from explorer_app.window.shell.main_window import MainWindow
 from tests.helpers.fake_controller import FakeController
 
@@ -161,15 +161,16 @@ def test_a_window_that_is_closed_makes_no_more_panels(show: Show) -> None:
     assert made(window) == set()
 
 
-@pytest.mark.parametrize("spec", DOCKS, ids=lambda spec: spec.key)
-def test_the_table_says_what_a_dock_has_to_know_of_its_panel(spec: DockSpec, show: Show) -> None:
-    dock = show().docks[spec.key]
-    panel = dock.panel
-    assert tuple(panel.page_titles if isinstance(panel, PagedPanel) else ()) == spec.pages
-    assert isinstance(panel, SessionPanel) == spec.needs_model
-    widgets = panel.header_widgets() if isinstance(panel, HeadedPanel) else ()
-    assert all(dock.header.isAncestorOf(widget) for widget in widgets)
-    if spec.key in ("latent", "sliders", "mix", "history"):  # others grow with what is known of the device
-        least, wanted = panel.minimumSizeHint(), panel.sizeHint()
-        for said, real in ((spec.least, least.toTuple()), (spec.wanted[1:], (wanted.height(),))):
-            assert said == pytest.approx(real, abs=12)
+def test_the_table_says_what_a_dock_has_to_know_of_its_panel(show: Show) -> None:
+    window = show()
+    for spec in DOCKS:
+        dock = window.docks[spec.key]
+        panel = dock.panel
+        assert tuple(panel.page_titles if isinstance(panel, PagedPanel) else ()) == spec.pages, spec.key
+        assert isinstance(panel, SessionPanel) == spec.needs_model, spec.key
+        widgets = panel.header_widgets() if isinstance(panel, HeadedPanel) else ()
+        assert all(dock.header.isAncestorOf(widget) for widget in widgets), spec.key
+        if spec.key in ("latent", "sliders", "mix", "history"):  # others grow with what is known of the device
+            least, wanted = panel.minimumSizeHint(), panel.sizeHint()
+            for said, real in ((spec.least, least.toTuple()), (spec.wanted[1:], (wanted.height(),))):
+                assert said == pytest.approx(real, abs=12), spec.key

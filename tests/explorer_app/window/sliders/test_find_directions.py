@@ -11,17 +11,17 @@ from PySide6.QtWidgets import QAbstractButton
 from explorer_app.controller.direction_finding import DirectionsState
 from explorer_app.session.direction_files import AddedDirections
 from explorer_app.session.edits import GoToSeed
+from explorer_app.window.shell.main_window import MainWindow
 from explorer_app.window.sliders.find_directions import FindDirections
 from gpu_backend import DirectionSearch, RowRange
 from tests.helpers.fake_controller import FakeController
-from tests.helpers.windows import Make, asked, dialog_of
+from tests.helpers.windows import asked, dialog_of
 
 
-def opened(make: Make, controller: FakeController) -> FindDirections:
+def opened(window: MainWindow, controller: FakeController) -> FindDirections:
     for seed in (1, 2, 3):
         controller.editing.edit(GoToSeed(seed))
         controller.editing.set_starred(controller.editing.history.entries[-1].number, True)
-    window = make(controller)
     window.actions_by_key["find-directions"].trigger()
     return dialog_of(window, FindDirections)
 
@@ -30,8 +30,8 @@ def press(button: QAbstractButton) -> None:
     QTest.mouseClick(button, Qt.MouseButton.LeftButton)
 
 
-def test_components_are_asked_for_with_name_rows_and_number(make: Make, controller: FakeController) -> None:
-    dialog = opened(make, controller)
+def test_components_are_asked_for_with_name_rows_and_number(window: MainWindow, controller: FakeController) -> None:
+    dialog = opened(window, controller)
     dialog.name.selectAll()
     QTest.keyClicks(dialog.name, "mountains")
     dialog.first_row.setValue(2)
@@ -45,8 +45,8 @@ def test_components_are_asked_for_with_name_rows_and_number(make: Make, controll
     dialog.close()
 
 
-def test_examples_are_put_into_two_groups(make: Make, controller: FakeController) -> None:
-    dialog = opened(make, controller)
+def test_examples_are_put_into_two_groups(window: MainWindow, controller: FakeController) -> None:
+    dialog = opened(window, controller)
     dialog._choose("examples")
     assert not dialog.find_button.isEnabled()
     assert dialog.name.text() == "difference"
@@ -66,8 +66,8 @@ def test_examples_are_put_into_two_groups(make: Make, controller: FakeController
     dialog.close()
 
 
-def test_progress_is_shown_and_a_search_is_cancelled(make: Make, controller: FakeController) -> None:
-    dialog = opened(make, controller)
+def test_progress_is_shown_and_a_search_is_cancelled(window: MainWindow, controller: FakeController) -> None:
+    dialog = opened(window, controller)
     controller.directions.state = DirectionsState(0.5)
     controller.directions.changed.emit()
     assert dialog.bar.isVisible()

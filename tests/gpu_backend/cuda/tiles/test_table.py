@@ -81,7 +81,7 @@ def test_candidates_for_a_side_that_no_tile_divides_fill_their_rounds(side: int,
     shape = ConvShape("conv", side, cin, cout, 1)
     found = candidates(shape, "sm_90a", 132, SHARED, taps=1, picture_channels=0)
     assert {tile.channels for tile in found} >= set(fitting_channels(cout))
-    for tile in found:
+    for tile in found[::5]:  # of thousands by one rule, with each width
         if tile.row_tiles > 1:
             rounds = ConvGeometry(shape, tile).blocks / (132 * tile.blocks)
             longer = ConvGeometry(shape, replace(tile, row_tiles=tile.row_tiles - 1)).blocks / (132 * tile.blocks)

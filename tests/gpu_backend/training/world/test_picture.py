@@ -1,3 +1,4 @@
+from dataclasses import fields
 from functools import cache
 
 import pytest
@@ -20,11 +21,25 @@ def factors(**changed: float) -> torch.Tensor:
     return torch.tensor([[{**DAY, **changed}[name] for name in NAMES]]).repeat(len(SEEDS), 1)
 
 
+SHARES = (0.0, 0.5, 1.0)
+
+
 @cache
+def all_shown() -> Scene:
+    """Both landscapes with each factor at each share, one after the other: in one call, a fifth of the time of many."""
+    rows = [
+        factors(**{factor.name: factor.low + share * (factor.high - factor.low)})
+        for factor in FACTORS
+        for share in SHARES
+    ]
+    return scene(torch.cat(rows), SEEDS.repeat(len(rows)), 32)
+
+
 def shown(name: str, share: float) -> Scene:
-    """The two landscapes at 32 x 32 with one factor at a share of its range."""
-    factor = FACTORS[NAMES.index(name)]
-    return scene(factors(**{name: factor.low + share * (factor.high - factor.low)}), SEEDS, 32)
+    """The two landscapes at 32 x 32 with one factor at a share of its range, one of `SHARES`."""
+    first = (NAMES.index(name) * len(SHARES) + SHARES.index(share)) * len(SEEDS)
+    whole = all_shown()
+    return Scene(*(getattr(whole, part.name)[first : first + len(SEEDS)] for part in fields(Scene)))
 
 
 def test_the_same_arguments_give_the_same_pictures() -> None:
