@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from gpu_backend import Transform
+from tests.helpers.strategies import tries
 
 
 def forward(transform: Transform) -> np.ndarray:
@@ -25,11 +26,13 @@ transforms = st.builds(
 )
 
 
+@tries(40)
 @given(transforms)
 def test_the_matrix_is_the_inverse_of_what_happens_to_the_picture(transform: Transform) -> None:
     assert np.reshape(transform.matrix, (3, 3)) @ forward(transform) == pytest.approx(np.eye(3), abs=1e-9)
 
 
+@tries(40)
 @given(transforms)
 def test_it_is_found_again_from_its_matrix(transform: Transform) -> None:
     found = Transform.of_matrix(transform.matrix)

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from gpu_backend import RequestError, plane_point, plane_seed
+from tests.helpers.strategies import tries
 
 coordinates = st.floats(-1e6, 1e6, allow_nan=False)
 
@@ -20,6 +21,7 @@ def viewer_corners(x: float, y: float) -> dict[int, float]:
     return corners
 
 
+@tries(40)
 @given(coordinates, coordinates)
 def test_a_place_blends_the_seeds_that_the_viewer_blends(x: float, y: float) -> None:
     seeds = dict(plane_point(x, y).seeds)
@@ -29,6 +31,7 @@ def test_a_place_blends_the_seeds_that_the_viewer_blends(x: float, y: float) -> 
         assert weight == pytest.approx(expected.get(seed, 0.0), abs=1e-9)
 
 
+@tries(40)
 @given(coordinates, coordinates)
 def test_weights_are_positive_and_sum_to_one(x: float, y: float) -> None:
     point = plane_point(x, y)
@@ -37,6 +40,7 @@ def test_weights_are_positive_and_sum_to_one(x: float, y: float) -> None:
     assert all(0 <= seed < 2**32 for seed, _ in point.seeds)
 
 
+@tries(40)
 @given(st.integers(-(10**7), 10**7), st.integers(-(10**5), 10**5))
 def test_whole_numbers_are_one_seed_exactly(x: int, y: int) -> None:
     seed = (x + 100 * y) % 2**32

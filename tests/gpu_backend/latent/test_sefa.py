@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from gpu_backend.latent.sefa import calm, sefa_directions
+from tests.helpers.strategies import tries
 
 
 def affines(w_dim: int, widths: tuple[int, ...], seed: int = 0) -> tuple[list[np.ndarray], list[np.ndarray]]:
@@ -71,6 +72,7 @@ def test_an_average_that_is_not_finite_leaves_the_directions_whole() -> None:
     assert np.isfinite(found.reach).all()
 
 
+@tries(40)
 @given(st.floats(1e-6, 1e9))
 def test_a_calm_number_is_near(value: float) -> None:
     assert 0.75 <= calm(value) / value <= 1.3

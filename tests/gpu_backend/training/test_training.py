@@ -174,9 +174,13 @@ def test_progress_tells_speed_and_time_left(tmp_path: Path) -> None:
     told: list[TrainProgress] = []
     request = TrainRequest(tmp_path, {**SIZES, "kimg": 0.016}, None, "cpu")
     train(request, lambda _: None, told.append, lambda _, side, __: FakeSource(side))
-    assert [one.step for one in told] == [2, 4]
-    assert told[0].left_s > 0 == told[1].left_s
-    assert "images/s" in told[0].text()
+    steps = [one.step for one in told]
+    assert steps == sorted(set(steps))
+    assert {2, 4} <= set(steps) <= {1, 2, 3, 4}, "others are told too where a step takes long"
+    *before, last = told
+    assert all(one.left_s > 0 for one in before)
+    assert last.left_s == 0
+    assert all("images/s" in one.text() for one in told)
 
 
 def test_half_precision_and_accumulation_train_too(tmp_path: Path) -> None:
