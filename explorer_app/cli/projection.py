@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -123,6 +124,8 @@ def _write(target: Path, projection: Projection, what: str, console: Console) ->
 
 def _progress_text(name: str, projection: Projection, elapsed_s: float) -> str:
     report = projection.report
+    if not math.isfinite(report.loss):
+        return f"{name}: drafts are matched to pictures"
     text = f"{name}: {_STAGES[report.stage]} {report.step} of {report.steps}, loss {report.loss:.3f}"
     if report.stage != "random" and report.step < report.steps:
         # Steps at the full resolution come last and take longest, so this is a lower bound until then.

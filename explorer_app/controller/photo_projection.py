@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from functools import partial
@@ -140,6 +141,8 @@ class PhotoProjection(QObject):
             return ""
         if report is None:
             return "Preparing: the network is opened for gradients."
+        if not math.isfinite(report.loss):
+            return "Preparing: drafts are matched to pictures."
         text = f"{_STAGES[report.stage].capitalize()}: {report.step} of {report.steps}, loss {report.loss:.3f}"
         left = self.seconds_left
         return text if left is None else f"{text}, at least {_duration(left)} left"

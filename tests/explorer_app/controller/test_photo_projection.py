@@ -11,9 +11,10 @@ import pytest
 
 from explorer_app.controller import PhotoProjection
 from explorer_app.messages import Level
+from explorer_app.rendering.render_events import ProjectionAdvanced
 from explorer_app.session.edited_latent import edited_latent
 from explorer_app.session.edits import GoToSeed
-from gpu_backend import Crop, RequestError
+from gpu_backend import Crop, ProjectionReport, RequestError
 from tests.helpers.controller_harness import Harness
 from tests.helpers.fake_projection import FakeProjection, FakeProjectionRenders
 
@@ -119,6 +120,9 @@ def test_step_loss_and_time_left_are_told(search: Search) -> None:
     assert search.projection.text == ""
     search.begin()
     assert "network is opened" in search.projection.text
+    before = ProjectionReport("random", 0, 500, float("inf"), 32)
+    search.projection.take_advanced(ProjectionAdvanced(search.renders.number, before, None))
+    assert search.projection.text == "Preparing: drafts are matched to pictures.", "there is no loss yet"
     for _ in range(11):
         search.renders.advance()
         search.harness.now_s += 2.0
