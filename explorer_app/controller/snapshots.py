@@ -42,6 +42,11 @@ class Snapshots(QObject):
         self._index = 0
         self._asked: Path | None = None
         """The file that was requested last."""
+        self._open: Path | None = None
+        """The snapshot that was open when a model was opened last."""
+        self._failed: Path | None = None
+        """That file, if it could not be opened."""
+        model.failed.connect(self._open_failed)
         model.loading_changed.connect(self._loading_changed)
 
     @property
@@ -63,8 +68,7 @@ class Snapshots(QObject):
     @property
     def is_broken(self) -> bool:
         """Whether the chosen snapshot was read and could not be opened."""
-        is_read = self._model.loading is None and bool(self._files) and self._asked == self._files[self._index]
-        return is_read and self.shown != self._asked
+        return bool(self._files) and self._failed == self._files[self._index]
 
     def open_folder(self, folder: Path) -> None:
         """Read the names of a folder's models in the background, and open the first."""
@@ -98,16 +102,27 @@ class Snapshots(QObject):
         self.changed.emit()
 
     @Slot()
-    def _loading_changed(self) -> None:
-        if self._files and self._model.loading is None:
+    def _open_failed(self) -> None:
+        if self._files and self._model.loading is None and self.shown != self._asked:
+            self._failed = self._asked
             self.changed.emit()
-            self._open_next()
+
+    @Slot()
+    def _loading_changed(self) -> None:
+        if not self._files or self._model.loading is not None:
+            return
+        before, self._open = self._open, self.shown
+        if self._open not in (None, before, self._asked, self._files[self._index]):
+            assert self._open is not None
+            self._index, self._asked = self._files.index(self._open), self._open  # it was opened by other means
+        self.changed.emit()
+        self._open_next()
 
     def _open_next(self) -> None:
         """Open the chosen snapshot, unless one is being read."""
         wanted = self._files[self._index]
         if self._model.loading is None and wanted != self._asked:
-            self._asked = wanted
+            self._asked, self._failed = wanted, None
             if wanted != self.shown:
                 self._opener.open_model(wanted)
 

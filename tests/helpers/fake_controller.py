@@ -149,6 +149,7 @@ class FakeModel(QObject):
     """Stands for `ModelOpener`."""
 
     loading_changed = Signal()
+    failed = Signal()
 
     def __init__(self) -> None:
         super().__init__()

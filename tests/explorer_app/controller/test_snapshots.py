@@ -72,6 +72,20 @@ def test_a_broken_snapshot_is_said_once_and_the_others_can_be_reached(open_harne
     assert open_harness.said().count("net-1.pkl is broken.") == 1
 
 
+def test_a_snapshot_that_is_opened_by_other_means_is_the_chosen_one(open_harness: Harness) -> None:
+    snapshots = open_harness.controller.snapshots
+    folder = snapshots_in(open_harness, "net-1.pkl", "net-2.pkl", "net-3.pkl")
+    snapshots.open_folder(folder)
+    open_harness.until(lambda: is_open(open_harness, "net-1"))
+    open_harness.controller.files.open_model(folder / "net-3.pkl")
+    open_harness.until(lambda: snapshots.index == 2)
+    assert not snapshots.is_broken
+    (folder / "net-2.pkl").write_text("broken")
+    snapshots.go_to(1)
+    open_harness.until(lambda: snapshots.is_broken)
+    assert snapshots.index == 1
+
+
 def test_an_empty_folder_is_said_and_leaving_counts_the_model_as_opened(open_harness: Harness) -> None:
     snapshots = open_harness.controller.snapshots
     empty = open_harness.folder / "empty"
