@@ -16,6 +16,7 @@ _COMMANDS_HELP = """commands that need no display:
   latentloom inspect   say what a model file holds
   latentloom convert   turn a pickle into a safetensors file
   latentloom demo      render a piece of ten seconds with sound
+  latentloom encode    train an encoder, from which project begins
   latentloom project   find the latent of a picture
   latentloom bench     measure this renderer beside plain PyTorch
   latentloom farm      render on many GPUs, of this machine and others
