@@ -89,7 +89,7 @@ def library(session: Session) -> tuple[KeptSession, ...]:
 
 def piece(session: Session) -> Timeline:
     """A timeline of ten seconds: pictures, three curves, a walk."""
-    timeline = Timeline(end=Fraction(10), loop=(Fraction(2), Fraction(9)))
+    timeline = Timeline(end=Fraction(10), loop=(Fraction(0), Fraction(10)))
     for seed, t in ((38, 0), (28, 3), (42, 7), (38, 10)):
         timeline = with_state(timeline, in_project_of(as_still(GoToSeed(seed).apply(session)), session), Fraction(t))
     for path, keys in {

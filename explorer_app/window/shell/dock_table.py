@@ -167,6 +167,7 @@ DOCKS: tuple[DockSpec, ...] = (
         _performance,
         (266, 350),
         (368, 476),
+        first_height=510,
         buttons={"tune": "flat", "copy-steps": "flat", "save-trace": "flat"},
     ),
     DockSpec("model", "Model", _model, (250, 256), (637, 294), scrolls=True, first_height=334),
