@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 
 from PySide6.QtCore import QEvent, QObject, QSize, Qt, Signal, SignalInstance, Slot
-from PySide6.QtGui import QColor, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QToolButton, QWidget
 
 from explorer_app.settings import Settings
@@ -49,7 +49,7 @@ class HintLine(QFrame):
         self.button.setAccessibleName("Put the hint away")
         self.button.setToolTip("Dismiss this hint; Help > Tour shows it again.")
         self.button.clicked.connect(self.dismissed)
-        layout = QHBoxLayout(self)
+        self._row = layout = QHBoxLayout(self)
         layout.setContentsMargins(theme.MARGIN + theme.GRID, theme.GRID, theme.GRID, theme.GRID)
         layout.setSpacing(theme.GRID)
         layout.addWidget(self.text, 1)
@@ -65,6 +65,12 @@ class HintLine(QFrame):
         """Set a fixed height for the text at this width, because dock layouts ignore height-for-width."""
         super().resizeEvent(event)
         self.setFixedHeight(self.heightForWidth(self.width()))
+
+    def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 - Qt's name
+        """Lay out the text again: Qt sends a hidden line no second resize event for the height that it has just set."""
+        super().showEvent(event)
+        self._row.invalidate()
+        self._row.setGeometry(self.rect())
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
         """Paint a raised background with an accent bar."""

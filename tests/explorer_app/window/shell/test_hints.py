@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
 from explorer_app.messages import MessageLog
 from explorer_app.settings import Settings
-from explorer_app.window.shell.hints import HINTS
+from explorer_app.window.shell.hints import HINTS, HintLine
 from explorer_app.window.shell.main_window import MainWindow
 from tests.helpers.fake_controller import FakeController
 from tests.helpers.panels import drag
@@ -102,3 +102,19 @@ def test_hints_leave_the_sliders_their_height_and_take_it_from_no_single_panel(
         return grown < 60 and window.docks["latent"].height() > 0.94 * before["latent"]
 
     qtbot.waitUntil(is_shared)
+
+
+def test_a_hint_that_becomes_narrower_while_it_is_hidden_shows_all_its_lines(qtbot: QtBot) -> None:
+    panel = QWidget()
+    qtbot.addWidget(panel)
+    line = HintLine(HINTS["latent"], panel)
+    layout = QVBoxLayout(panel)
+    layout.addWidget(line)
+    layout.addStretch(1)
+    panel.resize(900, 300)
+    panel.show()
+    panel.hide()
+    panel.resize(340, 300)
+    panel.show()
+    QApplication.processEvents()
+    assert line.text.height() == line.text.heightForWidth(line.text.width()) > line.text.fontMetrics().height()
