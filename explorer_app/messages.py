@@ -13,11 +13,10 @@ import threading
 import traceback
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
 
-from gpu_backend import LoomError, printable_lines, printable_sentence
+from gpu_backend import LoomError, dataclass, printable_lines, printable_sentence
 
 _log = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ import math
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -21,7 +21,7 @@ import platformdirs
 
 from explorer_app.file_lock import HeldLock
 from explorer_app.messages import MessageLog
-from gpu_backend import SETTINGS_LIMITS, LimitError, parse_json, read_regular_file, write_whole
+from gpu_backend import SETTINGS_LIMITS, LimitError, dataclass, parse_json, read_regular_file, write_whole
 
 VERSION = 1
 

@@ -168,6 +168,7 @@ if TYPE_CHECKING:
         printable_sentence as printable_sentence,
     )
     from gpu_backend.process_memory import process_nbytes as process_nbytes
+    from gpu_backend.quick_dataclass import dataclass as dataclass
     from gpu_backend.recipe import (
         BEND_REST as BEND_REST,
         NO_EDITS as NO_EDITS,
@@ -352,6 +353,7 @@ _HOMES = {
         "write_latents",
     ),
     "ops.kernels.conv_tile": ("ConvShape", "ConvTile"),
+    "quick_dataclass": ("dataclass",),
     "plain_text": ("printable", "printable_lines", "printable_sentence"),
     "process_memory": ("process_nbytes",),
     "recipe": (

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Literal
 
 from gpu_backend.lazy_names import LazyModule
+from gpu_backend.quick_dataclass import dataclass
 from gpu_backend.request import RenderRequest
 
 if TYPE_CHECKING:

@@ -20,12 +20,13 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from typing import Literal
 
 from gpu_backend.errors import RequestError
 from gpu_backend.limits import MAX_STORED_DIM, MAX_STORED_ROWS
+from gpu_backend.quick_dataclass import dataclass
 
 Space = Literal["w", "z"]
 NoiseMode = Literal["none", "const", "random"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -37,7 +37,7 @@ from explorer_app.session.variations import (
     grid_cells,
     random_neighbours,
 )
-from gpu_backend import Frame, LoomError, ModelFacts, RenderRequest, RowRange
+from gpu_backend import Frame, LoomError, ModelFacts, RenderRequest, RowRange, dataclass
 
 GridKind = Literal["random", "axes", "children", "mix"]
 

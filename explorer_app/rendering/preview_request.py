@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from gpu_backend import Frame, RenderRequest
+from gpu_backend import Frame, RenderRequest, dataclass
 
 
 @dataclass(frozen=True, slots=True)

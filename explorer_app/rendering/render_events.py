@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from explorer_app.rendering.export_job import ExportJob
 from explorer_app.rendering.renderer_like import DeviceLike, DirectionsLike, MemoryLike
-from gpu_backend import Frame, ModelFacts
+from gpu_backend import Frame, ModelFacts, dataclass
 
 if TYPE_CHECKING:
     from gpu_backend import (

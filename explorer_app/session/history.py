@@ -7,12 +7,12 @@ sessions are never dropped.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 from explorer_app.session.session import Session, as_still
 from explorer_app.session.timeline.evaluation import keyed_at
-from gpu_backend import MAX_KEPT, MAX_STEPS, plane_seed
+from gpu_backend import MAX_KEPT, MAX_STEPS, dataclass, plane_seed
 
 MAX_TAGS = 16
 """Tags of a kept session."""

@@ -10,12 +10,12 @@ in beats instead of seconds; it then moves with the tempo.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, Literal
 
-from gpu_backend import PathKind
+from gpu_backend import PathKind, dataclass
 
 STATE = "state"
 """Path of the track whose keys hold whole sessions ("keep the picture here")."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from gpu_backend.quick_dataclass import dataclass
 from gpu_backend.recipe import RowRange
 
 if TYPE_CHECKING:  # the window imports this before it is shown
