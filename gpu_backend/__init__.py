@@ -81,6 +81,7 @@ if TYPE_CHECKING:
         default_drag_rows as default_drag_rows,
     )
     from gpu_backend.gradients.encoder import PictureEncoder as PictureEncoder
+    from gpu_backend.gradients.found_style import FoundStyle as FoundStyle
     from gpu_backend.gradients.latents import (
         LatentStatistics as LatentStatistics,
         latent_statistics as latent_statistics,
@@ -99,6 +100,7 @@ if TYPE_CHECKING:
         ProjectionReport as ProjectionReport,
         ProjectionSettings as ProjectionSettings,
     )
+    from gpu_backend.gradients.style_search import StyleSearch as StyleSearch
     from gpu_backend.latent.combining import combined_latent as combined_latent
     from gpu_backend.latent.directions import Directions as Directions
     from gpu_backend.latent.flattening import flat_latent as flat_latent
@@ -297,6 +299,8 @@ _HOMES = {
     "gradients.drag_maker": ("DragMaker",),
     "gradients.drag_settings": ("DragReport", "DragSettings", "Handle", "HandleState", "default_drag_rows"),
     "gradients.encoder": ("PictureEncoder",),
+    "gradients.found_style": ("FoundStyle",),
+    "gradients.style_search": ("StyleSearch",),
     "gradients.latents": ("LatentStatistics", "latent_statistics"),
     "gradients.network": ("DifferentiableNetwork",),
     "gradients.opening": ("TORCH_DEVICES", "open_encoder", "open_gradients"),

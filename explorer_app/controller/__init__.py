@@ -17,7 +17,7 @@
      │                            the latent of a photo                             photo_projection.py
      ├─ point_drag: PointDrag     handles, pins and strokes in the picture          point_drag.py
      ├─ local_editing: LocalEditing
-     │                            channels of layers, for bends                     local_editing.py
+     │                            channels of layers, search for style channels     local_editing.py
      ├─ sounds: Sounds            the timeline's sounds: read, heard, what they move sounds.py
      ├─ live: LiveControl         controllers: sampled, learned, recorded           live_control.py
      │   └─ inputs: LiveInputs        OSC and MIDI, in and out                      live_inputs.py

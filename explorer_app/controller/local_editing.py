@@ -1,24 +1,56 @@
-"""What local edits need from the renderer: the channels of a layer."""
+"""What local edits need from the model: the channels of a layer, and the style channels that move a painted region."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol
 
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import QObject, Qt, Signal, Slot
 
+import gpu_backend
 from explorer_app.controller.editing import Editing
+from explorer_app.controller.file_worker import FileWorker
 from explorer_app.messages import MessageLog
 from explorer_app.rendering.render_events import MapsFailed, MapsMade
 from explorer_app.rendering.render_thread import RenderThread
+from explorer_app.session.edits import AddStyleChannels
+from explorer_app.session.local_edits import StyleChannel
 from explorer_app.session.resolve import resolve
-from gpu_backend import LoomError
+from gpu_backend import LazyModule, LoomError, Noise, StoredLatent
 
 if TYPE_CHECKING:
-    from gpu_backend import ChannelMaps
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from gpu_backend import ChannelMaps, FoundStyle, Model
+else:
+    np = LazyModule("numpy")
+
+NO_MASK = "Paint the region first: with Freeze, in the bar of dragging (D)."
+
+
+class SearchLike(Protocol):
+    """What is needed of `gpu_backend.StyleSearch`."""
+
+    @property
+    def share(self) -> float:
+        """Progress, 0..1."""
+        ...
+
+    def step(self) -> tuple[FoundStyle, ...] | None:
+        """Do a pass; return the channels after the last one."""
+        ...
+
+
+MakesSearches = Callable[["Model", Noise, StoredLatent, "NDArray[np.float32]"], SearchLike]
+"""Makes a search on any thread. Raises LoomError."""
 
 
 class LocalEditing(QObject):
     """Requests and passes on what the panel of local edits shows.
+
+    A search runs on a thread of its own, on the processor, so that the render thread never waits for it.
 
     Signals
     -------
@@ -26,10 +58,14 @@ class LocalEditing(QObject):
         `gpu_backend.ChannelMaps` of the layer that was requested last.
     maps_failed(str)
         They cannot be rendered; one sentence.
+    search_changed()
+        `text` and `is_searching`.
     """
 
     maps_made = Signal(object)
     maps_failed = Signal(str)
+    search_changed = Signal()
+    _advanced = Signal()
 
     def __init__(
         self, renders: RenderThread, editing: Editing, messages: MessageLog, parent: QObject | None = None
@@ -38,13 +74,73 @@ class LocalEditing(QObject):
         self._renders = renders
         self._editing = editing
         self._messages = messages
+        self.make_search: MakesSearches = _search
         self.maps: ChannelMaps | None = None
+        self._worker: FileWorker | None = None
+        self._stop = threading.Event()
+        self._share: float | None = None
+        """Progress of the search under way; None at rest."""
+        self._advanced.connect(self.search_changed, Qt.ConnectionType.QueuedConnection)
+
+    @property
+    def is_searching(self) -> bool:
+        """Whether style channels are searched for."""
+        return self._share is not None
+
+    @property
+    def text(self) -> str:
+        """The state of the search as a user reads it; empty at rest."""
+        share = self._share
+        if share is None:
+            return ""
+        return f"Searching: {share:.0%}" if share else "Searching: the network is opened."
 
     @Slot(str)
     def request_maps(self, layer: str) -> None:
         """Render the channels of a layer for the picture that is shown, without its edits."""
         shown = self._editing.shown
         self._renders.request_maps(resolve(self._editing.session if shown is None else shown[0]), layer)
+
+    @Slot()
+    def find_style_channels(self) -> None:
+        """Search the style channels that move what is painted; a message says why if there can be no search."""
+        model, rows, mask = self._renders.model, self._editing.shown_latent, self._editing.session.mask
+        if self.is_searching:
+            return
+        if mask is None:
+            self._messages.info(NO_MASK)
+            return
+        if model is None or rows is None:
+            self._messages.warning("Style channels can be searched once the model's picture is there; wait a moment.")
+            return
+        if self._worker is None:
+            self._worker = FileWorker(self._messages, self)
+        stop = self._stop = threading.Event()
+        self._share = 0.0
+        noise, shares = self._editing.session.noise, mask.shares
+
+        def run() -> tuple[FoundStyle, ...] | LoomError:
+            try:
+                search = self.make_search(model, noise, rows, shares)
+                found = None
+                while found is None and not stop.is_set():
+                    found = search.step()
+                    if not stop.is_set():
+                        self._share = max(search.share, 1e-6)
+                        self._advanced.emit()
+            except LoomError as error:
+                return error
+            return found or ()
+
+        self._worker.fetch(run, lambda found: self._take(found, stop, model.facts.model_id))
+        self.search_changed.emit()
+
+    @Slot()
+    def stop_search(self) -> None:
+        """End the search after the pass under way, without a result."""
+        self._stop.set()
+        self._share = None
+        self.search_changed.emit()
 
     def take_maps(self, event: MapsMade | MapsFailed) -> None:
         """Pass on the channels, or why there are none."""
@@ -55,3 +151,29 @@ class LocalEditing(QObject):
         self._messages.exception(event.error)
         sentence = event.error.sentence if isinstance(event.error, LoomError) else str(event.error)
         self.maps_failed.emit(sentence)
+
+    def close(self) -> None:
+        """End the search and its thread. May be called twice."""
+        self._stop.set()
+        if self._worker is not None:
+            self._worker.close()
+
+    def _take(self, found: tuple[FoundStyle, ...] | LoomError, stop: threading.Event, model_id: str) -> None:
+        """Show the channels as sliders, if they are of the model that is open."""
+        if stop.is_set():
+            return
+        self._share = None
+        if isinstance(found, LoomError):
+            self._messages.exception(found)
+        elif self._editing.session.model.model_id == model_id:
+            channels = tuple(StyleChannel(item.layer, item.channel, 0.0, item.reach) for item in found)
+            self._editing.edit(AddStyleChannels(channels))
+        self.search_changed.emit()
+
+
+def _search(model: Model, noise: Noise, latent: StoredLatent, mask: NDArray[np.float32]) -> SearchLike:
+    network = gpu_backend.open_gradients(model, noise, "cpu")
+    rows: NDArray[np.float32] = np.frombuffer(latent.rows, "<f4").reshape(latent.num_ws, latent.w_dim)
+    if latent.num_ws == 1:
+        rows = np.repeat(rows, network.spec.num_ws, axis=0)
+    return gpu_backend.StyleSearch(network, rows, mask)

@@ -63,9 +63,9 @@ class ModulatedLayer:
         self._rows = (2.0 * flipped).reshape(1, 1, -1, 1).expand(channels, 1, -1, 1).contiguous()
         self._columns = self._rows.transpose(2, 3).contiguous()
 
-    def __call__(self, x: Tensor, w: Tensor, noise: Tensor | None) -> Tensor:
-        """(batch, in, side, side) and (batch, w_dim) to (batch, out, resolution, resolution)."""
-        style = self._affine(w)
+    def __call__(self, x: Tensor, w: Tensor, noise: Tensor | None, offset: Tensor | None = None) -> Tensor:
+        """(batch, in, side, side) and (batch, w_dim) to (batch, out, resolution, resolution); `offset` as in styles."""
+        style = self._affine(w) if offset is None else self._affine(w) + offset
         demod = (style.square() @ self._squares + EPSILON).rsqrt()
         x = _scaled(x, style)
         if self._is_up:
@@ -99,9 +99,10 @@ class ToRgbLayer:
         self._weight, self._bias = weights["weight"], weights["bias"]
         self._clamp = None if layer.conv_clamp is None else layer.conv_clamp * layer.gain
 
-    def __call__(self, x: Tensor, w: Tensor) -> Tensor:
+    def __call__(self, x: Tensor, w: Tensor, offset: Tensor | None = None) -> Tensor:
         """(batch, in, side, side) and (batch, w_dim) to (batch, img_channels, side, side)."""
-        return to_rgb(x, self._weight, self._bias, self._affine(w), self._clamp)
+        style = self._affine(w) if offset is None else self._affine(w) + offset
+        return to_rgb(x, self._weight, self._bias, style, self._clamp)
 
 
 def _scaled(x: Tensor, scale: Tensor) -> Tensor:

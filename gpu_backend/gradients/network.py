@@ -115,6 +115,8 @@ class DifferentiableNetwork(ABC):
         What drags this network on a GPU without torch; set by `open_gradients`.
     readouts
         The model's readouts of drafts.
+    style_offsets
+        Layer name -> (style length,), added to the layer's style; may require a gradient. `StyleSearch` sets it.
     """
 
     own_kernels: DragKernels | None = None
@@ -128,6 +130,7 @@ class DifferentiableNetwork(ABC):
             for name, array in model.weights.items()
         }
         self.noise: NoisePictures = noise_pictures(self.spec, self._weights, noise)
+        self.style_offsets: Mapping[str, Tensor] = {}
         self.mean_w = torch.from_numpy(np.array(model.mean_w)).to(device=device, dtype=dtype)
 
     @property
@@ -268,6 +271,7 @@ class _StyleGAN2Network(DifferentiableNetwork):
     ) -> tuple[Tensor, Tensor | None]:
         """Run the layers up to `side`; return the features there, and the picture if requested."""
         pictures = self.noise if noise is None else noise
+        offsets = self.style_offsets
         x = constant(self._weights["synthesis.b4.const"], ws.shape[0])
         image: Tensor | None = None
         skipped: Tensor | None = None
@@ -279,10 +283,11 @@ class _StyleGAN2Network(DifferentiableNetwork):
                 skipped = skip_conv(x, weight, math.sqrt(0.5), self.spec.resample_filter)
             elif layer.kind == "to_rgb":
                 if wants_picture:
-                    y = self._to_rgbs[layer.name](x, ws[:, layer.w_index])
+                    y = self._to_rgbs[layer.name](x, ws[:, layer.w_index], offsets.get(layer.name))
                     image = y if image is None else add_doubled(image, y, self.spec.resample_filter)
             else:
-                x = self._convs[layer.name](x, ws[:, layer.w_index], pictures.get(layer.name))
+                picture, offset = pictures.get(layer.name), offsets.get(layer.name)
+                x = self._convs[layer.name](x, ws[:, layer.w_index], picture, offset)
                 if layer.kind == "conv" and skipped is not None:
                     x, skipped = add(x, skipped), None
         return x, image
@@ -332,9 +337,10 @@ class _ReferenceNetwork(DifferentiableNetwork):
     def _run(self, ws: Tensor, noise: NoisePictures | None, end: int, observed: dict[str, Tensor] | None) -> Tensor:
         if isinstance(self.spec, StyleGAN1Spec):
             part = replace(self.spec, layers=self.spec.layers[:end])
-            return run_stylegan1(part, self._weights, ws, self.noise if noise is None else noise, observed=observed)
+            pictures = self.noise if noise is None else noise
+            return run_stylegan1(part, self._weights, ws, pictures, observed=observed, offsets=self.style_offsets)
         network = replace(self.spec, layers=self.spec.layers[:end])
-        return run_stylegan3(network, self._weights, ws, observed=observed)
+        return run_stylegan3(network, self._weights, ws, observed=observed, offsets=self.style_offsets)
 
 
 def _rate(layer: AdainLayerSpec | FilteredLayerSpec) -> int:

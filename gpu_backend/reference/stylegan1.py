@@ -27,6 +27,7 @@ def run_stylegan1(
     noise: Mapping[str, Tensor] | None = None,
     *,
     observed: dict[str, Tensor] | None = None,
+    offsets: Mapping[str, Tensor] | None = None,
 ) -> Tensor:
     """Return the picture, (batch, img_channels, resolution, resolution).
 
@@ -40,6 +41,8 @@ def run_stylegan1(
         Layer name -> (batch or 1, R, R) before its strength; a layer left out gets none. None: the stored noise.
     observed
         Filled with each layer's output, by official module name; including toRGB layers below the full resolution.
+    offsets
+        Layer name -> (style length,), added to the layer's style.
     """
     if noise is None:
         noise = {name: weights[f"synthesis.{name}.noise_const"][None] for name in spec.noise_layers}
@@ -50,7 +53,7 @@ def run_stylegan1(
         if layer.kind == "to_rgb":
             y = image = to_rgb(x, own["weight"], own["bias"], None, None)
         else:
-            y = x = _layer(spec, layer, own, x, ws, noise.get(layer.name))
+            y = x = _layer(spec, layer, own, x, ws, noise.get(layer.name), (offsets or {}).get(layer.name))
         if observed is not None:
             observed[f"synthesis.{layer.name}"] = y
     return image
@@ -63,10 +66,11 @@ def _layer(
     x: Tensor,
     ws: Tensor,
     noise: Tensor | None,
+    offset: Tensor | None,
 ) -> Tensor:
     slot = StyleSlot(layer.name, layer.w_index, 2 * layer.out_channels, 0, 0, -1)
     affine = {f"{layer.name}.{role}": own[role] for role in ("affine.weight", "affine.bias")}
-    style, _ = styles(ws, affine, Styles(spec.w_dim, (slot,), 2 * layer.out_channels, 0))
+    style, _ = styles(ws, affine, Styles(spec.w_dim, (slot,), 2 * layer.out_channels, 0), offset)
     scaled = None if noise is None else noise[:, None] * own["noise_strength"][:, None, None]
     place = (layer.out_channels, layer.resolution, 0, -1, BiasAct(layer.activation), spec.epsilon)
     if layer.kind == "input":

@@ -26,6 +26,7 @@ def run_stylegan3(
     transform: Tensor | None = None,
     *,
     observed: dict[str, Tensor] | None = None,
+    offsets: Mapping[str, Tensor] | None = None,
 ) -> Tensor:
     """Return the picture, (batch, img_channels, resolution, resolution).
 
@@ -39,6 +40,8 @@ def run_stylegan3(
         (3, 3); None for the stored one.
     observed
         Filled with each layer's output, by official module name.
+    offsets
+        Layer name -> (style length,), added to the layer's style.
     """
     own = "synthesis.input."
     inputs = {name.removeprefix(own): value for name, value in weights.items() if name.startswith(own)}
@@ -47,13 +50,15 @@ def run_stylegan3(
     if observed is not None:
         observed["synthesis.input"] = x
     for layer in spec.layers:
-        x = _layer(weights, layer, x, ws)
+        x = _layer(weights, layer, x, ws, (offsets or {}).get(layer.name))
         if observed is not None:
             observed[f"synthesis.{layer.name}"] = x
     return x * spec.output_scale
 
 
-def _layer(weights: Mapping[str, Tensor], layer: FilteredLayerSpec, x: Tensor, ws: Tensor) -> Tensor:
+def _layer(
+    weights: Mapping[str, Tensor], layer: FilteredLayerSpec, x: Tensor, ws: Tensor, added: Tensor | None
+) -> Tensor:
     prefix = f"synthesis.{layer.name}."
     own = {name.removeprefix(prefix): value for name, value in weights.items() if name.startswith(prefix)}
     is_picture = layer.kind == "to_rgb"
@@ -61,7 +66,7 @@ def _layer(weights: Mapping[str, Tensor], layer: FilteredLayerSpec, x: Tensor, w
     offset = -1 if is_picture else 0
     slot = StyleSlot("", layer.w_index, layer.in_channels, layer.out_channels, 0, offset, gain, is_normalized=True)
     attributes = Styles(ws.shape[2], (slot,), layer.in_channels, 0 if is_picture else layer.out_channels)
-    style, demod = styles(ws, {f".{name}": value for name, value in own.items()}, attributes)
+    style, demod = styles(ws, {f".{name}": value for name, value in own.items()}, attributes, added)
     if is_picture:
         return to_rgb(x, own["weight"], own["bias"], style, layer.conv_clamp)
     x = modulated_conv(x, own["weight"], own["bias"], style, demod, None, BiasAct(), layer.kernel - 1)

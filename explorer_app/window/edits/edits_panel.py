@@ -22,6 +22,11 @@ _Row = TypeVar("_Row", bound=EditRow)
 _NO_BENDS = "A bend changes some channels of a layer: gain, ablate, threshold, move, turn, scale."
 
 
+_FIND = "Find…"
+_FIND_TIP = "Search the style channels that move what is painted, and little else: paint with Freeze, in the tool D."
+_NO_STYLES = "Paint a region with Freeze in the bar of dragging (D): Find shows the channels of styles that move it."
+
+
 class EditsPanel(QWidget):
     """Lists of bends and style channels.
 
@@ -33,6 +38,8 @@ class EditsPanel(QWidget):
         Escape ended a drag.
     maps_requested(str)
         The channels of a layer are to be rendered.
+    find_requested(), stop_requested()
+        Style channels that move the painted region are to be searched, or the search is to end.
     """
 
     SESSION_PARTS: ClassVar[tuple[str, ...]] = ("bends", "style_channels", "tap")
@@ -40,6 +47,8 @@ class EditsPanel(QWidget):
     edited = Signal(object, bool)
     gesture_cancelled = Signal()
     maps_requested = Signal(str)
+    find_requested = Signal()
+    stop_requested = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -53,15 +62,24 @@ class EditsPanel(QWidget):
         self.add = self._button("Add…", "Choose a layer, some of its channels, and what is done to them.")
         self.no_bends = WrappedLabel(_NO_BENDS)
         theme.set_role(self.no_bends, "dim")
-        self._bend_column = self._column()
+        self.search = self._button(_FIND, _FIND_TIP)
+        self.about_styles = WrappedLabel(_NO_STYLES)
+        theme.set_role(self.about_styles, "dim")
+        self._search_text = ""
+        self._bend_column, self._style_column = self._column(), self._column()
         self._layout = QVBoxLayout(self)
         self._layout.setContentsMargins(theme.MARGIN, theme.px(6), theme.MARGIN, theme.MARGIN)
         self._layout.setSpacing(theme.px(4))
         self._layout.addLayout(self._head("Bends", self.add))
         self._layout.addWidget(self.no_bends)
         self._layout.addLayout(self._bend_column)
+        self._layout.addSpacing(theme.px(10))
+        self._layout.addLayout(self._head("Style channels", self.search))
+        self._layout.addWidget(self.about_styles)
+        self._layout.addLayout(self._style_column)
         self._layout.addStretch(1)
         self.add.clicked.connect(self.open_picker)
+        self.search.clicked.connect(self._find_or_stop)
 
     @staticmethod
     def _button(text: str, tip: str) -> QToolButton:
@@ -123,6 +141,26 @@ class EditsPanel(QWidget):
         for bend_row, bend in zip(self.bends, session.bends, strict=True):
             bend_row.show_bend(bend)
         self.no_bends.setVisible(not session.bends)
+        channels = session.style_channels
+        if [(row.key, row.reach) for row in self.styles] != [(item.key, item.reach) for item in channels]:
+            self._replace(self.styles, [StyleRow(item) for item in channels], self._style_column)
+        for style_row, channel in zip(self.styles, channels, strict=True):
+            style_row.show_channel(channel)
+        self._describe_styles()
+
+    def show_search(self, text: str, is_searching: bool) -> None:
+        """Show the progress of a search for style channels."""
+        self._search_text = text
+        self.search.setText("Stop" if is_searching else _FIND)
+        self.search.setToolTip("End the search." if is_searching else _FIND_TIP)
+        self._describe_styles()
+
+    def _describe_styles(self) -> None:
+        self.about_styles.setText(self._search_text or _NO_STYLES)
+        self.about_styles.setVisible(bool(self._search_text) or not self._session.style_channels)
+
+    def _find_or_stop(self) -> None:
+        (self.stop_requested if self._search_text else self.find_requested).emit()
 
     def show_maps(self, maps: ChannelMaps) -> None:
         """Show the channels of a layer in the dialog that asked for them."""

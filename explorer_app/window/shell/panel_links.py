@@ -170,13 +170,22 @@ class LayersLink(QObject):
 
 
 class EditsLink(QObject):
-    """Channels of layers."""
+    """Channels of layers, and the search for style channels."""
 
     def __init__(self, panel: EditsPanel, local: LocalEditing, parent: QObject) -> None:
         super().__init__(parent)
         panel.maps_requested.connect(local.request_maps)
         local.maps_made.connect(panel.show_maps)
         local.maps_failed.connect(panel.show_failure)
+        self._panel, self._local = panel, local
+        panel.find_requested.connect(local.find_style_channels)
+        panel.stop_requested.connect(local.stop_search)
+        local.search_changed.connect(self._show_search)
+        self._show_search()
+
+    @Slot()
+    def _show_search(self) -> None:
+        self._panel.show_search(self._local.text, self._local.is_searching)
 
 
 class ModelLink(QObject):

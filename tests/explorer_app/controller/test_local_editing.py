@@ -2,15 +2,37 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
+from typing import Any
 
+import numpy as np
 import pytest
+from pytestqt.qtbot import QtBot
 
 from explorer_app.controller.drafts import draft_with_edits
+from explorer_app.controller.local_editing import NO_MASK, LocalEditing
 from explorer_app.controller.thumbnail_service import thumbnail_request
+from explorer_app.messages import MessageLog
 from explorer_app.session.edits import AddBend
-from explorer_app.session.local_edits import bendable_layers
-from gpu_backend import NO_EDITS, Bend, ChannelMaps, DeviceError, LocalEdits, RenderRequest, StyleOffset
+from explorer_app.session.local_edits import StyleChannel, bendable_layers
+from explorer_app.session.picture_mask import inverted
+from explorer_app.session.session import Session
+from gpu_backend import (
+    NO_EDITS,
+    Bend,
+    ChannelMaps,
+    DeviceError,
+    FoundStyle,
+    LocalEdits,
+    LoomError,
+    RenderRequest,
+    StoredLatent,
+    StyleOffset,
+    TorchError,
+)
 from tests.helpers.controller_harness import Harness
 from tests.helpers.fake_controller import facts
 from tests.helpers.panels import model_facts
@@ -44,6 +66,95 @@ def test_a_bend_reaches_the_renderer_and_is_one_step_of_undo(harness: Harness) -
     harness.until(lambda: (frame := harness.controller.engine.preview.frame) and frame.request.edits != NO_EDITS)
     editing.undo()
     assert editing.session.bends == ()
+
+
+class ScriptedSearch:
+    """Finds one channel with its second pass; `error` ends it instead."""
+
+    def __init__(self, error: LoomError | None = None) -> None:
+        self.passes = 0
+        self.error = error
+
+    @property
+    def share(self) -> float:
+        return self.passes / 2
+
+    def step(self) -> tuple[FoundStyle, ...] | None:
+        self.passes += 1
+        if self.error is not None:
+            raise self.error
+        return (FoundStyle("b8.conv0", 3, 1.0, 0.1, 6.5),) if self.passes == 2 else None
+
+
+@dataclass
+class FakeEditing:
+    """What the search needs of `Editing`."""
+
+    session: Session
+    shown_latent: StoredLatent | None = field(default_factory=lambda: StoredLatent(bytes(16), 1, 4))
+
+    def edit(self, edit: Any) -> None:
+        self.session = edit.apply(self.session)
+
+
+@pytest.fixture
+def searching(qtbot: QtBot) -> Iterator[tuple[LocalEditing, FakeEditing, MessageLog]]:
+    editing, messages = FakeEditing(Session(mask=inverted(None))), MessageLog()
+    renders = SimpleNamespace(model=SimpleNamespace(facts=SimpleNamespace(model_id="")))
+    local = LocalEditing(renders, editing, messages)  # type: ignore[arg-type]
+    yield local, editing, messages
+    local.close()
+
+
+def test_a_search_shows_the_channels_of_the_painted_region_as_sliders(
+    searching: tuple[LocalEditing, FakeEditing, MessageLog], qtbot: QtBot
+) -> None:
+    local, editing, messages = searching
+    masks: list[float] = []
+
+    def make(model: object, noise: object, latent: object, mask: np.ndarray) -> ScriptedSearch:
+        masks.append(float(mask.mean()))
+        return ScriptedSearch()
+
+    local.make_search = make
+    painted, editing.session = editing.session, Session()
+    local.find_style_channels()
+    assert not local.is_searching
+    assert messages.messages[-1].sentence == NO_MASK
+    editing.session = painted
+    local.find_style_channels()
+    assert local.is_searching
+    assert local.text
+    qtbot.waitUntil(lambda: not local.is_searching)
+    assert editing.session.style_channels == (StyleChannel("b8.conv0", 3, 0.0, 6.5),)
+    assert masks == [1.0]
+    assert local.text == ""
+
+
+def test_a_search_that_fails_or_is_stopped_leaves_the_session(
+    searching: tuple[LocalEditing, FakeEditing, MessageLog], qtbot: QtBot
+) -> None:
+    local, editing, messages = searching
+    local.make_search = lambda *parts: ScriptedSearch(TorchError("PyTorch is missing."))
+    local.find_style_channels()
+    qtbot.waitUntil(lambda: not local.is_searching)
+    assert messages.messages[-1].sentence == "PyTorch is missing."
+    gate = threading.Event()
+
+    def waits(*parts: object) -> ScriptedSearch:
+        gate.wait()
+        return ScriptedSearch()
+
+    local.make_search = waits
+    local.find_style_channels()
+    local.stop_search()
+    gate.set()
+    assert not local.is_searching
+    local.close()
+    assert editing.session.style_channels == ()
+    editing.shown_latent = None
+    local.find_style_channels()
+    assert "wait a moment" in messages.messages[-1].sentence
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from pytestqt.qtbot import QtBot
 
-from explorer_app.session.edits import AddBend, RemoveBend
-from explorer_app.session.local_edits import LayerBend
+from explorer_app.session.edits import AddBend, RemoveBend, RemoveStyleChannel
+from explorer_app.session.local_edits import LayerBend, StyleChannel
 from explorer_app.session.parameters import SetParameter
 from explorer_app.session.session import Session
 from explorer_app.window.edits.edits_panel import EditsPanel
@@ -111,3 +111,32 @@ def test_another_model_has_its_own_layers_and_none_has_no_panel(panel: EditsPane
     assert not panel.isEnabled()
     assert panel.picker.layer.count() == 0
     assert not panel.picker.add.isEnabled()
+
+
+def test_style_channels_are_sliders_and_a_search_shows_how_far_it_is(panel: EditsPanel) -> None:
+    asked: list[str] = []
+    given: list[object] = []
+    panel.find_requested.connect(lambda: asked.append("find"))
+    panel.stop_requested.connect(lambda: asked.append("stop"))
+    panel.edited.connect(lambda edit, final: given.append((edit, final)))
+    panel.search.click()
+    panel.show_search("Searching: 40%", True)
+    assert panel.search.text() == "Stop"
+    assert panel.about_styles.text() == "Searching: 40%"
+    panel.search.click()
+    panel.show_search("", False)
+    assert asked == ["find", "stop"]
+    panel.show_session(Session(style_channels=(StyleChannel(LAYER, 7, 2.0, 8.0, "clouds"), StyleChannel(LAYER, 9))))
+    assert panel.about_styles.isHidden()
+    row = panel.styles[0]
+    assert row.sliders[0].slider.ends == (-8.0, 8.0)
+    assert row.sliders[0].path == f"style/{LAYER}/7"
+    assert row.sliders[0].label.full_text == "clouds"
+    row.sliders[0].field.entered.emit(-1.0, True)
+    row.sliders[0].label.renamed.emit("haze")
+    row.remove.click()
+    assert given == [
+        (SetParameter(f"style/{LAYER}/7", -1.0), True),
+        (SetParameter(f"style.name/{LAYER}/7", "haze"), True),
+        (RemoveStyleChannel(LAYER, 7), True),
+    ]
