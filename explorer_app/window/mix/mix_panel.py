@@ -104,6 +104,8 @@ class MixPanel(QWidget):
         self.mix_in = QPushButton("Mix in current")
         self.mix_in.setToolTip("Add the current latent as a source (A).")
         self.hint = HintLabel("drag to paint")
+        # A strength is told in the narrowest dock, too, whatever the font.
+        self.hint.setMinimumWidth(self.hint.fontMetrics().horizontalAdvance("0.00") + theme.px(2))
         self.empty = QLabel()
         self.empty.setWordWrap(True)
         self.empty.setMargin(6)
