@@ -17,6 +17,7 @@ from explorer_app.exporting.recipe_text import MAX_WORD, PREFIX, as_command, as_
 from explorer_app.session.adapting import adapt
 from explorer_app.session.blend import resolve_blend
 from explorer_app.session.edited_latent import FadeEdit, TakeEditedRows, recipe_before
+from explorer_app.session.local_edits import LayerBend, StyleChannel
 from explorer_app.session.resolve import resolve
 from explorer_app.session.session import ModelReference, Position, Session, Slider, Source, as_still
 from explorer_app.session.taps import first_tap
@@ -109,6 +110,11 @@ def states(facts: ModelFacts) -> dict[str, Session]:
         "variation": random_neighbours(mixed, grid_cells(3, 3), 1, 0.3, RowRange(), facts.num_ws)[1],
         "between keys": as_still(session_at(replace(plain, timeline=timeline), 0.37)),
         "layer": replace(plain, tap=first_tap(facts)),
+        "bent": replace(
+            plain,
+            bends=(LayerBend(1, facts.layers[2].name, "gain", 3.0, (1, 4)),),
+            style_channels=(StyleChannel(facts.layers[2].name, 1, 0.5),),
+        ),
         "turned": replace(plain, transform=Transform(0.1, 0.0, 30.0)) if facts.has_transform else plain,
     }
 

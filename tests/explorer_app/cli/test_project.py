@@ -18,6 +18,7 @@ from explorer_app.exporting.sequence import Piece, SequenceSettings, plan_sequen
 from explorer_app.session.edited_latent import TakeEditedRows, recipe_before
 from explorer_app.session.edits import GoToSeed
 from explorer_app.session.envelopes import sound_modulation
+from explorer_app.session.local_edits import LayerBend
 from explorer_app.session.patches import Patch
 from explorer_app.session.resolve import resolve
 from explorer_app.session.session import ModelReference, Session
@@ -147,9 +148,12 @@ def test_a_project_without_a_timeline_and_a_piece_without_length_are_refused(
 
 
 def piece_of_everything(network: Path, timeline: Timeline) -> Session:
-    """Return a session that a drum, an arc between an edited latent and a seed, a walk, noise and a mix move."""
+    """Return a session that a drum, an arc from an edited latent, a walk, noise, a slider and a bend move."""
     facts = inspect_model(network)
-    session = Session(model=ModelReference(name=facts.name, model_id=facts.model_id))
+    session = Session(
+        model=ModelReference(name=facts.name, model_id=facts.model_id),
+        bends=(LayerBend(1, facts.layers[2].name, "gain", 3.0, (1, 4)),),
+    )
     rows = stored_latent(np.random.default_rng(3).normal(size=(facts.num_ws, facts.w_dim)).astype(np.float32))
     edited = TakeEditedRows(recipe_before(session, rows), rows).apply(session)
     for state, t in ((edited, 0), (GoToSeed(2).apply(session), Fraction(1, 2)), (GoToSeed(7).apply(session), 1)):
@@ -159,6 +163,7 @@ def piece_of_everything(network: Path, timeline: Timeline) -> Session:
     timeline = with_noise_loop(timeline)
     for t, amount in ((0, 0.0), (1, 2.0)):
         timeline = with_key(timeline, "slider/axis/1", Fraction(t), amount)
+        timeline = with_key(timeline, "bend/1/gain", Fraction(t), 1.0 + amount)
     patches = (
         Patch("audio/drums/onset", "truncation.psi", 0.2, 1.0),
         Patch("audio/drums/rms", "noise.mode/number", 1.0, 2.0),
