@@ -30,8 +30,8 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(module, "_HELD_OUT", 16)
     monkeypatch.setattr(module, "_FIRST", 48)
     monkeypatch.setattr(module, "_NEW_ON_CPU", 4)
-    monkeypatch.setattr(module, "_EVALUATED_EVERY", 10)
-    monkeypatch.setattr(module, "_BATCH", 32)
+    monkeypatch.setattr(module, "_EVALUATED_EVERY", 5)
+    monkeypatch.setattr(module, "_BATCH", 16)
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
@@ -67,17 +67,17 @@ def test_an_encoder_learns_to_read_w_off_pictures(model: Model, renderer: Render
 
 
 def test_a_training_continues_after_the_steps_of_its_start(model: Model, renderer: Renderer) -> None:
-    first = EncoderTraining(model, EncoderSettings(steps=10))
+    first = EncoderTraining(model, EncoderSettings(steps=5))
     run(first, renderer)
     start = first.found
     assert start is not None
-    assert start.steps == 10
-    second = EncoderTraining(model, EncoderSettings(steps=20), start)
-    assert (second.report.step, second.report.share) == (10, 0.0)
+    assert start.steps == 5
+    second = EncoderTraining(model, EncoderSettings(steps=10), start)
+    assert (second.report.step, second.report.share) == (5, 0.0)
     run(second, renderer)
-    assert second.report.step == 20
+    assert second.report.step == 10
     assert second.report.share == pytest.approx(1.0)
-    assert EncoderTraining(model, EncoderSettings(steps=5), start).report.is_done
+    assert EncoderTraining(model, EncoderSettings(steps=4), start).report.is_done
     with pytest.raises(RequestError, match="1 to 1,000,000 steps"):
         EncoderTraining(model, EncoderSettings(steps=0))
 
@@ -93,11 +93,11 @@ def test_the_same_seed_gives_the_same_encoder(model: Model, renderer: Renderer) 
 
 
 def test_old_pictures_give_way_to_new_ones(model: Model, renderer: Renderer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_KEPT", 60)
-    training = EncoderTraining(model, EncoderSettings(steps=10))
+    monkeypatch.setattr(module, "_KEPT", 40)
+    training = EncoderTraining(model, EncoderSettings(steps=2))
     run(training, renderer)
-    assert training.report.pictures > 60 + 16
-    assert len(training._latents) == 60
+    assert training.report.pictures > 40 + 16
+    assert len(training._latents) == 40
 
 
 def test_samples_of_a_conditional_model_have_classes_and_drafts_are_read_where_they_look_like_pictures(
