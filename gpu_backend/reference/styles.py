@@ -44,6 +44,7 @@ def styles(
                 style = style + offset
             modulated = weight * style[:, None, :, None, None]
             coefficients.append((modulated.square().sum(dim=(2, 3, 4)) + EPSILON).rsqrt() * size)
+            style = style * slot.style_gain
         else:
             style = style * gain * slot.style_gain + offset
         rows.append(style)

@@ -12,7 +12,7 @@ from explorer_app.window.controls.slider_row import SliderRow
 from explorer_app.window.controls.switch import Switch
 from explorer_app.window.look import icons, theme
 
-_LABEL_PX = 104
+_LABEL_PX = 124
 
 _SLIDERS: dict[str, tuple[float, float, float, float | None, str]] = {
     "gain": (-2.0, 4.0, 1.0, 10.0, "what the channels are multiplied by; below 0 they turn their sign."),
