@@ -65,8 +65,8 @@ def test_pictures_with_other_edits_are_not_one_batch() -> None:
     executor = FakeExecutor()
     renderer = Renderer(MODELS["skip"], executor=executor)
     edits = [bent(Bend("b8.conv0", "gain", amount)) for amount in (0.0, 1.0)]
-    renderer.render_batch([request_for(renderer, edits=one) for one in edits for _ in range(2)])
-    assert [run.key.batch for run in executor.runs("synthesis")] == [2, 2]
+    renderer.render_batch([request_for(renderer, edits=one) for one in edits for _ in range(8)])
+    assert [run.key.batch for run in executor.runs("synthesis")] == [8, 8]
 
 
 def test_a_gain_of_one_is_the_picture_without_edits_to_the_byte() -> None:
