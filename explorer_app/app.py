@@ -37,7 +37,7 @@ from explorer_app import logs, start_times
 from explorer_app.assets import BUNDLED_SEED, bundled_model
 from explorer_app.collector import Collector, without_collections
 from explorer_app.exporting.formats.picture_format import PICTURE_ENDINGS
-from explorer_app.interrupts import LeavingAtOnce
+from explorer_app.interrupts import ImmediateExit
 from explorer_app.messages import MessageBridge, MessageLog, describe, write_to_log
 from explorer_app.qt_import import import_qt
 from explorer_app.settings import Settings
@@ -108,7 +108,7 @@ def run_window(file: Path | None = None, *, device: str = "", precision: str = "
     0; 130 after a Ctrl-C, 143 after SIGTERM; EXIT_BUG if the window could not be built or an exception was not caught.
     """
     # A KeyboardInterrupt that is raised while Qt's bindings are imported aborts the process; nothing has begun yet.
-    with without_collections(), LeavingAtOnce():
+    with without_collections(), ImmediateExit():
         _import_qt()
         return _open_window(file, device=device, precision=precision, time_start=time_start)
 

@@ -53,12 +53,12 @@ def restore(former: dict[int, Any]) -> None:
         _signal.signal(number, handler)
 
 
-class LeavingAtOnce:
+class ImmediateExit:
     """End the process on a stop signal within a ``with`` block; on other threads than the main one, change nothing."""
 
     _former: dict[int, Any] | None = None
 
-    def __enter__(self) -> LeavingAtOnce:
+    def __enter__(self) -> ImmediateExit:
         import threading
 
         if threading.current_thread() is threading.main_thread():

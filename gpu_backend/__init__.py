@@ -19,7 +19,7 @@ from gpu_backend.lazy_names import lazy_names
 if TYPE_CHECKING:
     from gpu_backend.bench.command import run_bench as run_bench
     from gpu_backend.bench.device_rate import DeviceRate as DeviceRate
-    from gpu_backend.bench.ladder import Climbed as Climbed, Rung as Rung, gains_of as gains_of
+    from gpu_backend.bench.ladder import Rung as Rung, RungResult as RungResult, gains_of as gains_of
     from gpu_backend.bench.ladder_run import LadderRun as LadderRun, LadderShare as LadderShare
     from gpu_backend.bench.options import add_bench_options as add_bench_options, bench_options_of as bench_options_of
     from gpu_backend.bench.random_model import random_model as random_model
@@ -269,7 +269,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "bench.command": ("run_bench",),
     "bench.device_rate": ("DeviceRate",),
-    "bench.ladder": ("Climbed", "Rung", "gains_of"),
+    "bench.ladder": ("RungResult", "Rung", "gains_of"),
     "bench.ladder_run": ("LadderRun", "LadderShare"),
     "bench.options": ("add_bench_options", "bench_options_of"),
     "bench.random_model": ("random_model",),

@@ -253,10 +253,10 @@ def _gpu_facts(gpu: Gpu, driver: str, precision: Precision, reason: str) -> Devi
 
 
 def _roofline_of(gpu: Gpu, precision: Precision) -> Roofline | None:
-    from gpu_backend.cuda.timing.roofline import measured_rates, worked_out_rates
+    from gpu_backend.cuda.timing.roofline import measured_rates, theoretical_rates
 
     measured = measured_rates(gpu, precision)
-    rates = measured or worked_out_rates(gpu, precision)
+    rates = measured or theoretical_rates(gpu, precision)
     return None if rates is None else Roofline(*rates, is_measured=measured is not None)
 
 

@@ -131,11 +131,11 @@ def main() -> None:
     parser.add_argument("which", nargs="*", default=["drag", "photo"], choices=("drag", "photo"))
     parser.add_argument("--steps", type=int, default=300, help="steps of the search for the drawing")
     parser.add_argument("--candidates", type=int, default=500, help="random latents to begin with")
-    asked = parser.parse_args()
-    if "drag" in asked.which:
+    calls = parser.parse_args()
+    if "drag" in calls.which:
         drag()
-    if "photo" in asked.which:
-        photo(asked.steps, asked.candidates)
+    if "photo" in calls.which:
+        photo(calls.steps, calls.candidates)
 
 
 if __name__ == "__main__":

@@ -59,7 +59,7 @@ class Bench:
         self._qt = qt
         self._model = model
         self._side_px = side_px
-        self._asked = 0
+        self._calls = 0
         self._is_asking = False
         self.frames = 0
         self.events: list[RenderEvent] = []
@@ -72,8 +72,8 @@ class Bench:
 
     def submit(self) -> None:
         """Ask for the next preview."""
-        self._asked += 1
-        recipe = Recipe(Latent(Point(((self._asked % 1000, 1.0),))))
+        self._calls += 1
+        recipe = Recipe(Latent(Point(((self._calls % 1000, 1.0),))))
         request = RenderRequest(self._model.facts.model_id, ((recipe, 1.0),), resolution=self._side_px)
         self.thread.submit(request, time.monotonic())
 

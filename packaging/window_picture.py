@@ -24,7 +24,7 @@ sys.path.insert(0, str(ROOT))
 
 from explorer_app.app import App, Places  # noqa: E402
 from explorer_app.messages import MessageLog  # noqa: E402
-from explorer_app.session.edits import PLACE, AddSources, Edit, GoToSeed, Together  # noqa: E402
+from explorer_app.session.edits import PLACE, AddSources, Edit, GoToSeed, SetParameters  # noqa: E402
 from explorer_app.session.history import KeptSession  # noqa: E402
 from explorer_app.session.parameters import SetParameter  # noqa: E402
 from explorer_app.session.resolve import resolve_blend  # noqa: E402
@@ -60,7 +60,7 @@ def tour(rows: int) -> Iterator[tuple[Edit, bool]]:
         "world/sky hue": {"slider": -0.6, "rows": RowRange(4, 13)},
     }.items():
         yield (
-            Together(tuple(SetParameter(f"{field}/{name}", value) for field, value in values.items()), "Slider"),
+            SetParameters(tuple(SetParameter(f"{field}/{name}", value) for field, value in values.items()), "Slider"),
             False,
         )
     yield AddSources((_source(42, [0.6 if row >= 6 else 0.0 for row in range(rows)]),)), False
@@ -225,16 +225,16 @@ def main() -> None:
     parser.add_argument("--workspace", default="explore", choices=WORKSPACES)
     parser.add_argument("--only", default="", choices=("", *(spec.key for spec in DOCKS)), help="one dock alone")
     parser.add_argument("--state", default="", choices=("", "loading", "error", "message"))
-    asked = parser.parse_args()
-    width, height = map(int, asked.size.split("x"))
+    calls = parser.parse_args()
+    width, height = map(int, calls.size.split("x"))
     take_picture(
         QApplication(sys.argv[:1]),
-        asked.file,
+        calls.file,
         size=(width, height),
-        mode=asked.theme,
-        workspace=asked.workspace,
-        only=asked.only,
-        state=asked.state,
+        mode=calls.theme,
+        workspace=calls.workspace,
+        only=calls.only,
+        state=calls.state,
     )
 
 

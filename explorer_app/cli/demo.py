@@ -18,7 +18,7 @@ from explorer_app.cli.console import Console
 from explorer_app.cli.network import read_network, reference_to
 from explorer_app.cli.renderer import chosen, start_renderer
 from explorer_app.cli.sequence import render_sequence
-from explorer_app.exporting.output_file import check_output_path, told_in_a_sentence
+from explorer_app.exporting.output_file import as_export_error, check_output_path
 from explorer_app.exporting.sequence import Piece, SequenceSettings
 from explorer_app.exporting.sheet import write_contact_sheet
 from explorer_app.exporting.sinks.picture_folder import PictureFolder
@@ -65,7 +65,7 @@ def run(words: Sequence[str], console: Console) -> int:
     model = read_network(None, console)
     files = SoundFiles.of_this_user()
     project = folder / "demo.loom"
-    with told_in_a_sentence(project):
+    with as_export_error(project):
         sounds = write_stems(folder / "sounds")
         session = demo_session(model.facts, sounds, files, project)
         save_session(project, session)

@@ -248,7 +248,7 @@ def _worker(options: argparse.Namespace, console: Console) -> None:
             raise FarmError(f"{name} lost its device, so this process ends.")
 
     try:
-        _run_until_told(main, options.watch_stdin)
+        _run_until_stopped(main, options.watch_stdin)
     finally:
         for package in ("explorer_app", "gpu_backend"):
             logging.getLogger(package).removeHandler(recent)
@@ -265,10 +265,10 @@ def _scheduler(options: argparse.Namespace, console: Console) -> None:
             address.host, address.port, address.keys, stop, lambda url: console.results([f"Listening at {url}"])
         )
 
-    _run_until_told(main, options.watch_stdin)
+    _run_until_stopped(main, options.watch_stdin)
 
 
-def _run_until_told(main: Callable[[asyncio.Event], Awaitable[None]], watches_stdin: bool) -> None:
+def _run_until_stopped(main: Callable[[asyncio.Event], Awaitable[None]], watches_stdin: bool) -> None:
     """Run `main` until SIGTERM, Ctrl-C, or the end of standard input; these set the event that it gets."""
 
     async def run() -> None:

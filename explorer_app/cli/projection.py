@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from explorer_app.cli.arguments import Parser, UsageError
 from explorer_app.cli.console import Console
 from explorer_app.cli.network import read_network
-from explorer_app.exporting.output_file import check_output_path, told_in_a_sentence
+from explorer_app.exporting.output_file import as_export_error, check_output_path
 from gpu_backend import (
     LATENT_SUFFIXES,
     PHOTO_SUFFIXES,
@@ -116,7 +116,7 @@ def _project(
 
 
 def _write(target: Path, projection: Projection, what: str, console: Console) -> None:
-    with told_in_a_sentence(target):
+    with as_export_error(target):
         target.parent.mkdir(parents=True, exist_ok=True)
         write_latent(target, projection.latent)
     console.conclude(f"{target} holds the w rows of {what}: PSNR {projection.psnr():.1f} dB.")

@@ -13,7 +13,7 @@ from explorer_app.rendering.render_events import LadderAdvanced, LadderEnded, La
 from explorer_app.rendering.render_thread import RenderThread
 
 if TYPE_CHECKING:
-    from gpu_backend import Climbed, LadderShare
+    from gpu_backend import LadderShare, RungResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class LadderState:
     is_running: bool = False
     is_stopping: bool = False
     progress: LadderShare | None = None
-    found: tuple[Climbed, ...] = ()
+    found: tuple[RungResult, ...] = ()
     device: str = ""
     model: str = ""
     model_id: str = ""

@@ -19,7 +19,7 @@ from explorer_app.controller.playback import Playback
 from explorer_app.inputs.sampler import Level, LiveSampler, source_of
 from explorer_app.inputs.sources import is_live, source_label
 from explorer_app.messages import MessageLog
-from explorer_app.session.edits import Together
+from explorer_app.session.edits import SetParameters
 from explorer_app.session.number_paths import number_path
 from explorer_app.session.parameter_names import name_in_text
 from explorer_app.session.parameters import Parameter, SetParameter, parameter
@@ -191,7 +191,7 @@ class LiveControl(QObject):
         for path in paths:
             self._sampler.release(path)
         if edits:
-            self._editing.edit(Together(edits, "Take controller values"))
+            self._editing.edit(SetParameters(edits, "Take controller values"))
 
     def save_preset(self, path: Path) -> None:
         """Write the live patches to a file, in the background; a message reports the end."""

@@ -180,7 +180,7 @@ class ModelOpener(QObject):
         """Cancel opening."""
         self._loader.cancel()
         self._renders.cancel_opening()
-        self._expect_no_more()
+        self._stop_expecting()
         self._show(None)
 
     def close(self) -> None:
@@ -222,7 +222,7 @@ class ModelOpener(QObject):
 
     def _refuse(self, path: Path, error: BaseException) -> None:
         self._messages.exception(error)
-        self._expect_no_more()
+        self._stop_expecting()
         if not path.exists():
             self._settings.forget_model(str(path))
         if self._opened is None and self._bundled is not None and not self._is_bundled_path(str(path)):
@@ -238,7 +238,7 @@ class ModelOpener(QObject):
         place = self._settings.values.last_model
         return Path(place) if place and Path(place).is_file() else None
 
-    def _expect_no_more(self) -> None:
+    def _stop_expecting(self) -> None:
         if self.is_expecting:
             self._expected = None
             self.withdrawn.emit()

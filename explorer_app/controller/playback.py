@@ -11,7 +11,7 @@ from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 
 from explorer_app.controller.editing import Editing
 from explorer_app.messages import MessageLog
-from explorer_app.session.edits import Edit, Together
+from explorer_app.session.edits import Edit, SetParameters
 from explorer_app.session.parameters import ParameterError, SetParameter, parameter
 from explorer_app.session.session import Session, in_project_of
 from explorer_app.session.timeline.edits import (
@@ -342,7 +342,7 @@ def _paths(edit: Edit) -> tuple[str, ...]:
     """Return the paths of the parameters that an edit sets; none for one that does something else."""
     if isinstance(edit, SetParameter):
         return (edit.path,)
-    if isinstance(edit, Together):
+    if isinstance(edit, SetParameters):
         return tuple(item.path for item in edit.edits)
     return ()
 

@@ -180,7 +180,7 @@ def _unnamed_file() -> int:
         return os.dup(file.fileno())
 
 
-class Seat:
+class EncoderProcess:
     """A process and its part of the shared memory. The crew starts it; once `is_ready`, one thread feeds it."""
 
     def __init__(self) -> None:
@@ -285,7 +285,7 @@ class EncoderCrew:
     """Processes that encode, each with a seat. Nothing is started before `start`."""
 
     def __init__(self, count: int) -> None:
-        self.seats = [Seat() for _ in range(count)]
+        self.seats = [EncoderProcess() for _ in range(count)]
         self._running: list[subprocess.Popen[bytes]] = []
 
     @property

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 
-from explorer_app.exporting.encoder_crew import Chunk, EncoderCrew, Seat, Text, Waiting, nbytes_of
+from explorer_app.exporting.encoder_crew import Chunk, EncoderCrew, EncoderProcess, Text, Waiting, nbytes_of
 from explorer_app.exporting.formats.picture_format import PictureFormat, Size
 from explorer_app.exporting.output_file import output_error
 from gpu_backend import Disk, FileGroup, Frame, remove_leftovers
@@ -211,7 +211,7 @@ class Encoders:
         if any(seat.is_ready for seat in self._crew.seats):
             self._chunk = chunk
 
-    def _run(self, seat: Seat) -> None:
+    def _run(self, seat: EncoderProcess) -> None:
         """Encode, or hand chunks to the process and see to its answers, until there is nothing left to do."""
         sent: deque[Chunk] = deque()
         while True:
@@ -245,7 +245,7 @@ class Encoders:
                 self._condition.wait_for(lambda: self._chunks or self._is_closing)
             return self._chunks.popleft() if self._chunks else []
 
-    def _collect(self, seat: Seat, chunk: Chunk) -> None:
+    def _collect(self, seat: EncoderProcess, chunk: Chunk) -> None:
         """Wait until the process has written a chunk, and count its files."""
         answer = seat.answer()
         if answer is None:  # it died

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from explorer_app.exporting.claim import claim_place
 from explorer_app.exporting.errors import ExportError
-from explorer_app.exporting.manifest import MadeOn, State, identity_of, manifest_bytes
+from explorer_app.exporting.manifest import FramesByDevice, State, identity_of, manifest_bytes
 from explorer_app.exporting.output_file import write_output
 from explorer_app.exporting.sequence import SequencePlan, SequenceSettings, plan_sequence
 from explorer_app.exporting.sinks.frame_sink import Claim, FrameSink
@@ -91,7 +91,7 @@ class SequenceJob:
         self._thread = threading.Thread(target=self._run, name=f"export {settings.name}", daemon=True)
         self._plan: SequencePlan | None = None
         self._manifest: bytes | None = None
-        self._made_on: tuple[MadeOn, ...] = ()
+        self._made_on: tuple[FramesByDevice, ...] = ()
         self._missing: deque[tuple[int, RenderRequest]] = deque()
         self._awaited: deque[tuple[int, RenderRequest]] = deque()
         self._found = 0

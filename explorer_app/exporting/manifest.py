@@ -61,7 +61,7 @@ _WHAT = "a manifest of a sequence"
 
 
 @dataclass(frozen=True, slots=True)
-class MadeOn:
+class FramesByDevice:
     """Which frames a device of a farm made: its name, driver, precision and version; ascending numbers."""
 
     device: str
@@ -90,12 +90,12 @@ class Manifest:
     settings: SequenceSettings
     state: State
     frames_written: int | None
-    made_on: tuple[MadeOn, ...] = ()
+    made_on: tuple[FramesByDevice, ...] = ()
     data: bytes = field(default=b"", repr=False, compare=False)
 
 
 def manifest_bytes(
-    settings: SequenceSettings, state: State, frames_written: int | None, made_on: Sequence[MadeOn] = ()
+    settings: SequenceSettings, state: State, frames_written: int | None, made_on: Sequence[FramesByDevice] = ()
 ) -> bytes:
     """Return the content of a manifest; the same arguments always give the same bytes.
 
@@ -225,7 +225,7 @@ def _ranges(frames: Sequence[int]) -> list[list[int]]:
     return ranges
 
 
-def _made_on(data: object, total: int) -> tuple[MadeOn, ...]:
+def _made_on(data: object, total: int) -> tuple[FramesByDevice, ...]:
     """Read which device made which frames; a note for users, so that what is not understood is left out."""
     made = []
     for device, ranges in data.items() if isinstance(data, Mapping) else ():
@@ -234,7 +234,7 @@ def _made_on(data: object, total: int) -> tuple[MadeOn, ...]:
             if isinstance(pair, list) and len(pair) == 2 and all(type(end) is int for end in pair):
                 frames.update(range(max(0, pair[0]), min(pair[1] + 1, total)))
         if frames:
-            made.append(MadeOn(str(device), tuple(sorted(frames))))
+            made.append(FramesByDevice(str(device), tuple(sorted(frames))))
     return tuple(made)
 
 

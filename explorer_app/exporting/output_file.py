@@ -26,7 +26,7 @@ def write_output(path: Path, data: bytes, disk: Disk | None = None) -> None:
     ExportError
         If the disk is full or the system refuses; nothing of the new file is left, an older one is untouched.
     """
-    with told_in_a_sentence(path):
+    with as_export_error(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, data, disk)
 
@@ -36,7 +36,7 @@ def write_outputs(files: Mapping[Path, bytes], disk: Disk | None = None) -> None
     group: FileGroup | None = None
     try:
         for path, data in files.items():
-            with told_in_a_sentence(path):
+            with as_export_error(path):
                 group = group or FileGroup(path.parent, disk)
                 group.add(path.name, data)
     finally:
@@ -50,7 +50,7 @@ def write_outputs(files: Mapping[Path, bytes], disk: Disk | None = None) -> None
 
 
 @contextlib.contextmanager
-def told_in_a_sentence(path: Path) -> Iterator[None]:
+def as_export_error(path: Path) -> Iterator[None]:
     """Raise an OSError of writing `path` as an ExportError that says what to do."""
     try:
         yield

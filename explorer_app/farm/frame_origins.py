@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from explorer_app.exporting.manifest import MadeOn
+from explorer_app.exporting.manifest import FramesByDevice
 from explorer_app.farm.work import StoredUnit
 
 
@@ -19,7 +19,7 @@ class FrameOrigins:
         Frames of a unit.
     """
 
-    def __init__(self, known: Iterable[MadeOn] = (), unit_frames: int = 1) -> None:
+    def __init__(self, known: Iterable[FramesByDevice] = (), unit_frames: int = 1) -> None:
         self._frames: dict[str, set[int]] = {}
         for made in known:
             self._frames.setdefault(made.device, set()).update(made.frames)
@@ -42,6 +42,6 @@ class FrameOrigins:
             self._frames.setdefault(maker, set()).update(frames)
 
     @property
-    def made_on(self) -> tuple[MadeOn, ...]:
+    def made_on(self) -> tuple[FramesByDevice, ...]:
         """As the manifest has it."""
-        return tuple(MadeOn(device, tuple(sorted(frames))) for device, frames in self._frames.items() if frames)
+        return tuple(FramesByDevice(device, tuple(sorted(frames))) for device, frames in self._frames.items() if frames)

@@ -81,7 +81,7 @@ class DaskLink:
 
     async def log(self, worker: str) -> list[str]:
         """Return what a worker logged last. Raises WorkerLostError."""
-        with _told_as_loss():
+        with _as_connection_loss():
             found: dict[str, list[str]] = await self._client.run(recent_log, workers=[worker])
         return found[worker]
 
@@ -100,7 +100,7 @@ class DaskLink:
             pure=False,
         )
         try:
-            with _told_as_loss():
+            with _as_connection_loss():
                 answer = await future
         except KilledWorker as error:
             raise WorkerLostError("A worker ended while it rendered.", has_died=True) from error
@@ -112,7 +112,7 @@ class DaskLink:
 
     async def cancel(self, workers: Sequence[str], job: str) -> None:
         """Run beside the chunks; workers that are gone do not matter."""
-        with contextlib.suppress(WorkerLostError), _told_as_loss():
+        with contextlib.suppress(WorkerLostError), _as_connection_loss():
             await self._client.run(cancel_on_station, job, workers=list(workers), on_error="ignore")
 
     async def bring_model(self, path: Path, model_id: str, suffix: str, workers: Sequence[str]) -> None:
@@ -120,7 +120,7 @@ class DaskLink:
         await asyncio.gather(*(self.call(worker, "begin_model") for worker in workers))
 
         async def bring(offset: int, data: bytes) -> None:
-            with _told_as_loss():
+            with _as_connection_loss():
                 [piece] = await self._client.scatter([data], workers=[workers[0]], hash=False, direct=True)
             await asyncio.gather(*(self.call(worker, "add_piece", offset, piece) for worker in workers))
 
@@ -190,7 +190,7 @@ async def _check_listens(address: FarmAddress) -> None:
 
 
 @contextlib.contextmanager
-def _told_as_loss() -> Any:
+def _as_connection_loss() -> Any:
     """Raise Dask's exceptions of a lost worker or scheduler as ours."""
     from distributed.client import FutureCancelledError
     from distributed.comm.core import CommClosedError

@@ -16,7 +16,7 @@ from explorer_app.rendering.device_choice import DeviceChoice
 from explorer_app.rendering.renderer_like import DeviceLike, RendererLike
 
 if TYPE_CHECKING:
-    from gpu_backend import Climbed, LadderShare, Model, TileFinding, TuningShare
+    from gpu_backend import LadderShare, Model, RungResult, TileFinding, TuningShare
 
 
 class ChecksLike(Protocol):
@@ -59,7 +59,7 @@ class LadderLike(Protocol):
         """How much is done."""
         ...
 
-    def step(self, should_yield: Callable[[], bool]) -> Climbed | None:
+    def step(self, should_yield: Callable[[], bool]) -> RungResult | None:
         """Take a few runs; return the result of a rung, if this step ended it. A rung that fails is a result too."""
         ...
 

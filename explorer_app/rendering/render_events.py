@@ -12,7 +12,6 @@ from gpu_backend import Frame, ModelFacts, dataclass
 if TYPE_CHECKING:
     from gpu_backend import (
         ChannelMaps,
-        Climbed,
         Comparison,
         DirectionFinder,
         DragReport,
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
         LadderShare,
         NamedDirections,
         ProjectionReport,
+        RungResult,
         StoredLatent,
         TileFinding,
         TuningShare,
@@ -177,7 +177,7 @@ class LadderAdvanced:
 class LadderFound:
     """The time of one rung, or why it was not measured."""
 
-    found: Climbed
+    found: RungResult
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,14 +13,14 @@ from gpu_backend import Latent, ModelFacts, Recipe, RowRange, StoredLatent, Trun
 
 
 @dataclass(frozen=True, slots=True)
-class Fitted:
+class FittedSession:
     """A session that suits a model. `changes` are phrases such as "the class was reset"."""
 
     session: Session
     changes: tuple[str, ...] = ()
 
 
-def adapt(session: Session, facts: ModelFacts, usual_cutoff: int | None = None) -> Fitted:
+def adapt(session: Session, facts: ModelFacts, usual_cutoff: int | None = None) -> FittedSession:
     """Return the session with everything that the model does not have cut, padded or reset.
 
     Strengths get one number a row, rows and the cutoff end where the model does, a class that it does not have gives
@@ -87,7 +87,7 @@ def adapt(session: Session, facts: ModelFacts, usual_cutoff: int | None = None) 
         ("patches of what it does not have were taken away", len(fitted.patches) != len(session.patches)),
         ("the layer is shown by channels that it has", fitted.tap is not None and fitted.tap != session.tap),
     )
-    return Fitted(fitted, tuple(phrase for phrase, is_so in changes if is_so))
+    return FittedSession(fitted, tuple(phrase for phrase, is_so in changes if is_so))
 
 
 def _fit_timeline(timeline: Timeline, facts: ModelFacts) -> Timeline:

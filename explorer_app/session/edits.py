@@ -56,7 +56,7 @@ class Edit(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Together:
+class SetParameters:
     """Several parameters set as one: in one gesture, and as one step of undo.
 
     `moves` is the path of the parameter that the gesture moves, if the others only follow it; empty if it moves all.
@@ -83,41 +83,43 @@ class Together:
         return session
 
 
-def set_transform(transform: Transform) -> Together:
+def set_transform(transform: Transform) -> SetParameters:
     """Return the edit that moves, turns and scales the picture inside the network."""
     names = ("x", "y", "degrees", "scale")
-    return Together(tuple(SetParameter(f"transform.{name}", getattr(transform, name)) for name in names), "Transform")
+    return SetParameters(
+        tuple(SetParameter(f"transform.{name}", getattr(transform, name)) for name in names), "Transform"
+    )
 
 
-def set_truncation(truncation: Truncation) -> Together:
+def set_truncation(truncation: Truncation) -> SetParameters:
     """Return the edit that sets psi and cutoff."""
     psi = SetParameter("truncation.psi", truncation.psi)
-    return Together((psi, SetParameter("truncation.cutoff", truncation.cutoff)), "Truncation")
+    return SetParameters((psi, SetParameter("truncation.cutoff", truncation.cutoff)), "Truncation")
 
 
-def set_strengths(strengths: Sequence[tuple[float, ...]]) -> Together:
+def set_strengths(strengths: Sequence[tuple[float, ...]]) -> SetParameters:
     """Return the edit that sets the strengths of all mix sources; `strengths` has one tuple a source, in order."""
     edits = (SetParameter(f"mix/{index}/strengths", row) for index, row in enumerate(strengths))
-    return Together(tuple(edits), "Mix")
+    return SetParameters(tuple(edits), "Mix")
 
 
-def set_row_ranges(directions: Sequence[str], rows: RowRange) -> Together:
+def set_row_ranges(directions: Sequence[str], rows: RowRange) -> SetParameters:
     """Return the edit that sets the rows that several directions act on."""
-    return Together(tuple(SetParameter(f"rows/{name}", rows) for name in directions), "Layer range")
+    return SetParameters(tuple(SetParameter(f"rows/{name}", rows) for name in directions), "Layer range")
 
 
-def set_slider(direction: str, rows: RowRange, edit: SetParameter) -> Together:
+def set_slider(direction: str, rows: RowRange, edit: SetParameter) -> SetParameters:
     """Return an edit of a direction's amount, name or star that also sets its rows of w.
 
     A session holds no rows for an untouched slider, so they come with the first edit of it.
     """
-    return Together((edit, SetParameter(f"rows/{direction}", rows)), edit.label, moves=edit.path)
+    return SetParameters((edit, SetParameter(f"rows/{direction}", rows)), edit.label, moves=edit.path)
 
 
-def set_source(index: int, latent: Latent, name: str) -> Together:
+def set_source(index: int, latent: Latent, name: str) -> SetParameters:
     """Return the edit that puts another latent with its name into a mix source; the strengths stay."""
     edits = SetParameter(f"mix/{index}/latent", latent), SetParameter(f"mix/{index}/name", name)
-    return Together(edits, "Source's seed")
+    return SetParameters(edits, "Source's seed")
 
 
 class _Whole:

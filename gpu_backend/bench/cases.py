@@ -64,12 +64,14 @@ def choose(
     ]
     if everything or precisions:
         return Choice(tuple(batches), own, tuple(whole))
-    chosen = [case for case in whole if _is_telling(case, usual[0]) and (peers is not None or case.who not in _SLOW)]
+    chosen = [
+        case for case in whole if _is_informative(case, usual[0]) and (peers is not None or case.who not in _SLOW)
+    ]
     left_out = len(whole) - len(chosen)
     sentence = f"{left_out} more cases of peers: --all, or name some with --precision and --peers"
     return Choice(tuple(batches), own, tuple(chosen), sentence if left_out else "")
 
 
-def _is_telling(case: Case, main: str) -> bool:
+def _is_informative(case: Case, main: str) -> bool:
     """Whether a case is measured by default: every peer in the main precision, one in the others at two batches."""
     return case.precision == main or (case.who in _OTHER_PRECISIONS and case.batch in _QUICK_BATCHES)

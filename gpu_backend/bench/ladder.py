@@ -70,7 +70,7 @@ class Rung:
 
 
 @dataclass(frozen=True, slots=True)
-class Climbed:
+class RungResult:
     """The result of a rung; `problem` says why it was not measured.
 
     Attributes
@@ -118,7 +118,7 @@ def rungs_of(architecture: str) -> tuple[Rung, ...]:
 
 def climb(
     model: Model, device: str, budget: Budget, say: Callable[[str], None], *, runs: int | None = None
-) -> tuple[Climbed, ...]:
+) -> tuple[RungResult, ...]:
     """Measure every rung on a device; one that fails, or has no time left, says so. Ctrl-C keeps what was measured.
 
     Parameters
@@ -133,33 +133,33 @@ def climb(
     """
     gpu = choose_gpu(device)
     first: NDArray[np.uint8] | None = None
-    found: list[Climbed] = []
+    found: list[RungResult] = []
     is_stopped = False
     for rung in rungs_of("" if gpu is None else gpu.compile_architecture):
         if is_stopped or budget.is_spent:
-            found.append(Climbed(rung, problem=STOPPED if is_stopped else SPENT))
+            found.append(RungResult(rung, problem=STOPPED if is_stopped else SPENT))
             continue
         say(rung.what)
         try:
             climbed, picture = _measured(model, device if gpu is None else gpu.id, rung, runs or LEAST_RUNS)
         except KeyboardInterrupt:
             is_stopped = True
-            found.append(Climbed(rung, problem=STOPPED))
+            found.append(RungResult(rung, problem=STOPPED))
             continue
         except Exception as error:  # a failure is reported; the other rungs are still measured
-            found.append(Climbed(rung, problem=why(error)))
+            found.append(RungResult(rung, problem=why(error)))
             continue
         first = picture if first is None else first
         found.append(compared(climbed, picture, first))
     return tuple(found)
 
 
-def compared(climbed: Climbed, picture: NDArray[np.uint8], first: NDArray[np.uint8]) -> Climbed:
+def compared(climbed: RungResult, picture: NDArray[np.uint8], first: NDArray[np.uint8]) -> RungResult:
     """Return the result of a rung with the difference of its picture from that of the first rung."""
     return replace(climbed, largest_difference=int(np.abs(picture.astype(np.int16) - first).max()))
 
 
-def gains_of(found: Sequence[Climbed], place: int) -> tuple[float, float] | None:
+def gains_of(found: Sequence[RungResult], place: int) -> tuple[float, float] | None:
     """Return by what factor a rung is faster than the one measured before it, and than the first; None if unknown."""
     measured = [earlier.image_ms for earlier in found[:place] if not earlier.problem]
     if found[place].problem or not measured:
@@ -167,13 +167,13 @@ def gains_of(found: Sequence[Climbed], place: int) -> tuple[float, float] | None
     return measured[-1] / found[place].image_ms, measured[0] / found[place].image_ms
 
 
-def ladder_table(found: Sequence[Climbed]) -> str:
+def ladder_table(found: Sequence[RungResult]) -> str:
     """Return the rungs as lines: time, gain over the rung before and over the first, difference of a pixel."""
     head = ("rung", "precision", "batch", "ms/image", "gain", "gain in all", "largest difference", "J/image", "runs")
     return grid(head, [_row(found, place) for place in range(len(found))], left=2)
 
 
-def write_ladder(found: Sequence[Climbed], path: Path) -> None:
+def write_ladder(found: Sequence[RungResult], path: Path) -> None:
     """Write the rungs as CSV."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -184,7 +184,7 @@ def write_ladder(found: Sequence[Climbed], path: Path) -> None:
     write_whole(path, text.getvalue().encode())
 
 
-def _row(found: Sequence[Climbed], place: int) -> tuple[str, ...]:
+def _row(found: Sequence[RungResult], place: int) -> tuple[str, ...]:
     climbed = found[place]
     rung = climbed.rung
     name = (rung.what if place == 0 else f"+ {rung.what}", rung.precision, str(rung.batch))
@@ -195,7 +195,7 @@ def _row(found: Sequence[Climbed], place: int) -> tuple[str, ...]:
     return (*name, number(climbed.image_ms), *gains, str(climbed.largest_difference), energy, str(climbed.runs))
 
 
-def _measured(model: Model, device: str, rung: Rung, runs: int) -> tuple[Climbed, NDArray[np.uint8]]:
+def _measured(model: Model, device: str, rung: Rung, runs: int) -> tuple[RungResult, NDArray[np.uint8]]:
     steps = measuring(model, device, rung, runs, lambda: False)
     while True:
         try:
@@ -207,7 +207,7 @@ def _measured(model: Model, device: str, rung: Rung, runs: int) -> tuple[Climbed
 
 def measuring(
     model: Model, device: str, rung: Rung, runs: int, should_yield: Callable[[], bool]
-) -> Generator[None, None, tuple[Climbed, NDArray[np.uint8]]]:
+) -> Generator[None, None, tuple[RungResult, NDArray[np.uint8]]]:
     """Measure a rung in bounded steps, on one thread; return the result and the picture.
 
     Parameters
@@ -238,7 +238,7 @@ def measuring(
             image_j = yield from _energy(device, ours, rung.batch, at_once)
         finally:
             ours.close()
-    return Climbed(rung, statistics.median(times) / rung.batch, len(times), image_j=image_j), picture
+    return RungResult(rung, statistics.median(times) / rung.batch, len(times), image_j=image_j), picture
 
 
 def _repeated(run: Callable[[], T]) -> Generator[None, None, T]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_backend.bench.ladder import LEAST_RUNS, Climbed, Rung, compared, measuring, rungs_of
+from gpu_backend.bench.ladder import LEAST_RUNS, Rung, RungResult, compared, measuring, rungs_of
 from gpu_backend.bench.stopwatch import why
 from gpu_backend.device import choose_gpu
 from gpu_backend.errors import CancelledError
@@ -71,11 +71,11 @@ class LadderRun:
         self._compile_rung = compile_rung or compile_kernels_of
         self._compiler = ThreadPoolExecutor(1, thread_name_prefix="ladder compiler")
         self._compiling: Future[None] | None = None
-        self._steps: Generator[None, None, tuple[Climbed, NDArray[np.uint8]]] | None = None
+        self._steps: Generator[None, None, tuple[RungResult, NDArray[np.uint8]]] | None = None
         self._should_yield: Callable[[], bool] = lambda: False
         self._first: NDArray[np.uint8] | None = None
         self._is_closed = False
-        self.found: list[Climbed] = []
+        self.found: list[RungResult] = []
 
     @property
     def is_waiting(self) -> bool:
@@ -93,7 +93,7 @@ class LadderRun:
         rung = None if self.is_done else self._rungs[len(self.found)]
         return LadderShare(len(self.found) / len(self._rungs), rung, is_compiling=self.is_waiting)
 
-    def step(self, should_yield: Callable[[], bool] = lambda: False) -> Climbed | None:
+    def step(self, should_yield: Callable[[], bool] = lambda: False) -> RungResult | None:
         """Do a bounded piece of work; return the result of a rung if this step ended it.
 
         Parameters
@@ -121,7 +121,7 @@ class LadderRun:
             self._first = picture if self._first is None else self._first
             climbed = compared(climbed, picture, self._first)
         except Exception as error:  # a failure is a result; the other rungs are still measured
-            climbed = Climbed(rung, problem=why(error))
+            climbed = RungResult(rung, problem=why(error))
         self.found.append(climbed)
         self._steps = self._compiling = None
         return climbed

@@ -118,7 +118,7 @@ class Stopwatch:
         return None
 
     def _measure(self, contenders: Sequence[Contender], *, queued: bool) -> None:
-        ready: list[_Entrant] = []
+        ready: list[_TimedContender] = []
         try:
             for contender in contenders:
                 if (entrant := self._enter(contender)) is not None:
@@ -136,7 +136,7 @@ class Stopwatch:
             for entrant in ready:
                 entrant.contender.close()
 
-    def _enter(self, contender: Contender) -> _Entrant | None:
+    def _enter(self, contender: Contender) -> _TimedContender | None:
         """Prepare and warm up; None if that fails or there is no time."""
         title = contender.case.title
         if self._budget.is_spent:
@@ -146,7 +146,7 @@ class Stopwatch:
         start = time.monotonic()
         try:
             contender.prepare()
-            entrant = _Entrant(contender, time.monotonic() - start)
+            entrant = _TimedContender(contender, time.monotonic() - start)
             entrant.warm_up(self._effort)
             contender.settle()
         except Exception as error:  # a peer may fail in any way; that it did is a result
@@ -157,7 +157,7 @@ class Stopwatch:
             raise
         return entrant
 
-    def _guarded(self, entrant: _Entrant, runs: int) -> None:
+    def _guarded(self, entrant: _TimedContender, runs: int) -> None:
         try:
             entrant.times_ms.extend(entrant.contender.times_ms(runs))
         except Exception as error:
@@ -170,7 +170,7 @@ class Stopwatch:
         self.skipped.append(Skipped(contender.case.title, why(error)))
 
 
-class _Entrant:
+class _TimedContender:
     """A contender that is being measured."""
 
     def __init__(self, contender: Contender, prepare_s: float) -> None:

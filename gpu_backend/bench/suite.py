@@ -16,7 +16,7 @@ from gpu_backend.bench.ceiling import measured_ceiling
 from gpu_backend.bench.compiling import measure_compiling
 from gpu_backend.bench.gesture import measure_gesture
 from gpu_backend.bench.kernels import beside_ceiling, measure_kernels
-from gpu_backend.bench.ladder import Climbed, climb
+from gpu_backend.bench.ladder import RungResult, climb
 from gpu_backend.bench.options import BenchOptions
 from gpu_backend.bench.ours import Ours
 from gpu_backend.bench.peers import Peer
@@ -62,7 +62,7 @@ def run_suite(options: BenchOptions, say: Say, budget: Budget | None = None) -> 
     return replace(report, run=replace(report.run, wall_s=round(time.monotonic() - start, 1)))
 
 
-def run_ladder(options: BenchOptions, say: Say) -> tuple[Climbed, ...]:
+def run_ladder(options: BenchOptions, say: Say) -> tuple[RungResult, ...]:
     """Measure what each optimisation gains on the network and the device of the options.
 
     Raises

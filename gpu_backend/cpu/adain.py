@@ -15,7 +15,7 @@ from torch import Tensor
 
 from gpu_backend.cpu.activation import finish_in_place
 from gpu_backend.cpu.epilogue import STRIP_NBYTES, MakeEnd
-from gpu_backend.cpu.kernel import Carver, Kernel, Site
+from gpu_backend.cpu.kernel import BumpAllocator, Kernel, Site
 from gpu_backend.cpu.modulated_conv import make_convolution_kernel
 from gpu_backend.cpu.modulated_up_conv import UpConv
 from gpu_backend.cpu.team import layer_parts
@@ -130,7 +130,7 @@ class AdainKernel(Kernel):
         self.scratch_floats = self._inner.scratch_floats + sum(end.scratch_floats for end in self._ends)
 
     def attach(self, scratch: Tensor) -> None:
-        carver = Carver(scratch)
+        carver = BumpAllocator(scratch)
         self._inner.attach(carver.take(self._inner.scratch_floats))
         for end in self._ends:
             end.attach(carver.take(end.scratch_floats))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from gpu_backend.cpu.kernel import Carver, Kernel, Site, carved_floats
+from gpu_backend.cpu.kernel import BumpAllocator, Kernel, Site, allocated_floats
 from gpu_backend.cpu.team import spans
 from gpu_backend.ops.to_display import OPAQUE, ToDisplay
 from gpu_backend.plan.executor import FLAG_NOT_FINITE
@@ -50,10 +50,10 @@ class ToDisplayKernel(Kernel):
         self._out.fill_(OPAQUE)
         self._team, self._rows = site.team, spans(attributes.resolution, site.team.lanes)
         self._checks = torch.zeros(site.team.lanes, site.batch)
-        self.scratch_floats = carved_floats(tuple(self._image.shape))
+        self.scratch_floats = allocated_floats(tuple(self._image.shape))
 
     def attach(self, scratch: Tensor) -> None:
-        self._scaled = Carver(scratch).take(*self._image.shape)
+        self._scaled = BumpAllocator(scratch).take(*self._image.shape)
 
     def run(self) -> None:
         self._team.run(self._lane)

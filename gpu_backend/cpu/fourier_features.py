@@ -12,7 +12,7 @@ import math
 import torch
 from torch import Tensor
 
-from gpu_backend.cpu.kernel import Carver, Kernel, Site, carved_floats
+from gpu_backend.cpu.kernel import BumpAllocator, Kernel, Site, allocated_floats
 from gpu_backend.cpu.team import spans
 from gpu_backend.ops.fourier_features import FourierFeatures
 from gpu_backend.plan.plan import Step
@@ -37,10 +37,10 @@ class FourierFeaturesKernel(Kernel):
         self._places = side / attributes.sampling_rate
         self._team, self._rows = site.team, spans(attributes.size, site.team.lanes)
         self._channels = spans(attributes.channels, site.team.lanes)
-        self.scratch_floats = carved_floats(*self._shapes())
+        self.scratch_floats = allocated_floats(*self._shapes())
 
     def attach(self, scratch: Tensor) -> None:
-        carver = Carver(scratch)
+        carver = BumpAllocator(scratch)
         self._waves, self._sines = (carver.take(*shape) for shape in self._shapes())
 
     def run(self) -> None:

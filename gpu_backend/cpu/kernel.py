@@ -89,7 +89,7 @@ class Kernel(ABC):
         return None
 
 
-class Carver:
+class BumpAllocator:
     """Bump allocator over working memory."""
 
     def __init__(self, memory: Tensor) -> None:
@@ -106,8 +106,8 @@ class Carver:
         return piece
 
 
-def carved_floats(*shapes: tuple[int, ...]) -> int:
-    """Return the floats that a `Carver` needs for pieces of these shapes."""
+def allocated_floats(*shapes: tuple[int, ...]) -> int:
+    """Return the floats that a `BumpAllocator` needs for pieces of these shapes."""
     return sum(-(-int(torch.Size(shape).numel()) // 16) * 16 for shape in shapes)
 
 

@@ -17,7 +17,7 @@ from torch import Tensor
 from gpu_backend.cpu.chunks import Chunk, chunks_of
 from gpu_backend.cpu.convolution import Convolution, make_convolution
 from gpu_backend.cpu.epilogue import Epilogue, LayerEnd, MakeEnd, strip_rows
-from gpu_backend.cpu.kernel import Carver, Kernel, Site, carved_floats
+from gpu_backend.cpu.kernel import BumpAllocator, Kernel, Site, allocated_floats
 from gpu_backend.cpu.team import layer_parts
 from gpu_backend.cpu.winograd import WinogradConvolution, transform_weight
 from gpu_backend.ops.adain_conv import AdainConv
@@ -65,7 +65,7 @@ class WinogradConv(Kernel):
         self.scratch_floats = sum(convolution.scratch_floats for convolution, _, _ in self._lanes)
 
     def attach(self, scratch: Tensor) -> None:
-        carver = Carver(scratch)
+        carver = BumpAllocator(scratch)
         for convolution, _, _ in self._lanes:
             convolution.attach(carver.take(convolution.scratch_floats))
 
@@ -117,10 +117,10 @@ class DirectConv(Kernel):
             strip = strip_rows(row_nbytes, rows[1] - rows[0])
             out = self._out[..., first:end]
             self._parts.append(_DirectPart(rows, chunks, convolve, epilogue, out, strip, torch.empty(0)))
-        self.scratch_floats = carved_floats(*(self._scaled_shape(part) for part in self._parts))
+        self.scratch_floats = allocated_floats(*(self._scaled_shape(part) for part in self._parts))
 
     def attach(self, scratch: Tensor) -> None:
-        carver = Carver(scratch)
+        carver = BumpAllocator(scratch)
         for part in self._parts:
             part.scaled = carver.take(*self._scaled_shape(part))
 

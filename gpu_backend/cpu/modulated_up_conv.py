@@ -11,7 +11,7 @@ from gpu_backend.cpu.chunks import Chunk, chunks_of
 from gpu_backend.cpu.convolution import make_transposed_convolution
 from gpu_backend.cpu.epilogue import Epilogue, LayerEnd, MakeEnd, strip_rows
 from gpu_backend.cpu.fir import BandedRows, filter_columns
-from gpu_backend.cpu.kernel import Carver, Kernel, Site, carved_floats
+from gpu_backend.cpu.kernel import BumpAllocator, Kernel, Site, allocated_floats
 from gpu_backend.cpu.modulated_conv import input_style
 from gpu_backend.cpu.team import layer_parts
 from gpu_backend.ops.adain_up_conv import AdainUpConv, blurred_sum_matrix
@@ -40,7 +40,7 @@ class UpConv(Kernel):
         self.scratch_floats = sum(_most(parts) for parts in self._lanes)
 
     def attach(self, scratch: Tensor) -> None:
-        carver = Carver(scratch)
+        carver = BumpAllocator(scratch)
         for parts in self._lanes:
             memory = carver.take(_most(parts))
             for part in parts:
@@ -102,10 +102,10 @@ class _Part(Kernel):
         self._bands = BandedRows(matrix[rows[0] : rows[1], top : top + self._height], self._strip)
         self._taps = [2.0 * tap for tap in attributes.taps]
         self._rows, self._size, self._channels = rows, size, end - first
-        self.scratch_floats = carved_floats(*self._shapes())
+        self.scratch_floats = allocated_floats(*self._shapes())
 
     def attach(self, scratch: Tensor) -> None:
-        carver = Carver(scratch)
+        carver = BumpAllocator(scratch)
         self._scaled, self._filtered = (carver.take(*shape) for shape in self._shapes())
         first = self._pad_left * self._channels
         flat = self._filtered.view(self._strip, -1)

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from gpu_backend.cpu.epilogue import strip_rows
 from gpu_backend.cpu.fir import BandedRows, Doubling
-from gpu_backend.cpu.kernel import Carver, Kernel, Site, carved_floats
+from gpu_backend.cpu.kernel import BumpAllocator, Kernel, Site, allocated_floats
 from gpu_backend.cpu.team import spans
 from gpu_backend.ops.skip_conv import SkipConv
 from gpu_backend.ops.upfirdn import doubling_left_pad, resampling_matrix
@@ -37,10 +37,10 @@ class SkipConvKernel(Kernel):
         self._side, self._team = side, site.team
         self._halves = spans(self._half, site.team.lanes)
         self._strips = spans(-(-side // self._strip), site.team.lanes)
-        self.scratch_floats = carved_floats(*self._shapes())
+        self.scratch_floats = allocated_floats(*self._shapes())
 
     def attach(self, scratch: Tensor) -> None:
-        carver = Carver(scratch)
+        carver = BumpAllocator(scratch)
         self._low, self._tall = (carver.take(*shape) for shape in self._shapes())
         first = self._doubling.margin * self._channels
         self._inner = self._tall.flatten(2)[:, :, first : first + self._half * self._channels]

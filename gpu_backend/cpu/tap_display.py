@@ -8,7 +8,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from gpu_backend.cpu.kernel import Carver, Kernel, Site, carved_floats
+from gpu_backend.cpu.kernel import BumpAllocator, Kernel, Site, allocated_floats
 from gpu_backend.cpu.team import spans
 from gpu_backend.ops.tap_display import LEAST, MOST, TapDisplay
 from gpu_backend.ops.to_display import OPAQUE
@@ -31,10 +31,10 @@ class TapDisplayKernel(Kernel):
         self._shares = torch.tensor(shares, dtype=torch.float64)[:, None, None]
         self._parts = torch.empty((len(shares), *self._statistics.shape))
         self._shape = (site.batch, side, side, 3)
-        self.scratch_floats = carved_floats(self._shape)
+        self.scratch_floats = allocated_floats(self._shape)
 
     def attach(self, scratch: Tensor) -> None:
-        self._chosen = Carver(scratch).take(*self._shape)
+        self._chosen = BumpAllocator(scratch).take(*self._shape)
 
     def run(self) -> None:
         self._team.run(self._measure)

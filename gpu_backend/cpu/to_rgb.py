@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from gpu_backend.cpu.fir import Doubling
-from gpu_backend.cpu.kernel import Carver, Kernel, Site, carved_floats
+from gpu_backend.cpu.kernel import BumpAllocator, Kernel, Site, allocated_floats
 from gpu_backend.cpu.team import spans
 from gpu_backend.ops.to_rgb import UNSTYLED, ToRgb
 from gpu_backend.plan.plan import Step
@@ -38,10 +38,10 @@ class ToRgbKernel(Kernel):
         self._gain = attributes.gain
         self._batch, self._channels, self._side = site.batch, attributes.out_channels, attributes.resolution
         self._team, self._rows = site.team, spans(attributes.resolution, site.team.lanes)
-        self.scratch_floats = carved_floats(*self._shapes())
+        self.scratch_floats = allocated_floats(*self._shapes())
 
     def attach(self, scratch: Tensor) -> None:
-        carver = Carver(scratch)
+        carver = BumpAllocator(scratch)
         self._y, *rest = (carver.take(*shape) for shape in self._shapes())
         if rest:
             self._low, self._tall, self._sum = rest

@@ -24,7 +24,7 @@ import torch
 from torch import Tensor
 
 from gpu_backend.cpu.epilogue import LayerEnd
-from gpu_backend.cpu.kernel import Carver, carved_floats
+from gpu_backend.cpu.kernel import BumpAllocator, allocated_floats
 
 TILE = 4
 _SIDE = TILE + 2
@@ -102,11 +102,11 @@ class WinogradConvolution:
     @property
     def scratch_floats(self) -> int:
         """Size of the working memory, in floats."""
-        return carved_floats(*self._shapes())
+        return allocated_floats(*self._shapes())
 
     def attach(self, scratch: Tensor) -> None:
         """Take working memory and lay out the views that `run` uses."""
-        carver = Carver(scratch)
+        carver = BumpAllocator(scratch)
         strip, tiles, inputs, outputs = self._strip, self._tiles, self._inputs, self._outputs
         self._y, one, two, *rest = (carver.take(*shape) for shape in self._shapes())
         self._spare = rest[0] if rest else None

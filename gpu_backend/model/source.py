@@ -141,14 +141,14 @@ def _reason(error: Exception) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ReadRange:
     """Bytes [start, start + len(target)) of the source, to be copied into `target` (a flat writable byte view)."""
 
     start: int
     target: memoryview
 
 
-def read_through(source: Source, wanted: Sequence[Wanted], watch: Watch) -> str:
+def read_through(source: Source, wanted: Sequence[ReadRange], watch: Watch) -> str:
     """Read the whole source once, sequentially, and copy the requested ranges.
 
     Returns
@@ -158,7 +158,7 @@ def read_through(source: Source, wanted: Sequence[Wanted], watch: Watch) -> str:
     """
     digest = None if source.known_digest else hashlib.sha256()
     waiting = sorted(wanted, key=lambda piece: piece.start, reverse=True)
-    active: list[Wanted] = []
+    active: list[ReadRange] = []
     watch.advance(0, source.size)
     for start in range(0, source.size, _CHUNK):
         chunk = source.read(start, _CHUNK)

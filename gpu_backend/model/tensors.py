@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from gpu_backend.model.records import Latin1, TensorRecord, content_of
 from gpu_backend.model.refusal import Refusal
-from gpu_backend.model.source import Source, Wanted, read_through
+from gpu_backend.model.source import ReadRange, Source, read_through
 from gpu_backend.model.storages import STORAGE_ITEM_BYTES
 from gpu_backend.model.watch import Watch
 
@@ -55,13 +55,13 @@ def load_tensors(source: Source, records: Mapping[str, TensorRecord], watch: Wat
     _check_sizes(source, records)
     check_wrapped(source, records.values())
     raw: dict[str, NDArray[Any]] = {}
-    wanted: list[Wanted] = []
+    wanted: list[ReadRange] = []
     for name, record in records.items():
         dtype = _FLOATS[record.storage.dtype]
         if record.storage.held is None:
             raw[name] = np.empty(record.extent, dtype)
             start = record.storage.start + record.offset * dtype.itemsize
-            wanted.append(Wanted(start, raw[name].data.cast("B")))
+            wanted.append(ReadRange(start, raw[name].data.cast("B")))
         else:
             raw[name] = _held(source, record, watch)
     digest = read_through(source, [piece for piece in wanted if len(piece.target)], watch)

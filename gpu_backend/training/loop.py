@@ -137,7 +137,7 @@ class _Loop:
     def run(self, source: PictureSource) -> TrainOutcome:
         training, processes = self.training, self.processes
         if processes.is_first and processes.device.type == "cpu" and self._is_unfinished:
-            self._say_estimate()
+            self._print_estimate()
         if processes.is_first and not (self.out / "real.png").exists():
             write_sheet(self.out / "real.png", sheet_of(self._real_pictures(source, grid_side(source.resolution) ** 2)))
         prefetch = Prefetch(
@@ -167,7 +167,7 @@ class _Loop:
                 ) from error
         return TrainOutcome(training.pictures_seen, is_stopped, self._snapshot, stop.number)
 
-    def _say_estimate(self) -> None:
+    def _print_estimate(self) -> None:
         """Say how long the training may take, before a first step that may take minutes."""
         step = step_seconds(self.training)
         left = step * self._pictures_left / self.options.batch

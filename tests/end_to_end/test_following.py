@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,10 @@ from tests.helpers.person import Person
 EVENTS = 3000
 EVENTS_PER_FRAME = 100
 """A thousand events a second, and a frame that takes 100 ms."""
+
+
+def _have_more_passed(engine: Engine, count: int) -> bool:
+    return len(engine.requests) + len(engine.given_up) > count
 
 
 def test_after_three_thousand_moves_the_last_gesture_is_two_frames_away(
@@ -46,7 +51,7 @@ def test_after_three_thousand_moves_the_last_gesture_is_two_frames_away(
             while len(engine.requests) == rendered:  # a request at rest, from before the drag, gives way at the gate
                 passed = rendered + len(engine.given_up)
                 engine.gate.let_through()
-                person.until(lambda passed=passed: len(engine.requests) + len(engine.given_up) > passed)
+                person.until(partial(_have_more_passed, engine, passed))
 
     person.until(lambda: not person.canvas._way.is_ticking)  # the end of the way is followed with the next refresh
     last = resolve_blend(person.session)

@@ -63,13 +63,13 @@ def test_where_python_was_told_not_to_collect_it_is_not_told_otherwise(qtbot: Qt
 
 
 def test_nothing_is_looked_through_before_there_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[int] = []
-    monkeypatch.setattr(gc, "collect", asked.append)
+    calls: list[int] = []
+    monkeypatch.setattr(gc, "collect", calls.append)
     monkeypatch.setattr(gc, "get_threshold", lambda: (700, 10, 10))
     for count in ((700, 11, 11), (701, 10, 10), (701, 11, 10), (701, 10, 11), (701, 11, 11)):
         monkeypatch.setattr(gc, "get_count", lambda count=count: count)
         collect_due()
-    assert asked == [0, 1, 2, 2]
+    assert calls == [0, 1, 2, 2]
 
 
 def test_nothing_is_collected_during_a_start_and_what_it_made_is_passed_over_later(

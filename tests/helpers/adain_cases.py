@@ -109,10 +109,10 @@ def build(flavour: str, case: AdainCase, weights: Weights, target: Target) -> Bu
     if flavour == "plain":
         plain = plain_modulated_up_conv if work.is_up else plain_modulated_conv
         return Built.joined((plain(work, conv, weights, target), plain_adain(case.step, site, weights)))
-    asked = ConvSite(case.batch, case.half, "x", None, 8, 8, y="activated", moments="moments", weight_exponent=exponent)
-    geometry = accepted(conv_geometry(work, asked, target))
+    calls = ConvSite(case.batch, case.half, "x", None, 8, 8, y="activated", moments="moments", weight_exponent=exponent)
+    geometry = accepted(conv_geometry(work, calls, target))
     normal = adain(case.step, site, weights, target, geometry)
-    return Built.joined((fused_conv(work, asked, weights, geometry), normal))
+    return Built.joined((fused_conv(work, calls, weights, geometry), normal))
 
 
 def check_adain_case(

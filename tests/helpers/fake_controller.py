@@ -43,7 +43,7 @@ from tests.helpers.fake_pictures import FakeWholePictures
 from tests.helpers.fake_playback import FakePlayback, FakeSounds
 from tests.helpers.fake_projection import FakeProjectionRenders
 from tests.helpers.fake_searches import (
-    Asked,
+    Calls,
     FakeDirectionFinding,
     FakeLadder,
     FakeLearning,
@@ -168,19 +168,19 @@ class FakeDevices(QObject):
 
     changed = Signal()
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, calls: Calls) -> None:
         super().__init__()
-        self._asked = asked
+        self._calls = calls
         self.state = DeviceState(devices=(FakeDevice(),))
 
     def choose_device(self, device: str) -> None:
-        self._asked.append(("choose_device", device))
+        self._calls.append(("choose_device", device))
 
     def choose_precision(self, precision: str) -> None:
-        self._asked.append(("choose_precision", precision))
+        self._calls.append(("choose_precision", precision))
 
     def try_again(self) -> None:
-        self._asked.append(("try_device_again",))
+        self._calls.append(("try_device_again",))
 
 
 class FakePreview(QObject):
@@ -189,9 +189,9 @@ class FakePreview(QObject):
     frame_changed = Signal()
     statistics_changed = Signal()
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, calls: Calls) -> None:
         super().__init__()
-        self._asked = asked
+        self._calls = calls
         self.frame: Frame | None = None
         self.statistics = FrameStatistics()
         self.painted: list[Frame] = []
@@ -210,7 +210,7 @@ class FakePreview(QObject):
         self.waits_s.append(timeout_s)
 
     def set_reading_values(self, on: bool) -> None:
-        self._asked.append(("set_reading_values", on))
+        self._calls.append(("set_reading_values", on))
         self.reads_values = on
 
 
@@ -221,24 +221,24 @@ class FakeEngine(QObject):
     options_changed = Signal()
     comparison_changed = Signal()
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, calls: Calls) -> None:
         super().__init__()
-        self._asked = asked
+        self._calls = calls
         self.model = FakeModel()
-        self.devices = FakeDevices(asked)
-        self.preview = FakePreview(asked)
+        self.devices = FakeDevices(calls)
+        self.preview = FakePreview(calls)
         self.stored_picture: Any = None
         self.options = RenderOptions()
         self.comparison: Comparison | None = None
         self.is_comparing = False
 
     def set_options(self, options: RenderOptions) -> None:
-        self._asked.append(("set_render_options", options))
+        self._calls.append(("set_render_options", options))
         self.options = options
         self.options_changed.emit()
 
     def compare(self) -> None:
-        self._asked.append(("compare",))
+        self._calls.append(("compare",))
         self.show_comparison(self.comparison, is_comparing=True)
 
     def show_comparison(self, comparison: Comparison | None, *, is_comparing: bool = False) -> None:
@@ -246,10 +246,10 @@ class FakeEngine(QObject):
         self.comparison_changed.emit()
 
     def save_trace(self, path: Path | str) -> None:
-        self._asked.append(("save_trace", Path(path)))
+        self._calls.append(("save_trace", Path(path)))
 
     def set_measuring(self, on: bool) -> None:
-        self._asked.append(("set_measuring", on))
+        self._calls.append(("set_measuring", on))
 
     def render(
         self, session: Session, *, resolution: int | None = None, total_ms: float = 21.0, measured: bool = False
@@ -294,9 +294,9 @@ class FakeEditing(QObject):
     drifting_changed = Signal()
     stepped = Signal()
 
-    def __init__(self, asked: Asked, engine: FakeEngine) -> None:
+    def __init__(self, calls: Calls, engine: FakeEngine) -> None:
         super().__init__()
-        self._asked = asked
+        self._calls = calls
         self._engine = engine
         self._model = engine.model
         self._before: Session | None = None
@@ -311,7 +311,7 @@ class FakeEditing(QObject):
         self.screen_hz = hz
 
     def edit(self, edit: Edit, final: bool = True, source: str = "") -> None:
-        self._asked.append(("edit", edit, final))
+        self._calls.append(("edit", edit, final))
         for call in self.before_edit:
             call(source)
         if self._before is None:
@@ -323,28 +323,28 @@ class FakeEditing(QObject):
         self._changed(final)
 
     def cancel_gesture(self, source: str | None = None) -> None:
-        self._asked.append(("cancel_gesture",))
+        self._calls.append(("cancel_gesture",))
         if self._before is not None:
             self.session, self._before = self._before, None
             self._changed(False)
 
     def undo(self) -> None:
-        self._asked.append(("undo",))
+        self._calls.append(("undo",))
         if self.history.can_undo:
             self.stepped.emit()
             self._go(self.history.position - 1)
 
     def redo(self) -> None:
-        self._asked.append(("redo",))
+        self._calls.append(("redo",))
         if self.history.can_redo:
             self._go(self.history.position + 1)
 
     def go_to(self, index: int) -> None:
-        self._asked.append(("go_to", index))
+        self._calls.append(("go_to", index))
         self._go(index)
 
     def go_to_kept(self, number: int) -> None:
-        self._asked.append(("go_to_kept", number))
+        self._calls.append(("go_to_kept", number))
         entry = self.history.entry(number)
         if entry is not None:
             self.session = entry.session
@@ -352,31 +352,31 @@ class FakeEditing(QObject):
             self._changed(True)
 
     def set_starred(self, number: int, starred: bool) -> None:
-        self._asked.append(("set_starred", number, starred))
+        self._calls.append(("set_starred", number, starred))
         self.history = self.history.starred(number, starred)
         self.history_changed.emit()
 
     def rename_kept(self, number: int, name: str) -> None:
-        self._asked.append(("rename_kept", number, name))
+        self._calls.append(("rename_kept", number, name))
         self.history = self.history.renamed(number, name)
         self.history_changed.emit()
 
     def tag_kept(self, numbers: Sequence[int], text: str) -> None:
-        self._asked.append(("tag_kept", tuple(numbers), text))
+        self._calls.append(("tag_kept", tuple(numbers), text))
         self.history = self.history.tagged(numbers, tags_of(text))
         self.history_changed.emit()
 
     def drop_kept(self, numbers: Sequence[int]) -> None:
-        self._asked.append(("drop_kept", tuple(numbers)))
+        self._calls.append(("drop_kept", tuple(numbers)))
         for number in numbers:
             self.history = self.history.starred(number, False)
         self.history_changed.emit()
 
     def mix_in_kept(self, numbers: Sequence[int]) -> None:
-        self._asked.append(("mix_in_kept", tuple(numbers)))
+        self._calls.append(("mix_in_kept", tuple(numbers)))
 
     def move_kept(self, number: int, before: int | None) -> None:
-        self._asked.append(("move_kept", number, before))
+        self._calls.append(("move_kept", number, before))
         self.history = self.history.moved_kept(number, before)
         self.history_changed.emit()
 
@@ -396,7 +396,7 @@ class FakeEditing(QObject):
         return session
 
     def keep(self, sessions: Sequence[KeptSession]) -> None:
-        self._asked.append(("keep", sessions))
+        self._calls.append(("keep", sessions))
         self.history = self.history.with_kept(tuple(sessions))
         self.history_changed.emit()
 
@@ -407,21 +407,21 @@ class FakeEditing(QObject):
         return f"Before “{self.history.undo_label}”", self.history.entries[self.history.position - 1].session
 
     def mix_in_current(self) -> None:
-        self._asked.append(("mix_in_current",))
+        self._calls.append(("mix_in_current",))
         rows = self._model.facts.num_ws if self._model.facts else 0
         self.edit(AddSources((Source(kept_latent(self.session), (0.0,) * rows, f"kept {len(self.session.mix) + 1}"),)))
 
     def random_seed(self) -> None:
-        self._asked.append(("random_seed",))
+        self._calls.append(("random_seed",))
         self.edit(GoToSeed(4711))
 
     def set_drifting(self, on: bool) -> None:
-        self._asked.append(("set_drifting", on))
+        self._calls.append(("set_drifting", on))
         self.drifting = on
         self.drifting_changed.emit()
 
     def set_drift_speed(self, speed: float) -> None:
-        self._asked.append(("set_drift_speed", speed))
+        self._calls.append(("set_drift_speed", speed))
         self.drift_speed = speed
         self.drifting_changed.emit()
 
@@ -463,16 +463,16 @@ class FakeThumbnails(QObject):
 class FakeController:
     """Stands for `explorer_app.controller.Controller`: the same objects, each a fake.
 
-    `asked` has all calls in order, as (what, *arguments).
+    `calls` has all calls in order, as (what, *arguments).
     """
 
     def __init__(self, *, with_model: bool = True, serves_thumbnails: bool = False) -> None:
-        self.asked: Asked = []
-        self.engine = FakeEngine(self.asked)
-        self.editing = FakeEditing(self.asked, self.engine)
-        self.files = FakeFiles(self.asked, self.engine.model)
-        self.export = FakeExport(self.asked)
-        self.playback = FakePlayback(self.asked)
+        self.calls: Calls = []
+        self.engine = FakeEngine(self.calls)
+        self.editing = FakeEditing(self.calls, self.engine)
+        self.files = FakeFiles(self.calls, self.engine.model)
+        self.export = FakeExport(self.calls)
+        self.playback = FakePlayback(self.calls)
         self.drag_renders = FakeDragRenders()
         self.drag_maker = FakeDragMaker()
         self.point_drag = PointDrag(
@@ -494,16 +494,16 @@ class FakeController:
             self.projection_renders.make,
         )
         self.projection_renders.projection = self.photo_projection
-        self.live = FakeLive(self.asked)
-        self.sounds = FakeSounds(self.asked)
-        self.local_editing = FakeLocalEditing(self.asked)
-        self.directions = FakeDirectionFinding(self.asked)
-        self.learning = FakeLearning(self.asked)
-        self.tuning = FakeTuning(self.asked)
-        self.ladder = FakeLadder(self.asked)
+        self.live = FakeLive(self.calls)
+        self.sounds = FakeSounds(self.calls)
+        self.local_editing = FakeLocalEditing(self.calls)
+        self.directions = FakeDirectionFinding(self.calls)
+        self.learning = FakeLearning(self.calls)
+        self.tuning = FakeTuning(self.calls)
+        self.ladder = FakeLadder(self.calls)
         self.thumbnails = FakeThumbnails(self.editing, self.engine.model, serves=serves_thumbnails)
-        self.whole_pictures = FakeWholePictures(self.asked)
-        self.grid_renders = FakeGridRenders(self.asked, landscape)
+        self.whole_pictures = FakeWholePictures(self.calls)
+        self.grid_renders = FakeGridRenders(self.calls, landscape)
         self.grid = VariationGrid(self.grid_renders, self.engine, self.editing, FakeWorker(), MessageLog())  # type: ignore[arg-type]
         self.grid_renders.grid = self.grid
         self.snapshots = Snapshots(self.engine.model, self.files, FakeWorker(), MessageLog())  # type: ignore[arg-type]
@@ -512,7 +512,7 @@ class FakeController:
             self.show_model(facts())
 
     def close(self) -> None:
-        self.asked.append(("close",))
+        self.calls.append(("close",))
 
     # -- actions of a test ------------------------------------------------------------------------------------------
 

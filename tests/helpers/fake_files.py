@@ -11,7 +11,7 @@ from explorer_app.controller.progress import ExportProgress
 from explorer_app.exporting.export_list import HERE, ExportPlace, ExportRecord, Jobs
 from explorer_app.exporting.picture_document import PictureDocument
 from explorer_app.exporting.sequence import SequenceSettings
-from tests.helpers.fake_searches import Asked
+from tests.helpers.fake_searches import Calls
 
 if TYPE_CHECKING:
     from tests.helpers.fake_controller import FakeModel
@@ -23,32 +23,32 @@ class FakeFiles(QObject):
     photo_opened = Signal(object)
     sheet_opened = Signal(Path, object)
 
-    def __init__(self, asked: Asked, model: FakeModel) -> None:
+    def __init__(self, calls: Calls, model: FakeModel) -> None:
         super().__init__()
-        self._asked = asked
+        self._calls = calls
         self._model = model
 
     def open_model(self, path: Path | str | None = None) -> None:
-        self._asked.append(("open_model", path))
+        self._calls.append(("open_model", path))
 
     def cancel_loading(self) -> None:
-        self._asked.append(("cancel_loading",))
+        self._calls.append(("cancel_loading",))
         self._model.load(None)
 
     def open(self, path: Path | str) -> None:
-        self._asked.append(("open_file", Path(path)))
+        self._calls.append(("open_file", Path(path)))
 
     def open_picture(self, path: Path | str) -> None:
-        self._asked.append(("open_picture", path))
+        self._calls.append(("open_picture", path))
 
     def take_picture(self, path: Path, document: PictureDocument) -> None:
-        self._asked.append(("take_picture", path, document))
+        self._calls.append(("take_picture", path, document))
 
     def save_session(self, path: Path | str) -> None:
-        self._asked.append(("save_session", path))
+        self._calls.append(("save_session", path))
 
     def open_session(self, path: Path | str) -> None:
-        self._asked.append(("open_session", path))
+        self._calls.append(("open_session", path))
 
 
 class FakeExport(QObject):
@@ -60,9 +60,9 @@ class FakeExport(QObject):
     log_arrived = Signal(str, object)
     finished = Signal()
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, calls: Calls) -> None:
         super().__init__()
-        self._asked = asked
+        self._calls = calls
         self.progress: ExportProgress | None = None
         self.has_succeeded = False
         self.jobs: Jobs = ()
@@ -81,40 +81,40 @@ class FakeExport(QObject):
         return self.missing_model
 
     def find_encoders(self) -> None:
-        self._asked.append(("find_encoders",))
+        self._calls.append(("find_encoders",))
 
     def request_log(self, worker: str) -> None:
-        self._asked.append(("request_log", worker))
+        self._calls.append(("request_log", worker))
 
     def refresh(self) -> None:
-        self._asked.append(("refresh_exports",))
+        self._calls.append(("refresh_exports",))
 
     def pause(self, job_id: str) -> None:
-        self._asked.append(("pause_export", job_id))
+        self._calls.append(("pause_export", job_id))
 
     def resume_job(self, job_id: str) -> None:
-        self._asked.append(("resume_job", job_id))
+        self._calls.append(("resume_job", job_id))
 
     def remove(self, job_id: str) -> None:
-        self._asked.append(("remove_export", job_id))
+        self._calls.append(("remove_export", job_id))
 
     def move(self, job_id: str, step: int) -> None:
-        self._asked.append(("move_export", job_id, step))
+        self._calls.append(("move_export", job_id, step))
 
     def clear(self) -> None:
-        self._asked.append(("clear_exports",))
+        self._calls.append(("clear_exports",))
 
     def save_picture(self, path: Path | str) -> None:
-        self._asked.append(("save_picture", path))
+        self._calls.append(("save_picture", path))
 
     def start(self, settings: SequenceSettings, place: ExportPlace = HERE) -> None:
-        self._asked.append(("start_export", settings) if place == HERE else ("start_export", settings, place))
+        self._calls.append(("start_export", settings) if place == HERE else ("start_export", settings, place))
 
     def open_model_of(self, job_id: str) -> None:
-        self._asked.append(("open_model_of", job_id))
+        self._calls.append(("open_model_of", job_id))
 
     def resume(self, manifest: Path | str) -> None:
-        self._asked.append(("resume_export", Path(manifest)))
+        self._calls.append(("resume_export", Path(manifest)))
 
     def cancel(self, job_id: str = "") -> None:
-        self._asked.append(("cancel_export", job_id) if job_id else ("cancel_export",))
+        self._calls.append(("cancel_export", job_id) if job_id else ("cancel_export",))

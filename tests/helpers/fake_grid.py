@@ -12,7 +12,7 @@ from explorer_app.controller import VariationGrid
 from explorer_app.rendering.render_events import GridRendered
 from explorer_app.rendering.tasks.grid import GridOrder
 from gpu_backend import Frame, FrameTimings, Point, RenderRequest
-from tests.helpers.fake_searches import Asked
+from tests.helpers.fake_searches import Calls
 
 
 class FakeWorker:
@@ -28,8 +28,8 @@ class FakeWorker:
 class FakeGridRenders:
     """Stands for the render thread of a grid: paints at once, or when a test says so."""
 
-    def __init__(self, asked: Asked, picture: Callable[[float, float, int], NDArray[np.uint8]]) -> None:
-        self._asked = asked
+    def __init__(self, calls: Calls, picture: Callable[[float, float, int], NDArray[np.uint8]]) -> None:
+        self._calls = calls
         self._picture = picture
         self.grid: VariationGrid | None = None
         self.orders: list[GridOrder] = []
@@ -44,7 +44,7 @@ class FakeGridRenders:
         self.orders.clear()
 
     def request_thumbnail(self, key: object, request: object, side_px: int | None = None) -> None:
-        self._asked.append(("sheet_cell", key))
+        self._calls.append(("sheet_cell", key))
 
     def paint(self, order: GridOrder) -> None:
         """Answer an order, as if the render thread had."""

@@ -17,9 +17,9 @@ class FakeInputs(QObject):
 
     changed = Signal()
 
-    def __init__(self, asked: list[Any]) -> None:
+    def __init__(self, calls: list[Any]) -> None:
         super().__init__()
-        self._asked = asked
+        self._calls = calls
         self.states: dict[InputKind, InputState] = {
             "osc": InputState(address="127.0.0.1:9000"),
             "midi": InputState(),
@@ -36,11 +36,11 @@ class FakeInputs(QObject):
         self.changed.emit()
 
     def set_on(self, kind: InputKind, on: bool) -> bool:
-        self._asked.append(("set_input", kind, on))
+        self._calls.append(("set_input", kind, on))
         return on
 
     def set_address(self, kind: InputKind, address: str) -> bool:
-        self._asked.append(("set_address", kind, address))
+        self._calls.append(("set_address", kind, address))
         return True
 
 
@@ -50,10 +50,10 @@ class FakeLive(QObject):
     learning_changed = Signal()
     sampled = Signal()
 
-    def __init__(self, asked: list[Any]) -> None:
+    def __init__(self, calls: list[Any]) -> None:
         super().__init__()
-        self._asked = asked
-        self.inputs = FakeInputs(asked)
+        self._calls = calls
+        self.inputs = FakeInputs(calls)
         self.learning: Learning | None = None
         self.mapped: set[str] = set()
         self.levels: dict[Patch, Level] = {}
@@ -65,26 +65,26 @@ class FakeLive(QObject):
         return path in self.mapped
 
     def learn(self, path: str, low: float, high: float) -> None:
-        self._asked.append(("learn", path, low, high))
+        self._calls.append(("learn", path, low, high))
         self.learning = Learning(path, path, low, high)
         self.learning_changed.emit()
 
     def stop_learning(self) -> None:
-        self._asked.append(("stop learning",))
+        self._calls.append(("stop learning",))
         self.learning = None
         self.learning_changed.emit()
 
     def forget(self, path: str) -> None:
-        self._asked.append(("forget", path))
+        self._calls.append(("forget", path))
 
     def refuse(self, sentence: str) -> None:
-        self._asked.append(("refuse", sentence))
+        self._calls.append(("refuse", sentence))
 
     def take_values(self) -> None:
-        self._asked.append(("take values",))
+        self._calls.append(("take values",))
 
     def save_preset(self, path: Path) -> None:
-        self._asked.append(("save preset", path))
+        self._calls.append(("save preset", path))
 
     def load_preset(self, path: Path) -> None:
-        self._asked.append(("load preset", path))
+        self._calls.append(("load preset", path))

@@ -6,7 +6,7 @@ from PySide6.QtCore import QObject, Signal
 
 from explorer_app.session.session import Session
 from gpu_backend import Frame
-from tests.helpers.fake_searches import Asked
+from tests.helpers.fake_searches import Calls
 
 
 class FakeWholePictures(QObject):
@@ -14,11 +14,11 @@ class FakeWholePictures(QObject):
 
     changed = Signal()
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, calls: Calls) -> None:
         super().__init__()
-        self._asked = asked
+        self._calls = calls
         self.made: dict[Session, Frame] = {}
 
     def get(self, session: Session) -> Frame | None:
-        self._asked.append(("whole_picture", session))
+        self._calls.append(("whole_picture", session))
         return self.made.get(session)

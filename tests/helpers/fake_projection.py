@@ -46,11 +46,11 @@ class FakeProjectionRenders:
         self.number = -1
         self.work: Any = None
         self.steps = 5
-        self.asked: list[tuple[Path, Crop]] = []
+        self.calls: list[tuple[Path, Crop]] = []
         self.error: Exception | None = None
 
     def make(self, model: object, noise: Noise, path: Path, crop: Crop) -> FakeProjection:
-        self.asked.append((path, crop))
+        self.calls.append((path, crop))
         if self.error is not None:
             raise self.error
         return FakeProjection(self.steps)

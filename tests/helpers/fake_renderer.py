@@ -16,7 +16,6 @@ from gpu_backend import (
     Arc,
     CancelledError,
     ChannelMaps,
-    Climbed,
     ConvShape,
     ConvTile,
     Frame,
@@ -29,6 +28,7 @@ from gpu_backend import (
     Roofline,
     RowRange,
     Rung,
+    RungResult,
     StepTime,
     StoredLatent,
     TileFinding,
@@ -352,7 +352,7 @@ class FakeLadder:
     def state(self) -> LadderShare:
         return LadderShare(self.steps / 3, None)
 
-    def step(self, should_yield: Any) -> Climbed | None:
+    def step(self, should_yield: Any) -> RungResult | None:
         self.steps += 1
         self.is_done = self.steps == 3
         return climbed(self.steps)
@@ -362,10 +362,12 @@ class FakeLadder:
         self.closed += 1
 
 
-def climbed(number: int, problem: str = "", image_j: float | None = None) -> Climbed:
+def climbed(number: int, problem: str = "", image_j: float | None = None) -> RungResult:
     """The result of the rung of a number from 1: twice as fast as the one before."""
     rung = Rung(f"rung {number}", "fp16", batch=8 if number == 3 else 1)
-    return Climbed(rung, problem=problem) if problem else Climbed(rung, 8.0 / 2**number, 50, number - 1, "", image_j)
+    return (
+        RungResult(rung, problem=problem) if problem else RungResult(rung, 8.0 / 2**number, 50, number - 1, "", image_j)
+    )
 
 
 def finding(number: int, gain: float = 2.0) -> TileFinding:

@@ -11,7 +11,7 @@ from explorer_app.controller.encoder_learning import LearningState
 from explorer_app.controller.ladder import LadderState
 from explorer_app.controller.tuning import TuningState
 
-Asked = list[tuple[Any, ...]]
+Calls = list[tuple[Any, ...]]
 """Calls, as (what, *arguments)."""
 
 
@@ -20,19 +20,19 @@ class FakeDirectionFinding(QObject):
 
     changed = Signal()
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, calls: Calls) -> None:
         super().__init__()
-        self._asked = asked
+        self._calls = calls
         self.state = DirectionsState()
 
     def find(self, search: Any, having: Any = (), lacking: Any = ()) -> None:
-        self._asked.append(("find_directions", search, having, lacking))
+        self._calls.append(("find_directions", search, having, lacking))
 
     def cancel(self) -> None:
-        self._asked.append(("cancel_directions",))
+        self._calls.append(("cancel_directions",))
 
     def take_back(self) -> None:
-        self._asked.append(("take_directions_back",))
+        self._calls.append(("take_directions_back",))
 
 
 class FakeLearning(QObject):
@@ -40,16 +40,16 @@ class FakeLearning(QObject):
 
     changed = Signal()
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, calls: Calls) -> None:
         super().__init__()
-        self._asked = asked
+        self._calls = calls
         self.state = LearningState()
 
     def start(self) -> None:
-        self._asked.append(("learn",))
+        self._calls.append(("learn",))
 
     def stop(self) -> None:
-        self._asked.append(("stop_learning",))
+        self._calls.append(("stop_learning",))
 
     def show(self, state: LearningState) -> None:
         self.state = state
@@ -61,16 +61,16 @@ class FakeTuning(QObject):
 
     changed = Signal()
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, calls: Calls) -> None:
         super().__init__()
-        self._asked = asked
+        self._calls = calls
         self.state = TuningState()
 
     def start(self, budget_s: float) -> None:
-        self._asked.append(("tune", budget_s))
+        self._calls.append(("tune", budget_s))
 
     def stop(self) -> None:
-        self._asked.append(("stop_tuning",))
+        self._calls.append(("stop_tuning",))
 
     def show(self, state: TuningState) -> None:
         self.state = state
@@ -82,16 +82,16 @@ class FakeLadder(QObject):
 
     changed = Signal()
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, calls: Calls) -> None:
         super().__init__()
-        self._asked = asked
+        self._calls = calls
         self.state = LadderState()
 
     def start(self) -> None:
-        self._asked.append(("measure_ladder",))
+        self._calls.append(("measure_ladder",))
 
     def stop(self) -> None:
-        self._asked.append(("stop_ladder",))
+        self._calls.append(("stop_ladder",))
 
     def show(self, state: LadderState) -> None:
         self.state = state
@@ -105,17 +105,17 @@ class FakeLocalEditing(QObject):
     maps_failed = Signal(str)
     search_changed = Signal()
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, calls: Calls) -> None:
         super().__init__()
-        self._asked = asked
+        self._calls = calls
         self.text = ""
         self.is_searching = False
 
     def request_maps(self, layer: str) -> None:
-        self._asked.append(("channel maps", layer))
+        self._calls.append(("channel maps", layer))
 
     def find_style_channels(self) -> None:
-        self._asked.append(("style channels",))
+        self._calls.append(("style channels",))
 
     def stop_search(self) -> None:
-        self._asked.append(("stop style channels",))
+        self._calls.append(("stop style channels",))

@@ -27,8 +27,8 @@ def dock(window: MainWindow, name: str) -> Dock:
     return next(dock for dock in window.workspace.docks if dock.objectName() == f"{name}-dock")
 
 
-def asked(controller: FakeController, what: str) -> list[tuple[object, ...]]:
-    return [call for call in controller.asked if call[0] == what]
+def calls(controller: FakeController, what: str) -> list[tuple[object, ...]]:
+    return [call for call in controller.calls if call[0] == what]
 
 
 def dialog_of(window: MainWindow, kind: type[Dialog]) -> Dialog:

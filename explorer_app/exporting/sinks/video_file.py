@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from explorer_app.exporting.errors import ExportError, TakenError
-from explorer_app.exporting.output_file import told_in_a_sentence, write_output
+from explorer_app.exporting.output_file import as_export_error, write_output
 from explorer_app.exporting.sinks.frame_sink import Claim, FramePlan
 from explorer_app.exporting.sinks.picture_folder import remove_replaced_frames
 from explorer_app.exporting.video.segment_codec import SegmentCodec
@@ -189,7 +189,7 @@ class VideoFile:
         if not all(path.exists() for path in paths):
             return
         try:
-            with told_in_a_sentence(self._path):
+            with as_export_error(self._path):
                 write_whole(
                     self._path,
                     lambda target: self.codec.join(paths, total, target, _MARK + self._identity),

@@ -62,7 +62,11 @@ class AnimationCodec:
         kind = {"gif": "GIF", "apng": "PNG", "webp": "WEBP"}[self._form.codec]
         with target.open("wb") as file:
             self._frame(segments[0]).save(
-                file, kind, save_all=True, append_images=_Again(partial(map, self._frame, segments[1:])), **options
+                file,
+                kind,
+                save_all=True,
+                append_images=_ReplayedPictures(partial(map, self._frame, segments[1:])),
+                **options,
             )
         with Image.open(target) as written:
             shown_ms = sum(_shown_ms(frame) for frame in ImageSequence.Iterator(written))
@@ -99,7 +103,7 @@ class AnimationCodec:
         return shown
 
 
-class _Again:
+class _ReplayedPictures:
     """Pictures that are read anew whenever Pillow goes through them, which it does twice for APNG."""
 
     def __init__(self, make: Callable[[], Iterator[Image.Image]]) -> None:

@@ -171,7 +171,7 @@ class LatentCurve:
     __slots__ = ("_blends", "_track", "way")
 
     def __init__(self, track: Track, timeline: Timeline) -> None:
-        self.way = LatentWay(track, timeline)
+        self.way = PathWeights(track, timeline)
         self._track = track
         self._blends: list[Blend] = [key.value for key in track.keys]
 
@@ -191,7 +191,7 @@ class LatentCurve:
         return weighted_blend(blends, way.weights(index, share))
 
 
-class LatentWay:
+class PathWeights:
     """The weights of the keys on a way through latents or states."""
 
     __slots__ = ("_closes", "_is_cubic", "clock", "z_dim")

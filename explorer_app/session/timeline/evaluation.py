@@ -19,8 +19,8 @@ from explorer_app.session.session_writer import SessionWriter
 from explorer_app.session.timeline.curves import (
     Curve,
     LatentCurve,
-    LatentWay,
     NumberCurve,
+    PathWeights,
     ValueCurve,
     number_curve,
 )
@@ -115,7 +115,7 @@ class _States:
     __slots__ = ("_states", "_track", "_way")
 
     def __init__(self, track: Track, timeline: Timeline) -> None:
-        self._way = LatentWay(track, timeline)
+        self._way = PathWeights(track, timeline)
         self._track = track
         self._states: list[Session] = [key.value for key in track.keys]
 

@@ -36,7 +36,7 @@ from explorer_app.window.canvas.picture_stage import CAPTION_PX, PictureStage
 from explorer_app.window.canvas.transform_frame import TransformFrame
 from explorer_app.window.gestures.move_pacer import MovePacer
 from explorer_app.window.gestures.plane_drag import ARROWS, KEY_STEP, SEEDS_PER_PX, Glide, PlaneDrag
-from explorer_app.window.gestures.pointer_way import LEFT, SHIFT, PointerWay
+from explorer_app.window.gestures.pointer_path import LEFT, SHIFT, PointerPath
 from explorer_app.window.look import theme
 from gpu_backend import Frame, ModelFacts
 
@@ -94,7 +94,7 @@ class Canvas(PictureStage):
         """Whether a frame alone has to be painted there: it reaches neither the focus ring nor the caption."""
         self._preview: Preview | None = None
         self._drag: PlaneDrag | None = None
-        self._way = PointerWay(self._follow, self)
+        self._way = PointerPath(self._follow, self)
         self._pacer = MovePacer(self.wait_for_frame, self)
         self.take_key: Callable[[QKeyEvent], bool] | None = None
         """Offers each key to a tool, which returns whether it has a use for it."""

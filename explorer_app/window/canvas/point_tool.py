@@ -14,7 +14,7 @@ from explorer_app.window.canvas.mask_brush import MaskBrush
 from explorer_app.window.canvas.point_painting import paint_points
 from explorer_app.window.controls.action_button import ActionButton
 from explorer_app.window.gestures.plane_drag import ARROWS
-from explorer_app.window.gestures.pointer_way import PointerWay
+from explorer_app.window.gestures.pointer_path import PointerPath
 from explorer_app.window.look import theme
 
 _REACH_PX = 11
@@ -63,7 +63,7 @@ class PointTool(QWidget):
         self._is_stroke = False
         self._moved = 0.0, 0.0
         """Way of the pointer since the press, in px of the canvas."""
-        self._way = PointerWay(self._follow, self)
+        self._way = PointerPath(self._follow, self)
         self.is_on = False
         self.setAccessibleName("Drag a point")
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)

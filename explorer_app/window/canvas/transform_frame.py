@@ -16,7 +16,7 @@ from explorer_app.window.canvas.picture_stage import PictureStage
 from explorer_app.window.canvas.transform_handles import Box, Handles, Part, Place, dragged, without
 from explorer_app.window.controls.action_button import ActionButton
 from explorer_app.window.controls.value_slider import FINE
-from explorer_app.window.gestures.pointer_way import CTRL, SHIFT, PointerWay
+from explorer_app.window.gestures.pointer_path import CTRL, SHIFT, PointerPath
 from explorer_app.window.look import ink, theme
 from gpu_backend import Transform
 
@@ -85,7 +85,7 @@ class TransformFrame(QWidget):
         self._stage = stage
         self._transform = Transform()
         self._drag: _Drag | None = None
-        self._way = PointerWay(self._follow, self)
+        self._way = PointerPath(self._follow, self)
         self._action: QAction | None = None
         self.button: ActionButton | None = None
         self.is_on = False

@@ -17,7 +17,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QApplication, QSizePolicy, QSlider, QWidget
 
 from explorer_app.window.controls.slider_painting import HANDLE, paint_slider
-from explorer_app.window.gestures.pointer_way import SHIFT, PointerWay
+from explorer_app.window.gestures.pointer_path import SHIFT, PointerPath
 
 FINE = 0.1
 """Factor on the pointer's movement while Shift is held."""
@@ -72,7 +72,7 @@ class ValueSlider(QSlider):
         self._before: float | None = None
         self._share = 0.0
         """Position of the drag on the track in 0..1; outside that range beyond the ends."""
-        self._way = PointerWay(self._follow_way, self)
+        self._way = PointerPath(self._follow_way, self)
         self._dragging = False
         self._has_moved = False
         self._key_held = False

@@ -295,7 +295,7 @@ class Dock(QDockWidget):
         The panel was created.
     """
 
-    toggled_by_person = Signal()
+    toggled_by_user = Signal()
     made = Signal()
 
     def __init__(
@@ -397,11 +397,11 @@ class Dock(QDockWidget):
             self.reveal()
         else:
             self.close()
-        self.toggled_by_person.emit()
+        self.toggled_by_user.emit()
 
-    def _hide_by_person(self) -> None:
+    def _hide_by_user(self) -> None:
         self.hide()
-        self.toggled_by_person.emit()
+        self.toggled_by_user.emit()
 
     @property
     def key(self) -> str:
@@ -433,7 +433,7 @@ class Dock(QDockWidget):
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.addAction("Put back" if self.isFloating() else "Float", lambda: self.setFloating(not self.isFloating()))
-        menu.addAction("Hide", self._hide_by_person)
+        menu.addAction("Hide", self._hide_by_user)
         menu.popup(event.globalPos())
 
 

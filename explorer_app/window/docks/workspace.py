@@ -99,9 +99,9 @@ class Workspace(QMainWindow):
             toggle = dock.toggleViewAction()
             toggle.setShortcut(QKeySequence(f"Alt+{number}"))
             toggle.setToolTip(f"Show or hide the {dock.windowTitle().lower()} panel (Alt+{number}).")
-            dock.toggled_by_person.connect(self._person_arranged)
-            dock.topLevelChanged.connect(self._person_arranged)
-            dock.dockLocationChanged.connect(self._person_arranged)
+            dock.toggled_by_user.connect(self._user_arranged)
+            dock.topLevelChanged.connect(self._user_arranged)
+            dock.dockLocationChanged.connect(self._user_arranged)
 
     @property
     def docks(self) -> list[Dock]:
@@ -352,7 +352,7 @@ class Workspace(QMainWindow):
         return not dock.isHidden() and not dock.isFloating() and is_uncovered(dock)
 
     @Slot()
-    def _person_arranged(self) -> None:
+    def _user_arranged(self) -> None:
         """Store the current layout as custom."""
         self._moved_timer.start()
         if self._is_arranging or not self.isVisible():
@@ -383,7 +383,7 @@ class Workspace(QMainWindow):
     @Slot()
     def _line_released(self) -> None:
         if self._lengths() != self._pressed:
-            self._person_arranged()
+            self._user_arranged()
 
     def _lengths(self) -> list[QSize]:
         return [dock.size() for dock in self.docks]

@@ -57,7 +57,7 @@ class LatentPanel(QWidget):
     Signals
     -------
     edited(object, bool)
-        `SetParameter`, `Together` or `GoToSeed`; True for the last one of a gesture.
+        `SetParameter`, `SetParameters` or `GoToSeed`; True for the last one of a gesture.
     gesture_cancelled()
         Escape ended a drag.
     random_requested()

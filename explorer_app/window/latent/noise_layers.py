@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import QPoint, Qt, Signal, Slot
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
-from explorer_app.session.edits import Together
+from explorer_app.session.edits import SetParameters
 from explorer_app.session.parameters import SetParameter
 from explorer_app.window.controls.popup import Popup
 from explorer_app.window.controls.slider_row import SliderRow
@@ -31,7 +31,7 @@ class NoiseLayers(Popup):
     Signals
     -------
     edited(object, bool)
-        `SetParameter` for a layer, `Together` for all of them; True for the last one of a gesture.
+        `SetParameter` for a layer, `SetParameters` for all of them; True for the last one of a gesture.
     gesture_cancelled()
         Escape ended a drag.
     """
@@ -118,4 +118,4 @@ class NoiseLayers(Popup):
     @Slot()
     def _reset(self) -> None:
         edits = (SetParameter(f"noise.layer/{index}", 1.0) for index in range(len(self._layers)))
-        self.edited.emit(Together(tuple(edits), "Reset noise of layers"), True)
+        self.edited.emit(SetParameters(tuple(edits), "Reset noise of layers"), True)

@@ -31,7 +31,7 @@ from explorer_app.session.parameters import SetParameter
 from explorer_app.session.session import Position, Session
 from explorer_app.window.controls.value_slider import FINE
 from explorer_app.window.gestures.plane_drag import ARROWS
-from explorer_app.window.gestures.pointer_way import CTRL, SHIFT, PointerWay
+from explorer_app.window.gestures.pointer_path import CTRL, SHIFT, PointerPath
 from explorer_app.window.latent.plane_view import PlaneView
 from explorer_app.window.look import fonts, ink, theme
 from gpu_backend import plane_seed
@@ -81,7 +81,7 @@ class SeedPlane(QWidget):
         self._before: Position | None = None
         self._has_moved = False
         self._pressed_at: QPointF | None = None
-        self._way = PointerWay(self._follow, self)
+        self._way = PointerPath(self._follow, self)
         self._exact = Position()
         self._panning = False
         self._hover: tuple[int, int] | None = None

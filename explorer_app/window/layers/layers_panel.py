@@ -19,7 +19,7 @@ from explorer_app.window.look import fonts, theme
 from gpu_backend import Frame, Tap
 
 if TYPE_CHECKING:
-    from explorer_app.window.layers.layer_figures import LayerFigures
+    from explorer_app.window.layers.layer_statistics_view import LayerStatisticsView
     from explorer_app.window.layers.layer_table import LayerTable
     from explorer_app.window.layers.spectrum_legend import SpectrumLegend
     from explorer_app.window.layers.spectrum_view import SpectrumView
@@ -57,7 +57,7 @@ class LayersPanel(QWidget):
     empty: QLabel
     controls: TapControls
     spectrum: SpectrumView
-    figures: LayerFigures
+    figures: LayerStatisticsView
     legend: SpectrumLegend
     about: QLabel
 
@@ -73,7 +73,7 @@ class LayersPanel(QWidget):
         self._frame: Frame | None = None
         self._drawn: Frame | None = None
         self._figures_timer = QTimer(self, singleShot=True, interval=_INTERVAL_MS)
-        self._figures_timer.timeout.connect(self._draw_figures)
+        self._figures_timer.timeout.connect(self._draw_statistics)
         self._spectrum_timer = QTimer(self, singleShot=True, interval=_INTERVAL_MS)
         self._spectrum_timer.timeout.connect(self._draw_spectrum)
 
@@ -90,7 +90,7 @@ class LayersPanel(QWidget):
         return "table" in self.__dict__
 
     def _make(self) -> None:
-        from explorer_app.window.layers.layer_figures import LayerFigures
+        from explorer_app.window.layers.layer_statistics_view import LayerStatisticsView
         from explorer_app.window.layers.layer_table import LayerTable
         from explorer_app.window.layers.spectrum_legend import SpectrumLegend
         from explorer_app.window.layers.spectrum_view import SpectrumView
@@ -102,7 +102,7 @@ class LayersPanel(QWidget):
         theme.set_role(self.empty, "sentence")
         self.controls = TapControls()
         self.spectrum = SpectrumView()
-        self.figures = LayerFigures()
+        self.figures = LayerStatisticsView()
         self.legend = SpectrumLegend()
         self.about = QLabel()
         self.about.setFont(fonts.caption())
@@ -198,10 +198,10 @@ class LayersPanel(QWidget):
     def _draw(self) -> None:
         """Apply the updates that arrived while hidden."""
         if self._is_on_show and self.isVisible():
-            self._draw_figures()
+            self._draw_statistics()
             self._draw_spectrum()
 
-    def _draw_figures(self) -> None:
+    def _draw_statistics(self) -> None:
         self.figures.show_frame(self._frame)
 
     def _draw_spectrum(self) -> None:

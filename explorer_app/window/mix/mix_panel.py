@@ -58,7 +58,7 @@ class MixPanel(QWidget):
     Signals
     -------
     edited(object, bool)
-        `AddSources`, `RemoveSource`, `SetParameter` (a name, a preset) or `Together` (painted: a drag may
+        `AddSources`, `RemoveSource`, `SetParameter` (a name, a preset) or `SetParameters` (painted: a drag may
         cross sources); True once a gesture.
     gesture_cancelled()
         Escape ended a drag.

@@ -47,7 +47,7 @@ class ModelPanel(QWidget):
         self.safe = self._line("strong", elided=True)
         self.safe_mark = QLabel(self)
         self.safety = self._line("dim")
-        self.asked = Disclosure(
+        self.imports = Disclosure(
             "", "Names that the file imports and parts that were ignored; none of its code was run.", self
         )
         self.hash = self._line("dim", elided=True)
@@ -100,7 +100,7 @@ class ModelPanel(QWidget):
         layout.addSpacing(gap)
         layout.addLayout(safe)
         layout.addWidget(self.safety)
-        layout.addWidget(self.asked)
+        layout.addWidget(self.imports)
         layout.addLayout(digest)
         layout.addSpacing(gap)
         layout.addLayout(buttons)
@@ -120,7 +120,7 @@ class ModelPanel(QWidget):
         """Show the open model; None shows that no model is open."""
         self._model_id = facts.model_id if facts is not None else ""
         shown = facts is not None
-        for widget in (self.safe, self.safe_mark, self.safety, self.asked, self.hash, self.copy_button):
+        for widget in (self.safe, self.safe_mark, self.safety, self.imports, self.hash, self.copy_button):
             widget.setVisible(shown)
         self.inspect_button.setEnabled(shown)
         self.warnings.setVisible(facts is not None and bool(facts.warnings))
@@ -135,7 +135,7 @@ class ModelPanel(QWidget):
         self.warnings.setText("\n".join(facts.warnings))
         self.safe.setText("Opened safely")
         self.safety.setText("No code in the file was run.")
-        self.asked.show_text(model_text.safety_summary(facts), model_text.safety_details(facts))
+        self.imports.show_text(model_text.safety_summary(facts), model_text.safety_details(facts))
         self.hash.setText(f"SHA-256 {facts.model_id}")
         self.hash.setToolTip(facts.model_id)
         self._paint_marks()

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from explorer_app.controller import LadderState
-    from gpu_backend import Climbed
+    from gpu_backend import RungResult
 
 _ABOUT = (
     "Renders this network as plain code first, then with one optimisation after the other. Pictures come first: the "
@@ -52,7 +52,7 @@ class LadderView(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._shown: Sequence[Climbed] = ()
+        self._shown: Sequence[RungResult] = ()
         about = WrappedLabel(_ABOUT, self)
         theme.set_role(about, "dim")
         self.table = ResultTable(_COLUMNS, "Ladder", self, least_px=44)
@@ -107,7 +107,7 @@ class LadderView(QWidget):
         self.table.setColumnHidden(_ENERGY, all(climbed.image_j is None for climbed in state.found))
 
 
-def _row(found: Sequence[Climbed], place: int) -> tuple[list[str], str]:
+def _row(found: Sequence[RungResult], place: int) -> tuple[list[str], str]:
     """Return the texts of a row, and its tooltip."""
     climbed, rung = found[place], found[place].rung
     name = rung.what if place == 0 else f"+ {rung.what}"

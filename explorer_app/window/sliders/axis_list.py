@@ -197,7 +197,7 @@ class AxisList(QListView):
     Signals
     -------
     edited(object, bool)
-        `Together`, from `set_slider`; True for the last one of a gesture.
+        `SetParameters`, from `set_slider`; True for the last one of a gesture.
     gesture_cancelled()
         Escape ended a drag.
     """

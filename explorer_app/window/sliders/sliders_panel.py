@@ -32,7 +32,7 @@ class SlidersPanel(QWidget):
     Signals
     -------
     edited(object, bool)
-        `SetParameter`, `Together` or `ZeroSliders`; True for the last one of a gesture.
+        `SetParameter`, `SetParameters` or `ZeroSliders`; True for the last one of a gesture.
     gesture_cancelled()
         Escape ended a drag.
     find_requested()

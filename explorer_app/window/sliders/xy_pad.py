@@ -10,11 +10,11 @@ from PySide6.QtGui import QColor, QFocusEvent, QKeyEvent, QMouseEvent, QPainter,
 from PySide6.QtWidgets import QComboBox, QGridLayout, QLabel, QPushButton, QSizePolicy, QWidget
 
 from explorer_app.session.direction_names import default_name, shown_directions
-from explorer_app.session.edits import Together
+from explorer_app.session.edits import SetParameters
 from explorer_app.session.parameters import SetParameter
 from explorer_app.session.session import Session, Slider
 from explorer_app.window.controls.hint_label import HintLabel
-from explorer_app.window.gestures.pointer_way import SHIFT, PointerWay
+from explorer_app.window.gestures.pointer_path import SHIFT, PointerPath
 from explorer_app.window.look import fonts, theme
 from gpu_backend import RowRange
 
@@ -96,7 +96,7 @@ class PadField(QWidget):
         """Where a drag has led, in shares."""
         self._path: list[tuple[float, float, float]] | None = None
         self._clock = QElapsedTimer()
-        self._way = PointerWay(self._follow, self)
+        self._way = PointerPath(self._follow, self)
         self._names = ("", "")
         self._has_moved = False
 
@@ -386,14 +386,14 @@ class XyPad(QWidget):
         if axes is not None:
             self.edited.emit(self._edit(axes, (axes[0].amount(right), axes[1].amount(up))), final)
 
-    def _edit(self, axes: tuple[PadAxis, PadAxis], amounts: tuple[float, float]) -> Together:
+    def _edit(self, axes: tuple[PadAxis, PadAxis], amounts: tuple[float, float]) -> SetParameters:
         """Return the edit of both amounts; an untouched slider gets its rows with the first one."""
         edits = [SetParameter(axis.path, amount) for axis, amount in zip(axes, amounts, strict=True)]
         untouched = [axis for axis in axes if self._session.slider(axis.direction) == Slider(axis.direction)]
         edits += [SetParameter(f"rows/{axis.direction}", axis.rows) for axis in untouched]
         if axes[0].direction == axes[1].direction:
             del edits[1]
-        return Together(tuple(edits), "XY pad", moves=f"{axes[0].path} {axes[1].path}")
+        return SetParameters(tuple(edits), "XY pad", moves=f"{axes[0].path} {axes[1].path}")
 
     def _reset(self) -> None:
         axes = self.axes

@@ -22,8 +22,8 @@ class MemoryPool:
 
     def __init__(self, driver: Driver) -> None:
         self._driver = driver
-        self._device = _Spares(driver.reserve, driver.release)
-        self._pinned = _Spares(driver.reserve_pinned, driver.release_pinned)
+        self._device = _FreeBlocks(driver.reserve, driver.release)
+        self._pinned = _FreeBlocks(driver.reserve_pinned, driver.release_pinned)
         self._is_closed = False
 
     def reserve(self, nbytes: int) -> int:
@@ -85,7 +85,7 @@ class MemoryPool:
         self._pinned.free()
 
 
-class _Spares:
+class _FreeBlocks:
     """Unused memory of one kind, by size.
 
     Without a lock: the collector may interrupt anything here to put something back. Every step is atomic.

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_backend.cuda.launches.shared_work import share_out
+from gpu_backend.cuda.launches.shared_work import parallel_for
 
 _GROUP = 8
 _ROWS = 16
@@ -62,7 +62,7 @@ def pack_weight(
         taken = planes.view(np.complex128).reshape(taps, -1).take(places[:, :count], axis=1, mode="clip")
         packed[block, :, :, start : start + count] = taken.view(np.float16).transpose(1, 0, 2, 3)
 
-    share_out(pack_piece, blocks * pieces)
+    parallel_for(pack_piece, blocks * pieces)
     return packed
 
 

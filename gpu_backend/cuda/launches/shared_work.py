@@ -15,7 +15,7 @@ _MOST_THREADS = 16
 """More cores than these wait for memory."""
 
 
-def share_out(work: Callable[[int], None], count: int) -> None:
+def parallel_for(work: Callable[[int], None], count: int) -> None:
     """Call `work` with every number below `count`, in any order, on as many threads as there are cores; then return.
 
     The parts should take some tenths of a millisecond at least, and each write what no other one touches. The calling

@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_backend.cuda.launches.shared_work import share_out
+from gpu_backend.cuda.launches.shared_work import parallel_for
 from gpu_backend.cuda.launches.style_layout import StyleLayout, pad8
 from gpu_backend.cuda.launches.weight_exponent import weight_exponent
 from gpu_backend.model.model import Weights
@@ -142,7 +142,7 @@ class StyleTable:
 
         slots = (*self.demod_slots, *self.layout.attributes.slots)
         demods = len(self.demod_slots)
-        share_out(lambda number: (fill_demod if number < demods else fill_affine)(slots[number]), len(slots))
+        parallel_for(lambda number: (fill_demod if number < demods else fill_affine)(slots[number]), len(slots))
         return table
 
     @property

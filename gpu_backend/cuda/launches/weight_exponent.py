@@ -13,7 +13,7 @@ import weakref
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_backend.cuda.launches.shared_work import share_out
+from gpu_backend.cuda.launches.shared_work import parallel_for
 
 _LARGEST = 100
 """Bound of |e|: 2^e and d 2^e stay within float32. Weights beyond 2^100 make no picture."""
@@ -56,5 +56,5 @@ def _largest(weight: NDArray[np.float32]) -> float:
         part = flat[number * _PART : (number + 1) * _PART]
         ends[number] = part.min(), part.max()
 
-    share_out(look, len(ends))
+    parallel_for(look, len(ends))
     return float(np.abs(ends).max(initial=0.0))

@@ -41,7 +41,7 @@ _MOST_NBYTES = 1 << 16
 _FORMAT = 1
 
 
-def worked_out_rates(gpu: Gpu, precision: Precision) -> Rates | None:
+def theoretical_rates(gpu: Gpu, precision: Precision) -> Rates | None:
     """Return what a GPU's clocks promise; None where the driver does not name them, or the architecture is unknown."""
     flops = (_MATRIX_FLOPS if precision == "fp16" else _PLAIN_FLOPS).get(gpu.architecture)
     if flops is None or not (gpu.clock_khz and gpu.memory_clock_khz and gpu.memory_bus_bits):

@@ -21,7 +21,7 @@ from gpu_backend.recipe import RowRange
 from gpu_backend.training.directions.probe import Effect, Probe, effect_of
 from gpu_backend.training.directions.ridge import Regression, combined, pushes, regress
 from gpu_backend.training.directions.row_ranges import candidate_ranges
-from gpu_backend.training.quality.generated import MapsAndDraws, rows_of_seeds
+from gpu_backend.training.quality.generated import MapsAndRenders, rows_of_seeds
 
 _AMOUNTS = (-2.0, -1.0, 0.0, 1.0, 2.0)
 _ENDS = (1.0, 1.5, 2.0, 3.0, 4.0)
@@ -77,7 +77,7 @@ class FactorDirection:
 
 
 def find_factor_directions(
-    renderer: MapsAndDraws,
+    renderer: MapsAndRenders,
     probe: Probe,
     factors: Sequence[str],
     search: FactorSearch,

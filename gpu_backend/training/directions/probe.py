@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from gpu_backend.recipe import RowRange
 from gpu_backend.training.directions.rank_correlation import spearman
-from gpu_backend.training.quality.generated import MapsAndDraws
+from gpu_backend.training.quality.generated import MapsAndRenders
 
 ReadFactors = Callable[[NDArray[np.float32]], NDArray[np.float64]]
 """Pictures (n, channels, R, R) -> factors (n, factors), in standard deviations."""
@@ -27,7 +27,7 @@ class Probe:
         Called with the number of pictures drawn so far.
     """
 
-    def __init__(self, renderer: MapsAndDraws, read: ReadFactors, told: Callable[[int], None] | None = None) -> None:
+    def __init__(self, renderer: MapsAndRenders, read: ReadFactors, told: Callable[[int], None] | None = None) -> None:
         self._renderer = renderer
         self._read = read
         self._told = told

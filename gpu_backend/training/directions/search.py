@@ -29,7 +29,7 @@ from gpu_backend.latent.rows import Blend
 from gpu_backend.model import Model, NamedDirections
 from gpu_backend.recipe import RowRange
 from gpu_backend.training.directions.components import pca_directions, sefa_of_rows
-from gpu_backend.training.quality.generated import MapsAndDraws, rows_of_seeds
+from gpu_backend.training.quality.generated import MapsAndRenders, rows_of_seeds
 
 SearchMethod = Literal["pca", "sefa", "examples"]
 
@@ -72,7 +72,7 @@ class DirectionSearch:
     lacking: tuple[Blend, ...] = ()
 
 
-class MapsLatents(MapsAndDraws, Protocol):
+class MapsLatents(MapsAndRenders, Protocol):
     """The part of `gpu_backend.renderer.Renderer` that a search needs."""
 
     @property

@@ -12,7 +12,7 @@ from gpu_backend.latent.seeds import seed_to_z
 from gpu_backend.model import ModelFacts
 
 
-class MapsAndDraws(Protocol):
+class MapsAndRenders(Protocol):
     """The part of `gpu_backend.renderer.Renderer` that is used here."""
 
     @property
@@ -31,7 +31,7 @@ class MapsAndDraws(Protocol):
         ...
 
 
-def rows_of_seeds(renderer: MapsAndDraws, seeds: Sequence[int], psi: float = 1.0) -> NDArray[np.float32]:
+def rows_of_seeds(renderer: MapsAndRenders, seeds: Sequence[int], psi: float = 1.0) -> NDArray[np.float32]:
     """Return the w rows of seeds, (n, num_ws, w_dim). A conditional model gets the classes in turn."""
     facts = renderer.facts
     z = np.stack([seed_to_z(seed, facts.z_dim) for seed in seeds])
@@ -42,7 +42,7 @@ def rows_of_seeds(renderer: MapsAndDraws, seeds: Sequence[int], psi: float = 1.0
 
 
 def generated_batches(
-    renderer: MapsAndDraws, count: int, batch: int, first_seed: int, psi: float = 1.0
+    renderer: MapsAndRenders, count: int, batch: int, first_seed: int, psi: float = 1.0
 ) -> Iterator[NDArray[np.float32]]:
     """Yield pictures (n, channels, R, R) of the seeds from `first_seed` on."""
     for start in range(0, count, batch):

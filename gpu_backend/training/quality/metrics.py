@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from gpu_backend.training.quality.frechet import frechet_distance, gaussian_of
-from gpu_backend.training.quality.generated import MapsAndDraws, generated_batches
+from gpu_backend.training.quality.generated import MapsAndRenders, generated_batches
 from gpu_backend.training.quality.precision_recall import NEIGHBOURS, precision_recall
 from gpu_backend.training.quality.reading import FeatureReader
 from gpu_backend.training.quality.world_source import World, world_batches
@@ -57,7 +57,7 @@ class QualityMetrics:
 
 
 def quality_of(
-    renderer: MapsAndDraws,
+    renderer: MapsAndRenders,
     world: World,
     reader: FeatureReader,
     *,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import torch
 
 from gpu_backend.training.world.factors import FACTORS
-from gpu_backend.training.world.parts import Melted, Run, as_is
+from gpu_backend.training.world.parts import CompiledParts, Run, as_is
 from gpu_backend.training.world.picture import scene
 
 _MOST_PIXELS = 32 << 16
@@ -68,7 +68,7 @@ class Drawer:
     def _warmed(self) -> Run:
         """Warm up until nothing is allocated, compiled or copied from the host; return how parts are run."""
         self._bytes(as_is)
-        melted = Melted()
+        melted = CompiledParts()
         for _ in range(2):
             self._bytes(melted)
         if melted.problems:

@@ -17,7 +17,7 @@ def fog(setting: Setting, colour: torch.Tensor, behind: torch.Tensor, distance: 
 
 
 @dataclass(frozen=True)
-class Seen:
+class VisibleLand:
     """The visible land, computed by `look`. Shapes are ``(n, W, H)``, of ``colour`` ``(n, 3, W, H)``."""
 
     colour: torch.Tensor
@@ -27,7 +27,7 @@ class Seen:
     land: torch.Tensor
 
 
-def look(land: Terrain, line: torch.Tensor, up: torch.Tensor) -> Seen:
+def look(land: Terrain, line: torch.Tensor, up: torch.Tensor) -> VisibleLand:
     """Find the first land that each view ray ``up`` ``(n, W, H)`` hits, interpolated between two steps of distance."""
     steps = line.shape[2]
     index = torch.searchsorted(line, up)
@@ -42,4 +42,6 @@ def look(land: Terrain, line: torch.Tensor, up: torch.Tensor) -> Seen:
 
     colours = [between(channel) for channel in land.colour.unbind(1)]
     distance = between(land.distance.expand_as(line))
-    return Seen(torch.stack(colours, 1), distance, between(land.height), between(land.white), (index < steps).float())
+    return VisibleLand(
+        torch.stack(colours, 1), distance, between(land.height), between(land.white), (index < steps).float()
+    )

@@ -25,7 +25,7 @@ def as_is(part: Callable[..., Result], *arguments: object) -> Result:
     return part(*arguments)
 
 
-class Melted:
+class CompiledParts:
     """Runs compiled parts. The first picture of a shape takes a minute or two, later ones a fraction of the eager time.
 
     Attributes

@@ -7,7 +7,7 @@ from torch.nn.functional import avg_pool2d
 
 from gpu_backend.training.world.factors import FACTORS, Setting
 from gpu_backend.training.world.light import Light, rgb
-from gpu_backend.training.world.look import Seen, fog, look
+from gpu_backend.training.world.look import VisibleLand, fog, look
 from gpu_backend.training.world.noise import smoothstep
 from gpu_backend.training.world.numbers import number
 from gpu_backend.training.world.parts import Run, as_is
@@ -100,13 +100,13 @@ def _around(light: Light, across: torch.Tensor) -> tuple[torch.Tensor, torch.Ten
 
 
 def _land_before_sky(
-    setting: Setting, seen: Seen, horizon: torch.Tensor, above: torch.Tensor, start: int
+    setting: Setting, seen: VisibleLand, horizon: torch.Tensor, above: torch.Tensor, start: int
 ) -> torch.Tensor:
     picture = torch.cat((horizon.expand(-1, -1, -1, start), doubled(above)), 3)
     return picture + (fog(setting, seen.colour, horizon, seen.distance) - picture) * seen.land[:, None]
 
 
-def _flooded(seen: Seen, level: torch.Tensor, stop: int) -> tuple[torch.Tensor, torch.Tensor]:
+def _flooded(seen: VisibleLand, level: torch.Tensor, stop: int) -> tuple[torch.Tensor, torch.Tensor]:
     """Depth of the land below the water at every other sample, and which parts of the rows up to ``stop`` are wet."""
     depth = level - seen.height[..., :stop]
     wet = (depth / (0.0035 * seen.distance[..., :stop]) + 0.5).clamp(0.0, 1.0) * seen.land[..., :stop]
@@ -116,7 +116,7 @@ def _flooded(seen: Seen, level: torch.Tensor, stop: int) -> tuple[torch.Tensor, 
 def _not_behind(
     setting: Setting,
     horizon: torch.Tensor,
-    seen: Seen,
+    seen: VisibleLand,
     distance: torch.Tensor,
     start: int,
     stop: int,
@@ -130,7 +130,7 @@ def _not_behind(
 
 
 def _finished(
-    setting: Setting, picture: torch.Tensor, seen: Seen, wet: torch.Tensor, hidden: torch.Tensor, fine: int
+    setting: Setting, picture: torch.Tensor, seen: VisibleLand, wet: torch.Tensor, hidden: torch.Tensor, fine: int
 ) -> Scene:
     dry = seen.land * (1.0 - wet)
     masks = torch.stack((seen.land, wet * (1.0 - hidden), seen.white * dry * (1.0 - hidden)), 1)

@@ -4,7 +4,7 @@ import torch
 
 from gpu_backend.training.world.factors import Setting
 from gpu_backend.training.world.light import Light, rgb
-from gpu_backend.training.world.look import Seen, fog, look
+from gpu_backend.training.world.look import VisibleLand, fog, look
 from gpu_backend.training.world.noise import gradient_noise, smoothstep
 from gpu_backend.training.world.numbers import number
 from gpu_backend.training.world.parts import Run, as_is
@@ -86,7 +86,7 @@ def _shown(
     depth: torch.Tensor,
     ripple: torch.Tensor,
     reflected: torch.Tensor,
-    image: Seen,
+    image: VisibleLand,
     cover: torch.Tensor,
     colour: torch.Tensor,
 ) -> torch.Tensor:

@@ -230,7 +230,7 @@ def test_a_loop_is_heard_without_a_gap(bench: Bench) -> None:
 
 def test_the_null_device_plays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     miniaudio = pytest.importorskip("miniaudio")
-    asked = threading.Event()
+    calls = threading.Event()
     real = miniaudio.PlaybackDevice
 
     def null(*arguments: object, **options: object) -> object:
@@ -242,11 +242,11 @@ def test_the_null_device_plays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     def stream() -> Stream:
         count = yield b""
         while True:
-            asked.set()
+            calls.set()
             count = yield bytes(8 * count)
 
     played_stream = stream()
     next(played_stream)
     device.start(played_stream)
-    assert asked.wait(30)
+    assert calls.wait(30)
     device.close()

@@ -8,7 +8,7 @@ from tests.helpers.command import Command
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[BenchOptions]:
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[BenchOptions]:
     """The options of every run, none of which runs."""
     runs: list[BenchOptions] = []
 
@@ -20,30 +20,30 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[BenchOptions]:
     return runs
 
 
-def test_the_options_arrive(command: Command, asked: list[BenchOptions]) -> None:
+def test_the_options_arrive(command: Command, calls: list[BenchOptions]) -> None:
     words = ("--shape", "ffhq512", "--batch", "1,8", "--peers", "compiled,eager", "--precision", "fp16", "--all")
     assert command("bench", *words, "--out", "some folder").status == 0
-    (options,) = asked
+    (options,) = calls
     assert options.shape is not None
     assert (options.shape.name, options.batches, options.everything) == ("ffhq512", (1, 8), True)
     assert (options.peers, options.precisions) == (("compiled", "eager"), ("fp16",))
     assert options.command == f"latentloom bench {' '.join(words)} --out 'some folder'"
 
 
-def test_no_peers_is_a_choice_too(command: Command, asked: list[BenchOptions]) -> None:
+def test_no_peers_is_a_choice_too(command: Command, calls: list[BenchOptions]) -> None:
     assert command("bench", "--peers", "none").status == 0
-    assert asked[0].peers == ()
+    assert calls[0].peers == ()
 
 
-def test_a_run_that_was_stopped_has_the_status_of_one(command: Command, asked: list[BenchOptions]) -> None:
+def test_a_run_that_was_stopped_has_the_status_of_one(command: Command, calls: list[BenchOptions]) -> None:
     assert command("bench", "--quick").status == 130
-    assert len(asked) == 1
+    assert len(calls) == 1
 
 
-def test_a_slip_is_one_sentence(command: Command, asked: list[BenchOptions]) -> None:
+def test_a_slip_is_one_sentence(command: Command, calls: list[BenchOptions]) -> None:
     for words in (("--peers", "best"), ("--shape", "huge"), ("--batch", "none"), ("a.pkl", "--shape", "ffhq256")):
         outcome = command("bench", *words)
         assert outcome.status == 2
         assert outcome.err.startswith("latentloom bench: ")
         assert outcome.err.count("\n") == 1
-    assert asked == []
+    assert calls == []

@@ -143,10 +143,10 @@ def test_a_farm_that_is_not_there_is_told_in_a_sentence(command: Command, tmp_pa
 def test_single_pictures_go_to_a_farm_under_the_names_of_their_files(
     command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    asked: list[SequenceSettings] = []
-    monkeypatch.setattr("explorer_app.cli.render.render_on_farm", lambda settings, *_: asked.append(settings))
+    calls: list[SequenceSettings] = []
+    monkeypatch.setattr("explorer_app.cli.render.render_on_farm", lambda settings, *_: calls.append(settings))
     command("render", "--seeds", "1-3", "--outdir", str(tmp_path), "--gpus", "all")
-    (settings,) = asked
+    (settings,) = calls
     assert settings.file_names == ("seed0001", "seed0002", "seed0003")
     assert (settings.frame_count, settings.overwrite) == (3, True)
 

@@ -17,8 +17,8 @@ def test_a_stylegan3_is_moved_turned_and_scaled(command: Command, networks: Path
     network = networks / "alias-free.safetensors"
     words = ("render", "--network", network, "--seeds", "7", "--outdir")
     assert command(*words, tmp_path / "rest").status == 0
-    asked = command(*words, tmp_path, "--translate=-0.25,0.1", "--rotate", "-30", "--scale", "1.5")
-    assert asked.status == 0, asked.err
+    calls = command(*words, tmp_path, "--translate=-0.25,0.1", "--rotate", "-30", "--scale", "1.5")
+    assert calls.status == 0, calls.err
     document = read_picture(tmp_path / "seed0007.png")
     assert document.request.transform == pytest.approx(Transform(-0.25, 0.1, -30.0, 1.5).matrix)
     assert document.session is not None

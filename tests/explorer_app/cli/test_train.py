@@ -16,7 +16,7 @@ SMALL = ("--resolution", "8", "--channel-base", "64", "--channel-max", "8", "--z
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[TrainRequest]:
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[TrainRequest]:
     """The requests of every run, none of which runs."""
     requests: list[TrainRequest] = []
 
@@ -28,27 +28,27 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[TrainRequest]:
     return requests
 
 
-def test_only_what_is_asked_for_arrives(command: Command, asked: list[TrainRequest]) -> None:
+def test_only_what_is_asked_for_arrives(command: Command, calls: list[TrainRequest]) -> None:
     words = ("--out", "a", "--data", "cats.zip", "--batch", "16", "--gamma", "0.5", "--augment", "--no-mirror")
     outcome = command("train", *words)
     assert outcome.status == 0
     assert "4.0 kimg; the network is network-000004000.safetensors" in outcome.err
     given = {"data": "cats.zip", "batch": 16, "gamma": 0.5, "augment": True, "mirror": False}
-    assert asked == [TrainRequest(Path("a"), given)]
+    assert calls == [TrainRequest(Path("a"), given)]
 
 
-def test_going_on_means_the_newest_of_the_folder_or_a_file(command: Command, asked: list[TrainRequest]) -> None:
+def test_going_on_means_the_newest_of_the_folder_or_a_file(command: Command, calls: list[TrainRequest]) -> None:
     assert command("train", "--out", "a", "--resume").status == 0
     assert command("train", "--out", "a", "--resume", "b.pt", "--device", "cpu").status == 0
-    assert [(one.resume, one.device) for one in asked] == [(Path("a"), "auto"), (Path("b.pt"), "cpu")]
+    assert [(one.resume, one.device) for one in calls] == [(Path("a"), "auto"), (Path("b.pt"), "cpu")]
 
 
-def test_a_slip_is_one_sentence(command: Command, asked: list[TrainRequest]) -> None:
+def test_a_slip_is_one_sentence(command: Command, calls: list[TrainRequest]) -> None:
     slips = (("--resolution", "100"), ("--batch", "0"), ("--gamma", "-1"), ("--mixing", "2"), ("--device", "tpu"))
     for words in (*slips, ("--precision", "int8"), ("--kimg", "nan"), ("--surprise",)):
         assert command("train", "--out", "a", *words).sentence
     assert "--out" in command("train").sentence
-    assert asked == []
+    assert calls == []
 
 
 @pytest.fixture

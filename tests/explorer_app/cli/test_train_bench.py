@@ -10,18 +10,18 @@ from tests.helpers.command import Command
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[TrainBenchOptions]:
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[TrainBenchOptions]:
     """The options of every run, none of which runs."""
     runs: list[TrainBenchOptions] = []
     monkeypatch.setattr(train_bench, "run_train_bench", lambda options, say, show: runs.append(options))
     return runs
 
 
-def test_the_options_arrive(command: Command, asked: list[TrainBenchOptions]) -> None:
+def test_the_options_arrive(command: Command, calls: list[TrainBenchOptions]) -> None:
     words = ("--batch", "32", "--rows", "graph,fp32", "--out", "/some folder/results")
     assert command("train-bench", *words).status == 0
     assert command("train-bench").status == 0
-    first, second = asked
+    first, second = calls
     assert (first.batch, first.rows) == (32, ("fp32", "graph"))
     assert first.out == Path("/some folder/results")
     assert first.command == "latentloom train-bench --batch 32 --rows graph,fp32 --out results"
@@ -29,7 +29,7 @@ def test_the_options_arrive(command: Command, asked: list[TrainBenchOptions]) ->
     assert (second.resolution, second.batch, second.rows) == (256, 8, ROWS)
 
 
-def test_a_slip_is_one_sentence(command: Command, asked: list[TrainBenchOptions]) -> None:
+def test_a_slip_is_one_sentence(command: Command, calls: list[TrainBenchOptions]) -> None:
     for words in (("--rows", "fastest"), ("--resolution", "100"), ("--steps", "0"), ("--budget-s", "soon")):
         assert command("train-bench", *words).sentence
-    assert asked == []
+    assert calls == []

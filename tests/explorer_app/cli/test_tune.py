@@ -27,19 +27,19 @@ RESCUED = replace(FASTER, before_us=math.inf, refused=(WRONG, SPILLS))
 class FakeTuning:
     """Finds what it is told to."""
 
-    asked: dict[str, Any]
+    calls: dict[str, Any]
     found: tuple[TileFinding | BaseException, ...] = (FASTER, SAME)
     judged = PredictionQuality(0, 0, 0.0, math.inf, 1.0)
 
     def __init__(self, model: Model, device: str, **options: Any) -> None:
-        type(self).asked = {"model": model, "device": device, **options}
+        type(self).calls = {"model": model, "device": device, **options}
         self.gpu = SimpleNamespace(name="NVIDIA H200")
         self.shapes = (SHAPE, SAME.shape)
         self.path = Path.home() / "tiles" / "table.json"
         self.quality = self.judged
 
     def findings(self, *, budget_s: float, progress: Callable[[TileProgress], None]) -> Iterator[TileFinding]:
-        type(self).asked["budget_s"] = budget_s
+        type(self).calls["budget_s"] = budget_s
         progress(TileProgress(SHAPE, 1, 2, 0, 900, math.inf))
         for item in self.found:
             if isinstance(item, BaseException):
@@ -88,10 +88,10 @@ def test_discarded_tiles_are_named(command: Command, tuning: type[FakeTuning]) -
 def test_options_reach_the_search(command: Command, tuning: type[FakeTuning], tmp_path: Path) -> None:
     words = ("--shape", "32:512:16", "--batch", "1,8,1", "--budget-s", "9", "--device", "cuda:1")
     assert command("tune", *words, "--table", tmp_path / "t.json").status == 0
-    asked = tuning.asked
-    assert asked["model"].facts.resolution == 32
-    assert (asked["device"], asked["batches"], asked["budget_s"]) == ("cuda:1", (1, 8), 9.0)
-    assert asked["table"] == tmp_path / "t.json"
+    calls = tuning.calls
+    assert calls["model"].facts.resolution == 32
+    assert (calls["device"], calls["batches"], calls["budget_s"]) == ("cuda:1", (1, 8), 9.0)
+    assert calls["table"] == tmp_path / "t.json"
 
 
 def test_stopping_keeps_and_prints_what_was_found(command: Command, tuning: type[FakeTuning]) -> None:

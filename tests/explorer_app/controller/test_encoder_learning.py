@@ -25,16 +25,16 @@ class Renders:
 
     def __init__(self, path: Path) -> None:
         self.model: Any = SimpleNamespace(facts=SimpleNamespace(model_id=MODEL_ID, w_dim=W_DIM, path=str(path)))
-        self.asked: list[Any] = []
+        self.calls: list[Any] = []
 
     def begin_learning(self, number: int, make: Callable[[], object]) -> None:
-        self.asked.append((number, make()))
+        self.calls.append((number, make()))
 
     def stop_learning(self) -> None:
-        self.asked.append("stop")
+        self.calls.append("stop")
 
     def cancel_learning(self) -> None:
-        self.asked.append("cancel")
+        self.calls.append("cancel")
 
 
 class Worker:
@@ -80,13 +80,13 @@ def test_a_training_shows_the_time_left_and_is_kept_beside_the_model(bench: Benc
     learning = bench.learning
     learning.start()
     learning.start()
-    assert bench.renders.asked == [(1, "training")], "one at a time"
+    assert bench.renders.calls == [(1, "training")], "one at a time"
     bench.now_s += 10.0
     learning.take_advanced(LearningAdvanced(1, EncoderReport(5, 20, 90, 0.7, 0.25)))
     assert learning.state.seconds_left == pytest.approx(30.0)
     learning.stop()
     learning.stop()
-    assert bench.renders.asked[1:] == ["stop"]
+    assert bench.renders.calls[1:] == ["stop"]
     assert learning.state.is_stopping
     learning.take_ended(LearningEnded(1, encoder()))
     path = tmp_path / "hills.encoder.safetensors"
@@ -118,7 +118,7 @@ def test_events_of_a_training_of_another_model_are_dropped(bench: Bench, tmp_pat
     learning = bench.learning
     learning.start()
     learning.forget()
-    assert bench.renders.asked[-1] == "cancel"
+    assert bench.renders.calls[-1] == "cancel"
     learning.take_advanced(LearningAdvanced(1, EncoderReport(1, 2, 9, math.nan, 0.5)))
     learning.take_ended(LearningEnded(1, encoder()))
     assert learning.state.report is None

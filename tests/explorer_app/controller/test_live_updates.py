@@ -16,12 +16,12 @@ class Heard:
     """What was asked and told, and a clock that a test winds."""
 
     def __init__(self) -> None:
-        self.asked = self.told = 0
+        self.calls = self.told = 0
         self.now_s = 0.0
         self.live = LiveUpdates(self._ask, self._tell, lambda: self.now_s)
 
     def _ask(self) -> None:
-        self.asked += 1
+        self.calls += 1
 
     def _tell(self) -> None:
         self.told += 1
@@ -41,7 +41,7 @@ def heard(qapp: object) -> Iterator[Heard]:
 
 def test_the_first_change_is_asked_for_and_told_at_once(heard: Heard) -> None:
     heard.live.changed()
-    assert (heard.asked, heard.told) == (1, 1)
+    assert (heard.calls, heard.told) == (1, 1)
 
 
 def test_a_thousand_changes_between_two_frames_are_one_request_and_one_notification(heard: Heard) -> None:
@@ -49,26 +49,26 @@ def test_a_thousand_changes_between_two_frames_are_one_request_and_one_notificat
     for _ in range(1000):
         heard.live.changed()
     heard.tick(TELL_MS)
-    assert (heard.asked, heard.told) == (2, 1), "the frame is not there yet"
+    assert (heard.calls, heard.told) == (2, 1), "the frame is not there yet"
     heard.live.frame_shown()
     heard.live.frame_shown()
-    assert (heard.asked, heard.told) == (2, 2)
+    assert (heard.calls, heard.told) == (2, 2)
 
 
 def test_a_change_at_the_very_end_of_a_tick_does_not_wait_for_its_timer(heard: Heard) -> None:
     heard.live.changed()
     heard.now_s += refresh_ms() / 1000.0 - 0.002
     heard.live.changed()
-    assert heard.asked == 1
+    assert heard.calls == 1
     heard.now_s += 0.0015
     heard.live.changed()
-    assert heard.asked == 2
+    assert heard.calls == 2
 
 
 def test_the_newest_change_is_asked_for_by_the_timer(heard: Heard, qtbot: QtBot) -> None:
     heard.live.changed()
     heard.live.changed()
-    qtbot.waitUntil(lambda: heard.asked == 2)
+    qtbot.waitUntil(lambda: heard.calls == 2)
 
 
 def test_panels_hear_no_more_often_than_they_can_be_read_while_frames_come_quicker(heard: Heard) -> None:
@@ -112,7 +112,7 @@ def test_stopped_updates_neither_request_nor_notify(heard: Heard) -> None:
     heard.live.stop()
     heard.tick(PATIENCE_MS)
     heard.live.frame_shown()
-    assert (heard.asked, heard.told) == (1, 1)
+    assert (heard.calls, heard.told) == (1, 1)
     assert not heard.live._tick.isActive()
     assert not heard.live._late.isActive()
 
@@ -123,7 +123,7 @@ def test_changes_at_the_pace_of_the_screen_start_no_timer_each(heard: Heard) -> 
         assert not heard.live._tick.isActive()
         heard.live.frame_shown()
         heard.now_s += 1 / 60
-    assert heard.asked == 10
+    assert heard.calls == 10
 
 
 def test_panels_show_the_last_change_without_another_frame(heard: Heard) -> None:

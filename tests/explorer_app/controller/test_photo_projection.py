@@ -66,7 +66,7 @@ def search(harness: Harness) -> Iterator[Search]:
 def test_the_best_latent_shows_while_it_is_searched_and_the_end_is_one_step_that_is_kept(search: Search) -> None:
     before = list(search.harness.labels)
     search.begin()
-    assert search.renders.asked == [(Path("/photos/my garden.jpg"), CROP)]
+    assert search.renders.calls == [(Path("/photos/my garden.jpg"), CROP)]
     search.renders.advance(2)
     assert search.rows == 2.0
     assert search.harness.labels == before

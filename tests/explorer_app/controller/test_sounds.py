@@ -29,14 +29,14 @@ class FakePlayer:
     """Notes what is to be heard."""
 
     def __init__(self) -> None:
-        self.asked: list[object] = []
+        self.calls: list[object] = []
         self.heard_s: float | None = None
 
     def start(self, timeline: Timeline, paths: Mapping[str, Path], start: Fraction) -> None:
-        self.asked.append(("start", start, len(timeline.sounds), len(paths)))
+        self.calls.append(("start", start, len(timeline.sounds), len(paths)))
 
     def stop(self) -> None:
-        self.asked.append("stop")
+        self.calls.append("stop")
 
     def elapsed_s(self) -> float | None:
         return self.heard_s
@@ -103,15 +103,15 @@ def test_while_sound_is_heard_the_playhead_follows_it_and_not_the_clock(
     playback = harness.controller.playback
     player.heard_s = 0.0
     playback.set_playing(True)
-    assert player.asked[-1] == ("start", 0, 1, 1)
+    assert player.calls[-1] == ("start", 0, 1, 1)
     harness.now_s += 5.0
     player.heard_s = 0.5
     playback._tick()
     assert playback.time == Fraction(1, 2)
     playback.seek(Fraction(1))
-    assert player.asked[-1] == ("start", 1, 1, 1)
+    assert player.calls[-1] == ("start", 1, 1, 1)
     playback.set_playing(False)
-    assert player.asked[-1] == "stop"
+    assert player.calls[-1] == "stop"
 
 
 def test_a_sound_that_is_muted_or_moved_while_it_plays_is_heard_anew(
@@ -121,10 +121,10 @@ def test_a_sound_that_is_muted_or_moved_while_it_plays_is_heard_anew(
     player = sounds._player
     assert isinstance(player, FakePlayer)
     harness.controller.playback.set_playing(True)
-    before = len(player.asked)
+    before = len(player.calls)
     (sound,) = harness.controller.editing.session.timeline.sounds
     sounds.change(replace(sound, is_muted=True), "Mute sound")
-    harness.until(lambda: len(player.asked) > before)
+    harness.until(lambda: len(player.calls) > before)
     harness.controller.playback.set_playing(False)
 
 

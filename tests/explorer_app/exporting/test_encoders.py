@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from explorer_app.exporting.encoder_crew import Seat, received_message
+from explorer_app.exporting.encoder_crew import EncoderProcess, received_message
 from explorer_app.exporting.encoders import PATIENCE_S, Encoders, usual_patience
 from explorer_app.exporting.errors import ExportError
 from explorer_app.exporting.formats.codecs import encode_frame
@@ -177,7 +177,7 @@ def test_frames_that_are_larger_than_the_first_are_encoded_by_the_threads(
 
 
 def test_each_chunk_in_flight_has_memory_of_its_own_and_its_frames_can_be_read_back() -> None:
-    seat = Seat()
+    seat = EncoderProcess()
     memory = np.zeros(4096, np.uint8)
     requests, answers = io.BytesIO(), io.BytesIO()
     seat.take_memory(memory, 1000, chunks=2, chunk_frames=2, frame_nbytes=SIDE * SIDE * 4)
@@ -199,7 +199,7 @@ def test_each_chunk_in_flight_has_memory_of_its_own_and_its_frames_can_be_read_b
 
 
 def test_a_chunk_of_floats_keeps_them_with_their_requests() -> None:
-    seat = Seat()
+    seat = EncoderProcess()
     seat.take_memory(np.zeros(8192, np.uint8), 0, chunks=1, chunk_frames=2, frame_nbytes=2048)
     seat.take_pipes(io.BytesIO(), io.BytesIO())
     seat.is_ready = True
@@ -214,7 +214,7 @@ def test_a_chunk_of_floats_keeps_them_with_their_requests() -> None:
 
 
 def test_frames_of_another_shape_than_the_first_of_a_chunk_are_not_sent() -> None:
-    seat = Seat()
+    seat = EncoderProcess()
     seat.take_memory(np.zeros(8192, np.uint8), 0, chunks=1, chunk_frames=2, frame_nbytes=2048)
     seat.take_pipes(io.BytesIO(), io.BytesIO())
     seat.is_ready = True

@@ -5,7 +5,7 @@ from explorer_app.session.edits import (
     AddSources,
     GoToSeed,
     RemoveSource,
-    Together,
+    SetParameters,
     ZeroSliders,
     set_slider,
     set_source,
@@ -51,7 +51,7 @@ def test_a_slider_back_at_its_default_leaves_no_trace() -> None:
 
 
 def test_the_first_amount_of_a_direction_brings_its_rows_and_a_drag_back_to_zero_drops_both() -> None:
-    def drag(amount: float) -> Together:
+    def drag(amount: float) -> SetParameters:
         rows = RowRange(0, 4) if amount else RowRange()
         return set_slider("world/sun", rows, SetParameter("slider/world/sun", amount))
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from explorer_app.session.edits import Together
+from explorer_app.session.edits import SetParameters
 from explorer_app.session.local_edits import LayerBend, StyleChannel
 from explorer_app.session.parameters import ParameterError, SetParameter, fixed_parameters, parameter, parameters_of
 from explorer_app.session.picture_mask import inverted
@@ -111,7 +111,7 @@ def test_the_gain_of_a_layer_needs_a_layer() -> None:
 
 def test_a_held_latent_follows_truncation_and_classes_and_is_let_go_by_walking() -> None:
     held = Session(pinned_blend=((Recipe(Latent(), Truncation(1.0)), 1.0),))
-    edit = Together((SetParameter("truncation.psi", 0.5), SetParameter("classes", ((1, 1.0),))), "Both")
+    edit = SetParameters((SetParameter("truncation.psi", 0.5), SetParameter("classes", ((1, 1.0),))), "Both")
     recipe, _ = edit.apply(held).pinned_blend[0]
     assert (recipe.truncation.psi, recipe.latent.classes) == (0.5, ((1, 1.0),))
     assert SetParameter("position", Position(1.0, 0.0)).apply(held).pinned_blend == ()

@@ -40,17 +40,17 @@ def rearrange(shared: SharedWindow) -> None:
 
 def replace_a_method(shared: SharedWindow) -> None:
     shared.window.history.show_thumbnail = None  # type: ignore[assignment, method-assign]
-    shared.controller.asked.append(("nothing",))
+    shared.controller.calls.append(("nothing",))
 
 
 def test_what_a_test_did_is_undone(own_shelf: Shelf) -> None:
     shared = own_shelf.lend(facts())
-    asked = shared.controller.asked[:]
+    calls = shared.controller.calls[:]
     for change in (edit_and_write, rearrange, replace_a_method):
         change(shared)
         own_shelf.take_back(shared)
         assert own_shelf.lend(facts()) is shared, "it shows what it showed when it was new"
-        assert shared.controller.asked == asked
+        assert shared.controller.calls == calls
         assert shared.controller.editing.session.position == Position(0.0, 0.0)
         assert callable(shared.window.history.show_thumbnail)
         assert not shared.window.canvas.glides

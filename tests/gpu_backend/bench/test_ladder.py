@@ -8,7 +8,7 @@ import torch
 
 from gpu_backend.bench import ladder
 from gpu_backend.bench.command import main
-from gpu_backend.bench.ladder import Climbed, Rung, ladder_table, rungs_of
+from gpu_backend.bench.ladder import Rung, RungResult, ladder_table, rungs_of
 from gpu_backend.cuda.driver.probe import Gpu
 from gpu_backend.cuda.launches.lowering import lower
 from gpu_backend.cuda.tiles.target import Target, target_of
@@ -60,7 +60,11 @@ def test_on_the_cpu_it_is_measured_printed_and_written(tmp_path: Path, capsys: p
 
 def test_gains_count_from_the_last_rung_that_was_measured() -> None:
     rungs = rungs_of("sm_89")
-    found = [Climbed(rungs[0], 8.0, 50), Climbed(rungs[1], problem="out of memory"), Climbed(rungs[2], 2.0, 50, 3)]
+    found = [
+        RungResult(rungs[0], 8.0, 50),
+        RungResult(rungs[1], problem="out of memory"),
+        RungResult(rungs[2], 2.0, 50, 3),
+    ]
     last = ladder_table(found).splitlines()[-1].split()
     assert last[-6:] == ["4.00", "x", "4.00", "x", "3", "50"]
     assert "out of memory" in ladder_table(found)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gpu_backend.bench.ladder import Climbed, Rung, gains_of, rungs_of
+from gpu_backend.bench.ladder import Rung, RungResult, gains_of, rungs_of
 from gpu_backend.bench.ladder_run import LadderRun
 from gpu_backend.bench.ours import Ours
 from gpu_backend.errors import CancelledError
@@ -31,7 +31,7 @@ def make() -> Iterator[Callable[..., LadderRun]]:
         run.close()
 
 
-def take(run: LadderRun, steps: int = 1000) -> list[Climbed]:
+def take(run: LadderRun, steps: int = 1000) -> list[RungResult]:
     """Take steps as the render thread does, which waits for compilers in between; return what they found."""
     found = []
     for _ in range(steps):
@@ -92,11 +92,11 @@ def test_a_rung_that_fails_says_why_and_the_others_are_measured(make: Callable[.
 
 def test_a_run_that_gives_way_is_repeated(make: Callable[..., LadderRun], monkeypatch: pytest.MonkeyPatch) -> None:
     times_ms = Ours.times_ms
-    asked: list[bool] = []
+    calls: list[bool] = []
 
     def give_way(ours: Any, runs: int, should_cancel: Callable[[], bool]) -> list[float]:
-        asked.append(should_cancel())
-        if asked[-1]:
+        calls.append(should_cancel())
+        if calls[-1]:
             raise CancelledError("A preview waits.")
         return list(times_ms(ours, runs, should_cancel))
 
@@ -105,7 +105,7 @@ def test_a_run_that_gives_way_is_repeated(make: Callable[..., LadderRun], monkey
     take(run, 5)
     for _ in range(7):
         assert run.step(lambda: True) is None
-    assert asked[-1]
+    assert calls[-1]
     assert all(not climbed.problem for climbed in take(run))
     assert len(run.found) == len(NAMES)
 

@@ -44,8 +44,8 @@ def test_a_run_on_the_processor_measures_prints_and_writes(tmp_path: Path, capsy
         (who, batch) for who in (OURS, "eager", "channels-last", "traced") for batch in (1, 2)
     }
     assert all(row.runs == 3 and row.latency_ms > 0 for row in report.measurements)
-    asked = [*words, "--peers", "eager,channels-last,traced", "--out", tmp_path.name]
-    assert report.run.command == f"python -m gpu_backend.bench {' '.join(asked)}", "without folders of this machine"
+    command = [*words, "--peers", "eager,channels-last,traced", "--out", tmp_path.name]
+    assert report.run.command == f"python -m gpu_backend.bench {' '.join(command)}", "without folders of this machine"
     assert report.run.network == "16:128:8"
     assert report.run.versions["torch"] == metadata.version("torch")
     assert report.ceiling is not None

@@ -202,15 +202,15 @@ def test_a_cancelled_run_ends_between_two_layers(executors: list[CpuExecutor]) -
     model = make_stylegan1()
     executors.append(CpuExecutor(model.weights, threads=2))
     bound = executors[0].bind(build_synthesis_plan(model.spec, "id"))
-    asked: list[int] = []
+    calls: list[int] = []
 
     def should_cancel() -> bool:
-        asked.append(1)
-        return len(asked) > 4
+        calls.append(1)
+        return len(calls) > 4
 
     with pytest.raises(CancelledError):
         bound.run({"ws": rows_of(model, 1)}, should_cancel=should_cancel)
-    assert len(asked) == 5
+    assert len(calls) == 5
     assert np.isfinite(bound.run({"ws": rows_of(model, 1)}, outputs=("image",))["image"]).all()
 
 

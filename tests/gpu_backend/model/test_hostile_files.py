@@ -49,11 +49,11 @@ def test_a_hostile_file_is_refused_with_one_sentence(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(("name", "asked"), ASKED)
-def test_a_file_that_asks_for_a_function_is_told_which(name: str, asked: list[str]) -> None:
+@pytest.mark.parametrize(("name", "calls"), ASKED)
+def test_a_file_that_asks_for_a_function_is_told_which(name: str, calls: list[str]) -> None:
     with pytest.raises(ModelFileError) as caught:
         read_model(FOLDER / name)
-    assert any(item in caught.value.sentence for item in asked)
+    assert any(item in caught.value.sentence for item in calls)
     assert "nothing was run" in caught.value.sentence
 
 

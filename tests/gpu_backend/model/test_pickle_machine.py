@@ -151,9 +151,9 @@ def test_a_memo_index_takes_no_memory() -> None:
 
 
 def test_a_long_pickle_looks_at_the_watch() -> None:
-    asked = iter([False, False, True])
+    calls = iter([False, False, True])
     with pytest.raises(CancelledError):
-        load(repeated(b"N", [b"\x94"] * 100_000), watch=Watch(None, lambda: next(asked)))
+        load(repeated(b"N", [b"\x94"] * 100_000), watch=Watch(None, lambda: next(calls)))
 
 
 def test_reading_needs_no_pickle_module() -> None:

@@ -256,16 +256,16 @@ def test_progress_goes_from_nothing_to_all_and_never_back(tmp_path: Path) -> Non
 @pytest.mark.parametrize("after", [0, 1, 3, 10])
 def test_a_cancelled_reading_stops_at_the_next_look(after: int, tmp_path: Path) -> None:
     path = write_nvidia_pickle(tmp_path / "n.pkl", make_stylegan2())
-    asked = 0
+    calls = 0
 
     def cancelled() -> bool:
-        nonlocal asked
-        asked += 1
-        return asked > after
+        nonlocal calls
+        calls += 1
+        return calls > after
 
     with pytest.raises(CancelledError):
         read_model(path, cancelled=cancelled)
-    assert asked == after + 1
+    assert calls == after + 1
 
 
 @pytest.mark.parametrize("name", ["d10_zip_deflate_256MiB.pt", "i05_zip_torchscript.pt"])
@@ -316,15 +316,15 @@ def test_a_file_whose_hash_is_known_is_read_and_not_hashed(
         write_safetensors(read_model(tmp_path / "n.pkl"), path)
     plain = read_model(path, known_digest=lambda status: "")
     assert plain.facts.model_id == hashlib.sha256(path.read_bytes()).hexdigest()
-    asked: list[int] = []
+    calls: list[int] = []
 
     def known(status: os.stat_result) -> str:
-        asked.append(status.st_ino)
+        calls.append(status.st_ino)
         return plain.facts.model_id
 
     monkeypatch.setattr("gpu_backend.model.source.hashlib.sha256", lambda: pytest.fail("hashed"))
     again = read_model(path, known_digest=known)
-    assert asked == [path.stat().st_ino]
+    assert calls == [path.stat().st_ino]
     assert again.facts == plain.facts
     assert all(np.array_equal(plain.weights[name], values) for name, values in again.weights.items())
 

@@ -144,16 +144,16 @@ def test_progress_goes_from_nothing_to_all_and_never_back(large: Path) -> None:
 
 @pytest.mark.parametrize("after", [0, 1, 3, 12, 40])
 def test_a_cancelled_reading_stops_at_the_next_look(after: int, large: Path) -> None:
-    asked = 0
+    calls = 0
 
     def cancelled() -> bool:
-        nonlocal asked
-        asked += 1
-        return asked > after
+        nonlocal calls
+        calls += 1
+        return calls > after
 
     with pytest.raises(CancelledError):
         read_model(large, cancelled=cancelled)
-    assert asked == after + 1
+    assert calls == after + 1
 
 
 def test_reading_takes_little_more_memory_than_the_weights(large: Path) -> None:

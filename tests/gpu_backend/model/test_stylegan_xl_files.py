@@ -233,9 +233,9 @@ def test_files_of_the_training_loop_give_the_network_back(
     model = read_model(path)
     assert_same_network(model, made)
     assert model.facts.warnings == ()
-    asked = {name for name in model.facts.names_requested if name.startswith(("numpy", "dill._dill _get"))}
+    calls = {name for name in model.facts.names_requested if name.startswith(("numpy", "dill._dill _get"))}
     public = module.replace("_multiarray_umath", "multiarray")
-    assert asked == {
+    assert calls == {
         "dill._dill _get_attr",
         "numpy dtype",
         "numpy ndarray",

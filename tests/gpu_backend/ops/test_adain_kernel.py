@@ -131,12 +131,12 @@ def test_blocks_cover_all_pixels_of_all_channels(side: int) -> None:
     for cout, batch, multiprocessors in itertools.product((8, 16, 24, 64, 72, 512), (1, 8), (16, 132)):
         tile = AdainTile.of(side, cout, batch, multiprocessors)
         chunks, channel_blocks, pictures = tile.grid
-        asked = (cout, batch, multiprocessors)
-        assert chunks * tile.chunk >= side * side > (chunks - 1) * tile.chunk, asked
-        assert channel_blocks * tile.groups * 8 >= cout > (channel_blocks - 1) * tile.groups * 8, asked
-        assert pictures == batch, asked
-        assert tile.groups & (tile.groups - 1) == 0, asked
-        assert tile.chunk % (THREADS // tile.groups) == 0, asked
+        calls = (cout, batch, multiprocessors)
+        assert chunks * tile.chunk >= side * side > (chunks - 1) * tile.chunk, calls
+        assert channel_blocks * tile.groups * 8 >= cout > (channel_blocks - 1) * tile.groups * 8, calls
+        assert pictures == batch, calls
+        assert tile.groups & (tile.groups - 1) == 0, calls
+        assert tile.chunk % (THREADS // tile.groups) == 0, calls
 
 
 def test_a_large_picture_busies_the_gpu_in_one_go() -> None:

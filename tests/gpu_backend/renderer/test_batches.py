@@ -87,8 +87,8 @@ def test_requests_with_different_noise_or_resolution_are_not_rendered_together(
     renderer: Renderer, executor: FakeExecutor
 ) -> None:
     kinds: tuple[dict[str, Any], ...] = ({}, {"noise": Noise("random", 5)}, {"resolution": 8})
-    asked = [requests_of(renderer, 8, **fields) for fields in kinds]
-    mixed = [request for trio in zip(*asked, strict=True) for request in trio]
+    calls = [requests_of(renderer, 8, **fields) for fields in kinds]
+    mixed = [request for trio in zip(*calls, strict=True) for request in trio]
     frames = renderer.render_batch(mixed)
     runs = executor.runs("synthesis")
     assert [(run.key.batch, run.key.resolution) for run in runs] == [(8, 16), (8, 16), (8, 8)]

@@ -36,12 +36,12 @@ def test_after_a_picture_was_given_up_the_next_has_the_bytes_of_a_fresh_renderer
 
 
 def test_cancellation_is_checked_at_every_step(renderer: Renderer) -> None:
-    asked: list[bool] = []
+    calls: list[bool] = []
     request = request_for(renderer, measure_steps=True)
 
     def note() -> bool:
-        asked.append(False)
+        calls.append(False)
         return False
 
     frame = renderer.render(request, should_cancel=note)
-    assert len(asked) == len(frame.timings.steps) > 11
+    assert len(calls) == len(frame.timings.steps) > 11

@@ -74,17 +74,17 @@ def test_whatever_layer_is_shown_its_kernels_are_among_those_of_layers(model: Mo
 @pytest.mark.usefixtures("_a_gpu")
 def test_kernels_of_layers_are_compiled_on_one_thread(monkeypatch: pytest.MonkeyPatch, empty_cache: Path) -> None:
     one = KernelRecipe("tap_display", (("HALF", "0"),))
-    asked: list[dict[str, object]] = []
+    calls: list[dict[str, object]] = []
     compile_all = compilation.compile_kernels
 
     def watched(recipes: Any, architecture: str, **options: Any) -> compilation.Compilation:
-        asked.append(options)
+        calls.append(options)
         return compile_all(recipes, architecture, **options)
 
     monkeypatch.setattr(compilation, "compile_kernels", watched)
     monkeypatch.setattr(kernels, "layer_recipes_of", lambda *_: (one,))
     compile_kernels(MODEL, of_layers=True)
-    assert [options["threads"] for options in asked] == [1]
+    assert [options["threads"] for options in calls] == [1]
     assert compilation.ready_count([one], GPU.compile_architecture) == 1
 
 

@@ -62,17 +62,17 @@ class Driver:
         plan = plan_sequence(settings)
         self.places = {plan.request(index): index for index in range(len(plan))}
         self.settings = settings
-        self.asked: list[int] = []
+        self.calls: list[int] = []
 
     def run(self, *, disk: Disk | None = None, stop_after: int = -1) -> None:
         job = SequenceJob(self.settings, disk=disk, threads=2)
         job.start()
         try:
-            while len(self.asked) != stop_after and job.wait():
+            while len(self.calls) != stop_after and job.wait():
                 request = job.next_request()
                 assert request is not None
-                self.asked.append(self.places[request])
-                rgb = picture_of(self.asked[-1])
+                self.calls.append(self.places[request])
+                rgb = picture_of(self.calls[-1])
                 pixels = np.concatenate([rgb[..., ::-1], np.full((SIDE, SIDE, 1), 255, np.uint8)], axis=-1)
                 job.deliver(replace(fake_frame(request), pixels=np.ascontiguousarray(pixels)))
         finally:
@@ -85,7 +85,7 @@ class Driver:
 def export(settings: SequenceSettings, **options: Any) -> list[int]:
     driver = Driver(settings)
     driver.run(**options)
-    return driver.asked
+    return driver.calls
 
 
 def content(folder: Path) -> Folder:
@@ -188,8 +188,8 @@ def test_a_stopped_video_goes_on_by_its_segments_and_ends_with_the_same_bytes(tm
     export(settings, stop_after=6)
     assert settings.single_path is not None
     assert not settings.single_path.exists()
-    asked = export(read_manifest(settings.manifest_path).settings)
-    assert asked == list(range(6 if codec in ANIMATIONS else 4, 9)), "a whole segment is not rendered again"
+    calls = export(read_manifest(settings.manifest_path).settings)
+    assert calls == list(range(6 if codec in ANIMATIONS else 4, 9)), "a whole segment is not rendered again"
     assert content(tmp_path / "out") == content(tmp_path / "whole")
     assert export(settings) == []
 

@@ -22,23 +22,23 @@ class Recorder(QObject):
 
     def __init__(self) -> None:
         super().__init__()
-        self.asked: list[str] = []
+        self.calls: list[str] = []
 
     def __getattr__(self, group: str) -> RecordingGroup:
         if group.startswith("_"):
             raise AttributeError(group)
-        return RecordingGroup(group, self.asked)
+        return RecordingGroup(group, self.calls)
 
 
 class RecordingGroup:
     """One group of commands."""
 
-    def __init__(self, name: str, asked: list[str]) -> None:
+    def __init__(self, name: str, calls: list[str]) -> None:
         self._name = name
-        self._asked = asked
+        self._calls = calls
 
     def __getattr__(self, method: str) -> Callable[..., None]:
-        return lambda *_: self._asked.append(f"{self._name}.{method}")
+        return lambda *_: self._calls.append(f"{self._name}.{method}")
 
 
 @pytest.mark.parametrize("spec", ACTIONS, ids=lambda spec: spec.key)
@@ -75,7 +75,7 @@ def test_triggering_an_action_asks_for_its_command(qapp: QApplication) -> None:
     actions = make_actions(recorder, recorder)
     for spec in ACTIONS:
         actions[spec.key].trigger()
-    assert recorder.asked == [spec.command for spec in ACTIONS]
+    assert recorder.calls == [spec.command for spec in ACTIONS]
 
 
 def test_tooltips_tell_the_shortcut(qapp: QApplication) -> None:

@@ -14,7 +14,7 @@ from explorer_app.session.edits import GoToSeed
 from explorer_app.window.shell.main_window import MainWindow
 from tests.helpers.fake_controller import FakeController, facts
 from tests.helpers.panels import double_click, drag
-from tests.helpers.windows import asked
+from tests.helpers.windows import calls
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def test_a_held_key_shows_the_picture_before_the_step_and_its_release_returns(
     assert view.isVisible()
     assert view.sides[0].name == "Before “Go to seed”"
     assert view.sides[0].image is None
-    assert ("whole_picture", before) in controller.asked
+    assert ("whole_picture", before) in controller.calls
     have(controller, 1)
     assert view.sides[0].image is not None
     QTest.keyRelease(walked.canvas, Qt.Key.Key_B)
@@ -128,7 +128,7 @@ def test_more_than_two_selected_pictures_are_not_compared(walked: MainWindow, co
     walked.history.kept.selectAll()
     walked.actions_by_key["compare"].trigger()
     assert not walked.comparing.view.isVisible()
-    assert asked(controller, "whole_picture") == []
+    assert calls(controller, "whole_picture") == []
 
 
 def test_two_models_are_compared_on_the_same_latent(window: MainWindow, controller: FakeController) -> None:
@@ -166,6 +166,6 @@ def test_a_folder_of_snapshots_is_gone_through_with_a_slider_below_the_canvas(
     QTest.keyClick(bar.slider, Qt.Key.Key_Right)
     assert bar.place.text() == "3 of 3"
     assert bar.name.full_text == "net-10 is being read"
-    assert [call[1].name for call in controller.asked if call[0] == "open_model"][-1] == "net-10.pkl"
+    assert [call[1].name for call in controller.calls if call[0] == "open_model"][-1] == "net-10.pkl"
     QTest.mouseClick(bar.close_button, Qt.MouseButton.LeftButton)
     assert bar.isHidden()

@@ -22,7 +22,7 @@ from tests.helpers.fake_controller import FakeController, facts
 from tests.helpers.mouse import LEFT, SHIFT, drag, move, press, release, wheel
 from tests.helpers.near import near
 from tests.helpers.tools_host import ToolsHost
-from tests.helpers.windows import asked
+from tests.helpers.windows import calls
 
 
 @dataclass
@@ -67,7 +67,7 @@ class Hand:
 
     @property
     def steps(self) -> list[str]:
-        return [call[1].label for call in asked(self.controller, "edit") if call[2]]  # type: ignore[attr-defined]
+        return [call[1].label for call in calls(self.controller, "edit") if call[2]]  # type: ignore[attr-defined]
 
 
 @pytest.fixture
@@ -165,7 +165,7 @@ def test_a_click_sets_a_pin_and_with_shift_a_handle(hand: Hand) -> None:
     QTest.mouseClick(hand.tool, LEFT, SHIFT, hand.at(60, 60))
     assert [point.is_pin for point in hand.controller.point_drag.points] == [True, False]
     assert "1 handle, 1 pin" in hand.text
-    assert asked(hand.controller, "edit") == []
+    assert calls(hand.controller, "edit") == []
 
 
 def test_shift_moves_all_handles_together(hand: Hand) -> None:
@@ -198,7 +198,7 @@ def test_arrows_nudge_and_delete_removes_the_selected_point(hand: Hand) -> None:
 
 def test_a_press_beside_the_picture_does_nothing_and_the_wheel_zooms(hand: Hand) -> None:
     drag(hand.tool, [QPoint(4, 4), QPoint(40, 40)])
-    assert asked(hand.controller, "edit") == []
+    assert calls(hand.controller, "edit") == []
     before = hand.scale
     wheel(hand.tool, hand.at(60, 60), 2)
     assert hand.scale > before

@@ -12,7 +12,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
 from explorer_app.controller.editor import Editor
-from explorer_app.session.edits import PLACE, Together, set_transform
+from explorer_app.session.edits import PLACE, SetParameters, set_transform
 from explorer_app.session.parameters import SetParameter
 from explorer_app.window.canvas.canvas import Canvas
 from explorer_app.window.canvas.transform_frame import TransformFrame
@@ -24,7 +24,7 @@ from tests.helpers.fake_controller import FakeController, facts
 from tests.helpers.mouse import CTRL, LEFT, MIDDLE, SHIFT, drag, move, press, release, wheel
 from tests.helpers.near import near
 from tests.helpers.panels import mouse
-from tests.helpers.windows import asked, dialog_of
+from tests.helpers.windows import calls, dialog_of
 
 ALIAS_FREE = facts(family="StyleGAN3", name="Alias-free", has_transform=True, noise_layers=())
 
@@ -49,8 +49,8 @@ class Hand:
         return self.controller.editing.session.transform
 
     @property
-    def steps(self) -> list[Together]:
-        return [call[1] for call in asked(self.controller, "edit") if call[2] and isinstance(call[1], Together)]
+    def steps(self) -> list[SetParameters]:
+        return [call[1] for call in calls(self.controller, "edit") if call[2] and isinstance(call[1], SetParameters)]
 
     def place(self, name: str) -> QPoint:
         handles = self.frame.handles()
@@ -160,7 +160,7 @@ def test_a_thousand_moves_between_two_ticks_are_two_edits(hand: Hand) -> None:
     for x in range(1, 1001):
         move(hand.frame, start + QPoint(x // 20, 0))
     hand.frame._way.flush()
-    assert len(asked(hand.controller, "edit")) == 2
+    assert len(calls(hand.controller, "edit")) == 2
     release(hand.frame, start + QPoint(50, 0))
 
 
@@ -200,7 +200,7 @@ def test_escape_cancels_a_drag_and_then_leaves_the_mode(hand: Hand) -> None:
 
 def test_a_press_without_a_move_is_no_step(hand: Hand) -> None:
     drag(hand.frame, [hand.inside()])
-    assert asked(hand.controller, "edit") == []
+    assert calls(hand.controller, "edit") == []
 
 
 def test_wheel_and_pan_still_reach_the_canvas_and_nothing_walks(hand: Hand) -> None:
@@ -210,7 +210,7 @@ def test_wheel_and_pan_still_reach_the_canvas_and_nothing_walks(hand: Hand) -> N
     drag(hand.frame, [hand.inside(), hand.inside() + QPoint(20, 10)], button=MIDDLE)
     assert hand.canvas.view.dx != zoomed.dx
     assert not [
-        call for call in asked(hand.controller, "edit") if isinstance(call[1], SetParameter) and call[1].path == PLACE
+        call for call in calls(hand.controller, "edit") if isinstance(call[1], SetParameter) and call[1].path == PLACE
     ]
     assert hand.transform == Transform()
 

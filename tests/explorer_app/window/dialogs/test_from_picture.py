@@ -55,7 +55,7 @@ def test_a_photo_is_searched_side_by_side_and_kept(host: ToolsHost, controller: 
     assert dialog.crop.crop == Crop(20.0, 0.0, 40.0)
     assert not dialog.stop_button.isVisible()
     QTest.mouseClick(dialog.start_button, LEFT)
-    assert controller.projection_renders.asked == [(photo, Crop(20.0, 0.0, 40.0))]
+    assert controller.projection_renders.calls == [(photo, Crop(20.0, 0.0, 40.0))]
     assert dialog.crop.is_locked
     assert not dialog.stop_button.isEnabled(), "there is nothing to keep yet"
     controller.projection_renders.advance(2)

@@ -13,7 +13,7 @@ from explorer_app.window.dialogs.learn_pictures import LearnPictures
 from explorer_app.window.shell.main_window import MainWindow
 from gpu_backend import EncoderReport
 from tests.helpers.fake_controller import FakeController
-from tests.helpers.windows import asked, dialog_of
+from tests.helpers.windows import calls, dialog_of
 
 
 def test_a_training_is_started_watched_and_stopped(
@@ -22,7 +22,7 @@ def test_a_training_is_started_watched_and_stopped(
     window.actions_by_key["learn-pictures"].trigger()
     dialog = dialog_of(window, LearnPictures)
     qtbot.mouseClick(dialog.start, Qt.MouseButton.LeftButton)
-    assert asked(controller, "learn") == [("learn",)]
+    assert calls(controller, "learn") == [("learn",)]
     show = controller.learning.show
     show(LearningState(is_running=True))
     assert dialog.progress.text() == "Preparing the training."
@@ -32,7 +32,7 @@ def test_a_training_is_started_watched_and_stopped(
     assert dialog.progress.text() == "Step 300 of 3,000, 900 pictures, error 0.62 (1 is a guess), 3 minutes left"
     assert dialog.bar.value() == 200
     qtbot.mouseClick(dialog.stop, Qt.MouseButton.LeftButton)
-    assert asked(controller, "stop_learning") == [("stop_learning",)]
+    assert calls(controller, "stop_learning") == [("stop_learning",)]
     show(LearningState(is_running=True, is_stopping=True))
     assert not dialog.stop.isEnabled()
     show(LearningState(kept=Path("/models/hills.encoder.safetensors")))

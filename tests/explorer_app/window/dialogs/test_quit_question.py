@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QAbstractButton, QMessageBox
 from explorer_app.controller.progress import ExportProgress
 from explorer_app.window.shell.main_window import MainWindow
 from tests.helpers.fake_controller import FakeController
-from tests.helpers.windows import asked
+from tests.helpers.windows import calls
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def press(box: QMessageBox, text: str) -> None:
 
 
 def closed(window: MainWindow, controller: FakeController) -> bool:
-    return not window.isVisible() and bool(asked(controller, "close"))
+    return not window.isVisible() and bool(calls(controller, "close"))
 
 
 def test_the_window_stays_and_asks(window: MainWindow, controller: FakeController, box: QMessageBox) -> None:

@@ -18,7 +18,7 @@ from explorer_app.window.look import theme
 from explorer_app.window.shell.main_window import MainWindow
 from tests.helpers.fake_controller import FakeController, facts
 from tests.helpers.panels import move, press, release
-from tests.helpers.windows import Make, asked, dock, lay_out, without_model
+from tests.helpers.windows import Make, calls, dock, lay_out, without_model
 
 
 def shown(window: MainWindow) -> set[str]:
@@ -148,11 +148,11 @@ def test_a_dock_has_a_shortcut_that_hides_and_shows_it(window: MainWindow) -> No
 def test_steps_are_measured_only_while_the_performance_panel_is_seen(
     window: MainWindow, controller: FakeController
 ) -> None:
-    controller.asked.clear()
+    controller.calls.clear()
     dock(window, "performance").hide()
-    assert asked(controller, "set_measuring")[-1] == ("set_measuring", False)
+    assert calls(controller, "set_measuring")[-1] == ("set_measuring", False)
     dock(window, "performance").show()
-    assert asked(controller, "set_measuring")[-1] == ("set_measuring", True)
+    assert calls(controller, "set_measuring")[-1] == ("set_measuring", True)
 
 
 def test_a_broken_layout_in_the_settings_does_not_stop_the_window(

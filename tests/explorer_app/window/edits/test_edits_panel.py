@@ -70,14 +70,14 @@ def test_a_drag_changes_values_and_makes_no_rows(panel: EditsPanel) -> None:
 
 
 def test_bends_are_added_to_channels_a_cluster_or_a_whole_layer(panel: EditsPanel) -> None:
-    asked: list[str] = []
+    calls: list[str] = []
     given: list[object] = []
-    panel.maps_requested.connect(asked.append)
+    panel.maps_requested.connect(calls.append)
     panel.edited.connect(lambda edit, final: given.append((edit, final)))
     panel.show_session(Session(tap=Tap(LAYER)))
     panel.add.click()
     picker = panel.picker
-    assert asked == [LAYER]
+    assert calls == [LAYER]
     assert "Rendering" in picker.about.text()
     picker.add.click()
     panel.show_maps(maps_of("b8.conv0"))
@@ -114,10 +114,10 @@ def test_another_model_has_its_own_layers_and_none_has_no_panel(panel: EditsPane
 
 
 def test_style_channels_are_sliders_and_a_search_shows_how_far_it_is(panel: EditsPanel) -> None:
-    asked: list[str] = []
+    calls: list[str] = []
     given: list[object] = []
-    panel.find_requested.connect(lambda: asked.append("find"))
-    panel.stop_requested.connect(lambda: asked.append("stop"))
+    panel.find_requested.connect(lambda: calls.append("find"))
+    panel.stop_requested.connect(lambda: calls.append("stop"))
     panel.edited.connect(lambda edit, final: given.append((edit, final)))
     panel.search.click()
     panel.show_search("Searching: 40%", True)
@@ -125,7 +125,7 @@ def test_style_channels_are_sliders_and_a_search_shows_how_far_it_is(panel: Edit
     assert panel.about_styles.text() == "Searching: 40%"
     panel.search.click()
     panel.show_search("", False)
-    assert asked == ["find", "stop"]
+    assert calls == ["find", "stop"]
     panel.show_session(Session(style_channels=(StyleChannel(LAYER, 7, 2.0, 8.0, "clouds"), StyleChannel(LAYER, 9))))
     assert panel.about_styles.isHidden()
     row = panel.styles[0]

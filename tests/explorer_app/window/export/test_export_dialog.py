@@ -73,9 +73,9 @@ def test_seeds_that_are_typed_become_a_path_and_the_exporter_gets_it(made: Expor
     assert [key.label for key in made.keys.keys] == ["seed 0", "seed 1", "seed 4", "seed 5", "seed 6"]
     assert made.isVisible(), "Enter in the field adds; it does not export"
     made.frames.setValue(10)
-    with qtbot.waitSignal(made.export_requested) as asked:
+    with qtbot.waitSignal(made.export_requested) as signal:
         qtbot.mouseClick(made.export, Qt.MouseButton.LeftButton)
-    wanted: SequenceSettings = asked.args[0]
+    wanted: SequenceSettings = signal.args[0]
     assert wanted.frame_count == 41
     assert {key.noise for key in wanted.keys} == {SESSION.noise}
     assert wanted.model == SESSION.model
@@ -330,9 +330,9 @@ def test_a_preset_makes_a_video(
     dialog.files.fps.setValue(25)
     dialog.files.size.setEditText("640 x 360")
     assert dialog.hint.text() == f"{file}, beside walk.manifest.json."
-    with qtbot.waitSignal(dialog.export_requested) as asked:
+    with qtbot.waitSignal(dialog.export_requested) as signal:
         QTest.mouseClick(dialog.export, Qt.MouseButton.LeftButton)
-    wanted: SequenceSettings = asked.args[0]
+    wanted: SequenceSettings = signal.args[0]
     assert wanted.video is not None
     assert (wanted.video.codec, wanted.video.fps, wanted.size) == (codec, 25, (640, 360))
     assert wanted.single_path == tmp_path / file
@@ -365,9 +365,9 @@ def test_a_still_is_the_picture_on_the_canvas_in_the_chosen_format(
     dialog.files.format.setCurrentIndex(dialog.files.format.findData("jpeg"))
     dialog.files.quality.setValue(70)
     assert dialog.export.isEnabled()
-    with qtbot.waitSignal(dialog.picture_requested) as asked:
+    with qtbot.waitSignal(dialog.picture_requested) as signal:
         QTest.mouseClick(dialog.export, Qt.MouseButton.LeftButton)
-    assert asked.args == [tmp_path / "walk.jpg", PictureFormat("jpeg", 70), None]
+    assert signal.args == [tmp_path / "walk.jpg", PictureFormat("jpeg", 70), None]
 
 
 def test_a_still_takes_no_other_files_place_unless_asked(qtbot: QtBot, settings: Settings, tmp_path: Path) -> None:
@@ -543,10 +543,10 @@ def test_a_path_can_be_chosen_all_the_same_and_the_export_asks_for_the_timeline_
     assert dialog.keys.isVisible()
     assert dialog.wanted.piece is None
     dialog.source.segments["timeline"].click()
-    asked: list[SequenceSettings] = []
-    dialog.export_requested.connect(lambda wanted, _: asked.append(wanted))
+    calls: list[SequenceSettings] = []
+    dialog.export_requested.connect(lambda wanted, _: calls.append(wanted))
     dialog.export.click()
-    (wanted,) = asked
+    (wanted,) = calls
     assert wanted.keys == ()
     assert wanted.piece is not None
     assert len(plan_sequence(wanted)) == 24
@@ -556,11 +556,11 @@ def test_the_ends_of_the_timeline_are_requested_once_they_rest_and_shown_as_they
     qtbot: QtBot, settings: Settings
 ) -> None:
     dialog = opened(qtbot, settings, history(), moving())
-    with qtbot.waitSignal(dialog.ends.thumbnail_wanted) as asked:
+    with qtbot.waitSignal(dialog.ends.thumbnail_wanted) as signal:
         dialog.timeline.start.setValue(0.5)
         dialog.timeline.changed.emit()
     plan = plan_sequence(dialog.wanted)
-    assert asked.args[1] == plan.request(0)
+    assert signal.args[1] == plan.request(0)
     for index, colour in ((0, "red"), (len(plan) - 1, "blue")):
         image = QImage(8, 8, QImage.Format.Format_RGB32)
         image.fill(QColor(colour))

@@ -17,7 +17,7 @@ from explorer_app.window.export.exports_dialog import ExportRow, ExportsDialog
 from explorer_app.window.export.worker_log_dialog import WorkerLogDialog
 from explorer_app.window.shell.main_window import MainWindow
 from tests.helpers.fake_controller import FakeController
-from tests.helpers.windows import asked
+from tests.helpers.windows import calls
 
 
 def record(name: str, state: JobState = "waiting", *, done: int = 0, error: str = "", owner: str = "") -> ExportRecord:
@@ -107,12 +107,12 @@ def test_every_button_asks_for_its_job(dialog: ExportsDialog, controller: FakeCo
     press(first.resume)
     press(second.remove)
     QTest.mouseClick(dialog.clear, Qt.MouseButton.LeftButton)
-    assert asked(controller, "move_export") == [("move_export", two.job_id, -1)]
-    assert asked(controller, "pause_export") == [("pause_export", one.job_id)]
-    assert asked(controller, "cancel_export") == [("cancel_export", one.job_id)]
-    assert asked(controller, "resume_job") == [("resume_job", one.job_id)]
-    assert asked(controller, "remove_export") == [("remove_export", two.job_id)]
-    assert asked(controller, "clear_exports") == [("clear_exports",)]
+    assert calls(controller, "move_export") == [("move_export", two.job_id, -1)]
+    assert calls(controller, "pause_export") == [("pause_export", one.job_id)]
+    assert calls(controller, "cancel_export") == [("cancel_export", one.job_id)]
+    assert calls(controller, "resume_job") == [("resume_job", one.job_id)]
+    assert calls(controller, "remove_export") == [("remove_export", two.job_id)]
+    assert calls(controller, "clear_exports") == [("clear_exports",)]
 
 
 def test_rows_follow_the_order_of_the_list(dialog: ExportsDialog, controller: FakeController) -> None:
@@ -182,7 +182,7 @@ def test_one_that_waits_for_a_model_offers_to_open_it(dialog: ExportsDialog, con
     (row,) = dialog.rows
     assert row.model.isVisible()
     QTest.mouseClick(row.model, Qt.MouseButton.LeftButton)
-    assert asked(controller, "open_model_of") == [("open_model_of", record("walk").job_id)]
+    assert calls(controller, "open_model_of") == [("open_model_of", record("walk").job_id)]
     controller.export.missing_model = ""
     controller.export.show_jobs(record("walk"))
     assert not row.model.isVisible()
@@ -204,7 +204,7 @@ def test_the_logs_of_a_farms_workers_are_shown_and_fetched_again(
     controller.export.log_arrived.emit("gpu1", None)
     assert (log.text.toPlainText(), log.state.text()) == ("", "gpu1 is not on the farm now, or does not answer.")
     QTest.mouseClick(log.refresh, Qt.MouseButton.LeftButton)
-    assert [what[1] for what in asked(controller, "request_log")] == ["gpu0", "gpu1", "gpu1"]
+    assert [what[1] for what in calls(controller, "request_log")] == ["gpu0", "gpu1", "gpu1"]
     controller.export.log_arrived.emit("gpu1", ["12:02 rendered"])
     controller.export.progress = None
     controller.export.log_arrived.emit("gpu1", None)

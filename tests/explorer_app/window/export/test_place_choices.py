@@ -43,9 +43,9 @@ def test_a_farm_is_chosen_checked_and_remembered(made: ExportDialog, qtbot: QtBo
     place.keys.setText("/nowhere/farm.pem")
     assert "no file of keys" in made.hint.text()
     place.keys.clear()
-    with qtbot.waitSignal(made.export_requested) as asked:
+    with qtbot.waitSignal(made.export_requested) as signal:
         qtbot.mouseClick(made.export, Qt.MouseButton.LeftButton)
-    assert asked.args[1] == ExportPlace("farm", "127.0.0.1:9000")
+    assert signal.args[1] == ExportPlace("farm", "127.0.0.1:9000")
     again = opened(qtbot, settings, history())
     assert again.place.place == ExportPlace("farm", "127.0.0.1:9000")
 
@@ -73,9 +73,9 @@ def test_a_still_on_a_farm_is_an_export_of_one_picture_under_its_name(
     made.place.where.setCurrentIndex(made.place.where.findData("farm"))
     made.place.address.setText("127.0.0.1:9000")
     made.name.setText("shore")
-    with qtbot.waitSignal(made.export_requested) as asked:
+    with qtbot.waitSignal(made.export_requested) as signal:
         qtbot.mouseClick(made.export, Qt.MouseButton.LeftButton)
-    wanted, place = asked.args
+    wanted, place = signal.args
     assert place == ExportPlace("farm", "127.0.0.1:9000")
     assert (wanted.file_names, wanted.frame_count) == (("shore",), 1)
     assert plan_sequence(wanted).request(0).blend == resolve(SESSION).blend

@@ -34,9 +34,9 @@ def test_a_sheet_has_columns_and_paper_and_one_picture_a_latent(made: ExportDial
     made.files.paper.setCurrentText("White")
     assert made.length.text() == "5 pictures · 3 × 2"
     assert made.hint.text() == "walk.png, with the recipe of each picture inside; open it to choose one."
-    with qtbot.waitSignal(made.export_requested) as asked:
+    with qtbot.waitSignal(made.export_requested) as signal:
         QTest.mouseClick(made.export, Qt.MouseButton.LeftButton)
-    settings = asked.args[0]
+    settings = signal.args[0]
     assert isinstance(settings, SequenceSettings)
     assert (settings.sheet, settings.frame_count, settings.size) == (SheetLayout(3, paper="white"), 5, None)
     made.presets.chosen.emit("sequence")
@@ -65,9 +65,9 @@ def test_a_sheet_of_the_timeline_shows_as_many_pictures_as_chosen_at_equal_dista
     assert dialog.timeline.pictures.isVisible()
     dialog.timeline.pictures.setValue(8)
     assert dialog.length.text() == "8 pictures · 4 × 2"
-    with qtbot.waitSignal(dialog.export_requested) as asked:
+    with qtbot.waitSignal(dialog.export_requested) as signal:
         QTest.mouseClick(dialog.export, Qt.MouseButton.LeftButton)
-    wanted = asked.args[0]
+    wanted = signal.args[0]
     assert wanted.piece is not None
     assert [float(wanted.piece.time(index)) for index in range(wanted.frame_count)] == [1 + 0.25 * i for i in range(8)]
     assert len({plan_sequence(wanted).request(index) for index in range(8)}) == 8

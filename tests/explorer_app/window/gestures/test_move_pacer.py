@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
 from explorer_app.window.gestures.move_pacer import MovePacer
-from explorer_app.window.gestures.pointer_way import PointerWay
+from explorer_app.window.gestures.pointer_path import PointerPath
 
 
 class Pauses:
@@ -134,7 +134,7 @@ def test_a_drag_tells_the_pacer_of_its_window_until_the_button_is_released(qtbot
     qtbot.addWidget(window)
     MovePacer(pauses.wait, window, clock=lambda: pauses.now_s)
     ways: list[float] = []
-    way = PointerWay(lambda dx, _dy, _keys: ways.append(dx), window)
+    way = PointerPath(lambda dx, _dy, _keys: ways.append(dx), window)
     window.show()
     qtbot.waitExposed(window)
     way.begin(QPointF())

@@ -178,7 +178,7 @@ def test_the_sheet_goes_where_the_user_says(
     (chooser,) = window.findChildren(QFileDialog)
     chooser.fileSelected.emit(str(tmp_path / "sheet.png"))
     chooser.close()
-    assert len([call for call in controller.asked if call[0] == "sheet_cell"]) == 9
+    assert len([call for call in controller.calls if call[0] == "sheet_cell"]) == 9
 
 
 def test_without_a_model_the_canvas_says_so_and_the_grid_comes_back_with_the_next(

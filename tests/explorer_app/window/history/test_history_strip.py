@@ -63,37 +63,37 @@ def test_steps_stand_in_one_line_in_order(strip: WatchedStrip) -> None:
 
 def test_a_click_goes_to_a_step(strip: WatchedStrip, qtbot: QtBot) -> None:
     strip.show_history(history_of(5))
-    with qtbot.waitSignal(strip.go_to_requested) as asked:
+    with qtbot.waitSignal(strip.go_to_requested) as signal:
         click(strip.steps, item(strip.steps, 2).center())
-    assert asked.args == [2]
+    assert signal.args == [2]
 
 
 def test_a_click_on_the_star_keeps_and_does_not_go(strip: WatchedStrip, qtbot: QtBot) -> None:
     history = history_of(5)
     strip.show_history(history)
     strip.go_to_requested.connect(lambda _: pytest.fail("a star is no way to go"))
-    with qtbot.waitSignal(strip.star_requested) as asked:
+    with qtbot.waitSignal(strip.star_requested) as signal:
         click(strip.steps, star_rect(item(strip.steps, 2)).center())
-    assert asked.args == [history.entries[2].number, True]
+    assert signal.args == [history.entries[2].number, True]
     strip.show_history(history.starred(history.entries[2].number, True))
-    with qtbot.waitSignal(strip.star_requested) as asked:
+    with qtbot.waitSignal(strip.star_requested) as signal:
         click(strip.steps, star_rect(item(strip.steps, 2)).center())
-    assert asked.args == [history.entries[2].number, False]
+    assert signal.args == [history.entries[2].number, False]
 
 
 def test_only_the_disc_of_the_star_keeps_and_the_rest_of_the_picture_goes_there(strip: WatchedStrip) -> None:
     strip.show_history(history_of(5))
-    asked = []
-    strip.star_requested.connect(lambda number, on: asked.append("star"))
-    strip.go_to_requested.connect(lambda row: asked.append("go"))
+    calls = []
+    strip.star_requested.connect(lambda number, on: calls.append("star"))
+    strip.go_to_requested.connect(lambda row: calls.append("go"))
     place = item(strip.steps, 2)
     star = star_rect(place)
     assert star.width() * 3 < place.width(), "the star is a small part of the picture"
     for there in (place.center(), star.topLeft(), star.bottomLeft(), star.center() + QPoint(0, star.height())):
         click(strip.steps, there)
-    assert asked == ["go"] * 4
+    assert calls == ["go"] * 4
     click(strip.steps, star.center() + QPoint(star.width() // 2 - 2, 0))
-    assert asked == ["go"] * 4 + ["star"]
+    assert calls == ["go"] * 4 + ["star"]
 
 
 def test_a_click_that_ends_elsewhere_than_it_began_does_nothing(strip: WatchedStrip) -> None:
@@ -136,12 +136,12 @@ def test_keys_go_along_the_line_choose_and_keep(strip: WatchedStrip, qtbot: QtBo
     view.setFocus()
     view.setCurrentIndex(view.entries.index(0))
     qtbot.keyClick(view, Qt.Key.Key_Right)
-    with qtbot.waitSignal(strip.go_to_requested) as asked:
+    with qtbot.waitSignal(strip.go_to_requested) as signal:
         qtbot.keyClick(view, Qt.Key.Key_Return)
-    assert asked.args == [1]
-    with qtbot.waitSignal(strip.star_requested) as asked:
+    assert signal.args == [1]
+    with qtbot.waitSignal(strip.star_requested) as signal:
         qtbot.keyClick(view, Qt.Key.Key_S)
-    assert asked.args == [history.entries[1].number, True]
+    assert signal.args == [history.entries[1].number, True]
 
 
 def test_s_is_about_the_step_with_the_focus_and_not_about_the_window(strip: WatchedStrip, qtbot: QtBot) -> None:
@@ -163,9 +163,9 @@ def test_kept_latents_have_a_page_of_their_own(strip: WatchedStrip, qtbot: QtBot
     strip.show_page(1)
     assert strip.kept.isVisible()
     assert [entry.number for entry in strip.kept.entries.entries] == [2, 4]
-    with qtbot.waitSignal(strip.kept_requested) as asked:
+    with qtbot.waitSignal(strip.kept_requested) as signal:
         click(strip.kept, item(strip.kept, 1).center())
-    assert asked.args == [4]
+    assert signal.args == [4]
 
 
 def test_the_step_one_stands_on_is_brought_into_sight(strip: WatchedStrip) -> None:
@@ -311,9 +311,9 @@ def test_kept_pictures_are_filtered_by_name(kept: WatchedStrip, qtbot: QtBot) ->
     assert names(kept) == ["Dawn", "Bay", "Alps"]
     qtbot.keyClicks(kept.filter, "lp")
     assert names(kept) == ["Alps"]
-    with qtbot.waitSignal(kept.kept_requested) as asked:
+    with qtbot.waitSignal(kept.kept_requested) as signal:
         click(kept.kept, item(kept.kept, 0).center())
-    assert asked.args == [3]
+    assert signal.args == [3]
     kept.filter.clear()
     assert names(kept) == ["Dawn", "Bay", "Alps"]
 
@@ -334,9 +334,9 @@ def test_a_kept_picture_is_renamed_where_it_stands(kept: WatchedStrip, qtbot: Qt
     assert ask.text.text() == "Bay"
     ask.text.clear()
     qtbot.keyClicks(ask.text, "Cove")
-    with qtbot.waitSignal(kept.rename_requested) as asked:
+    with qtbot.waitSignal(kept.rename_requested) as signal:
         qtbot.keyClick(ask.text, Qt.Key.Key_Return)
-    assert asked.args == [2, "Cove"]
+    assert signal.args == [2, "Cove"]
 
 
 def drag_kept(view: HistoryList, row: int, x: float) -> None:
@@ -353,9 +353,9 @@ def test_dragging_a_kept_picture_puts_it_elsewhere(
     kept.kept_requested.connect(lambda _: pytest.fail("a drag goes nowhere"))
     place = item(kept.kept, to - 1).right() if to else 1
     drag_kept(kept.kept, row, place)
-    with qtbot.waitSignal(kept.move_requested) as asked:
+    with qtbot.waitSignal(kept.move_requested) as signal:
         mouse(kept.kept.viewport(), QEvent.Type.MouseButtonRelease, QPointF(place, 20.0))
-    assert asked.args == move
+    assert signal.args == move
 
 
 def test_escape_leaves_a_dragged_picture_where_it_was(kept: WatchedStrip, qtbot: QtBot) -> None:
@@ -367,9 +367,9 @@ def test_escape_leaves_a_dragged_picture_where_it_was(kept: WatchedStrip, qtbot:
 
 def test_control_and_an_arrow_move_a_kept_picture(kept: WatchedStrip, qtbot: QtBot) -> None:
     kept.kept.setCurrentIndex(kept.kept.entries.index(1))
-    with qtbot.waitSignal(kept.move_requested) as asked:
+    with qtbot.waitSignal(kept.move_requested) as signal:
         qtbot.keyClick(kept.kept, Qt.Key.Key_Left, Qt.KeyboardModifier.ControlModifier)
-    assert asked.args == [2, 1]
+    assert signal.args == [2, 1]
 
 
 def test_control_clicks_select_two_and_go_nowhere(kept: WatchedStrip) -> None:

@@ -177,11 +177,11 @@ def test_where_a_picture_is_always_of_a_class_none_is_not_to_be_had(panel: Watch
 def wanted(panel: WatchedPanel, qtbot: QtBot) -> Iterator[list[tuple[Any, Session]]]:
     """The picker of a person at seed 3, and what pictures it wants."""
     panel.edits.show(Session(position=Position(3.0, 0.0)))
-    asked: list[tuple[Any, Session]] = []
-    panel.thumbnail_wanted.connect(lambda key, session: asked.append((key, session)) if key[0] == "class" else None)
+    calls: list[tuple[Any, Session]] = []
+    panel.thumbnail_wanted.connect(lambda key, session: calls.append((key, session)) if key[0] == "class" else None)
     qtbot.mouseClick(panel.class_button, Qt.MouseButton.LeftButton)
     panel.picker._request_pictures()
-    yield asked
+    yield calls
     panel.picker.hide()
 
 

@@ -16,7 +16,7 @@ from explorer_app.window.shell.file_commands import picture_name
 from explorer_app.window.shell.main_window import MainWindow
 from gpu_backend import Tap, Transform
 from tests.helpers.fake_controller import FakeController, facts
-from tests.helpers.windows import Make, asked, dock, without_model
+from tests.helpers.windows import Make, calls, dock, without_model
 
 LAYER = Tap("b8.conv1", (2,))
 
@@ -38,10 +38,10 @@ def test_numbers_are_read_only_while_the_panel_is_seen(window: MainWindow, contr
     window.workspace.reset()
     dock(window, "layers").reveal()
     QApplication.processEvents()
-    assert asked(controller, "set_reading_values")[-1] == ("set_reading_values", True)
+    assert calls(controller, "set_reading_values")[-1] == ("set_reading_values", True)
     dock(window, "performance").reveal()
     QApplication.processEvents()
-    assert asked(controller, "set_reading_values")[-1] == ("set_reading_values", False)
+    assert calls(controller, "set_reading_values")[-1] == ("set_reading_values", False)
 
 
 def test_a_layer_that_is_chosen_is_shown_with_its_name_and_the_way_back(
@@ -89,9 +89,9 @@ def test_escape_on_the_canvas_shows_the_picture(window: MainWindow, controller: 
     controller.editing.edit(SetParameter("layer", LAYER))
     QTest.keyClick(window.canvas, Qt.Key.Key_Escape)
     assert controller.editing.session.tap is None
-    count = len(controller.asked)
+    count = len(controller.calls)
     QTest.keyClick(window.canvas, Qt.Key.Key_Escape)
-    assert len(controller.asked) == count
+    assert len(controller.calls) == count
 
 
 def test_a_key_goes_to_and_fro_between_picture_and_layer(window: MainWindow, controller: FakeController) -> None:

@@ -158,18 +158,18 @@ def test_the_cell_is_told_to_screen_readers(grid: WatchedGrid, qtbot: QtBot) -> 
 def test_a_right_click_asks_for_the_source_and_paints_nothing(grid: WatchedGrid, qtbot: QtBot) -> None:
     place = cell(grid, 1, 5).toPoint()
     event = QContextMenuEvent(QContextMenuEvent.Reason.Mouse, place, grid.mapToGlobal(place))
-    with qtbot.waitSignal(grid.menu_requested) as asked:
+    with qtbot.waitSignal(grid.menu_requested) as signal:
         qtbot.mouseClick(grid, Qt.MouseButton.RightButton, pos=place)
         QApplication.sendEvent(grid, event)
-    assert asked.args[:2] == [1, 5]
+    assert signal.args[:2] == [1, 5]
     assert grid.seen == []
 
 
 def test_the_menu_key_asks_for_the_current_source(grid: WatchedGrid, qtbot: QtBot) -> None:
     qtbot.keyClick(grid, Qt.Key.Key_Down)
-    with qtbot.waitSignal(grid.menu_requested) as asked:
+    with qtbot.waitSignal(grid.menu_requested) as signal:
         QApplication.sendEvent(grid, QContextMenuEvent(QContextMenuEvent.Reason.Keyboard, QPoint(0, 0), QPoint(0, 0)))
-    assert asked.args[0] == 1
+    assert signal.args[0] == 1
 
 
 def test_cells_do_not_overlap_and_fill_the_width(grid: WatchedGrid) -> None:

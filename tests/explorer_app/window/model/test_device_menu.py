@@ -17,7 +17,7 @@ from explorer_app.window.model.device_menu import DeviceMenu
 from explorer_app.window.shell.main_window import MainWindow
 from tests.helpers.fake_controller import FakeController
 from tests.helpers.fake_renderer import GPU, OTHER_GPU, FakeDevice, FakeMemory
-from tests.helpers.windows import asked
+from tests.helpers.windows import calls
 
 CPU = FakeDevice(reason="CPU: no NVIDIA driver was found.")
 BOTH = DeviceState(devices=(GPU, OTHER_GPU, FakeDevice()), device=GPU, memory=FakeMemory())
@@ -29,12 +29,12 @@ class Shown:
 
     def __init__(self, qtbot: QtBot) -> None:
         self.state = BOTH
-        self.asked: list[str] = []
+        self.calls: list[str] = []
         self.menu = DeviceMenu(lambda: self.state)
         qtbot.addWidget(self.menu)
-        self.menu.device_chosen.connect(self.asked.append)
-        self.menu.precision_chosen.connect(self.asked.append)
-        self.menu.again_requested.connect(lambda: self.asked.append("again"))
+        self.menu.device_chosen.connect(self.calls.append)
+        self.menu.precision_chosen.connect(self.calls.append)
+        self.menu.again_requested.connect(lambda: self.calls.append("again"))
 
     def show(self, state: DeviceState) -> list[str]:
         self.state = state
@@ -91,7 +91,7 @@ def test_choosing_asks(shown: Shown) -> None:
     shown.show(BOTH)
     for text in ("Loom 100 · 8 GB", "CPU", "Automatic", "fp32 – to check against"):
         shown.action(text).trigger()
-    assert shown.asked == ["cuda:1", "cpu", "auto", "fp32"]
+    assert shown.calls == ["cuda:1", "cpu", "auto", "fp32"]
 
 
 def test_without_a_gpu_a_sentence_says_why(shown: Shown) -> None:
@@ -112,7 +112,7 @@ def test_a_gpu_that_failed_is_offered_again_with_the_reason(shown: Shown) -> Non
     texts = shown.show(replace(BOTH, device=CPU, problem="The GPU stopped answering."))
     assert texts[-2:] == ["The GPU stopped answering.", "Try the GPU again"]
     shown.action("Try the GPU again").trigger()
-    assert shown.asked == ["again"]
+    assert shown.calls == ["again"]
     assert "Try the GPU again" not in shown.show(replace(BOTH, choice=DeviceChoice("cpu"), problem="It is lost."))
 
 
@@ -173,9 +173,9 @@ def test_a_chosen_device_reaches_the_controller(window: MainWindow, controller: 
     window.device_menu.device_chosen.emit("cuda:1")
     window.device_menu.precision_chosen.emit("fp32")
     window.device_menu.again_requested.emit()
-    assert asked(controller, "choose_device") == [("choose_device", "cuda:1")]
-    assert asked(controller, "choose_precision") == [("choose_precision", "fp32")]
-    assert asked(controller, "try_device_again") == [("try_device_again",)]
+    assert calls(controller, "choose_device") == [("choose_device", "cuda:1")]
+    assert calls(controller, "choose_precision") == [("choose_precision", "fp32")]
+    assert calls(controller, "try_device_again") == [("try_device_again",)]
 
 
 def test_a_message_that_one_can_act_on_stays_until_one_does(

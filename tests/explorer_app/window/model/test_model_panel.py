@@ -39,12 +39,12 @@ def test_it_tells_what_is_open_where_it_runs_and_that_opening_was_safe(panel: Mo
 
 def test_the_imports_of_a_file_are_behind_a_disclosure(panel: ModelPanel, qtbot: QtBot) -> None:
     panel.show_model(facts())
-    assert not panel.asked.text.isVisible()
-    assert panel.asked.button.text() == "asked to import 3 names · 2 parts ignored"
-    qtbot.mouseClick(panel.asked.button, Qt.MouseButton.LeftButton)
-    assert panel.asked.text.isVisible()
-    assert "torch._utils _rebuild_tensor_v2" in panel.asked.text.text()
-    assert "D: discriminator" in panel.asked.text.text()
+    assert not panel.imports.text.isVisible()
+    assert panel.imports.button.text() == "asked to import 3 names · 2 parts ignored"
+    qtbot.mouseClick(panel.imports.button, Qt.MouseButton.LeftButton)
+    assert panel.imports.text.isVisible()
+    assert "torch._utils _rebuild_tensor_v2" in panel.imports.text.text()
+    assert "D: discriminator" in panel.imports.text.text()
 
 
 def test_the_sha_256_is_copied_whole(panel: ModelPanel, qtbot: QtBot) -> None:

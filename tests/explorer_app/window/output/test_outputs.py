@@ -77,14 +77,14 @@ def test_a_picture_is_centred_and_as_large_as_it_may_be(
 
 def test_every_frame_of_the_canvas_is_shown_without_another_render(stage: Stage) -> None:
     output = stage.open()
-    renders = len(stage.engine._asked)
+    renders = len(stage.engine._calls)
     for _ in range(3):
         stage.show()
         assert output.frame is stage.engine.preview.frame
     shot = output.grab().toImage()
     assert shot.pixelColor(100, 50) == QColor(255, 0, 0)
     assert shot.pixelColor(5, 50) == QColor(0, 0, 0)
-    assert len(stage.engine._asked) == renders
+    assert len(stage.engine._calls) == renders
 
 
 def test_borders_may_be_the_blurred_picture_darkened(stage: Stage, settings: Settings) -> None:

@@ -77,10 +77,10 @@ def test_memory_is_that_of_the_process_and_the_parts_of_the_renderer_where_there
 def test_on_a_gpu_the_drivers_count_of_the_process_is_shown_beside_the_ram(
     line: KernelLine, monkeypatch: pytest.MonkeyPatch, qtbot: QtBot
 ) -> None:
-    asked: list[str] = []
+    calls: list[str] = []
 
     def on_device(device: str) -> int:
-        asked.append(device)
+        calls.append(device)
         return 707_000_000
 
     monkeypatch.setattr(kernel_line, "process_nbytes", lambda: 690_000_000)
@@ -93,7 +93,7 @@ def test_on_a_gpu_the_drivers_count_of_the_process_is_shown_beside_the_ram(
 
     line.resize(1400, 30)
     qtbot.waitUntil(is_told)
-    assert set(asked) == {"cuda:1"}
+    assert set(calls) == {"cuda:1"}
     assert line.memory.text() == "memory: RAM 690 MB · GPU 707 MB · weights 121 · plans 281 · pinned 13 MB"
     assert "GPU memory of the whole process, driver and kernels included: 707.0 MB" in line.memory.toolTip()
     line.resize(520, 30)

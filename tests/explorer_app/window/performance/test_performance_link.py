@@ -21,7 +21,7 @@ from explorer_app.window.shell.main_window import MainWindow
 from gpu_backend import Comparison, MemoryFacts, RenderOptions
 from tests.helpers.fake_controller import FakeController, FakeDevice
 from tests.helpers.kernel_costs import ROOFLINE, gpu_steps, timed_frame
-from tests.helpers.windows import Make, asked, dialog_of, lay_out, without_model
+from tests.helpers.windows import Make, calls, dialog_of, lay_out, without_model
 
 GPU = FakeDevice("cuda:0", "Loom 9000", "fp16", "Loom 9000: it is the first GPU.", 150 << 30, roofline=ROOFLINE)
 MEMORY = MemoryFacts(weights=100_000_000, plans=200_000_000, pinned=10_000_000)
@@ -69,8 +69,8 @@ def test_switches_ask_the_controller_and_show_what_comparing_brought(
     on_gpu(controller)
     panel = window.performance.fast_path
     qtbot.mouseClick(panel.fused, Qt.MouseButton.LeftButton)
-    assert asked(controller, "set_render_options") == [("set_render_options", RenderOptions(True, False))]
-    assert len(asked(controller, "compare")) == 1
+    assert calls(controller, "set_render_options") == [("set_render_options", RenderOptions(True, False))]
+    assert len(calls(controller, "compare")) == 1
     assert not panel.compare.isEnabled()
     controller.engine.show_comparison(Comparison(0.45, 1.32, 0.45, 9.8, 1, 0.02))
     assert panel.compare.isEnabled()
@@ -164,7 +164,7 @@ def test_a_trace_is_saved_where_the_person_wants_it(
     dialog = dialog_of(window, QFileDialog)
     dialog.fileSelected.emit(str(tmp_path / "drag.json"))
     dialog.close()
-    assert asked(controller, "save_trace") == [("save_trace", tmp_path / "drag.json")]
+    assert calls(controller, "save_trace") == [("save_trace", tmp_path / "drag.json")]
 
 
 @pytest.mark.parametrize("key", ["copy-steps", "save-trace"])

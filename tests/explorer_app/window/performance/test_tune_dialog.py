@@ -13,7 +13,7 @@ from explorer_app.window.shell.main_window import MainWindow
 from gpu_backend import TileProgress
 from tests.helpers.fake_controller import FakeController, FakeDevice
 from tests.helpers.fake_renderer import finding
-from tests.helpers.windows import asked, dialog_of
+from tests.helpers.windows import calls, dialog_of
 
 GPU = FakeDevice("cuda:0", "NVIDIA H200", "fp16")
 
@@ -42,12 +42,12 @@ def test_a_search_is_started_for_the_minutes_chosen_and_stopped(
     dialog = dialog_of(window, TuneDialog)
     dialog.minutes.show_number(7)
     qtbot.mouseClick(dialog.start, Qt.MouseButton.LeftButton)
-    assert asked(controller, "tune") == [("tune", 420.0)]
+    assert calls(controller, "tune") == [("tune", 420.0)]
     controller.tuning.show(TuningState(share=0.0))
     assert dialog.bar.isVisible()
     assert not dialog.start.isVisible()
     qtbot.mouseClick(dialog.stop, Qt.MouseButton.LeftButton)
-    assert asked(controller, "stop_tuning")
+    assert calls(controller, "stop_tuning")
     controller.tuning.show(TuningState(share=0.0, is_stopping=True))
     assert not dialog.stop.isEnabled()
 

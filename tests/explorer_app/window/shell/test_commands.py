@@ -27,7 +27,7 @@ from explorer_app.window.shell.main_window import MainWindow
 from gpu_backend import Truncation
 from tests.helpers.fake_controller import FakeController, facts
 from tests.helpers.mouse import drop
-from tests.helpers.windows import asked, dialog_of, dock
+from tests.helpers.windows import calls, dialog_of, dock
 
 
 @pytest.mark.parametrize(
@@ -38,9 +38,9 @@ def test_shortcuts_ask_the_controller(window: MainWindow, controller: FakeContro
     for x in (1.0, 2.0, 3.0):
         controller.editing.edit(SetParameter(PLACE, Position(x, 0)))
     controller.editing.undo()
-    controller.asked.clear()
+    controller.calls.clear()
     QTest.keySequence(window.canvas, key)
-    assert len(asked(controller, what)) == 1
+    assert len(calls(controller, what)) == 1
 
 
 def test_zoom_keys_work_on_the_canvas(window: MainWindow) -> None:
@@ -58,10 +58,10 @@ def test_keys_that_are_typed_into_a_field_stay_there(window: MainWindow, control
     dialog = dialog_of(window, ExportDialog)
     dialog.name.setFocus()
     dialog.name.clear()
-    controller.asked.clear()
+    controller.calls.clear()
     QTest.keyClicks(dialog.name, "frk1")
     assert dialog.name.text() == "frk1"
-    assert controller.asked == []
+    assert controller.calls == []
     dialog.close()
 
 
@@ -70,7 +70,7 @@ def test_sliders_and_truncation_are_reset_by_their_actions(window: MainWindow, c
     controller.editing.edit(set_truncation(Truncation(0.1, 3)))
     window.actions_by_key["zero-sliders"].trigger()
     window.actions_by_key["reset-truncation"].trigger()
-    assert asked(controller, "edit")[-2] == ("edit", ZeroSliders(), True)
+    assert calls(controller, "edit")[-2] == ("edit", ZeroSliders(), True)
     assert controller.editing.session.truncation == Session().truncation
     assert controller.editing.session.sliders == ()
 
@@ -94,9 +94,9 @@ def test_the_buttons_beside_the_history_obey_their_actions(
     buttons = {
         button.accessibleName(): button for button in dock(window, "history").header.findChildren(QAbstractButton)
     }
-    controller.asked.clear()
+    controller.calls.clear()
     qtbot.mouseClick(buttons["Undo"], Qt.MouseButton.LeftButton)
-    assert asked(controller, "undo")
+    assert calls(controller, "undo")
     assert not buttons["Undo"].isEnabled()
     assert buttons["Redo"].isEnabled()
 
@@ -112,7 +112,7 @@ def test_a_star_is_given_and_taken(window: MainWindow, controller: FakeControlle
 
 def test_drifting_is_shown_wherever_it_was_begun(window: MainWindow, controller: FakeController) -> None:
     window.actions_by_key["drift"].trigger()
-    assert asked(controller, "set_drifting") == [("set_drifting", True)]
+    assert calls(controller, "set_drifting") == [("set_drifting", True)]
     assert window.actions_by_key["drift"].isChecked()
     controller.editing.set_drifting(False)
     assert not window.actions_by_key["drift"].isChecked()
@@ -204,7 +204,7 @@ def test_a_chosen_file_goes_to_the_controller_and_its_folder_is_remembered(
     chooser = dialog_of(window, QFileDialog)
     chooser.fileSelected.emit(str(tmp_path / name))
     chooser.close()
-    assert asked(controller, what) == [(what, tmp_path / name)]
+    assert calls(controller, what) == [(what, tmp_path / name)]
     assert tmp_path in (settings.folder("model"), settings.folder("session"), settings.folder("picture"))
 
 
@@ -219,7 +219,7 @@ def test_files_may_be_dropped_on_the_window(
 ) -> None:
     event = drop(window, str(tmp_path / name))
     assert event.isAccepted()
-    assert asked(controller, "open_file") == [("open_file", tmp_path / name)]
+    assert calls(controller, "open_file") == [("open_file", tmp_path / name)]
     assert "Drop" not in window.canvas.caption.text()
 
 
@@ -231,7 +231,7 @@ def test_recent_models_open_from_the_chip_above(
     menu.aboutToShow.emit()
     assert [action.text() for action in menu.actions()[:2]] == ["A", "B"]
     menu.actions()[1].trigger()
-    assert asked(controller, "open_model") == [("open_model", "/m/b.pkl")]
+    assert calls(controller, "open_model") == [("open_model", "/m/b.pkl")]
 
 
 def test_only_files_that_load_are_promised(window: MainWindow) -> None:

@@ -45,7 +45,7 @@ def test_a_window_joins_controls_controllers_and_outputs(
     panel = window.controllers
     assert panel.learning.isVisibleTo(panel)
     QTest.keyClick(window.canvas, Qt.Key.Key_Escape)
-    assert controller.asked[-3:] == [
+    assert controller.calls[-3:] == [
         ("learn", "truncation.psi", -1.0, 1.5),
         ("forget", "noise.gain"),
         ("stop learning",),
@@ -64,14 +64,14 @@ def test_a_window_joins_controls_controllers_and_outputs(
     assert panel.inputs.ports["midi"].full_text == "APC"
     panel.inputs.switches["osc"].click()
     panel.inputs.address_entered.emit("osc", "9002")
-    assert controller.asked[-2:] == [("set_input", "osc", True), ("set_address", "osc", "9002")]
+    assert controller.calls[-2:] == [("set_input", "osc", True), ("set_address", "osc", "9002")]
     panel.take.click()
-    assert controller.asked[-1] == ("take values",)
+    assert controller.calls[-1] == ("take values",)
     panel.save.click()
     chooser = dialog_of(window, QFileDialog)
     chooser.fileSelected.emit(str(tmp_path / "stage.patches.json"))
     chooser.close()
-    assert controller.asked[-1] == ("save preset", tmp_path / "stage.patches.json")
+    assert controller.calls[-1] == ("save preset", tmp_path / "stage.patches.json")
 
     # The same action opens and closes the picture on a screen.
     action = window.actions_by_key["output"]
@@ -94,14 +94,14 @@ def test_the_volume_and_the_grid_are_those_of_the_last_start(
     window = make(controller, 1600, 980)
     window.workspace.switch_to("animate")
     panel = window.timeline
-    assert ("volume", 0.4) in controller.asked
+    assert ("volume", 0.4) in controller.calls
     assert panel.volume_field.value() == 40.0
     assert (controller.grid.settings.side, controller.grid.settings.spread) == (7, 0.55)
     assert (controller.grid.settings.kind, controller.grid.settings.down.direction) == ("axes", "sefa/3")
     controller.grid.change(side=4, spread=0.2, across=GridAxis("sefa/2", 5.0))
     controller.grid.change(kind="children")
     panel.volume_field.entered.emit(65.0, True)
-    assert controller.asked[-1] == ("volume", 0.65)
+    assert controller.calls[-1] == ("volume", 0.65)
     assert [settings.choice(name) for name in ("sound.volume", "grid.side", "grid.spread")] == ["65", "4", "20"]
     assert [settings.choice(f"grid.{name}") for name in ("kind", "across", "down")] == ["axes", "sefa/2", "sefa/3"]
     assert not panel.volume_field.isVisibleTo(panel), "without a sound"

@@ -32,7 +32,7 @@ def test_the_library_shows_what_is_kept_and_does_with_it_what_it_says(make: Make
     panel.tags_requested.emit((first, second), "snow")
     assert [entry.tags for entry in panel.grid.entries.entries] == [("snow",), ("snow",)]
     panel.mix_requested.emit((first, second))
-    assert ("mix_in_kept", (first, second)) in controller.asked
+    assert ("mix_in_kept", (first, second)) in controller.calls
     timeline, mix = window.docks["timeline"].panel, window.mix
     place = QPointF(timeline.view.axis.x(2.0), 60)
     for target, at in ((timeline.view.viewport(), place), (mix, QPointF(9, 9))):
@@ -42,8 +42,8 @@ def test_the_library_shows_what_is_kept_and_does_with_it_what_it_says(make: Make
             QDropEvent(at, COPY, data, LEFT, NO_KEYS),
         ):
             QApplication.sendEvent(target, event)
-    assert ("keep_entries", (second,), Fraction(2)) in controller.asked
-    assert ("mix_in_kept", (second,)) in controller.asked
+    assert ("keep_entries", (second,), Fraction(2)) in controller.calls
+    assert ("mix_in_kept", (second,)) in controller.calls
     panel.copy_requested.emit(first, "command")
     assert QGuiApplication.clipboard().text().startswith("latentloom render")
     panel.copy_requested.emit(second, "python")

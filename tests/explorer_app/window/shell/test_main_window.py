@@ -21,7 +21,7 @@ from explorer_app.window.shell.main_window import MainWindow
 from gpu_backend import Truncation
 from tests.helpers.fake_controller import FakeController
 from tests.helpers.mouse import drag, move, press
-from tests.helpers.windows import Make, asked, dock
+from tests.helpers.windows import Make, calls, dock
 
 
 def test_it_opens_on_the_picture(window: MainWindow, controller: FakeController, qtbot: QtBot) -> None:
@@ -67,7 +67,7 @@ def test_escape_during_a_drag_brings_back_what_was(window: MainWindow, controlle
     press(window.canvas, middle)
     move(window.canvas, middle + QPoint(60, 0))
     QTest.keyClick(window.canvas, Qt.Key.Key_Escape)
-    assert asked(controller, "cancel_gesture")
+    assert calls(controller, "cancel_gesture")
     assert controller.editing.session.position == Position(0.0, 0.0)
     assert window.latent.plane_x.value() == 0.0
 
@@ -121,12 +121,12 @@ def test_a_glide_goes_on_while_a_slider_is_moved(window: MainWindow, controller:
 
 def test_every_panel_reaches_the_controller(window: MainWindow, controller: FakeController) -> None:
     for panel in (window.latent, window.sliders, window.mix):
-        controller.asked.clear()
+        controller.calls.clear()
         edit = set_truncation(Truncation(0.5))
         panel.edited.emit(edit, True)
-        assert asked(controller, "edit") == [("edit", edit, True)]
+        assert calls(controller, "edit") == [("edit", edit, True)]
         panel.gesture_cancelled.emit()
-        assert asked(controller, "cancel_gesture")
+        assert calls(controller, "cancel_gesture")
 
 
 def test_three_thousand_gestures_leave_the_last_one_on_the_screen(
@@ -157,7 +157,7 @@ def test_closing_ends_the_controller_and_keeps_the_layout(
 ) -> None:
     window = make(controller)
     window.close()
-    assert asked(controller, "close")
+    assert calls(controller, "close")
     assert settings.values.window_geometry
     assert settings.values.workspace == "explore"
     window.close()

@@ -18,7 +18,7 @@ from tests.helpers.mouse import move, press, release
 from tests.helpers.windows import dock
 
 
-class Seen(QObject):
+class PaintCounter(QObject):
     """Counts events by kind and by the class that they reach."""
 
     def __init__(self) -> None:
@@ -32,12 +32,12 @@ class Seen(QObject):
 
 
 @pytest.fixture
-def seen(window: MainWindow, qtbot: QtBot) -> Iterator[Seen]:
+def seen(window: MainWindow, qtbot: QtBot) -> Iterator[PaintCounter]:
     assert window.isVisible()
     qtbot.wait(300)  # it comes to rest
     for _ in range(5):
         QApplication.processEvents()  # also on a machine that is busy elsewhere
-    seen = Seen()
+    seen = PaintCounter()
     application = QApplication.instance()
     assert application is not None
     application.installEventFilter(seen)
@@ -45,14 +45,14 @@ def seen(window: MainWindow, qtbot: QtBot) -> Iterator[Seen]:
     application.removeEventFilter(seen)
 
 
-def test_a_picture_paints_the_canvas_and_nothing_below_it(window: MainWindow, seen: Seen) -> None:
+def test_a_picture_paints_the_canvas_and_nothing_below_it(window: MainWindow, seen: PaintCounter) -> None:
     window.canvas.repaint()
     assert seen.counts["Paint", "Canvas"] == 1
     assert seen.counts["Paint", "Workspace"] == seen.counts["Paint", "MainWindow"] == 0
 
 
 def test_a_thousand_events_on_the_canvas_are_one_edit_and_tell_only_what_shows_the_place(
-    window: MainWindow, controller: FakeController, seen: Seen, monkeypatch: pytest.MonkeyPatch
+    window: MainWindow, controller: FakeController, seen: PaintCounter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told: Counter[str] = Counter()
     for name in ("sliders", "layers"):
@@ -86,13 +86,13 @@ def test_between_the_moves_of_a_fast_mouse_the_window_waits_for_a_frame(
     assert 0.0 < wait_s <= 60.0
 
 
-def test_a_ring_that_moves_paints_the_plane_alone(window: MainWindow, seen: Seen) -> None:
+def test_a_ring_that_moves_paints_the_plane_alone(window: MainWindow, seen: PaintCounter) -> None:
     window.latent.plane.repaint()
     assert seen.counts["Paint", "SeedPlane"] == 1
     assert seen.counts["Paint", "DockBody"] == seen.counts["Paint", "LatentPanel"] == 0
 
 
-def test_new_figures_lay_nothing_out(window: MainWindow, controller: FakeController, seen: Seen) -> None:
+def test_new_figures_lay_nothing_out(window: MainWindow, controller: FakeController, seen: PaintCounter) -> None:
     statistics = controller.engine.preview.statistics
     for number in range(1, 4):
         statistics.frame_arrived(timed_frame(1.3 * number, ()), number / 10)

@@ -20,7 +20,7 @@ from explorer_app.session.session import Position
 from explorer_app.window.export.export_dialog import ExportDialog
 from explorer_app.window.shell.main_window import MainWindow
 from tests.helpers.fake_controller import FakeController, facts
-from tests.helpers.windows import Make, asked, dialog_of, lay_out, without_model
+from tests.helpers.windows import Make, calls, dialog_of, lay_out, without_model
 
 LONG = "ffhq-1024x1024-config-f-finetuned-on-paintings-" + "kimg-025000-" * 8
 
@@ -37,7 +37,7 @@ def test_without_a_model_it_says_how_to_begin(window: MainWindow, qtbot: QtBot) 
 @without_model
 def test_the_bundled_model_is_one_click_away(window: MainWindow, controller: FakeController, qtbot: QtBot) -> None:
     qtbot.mouseClick(window.state.bundled_button, Qt.MouseButton.LeftButton)
-    assert asked(controller, "open_model") == [("open_model", None)]
+    assert calls(controller, "open_model") == [("open_model", None)]
 
 
 def test_a_bundled_model_that_is_missing_is_not_offered(make: Make) -> None:
@@ -76,7 +76,7 @@ def test_loading_shows_how_far_it_is_and_can_be_cancelled(
     assert window.state.bar.value() == 430
     assert window.status_bar.message.text() == "big.pkl: reading 43 %"
     qtbot.mouseClick(window.state.cancel_button, Qt.MouseButton.LeftButton)
-    assert asked(controller, "cancel_loading")
+    assert calls(controller, "cancel_loading")
     assert window.status_bar.message.text() == "", "what is over is forgotten"
 
 
@@ -109,7 +109,7 @@ def test_while_there_is_a_picture_loading_is_told_below_it(
     assert window.canvas.frame is controller.engine.preview.frame, "the last picture stays until the next"
     assert window.canvas.picture_rect() == before, "and where it is"
     qtbot.mouseClick(line.cancel, Qt.MouseButton.LeftButton)
-    assert asked(controller, "cancel_loading")
+    assert calls(controller, "cancel_loading")
     assert window.message_strip.isHidden()
 
 
@@ -175,7 +175,7 @@ def test_an_export_is_told_in_the_status_bar_and_can_be_cancelled(
     assert window.status_bar.export_text.text() == "Export “evening loop” 412 / 960 · 21 s left"
     assert window.actions_by_key["cancel-export"].isEnabled()
     qtbot.mouseClick(window.status_bar.export_cancel, Qt.MouseButton.LeftButton)
-    assert asked(controller, "cancel_export")
+    assert calls(controller, "cancel_export")
     controller.progress(ExportProgress("evening loop", 413, 960, 21.0, is_stopping=True))
     assert "stopping" in window.status_bar.export_text.text()
     assert not window.status_bar.export_cancel.isEnabled()
@@ -190,7 +190,7 @@ def test_the_export_dialog_starts_the_export(window: MainWindow, controller: Fak
     QTest.keyClick(dialog.seeds, Qt.Key.Key_Return)
     dialog.folder.setText(str(tmp_path))
     QTest.mouseClick(dialog.export, Qt.MouseButton.LeftButton)
-    (call,) = asked(controller, "start_export")
+    (call,) = calls(controller, "start_export")
     assert len(call[1].keys) == 4, "where one is, then the seeds"  # type: ignore[attr-defined]
 
 

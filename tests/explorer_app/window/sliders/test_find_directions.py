@@ -15,7 +15,7 @@ from explorer_app.window.shell.main_window import MainWindow
 from explorer_app.window.sliders.find_directions import FindDirections
 from gpu_backend import DirectionSearch, RowRange
 from tests.helpers.fake_controller import FakeController
-from tests.helpers.windows import asked, dialog_of
+from tests.helpers.windows import calls, dialog_of
 
 
 def opened(window: MainWindow, controller: FakeController) -> FindDirections:
@@ -38,7 +38,7 @@ def test_components_are_asked_for_with_name_rows_and_number(window: MainWindow, 
     dialog.last_row.setValue(5)
     dialog.count.setValue(4)
     press(dialog.find_button)
-    _, search, having, lacking = asked(controller, "find_directions")[0]
+    _, search, having, lacking = calls(controller, "find_directions")[0]
     assert isinstance(search, DirectionSearch)
     assert (search.method, search.name, search.rows, search.count) == ("pca", "mountains", RowRange(2, 5), 4)
     assert (having, lacking) == ((), ())
@@ -58,7 +58,7 @@ def test_examples_are_put_into_two_groups(window: MainWindow, controller: FakeCo
     press(dialog.to_b)
     assert dialog.groups.text() == "A 1 · B 2"
     press(dialog.find_button)
-    _, search, having, lacking = asked(controller, "find_directions")[0]
+    _, search, having, lacking = calls(controller, "find_directions")[0]
     kept = [entry.session for entry in controller.editing.history.kept]
     assert isinstance(search, DirectionSearch)
     assert search.method == "examples"
@@ -74,12 +74,12 @@ def test_progress_is_shown_and_a_search_is_cancelled(window: MainWindow, control
     assert dialog.bar.value() == 500
     assert not dialog.find_button.isEnabled()
     press(dialog.cancel)
-    assert asked(controller, "cancel_directions")
+    assert calls(controller, "cancel_directions")
     controller.directions.state = DirectionsState(None, AddedDirections(Path("x"), ("pca/0", "pca/1"), None))
     controller.directions.changed.emit()
     assert not dialog.bar.isVisible()
     assert dialog.said.text() == "2 found; the sliders show them."
     press(dialog.back)
-    assert asked(controller, "take_directions_back")
+    assert calls(controller, "take_directions_back")
     dialog.close()
     controller.directions.changed.emit()

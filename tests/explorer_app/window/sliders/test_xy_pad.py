@@ -9,7 +9,7 @@ from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
-from explorer_app.session.edits import Together
+from explorer_app.session.edits import SetParameters
 from explorer_app.session.session import Session, Slider
 from explorer_app.window.sliders.xy_pad import PadAxis, XyPad
 from gpu_backend import RowRange
@@ -22,7 +22,7 @@ class Watched(XyPad):
 
     def __init__(self) -> None:
         super().__init__()
-        self.edits: list[tuple[Together, bool]] = []
+        self.edits: list[tuple[SetParameters, bool]] = []
         self.cancels = 0
         self.paths: list[Any] = []
         self.session = Session()
@@ -30,7 +30,7 @@ class Watched(XyPad):
         self.gesture_cancelled.connect(self._cancel)
         self.path_drawn.connect(lambda *path: self.paths.append(path))
 
-    def _take(self, edit: Together, final: bool) -> None:
+    def _take(self, edit: SetParameters, final: bool) -> None:
         self.edits.append((edit, final))
         self.session = edit.apply(self.session)
         self.show_session(self.session)

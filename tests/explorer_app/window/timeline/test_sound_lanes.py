@@ -180,15 +180,15 @@ def test_a_microphone_that_is_on_can_drive_a_parameter_and_has_no_beat(panel: Ti
 
 
 def test_a_right_click_names_the_sound(panel: TimelinePanel) -> None:
-    asked: list[str] = []
+    calls: list[str] = []
     panel.lanes.menu_requested.disconnect()
-    panel.lanes.menu_requested.connect(lambda name, place: asked.append(name))
+    panel.lanes.menu_requested.connect(lambda name, place: calls.append(name))
     from PySide6.QtGui import QContextMenuEvent
     from PySide6.QtWidgets import QApplication
 
     place = centre(panel).toPoint()
     QApplication.sendEvent(panel.lanes, QContextMenuEvent(QContextMenuEvent.Reason.Mouse, place, QPoint(0, 0)))
-    assert asked == ["drums"]
+    assert calls == ["drums"]
 
 
 def test_each_pixel_has_the_least_and_greatest_sample_of_its_time() -> None:

@@ -24,7 +24,7 @@ class FakeSystem:
     cuda: tuple[int, int] | Exception = (13, 0)
     compiler: tuple[tuple[int, int], tuple[int, ...]] | Exception = ((13, 0), _KNOWN)
     found: tuple[FoundGpu, ...] | Exception = (_H200,)
-    asked: list[str] = field(default_factory=list)
+    calls: list[str] = field(default_factory=list)
 
     def initialise(self) -> str:
         return self._answer("initialise", self.outcome)
@@ -42,7 +42,7 @@ class FakeSystem:
         return self._answer("gpus", self.found)
 
     def _answer(self, name: str, answer: Any) -> Any:
-        self.asked.append(name)
+        self.calls.append(name)
         if isinstance(answer, Exception):
             raise answer
         return answer
@@ -92,7 +92,7 @@ def test_an_obstacle_is_named_in_one_sentence(answers: dict[str, Any], words: tu
 def test_a_driver_that_did_not_start_is_asked_nothing_that_needs_it() -> None:
     system = FakeSystem(outcome=RuntimeError("no driver"))
     probe_system(system, patience_s=5)
-    assert system.asked == ["initialise"]
+    assert system.calls == ["initialise"]
 
 
 def test_an_unknown_driver_version_is_no_obstacle() -> None:
@@ -123,10 +123,10 @@ def test_a_driver_that_never_answers_costs_a_wait_only() -> None:
 
 
 def test_threads_that_ask_at_the_same_time_ask_the_driver_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    at_once, asked = threading.Barrier(4), []
+    at_once, calls = threading.Barrier(4), []
 
     def probe_slowly(system: object, *, patience_s: float) -> Probe:
-        asked.append(system)
+        calls.append(system)
         threading.Event().wait(0.05)
         return Probe((), "There is no driver.", "", "")
 
@@ -141,7 +141,7 @@ def test_threads_that_ask_at_the_same_time_ask_the_driver_once(monkeypatch: pyte
             found = [future.result() for future in [team.submit(ask) for _ in range(4)]]
     finally:
         probe_module._probe_once.cache_clear()
-    assert len(asked) == 1
+    assert len(calls) == 1
     assert all(one is found[0] for one in found)
 
 

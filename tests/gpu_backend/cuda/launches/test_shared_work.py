@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from gpu_backend.cuda.launches import shared_work
-from gpu_backend.cuda.launches.shared_work import core_count, share_out
+from gpu_backend.cuda.launches.shared_work import core_count, parallel_for
 
 
 @pytest.fixture(params=[1, 2, 40])
@@ -17,7 +17,7 @@ def cores(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> in
 @pytest.mark.parametrize("count", [0, 1, 2, 100])
 def test_every_part_is_done_once(cores: int, count: int) -> None:
     done: list[int] = []
-    share_out(done.append, count)
+    parallel_for(done.append, count)
     assert sorted(done) == list(range(count))
 
 
@@ -28,13 +28,13 @@ def test_several_cores_work_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     def wait(number: int) -> None:
         all_there.wait()
 
-    share_out(wait, 3)
+    parallel_for(wait, 3)
     assert not all_there.broken
 
 
 def test_one_part_needs_no_other_thread(cores: int) -> None:
     threads: list[threading.Thread] = []
-    share_out(lambda number: threads.append(threading.current_thread()), 1)
+    parallel_for(lambda number: threads.append(threading.current_thread()), 1)
     assert threads == [threading.current_thread()]
 
 
@@ -46,13 +46,13 @@ def test_an_error_comes_out_and_nothing_new_is_begun(cores: int) -> None:
         raise MemoryError(str(number))
 
     with pytest.raises(MemoryError):
-        share_out(work, 100)
+        parallel_for(work, 100)
     assert len(begun) <= min(cores, 16)
 
 
 def test_no_thread_stays(cores: int) -> None:
     before = threading.active_count()
-    share_out(lambda number: None, 50)
+    parallel_for(lambda number: None, 50)
     assert threading.active_count() == before
 
 

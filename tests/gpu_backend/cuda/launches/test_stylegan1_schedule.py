@@ -64,12 +64,12 @@ def test_a_convolution_tells_the_normalisation_of_its_blocks() -> None:
     before = [launch for launch in schedule.launches if launch.label in ("modulated_conv", "modulated_up_conv")]
     for conv, normal in zip(before, normalised, strict=True):
         assert conv.layer == normal.layer
-        asked = normal.arguments["moments"]
-        assert isinstance(asked, Address)
-        assert asked in conv.arguments.values()
+        calls = normal.arguments["moments"]
+        assert isinstance(calls, Address)
+        assert calls in conv.arguments.values()
         names = ("parts", "part_rows", "part_columns", "side", "cout")
         parts, rows, columns, side, cout = (int(normal.arguments[name]) for name in names)  # type: ignore[arg-type]
-        assert regions[asked.name].shape == (1, parts, cout, 2)
+        assert regions[calls.name].shape == (1, parts, cout, 2)
         assert parts == conv.grid[0] == -(-side // rows) * -(-side // columns)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gpu_backend.cuda.driver.probe import Gpu
-from gpu_backend.cuda.timing.roofline import keep_measured_rates, measured_rates, worked_out_rates
+from gpu_backend.cuda.timing.roofline import keep_measured_rates, measured_rates, theoretical_rates
 
 H100 = Gpu(
     0,
@@ -26,20 +26,20 @@ H100 = Gpu(
 
 
 def test_the_published_peaks_of_an_h100_come_out() -> None:
-    assert worked_out_rates(H100, "fp16") == pytest.approx((3.35e12, 989e12), rel=0.01)
-    assert worked_out_rates(H100, "fp32") == pytest.approx((3.35e12, 61.9e12), rel=0.01)
+    assert theoretical_rates(H100, "fp16") == pytest.approx((3.35e12, 989e12), rel=0.01)
+    assert theoretical_rates(H100, "fp32") == pytest.approx((3.35e12, 61.9e12), rel=0.01)
 
 
 def test_a_geforce_card_has_half_the_rate() -> None:
     card = replace(H100, name="NVIDIA GeForce RTX 3090", architecture="sm_86", multiprocessors=82, clock_khz=1_695_000)
-    found = worked_out_rates(card, "fp16")
+    found = theoretical_rates(card, "fp16")
     assert found is not None
     assert found[1] == pytest.approx(71e12, rel=0.01)
 
 
 @pytest.mark.parametrize("change", [{"clock_khz": 0}, {"memory_clock_khz": 0}, {"architecture": "sm_999"}])
 def test_unknown_values_stay_unknown(change: dict[str, Any]) -> None:
-    assert worked_out_rates(replace(H100, **change), "fp16") is None
+    assert theoretical_rates(replace(H100, **change), "fp16") is None
 
 
 def test_measured_limits_are_kept_per_gpu(tmp_path: Path) -> None:

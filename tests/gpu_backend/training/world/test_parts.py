@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from gpu_backend.training.world import sample_factors
-from gpu_backend.training.world.parts import Melted, as_is
+from gpu_backend.training.world.parts import CompiledParts, as_is
 from gpu_backend.training.world.picture import scene
 
 
@@ -21,7 +21,7 @@ def test_only_the_part_that_fails_runs_as_it_is(monkeypatch: pytest.MonkeyPatch)
         return run
 
     monkeypatch.setattr(torch, "compile", compile_one)
-    factors, seeds, melted = sample_factors(2, torch.Generator().manual_seed(1)), torch.arange(2), Melted()
+    factors, seeds, melted = sample_factors(2, torch.Generator().manual_seed(1)), torch.arange(2), CompiledParts()
     for _ in range(2):
         assert torch.equal(scene(factors, seeds, 16, melted).picture, scene(factors, seeds, 16, as_is).picture)
     assert melted.problems == {"sky": "CompilationError: no such thing"}
@@ -34,6 +34,6 @@ def test_an_error_that_no_line_names_is_told_by_its_first(monkeypatch: pytest.Mo
         raise RuntimeError("Failed to find C compiler.\nA long story follows.")
 
     monkeypatch.setattr(torch, "compile", lambda part, **options: fail)
-    melted = Melted()
+    melted = CompiledParts()
     assert melted(int, "7") == 7
     assert melted.problems == {"int": "Failed to find C compiler."}

@@ -27,7 +27,7 @@ _NAMES = (
 _WIDEST = "−00.000"
 
 
-class LayerFigures(QWidget):
+class LayerStatisticsView(QWidget):
     """Two columns of three figures with constant width."""
 
     def __init__(self, parent: QWidget | None = None) -> None:

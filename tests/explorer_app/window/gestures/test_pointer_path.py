@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
 from explorer_app.window.gestures.input_age import InputAge
-from explorer_app.window.gestures.pointer_way import CTRL, SHIFT, PointerWay
+from explorer_app.window.gestures.pointer_path import CTRL, SHIFT, PointerPath
 
 NONE = Qt.KeyboardModifier.NoModifier
 
@@ -28,7 +28,7 @@ class Follower(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.ways: list[tuple[float, int]] = []
-        self.way = PointerWay(lambda dx, dy, keys: self.ways.append((dx, keys)), self)
+        self.way = PointerPath(lambda dx, dy, keys: self.ways.append((dx, keys)), self)
         self.way.begin(QPointF())
         self.moves = 0
 

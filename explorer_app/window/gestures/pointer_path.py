@@ -26,7 +26,7 @@ _GRACE_MS = 2
 """How much later than a paced move the timer reports: a mouse that stopped sends no such move."""
 
 
-class PointerWay(QObject):
+class PointerPath(QObject):
     """Sums up pointer movement.
 
     Parameters
