@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Protocol
@@ -23,6 +23,7 @@ from explorer_app.session.adapting import adapt
 from explorer_app.session.edits import PLACE, AddSources, Edit, GoToSeed
 from explorer_app.session.history import History, KeptSession, place_name, tags_of
 from explorer_app.session.parameters import SetParameter
+from explorer_app.session.patch_table import SetPatches
 from explorer_app.session.resolve import NO_MODULATION, Modulation, evaluate, kept_latent, resolve, unobserved
 from explorer_app.session.session import Position, Session, Source
 from explorer_app.session.storage import KeptSessions, SessionFile
@@ -38,10 +39,12 @@ from gpu_backend import (
     ModelFacts,
     RecipeBudget,
     RequestError,
+    RowRange,
     StoredLatent,
     spend_latent,
 )
 
+_SLIDER = "slider/"
 _DRIFT = "drift"
 """The source of the edits of drifting."""
 
@@ -225,6 +228,10 @@ class Editing(QObject):
         recorder = self.recorder
         if recorder is not None and recorder.takes(edit):
             edit = self._recorded(edit, final, source, recorder)
+        if isinstance(edit, SetTimeline):
+            edit = replace(edit, rows=edit.rows + self._rows_of(track.path for track in edit.timeline.tracks))
+        elif isinstance(edit, SetPatches):
+            edit = replace(edit, rows=self._rows_of(patch.parameter for patch in edit.patches))
         self._editor.edit(edit, final, self._clock(), source)
         if edit.target == TIMELINE:
             self._follow_time()
@@ -236,6 +243,14 @@ class Editing(QObject):
         if facts is None or edit.timeline.z_dim == facts.z_dim:
             return edit
         return replace(edit, timeline=replace(edit.timeline, z_dim=facts.z_dim))
+
+    def _rows_of(self, paths: Iterable[str]) -> tuple[tuple[str, RowRange], ...]:
+        """Return the suggested rows of the directions among the paths of parameters."""
+        directions = self._model.directions
+        moved = {path.removeprefix(_SLIDER) for path in paths if path.startswith(_SLIDER)}
+        if directions is None or not moved:
+            return ()
+        return tuple(item for item in zip(directions.names, directions.rows, strict=True) if item[0] in moved)
 
     def _recorded(self, edit: Edit, final: bool, source: str, recorder: Recorder) -> Edit:
         """Record what an edit sets; return the edit to make: at the end of a gesture, that of the timeline."""

@@ -23,7 +23,7 @@ from explorer_app.session.timeline.edits import (
 from explorer_app.session.timeline.playing import played
 from explorer_app.session.timeline.simplify import simplified
 from explorer_app.session.tracks import HOLD, LINEAR, MAX_SECONDS, Timeline
-from gpu_backend import LoomError
+from gpu_backend import LoomError, RowRange
 
 _LEAST_TICK_MS = 4
 
@@ -33,6 +33,7 @@ _STATE_GAP_S = 2
 _TOLERANCE = 0.005
 """What a recorded curve may miss, as a share of the range that it covers."""
 
+_SLIDER = "slider/"
 _STEPPED = ("choice", "rows", "layer", "source", "text", "flag", "mask", "integer")
 
 
@@ -273,6 +274,7 @@ class Playback(QObject):
     def take(self, edit: Edit, session: Session) -> SetTimeline:
         """Return the edit that puts a gesture's simplified curves into the timeline."""
         timeline, paths = session.timeline, _paths(edit)
+        rows = self._rows_taken(paths)
         for path in paths:
             easing = HOLD if parameter(path).kind in _STEPPED else LINEAR
             for taken in self._samples.pop(path, ()):  # a later pass replaces what it covers of an earlier one
@@ -281,7 +283,16 @@ class Playback(QObject):
                 span = max(values) - min(values) if values else 1.0
                 points = simplified(samples, max(_TOLERANCE * span, 1e-6))
                 timeline = with_recorded(timeline, path, points, easing)
-        return SetTimeline(timeline, f"Record {_label(paths[0])}")
+        return SetTimeline(timeline, f"Record {_label(paths[0])}", rows)
+
+    def _rows_taken(self, paths: tuple[str, ...]) -> tuple[tuple[str, RowRange], ...]:
+        """Take the rows that the first touch of sliders set from the samples: they do not move, so need no track."""
+        rows = []
+        for path in paths:
+            passes = self._samples.pop(f"rows/{path[len(_SLIDER) :]}", ()) if path.startswith(_SLIDER) else ()
+            if passes and isinstance(value := passes[-1][-1][1], RowRange):
+                rows.append((path[len(_SLIDER) :], value))
+        return tuple(rows)
 
     def drop(self) -> None:
         """Forget what a gesture that was cancelled recorded."""

@@ -17,8 +17,9 @@ from typing import Any, cast
 from explorer_app.session.number_paths import number_path
 from explorer_app.session.parameters import Parameter, parameter
 from explorer_app.session.patches import MAX_PATCHES, Patch, PatchError, PatchMode
-from explorer_app.session.session import Session
+from explorer_app.session.session import Session, with_slider_rows
 from explorer_app.session.session_json import SessionFileError, read_list, read_mapping, read_number, read_text
+from gpu_backend import RowRange
 
 PATCHES = "patches"
 """What edits of the table set."""
@@ -32,11 +33,13 @@ Patches = tuple[Patch, ...]
 class SetPatches:
     """The edit that replaces the session's patches; see `explorer_app.session.edits`.
 
-    Several with the label `ADJUST` in a row are one step of undo.
+    Several with the label `ADJUST` in a row are one step of undo. `rows` are those of the directions that patches move,
+    for sliders that were never touched.
     """
 
     patches: Patches
     label: str = LABEL
+    rows: tuple[tuple[str, RowRange], ...] = ()
 
     @property
     def target(self) -> Hashable:
@@ -49,7 +52,7 @@ class SetPatches:
 
     def apply(self, session: Session) -> Session:
         """Return the session with the patches."""
-        return replace(session, patches=self.patches)
+        return with_slider_rows(replace(session, patches=self.patches), self.rows)
 
 
 def target_row(path: str) -> Parameter:

@@ -6,7 +6,7 @@ a session into a request; the history keeps sessions; a `.loom` file and a saved
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from explorer_app.session.local_edits import LayerBend, StyleChannel
@@ -197,6 +197,14 @@ class Session:
         if channel not in channels and len(channels) < MAX_STYLE_OFFSETS:
             channels = (*channels, channel)
         return replace(self, style_channels=channels)
+
+
+def with_slider_rows(session: Session, rows: Iterable[tuple[str, RowRange]]) -> Session:
+    """Return the session with rows for directions, except for sliders that were touched."""
+    for direction, acts_on in rows:
+        if session.slider(direction) == Slider(direction):
+            session = session.with_slider(Slider(direction, rows=acts_on))
+    return session
 
 
 def as_still(session: Session) -> Session:

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from explorer_app.session.parameters import Parameter, parameter
-from explorer_app.session.session import Session, as_still
+from explorer_app.session.session import Session, as_still, with_slider_rows
 from explorer_app.session.timeline.evaluation import track_session, value_at
 from explorer_app.session.tracks import (
     HOLD,
@@ -30,7 +30,7 @@ from explorer_app.session.tracks import (
     Timeline,
     Track,
 )
-from gpu_backend import LoomError
+from gpu_backend import LoomError, RowRange
 
 KeyName = tuple[str, Fraction]
 """A track's path, and the key's time in seconds."""
@@ -53,10 +53,14 @@ class TimelineError(LoomError):
 
 @dataclass(frozen=True, slots=True)
 class SetTimeline:
-    """The edit that replaces the session's timeline; see `explorer_app.session.edits`."""
+    """The edit that replaces the session's timeline; see `explorer_app.session.edits`.
+
+    `rows` are those of the directions that its tracks move, for sliders that were never touched.
+    """
 
     timeline: Timeline
     label: str = LABEL
+    rows: tuple[tuple[str, RowRange], ...] = ()
 
     @property
     def target(self) -> Hashable:
@@ -69,7 +73,7 @@ class SetTimeline:
 
     def apply(self, session: Session) -> Session:
         """Return the session with the timeline."""
-        return replace(session, timeline=self.timeline)
+        return with_slider_rows(replace(session, timeline=self.timeline), self.rows)
 
 
 # -- tracks -------------------------------------------------------------------------------------------------------

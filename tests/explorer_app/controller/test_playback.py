@@ -4,19 +4,25 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import pytest
 
-from explorer_app.session.edits import GoToSeed
+from explorer_app.session.edits import GoToSeed, set_slider
 from explorer_app.session.parameters import SetParameter
+from explorer_app.session.patch_table import SetPatches
+from explorer_app.session.patches import Patch
 from explorer_app.session.resolve import resolve
-from explorer_app.session.session import Session
+from explorer_app.session.session import Session, Slider, as_still
 from explorer_app.session.storage import load_session, load_session_file
 from explorer_app.session.timeline.edits import SetTimeline, with_key, with_state
 from explorer_app.session.timeline.evaluation import session_at
 from explorer_app.session.tracks import STATE, WALK, Timeline, Track
+from gpu_backend import RowRange
+from tests.helpers import fake_renderer
 from tests.helpers.controller_harness import Harness
+from tests.helpers.fake_renderer import FakeDirections
 
 PSI = "truncation.psi"
 
@@ -300,3 +306,34 @@ def test_a_drawn_path_becomes_keys_from_the_playhead_on_as_one_step(open_harness
     assert keys == [2, 3]
     controller.editing.undo()
     assert controller.editing.session.timeline.tracks == ()
+
+
+def test_a_slider_that_a_track_or_a_patch_begins_to_move_acts_on_its_directions_own_rows(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = RowRange(0, 3), RowRange(4, 7)
+    monkeypatch.setattr(fake_renderer, "FakeDirections", partial(FakeDirections, rows=rows))
+    harness.start()
+    editing = harness.controller.editing
+    timeline = with_key(Timeline(), "slider/sefa/0", Fraction(0), 2.0)
+    editing.edit(SetTimeline(timeline))
+    assert editing.session.slider("sefa/0") == Slider("sefa/0", 2.0, rows[0])
+    editing.edit(SetPatches((Patch("osc/fader", "slider/sefa/1", 0.0, 1.0),)))
+    assert editing.session.slider("sefa/1").rows == rows[1]
+    state = replace(as_still(editing.session), sliders=())
+    editing.edit(SetTimeline(with_key(editing.session.timeline, STATE, Fraction(0), state)))
+    assert editing.session.slider("sefa/0") == Slider("sefa/0", 2.0, rows[0]), "pictures on the timeline do not have it"
+    editing.undo()
+    editing.undo()
+    editing.undo()
+    assert editing.session.sliders == ()
+
+
+def test_a_recorded_slider_keeps_its_rows_without_a_track_of_them(ramp: Harness) -> None:
+    playback, editing = ramp.controller.playback, ramp.controller.editing
+    playback.set_recording(True)
+    for value in (1.0, 2.0):
+        wind(ramp, 0.5)
+        editing.edit(set_slider("sefa/0", RowRange(2, 5), SetParameter("slider/sefa/0", value)), value == 2.0, "Panel")
+    assert [track.path for track in editing.session.timeline.tracks] == [PSI, "slider/sefa/0"]
+    assert editing.session.slider("sefa/0").rows == RowRange(2, 5)
