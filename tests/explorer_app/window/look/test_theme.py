@@ -85,7 +85,7 @@ def test_light_sources_are_the_dark_ones_a_fifth_darker() -> None:
 
 def test_no_colour_is_written_outside_the_theme() -> None:
     written = re.compile(
-        r"#[0-9a-fA-F]{6}\b|#[0-9a-fA-F]{3}\b|QColor\(\s*\d|rgba?\(|GlobalColor\.(?!transparent|color)"
+        r"#[0-9a-fA-F]{6}\b|#[0-9a-fA-F]{3}\b|QColor\(\s*\d|(?<![.\w])rgba?\(|GlobalColor\.(?!transparent|color)"
     )
     found = [
         f"{path.name}:{number}: {line.strip()}"
