@@ -13,27 +13,21 @@ from __future__ import annotations
 
 import json
 import os
-import struct
 from pathlib import Path
 
 import numpy as np
 import safetensors.numpy
-from safetensors import SafetensorError
 
-from gpu_backend.errors import LoomError, ModelFileError
+from gpu_backend.model.companion_file import parse_companion, read_companion, write_companion
 from gpu_backend.model.named_directions import NamedDirections, is_direction_name
-from gpu_backend.model.network_json import parse_json
-from gpu_backend.model.refusal import Refusal, shown
-from gpu_backend.model.source import open_source
+from gpu_backend.model.refusal import Refusal
 from gpu_backend.recipe import RowRange
-from gpu_backend.whole_file import write_whole
 
 KEY = "latent-loom-directions"
 SUFFIX = ".directions.safetensors"
 VERSION = 1
 MAX_COUNT = 256
 MAX_FILE_BYTES = 16 << 20
-_MAX_HEADER_BYTES = 1 << 18
 _MAX_REACH = 1000.0
 _MAX_LENGTH = 1e6
 _MAX_MEASURES = 16
@@ -57,7 +51,6 @@ def write_directions(directions: NamedDirections, path: str | os.PathLike[str], 
     ModelFileError
         If reading would refuse it.
     """
-    path = Path(path)
     columns = (directions.names, directions.rows, directions.reach, directions.centre, directions.measures)
     entries = [
         {
@@ -71,24 +64,12 @@ def write_directions(directions: NamedDirections, path: str | os.PathLike[str], 
     ]
     vectors = np.ascontiguousarray(directions.vectors, np.float32)
     said = {"version": VERSION, "model_id": model_id, "directions": entries}
-    try:
-        text = json.dumps(said, sort_keys=True, allow_nan=False)
-        content = safetensors.numpy.save({_TENSOR: vectors}, {KEY: text})
-        highest = max((rows.last or 0 for rows in directions.rows), default=0)
-        _parsed(content, model_id, vectors.shape[1], highest + 1)
-    except ValueError:
-        raise ModelFileError(f"{path.name} was not written: its numbers must be finite.") from None
-    except Refusal as refusal:
-        raise ModelFileError(refusal.sentence(path.name).replace("was not opened", "was not written", 1)) from refusal
-    if path.exists() and not path.is_file():
-        raise LoomError(f"{path.name} was not written: there is a folder, a pipe or a device of that name.")
-    try:
-        write_whole(path, content)
-    except OSError as error:
-        reason = (error.strerror or str(error)).replace("\n", " ").rstrip(".")
-        raise LoomError(
-            f"{path.name} was not written: expected a place to write to, but the system says {reason}."
-        ) from error
+    highest = max((rows.last or 0 for rows in directions.rows), default=0)
+    write_companion(
+        path,
+        lambda: safetensors.numpy.save({_TENSOR: vectors}, {KEY: json.dumps(said, sort_keys=True, allow_nan=False)}),
+        lambda content: _parsed(content, model_id, vectors.shape[1], highest + 1),
+    )
 
 
 def read_directions(path: str | os.PathLike[str], model_id: str, w_dim: int, num_ws: int) -> NamedDirections:
@@ -104,23 +85,11 @@ def read_directions(path: str | os.PathLike[str], model_id: str, w_dim: int, num
     ModelFileError
         If the file is damaged, for another model, or of another format.
     """
-    path = Path(path)
-    try:
-        with open_source(path) as source:
-            if source.size > MAX_FILE_BYTES:
-                raise Refusal(f"{_EXPECTED} of at most {MAX_FILE_BYTES >> 20} MiB", f"it has {source.size} bytes")
-            content = source.read(0, source.size)
-        return _parsed(content, model_id, w_dim, num_ws)
-    except Refusal as refusal:
-        raise ModelFileError(refusal.sentence(path.name)) from refusal
+    return read_companion(path, _EXPECTED, MAX_FILE_BYTES, lambda content: _parsed(content, model_id, w_dim, num_ws))
 
 
 def _parsed(content: bytes, model_id: str, w_dim: int, num_ws: int) -> NamedDirections:
-    said = _metadata(content)
-    try:
-        tensors = safetensors.numpy.load(content)
-    except (SafetensorError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise Refusal("a whole safetensors file", f"the library that reads it says {shown(str(error))}") from error
+    said, tensors = parse_companion(content, KEY, _EXPECTED)
     if said.get("version") != VERSION:
         raise Refusal(f"version {VERSION} of direction files", "this one is of another version")
     if said.get("model_id") != model_id:
@@ -149,32 +118,6 @@ def _parsed(content: bytes, model_id: str, w_dim: int, num_ws: int) -> NamedDire
         centre=tuple(entry.centre for entry in read),
         measures=tuple(entry.measures for entry in read),
     )
-
-
-def _metadata(content: bytes) -> dict[str, object]:
-    return parse_json(header_text(content, KEY, _EXPECTED))
-
-
-def header_text(content: bytes, key: str, expected: str) -> str:
-    """Return a text of a safetensors header; the library gives metadata only of files that it opens by their path.
-
-    Raises
-    ------
-    Refusal
-        If there is none; `expected` says what was.
-    """
-    length = int(struct.unpack("<Q", content[:8])[0]) if len(content) >= 8 else 0
-    if not 2 <= length <= min(_MAX_HEADER_BYTES, len(content) - 8):
-        raise Refusal(expected, "its header is missing, cut or too long")
-    try:
-        header = parse_json(content[8 : 8 + length].decode("utf-8"))
-    except UnicodeDecodeError:
-        raise Refusal(expected, "its header is not text") from None
-    notes = header.get("__metadata__")
-    text = notes.get(key) if isinstance(notes, dict) else None
-    if not isinstance(text, str):
-        raise Refusal(expected, "it holds none that this program wrote")
-    return text
 
 
 class _Entry:

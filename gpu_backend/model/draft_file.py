@@ -26,15 +26,10 @@ from typing import Any
 import numpy as np
 import safetensors.numpy
 from numpy.typing import NDArray
-from safetensors import SafetensorError
 
-from gpu_backend.errors import ModelFileError
-from gpu_backend.model.direction_file import header_text
-from gpu_backend.model.network_json import parse_json
+from gpu_backend.model.companion_file import parse_companion, read_companion, write_companion
 from gpu_backend.model.refusal import Refusal, shown
-from gpu_backend.model.source import open_source
 from gpu_backend.model.spec import NetworkSpec, StyleGAN2Spec
-from gpu_backend.whole_file import write_whole
 
 KEY = "latent-loom-drafts"
 SUFFIX = ".drafts.safetensors"
@@ -80,22 +75,20 @@ def write_readouts(readouts: Readouts, path: str | os.PathLike[str], model_id: s
     ------
     ModelFileError
         If they do not suit the network.
-    OSError
-        If the file cannot be written.
+    LoomError
+        If the file cannot be written; nothing is left behind.
     """
-    path = Path(path)
     tensors: dict[str, NDArray[Any]] = {}
     for side, readout in readouts.items():
         tensors[f"b{side}.channels"] = np.ascontiguousarray(readout.channels, np.int32)
         tensors[f"b{side}.weight"] = np.ascontiguousarray(readout.weight, np.float32)
         tensors[f"b{side}.bias"] = np.ascontiguousarray(readout.bias, np.float32)
     text = json.dumps({"version": VERSION, "model_id": model_id}, sort_keys=True)
-    content = safetensors.numpy.save(tensors, {KEY: text})
-    try:
-        _parsed(content, model_id, spec)
-    except Refusal as refusal:
-        raise ModelFileError(refusal.sentence(path.name).replace("was not opened", "was not written", 1)) from refusal
-    write_whole(path, content)
+    write_companion(
+        path,
+        lambda: safetensors.numpy.save(tensors, {KEY: text}),
+        lambda content: _parsed(content, model_id, spec),
+    )
 
 
 def read_readouts(path: str | os.PathLike[str], model_id: str, spec: NetworkSpec) -> Readouts:
@@ -106,15 +99,7 @@ def read_readouts(path: str | os.PathLike[str], model_id: str, spec: NetworkSpec
     ModelFileError
         If the file is damaged, for another model, or of another format.
     """
-    path = Path(path)
-    try:
-        with open_source(path) as source:
-            if source.size > MAX_FILE_BYTES:
-                raise Refusal(f"draft readouts of at most {MAX_FILE_BYTES >> 20} MiB", f"it has {source.size} bytes")
-            content = source.read(0, source.size)
-        return _parsed(content, model_id, spec)
-    except Refusal as refusal:
-        raise ModelFileError(refusal.sentence(path.name)) from refusal
+    return read_companion(path, "draft readouts", MAX_FILE_BYTES, lambda content: _parsed(content, model_id, spec))
 
 
 def readout_widths(readouts: Readouts) -> dict[int, int]:
@@ -140,11 +125,7 @@ def draft_weights(readouts: Readouts, weights: Mapping[str, NDArray[np.float32]]
 
 
 def _parsed(content: bytes, model_id: str, spec: NetworkSpec) -> Readouts:
-    said = parse_json(header_text(content, KEY, "a file of draft readouts"))
-    try:
-        tensors = safetensors.numpy.load(content)
-    except (SafetensorError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise Refusal("a whole safetensors file", f"the library that reads it says {shown(str(error))}") from error
+    said, tensors = parse_companion(content, KEY, "a file of draft readouts")
     version = said.get("version")
     if version not in (1, VERSION):
         raise Refusal(f"version {VERSION} of draft readouts", "this file is of another version")

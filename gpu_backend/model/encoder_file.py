@@ -21,14 +21,9 @@ from typing import Any
 import numpy as np
 import safetensors.numpy
 from numpy.typing import NDArray
-from safetensors import SafetensorError
 
-from gpu_backend.errors import LoomError, ModelFileError
-from gpu_backend.model.direction_file import header_text
-from gpu_backend.model.network_json import parse_json
-from gpu_backend.model.refusal import Refusal, shown
-from gpu_backend.model.source import open_source
-from gpu_backend.whole_file import write_whole
+from gpu_backend.model.companion_file import parse_companion, read_companion, write_companion
+from gpu_backend.model.refusal import Refusal
 
 KEY = "latent-loom-encoder"
 SUFFIX = ".encoder.safetensors"
@@ -106,7 +101,6 @@ def write_encoder(encoder: EncoderFile, path: str | os.PathLike[str], model_id: 
     LoomError
         If the file cannot be written; nothing is left behind.
     """
-    path = Path(path)
     tensors: dict[str, NDArray[Any]] = {
         name: np.ascontiguousarray(array, np.float16 if array.ndim > 1 else np.float32)
         for name, array in encoder.tensors.items()
@@ -118,21 +112,11 @@ def write_encoder(encoder: EncoderFile, path: str | os.PathLike[str], model_id: 
         "steps": encoder.steps,
         "error": round(float(encoder.error), 5),
     }
-    try:
-        content = safetensors.numpy.save(tensors, {KEY: json.dumps(said, sort_keys=True, allow_nan=False)})
-        _parsed(content, model_id, w_dim)
-    except ValueError:
-        raise ModelFileError(f"{path.name} was not written: its numbers must be finite.") from None
-    except Refusal as refusal:
-        raise ModelFileError(refusal.sentence(path.name).replace("was not opened", "was not written", 1)) from refusal
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, content)
-    except OSError as error:
-        reason = (error.strerror or str(error)).replace("\n", " ").rstrip(".")
-        raise LoomError(
-            f"{path.name} was not written: expected a place to write to, but the system says {reason}."
-        ) from error
+    write_companion(
+        path,
+        lambda: safetensors.numpy.save(tensors, {KEY: json.dumps(said, sort_keys=True, allow_nan=False)}),
+        lambda content: _parsed(content, model_id, w_dim),
+    )
 
 
 def read_encoder(path: str | os.PathLike[str], model_id: str, w_dim: int) -> EncoderFile:
@@ -143,23 +127,11 @@ def read_encoder(path: str | os.PathLike[str], model_id: str, w_dim: int) -> Enc
     ModelFileError
         If the file is damaged, for another model, or of another format.
     """
-    path = Path(path)
-    try:
-        with open_source(path) as source:
-            if source.size > MAX_FILE_BYTES:
-                raise Refusal(f"an encoder of at most {MAX_FILE_BYTES >> 20} MiB", f"it has {source.size} bytes")
-            content = source.read(0, source.size)
-        return _parsed(content, model_id, w_dim)
-    except Refusal as refusal:
-        raise ModelFileError(refusal.sentence(path.name)) from refusal
+    return read_companion(path, "an encoder", MAX_FILE_BYTES, lambda content: _parsed(content, model_id, w_dim))
 
 
 def _parsed(content: bytes, model_id: str, w_dim: int) -> EncoderFile:
-    said = parse_json(header_text(content, KEY, "the file of an encoder"))
-    try:
-        tensors = safetensors.numpy.load(content)
-    except (SafetensorError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise Refusal("a whole safetensors file", f"the library that reads it says {shown(str(error))}") from error
+    said, tensors = parse_companion(content, KEY, "the file of an encoder")
     if said.get("version") != VERSION:
         raise Refusal(f"version {VERSION} of encoders", "this file is of another version")
     if said.get("model_id") != model_id:
