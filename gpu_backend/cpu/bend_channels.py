@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor
 
@@ -11,6 +9,7 @@ from gpu_backend.cpu.kernel import Kernel, Site
 from gpu_backend.cpu.team import spans
 from gpu_backend.ops.bend_channels import AT_REST, BendChannels
 from gpu_backend.plan.plan import Step
+from gpu_backend.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from gpu_backend.cpu.noise_pictures import NoisePictures
 from gpu_backend.cpu.team import Team
 from gpu_backend.errors import CancelledError
 from gpu_backend.plan.executor import FRAME_OUTPUTS
-from gpu_backend.plan.plan import Buffer, Plan
+from gpu_backend.plan.plan import Buffer, Plan, has_samples
 
 _DTYPES = {"float32": torch.float32, "uint8": torch.uint8, "uint32": torch.uint32}
 
@@ -41,7 +42,8 @@ class CpuBoundPlan:
         self._inputs = {b.name: buffers[b.name].numpy() for b in plan.buffers if b.role == "input"}
         self._outputs = {b.name: buffers[b.name].numpy() for b in plan.buffers if b.role == "output"}
         self._noise = NoisePictures(plan, weights)
-        site = Site(plan.key.batch, buffers, weights, packed, team, self._noise)
+        samples = plan.steps[0].samples if plan.steps else plan.key.batch
+        site = Site(samples or plan.key.batch, buffers, weights, packed, team, self._noise)
         self._kernels: tuple[Kernel, ...] = ()
         self._scratch = torch.empty(0)
         # Weights are packed in many small operations. With several torch threads, synchronisation would cost more
@@ -51,10 +53,23 @@ class CpuBoundPlan:
 
     def _make_kernels(self, site: Site) -> None:
         with torch.inference_mode():
-            self._kernels = tuple(KERNELS[step.op](step, site) for step in self._plan.steps)
+            kernels = []
+            for step in self._plan.steps:
+                if step.samples and step.samples < site.batch:
+                    site = self._narrowed(site, step.samples)
+                kernels.append(KERNELS[step.op](step, site))
+            self._kernels = tuple(kernels)
             self._scratch = torch.empty(max((kernel.scratch_floats for kernel in self._kernels), default=0))
             for kernel in self._kernels:
                 kernel.attach(self._scratch)
+
+    def _narrowed(self, site: Site, samples: int) -> Site:
+        """Return a site whose steps see the first samples of what the network computes."""
+        buffers = {
+            buffer.name: site.buffers[buffer.name][:samples] if has_samples(buffer) else site.buffers[buffer.name]
+            for buffer in self._plan.buffers
+        }
+        return replace(site, batch=samples, buffers=buffers)
 
     @property
     def plan(self) -> Plan:

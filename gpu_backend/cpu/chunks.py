@@ -1,6 +1,6 @@
 """Division of a layer into chunks, one for each call of a convolution.
 
-torch's convolutions allocate their output. The system maps allocations of more than 32 MB anew at each call, and the
+torch's convolutions allocate their output. The system maps allocations of more than 32 MB again at each call, and the
 page faults cost as much as the arithmetic of layers with few channels. The output of a whole layer also leaves the
 cache before the epilogue reads it. So large layers are computed a few rows at a time. Milliseconds for the convolution
 alone on one AVX-512 core, whole / in chunks:
@@ -10,7 +10,7 @@ alone on one AVX-512 core, whole / in chunks:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from gpu_backend.quick_dataclass import dataclass
 
 CHUNK_NBYTES = 8 << 20
 """Maximum output of one call in bytes, unless the minimum number of rows exceeds it."""

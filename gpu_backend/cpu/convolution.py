@@ -7,11 +7,12 @@ of torch has oneDNN operators for packed weights, they are used; otherwise plain
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 from torch.nn import functional
+
+from gpu_backend.quick_dataclass import dataclass
 
 _ONE = [1, 1]
 _SOME_SIDES = [32, 32]

@@ -14,7 +14,6 @@ The activation's gain is folded into the first filter, because the activation is
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import partial
 
 import torch
@@ -26,6 +25,7 @@ from gpu_backend.cpu.kernel import Kernel, Site
 from gpu_backend.cpu.team import spans
 from gpu_backend.ops.filtered_lrelu import FilteredLrelu
 from gpu_backend.plan.plan import Step
+from gpu_backend.quick_dataclass import dataclass
 
 _TILE_FLOATS = 1 << 20
 """Values at the higher rate in a tile."""
@@ -142,7 +142,7 @@ class FilteredLreluKernel(Kernel):
 
 
 def _make_filters(step: Step, site: Site, width: int, crop: int) -> tuple[Convolution, ...]:
-    """Return the upsampling convolutions of columns and rows and the downsampling ones, for so many channels."""
+    """Return the upsampling convolutions of columns and rows and the downsampling ones, for `width` channels."""
     attributes: FilteredLrelu = step.attributes
     up, down = attributes.up, attributes.down
     before = _taps(step, site, "up_filter") * up
@@ -169,7 +169,7 @@ def _channel_groups(channels: int) -> list[tuple[int, int]]:
 
 
 def _sides(attributes: FilteredLrelu, channels: int) -> list[tuple[int, int]]:
-    """Divide an output axis so that a square tile of so many channels has at most the maximum tile size.
+    """Divide an output axis so that a square tile of `channels` channels has at most the maximum tile size.
 
     Tile boundaries fall where input and output samples are in the same phase, so all tiles are cropped equally.
     """

@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class PackedWeights:
-    """Cache of packed weights, shared by every plan of an executor."""
+    """Cache of packed weights, shared by every plan of an executor. Threads may pack different keys at a time."""
 
     def __init__(self) -> None:
         self._forms: dict[object, Any] = {}

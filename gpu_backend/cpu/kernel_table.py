@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from gpu_backend.cpu.adain import AdainKernel
 from gpu_backend.cpu.bend_channels import BendChannelsKernel
+from gpu_backend.cpu.blend_samples import BlendSamplesKernel
 from gpu_backend.cpu.elementwise import AddKernel, ConstantKernel, ToDisplayKernel
 from gpu_backend.cpu.filtered_lrelu import FilteredLreluKernel
 from gpu_backend.cpu.fourier_features import FourierFeaturesKernel
@@ -25,6 +26,7 @@ KERNELS: dict[str, Callable[[Step, Site], Kernel]] = {
     "adain_up_conv": AdainKernel,
     "add": AddKernel,
     "bend_channels": BendChannelsKernel,
+    "blend_samples": BlendSamplesKernel,
     "concat": ConcatKernel,
     "constant": ConstantKernel,
     "embedding": EmbeddingKernel,

@@ -184,7 +184,7 @@ def input_style(step: Step, site: Site) -> Tensor | None:
 
 def _transformed(step: Step, site: Site, channels: tuple[int, int]) -> Tensor:
     key = (step.weights["weight"], "winograd", channels)
-    return site.packed.get(key, lambda: transform_weight(site.weight(step, "weight")[slice(*channels)]))
+    return site.packed.get(key, lambda: transform_weight(site.weight(step, "weight")[slice(*channels)], site.team))
 
 
 def _packed(step: Step, site: Site, channels: tuple[int, int], shape: tuple[int, int, int, int]) -> Convolution:

@@ -17,7 +17,7 @@ from gpu_backend.cpu.noise_pictures import NoisePictures
 from gpu_backend.cpu.reference_steps import STEPS, StepContext
 from gpu_backend.errors import CancelledError
 from gpu_backend.plan.executor import FRAME_OUTPUTS
-from gpu_backend.plan.plan import Plan
+from gpu_backend.plan.plan import Plan, has_samples
 
 
 class ReferencePlan:
@@ -88,12 +88,17 @@ class ReferencePlan:
         """Return every buffer, each layer's output, and the time of each step. Pictures are channels-first."""
         self._take(inputs)
         values = {name: torch.from_numpy(array.copy()) for name, array in self._inputs.items()}
-        around = StepContext(self._plan.key.batch, values, self._weights, self._noise)
+        samples = next((step.samples for step in self._plan.steps), 0) or self._plan.key.batch
+        around = StepContext(samples, values, self._weights, self._noise)
+        with_samples = {buffer.name for buffer in self._plan.buffers if has_samples(buffer)}
         times_us: list[float] = []
         with torch.inference_mode():
             for step in self._plan.steps:
                 if should_cancel is not None and should_cancel():
                     raise CancelledError("The picture was cancelled, because it is no longer needed.")
+                if step.samples and step.samples < samples:
+                    samples = step.samples
+                    values.update((name, values[name][:samples]) for name in with_samples & values.keys())
                 start = time.perf_counter_ns()
                 results = STEPS[step.op](step, around)
                 times_us.append((time.perf_counter_ns() - start) / 1e3)

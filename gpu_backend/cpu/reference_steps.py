@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import torch
 from torch import Tensor
@@ -14,11 +14,13 @@ from gpu_backend.ops.adain_input import AdainInput
 from gpu_backend.ops.to_rgb import UNSTYLED
 from gpu_backend.plan.executor import FLAG_NOT_FINITE
 from gpu_backend.plan.plan import Step
+from gpu_backend.quick_dataclass import dataclass
 from gpu_backend.reference.adain_conv import adain_conv
 from gpu_backend.reference.adain_input import adain_input
 from gpu_backend.reference.adain_up_conv import adain_up_conv
 from gpu_backend.reference.add import add
 from gpu_backend.reference.bend_channels import bend_channels
+from gpu_backend.reference.blend_samples import blend_samples
 from gpu_backend.reference.concat import concat
 from gpu_backend.reference.constant import constant
 from gpu_backend.reference.embedding import embedding
@@ -83,6 +85,11 @@ def _adain(step: Step, around: StepContext) -> tuple[Tensor, ...]:
 def _bend_channels(step: Step, around: StepContext) -> tuple[Tensor, ...]:
     x, table = around.inputs(step)
     return (bend_channels(x, table),)
+
+
+def _blend_samples(step: Step, around: StepContext) -> tuple[Tensor, ...]:
+    x, *masks = around.inputs(step)
+    return (blend_samples(x, masks, step.attributes),)
 
 
 def _concat(step: Step, around: StepContext) -> tuple[Tensor, ...]:
@@ -195,6 +202,7 @@ STEPS: dict[str, Callable[[Step, StepContext], tuple[Tensor, ...]]] = {
     "adain_up_conv": _adain,
     "add": _add,
     "bend_channels": _bend_channels,
+    "blend_samples": _blend_samples,
     "concat": _concat,
     "constant": _constant,
     "embedding": _embedding,

@@ -37,15 +37,20 @@ class StylesKernel(Kernel):
         self._styles, self._demod = (site.buffers[name] for name in step.outputs)
         self._team = site.team
         self._layers: list[_Layer] = []
+
+        def pack(lane: int) -> None:
+            for slot in attributes.slots[lane :: site.team.lanes]:
+                _packed(step, site, slot)
+
+        site.team.run(pack)
         for slot in attributes.slots:
-            affine = site.packed.get((slot.layer, "affine"), partial(_affine, step, site, slot))
+            affine, squares = _packed(step, site, slot)
             span = slice(slot.style_offset, slot.style_offset + slot.in_channels)
             layer = _Layer(ws[:, slot.w_index], affine[0], affine[1], self._styles[:, span])
             layer.offset = site.buffers[step.inputs[1]][span] if len(step.inputs) > 1 else None
             self._layers.append(layer)
-            if slot.demod_offset >= 0:
-                name = step.weights[f"{slot.layer}.weight"]  # drafts may have a part of a layer's channels
-                layer.squares, factors = site.packed.get((name, "squares"), partial(_squares, step, site, slot))
+            if squares is not None:
+                layer.squares, factors = squares
                 layer.is_normalized = slot.is_normalized
                 layer.factors = factors if slot.is_normalized else None
                 layer.demod = self._demod[:, slot.demod_offset : slot.demod_offset + slot.out_channels]
@@ -65,6 +70,15 @@ class StylesKernel(Kernel):
                 layer.demod.add_(EPSILON).rsqrt_()
                 if layer.factors is not None:
                     layer.demod.mul_(layer.factors)
+
+
+def _packed(step: Step, site: Site, slot: StyleSlot) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor] | None]:
+    """Return `_affine` and `_squares` of a layer, the latter None without demodulation; each is computed once."""
+    affine = site.packed.get((slot.layer, "affine"), partial(_affine, step, site, slot))
+    if slot.demod_offset < 0:
+        return affine, None
+    name = step.weights[f"{slot.layer}.weight"]  # drafts may have a part of a layer's channels
+    return affine, site.packed.get((name, "squares"), partial(_squares, step, site, slot))
 
 
 def _affine(step: Step, site: Site, slot: StyleSlot) -> tuple[Tensor, Tensor]:

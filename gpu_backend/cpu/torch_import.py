@@ -1,6 +1,6 @@
 """Import of torch in the background, without the GIL where possible, and without what rendering does not need.
 
-Packages of torch for training, export and quantisation take a quarter of the time of ``import torch``. They are
+Packages of torch for training, export, compilation and quantisation take half of the time of ``import torch``. They are
 deferred until something reads an attribute of theirs.
 
 ``torch._meta_registrations`` and the decompositions that it imports take a quarter of the time of ``import torch``.
@@ -8,7 +8,7 @@ deferred until something reads an attribute of theirs.
 on them is imported.
 
 torch also tries to import packages that speak to the NVIDIA driver, and does without where they are missing. Where no
-driver is installed, they count as missing.
+driver is installed, they count as missing, and kernels of torch for NVIDIA GPUs are not registered.
 """
 
 from __future__ import annotations
@@ -26,30 +26,53 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 
-from gpu_backend.cpu.deferred_modules import DeferringFinder, already_imported, forget
+from gpu_backend.cpu.deferred_modules import Deferral, DeferringFinder, already_imported, forget, load
 from gpu_backend.driver_library import driver_is_installed
 
 _LIBRARY = "libtorch_cpu.so"
 """torch's largest shared library: loading it takes a quarter of a second, and it does not use Python."""
 
-_SHAPES = "torch._meta_registrations"
+_SHAPES = ("torch._meta_registrations", "torch.distributed._meta_registrations")
 _BUILD_ON_SHAPES = ("torch._decomp", "torch._dynamo", "torch._inductor", "torch._prims", "torch._refs")
 
-_UNUSED = (
-    "torch.ao",
-    "torch.distributions",
-    "torch.export",
-    "torch.masked",
-    "torch.nn.intrinsic",
-    "torch.nn.qat",
-    "torch.nn.quantizable",
-    "torch.nn.quantized",
-    "torch.optim",
-    "torch.profiler",
-    "torch.quantization",
-    "torch.utils.data",
+_BUILD_ON_TRANSFORMS = (
+    "torch._dispatch",
+    "torch._functorch.eager_transforms",
+    "torch.fx.experimental.const_fold",
+    "torch.fx.experimental.proxy_tensor",
+    "torch.fx.passes",
 )
-"""Packages that rendering does not use and that nothing else of torch reads while torch is imported."""
+
+_UNUSED = (
+    Deferral("torch._higher_order_ops", after="torch.func", functions=("cond", "while_loop")),
+    *map(
+        Deferral,
+        (
+            "torch.ao",
+            "torch.compiler",
+            "torch.distributions",
+            "torch.export",
+            "torch.masked",
+            "torch.nn.intrinsic",
+            "torch.nn.qat",
+            "torch.nn.quantizable",
+            "torch.nn.quantized",
+            "torch.optim",
+            "torch.profiler",
+            "torch.quantization",
+            "torch.utils.data",
+            "torchgen.model",
+            "unittest.mock",
+        ),
+    ),
+    Deferral("torch._subclasses", after="torch.func"),
+    Deferral("torch.func", functions=("vmap",)),
+    Deferral("torch.utils.checkpoint", after="torch.func"),
+)
+"""Modules that rendering does not use and of which nothing else is read while torch is imported."""
+
+_KERNELS_FOR_GPUS = Deferral("torch._native")
+"""Registers kernels for NVIDIA GPUs in place of torch's own."""
 
 _OF_THE_DRIVER = ("cuda.bindings", "pynvml")
 
@@ -82,18 +105,21 @@ def import_torch() -> None:
 
 
 def _import_in_part() -> None:
-    sys.modules[_SHAPES] = ModuleType(_SHAPES)
-    deferring = DeferringFinder(_UNUSED)
+    sys.modules.update({name: ModuleType(name) for name in _SHAPES})
+    deferring = DeferringFinder(_UNUSED if driver_is_installed() else (*_UNUSED, _KERNELS_FOR_GPUS))
     sys.meta_path.insert(0, deferring)
     try:
         with _without_driver_packages():
             torch = importlib.import_module("torch")
+        for deferral in _UNUSED:  # others count on them as attributes, which an import by what is deferred had made
+            importlib.import_module(deferral.name)
     finally:
-        del sys.modules[_SHAPES]
+        for name in _SHAPES:
+            del sys.modules[name]
         deferring.defer_no_more()
     if hasattr(torch, "_meta_registrations"):
         del torch._meta_registrations
-    sys.meta_path.insert(0, _ShapesFirst())
+    sys.meta_path[:0] = [_First(_SHAPES, _BUILD_ON_SHAPES), _First(["torch.func"], _BUILD_ON_TRANSFORMS)]
 
 
 @contextlib.contextmanager
@@ -109,17 +135,32 @@ def _without_driver_packages() -> Iterator[None]:
             del sys.modules[name]
 
 
-class _ShapesFirst(MetaPathFinder):
-    """Import hook: imports the meta registrations before the first module that depends on them, once."""
+class _First(MetaPathFinder):
+    """Import hook: imports some modules before the first of those that depend on them, once.
+
+    Modules of torch import each other in circles, so that only the order of a whole import works.
+
+    Parameters
+    ----------
+    first
+        Full names of the modules to import.
+    dependants
+        Full names of those that depend on them.
+    """
+
+    def __init__(self, first: Sequence[str], dependants: Sequence[str]) -> None:
+        self._first = first
+        self._dependants = dependants
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Return a spec if importing the meta registrations loaded the module; None for all other modules."""
-        if name not in _BUILD_ON_SHAPES:
+        """Return a spec if importing the first modules loaded this one; None for all other modules."""
+        if name not in self._dependants:
             return None
         forget(self)
-        importlib.import_module(_SHAPES)
+        for first in self._first:
+            load(importlib.import_module(first))
         module = sys.modules.get(name)
         return None if module is None else already_imported(module)
 

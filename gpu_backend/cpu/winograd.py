@@ -25,6 +25,7 @@ from torch import Tensor
 
 from gpu_backend.cpu.epilogue import LayerEnd
 from gpu_backend.cpu.kernel import BumpAllocator, allocated_floats
+from gpu_backend.cpu.team import Team
 
 TILE = 4
 _SIDE = TILE + 2
@@ -54,17 +55,28 @@ _FILTER = (
 OUTPUT_TRANSFORM = ((1, 1, 1, 1, 1, 0), (0, 1, -1, 2, -2, 0), (0, 1, 1, 4, 4, 0), (0, 1, -1, 8, -8, 1))
 
 
-def transform_weight(weight: Tensor) -> Tensor:
-    """(out, in, 3, 3) to (36, in, out): index 6 b + a is column transform b, row transform a."""
+def transform_weight(weight: Tensor, team: Team | None = None) -> Tensor:
+    """(out, in, 3, 3) to (36, in, out): index 6 b + a is column transform b, row transform a.
+
+    The lanes of a team divide the pieces; the result does not depend on their number.
+    """
     filters = torch.tensor(_FILTER, dtype=torch.float64)
     both = torch.kron(filters, filters)
     outputs, inputs = weight.shape[:2]
     taps = weight.permute(3, 2, 1, 0)
     transformed = torch.empty(_SIDE * _SIDE, inputs, outputs)
-    for first in range(0, inputs, _PIECE):
-        some = slice(first, first + _PIECE)
-        piece = taps[:, :, some].reshape(both.shape[1], -1).double()
-        transformed[:, some] = (both @ piece).view(_SIDE * _SIDE, -1, outputs)
+    pieces = range(0, inputs, _PIECE)
+
+    def transform(lane: int) -> None:
+        for first in pieces[lane :: 1 if team is None else team.lanes]:
+            some = slice(first, first + _PIECE)
+            piece = taps[:, :, some].reshape(both.shape[1], -1).double()
+            transformed[:, some] = (both @ piece).view(_SIDE * _SIDE, -1, outputs)
+
+    if team is None:
+        transform(0)
+    else:
+        team.run(transform)
     return transformed
 
 

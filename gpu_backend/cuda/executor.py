@@ -27,11 +27,13 @@ from gpu_backend.cuda.tiles.target import Target, target_of, target_of_batch
 from gpu_backend.cuda.timing.cupti_timer import CuptiTimer, KernelRecords
 from gpu_backend.cuda.timing.kernel_timer import EventTimer, measure_event_cost
 from gpu_backend.cuda.timing.occupancy import kernel_facts
+from gpu_backend.cuda.timing.range_profiler import counting
 from gpu_backend.cuda.timing.step_timer import StepTimer
 from gpu_backend.errors import DeviceError, DeviceMemoryError
 from gpu_backend.frame import KernelFacts
 from gpu_backend.model.model import Model
 from gpu_backend.ops.bend_channels import BEND_INPUT
+from gpu_backend.ops.blend_samples import MASK_INPUT
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.ops.styles import OFFSETS_INPUT
 from gpu_backend.plan.families import build_plan
@@ -187,8 +189,7 @@ class CudaExecutor:
         for recipe, why in reasons.items():
             if recipe not in fused or recipe.digest in self._failures:
                 raise (errors or {}).get(recipe) or KernelError(
-                    f"The kernel {recipe.title} does not work on this GPU, and none can take its place; render on the "
-                    "CPU.",
+                    f"The kernel {recipe.title} does not work on this GPU, and has no fallback; render on the CPU.",
                     why,
                 )
             self._failures[recipe.digest] = why
@@ -284,7 +285,7 @@ class CudaExecutor:
             if region.name == "ws":
                 spread = generator.standard_normal(region.shape, np.float32)
                 inputs["ws"] = (self._model.mean_w + 0.5 * spread).astype(np.float32)
-            elif region.name == OFFSETS_INPUT or region.name.startswith(BEND_INPUT):
+            elif region.name == OFFSETS_INPUT or region.name.startswith((BEND_INPUT, MASK_INPUT)):
                 # At rest a kernel that does nothing would pass.
                 inputs[region.name] = generator.uniform(0.2, 0.8, region.shape).astype(np.float32)
             elif region.name in schedule.starts:
@@ -299,7 +300,15 @@ class CudaExecutor:
         return build_plan(self._spec, replace(plan.key, batch=1))
 
     def _bind(self, schedule: Schedule) -> CudaBoundPlan:
-        return CudaBoundPlan(self._driver, self._pool, schedule, self._store.kernels, self._constants, self._make_timer)
+        return CudaBoundPlan(
+            self._driver,
+            self._pool,
+            schedule,
+            self._store.kernels,
+            self._constants,
+            self._make_timer,
+            counting(self._driver, self._gpu.index),
+        )
 
     def _make_timer(self, schedule: Schedule, start: Callable[[int], None]) -> StepTimer:
         def facts() -> tuple[KernelFacts, ...]:
@@ -323,11 +332,11 @@ def _gpu(index: int) -> Gpu:
     for gpu in probe().gpus:
         if gpu.index == index:
             return gpu
-    raise DeviceError(probe().problem or f"There is no GPU of the number {index}; choose another device.")
+    raise DeviceError(probe().problem or f"There is no GPU {index}; choose another device.")
 
 
 def _kernel_records() -> KernelRecords | None:
-    # Imported here: loading CUPTI is for those who have it, and for a GPU.
+    # Imported here: CUPTI is optional, and only a GPU needs it.
     from gpu_backend.cuda.timing.cupti_records import cupti_records
 
     return cupti_records()

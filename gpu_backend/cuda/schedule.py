@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
 import numpy as np
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.plan.plan import Plan
+from gpu_backend.quick_dataclass import dataclass
 
 RegionRole = Literal["input", "scratch", "zeroed", "output"]
 """``input``: copied in before a run. ``zeroed``: scratch that is zero when bound and that every run leaves zero.
@@ -56,18 +57,21 @@ class TensorMap:
     Attributes
     ----------
     extents
-        Channels, columns, rows, pictures, without gaps; 16-bit numbers.
+        Channels, columns, rows, pictures, without gaps.
     box
-        Channels, columns and rows of one copy; 16, 32 or 64 channels, swizzled in shared memory. What is
+        Channels, columns and rows of one copy; 32, 64 or 128 bytes of channels, swizzled in shared memory. What is
         outside the picture becomes zeros.
     splits_columns
         The box has columns in pairs, and gives the even ones before the odd ones; the extents' columns are even.
+    itemsize
+        Bytes of a number: 2 for fp16, 4 for fp32.
     """
 
     address: Address
     extents: tuple[int, int, int, int]
     box: tuple[int, int, int]
     splits_columns: bool = False
+    itemsize: int = 2
 
 
 Argument = Address | TensorMap | np.int32 | np.uint32 | np.float32 | None

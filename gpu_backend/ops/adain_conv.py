@@ -5,10 +5,9 @@ x[o] = sqrt(2 / (9 in_channels)) sum_i conv(x[i], W[o, i])
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from gpu_backend.ops.adain import NORMAL_FLOPS
 from gpu_backend.ops.bias_act import BiasAct
+from gpu_backend.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

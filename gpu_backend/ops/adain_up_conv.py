@@ -12,13 +12,12 @@ StyleGAN2's up-convolution, except at the border, where u ends: there that filte
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from gpu_backend.ops.adain import NORMAL_FLOPS
 from gpu_backend.ops.bias_act import BiasAct
+from gpu_backend.quick_dataclass import dataclass
 
 BLUR = (0.25, 0.5, 0.25)
 """Taps of the blur along one axis."""

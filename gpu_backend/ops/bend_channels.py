@@ -10,7 +10,7 @@ matrix, row by row, threshold, gain. They may change without a new plan.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from gpu_backend.quick_dataclass import dataclass
 
 BEND_NUMBERS = 8
 

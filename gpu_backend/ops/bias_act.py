@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from gpu_backend.model.spec import ACTIVATION_GAINS, Activation
+from gpu_backend.quick_dataclass import dataclass
 
 LRELU_SLOPE = 0.2
 """Slope of lrelu below zero."""

@@ -13,10 +13,9 @@ samples beyond the border are zero.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from gpu_backend.model.spec import FilteredLayerSpec
 from gpu_backend.ops.bias_act import BiasAct
+from gpu_backend.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,8 @@ output position to the untransformed picture, so it is the inverse of the visibl
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from gpu_backend.model.spec import StyleGAN3Spec
+from gpu_backend.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,8 @@ y = act(x @ (W * lr / sqrt(in_features))^T + b * lr) * gain
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from gpu_backend.ops.bias_act import BiasAct
+from gpu_backend.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

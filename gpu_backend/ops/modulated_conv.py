@@ -8,9 +8,8 @@ packed once.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from gpu_backend.ops.bias_act import BiasAct
+from gpu_backend.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from gpu_backend.quick_dataclass import dataclass
 
 EPSILON = 1e-8
 """Added to the mean square; the demodulation uses the same."""

@@ -5,7 +5,7 @@ y = gain * U(sum_i W[o, i] / sqrt(in_channels) * x[i])
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from gpu_backend.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

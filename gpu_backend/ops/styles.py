@@ -22,7 +22,7 @@ Both are small and depend only on w, so on a GPU one kernel computes all of them
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from gpu_backend.quick_dataclass import dataclass
 
 OFFSETS_INPUT = "style_offsets"
 """Input with the numbers that are added, (style_width,), in plans that have it."""

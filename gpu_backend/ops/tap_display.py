@@ -13,7 +13,7 @@ finite make the statistics of their row not finite.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from gpu_backend.quick_dataclass import dataclass
 
 TAP_NUMBERS = 5
 LEAST, MOST = 1e-8, 1e8

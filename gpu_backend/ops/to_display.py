@@ -8,7 +8,7 @@ otherwise. With any other number of channels the first is shown as grey.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from gpu_backend.quick_dataclass import dataclass
 
 OPAQUE = 255
 MIDDLE = 128.0

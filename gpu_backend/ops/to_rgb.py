@@ -7,7 +7,7 @@ In StyleGAN1 there is no style: s = 1 / sqrt(in_channels).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from gpu_backend.quick_dataclass import dataclass
 
 UNSTYLED = -1
 """Style offset of a layer without a style."""

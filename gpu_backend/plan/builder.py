@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gpu_backend.ops.bend_channels import BEND_INPUT, BEND_NUMBERS, BendChannels
+from gpu_backend.ops.blend_samples import MASK_INPUT, BlendSamples
 from gpu_backend.ops.styles import OFFSETS_INPUT
 from gpu_backend.ops.tap_display import TAP_NUMBERS, TapDisplay
 from gpu_backend.ops.to_display import MIDDLE, ToDisplay
@@ -15,12 +16,29 @@ from gpu_backend.plan.plan import Buffer, BufferRole, Plan, PlanKey, Step
 
 
 class PlanBuilder:
-    """Collects buffers and steps for one key."""
+    """Collects buffers and steps for one key.
 
-    def __init__(self, key: PlanKey) -> None:
+    Parameters
+    ----------
+    w_rows
+        Layer -> its row of w, for the layers of the plan that have one, in execution order.
+
+    Attributes
+    ----------
+    samples
+        Samples of the next steps: those of the second latents are there up to the last layer that is blended.
+    """
+
+    def __init__(self, key: PlanKey, w_rows: Mapping[str, int] | None = None) -> None:
         self.key = key
         self._buffers: dict[str, Buffer] = {}
         self._steps: list[Step] = []
+        chosen = (
+            (layer, tuple(k for k, rows in enumerate(key.edits.blends) if rows.holds(row)))
+            for layer, row in (w_rows or {}).items()
+        )
+        self._blends = {layer: blends for layer, blends in chosen if blends}
+        self.samples = key.batch + (len(key.edits.blends) if self._blends else 0)
 
     def buffer(self, name: str, shape: tuple[int, ...], role: BufferRole, dtype: str = "float32") -> str:
         """Declare a buffer and return its name.
@@ -54,7 +72,7 @@ class PlanBuilder:
         for name in (*inputs, *outputs):
             if name not in self._buffers:
                 raise ValueError(f"step {layer!r} names an unknown buffer {name!r}")
-        batch = self.key.batch
+        samples = self.samples
         self._steps.append(
             Step(
                 layer,
@@ -63,8 +81,9 @@ class PlanBuilder:
                 inputs,
                 outputs,
                 dict(weights or {}),
-                attributes.flops(batch),
-                attributes.nbytes(batch),
+                attributes.flops(samples),
+                attributes.nbytes(samples),
+                samples,
             )
         )
 
@@ -74,7 +93,7 @@ class PlanBuilder:
             return (ws,)
         return ws, self.buffer(OFFSETS_INPUT, (style_width,), "input")
 
-    def bent(self, layer: str, x: str) -> str:
+    def _bent(self, layer: str, x: str) -> str:
         """Append the step that bends the output `x` of a layer, if the key has it; return what later steps read."""
         if layer not in self.key.edits.bent:
             return x
@@ -83,6 +102,46 @@ class PlanBuilder:
         table = self.buffer(f"{BEND_INPUT}{layer}", (settings.channels, BEND_NUMBERS), "input")
         out = self.buffer(f"{layer}/bent", source.shape, "intermediate", source.dtype)
         self.step(f"synthesis.{layer}.bend", "bend_channels", settings, (x, table), (out,))
+        return out
+
+    def edited(self, layer: str, x: str, extent: float = 1.0) -> str:
+        """Append the steps that bend and blend the output `x` of a layer, if the key has them; return the last output.
+
+        `extent` counts the widths of the picture that the layer covers.
+        """
+        x = self._bent(layer, x)
+        if layer not in self._blends:
+            return x
+        source = self._buffers[x]
+        shape = (self._samples_after(layer), *source.shape[1:])
+        out = self.buffer(f"{layer}/blended", shape, "intermediate", source.dtype)
+        return self._blend(layer, x, out, extent)
+
+    def is_blended(self, layer: str) -> bool:
+        """Whether the key blends a layer."""
+        return layer in self._blends
+
+    def blended_picture(self, layer: str, image: str, name: str, role: BufferRole) -> str:
+        """Append the step that blends the picture of a toRGB; return its output, the new buffer `name`."""
+        source = self._buffers[image]
+        out = self.buffer(name, (self._samples_after(layer), *source.shape[1:]), role, source.dtype)
+        return self._blend(layer, image, out, is_picture=True)
+
+    def _samples_after(self, layer: str) -> int:
+        return self.key.batch if layer == next(reversed(self._blends)) else self.samples
+
+    def _blend(self, layer: str, x: str, out: str, extent: float = 1.0, *, is_picture: bool = False) -> str:
+        source, blends, after = self._buffers[x], self._blends[layer], self._samples_after(layer)
+        side, channels = source.shape[1], source.shape[3]
+        settings = BlendSamples(channels, side, self.key.batch, blends, after, extent, is_picture)
+        # Layers that cover the picture alone share the mask of their side.
+        place = str(settings.mask_side) if extent == 1.0 else f"{side}x{extent:.6g}"
+        masks = tuple(f"{MASK_INPUT}{blend}/{place}" for blend in blends)
+        for mask in masks:
+            if mask not in self._buffers:
+                self.buffer(mask, (settings.mask_side, settings.mask_side), "input")
+        self.step(f"synthesis.{layer}.blend", "blend_samples", settings, (x, *masks), (out,))
+        self.samples = after
         return out
 
     def show_picture(self, image: str, channels: int, middle: float = MIDDLE) -> None:

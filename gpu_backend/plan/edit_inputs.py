@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 from gpu_backend.errors import RequestError
 from gpu_backend.model.spec import NetworkSpec, StyleGAN1Spec, StyleGAN2Spec
 from gpu_backend.ops.bend_channels import AT_REST, BEND_INPUT
+from gpu_backend.ops.blend_samples import BlendSamples
 from gpu_backend.ops.styles import OFFSETS_INPUT, Styles
+from gpu_backend.picture_mask import layer_mask
 from gpu_backend.plan import stylegan3
 from gpu_backend.plan.plan import NOT_EDITED, Plan, PlanEdits
-from gpu_backend.recipe import NO_EDITS, Bend, BendKind, LocalEdits, StyleOffset, Transform
+from gpu_backend.recipe import NO_EDITS, Bend, BendKind, LocalEdits, MaskedBlend, StyleOffset, Transform
 from gpu_backend.request import check_edit_counts
 
 MAX_AMOUNT = 1e4
@@ -26,11 +28,11 @@ MIN_SCALE, MAX_SCALE = 1e-3, 1e3
 
 
 def plan_edits(edits: LocalEdits) -> PlanEdits:
-    """Return what edits add to a plan, whatever their amounts."""
+    """Return what edits add to a plan, independent of their amounts."""
     if edits == NO_EDITS:
         return NOT_EDITED
     bent = tuple(sorted({bend.layer for bend in edits.bends}))
-    return PlanEdits(bent, bool(edits.style_offsets))
+    return PlanEdits(bent, bool(edits.style_offsets), tuple(blend.rows for blend in edits.blends))
 
 
 def bendable_layers(spec: NetworkSpec) -> dict[str, int]:
@@ -49,7 +51,7 @@ def style_lengths(spec: NetworkSpec) -> dict[str, int]:
     return {layer.name: layer.in_channels for layer in styled}
 
 
-def check_edits(edits: LocalEdits, channels: Mapping[str, int], styles: Mapping[str, int]) -> None:
+def check_edits(edits: LocalEdits, channels: Mapping[str, int], styles: Mapping[str, int], num_ws: int) -> None:
     """Raise RequestError if edits do not fit a network.
 
     Parameters
@@ -58,6 +60,8 @@ def check_edits(edits: LocalEdits, channels: Mapping[str, int], styles: Mapping[
         Layers that can be bent -> number of channels.
     styles
         Layers with a style -> length of the style.
+    num_ws
+        Rows of w.
     """
     check_edit_counts(edits)
     for bend in edits.bends:
@@ -72,6 +76,13 @@ def check_edits(edits: LocalEdits, channels: Mapping[str, int], styles: Mapping[
             )
         if not abs(offset.amount) <= MAX_AMOUNT:  # this form also refuses NaN
             raise RequestError(f"A style offset must be in -{MAX_AMOUNT:g}..{MAX_AMOUNT:g}, not {offset.amount}.")
+    for blend in edits.blends:
+        first, last = blend.rows.first, blend.rows.last
+        if not 0 <= first < num_ws or (last is not None and not first <= last < num_ws):
+            raise RequestError(f"A blend acts on rows of w in 0..{num_ws - 1}, but on {first}..{last} here.")
+        for name, value in (("strength", blend.strength), ("soft edge", blend.softness)):
+            if not 0.0 <= value <= 1.0:  # this form also refuses NaN
+                raise RequestError(f"A blend's {name} must be in 0..1, not {value}.")
 
 
 def _check_bend(bend: Bend, channels: Mapping[str, int]) -> None:
@@ -103,6 +114,20 @@ def edit_inputs(plan: Plan, edits: LocalEdits) -> dict[str, NDArray[np.float32]]
             inputs[buffer.name] = bend_table((bend for bend in edits.bends if bend.layer == layer), buffer.shape[0])
         elif buffer.name == OFFSETS_INPUT:
             inputs[buffer.name] = style_offsets(styles_of(plan), edits.style_offsets)
+    return inputs
+
+
+def mask_inputs(plan: Plan, blends: Sequence[MaskedBlend]) -> dict[str, NDArray[np.float32]]:
+    """Return the arrays of a plan's inputs that the masks and strengths of blends set."""
+    inputs: dict[str, NDArray[np.float32]] = {}
+    for step in plan.steps:
+        if step.op == "blend_samples":
+            settings: BlendSamples = step.attributes
+            for name, index in zip(step.inputs[1:], settings.blends, strict=True):
+                if name not in inputs:
+                    blend = blends[index]
+                    mask = layer_mask(blend.mask, settings.mask_side, settings.extent, blend.softness)
+                    inputs[name] = mask * np.float32(blend.strength)
     return inputs
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -127,6 +127,26 @@ class BoundPlan(Protocol):
 
     def close(self) -> None:
         """Free the memory. May be called twice, and after the device was lost."""
+        ...
+
+
+@runtime_checkable
+class CountsKernels(Protocol):
+    """A bound plan on a GPU with hardware counters."""
+
+    def counter_steps(self) -> Generator[None, None, None]:
+        """Measure the hardware counters of every kernel for the last inputs, in bounded steps.
+
+        Measured runs report them from then on, in `gpu_backend.frame.KernelFacts`. Other runs may come between two
+        steps.
+
+        Raises
+        ------
+        DeviceError
+            If there are none, or this process may not read them.
+        CancelledError
+            If the plan was closed meanwhile.
+        """
         ...
 
 

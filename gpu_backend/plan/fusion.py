@@ -2,7 +2,8 @@
 
 The epilogue of a convolution takes in the noise, the skip of a resnet block, the style of the convolution that reads
 the output, and the products of toRGB. A filtered activation of StyleGAN3 takes in that style, or toRGB's products. Bent
-channels are a kernel of their own between two layers, which takes in style and products in place of the layer before.
+channels and blended samples are kernels of their own between two layers, which take in style and products in place of
+the layer before; a blended picture takes in the display.
 The convolution of StyleGAN1 accumulates the moments of the normalisation after it. The learned constant is made with
 the styles, the display with the last toRGB. The picture of a toRGB before the last may be added up beside the next
 up-convolution. `gpu_backend.cuda.launches.lowering` makes launches of each fused step.
@@ -11,14 +12,15 @@ up-convolution. `gpu_backend.cuda.launches.lowering` makes launches of each fuse
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import zip_longest
 
 from gpu_backend.plan.plan import Plan, Step
+from gpu_backend.quick_dataclass import dataclass
 
 _MODULATED = ("modulated_conv", "modulated_up_conv")
 _ADAIN = ("adain_input", "adain_conv", "adain_up_conv")
-_READERS = ("filtered_lrelu", "bend_channels")
+_READERS = ("filtered_lrelu", "bend_channels", "blend_samples")
 """Operations besides modulated convolutions that read what a convolution stores; they take it without a style."""
 _ABSORBED = ("constant", "add", "to_display")
 """Operations without a kernel of their own."""
@@ -106,7 +108,7 @@ def raw(buffer: str) -> str:
 
 
 def small(buffer: str) -> str:
-    """Return the region of a skip at half the side; whatever reads it upsamples it."""
+    """Return the region of a skip at half the side; its reader upsamples it."""
     return f"{buffer}/small"
 
 
@@ -156,8 +158,10 @@ class _Fusion:
             return self._convolution(step, f"{step.outputs[0]}/sines", step.outputs[0])
         if step.op == "filtered_lrelu":
             return self._filtered(step)
-        if step.op == "bend_channels":
-            return self._bent(step)
+        if step.op == "blend_samples" and step.attributes.is_picture:
+            return self._blended_picture(step)
+        if step.op in ("bend_channels", "blend_samples"):
+            return self._between_layers(step)
         if step.op == "skip_conv":
             is_shown = self._is_shown(step.outputs[0])
             return FusedStep(step, raw(step.inputs[0]), small(step.outputs[0]), is_shown=is_shown)
@@ -217,8 +221,8 @@ class _Fusion:
         y = out if any(reader is not rgb for reader in readers) else None
         return FusedStep(step, step.inputs[0], y, next_style=next_style, to_rgb=rgb, is_shown=self._is_shown(out))
 
-    def _bent(self, step: Step) -> FusedStep:
-        """Return bent channels, with toRGB's products: the layer before no longer has what toRGB reads."""
+    def _between_layers(self, step: Step) -> FusedStep:
+        """Return a change of activations, with toRGB's products: the layer before no longer has what toRGB reads."""
         out, readers = step.outputs[0], self._readers.get(step.outputs[0], [])
         rgb = next((reader for reader in readers if reader.op == "to_rgb"), None)
         is_raw = any(reader.op in ("to_rgb", "skip_conv") for reader in readers)
@@ -232,9 +236,15 @@ class _Fusion:
             is_shown=self._is_shown(out),
         )
 
+    def _blended_picture(self, step: Step) -> FusedStep:
+        return FusedStep(step, step.inputs[0], step.outputs[0], absorbed=self._display_of(step))
+
+    def _display_of(self, step: Step) -> tuple[Step, ...]:
+        """Return the display of a step's picture; empty if another step reads it."""
+        return tuple(reader for reader in self._readers.get(step.outputs[0], []) if reader.op == "to_display")[:1]
+
     def _to_rgb(self, step: Step) -> FusedStep:
-        display = next((reader for reader in self._readers.get(step.outputs[0], []) if reader.op == "to_display"), None)
-        absorbed = () if display is None else (display,)
+        absorbed = self._display_of(step)
         own = None if step.layer in self._fused_rgb else step
         return FusedStep(step, parts(step.inputs[0]), step.outputs[0], to_rgb=own, absorbed=absorbed)
 

@@ -8,11 +8,14 @@ Activations are channels-last: (batch, height, width, channels).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
+from gpu_backend.quick_dataclass import dataclass
+from gpu_backend.recipe import RowRange
+
 BufferRole = Literal["input", "intermediate", "output"]
-Precision = Literal["fp32", "fp16"]
+Precision = Literal["fp32", "tf32", "fp16"]
 Part = Literal["mapping", "synthesis"]
 
 
@@ -26,10 +29,13 @@ class PlanEdits:
         Layers whose channels are bent, sorted; a plan that leaves a layer out leaves its bend out.
     shifts_styles
         Whether numbers are added to the styles.
+    blends
+        For each masked blend, the rows of w whose layers are blended.
     """
 
     bent: tuple[str, ...] = ()
     shifts_styles: bool = False
+    blends: tuple[RowRange, ...] = ()
 
 
 NOT_EDITED = PlanEdits()
@@ -37,7 +43,10 @@ NOT_EDITED = PlanEdits()
 
 @dataclass(frozen=True, slots=True)
 class PlanKey:
-    """Everything that determines the shape of a plan. Values that change from frame to frame are plan inputs."""
+    """Everything that determines the shape of a plan. Values that change from frame to frame are plan inputs.
+
+    `batch` counts pictures. A plan with masked blends runs more samples: the pictures, then one for each blend.
+    """
 
     model_id: str
     part: Part
@@ -63,6 +72,11 @@ class Buffer:
     offset: int = -1
 
 
+def has_samples(buffer: Buffer) -> bool:
+    """Whether a buffer's first axis counts the samples of a synthesis network."""
+    return buffer.role == "intermediate" or buffer.name == "ws"
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """One operation over buffers.
@@ -82,6 +96,8 @@ class Step:
     flops, nbytes
         Floating-point operations, and bytes moved if each activation and weight is moved once. Bytes count 4 per
         value at any precision.
+    samples
+        Samples that it computes: the first ones of its inputs. 0 for the batch of the plan's key.
     """
 
     layer: str
@@ -92,6 +108,7 @@ class Step:
     weights: Mapping[str, str] = field(default_factory=dict, hash=False)
     flops: int = 0
     nbytes: int = 0
+    samples: int = 0
 
 
 @dataclass(frozen=True, slots=True)

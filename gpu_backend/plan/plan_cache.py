@@ -9,15 +9,16 @@ from dataclasses import dataclass
 from gpu_backend.errors import DeviceMemoryError
 from gpu_backend.plan.executor import BoundPlan, Executor
 from gpu_backend.plan.plan import Plan, PlanKey
-from gpu_backend.recipe import Noise
+from gpu_backend.recipe import MaskedBlend, Noise
 
 
 @dataclass(slots=True, eq=False)
 class CachedPlan:
-    """A bound plan and the noise in its input buffers; None if the content of the buffers is undefined."""
+    """A bound plan, and the noise and masked blends in its input buffers; None if their content is undefined."""
 
     bound: BoundPlan
     noise: Noise | None = None
+    blends: tuple[MaskedBlend, ...] | None = None
 
 
 class PlanCache:

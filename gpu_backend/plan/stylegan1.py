@@ -66,11 +66,11 @@ class _Synthesis:
         self.noise_layers = tuple(layer.name for layer in layers if layer.has_noise)
         self.styles = styles_of(layers, spec.w_dim)
         self.offsets = {slot.layer: slot.style_offset for slot in self.styles.slots}
-        self.plan = PlanBuilder(key)
+        self.plan = PlanBuilder(key, {layer.name: layer.w_index for layer in layers if layer.w_index >= 0})
 
     def build(self) -> Plan:
         """Declare the inputs, then append one step for each layer."""
-        plan, batch = self.plan, self.plan.key.batch
+        plan, batch = self.plan, self.plan.samples
         ws = plan.buffer("ws", (batch, self.spec.num_ws, self.spec.w_dim), "input")
         if self.noise_layers:
             plan.buffer("noise_source", (4,), "input", "uint32")
@@ -117,16 +117,16 @@ class _Synthesis:
         if layer.has_noise:
             roles += ["noise_strength", "noise_const"]
             inputs = (*inputs, "noise_source", "noise_gain")
-        out = self.plan.buffer(layer.name, attributes.output_shape(self.plan.key.batch), "intermediate")
+        out = self.plan.buffer(layer.name, attributes.output_shape(self.plan.samples), "intermediate")
         weights = {role: f"{name}.{role}" for role in roles}
         self.plan.step(name, _OPS[layer.kind], attributes, inputs, (out,), weights)
-        return self.plan.bent(layer.name, out)
+        return self.plan.edited(layer.name, out)
 
     def _to_rgb(self, layer: AdainLayerSpec, x: str) -> str:
         attributes = ToRgb(
             layer.in_channels, layer.out_channels, layer.resolution, UNSTYLED, None, taps=(), adds_image=False
         )
-        name, shape = f"synthesis.{layer.name}", attributes.output_shape(self.plan.key.batch)
+        name, shape = f"synthesis.{layer.name}", attributes.output_shape(self.plan.samples)
         is_tap = bool(self.plan.key.tap)
         out = self.plan.buffer(*(layer.name, shape, "intermediate") if is_tap else ("image", shape, "output"))
         weights = {role: f"{name}.{role}" for role in ("weight", "bias")}

@@ -17,6 +17,10 @@ Bent layers (`PlanEdits.bent`) are followed by a step with an input of its own (
 end of a resnet block it bends the sum. With offsets of styles there is the input ``style_offsets``
 (`gpu_backend.ops.styles`).
 
+With masked blends ``ws`` has the rows of the second latents after those of the pictures, and steps up to the last
+blended layer run for all of them. A layer whose row of w is blended is followed by a step with an input for each mask
+(`gpu_backend.ops.blend_samples`), and so is the picture of a toRGB.
+
 With a tap, ``pixels`` show the tapped layer, and the plan has only the layers that it depends on. There is no
 ``image``. A further input ``tap`` controls the display (`gpu_backend.ops.tap_display`). Further outputs are
 ``statistics`` (batch, 4, 4) and ``values`` (batch, side, side). A tapped toRGB gives its own output, without the
@@ -47,7 +51,7 @@ from gpu_backend.ops.skip_conv import SkipConv
 from gpu_backend.ops.styles import Styles, StyleSlot
 from gpu_backend.ops.to_rgb import UNSTYLED, ToRgb
 from gpu_backend.plan.builder import PlanBuilder
-from gpu_backend.plan.plan import NOT_EDITED, Plan, PlanEdits, PlanKey, Precision
+from gpu_backend.plan.plan import NOT_EDITED, BufferRole, Plan, PlanEdits, PlanKey, Precision
 
 
 def layers_of(spec: StyleGAN2Spec, resolution: int | None = None) -> tuple[LayerSpec, ...]:
@@ -125,18 +129,18 @@ class _Synthesis:
         self, spec: StyleGAN2Spec, layers: tuple[LayerSpec, ...], key: PlanKey, readout_width: int = 0
     ) -> None:
         self.spec = spec
-        self.batch = key.batch
         self.readout_width = readout_width
         self.layers = _before_readout(layers, readout_width) if readout_width else layers
         self.noise_layers = tuple(layer.name for layer in layers if layer.has_noise)
         self.styles = _styles(self.layers, spec.w_dim)
         self.slots = {slot.layer: slot for slot in self.styles.slots}
-        self.plan = PlanBuilder(key)
+        self.plan = PlanBuilder(key, {layer.name: layer.w_index for layer in self.layers if layer.w_index >= 0})
         self.image: str | None = None
 
     def build(self) -> Plan:
         """Declare the inputs, then append one step for each layer."""
-        plan, batch = self.plan, self.batch
+        plan = self.plan
+        batch = plan.samples
         ws = plan.buffer("ws", (batch, self.spec.num_ws, self.spec.w_dim), "input")
         if self.noise_layers:
             plan.buffer("noise_source", (4,), "input", "uint32")
@@ -161,7 +165,7 @@ class _Synthesis:
                 x = self._conv(layer, x)
                 if layer.kind == "conv" and skipped is not None:
                     x, skipped = self._sum(layer, x, skipped), None
-                x = plan.bent(layer.name, x)
+                x = plan.edited(layer.name, x)
         last = self.layers[-1]
         if self.readout_width:
             self._readout(last, x)
@@ -211,7 +215,7 @@ class _Synthesis:
             weights["noise_strength"] = f"{name}.noise_strength"
             weights["noise_const"] = f"{name}.noise_const"
             inputs = (*inputs, "noise_source", "noise_gain")
-        out = self._activation(layer.name, attributes.output_shape(self.batch))
+        out = self._activation(layer.name, attributes.output_shape(self.plan.samples))
         op = "modulated_up_conv" if layer.kind == "up_conv" else "modulated_conv"
         self.plan.step(name, op, attributes, inputs, (out,), weights)
         return out
@@ -243,23 +247,26 @@ class _Synthesis:
         )
         last = layer is self.layers[-1]
         name = f"synthesis.{layer.name}"
-        shape = attributes.output_shape(self.batch)
+        shape = attributes.output_shape(self.plan.samples)
+        made: tuple[str, BufferRole] = (f"image/{layer.resolution}", "intermediate")
         if self.plan.key.tap:
-            out = self.plan.buffer(layer.name, shape, "intermediate")
+            made = layer.name, "intermediate"
         elif last:
-            out = self.plan.buffer("image", shape, "output")
-        else:
-            out = self.plan.buffer(f"image/{layer.resolution}", shape, "intermediate")
+            made = "image", "output"
+        is_blended = self.plan.is_blended(layer.name)
+        out = self.plan.buffer(
+            *(f"{layer.name}/alone", shape, "intermediate") if is_blended else (made[0], shape, made[1])
+        )
         inputs = (x, "styles") if self.image is None else (x, "styles", self.image)
         self.plan.step(name, "to_rgb", attributes, inputs, (out,), {"weight": f"{name}.weight", "bias": f"{name}.bias"})
-        self.image = out
+        self.image = self.plan.blended_picture(layer.name, out, *made) if is_blended else out
 
     def _readout(self, last: LayerSpec, x: str) -> None:
         attributes = ToRgb(
             last.out_channels, self.spec.img_channels, last.resolution, UNSTYLED, None, taps=(), adds_image=False
         )
         block = f"b{last.resolution}"
-        self.image = self.plan.buffer("image", attributes.output_shape(self.batch), "output")
+        self.image = self.plan.buffer("image", attributes.output_shape(self.plan.samples), "output")
         weights = {role: f"drafts.{block}.{role}" for role in ("weight", "bias")}
         self.plan.step(f"synthesis.{block}.draft", "to_rgb", attributes, (x,), (self.image,), weights)
 
@@ -268,14 +275,14 @@ class _Synthesis:
             layer.in_channels, layer.out_channels, layer.resolution, math.sqrt(0.5), self.spec.resample_filter
         )
         name = f"synthesis.{layer.name}"
-        out = self._activation(layer.name, attributes.output_shape(self.batch))
+        out = self._activation(layer.name, attributes.output_shape(self.plan.samples))
         self.plan.step(name, "skip_conv", attributes, (x,), (out,), {"weight": f"{name}.weight"})
         return out
 
     def _sum(self, layer: LayerSpec, x: str, skipped: str) -> str:
         attributes = Add((layer.resolution, layer.resolution, layer.out_channels))
         block = f"b{layer.resolution}"
-        out = self._activation(f"{block}.sum", attributes.output_shape(self.batch))
+        out = self._activation(f"{block}.sum", attributes.output_shape(self.plan.samples))
         self.plan.step(f"synthesis.{block}.sum", "add", attributes, (x, skipped), (out,))
         return out
 

@@ -24,7 +24,7 @@ from gpu_backend.ops.styles import Styles, StyleSlot
 from gpu_backend.ops.to_display import MIDDLE, MIDDLE_XL
 from gpu_backend.ops.to_rgb import ToRgb
 from gpu_backend.plan.builder import PlanBuilder
-from gpu_backend.plan.plan import NOT_EDITED, Plan, PlanEdits, PlanKey, Precision
+from gpu_backend.plan.plan import NOT_EDITED, BufferRole, Plan, PlanEdits, PlanKey, Precision
 
 INPUT = "input"
 """Layer name of the Fourier feature input."""
@@ -60,23 +60,22 @@ class _Synthesis:
     def __init__(self, spec: StyleGAN3Spec, layers: tuple[FilteredLayerSpec, ...], key: PlanKey) -> None:
         self.spec = spec
         self.layers = layers
-        self.batch = key.batch
         self.styles = _styles(layers, spec.w_dim)
-        self.plan = PlanBuilder(key)
+        self.plan = PlanBuilder(key, {INPUT: 0, **{layer.name: layer.w_index for layer in layers}})
 
     def build(self) -> Plan:
         """Declare the inputs, then append two steps for each layer: convolution and filtered activation."""
         plan, spec = self.plan, self.spec
-        ws = plan.buffer("ws", (self.batch, spec.num_ws, spec.w_dim), "input")
+        ws = plan.buffer("ws", (self.plan.samples, spec.num_ws, spec.w_dim), "input")
         transform = plan.buffer("transform", (3, 3), "input")
         features = FourierFeatures.of_network(spec)
-        x = plan.buffer(INPUT, features.output_shape(self.batch), "intermediate")
+        x = plan.buffer(INPUT, features.output_shape(self.plan.samples), "intermediate")
         roles = ("affine.weight", "affine.bias", "freqs", "phases", "weight", "transform")
         weights = {role: f"synthesis.input.{role}" for role in roles}
         plan.step("synthesis.input", "fourier_features", features, (ws, transform), (x,), weights)
-        x = plan.bent(INPUT, x)
+        x = plan.edited(INPUT, x, features.size / features.sampling_rate)
         if self.layers:
-            style_shape, demod_shape = self.styles.output_shapes(self.batch)
+            style_shape, demod_shape = self.styles.output_shapes(self.plan.samples)
             outputs = (
                 plan.buffer("styles", style_shape, "intermediate"),
                 plan.buffer("demod", demod_shape, "intermediate"),
@@ -105,15 +104,15 @@ class _Synthesis:
             BiasAct(),
             layer.kernel - 1,
         )
-        raw = plan.buffer(f"{layer.name}.conv", convolution.output_shape(self.batch), "intermediate")
+        raw = plan.buffer(f"{layer.name}.conv", convolution.output_shape(self.plan.samples), "intermediate")
         weights = {role: f"{name}.{role}" for role in ("weight", "bias")}
         plan.step(name, "modulated_conv", convolution, (x, "styles", "demod"), (raw,), weights)
         activation = FilteredLrelu.of_layer(layer)
-        out = plan.buffer(layer.name, activation.output_shape(self.batch), "intermediate")
+        out = plan.buffer(layer.name, activation.output_shape(self.plan.samples), "intermediate")
         taps = {"up_filter": layer.up_taps, "down_filter": layer.down_taps}
         filters = {role: f"{name}.{role}" for role, count in taps.items() if count > 1}
         plan.step(name, "filtered_lrelu", activation, (raw,), (out,), filters)
-        return plan.bent(layer.name, out)
+        return plan.edited(layer.name, out, layer.out_size / layer.out_rate)
 
     def _to_rgb(self, layer: FilteredLayerSpec, slot: StyleSlot, x: str) -> str:
         is_tap = bool(self.plan.key.tap)
@@ -128,12 +127,16 @@ class _Synthesis:
             gain=1.0 if is_tap else self.spec.output_scale,
         )
         name = f"synthesis.{layer.name}"
-        shape = attributes.output_shape(self.batch)
-        out = self.plan.buffer(*(layer.name, shape, "intermediate") if is_tap else ("image", shape, "output"))
+        shape = attributes.output_shape(self.plan.samples)
+        made: tuple[str, BufferRole] = (layer.name, "intermediate") if is_tap else ("image", "output")
+        is_blended = self.plan.is_blended(layer.name)
+        out = self.plan.buffer(
+            *(f"{layer.name}/alone", shape, "intermediate") if is_blended else (made[0], shape, made[1])
+        )
         self.plan.step(
             name, "to_rgb", attributes, (x, "styles"), (out,), {role: f"{name}.{role}" for role in ("weight", "bias")}
         )
-        return out
+        return self.plan.blended_picture(layer.name, out, *made) if is_blended else out
 
 
 def _styles(layers: tuple[FilteredLayerSpec, ...], w_dim: int) -> Styles:

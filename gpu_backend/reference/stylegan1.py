@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from torch import Tensor
 
@@ -28,6 +28,7 @@ def run_stylegan1(
     *,
     observed: dict[str, Tensor] | None = None,
     offsets: Mapping[str, Tensor] | None = None,
+    edit: Callable[[str, Tensor], Tensor] | None = None,
 ) -> Tensor:
     """Return the picture, (batch, img_channels, resolution, resolution).
 
@@ -40,9 +41,12 @@ def run_stylegan1(
     noise
         Layer name -> (batch or 1, R, R) before its strength; a layer left out gets none. None: the stored noise.
     observed
-        Filled with each layer's output, by official module name; including toRGB layers below the full resolution.
+        Filled with each layer's output, edited, by official module name; including toRGB layers below the full
+        resolution.
     offsets
         Layer name -> (style length,), added to the layer's style.
+    edit
+        Called with each layer's name and output, but not for toRGB; returns what later layers read.
     """
     if noise is None:
         noise = {name: weights[f"synthesis.{name}.noise_const"][None] for name in spec.noise_layers}
@@ -53,7 +57,8 @@ def run_stylegan1(
         if layer.kind == "to_rgb":
             y = image = to_rgb(x, own["weight"], own["bias"], None, None)
         else:
-            y = x = _layer(spec, layer, own, x, ws, noise.get(layer.name), (offsets or {}).get(layer.name))
+            x = _layer(spec, layer, own, x, ws, noise.get(layer.name), (offsets or {}).get(layer.name))
+            y = x = x if edit is None else edit(layer.name, x)
         if observed is not None:
             observed[f"synthesis.{layer.name}"] = y
     return image

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from torch import Tensor
 
@@ -27,6 +27,7 @@ def run_stylegan3(
     *,
     observed: dict[str, Tensor] | None = None,
     offsets: Mapping[str, Tensor] | None = None,
+    edit: Callable[[str, Tensor], Tensor] | None = None,
 ) -> Tensor:
     """Return the picture, (batch, img_channels, resolution, resolution).
 
@@ -39,18 +40,22 @@ def run_stylegan3(
     transform
         (3, 3); None for the stored one.
     observed
-        Filled with each layer's output, by official module name.
+        Filled with each layer's output, edited, by official module name.
     offsets
         Layer name -> (style length,), added to the layer's style.
+    edit
+        Called with the name and output of each layer, of the input and of the toRGB too; returns what follows reads.
     """
     own = "synthesis.input."
     inputs = {name.removeprefix(own): value for name, value in weights.items() if name.startswith(own)}
     turned = inputs["transform"] if transform is None else transform
     x = fourier_features(ws, turned, inputs, FourierFeatures.of_network(spec))
+    x = x if edit is None else edit("input", x)
     if observed is not None:
         observed["synthesis.input"] = x
     for layer in spec.layers:
         x = _layer(weights, layer, x, ws, (offsets or {}).get(layer.name))
+        x = x if edit is None else edit(layer.name, x)
         if observed is not None:
             observed[f"synthesis.{layer.name}"] = x
     return x * spec.output_scale

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from torch import Tensor
 
@@ -26,6 +26,8 @@ def run_synthesis(
     noise: Mapping[str, Tensor] | None = None,
     *,
     observed: dict[str, Tensor] | None = None,
+    offsets: Mapping[str, Tensor] | None = None,
+    edit: Callable[[str, Tensor], Tensor] | None = None,
 ) -> Tensor:
     """Return the picture, (batch, img_channels, resolution, resolution).
 
@@ -39,7 +41,13 @@ def run_synthesis(
         Layer name -> (batch or 1, R, R), strength included; a layer left out gets none. None: the stored noise.
     observed
         Filled with each layer's output, by official module name.
+    offsets
+        Layer name -> (style length,), added to the layer's style.
+    edit
+        Called with a layer's name and its output, a block's sum or the picture after a toRGB; returns what later layers
+        read.
     """
+    offsets = offsets or {}
     if noise is None:
         noise = {
             name: (weights[f"synthesis.{name}.noise_const"] * weights[f"synthesis.{name}.noise_strength"])[None]
@@ -52,15 +60,17 @@ def run_synthesis(
         if layer.kind == "skip":
             y = skipped = skip_conv(x, _of(weights, layer, "weight"), math.sqrt(0.5), spec.resample_filter)
         elif layer.kind == "to_rgb":
-            style, _ = _style(weights, layer, ws)
+            style, _ = _style(weights, layer, ws, offsets.get(layer.name))
             clamp = None if layer.conv_clamp is None else layer.conv_clamp * layer.gain
             y = to_rgb(x, _of(weights, layer, "weight"), _of(weights, layer, "bias"), style, clamp)
             image = y if image is None else add_doubled(image, y, spec.resample_filter)
+            image = image if edit is None else edit(layer.name, image)
         else:
-            y = _conv(spec, weights, layer, x, ws, noise.get(layer.name))
+            y = _conv(spec, weights, layer, x, ws, noise.get(layer.name), offsets.get(layer.name))
             x = y
             if layer.kind == "conv" and skipped is not None:
                 x, skipped = add(x, skipped), None
+            x = x if edit is None else edit(layer.name, x)
         if observed is not None:
             observed[f"synthesis.{layer.name}"] = y
     if image is None:
@@ -69,9 +79,15 @@ def run_synthesis(
 
 
 def _conv(
-    spec: StyleGAN2Spec, weights: Mapping[str, Tensor], layer: LayerSpec, x: Tensor, ws: Tensor, noise: Tensor | None
+    spec: StyleGAN2Spec,
+    weights: Mapping[str, Tensor],
+    layer: LayerSpec,
+    x: Tensor,
+    ws: Tensor,
+    noise: Tensor | None,
+    offset: Tensor | None,
 ) -> Tensor:
-    style, demod = _style(weights, layer, ws)
+    style, demod = _style(weights, layer, ws, offset)
     weight, bias = _of(weights, layer, "weight"), _of(weights, layer, "bias")
     act = BiasAct.of_layer(layer.activation, layer.gain, layer.conv_clamp)
     if layer.kind == "up_conv":
@@ -79,12 +95,12 @@ def _conv(
     return modulated_conv(x, weight, bias, style, demod, noise, act)
 
 
-def _style(weights: Mapping[str, Tensor], layer: LayerSpec, ws: Tensor) -> tuple[Tensor, Tensor]:
+def _style(weights: Mapping[str, Tensor], layer: LayerSpec, ws: Tensor, offset: Tensor | None) -> tuple[Tensor, Tensor]:
     gain = 1.0 / math.sqrt(layer.in_channels * layer.kernel**2) if layer.kind == "to_rgb" else 1.0
     slot = StyleSlot(layer.name, layer.w_index, layer.in_channels, layer.out_channels, 0, 0, gain)
     attributes = Styles(ws.shape[2], (slot,), layer.in_channels, layer.out_channels)
     roles = ("affine.weight", "affine.bias", "weight")
-    return styles(ws, {f"{layer.name}.{role}": _of(weights, layer, role) for role in roles}, attributes)
+    return styles(ws, {f"{layer.name}.{role}": _of(weights, layer, role) for role in roles}, attributes, offset)
 
 
 def _of(weights: Mapping[str, Tensor], layer: LayerSpec, role: str) -> Tensor:

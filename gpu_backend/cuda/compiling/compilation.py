@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
 
 from gpu_backend.cuda.compiling.compiler import CompiledKernel, compile_kernel
 from gpu_backend.cuda.compiling.kernel_cache import KernelCache, kernel_key
 from gpu_backend.cuda.errors import KernelError
 from gpu_backend.errors import CancelledError
 from gpu_backend.ops.kernels.recipe import KernelRecipe
+from gpu_backend.quick_dataclass import dataclass
 
 _ASKED_EVERY_S = 0.05
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from gpu_backend.cuda.errors import KernelError
 from gpu_backend.ops.kernels.recipe import KernelRecipe
+from gpu_backend.quick_dataclass import dataclass
 
 FLAGS = ("--std=c++17", "--ptxas-options=-v", "--no-cache")
 """What every kernel is compiled with, in the compiler's own words; part of a cached kernel's key."""
@@ -58,7 +58,7 @@ def compiler_version() -> str:
     except Exception as error:
         raise KernelError("NVRTC was not found; install cuda-toolkit[nvrtc].", str(error)) from error
     if int(outcome):
-        raise KernelError("NVRTC does not tell its version; install cuda-toolkit[nvrtc] again.", str(outcome.name))
+        raise KernelError("NVRTC does not report its version; install cuda-toolkit[nvrtc] again.", str(outcome.name))
     return f"{major}.{minor}"
 
 

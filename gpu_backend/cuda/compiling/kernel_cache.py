@@ -3,7 +3,7 @@
 A kernel is stored under the digest of everything that it depends on: source, flags, architecture and the compiler's
 version. If it did not compile, the entry holds the compiler's reason, for reports; it is no verdict, and compiling is
 tried again. A file is written in one atomic move and carries a checksum: a file that is damaged or foreign is treated
-as missing and written anew. No error of the disk gets out, since a kernel can always be compiled again.
+as missing and rewritten. No error of the disk gets out, since a kernel can always be compiled again.
 """
 
 from __future__ import annotations

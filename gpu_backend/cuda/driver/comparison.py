@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from gpu_backend.cuda.driver.arguments import PackedArguments
 from gpu_backend.cuda.driver.interface import Driver, LoadedKernel
 from gpu_backend.cuda.driver.memory_pool import MemoryPool
 from gpu_backend.ops.kernels.recipe import KernelRecipe
+from gpu_backend.quick_dataclass import dataclass
 
 COMPARISON = KernelRecipe("comparison")
 
@@ -18,7 +18,7 @@ _THREADS = 256
 _BLOCKS = 1024
 _SUMS = 4
 _MOST_AT_ONCE = 1 << 31
-"""Numbers of a launch, which counts in 32 bits; a multiple of what an address has to be."""
+"""Largest number of elements of a launch, which counts in 32 bits; a multiple of the alignment."""
 
 
 @dataclass(frozen=True, slots=True)

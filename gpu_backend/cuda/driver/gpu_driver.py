@@ -32,11 +32,15 @@ _NOT_FOR_THIS_GPU = frozenset(
     }
 )
 _SWIZZLES = {
-    16: cuda.CUtensorMapSwizzle.CU_TENSOR_MAP_SWIZZLE_32B,
-    32: cuda.CUtensorMapSwizzle.CU_TENSOR_MAP_SWIZZLE_64B,
-    64: cuda.CUtensorMapSwizzle.CU_TENSOR_MAP_SWIZZLE_128B,
+    32: cuda.CUtensorMapSwizzle.CU_TENSOR_MAP_SWIZZLE_32B,
+    64: cuda.CUtensorMapSwizzle.CU_TENSOR_MAP_SWIZZLE_64B,
+    128: cuda.CUtensorMapSwizzle.CU_TENSOR_MAP_SWIZZLE_128B,
 }
-"""By channels of a box: the order of the 16-byte groups in its rows, the same as `swizzle` in parts/tensor_core.cuh."""
+"""By bytes of a box's channels: the order of 16-byte groups in its rows, as `swizzle` of parts/tensor_core.cuh."""
+_NUMBERS = {
+    2: cuda.CUtensorMapDataType.CU_TENSOR_MAP_DATA_TYPE_FLOAT16,
+    4: cuda.CUtensorMapDataType.CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
+}
 _ATTRIBUTE = cuda.CUfunction_attribute
 _EXTERNAL = int(cuda.CUevent_record_flags.CU_EVENT_RECORD_EXTERNAL)
 
@@ -59,6 +63,11 @@ class GpuDriver:
         flags = int(cuda.CUstream_flags.CU_STREAM_NON_BLOCKING)
         self._stream: Any = self._ask(cuda.cuStreamCreate(flags), "starting")
         self._beside: Any = self._ask(cuda.cuStreamCreate(flags), "starting")
+
+    @property
+    def context(self) -> int:
+        """Handle of the context."""
+        return int(self._context)
 
     def enter(self) -> None:
         """Let the calling thread use the GPU."""
@@ -168,7 +177,8 @@ class GpuDriver:
     def tensor_map(self, address: int, described: TensorMap) -> bytes:
         """Return a tensor map of activations at an address."""
         channels, columns, rows, pictures = described.extents
-        pixel, row, picture = 2 * channels, 2 * channels * columns, 2 * channels * columns * rows
+        pixel = described.itemsize * channels
+        row, picture = pixel * columns, pixel * columns * rows
         extents: tuple[int, ...] = described.extents
         strides: tuple[int, ...] = (pixel, row, picture)
         box: tuple[int, ...] = (*described.box, 1)
@@ -177,7 +187,7 @@ class GpuDriver:
             strides = 2 * pixel, pixel, row, picture
             box = described.box[0], described.box[1], 2, described.box[2], 1
         answer = cuda.cuTensorMapEncodeTiled(
-            cuda.CUtensorMapDataType.CU_TENSOR_MAP_DATA_TYPE_FLOAT16,
+            _NUMBERS[described.itemsize],
             len(extents),
             address,
             [cuda.cuuint64_t(extent) for extent in extents],
@@ -185,7 +195,7 @@ class GpuDriver:
             [cuda.cuuint32_t(extent) for extent in box],
             [cuda.cuuint32_t(1) for _ in box],
             cuda.CUtensorMapInterleave.CU_TENSOR_MAP_INTERLEAVE_NONE,
-            _SWIZZLES[described.box[0]],
+            _SWIZZLES[described.itemsize * described.box[0]],
             cuda.CUtensorMapL2promotion.CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
             cuda.CUtensorMapFloatOOBfill.CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE,
         )

@@ -4,10 +4,30 @@ from __future__ import annotations
 
 import contextlib
 import uuid
-from dataclasses import dataclass
 from typing import Any
 
 from gpu_backend.driver_library import driver_is_installed
+from gpu_backend.quick_dataclass import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class MultiprocessorLimits:
+    """What a multiprocessor has for the blocks that are resident on it.
+
+    Attributes
+    ----------
+    registers
+        32-bit registers.
+    shared_nbytes, reserved_nbytes
+        Shared memory, and what the system takes of it for each block.
+    blocks
+        Most blocks.
+    """
+
+    registers: int
+    shared_nbytes: int
+    reserved_nbytes: int
+    blocks: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +46,7 @@ class FoundGpu:
     clock_khz: int = 0
     memory_clock_khz: int = 0
     memory_bus_bits: int = 0
+    limits: MultiprocessorLimits | None = None
 
 
 class InstalledSystem:
@@ -111,6 +132,12 @@ def _describe(index: int) -> FoundGpu:
         clock_khz=attribute_or_zero("CLOCK_RATE"),
         memory_clock_khz=attribute_or_zero("MEMORY_CLOCK_RATE"),
         memory_bus_bits=attribute_or_zero("GLOBAL_MEMORY_BUS_WIDTH"),
+        limits=MultiprocessorLimits(
+            registers=attribute("MAX_REGISTERS_PER_MULTIPROCESSOR"),
+            shared_nbytes=attribute("MAX_SHARED_MEMORY_PER_MULTIPROCESSOR"),
+            reserved_nbytes=attribute("RESERVED_SHARED_MEMORY_PER_BLOCK"),
+            blocks=attribute("MAX_BLOCKS_PER_MULTIPROCESSOR"),
+        ),
     )
 
 

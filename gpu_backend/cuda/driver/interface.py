@@ -7,7 +7,6 @@ which they were handed over, except what `copy_out_beside` copies. Every method 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, NewType, Protocol
 
 from numpy.typing import NDArray
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from gpu_backend.cuda.driver.arguments import PackedArguments
 from gpu_backend.cuda.schedule import TensorMap
 from gpu_backend.ops.kernels.recipe import KernelRecipe
+from gpu_backend.quick_dataclass import dataclass
 
 Event = NewType("Event", object)
 """A moment in the stream's work."""
@@ -53,6 +53,11 @@ class Driver(Protocol):
     DeviceLostError
         If the GPU failed; every later call fails too, and the methods that free do nothing.
     """
+
+    @property
+    def context(self) -> int:
+        """The driver's handle of the context, as a number."""
+        ...
 
     def enter(self) -> None:
         """Make the GPU current for the calling thread. A thread calls this before the methods below."""
@@ -128,7 +133,7 @@ class Driver(Protocol):
         ...
 
     def blocks_per_multiprocessor(self, kernel: LoadedKernel, threads: int, shared_nbytes: int) -> int:
-        """Blocks of so many threads and so much dynamic shared memory that fit a multiprocessor at once."""
+        """Blocks of this size and dynamic shared memory that are resident on a multiprocessor at once."""
         ...
 
     def tensor_map(self, address: int, described: TensorMap) -> bytes:

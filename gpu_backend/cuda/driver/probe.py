@@ -11,11 +11,11 @@ import contextlib
 import functools
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from gpu_backend.cuda.driver.installed_system import FoundGpu, InstalledSystem
+from gpu_backend.cuda.driver.installed_system import FoundGpu, InstalledSystem, MultiprocessorLimits
 from gpu_backend.errors import DeviceError
+from gpu_backend.quick_dataclass import dataclass
 
 _NEEDED_CUDA = (13, 0)
 _NEEDED_DRIVER = "580"
@@ -46,6 +46,8 @@ class Gpu:
         As the driver's own tools write it: ``"GPU-..."``.
     clock_khz, memory_clock_khz, memory_bus_bits
         Maximum clocks and width of the memory bus; 0 where the driver does not report them.
+    limits
+        What a multiprocessor has for its blocks; None if unknown.
     """
 
     index: int
@@ -61,6 +63,7 @@ class Gpu:
     clock_khz: int = 0
     memory_clock_khz: int = 0
     memory_bus_bits: int = 0
+    limits: MultiprocessorLimits | None = None
 
     @property
     def id(self) -> str:
@@ -184,7 +187,7 @@ def gpu_called(gpus: Sequence[Gpu], name: str) -> Gpu:
     Raises
     ------
     DeviceError
-        If there is none of that name; the sentence lists those that are there.
+        If there is no GPU of that name; the sentence lists the available ones.
     """
     if name in ("auto", "cuda"):
         return gpus[0]
@@ -226,6 +229,7 @@ def _usable(found: FoundGpu, known: tuple[int, ...]) -> Gpu | None:
         clock_khz=found.clock_khz,
         memory_clock_khz=found.memory_clock_khz,
         memory_bus_bits=found.memory_bus_bits,
+        limits=found.limits,
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -50,6 +50,7 @@ from gpu_backend.ops.kernels.conv_tile import ConvGeometry, ConvShape
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.plan.fusion import FusedStep
 from gpu_backend.plan.plan import Step
+from gpu_backend.quick_dataclass import dataclass
 
 _PLAIN_QUADS = 256
 _PLAIN_THREADS = 512
@@ -59,7 +60,7 @@ _LABELS = ("adain_input", "adain", "plain_adain")
 
 @dataclass(frozen=True, slots=True)
 class AdainSite:
-    """Where a normalisation stands.
+    """The place of a normalisation in a schedule.
 
     Attributes
     ----------
@@ -105,14 +106,16 @@ class AdainConvOp(GpuOp):
     """A convolution and its normalisation: both fused, since the convolution accumulates the moments, or both plain."""
 
     def fused(self, step: FusedStep, context: LoweringContext) -> Fused | Refused:
+        if not context.half:
+            return Refused("moments of a StyleGAN1's convolution are summed in fp16 alone")
         site = _site(step, context)
         work, conv = self._conv(step, site, context)
-        asked = replace(conv, moments=site.moments)
-        geometry = conv_geometry(work, asked, context.target)
+        with_moments = replace(conv, moments=site.moments)
+        geometry = conv_geometry(work, with_moments, context.target)
         if isinstance(geometry, Refused):
             return geometry
-        recipes = fused_recipe(work, asked, geometry), adain_recipe(step.main, site, context.target)
-        return Fused(recipes, partial(self._fused, step, site, work, asked, geometry, context))
+        recipes = fused_recipe(work, with_moments, geometry), adain_recipe(step.main, site, context.target, geometry)
+        return Fused(recipes, partial(self._fused, step, site, work, with_moments, geometry, context))
 
     def plain(self, step: FusedStep, context: LoweringContext, reason: str) -> Built:
         site = _site(step, context)
@@ -128,8 +131,7 @@ class AdainConvOp(GpuOp):
 
     def _conv(self, step: FusedStep, site: AdainSite, context: LoweringContext) -> tuple[ConvWork, ConvSite]:
         work = ConvWork.of_step(step.main)
-        weight = context.weights[work.weight]
-        exponent = weight_exponent(weight * np.float32(work.weight_scale)) if context.half else 0
+        exponent = weight_exponent(context.weights[work.weight], work.weight_scale) if context.half else 0
         stored = replace(step, y=site.x, to_rgb=None)
         return work, replace(conv_site(stored, context), weight_exponent=exponent)
 
@@ -216,7 +218,7 @@ def adain(step: Step, site: AdainSite, weights: Weights, target: Target, geometr
     """
     settings: AdainConv | AdainUpConv = step.attributes
     side, channels, cout, rgb = settings.resolution, settings.out_channels, pad8(settings.out_channels), site.rgb
-    tile = _tile(step, site, target)
+    tile = _tile(step, site, target, geometry)
     constants: list[Constant] = []
     made, size = _layer_region(site, side, cout), np.dtype(site.dtype).itemsize
     nbytes = size * site.batch * side**2 * channels * (1 if rgb is not None else 2)
@@ -227,7 +229,7 @@ def adain(step: Step, site: AdainSite, weights: Weights, target: Target, geometr
     launch = Launch(
         layer=step.layer,
         label="adain",
-        recipe=adain_recipe(step, site, target),
+        recipe=adain_recipe(step, site, target, geometry),
         grid=tile.grid,
         block=(THREADS, 1, 1),
         shared_nbytes=0,
@@ -255,11 +257,11 @@ def adain(step: Step, site: AdainSite, weights: Weights, target: Target, geometr
     return Built((launch,), tuple(constants), (made,))
 
 
-def adain_recipe(step: Step, site: AdainSite, target: Target) -> KernelRecipe:
-    """Return the kernel of a layer's normalisation."""
+def adain_recipe(step: Step, site: AdainSite, target: Target, geometry: ConvGeometry) -> KernelRecipe:
+    """Return the kernel of a layer's normalisation, after a fused convolution of that geometry."""
     defines = {
         "HALF": 1,
-        "GROUPS": _tile(step, site, target).groups,
+        "GROUPS": _tile(step, site, target, geometry).groups,
         "THREADS": THREADS,
         "IMG_CHANNELS": 0 if site.rgb is None else site.rgb.channels,
     }
@@ -334,10 +336,12 @@ def plain_adain(step: Step, site: AdainSite, weights: Weights, *, reason: str = 
     return with_plain_picture(layer, site, site.y, weights, side, channels, reason)
 
 
-def _tile(step: Step, site: AdainSite, target: Target) -> AdainTile:
+def _tile(step: Step, site: AdainSite, target: Target, geometry: ConvGeometry) -> AdainTile:
     settings: AdainConv | AdainUpConv = step.attributes
     cout = pad8(settings.out_channels)
-    return AdainTile.of(settings.resolution, cout, site.batch, target.multiprocessors, has_picture=site.rgb is not None)
+    # With a picture, fewer channels a block would make more parts of toRGB.
+    parts = geometry.grid[0] if site.rgb is None else 1
+    return AdainTile.of(settings.resolution, cout, site.batch, target.multiprocessors, parts)
 
 
 def _layer_region(site: AdainSite, side: int, cout: int) -> Region:

@@ -9,17 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpu_backend.cuda.launches.conv_arguments import region
+from gpu_backend.cuda.launches.edited_layer import edited_layer
 from gpu_backend.cuda.launches.gpu_op import Fused, GpuOp, LoweringContext, Refused
 from gpu_backend.cuda.launches.style_layout import pad8
-from gpu_backend.cuda.launches.to_rgb import plain_to_rgb
-from gpu_backend.cuda.schedule import Argument, Built, Launch, Region
+from gpu_backend.cuda.schedule import Argument, Built, Launch
 from gpu_backend.ops.bend_channels import AT_REST, BendChannels
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.plan.fusion import FusedStep
 
 _THREADS = 256
 _WIDE = 4
-"""Neighbouring channels of a thread of the fast kernel; the plain one has one, and is what that is compared with."""
+"""Neighbouring channels of a thread of the fast kernel; the plain kernel, its reference, has one."""
 
 
 class BendChannelsOp(GpuOp):
@@ -69,20 +69,4 @@ def _build(step: FusedStep, context: LoweringContext, wide: int, reason: str) ->
         is_fused=wide != 1,
         reason=reason,
     )
-    dtype, shape = "float16" if context.half else "float32", (batch, side, side, channels)
-    written = tuple(Region(name, shape, dtype, "scratch") for name in (step.y, step.y_raw) if name is not None)
-    bent = Built((launch,), (), written)
-    if step.to_rgb is None or step.y_raw is None:
-        return bent
-    products = plain_to_rgb(
-        context.rgb_part(step.to_rgb),
-        step.y_raw,
-        context.weights,
-        batch,
-        side,
-        settings.channels,
-        context.layout.style_width,
-        half=context.half,
-        is_fused=True,
-    )
-    return Built.joined((bent, products))
+    return edited_layer(launch, step, context, batch, side, settings.channels)

@@ -1,4 +1,4 @@
-"""The arguments that all convolution kernels have in common, with the constants and regions in them."""
+"""Arguments of all convolution kernels, with the constants and regions that they name."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def constant(key: str) -> Address:
 
 
 def padded(array: NDArray[np.float32], axes: Sequence[int]) -> NDArray[np.float32]:
-    """Return a contiguous copy whose named axes are filled up with zeros to a multiple of 8."""
+    """Return a contiguous copy whose given axes are padded with zeros to a multiple of 8."""
     widths = [(0, pad8(size) - size if axis in axes else 0) for axis, size in enumerate(array.shape)]
     return np.ascontiguousarray(np.pad(array, widths), dtype=np.float32)
 
@@ -48,7 +48,7 @@ def weight_of(work: ConvWork, weights: Weights) -> NDArray[np.float32]:
 def conv_arguments(
     work: ConvWork, site: ConvSite, weights: Weights, weight: Constant
 ) -> tuple[dict[str, Argument], list[Constant], tuple[Region, ...]]:
-    """Return what all convolution kernels take, the constants among it, and the regions that they write.
+    """Return the arguments of all convolution kernels, the constants among them, and the regions that they write.
 
     The names are those of ``LAYER_PARAMETERS`` and ``SIZE_PARAMETERS`` in ``parts/epilogue.cuh``. Reads ``site.x``,
     ``demod``, ``styles``, ``noise_gain`` and ``noise_source``; writes ``site.y`` and ``site.y_raw``, the regions that
@@ -114,7 +114,7 @@ def strengths_argument(work: ConvWork, weights: Weights, constants: list[Constan
 
 
 def skip_arguments(skip: SkipPicture, constants: list[Constant]) -> dict[str, Argument]:
-    """Return what a kernel with HAS_SKIP takes of a resnet's skip; its filter is added to `constants`."""
+    """Return the arguments of a kernel with HAS_SKIP; the filter of the skip is added to `constants`."""
     # Doubling has gain 2 an axis, and the block's gain is for both axes.
     return {"skip": region(skip.region), "taps": taps_constant(constants, skip.taps, 2.0 * math.sqrt(skip.gain))}
 

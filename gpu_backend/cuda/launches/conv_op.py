@@ -70,7 +70,7 @@ class ModulatedConvOp(GpuOp):
     def plain(self, step: FusedStep, context: LoweringContext, reason: str) -> Built:
         work, site = self._placed(step, context)
         conv = plain_conv(work, site, context.weights, context.target, reason=reason)
-        # The picture comes second, so that self-checks count it to what the fused kernel is compared with.
+        # The picture comes second, so that the self-check of the fused kernel compares it too.
         return conv if step.picture is None else Built.joined((conv, _picture_alone(step, context)))
 
     def observe(self, step: Step, launch: Launch, regions: Mapping[str, Region]) -> Observation | None:
@@ -167,7 +167,7 @@ def conv_site(step: FusedStep, context: LoweringContext) -> ConvSite:
 
 
 def _picture_beside(step: FusedStep, context: LoweringContext) -> PictureSum | None:
-    """Return the picture that a few blocks add up while others compute an up-convolution, if there is one so small."""
+    """Return the picture that extra blocks of an up-convolution add up, if it is small enough; else None."""
     if step.picture is None or not context.target.adds_pictures:
         return None
     settings: ToRgb = step.picture.attributes
@@ -196,7 +196,7 @@ def _picture_alone(step: FusedStep, context: LoweringContext) -> Built:
 
 
 def fused_choice(work: ConvWork, site: ConvSite, context: LoweringContext) -> Fused | Refused:
-    """Return a convolution on tensor cores, or why there is none."""
+    """Return the launches of a convolution on tensor cores, or why it has none."""
     multiprocessors = context.target.multiprocessors
     streaming = streaming_choice(work, site, context.target)
     if streaming is not None:

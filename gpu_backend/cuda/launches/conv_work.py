@@ -1,9 +1,8 @@
-"""A convolution and its place in a schedule: what the builders of all convolution kernels take."""
+"""A convolution and its place in a schedule: the arguments of the builders of all convolution kernels."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from gpu_backend.cuda.launches.style_layout import pad8
 from gpu_backend.ops.adain import SCALING_FLOPS, SUMMING_FLOPS, weight_gain
@@ -14,6 +13,7 @@ from gpu_backend.ops.modulated_conv import ModulatedConv
 from gpu_backend.ops.modulated_up_conv import ModulatedUpConv
 from gpu_backend.ops.skip_conv import SkipConv
 from gpu_backend.plan.plan import Step
+from gpu_backend.quick_dataclass import dataclass
 
 BINOMIAL_TAPS = (0.125, 0.375, 0.375, 0.125)
 """The usual filter: 1 1 with itself twice."""
@@ -169,7 +169,7 @@ class ConvWork:
 
 @dataclass(frozen=True, slots=True)
 class SkipPicture:
-    """What a resnet block adds after its activation: gain * U(region), the region at half the side."""
+    """The skip that a resnet block adds after its activation: gain * U(region), the region at half the side."""
 
     region: str
     gain: float

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -34,6 +33,7 @@ from gpu_backend.ops.kernels.filter_tile import TAPS, FilterGeometry, FilterShap
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.plan.fusion import FusedStep
 from gpu_backend.plan.plan import Step
+from gpu_backend.quick_dataclass import dataclass
 
 _LABELS = ("filtered_lrelu", "plain_filtered_lrelu")
 
@@ -50,6 +50,8 @@ class FilteredLreluOp(GpuOp):
     """The activation between the two filters of a StyleGAN3's layer."""
 
     def fused(self, step: FusedStep, context: LoweringContext) -> Fused | Refused:
+        if not context.half:
+            return Refused("the filters of a StyleGAN3 are products in fp16 alone")
         site = _site(step, context)
         geometry = filter_geometry(step.main, site, context.weights, context.target)
         if isinstance(geometry, Refused):
@@ -85,7 +87,7 @@ def _site(step: FusedStep, context: LoweringContext) -> FilterSite:
 
 @dataclass(frozen=True, slots=True)
 class FilterSite:
-    """Where a filtered activation stands: regions that it reads and writes, the style of what reads them.
+    """Regions that a filtered activation reads and writes, and the style of the layer that reads its output.
 
     Attributes
     ----------
@@ -113,7 +115,7 @@ class FilterSite:
 
 
 def filter_geometry(step: Step, site: FilterSite, weights: Weights, target: Target) -> FilterGeometry | Refused:
-    """Return the tile of the fused kernel on its shape; or why there is no fused kernel for the step."""
+    """Return the tile of the fused kernel on its shape; or why the step has no fused kernel."""
     settings: FilteredLrelu = step.attributes
     counts = settings.up, settings.up_taps, settings.down, settings.down_taps
     if settings.up not in (2, 4) or counts[1:] != (TAPS * settings.up, 2, 2 * TAPS):
@@ -313,7 +315,7 @@ def _clamp(settings: FilteredLrelu) -> float:
 
 
 def _taps(step: Step, weights: Weights, role: str) -> NDArray[np.float32]:
-    """Return a filter; one tap of 1 where there is none."""
+    """Return the taps of a filter; one tap of 1 without a filter."""
     if role not in step.weights:
         return np.ones(1, np.float32)
     return np.ascontiguousarray(weights[step.weights[role]], np.float32)

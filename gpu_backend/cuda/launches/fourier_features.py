@@ -82,7 +82,7 @@ def mixing(step: Step) -> ConvWork:
 
 
 def _affine(weights: Weights, step: Step) -> NDArray[np.float32]:
-    """Return (4 w_dim + 4,): the rows of the affine, then what is added."""
+    """Return (4 w_dim + 4,): the rows of the affine layer, then its biases."""
     settings: FourierFeatures = step.attributes
     matrix = weights[step.weights["affine.weight"]] / np.float32(math.sqrt(settings.w_dim))
     return np.concatenate((matrix.reshape(-1), weights[step.weights["affine.bias"]])).astype(np.float32)

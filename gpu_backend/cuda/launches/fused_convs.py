@@ -1,8 +1,9 @@
-"""Launches of the fused convolutions on tensor cores: fp16 activations and weights, sums in fp32."""
+"""Launches of the fused convolutions on tensor cores: fp16 or tf32 products, sums in fp32."""
 
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,12 +22,12 @@ from gpu_backend.cuda.launches.conv_arguments import (
 )
 from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork
 from gpu_backend.cuda.launches.gpu_op import Refused
-from gpu_backend.cuda.launches.packed_weights import pack_weight
+from gpu_backend.cuda.launches.packed_weights import pack_weight, pack_weight_tf32
 from gpu_backend.cuda.launches.picture_beside import picture_beside, picture_defines
 from gpu_backend.cuda.schedule import Built, Constant, Launch, Region, TensorMap
 from gpu_backend.cuda.tiles.target import Target
 from gpu_backend.ops.adain import SUMMING_FLOPS
-from gpu_backend.ops.kernels.conv_tile import ConvGeometry, ConvKind, ConvShape, NoTileError
+from gpu_backend.ops.kernels.conv_tile import ConvGeometry, ConvKind, ConvShape, ConvTile, NoTileError
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 
 WORKSPACE = "conv/workspace"
@@ -34,7 +35,9 @@ COUNTERS = "conv/counters"
 """Regions of all convolutions with split-K: each needs them only while it runs."""
 
 WITH_TMA = ("sm_90a",)
-"""Architectures whose convolutions use it. Later ones have it too; there it was not measured."""
+"""Architectures whose convolutions use TMA. Later architectures have it too, but it was not measured there."""
+
+WITHOUT_TF32 = ("sm_75",)
 
 _MOST_NUMBERS = 2**31 - 1
 """Of one picture's activations: within a picture the kernels count in 32 bits."""
@@ -46,8 +49,10 @@ def conv_geometry(work: ConvWork, site: ConvSite, target: Target) -> ConvGeometr
         return Refused(f"fused convolutions have kernels of 3 x 3, this layer's is {work.kernel} x {work.kernel}")
     if max(work.side_in**2 * work.cin, work.side**2 * work.cout) > _MOST_NUMBERS:
         return Refused(f"its activations of {work.side} x {work.side} have more numbers than fused kernels count")
+    if not site.half and target.architecture in WITHOUT_TF32:
+        return Refused("the tensor cores of this GPU have no tf32")
     kind: ConvKind = "up_conv" if work.is_up else "conv1x1" if work.kernel == 1 else "conv"
-    shape = ConvShape(kind, work.side, work.cin, work.cout, site.batch)
+    shape = ConvShape(kind, work.side, work.cin, work.cout, site.batch, "fp16" if site.half else "tf32")
     taps = len(work.taps) or 1
     pictures = 0 if site.rgb is None else site.rgb.channels
     has_moments = site.moments is not None
@@ -73,8 +78,9 @@ def fused_conv(
     it, blocks for that use what of the `multiprocessors` idles, and its image is declared too.
     """
     tile = geometry.tile
-    key = f"fused/{work.weight}/{tile.channels}x{tile.depth}/{site.weight_exponent}"
-    weight = Constant(key, partial(_packed, weights, work, tile.channels, tile.depth, site.weight_exponent))
+    form = site.weight_exponent if site.half else geometry.shape.operands
+    key = f"fused/{work.weight}/{tile.channels}x{tile.depth}/{form}"
+    weight = Constant(key, partial(_packed, weights, work, tile, site))
     arguments, constants, regions = conv_arguments(work, site, weights, weight)
     extra_regions: list[Region] = []
     rgb = site.rgb
@@ -99,7 +105,7 @@ def fused_conv(
         arguments |= skip_arguments(site.skip, constants)
     if geometry.uses_tma:
         extents = work.cin, work.side_in, work.side_in, site.batch
-        arguments["tma_map"] = TensorMap(region(site.x), extents, geometry.patch)
+        arguments["tma_map"] = TensorMap(region(site.x), extents, geometry.patch, itemsize=geometry.shape.itemsize)
     grid, pictures = geometry.grid, tuple[str, ...]()
     if work.is_up:
         at_once = multiprocessors * tile.blocks
@@ -130,7 +136,7 @@ def fused_recipe(work: ConvWork, site: ConvSite, geometry: ConvGeometry) -> Kern
     """Return the kernel of a convolution."""
     tile = geometry.tile
     defines = {
-        "HALF": 1,
+        "HALF": int(site.half),
         "ROWS": tile.rows,
         "COLUMNS": tile.columns,
         "CHANNELS": tile.channels,
@@ -169,5 +175,6 @@ def fused_recipe(work: ConvWork, site: ConvSite, geometry: ConvGeometry) -> Kern
     return KernelRecipe(stem, tuple((name, str(value)) for name, value in defines.items()))
 
 
-def _packed(weights: Weights, work: ConvWork, channels: int, depth: int, exponent: int) -> NDArray[np.float16]:
-    return pack_weight(weight_of(work, weights), channels, depth, exponent, work.weight_scale)
+def _packed(weights: Weights, work: ConvWork, tile: ConvTile, site: ConvSite) -> NDArray[Any]:
+    pack = pack_weight if site.half else pack_weight_tf32
+    return pack(weight_of(work, weights), tile.channels, tile.depth, site.weight_exponent, work.weight_scale)

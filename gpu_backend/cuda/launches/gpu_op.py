@@ -1,4 +1,4 @@
-"""What an operation is on a GPU: its fused and plain launches, how its output is observed, the shape that is tuned.
+"""An operation on a GPU: its fused and plain launches, how its output is observed, the shape that is tuned.
 
 `gpu_backend.cuda.launches.op_table` lists one object an operation. One of a single kernel has `plain` launches alone.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from gpu_backend.ops.styles import Styles
 from gpu_backend.ops.to_rgb import UNSTYLED, ToRgb
 from gpu_backend.plan.fusion import FusedStep, parts
 from gpu_backend.plan.plan import Plan, Step
+from gpu_backend.quick_dataclass import dataclass
 
 OBSERVED = Address("observed", "region")
 """Placeholder for the memory of an observed output, which is not part of the schedule."""
@@ -31,18 +32,21 @@ OBSERVED = Address("observed", "region")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoweringContext:
-    """What the launches of a step depend on besides the step.
+    """Everything besides a step that its launches depend on.
 
     Attributes
     ----------
     regions
         What the launches before declared, by name.
+    samples
+        Samples of the step; 0 for the batch of the plan's key.
     """
 
     plan: Plan
     weights: Weights
     target: Target
     regions: Mapping[str, Region]
+    samples: int = 0
     layout: StyleLayout = field(init=False)
 
     def __post_init__(self) -> None:
@@ -51,8 +55,8 @@ class LoweringContext:
 
     @property
     def batch(self) -> int:
-        """Pictures of a run."""
-        return self.plan.key.batch
+        """Samples of the step: pictures, and second latents of masked blends."""
+        return self.samples or self.plan.key.batch
 
     @property
     def half(self) -> bool:
@@ -119,7 +123,7 @@ class GpuOp(ABC):
     """An operation of plans on a GPU."""
 
     def fused(self, step: FusedStep, context: LoweringContext) -> Fused | Refused:
-        """Return the fused launches, or why there are none."""
+        """Return the fused launches, or why the step has none."""
         return Refused()
 
     @abstractmethod
@@ -133,7 +137,7 @@ class GpuOp(ABC):
         """
 
     def starts(self, step: FusedStep, context: LoweringContext) -> Mapping[str, NDArray[Any]]:
-        """Return what inputs hold before anything was copied into them, where that is not zeros."""
+        """Return the initial contents of input regions that do not start as zeros."""
         return {}
 
     def observe(self, step: Step, launch: Launch, regions: Mapping[str, Region]) -> Observation | None:

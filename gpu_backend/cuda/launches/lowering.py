@@ -45,15 +45,17 @@ def lower(
     plain
         Digests of kernel recipes that failed, and why: plain kernels take their place.
     everything_plain
-        No fused kernel at all; plans for fp32 are always so.
+        No fused kernel at all; plans for fp32, the exact reference, are always so.
     """
     pieces = [Built((), (), _declared(plan))]
     regions: dict[str, Region] = {}
     starts: dict[str, NDArray[Any]] = {}
     context = LoweringContext(plan, weights, target, regions)
     for step in fuse(plan):
+        if step.main.samples not in (0, context.batch):
+            context = replace(context, samples=step.main.samples)
         op = GPU_OPS[step.main.op]
-        choice = Refused() if everything_plain or not context.half else choose(step, context, plain or {})
+        choice = Refused() if everything_plain or plan.key.precision == "fp32" else choose(step, context, plain or {})
         built = choice.build() if isinstance(choice, Fused) else op.plain(step, context, choice.reason)
         ops = {item.layer: item.op for item in (*step.absorbed, step.main)}
         launches = tuple(replace(item, op=ops.get(item.layer, step.main.op)) for item in built.launches)
@@ -83,11 +85,13 @@ def _declared(plan: Plan) -> tuple[Region, ...]:
     if plan.key.part == "mapping":
         return tuple(Region(item.name, item.shape, item.dtype, _ROLES[item.role]) for item in plan.buffers)
     inputs = (Region(item.name, item.shape, item.dtype, "input") for item in plan.buffers if item.role == "input")
-    return *inputs, Region("flags", (plan.key.batch,), "uint32", "output")
+    # The styles clear a flag for each of their samples, those of second latents included.
+    samples = max((step.samples for step in plan.steps), default=0) or plan.key.batch
+    return *inputs, Region("flags", (samples,), "uint32", "output")
 
 
 def _placed(plan: Plan, built: Built, starts: Mapping[str, NDArray[Any]]) -> Schedule:
-    """Put every region into one allocation: what stays first, inputs together, then scratch by lifetime."""
+    """Place every region in one allocation: persistent regions first, inputs together, then scratch by lifetime."""
     regions = _merged(built.regions)
     end = 0
     placed: list[Region] = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gpu_backend.cuda.launches.adain import AdainConvOp, AdainInputOp
 from gpu_backend.cuda.launches.bend_channels import BendChannelsOp
+from gpu_backend.cuda.launches.blend_samples import BlendSamplesOp
 from gpu_backend.cuda.launches.conv_op import FourierFeaturesOp, ModulatedConvOp, SkipConvOp
 from gpu_backend.cuda.launches.filtered_lrelu import FilteredLreluOp
 from gpu_backend.cuda.launches.gpu_op import GpuOp
@@ -23,6 +24,7 @@ GPU_OPS: dict[str, GpuOp] = {
     "adain_input": AdainInputOp(),
     "adain_up_conv": AdainConvOp(),
     "bend_channels": BendChannelsOp(),
+    "blend_samples": BlendSamplesOp(),
     "concat": MappingOp(concat_launch),
     "embedding": MappingOp(embedding_launch),
     "filtered_lrelu": FilteredLreluOp(),

@@ -1,8 +1,8 @@
 """Weights of fused convolutions in the order in which a block reads them.
 
 For each block of output channels and each step through the input channels, one contiguous block that is copied to
-shared memory unchanged: ``[tap][output channel][group of 8 input channels]``, the groups of a row swizzled as `swizzle`
-in ``parts/tensor_core.cuh`` does, so that rows read together are in different banks.
+shared memory unchanged: ``[tap][output channel][group of 16 bytes of input channels]``, the groups of a row swizzled as
+`swizzle` in ``parts/tensor_core.cuh`` does, so that rows read together are in different banks.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from gpu_backend.cuda.launches.shared_work import parallel_for
 
-_GROUP = 8
+_GROUP_NBYTES = 16
 _ROWS = 16
 """Output channels that are packed at a time: their weights stay in a core's cache."""
 
@@ -22,7 +22,7 @@ _ROWS = 16
 def pack_weight(
     weight: NDArray[np.float32], channels: int, depth: int, exponent: int, scale: float = 1.0
 ) -> NDArray[np.float16]:
-    """Return (blocks, steps, taps, channels, depth) float16, zero where there is no channel.
+    """Return (blocks, steps, taps, channels, depth) float16, with zeros for padding channels.
 
     Parameters
     ----------
@@ -35,16 +35,36 @@ def pack_weight(
     scale
         Factor on the weight, taken in fp32 before that.
     """
+    return _packed(weight, channels, depth, exponent, scale, np.dtype(np.float16))
+
+
+def pack_weight_tf32(
+    weight: NDArray[np.float32], channels: int, depth: int, exponent: int, scale: float = 1.0
+) -> NDArray[np.float32]:
+    """Return the same as float32, rounded to the 10 bits of fraction that tensor cores take."""
+    return to_tf32(_packed(weight, channels, depth, exponent, scale, np.dtype(np.float32)))
+
+
+def to_tf32(numbers: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Round to 10 bits of fraction, ties away from zero, as ``cvt.rna.tf32.f32``; numbers that are not finite stay."""
+    bits = (numbers.view(np.uint32) + np.uint32(0x1000)) & np.uint32(0xFFFFE000)
+    return np.where(np.isfinite(numbers), bits.view(np.float32), numbers)
+
+
+def _packed(
+    weight: NDArray[np.float32], channels: int, depth: int, exponent: int, scale: float, dtype: np.dtype[Any]
+) -> NDArray[Any]:
     cout, cin, height, width = weight.shape
     blocks, steps, taps = -(-cout // channels), -(-cin // depth), height * width
-    packed = np.zeros((blocks, steps, taps, channels, depth), np.float16)
+    packed = np.zeros((blocks, steps, taps, channels, depth), dtype)
     stored, factor = weight.reshape(cout, cin, taps), np.float32(2.0**-exponent)
     pieces = -(-channels // _ROWS)  # of a block
-    # A row's exchange comes again every eight rows, so that one table is right for all pieces.
-    width = steps * depth // _GROUP
+    # The swizzle repeats every eight rows, so that one table serves all pieces.
+    groups_a_step = depth * dtype.itemsize // _GROUP_NBYTES
+    width = steps * groups_a_step
     rows = np.arange(min(_ROWS, channels))[:, None]
-    groups = swizzle(np.arange(depth // _GROUP)[None, :], rows, depth)
-    places = rows * width + groups + np.arange(0, width, depth // _GROUP)[:, None, None]
+    groups = swizzle(np.arange(groups_a_step)[None, :], rows, groups_a_step)
+    places = rows * width + groups + np.arange(0, width, groups_a_step)[:, None, None]
 
     def pack_piece(number: int) -> None:
         block, piece = divmod(number, pieces)
@@ -54,20 +74,20 @@ def pack_weight(
             return
         count = last - first
         scaled = stored[first:last] if scale == 1.0 else stored[first:last] * np.float32(scale)
-        halves = np.empty(scaled.shape, np.float16)
-        np.multiply(scaled, factor, out=halves, casting="same_kind")
-        planes = np.zeros((taps, count, steps * depth), np.float16)
-        planes[:, :, :cin] = halves.transpose(2, 0, 1)
+        numbers = np.empty(scaled.shape, dtype)
+        np.multiply(scaled, factor, out=numbers, casting="same_kind")
+        planes = np.zeros((taps, count, steps * depth), dtype)
+        planes[:, :, :cin] = numbers.transpose(2, 0, 1)
         # A complex number has the size of a group: groups are copied whole.
         taken = planes.view(np.complex128).reshape(taps, -1).take(places[:, :count], axis=1, mode="clip")
-        packed[block, :, :, start : start + count] = taken.view(np.float16).transpose(1, 0, 2, 3)
+        packed[block, :, :, start : start + count] = taken.view(dtype).transpose(1, 0, 2, 3)
 
     parallel_for(pack_piece, blocks * pieces)
     return packed
 
 
-def swizzle(group: NDArray[Any], row: NDArray[Any], depth: int) -> NDArray[Any]:
-    """Return the place of a group of eight numbers in its row."""
-    shift = {64: 0, 32: 1, 16: 2}[depth]
-    place: NDArray[Any] = group ^ ((row >> shift) & (depth // _GROUP - 1))
+def swizzle(group: NDArray[Any], row: NDArray[Any], groups: int) -> NDArray[Any]:
+    """Return the place of a group of 16 bytes in its row of 2, 4 or 8 groups."""
+    shift = {8: 0, 4: 1, 2: 2}[groups]
+    place: NDArray[Any] = group ^ ((row >> shift) & (groups - 1))
     return place

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
 from gpu_backend.cuda.launches.conv_arguments import Weights, constant, padded, region, taps_constant
 from gpu_backend.cuda.launches.conv_work import PictureSum
 from gpu_backend.cuda.schedule import Argument, Constant, Region
+from gpu_backend.quick_dataclass import dataclass
 
 Grid = tuple[int, int, int]
 
 _PIXELS_OF_THREAD = 4
-"""Pixels that a thread of a block beside a convolution adds up, if there is room for so many blocks."""
+"""Pixels that a thread of an extra block adds up, if so many extra blocks fit on the GPU."""
 
 _LEAST_BLOCKS = 4
 """Blocks that large sums get, also where a convolution leaves no multiprocessor idle."""
@@ -22,7 +22,7 @@ _LEAST_BLOCKS = 4
 
 @dataclass(frozen=True, slots=True)
 class PictureBeside:
-    """A launch's grid with blocks for a picture; what the kernel and the schedule need of them."""
+    """A launch's grid with extra blocks for a picture, and their arguments, constants and regions."""
 
     grid: Grid
     arguments: dict[str, Argument]
@@ -39,7 +39,7 @@ def picture_defines(picture: PictureSum | None) -> dict[str, int]:
 def picture_beside(
     picture: PictureSum | None, weights: Weights, batch: int, grid: Grid, threads: int, at_once: int
 ) -> PictureBeside:
-    """Return what a convolution's launch has besides: ``PICTURE_PARAMETERS`` of ``parts/picture_beside.cuh``.
+    """Return the extra part of a convolution's launch: ``PICTURE_PARAMETERS`` of ``parts/picture_beside.cuh``.
 
     Parameters
     ----------

@@ -8,7 +8,7 @@ convolution and filter, and no second launch.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,11 +28,12 @@ from gpu_backend.cuda.launches.to_rgb import with_plain_picture
 from gpu_backend.cuda.schedule import Built, Constant, Launch
 from gpu_backend.cuda.tiles.target import Target
 from gpu_backend.ops.kernels.recipe import KernelRecipe
+from gpu_backend.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class PlainTile:
-    """Macros of `parts/direct_conv.cuh`: what a block holds, the sums of a thread, the groups that share them."""
+    """Macros of `parts/direct_conv.cuh`: tile of a block, sums of a thread, groups of threads with the same sums."""
 
     tile_pixels: int
     tile_channels: int

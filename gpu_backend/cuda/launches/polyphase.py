@@ -66,7 +66,7 @@ def compose(weight: NDArray[np.float32], taps: Sequence[float], *, odd_border: b
 
 
 def _axis(count: int, kernel: int, taps: Sequence[float]) -> NDArray[np.float64]:
-    """Return (2, a, k): what each weight gives to each tap of each parity, gain 2 included."""
+    """Return (2, a, k): the contribution of each weight to each tap of each parity, gain 2 included."""
     filtered = np.zeros((count + kernel - 1, kernel))
     for j in range(kernel):
         filtered[j : j + count, j] = 2.0 * np.asarray(taps, np.float64)

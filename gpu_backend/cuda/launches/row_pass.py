@@ -6,7 +6,7 @@ from gpu_backend.cuda.launches.style_layout import pad8
 from gpu_backend.errors import DeviceError
 
 _SHARED_NBYTES = 47 * 1024
-"""What every GPU gives a block unasked, with some left for the kernel's own."""
+"""Dynamic shared memory that every GPU grants a block by default, less some for static shared memory."""
 
 
 def rows_of_a_pass(columns: int, batch: int) -> int:

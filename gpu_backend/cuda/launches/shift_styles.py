@@ -1,4 +1,4 @@
-"""The launch that adds offsets to styles after they were made, and makes what follows from them again."""
+"""The launch that adds offsets to styles and recomputes what depends on them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ROWS = 64
 """Coefficients of a block."""
 
 _LANES = 32
-"""Threads that share a row of the fast kernel; the plain one has one, and is what that is compared with."""
+"""Threads that share a row in the fast kernel; the plain kernel, its reference, has one."""
 
 
 def shift_styles_launch(

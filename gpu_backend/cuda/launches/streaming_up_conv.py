@@ -36,7 +36,7 @@ def streaming_choice(work: ConvWork, site: ConvSite, target: Target) -> Streamin
     """Return how the streaming kernel divides an up-convolution; None where another kernel computes it."""
     if not target.streams or target.architecture != _ARCHITECTURE or not work.has_binomial_filter:
         return None
-    if site.skip is not None or site.rgb is not None:
+    if not site.half or site.skip is not None or site.rgb is not None:
         return None
     shape = ConvShape("up_conv", work.side, work.cin, work.cout, site.batch)
     divided = replace(shape, batch=target.batch or site.batch)

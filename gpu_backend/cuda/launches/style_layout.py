@@ -7,9 +7,10 @@ styles in whole 16-byte groups, as it reads activations. Padding holds zeros.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from gpu_backend.ops.styles import Styles
+from gpu_backend.quick_dataclass import dataclass
 
 
 def pad8(channels: int) -> int:

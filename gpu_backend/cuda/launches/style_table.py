@@ -23,7 +23,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -34,6 +33,7 @@ from gpu_backend.cuda.launches.style_layout import StyleLayout, pad8
 from gpu_backend.cuda.launches.weight_exponent import weight_exponent
 from gpu_backend.model.model import Weights
 from gpu_backend.ops.styles import StyleSlot
+from gpu_backend.quick_dataclass import dataclass
 
 _UNIT_EXPONENT = 20
 
@@ -171,7 +171,7 @@ class StyleTable:
 
 
 def _input_gain(slot: StyleSlot, weights: Weights, names: Mapping[str, str]) -> float:
-    """Return what a layer's input is divided by, as a factor."""
+    """Return the factor that normalises a layer's input."""
     if not slot.is_normalized:
         return 1.0
     return 1.0 / math.sqrt(float(weights[names[f"{slot.layer}.magnitude_ema"]]))

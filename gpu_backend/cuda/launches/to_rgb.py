@@ -1,4 +1,4 @@
-"""Launches of toRGB: its 1 x 1 convolution by itself, and the sum of parts that becomes picture and bytes."""
+"""Launches of toRGB: its 1 x 1 convolution, and the kernel that sums parts to a picture and its bytes."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class ToRgbOp(GpuOp):
 
 
 def picture_launch(step: Step, context: LoweringContext, part_count: int, display: Step | None = None) -> Built:
-    """Build the sum of a toRGB's parts, with its bytes if there is a display."""
+    """Build the sum of a toRGB's parts, with the bytes of the picture if the plan has a display."""
     return to_rgb(
         step,
         context.weights,
@@ -93,7 +93,7 @@ def picture_launch(step: Step, context: LoweringContext, part_count: int, displa
 
 
 class PictureSite(Protocol):
-    """Where a layer stands whose fused kernel computes toRGB's products."""
+    """The place of a layer whose fused kernel computes toRGB's products."""
 
     @property
     def batch(self) -> int:

@@ -21,33 +21,34 @@ _LARGEST = 100
 _PART = 1 << 18
 """Block size of the two passes, small enough for a core's cache."""
 
-_known: dict[int, tuple[weakref.ref[NDArray[np.float32]], int]] = {}
-"""Of arrays that live, by `id`: every schedule of a model needs the same."""
+_known: dict[int, tuple[weakref.ref[NDArray[np.float32]], np.float32]] = {}
+"""Largest magnitudes of arrays that live, by `id`: every schedule of a model needs the same."""
 
 
-def weight_exponent(weight: NDArray[np.float32]) -> int:
-    """Return e with max|W| 2^-e in [1, 2); 0 where all weights are zero or one is not finite.
+def weight_exponent(weight: NDArray[np.float32], scale: float = 1.0) -> int:
+    """Return e with max|W scale| 2^-e in [1, 2); 0 where all weights are zero or one is not finite.
 
-    The answer is kept as long as the array lives: a model's weights do not change.
+    The largest magnitude is kept as long as the array lives: a model's weights do not change.
 
     Parameters
     ----------
     weight
         The layer's weights as stored, (out, in, kernel, kernel). An up-convolution's e comes from these too, whatever
         its packing composes them with.
+    scale
+        What the packing multiplies them by, as float32.
     """
     key = id(weight)
-    if key in _known:
-        return _known[key][1]
-    largest = _largest(weight)
-    exponent = 0
-    if largest != 0.0 and math.isfinite(largest):
-        exponent = max(-_LARGEST, min(_LARGEST, math.frexp(largest)[1] - 1))
-    _known[key] = weakref.ref(weight, lambda _: _known.pop(key, None)), exponent
-    return exponent
+    if key not in _known:
+        _known[key] = weakref.ref(weight, lambda _: _known.pop(key, None)), _largest(weight)
+    with np.errstate(over="ignore"):  # to infinity, as the packing would
+        largest = float(abs(_known[key][1] * np.float32(scale)))
+    if largest == 0.0 or not math.isfinite(largest):
+        return 0
+    return max(-_LARGEST, min(_LARGEST, math.frexp(largest)[1] - 1))
 
 
-def _largest(weight: NDArray[np.float32]) -> float:
+def _largest(weight: NDArray[np.float32]) -> np.float32:
     """Return max|W|; NaN or infinity where a weight is not finite."""
     flat = weight.reshape(-1)
     ends = np.zeros((-(-flat.size // _PART), 2), np.float32)
@@ -57,4 +58,4 @@ def _largest(weight: NDArray[np.float32]) -> float:
         ends[number] = part.min(), part.max()
 
     parallel_for(look, len(ends))
-    return float(np.abs(ends).max(initial=0.0))
+    return np.float32(np.abs(ends).max(initial=0.0))

@@ -10,7 +10,8 @@ from __future__ import annotations
 import contextlib
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -26,8 +27,10 @@ from gpu_backend.cuda.running.observation import observe_layers
 from gpu_backend.cuda.running.pending_run import DeviceRun, Lane
 from gpu_backend.cuda.running.staging import HeldInputs, region_nbytes
 from gpu_backend.cuda.schedule import Argument, Launch, Region, Schedule
+from gpu_backend.cuda.timing.range_profiler import CountKernels
 from gpu_backend.cuda.timing.step_timer import StepTimer
 from gpu_backend.errors import CancelledError, DeviceError
+from gpu_backend.frame import KernelCounters, StepTime
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.plan.executor import FRAME_OUTPUTS
 from gpu_backend.plan.plan import Plan
@@ -52,6 +55,8 @@ class CudaBoundPlan:
         Those of the schedule's recipes, loaded; they belong to the executor.
     constants
         The executor's; this plan allocates from it and frees on close.
+    count
+        Reads hardware counters; None where there are none.
 
     Raises
     ------
@@ -67,8 +72,11 @@ class CudaBoundPlan:
         kernels: Mapping[KernelRecipe, LoadedKernel],
         constants: ConstantStore,
         make_timer: MakeTimer,
+        count: CountKernels | None = None,
     ) -> None:
         self._driver = driver
+        self._count = count
+        self._counters: tuple[KernelCounters, ...] = ()
         self._pool = pool
         self._schedule = schedule
         self._constants = constants
@@ -196,6 +204,24 @@ class CudaBoundPlan:
         self._send_inputs(lane)
         return observe_layers(self._driver, self._pool, self._schedule, self._kernels, self._places, self._taken)
 
+    def counter_steps(self) -> Generator[None, None, None]:
+        """Measure the hardware counters of every kernel for the last inputs; measured runs report them from then on."""
+        if self._count is None:
+            raise DeviceError("This device has no hardware counters.")
+        self._enter()
+        steps = self._count(len(self._kernels), self._run_launches)
+        try:
+            while True:
+                next(steps)
+                yield
+                if self._is_closed:
+                    raise CancelledError("The counters were not measured, because the plan is no longer needed.")
+                self._driver.enter()
+        except StopIteration as end:
+            self._counters = end.value
+        finally:
+            steps.close()
+
     def place_of(self, name: str) -> int:
         """Return the device address of a region."""
         self._enter()
@@ -290,7 +316,7 @@ class CudaBoundPlan:
         # more than it computes.
         is_plain = not replaces_run or not timer.has_total or has_optional
         if is_plain and use_graph and has_optional not in self._graphs:
-            # Before anything is handed over: what a capture needs may wait for the device.
+            # Before anything is enqueued: what a capture needs may wait for the device.
             self._graphs[has_optional] = self._pool.make(lambda: driver.capture(launch_all))
             self._captures += 1
         slot = self._ring.take() if self._ring is not None and _KEPT in outputs else None
@@ -355,6 +381,15 @@ class CudaBoundPlan:
         for index in range(len(self._kernels)):
             self._launch(arguments, index)
 
+    def _run_launches(self) -> None:
+        """Launch all kernels one by one, without a graph and its copies, and wait for them."""
+        self._finish_all()
+        lane = self._free[0]
+        self._send_inputs(lane)
+        self._launch_all(self._arguments[False])
+        self._driver.record(lane.done)
+        self._driver.wait(lane.done)
+
     def _finish(self, run: DeviceRun) -> None:
         """Wait for a run and fill it in. If the device failed, the waiter of the run gets the error."""
         if run.is_over:
@@ -387,7 +422,8 @@ class CudaBoundPlan:
         if run.is_replay:
             self._timer.note_total(elapsed_ms)
         if run.is_measured:
-            run.steps, run.device_ms = self._timer.read(elapsed_ms)
+            steps, run.device_ms = self._timer.read(elapsed_ms)
+            run.steps = with_counters(steps, self._counters)
             run.timing_source = self._timer.source
 
     def _gather(self, run: DeviceRun) -> dict[str, NDArray[Any]]:
@@ -407,6 +443,16 @@ class CudaBoundPlan:
         if self._is_closed:
             raise RuntimeError("this plan was closed")
         self._driver.enter()
+
+
+def with_counters(steps: tuple[StepTime, ...], counters: Sequence[KernelCounters]) -> tuple[StepTime, ...]:
+    """Return steps with the counters of their kernels, if there are any."""
+    if len(steps) != len(counters):
+        return steps
+    return tuple(
+        step if step.facts is None else replace(step, facts=replace(step.facts, counters=found))
+        for step, found in zip(steps, counters, strict=True)
+    )
 
 
 def _launch(

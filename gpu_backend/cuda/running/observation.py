@@ -1,4 +1,4 @@
-"""Outputs of all layers, for someone who looks into the network: one run, launch by launch.
+"""Outputs of all layers, to inspect the network: one run, launch by launch.
 
 Layers do not leave their outputs behind in a run. Each operation says how its output is read
 (`gpu_backend.cuda.launches.gpu_op.Observation`): most launches run again with other arguments, so that a

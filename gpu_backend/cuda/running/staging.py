@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpu_backend.cuda.schedule import Region
+from gpu_backend.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import MISSING, asdict, dataclass, field, fields, replace
+from dataclasses import MISSING, asdict, field, fields, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
@@ -25,11 +25,13 @@ from gpu_backend.ops.kernels.conv_rules import (
     conv1x1_tile,
     default_tile,
     filling,
+    for_operands,
     with_fewer_slices,
     with_fitting_channels,
     with_fitting_row_tiles,
 )
-from gpu_backend.ops.kernels.conv_tile import ConvGeometry, ConvShape, ConvTile
+from gpu_backend.ops.kernels.conv_tile import BLOCK_CHANNELS, ConvGeometry, ConvShape, ConvTile
+from gpu_backend.quick_dataclass import dataclass
 from gpu_backend.whole_file import write_whole
 
 FORMAT = 1
@@ -47,6 +49,9 @@ _REACH = 2.5
 
 _MOST_PICTURES = 8
 """Pictures of the largest batch that tables are measured for: a larger one takes the tiles of this one."""
+
+_OTHER_OPERANDS = 1.5
+"""How far, in doublings, a tile for fp16 and one for tf32 are apart at the same shape."""
 
 _OVERHANG = 2.0
 """How far a doubling by tiles that reach over the border counts."""
@@ -67,14 +72,14 @@ class Tuned:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TileTable:
-    """Answers with a tile for every shape.
+    """Chooses a tile for every shape.
 
     Attributes
     ----------
     architecture, multiprocessors, shared_nbytes_per_block
         What the rule of thumb goes by, and what a tile has to fit.
     tuned, shipped
-        Measured on this GPU, and brought along for its family.
+        Measured on this GPU, and shipped for its family.
     """
 
     architecture: str
@@ -138,8 +143,13 @@ class TileTable:
             for other, entry in entries.items():
                 if other.kind != shape.kind:
                     continue
-                tile = entry.tile if shape.may_have_partial_tiles else filling(shape, entry.tile, self.multiprocessors)
-                if fits(tile) and (doublings := distance(measured, other) + _OVERHANG * overhang(tile)) <= _REACH:
+                if entry.tile.channels > BLOCK_CHANNELS[-1] and other.cout != shape.cout:
+                    continue  # as wide as that number of channels asks for
+                tiles = for_operands(shape, other, entry.tile)
+                if not shape.may_have_partial_tiles:
+                    tiles = (filling(shape, tile, self.multiprocessors) for tile in tiles)
+                tile = next((tile for tile in tiles if fits(tile)), None)
+                if tile is not None and (doublings := distance(measured, other) + _OVERHANG * overhang(tile)) <= _REACH:
                     near.append((doublings + idle(tile), place, tile))
         if near:
             tile = min(near, key=lambda item: item[:2])[2]
@@ -162,9 +172,9 @@ class TileTable:
 
 
 def distance(one: ConvShape, other: ConvShape) -> float:
-    """Return the distance between two shapes in doublings, summed over side, channels and batch."""
+    """Return the distance between two shapes in doublings, summed over side, channels and batch; of operands too."""
     pairs = ((one.side, other.side), (one.cin, other.cin), (one.cout, other.cout), (one.batch, other.batch))
-    return sum(abs(math.log2(a / b)) for a, b in pairs)
+    return sum(abs(math.log2(a / b)) for a, b in pairs) + (_OTHER_OPERANDS if one.operands != other.operands else 0.0)
 
 
 def family_of(architecture: str) -> str:
@@ -248,8 +258,8 @@ def save_entries(path: Path, entries: Mapping[ConvShape, Tuned], about: Mapping[
     write_whole(path, text.encode())
 
 
-def _order(shape: ConvShape) -> tuple[int, int, str, int, int]:
-    return shape.batch, shape.side, shape.kind, shape.cin, shape.cout
+def _order(shape: ConvShape) -> tuple[str, int, int, str, int, int]:
+    return shape.operands, shape.batch, shape.side, shape.kind, shape.cin, shape.cout
 
 
 def checked_value(kind: type[_T], data: Any) -> _T:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from gpu_backend.cuda.driver.probe import Gpu
 from gpu_backend.cuda.tiles.table import TileTable
 from gpu_backend.ops.kernels.conv_tile import ConvShape, ConvTile
+from gpu_backend.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,9 +75,11 @@ class _BatchTiles(TileTable):
         self, shape: ConvShape, *, taps: int = 4, picture_channels: int = 0, has_moments: bool = False
     ) -> ConvTile:
         """Return the tile for a shape with this target's batch."""
-        asked = replace(shape, batch=self.batch)
+        whole_batch = replace(shape, batch=self.batch)
         # Not super(): @dataclass(slots=True) replaces the class that super() would refer to.
-        return TileTable.choose(self, asked, taps=taps, picture_channels=picture_channels, has_moments=has_moments)
+        return TileTable.choose(
+            self, whole_batch, taps=taps, picture_channels=picture_channels, has_moments=has_moments
+        )
 
 
 def target_of_batch(target: Target, batch: int) -> Target:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from gpu_backend.cuda.schedule import Launch
 from gpu_backend.cuda.timing.kernel_timer import EventTimer, step_time
 from gpu_backend.frame import KernelFacts, StepTime, TimingSource
+from gpu_backend.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class CuptiTimer:
 
     @property
     def replaces_run(self) -> bool:
-        """Whether events measure by now."""
+        """Whether events measure instead of CUPTI."""
         return not self._works
 
     @property

@@ -90,7 +90,7 @@ class EventTimer:
             self._events.extend(self._driver.make_event() for _ in range(len(self._launches) + 1))
             self._graph = self._driver.capture(self._work)
         except BaseException:
-            self.close()  # the next measured run begins anew
+            self.close()  # the next measured run starts over
             raise
         self._captures += 1
 

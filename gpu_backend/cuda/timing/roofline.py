@@ -32,7 +32,7 @@ _MATRIX_FLOPS = {
     "sm_100": 8192,
     "sm_120": 1024,
 }
-"""Operations a clock and multiprocessor of the tensor cores, fp16 with fp32 sums, without sparsity."""
+"""Operations a clock and multiprocessor of the tensor cores, fp16 with fp32 sums, without sparsity; tf32 has half."""
 
 _PLAIN_FLOPS = {"sm_75": 128, "sm_80": 128, "sm_86": 256, "sm_89": 256, "sm_90": 256, "sm_100": 256, "sm_120": 256}
 """The same of plain fp32 arithmetic, a multiply-add counted twice."""
@@ -43,11 +43,17 @@ _FORMAT = 1
 
 def theoretical_rates(gpu: Gpu, precision: Precision) -> Rates | None:
     """Return what a GPU's clocks promise; None where the driver does not name them, or the architecture is unknown."""
-    flops = (_MATRIX_FLOPS if precision == "fp16" else _PLAIN_FLOPS).get(gpu.architecture)
-    if flops is None or not (gpu.clock_khz and gpu.memory_clock_khz and gpu.memory_bus_bits):
+    flops = (_PLAIN_FLOPS if precision == "fp32" else _MATRIX_FLOPS).get(gpu.architecture)
+    if (
+        flops is None
+        or (precision == "tf32" and gpu.architecture == "sm_75")
+        or not (gpu.clock_khz and gpu.memory_clock_khz and gpu.memory_bus_bits)
+    ):
         return None
-    if precision == "fp16" and "GeForce" in gpu.name:
+    if precision != "fp32" and "GeForce" in gpu.name:
         flops //= 2  # GeForce cards add up fp32 sums at half the rate of the same chip elsewhere
+    if precision == "tf32":
+        flops //= 2
     copies = gpu.memory_clock_khz * 1e3 * 2 * gpu.memory_bus_bits / 8
     return copies, gpu.clock_khz * 1e3 * gpu.multiprocessors * flops
 

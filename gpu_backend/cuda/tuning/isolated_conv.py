@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 
 from gpu_backend.cuda.errors import KernelError
 from gpu_backend.cuda.launches.lowering import lower
@@ -14,8 +14,9 @@ from gpu_backend.cuda.tiles.target import Target
 from gpu_backend.model.model import Weights
 from gpu_backend.model.spec import NetworkSpec, StyleGAN1Spec, StyleGAN2Spec
 from gpu_backend.ops.adain_up_conv import BLUR
-from gpu_backend.ops.kernels.conv_tile import ConvShape, ConvTile
+from gpu_backend.ops.kernels.conv_tile import ConvShape, ConvTile, Operands
 from gpu_backend.plan.plan import Plan, Step
+from gpu_backend.quick_dataclass import dataclass
 
 _SMALL = 4096
 
@@ -45,7 +46,8 @@ def conv_steps(plans: Iterable[Plan]) -> dict[ConvShape, tuple[Plan, Step]]:
             op = GPU_OPS.get(step.op)  # some are part of others
             shape = None if op is None else op.shape_for_tuning(step, plan.key.batch)
             if shape is not None:
-                found.setdefault(shape, (plan, step))
+                operands: Operands = "tf32" if plan.key.precision == "tf32" else "fp16"
+                found.setdefault(replace(shape, operands=operands), (plan, step))
     return found
 
 

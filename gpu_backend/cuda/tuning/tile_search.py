@@ -13,13 +13,14 @@ import math
 import statistics
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from itertools import islice
 from operator import attrgetter
 from typing import Protocol
 
 from gpu_backend.cuda.errors import KernelError
 from gpu_backend.ops.kernels.conv_tile import ConvShape, ConvTile
+from gpu_backend.quick_dataclass import dataclass
 
 AT_ONCE = 32
 """Tiles that are compiled together."""
@@ -58,7 +59,7 @@ class TileTimer(Protocol):
         ...
 
     def time_us(self, shape: ConvShape, tile: ConvTile) -> float:
-        """Return what the kernel takes.
+        """Return the kernel's time.
 
         Raises
         ------
@@ -95,6 +96,8 @@ class TileFinding:
         How many were timed, of how many.
     times_us
         Microseconds of every tile that was timed.
+    predicted_us
+        What was predicted for `tile` from `before_us`, before this shape was searched; None without a prediction.
     """
 
     shape: ConvShape
@@ -106,11 +109,17 @@ class TileFinding:
     candidates: int
     refused: tuple[Refused, ...] = ()
     times_us: tuple[tuple[ConvTile, float], ...] = ()
+    predicted_us: float | None = None
+
+    @property
+    def trials(self) -> int:
+        """Place of the tile in the order of timing, from 1; 0 if no timings are known."""
+        return next((place for place, (tile, _) in enumerate(self.times_us, 1) if tile == self.tile), 0)
 
 
 @dataclass(frozen=True, slots=True)
 class TileProgress:
-    """How far the search is: which shape of how many, and what was tried of it."""
+    """How far the search is: which shape of how many, and what was tried of it; no candidates while they are listed."""
 
     shape: ConvShape
     number: int
@@ -140,7 +149,7 @@ def findings_of(
 def search_steps(
     shapes: Sequence[ConvShape],
     in_use: Callable[[ConvShape], ConvTile],
-    candidates: Callable[[ConvShape], Iterable[ConvTile]],
+    candidates: Callable[[ConvShape], Iterable[ConvTile | None]],
     timer: TileTimer,
     *,
     budget_s: float = math.inf,
@@ -155,7 +164,7 @@ def search_steps(
     in_use
         The tile of a shape as it is; always timed, first.
     candidates
-        The likeliest first, since a budget may end before the last.
+        The likeliest first, since a budget may end before the last. None ends a bounded step of listing them.
     budget_s
         Time for all shapes, by `clock`. Time that one does not use goes to the following ones; each has at least its
         tile in use timed.
@@ -170,7 +179,13 @@ def search_steps(
         def at(tried: int, count: int, best_us: float, number: int = number, shape: ConvShape = shape) -> TileProgress:
             return TileProgress(shape, number, len(shapes), tried, count, best_us)
 
-        finding = yield from _search_one(shape, in_use(shape), candidates(shape), timer, has_time, at)
+        listed: list[ConvTile] = []
+        for tile in candidates(shape):
+            if tile is None:
+                yield at(0, 0, math.inf)
+            else:
+                listed.append(tile)
+        finding = yield from _search_one(shape, in_use(shape), listed, timer, has_time, at, clock)
         if finding is not None:
             yield finding
 
@@ -182,6 +197,7 @@ def _search_one(
     timer: TileTimer,
     has_time: Callable[[], bool],
     at: Callable[[int, int, float], TileProgress],
+    clock: Callable[[], float],
 ) -> Generator[Step, None, TileFinding | None]:
     """Return the fastest correct tile of a shape; None if there is none."""
     waiting = dict.fromkeys((before, *candidates))
@@ -191,14 +207,21 @@ def _search_one(
     best_us, in_vain = math.inf, 0
     yield at(0, count, best_us)
     while waiting and in_vain < PATIENCE:
-        for tile in (turn := _next(waiting, times)):
+        is_late = not has_time()
+        if is_late and (times or refused):
+            break
+        turn = [before] if is_late else _next(waiting, times)
+        for tile in turn:
             del waiting[tile]
+        began = clock()
         preparation = timer.prepare(shape, turn)
         yield preparation
         preparation.wait()
+        compiled = clock()
         for tile in turn:
-            if (times or refused) and not has_time():
-                waiting.clear()
+            # Compiling takes far longer than timing, and would be in vain if the time were over right after it.
+            is_cheap = clock() - compiled < compiled - began
+            if (times or refused) and not is_cheap and not has_time():
                 break
             try:
                 times[tile] = timer.time_us(shape, tile)

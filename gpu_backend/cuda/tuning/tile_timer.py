@@ -126,7 +126,7 @@ class DeviceTileTimer:
         return self._compiling
 
     def time_us(self, shape: ConvShape, tile: ConvTile) -> float:
-        """Return what a launch takes within a run of them."""
+        """Return the time of a launch within a run of launches."""
         self._turn_to(shape)
         conv = self._conv(shape, tile)
         kernel = self._loaded(conv.launch.recipe)
@@ -199,10 +199,10 @@ class DeviceTileTimer:
         arguments["y_raw" if shape.kind == "conv" else "y"] = Address(_OUTPUT, "region")
         named = {argument.name for argument in arguments.values() if isinstance(argument, Address)}
         regions = (*(item for item in conv.regions if item.name in named), region)
-        asked = replace(conv, launch=replace(conv.launch, arguments=arguments), regions=regions)
-        self._run_once(asked)
+        changed = replace(conv, launch=replace(conv.launch, arguments=arguments), regions=regions)
+        self._run_once(changed)
         output = np.empty(region.shape, region.dtype)
-        self._driver.download(output, self._placed(region, asked))
+        self._driver.download(output, self._placed(region, changed))
         return output[..., : attributes.out_channels].astype(np.float32)
 
     def _rgb_parts(self, conv: IsolatedConv, batch: int) -> NDArray[np.float32]:

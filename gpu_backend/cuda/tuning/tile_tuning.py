@@ -9,6 +9,7 @@ import contextlib
 import math
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -20,6 +21,7 @@ from gpu_backend.cuda.tiles.target import target_of
 from gpu_backend.cuda.tuning.isolated_conv import IsolatedConvs, fused_extras
 from gpu_backend.cuda.tuning.prediction import Prediction, PredictionQuality
 from gpu_backend.cuda.tuning.tile_search import (
+    Preparation,
     Step,
     TileFinding,
     TileProgress,
@@ -31,10 +33,10 @@ from gpu_backend.cuda.tuning.tile_timer import DeviceTileTimer
 from gpu_backend.cuda.tuning.timings import read_timings, save_timings, timings_path
 from gpu_backend.errors import DeviceError
 from gpu_backend.model.model import Model
-from gpu_backend.ops.kernels.conv_candidates import candidates
+from gpu_backend.ops.kernels.conv_candidates import candidate_steps
 from gpu_backend.ops.kernels.conv_tile import ConvShape, ConvTile, NoTileError
 from gpu_backend.plan.families import build_plan
-from gpu_backend.plan.plan import PlanKey
+from gpu_backend.plan.plan import PlanKey, Precision
 
 OpenTimer = Callable[[Gpu, IsolatedConvs], contextlib.AbstractContextManager[TileTimer]]
 
@@ -62,6 +64,34 @@ def device_timer(gpu: Gpu, convs: IsolatedConvs, *, spare_cores: int = 0) -> Ite
         driver.close()
 
 
+class KeepingTimer:
+    """A timer that notes every timing, also of shapes whose search is stopped.
+
+    Parameters
+    ----------
+    timings
+        Gets the newest time of each tile.
+    """
+
+    def __init__(self, timer: TileTimer, timings: dict[ConvShape, dict[ConvTile, float]]) -> None:
+        self._timer = timer
+        self._timings = timings
+
+    def prepare(self, shape: ConvShape, tiles: Sequence[ConvTile]) -> Preparation:
+        """Begin to compile."""
+        return self._timer.prepare(shape, tiles)
+
+    def time_us(self, shape: ConvShape, tile: ConvTile) -> float:
+        """Time a tile and note it."""
+        time_us = self._timer.time_us(shape, tile)
+        self._timings.setdefault(shape, {})[tile] = time_us
+        return time_us
+
+    def problem(self, shape: ConvShape, tile: ConvTile) -> str:
+        """Check a tile."""
+        return self._timer.problem(shape, tile)
+
+
 class TileTuning:
     """The search for a model's convolutions on one GPU.
 
@@ -71,6 +101,8 @@ class TileTuning:
         As in DeviceFacts: ``"cuda:0"``; or ``"auto"``, ``"cuda"`` for the first.
     batches
         Numbers of pictures at a time.
+    precision
+        "fp16" or "tf32": what the tensor cores multiply.
     table
         The file to write; None for that of this GPU and these kernels in the user's cache folder. What it holds
         already stays.
@@ -89,6 +121,7 @@ class TileTuning:
         device: str = "auto",
         *,
         batches: Sequence[int] = (1,),
+        precision: Precision = "fp16",
         table: Path | None = None,
         spare_cores: int = 0,
         open_timer: OpenTimer | None = None,
@@ -101,7 +134,7 @@ class TileTuning:
         self._taps, self._picture_channels = fused_extras(spec)
         self._open_timer = open_timer or partial(device_timer, spare_cores=spare_cores)
         model_id, side = model.facts.model_id, spec.resolution
-        plans = [build_plan(spec, PlanKey(model_id, "synthesis", batch, side, "fp16")) for batch in batches]
+        plans = [build_plan(spec, PlanKey(model_id, "synthesis", batch, side, precision)) for batch in batches]
         self._convs = IsolatedConvs(plans, model.weights, self._target)
         self._timings = read_timings(timings_path(self.path))
         self._prediction = Prediction(self._timings, self._target.multiprocessors)
@@ -109,7 +142,7 @@ class TileTuning:
 
     @property
     def quality(self) -> PredictionQuality:
-        """How well stored timings of this GPU predict the timings of held-out shapes."""
+        """How well the timings of this GPU so far predict those of shapes that are left out."""
         return self._prediction.quality
 
     @property
@@ -137,11 +170,13 @@ class TileTuning:
             If the GPU fails, or the table cannot be written.
         """
         entries = read_entries(self.path)
-        with self._open_timer(self.gpu, self._convs) as timer:
+        with self._open_timer(self.gpu, self._convs) as timer, self._kept_timings():
+            noting = KeepingTimer(timer, self._timings)
             for step in search_steps(
-                self.shapes, self._in_use, self._candidates, timer, budget_s=budget_s, clock=clock
+                self.shapes, self._in_use, self._candidates, noting, budget_s=budget_s, clock=clock
             ):
                 if isinstance(step, TileFinding):
+                    step = replace(step, predicted_us=self._predicted_us(step))
                     entries[step.shape] = Tuned(step.tile, step.time_us)
                     self._timings.setdefault(step.shape, {}).update(step.times_us)
                     try:
@@ -149,7 +184,27 @@ class TileTuning:
                         save_timings(timings_path(self.path), self._timings)
                     except OSError as error:
                         raise DeviceError(f"The table {self.path.name} was not written: {error.strerror}.") from error
+                    self._learn()
                 yield step
+
+    @contextlib.contextmanager
+    def _kept_timings(self) -> Iterator[None]:
+        """Save all timings at the end, those of a shape whose search was stopped too."""
+        try:
+            yield
+        finally:
+            if self._timings:
+                with contextlib.suppress(OSError):  # the table is beside it, and its failure is reported
+                    save_timings(timings_path(self.path), self._timings)
+
+    def _predicted_us(self, found: TileFinding) -> float | None:
+        """Return what the model gives for a tile, from the time of the tile that was in use; None if it does not."""
+        ratio = self._prediction.ratio(found.shape, found.tile, found.before)
+        return None if ratio is None or not math.isfinite(found.before_us) else ratio * found.before_us
+
+    def _learn(self) -> None:
+        """Predict the shapes that follow from the timings of this search too."""
+        self._prediction = Prediction(self._timings, self._target.multiprocessors, self._prediction)
 
     def _in_use(self, shape: ConvShape) -> ConvTile:
         return self._target.tiles.choose(shape, taps=self._taps, picture_channels=self._picture_channels)
@@ -161,8 +216,8 @@ class TileTuning:
             return False
         return True
 
-    def _candidates(self, shape: ConvShape) -> tuple[ConvTile, ...]:
-        found = candidates(
+    def _candidates(self, shape: ConvShape) -> Iterator[ConvTile | None]:
+        found = yield from candidate_steps(
             shape,
             self._target.architecture,
             self._target.multiprocessors,
@@ -170,7 +225,7 @@ class TileTuning:
             taps=self._taps,
             picture_channels=self._picture_channels,
         )
-        return self._prediction.ordered(shape, found)
+        yield from (yield from self._prediction.ordering_steps(shape, found))
 
     def _about(self) -> dict[str, str]:
         found = probe()

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
 
+from gpu_backend.cuda.tuning.prediction import PredictionQuality
 from gpu_backend.cuda.tuning.tile_search import Preparation, Step, TileFinding, TileProgress
 from gpu_backend.cuda.tuning.tile_tuning import TileTuning
+from gpu_backend.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,10 +21,13 @@ class TuningShare:
         0..1, by the time that is left of the budget and by convolutions that are done.
     progress
         The convolution that is being searched for; None before the first step.
+    quality
+        How well timings predict those of shapes that are left out; None if unknown.
     """
 
     share: float
     progress: TileProgress | None
+    quality: PredictionQuality | None = None
 
 
 class TuningRun:
@@ -67,7 +71,7 @@ class TuningRun:
         """How much is done."""
         by_count = len(self.findings) / max(1, len(self._tuning.shapes))
         by_time = min(1.0, self._now_s() / self._budget_s)
-        return TuningShare(1.0 if self.is_done else max(by_count, by_time), self._progress)
+        return TuningShare(1.0 if self.is_done else max(by_count, by_time), self._progress, self._tuning.quality)
 
     def step(self) -> TileFinding | None:
         """Time or check one tile, or begin to compile the next ones; return what was found, if this step found it.

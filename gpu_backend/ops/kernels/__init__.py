@@ -9,8 +9,9 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib import resources
+
+from gpu_backend.quick_dataclass import dataclass
 
 _INCLUDE = re.compile(r'^#include "(parts/\w+\.cuh)"$', re.MULTILINE)
 

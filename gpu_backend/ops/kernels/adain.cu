@@ -1,25 +1,29 @@
 // The end of a StyleGAN1 layer, gpu_backend/ops/adain.py: instance normalisation and style of its convolution's output, which
 // already has noise, bias and activation.
 //     y = (x - mean) factor + shift,    factor = scale / sqrt(variance + epsilon)
-// A block has a chunk of pixels of 8 GROUPS channels. It merges the convolution's partial moments of these channels
-// (parts/moments.cuh) while its own pixels are loading. With IMG_CHANNELS it computes its part of toRGB, and stores the
-// layer only where y is not null:
-//     rgb_parts[channel block][picture][pixel][i] = rgb_gain sum_o rgb_weight[i][o] y[pixel][o]
+// A block has a chunk of pixels of 8 GROUPS channels. While its first pixels are loading, it merges the partial moments of these
+// channels, which the blocks of the convolution wrote (parts/moments.cuh). With IMG_CHANNELS it computes its part of toRGB, and
+// stores the layer only if y is not null:
+//     rgb_parts[channel block][sample][pixel][i] = rgb_gain sum_o rgb_weight[i][o] y[pixel][o]
 //
-// Macros: HALF (1), GROUPS (a power of two up to 8), THREADS, IMG_CHANNELS (0: none).
-// x: (batch, side, side, cout). moments: (batch, parts, cout), mean and sum of squares. Part p is of the pixels of a
-// rectangle of part_rows x part_columns, or what of it is in the picture; they are counted row by row.
-// Grid: chunks, channel blocks, pictures.
+// Macros: HALF (1), GROUPS (a power of two up to 8), THREADS, IMG_CHANNELS (0: no toRGB).
+// x: (batch, side, side, cout). moments: (batch, parts, cout), mean and M2. A part covers a rectangle of part_rows x part_columns
+// pixels, cut off at the border of the picture; parts count row by row.
+// Grid: chunks, channel blocks, samples.
 #include "parts/adain.cuh"
 
-#define LANES (THREADS / GROUPS)
-#define CHANNELS (8 * GROUPS)
-#define PAIRS (CHANNELS / 2)
-#define SLICES (THREADS / PAIRS)
-#define AT_ONCE 4  // loads of a thread in flight
-#define PARTS_AT_ONCE 4
+enum : int {
+    LANES = THREADS / GROUPS,  // pixels that a block loads side by side
+    CHANNELS = 8 * GROUPS,
+    PAIRS = CHANNELS / 2,
+    SLICES = THREADS / PAIRS,  // threads that merge the moments of the same two channels
+    LOADS = 4,                 // of a thread, in flight
+    PART_LOADS = 4,
+    HAS_RGB = IMG_CHANNELS > 0,
+    RGB_LENGTH = HAS_RGB ? IMG_CHANNELS : 1,  // of arrays
+};
 
-extern "C" __global__ void __launch_bounds__(THREADS, IMG_CHANNELS ? 2 : 3) adain(
+extern "C" __global__ void __launch_bounds__(THREADS, HAS_RGB ? 2 : 3) adain(
     const T* __restrict__ x, T* __restrict__ y, const float2* __restrict__ moments, const float* __restrict__ style,
     const float* __restrict__ rgb_weight, float* __restrict__ rgb_parts, int parts, int part_rows, int part_columns,
     int side, int cout, int channels, int style_stride, int chunk, float epsilon, float rgb_gain) {
@@ -27,22 +31,22 @@ extern "C" __global__ void __launch_bounds__(THREADS, IMG_CHANNELS ? 2 : 3) adai
     __shared__ __align__(16) float shared_factor[CHANNELS], shared_offset[CHANNELS];
     const int tid = threadIdx.x, group = tid % GROUPS, area = side * side, sample = blockIdx.z;
     const int first_channel = blockIdx.y * CHANNELS, channel = first_channel + group * 8;
-    const bool there = channel < cout;
+    const bool is_there = channel < cout;
     const int first = blockIdx.x * chunk, count = min(chunk, area - first);
     const T* const from = x + ((size_t)sample * area + first) * cout + channel;
-    uint4 words[AT_ONCE];
+    uint4 words[LOADS];
     auto load = [&](int begin) {
 #pragma unroll
-        for (int k = 0; k < AT_ONCE; ++k) {
+        for (int k = 0; k < LOADS; ++k) {
             words[k] = make_uint4(0u, 0u, 0u, 0u);
-            if (there && begin + k * LANES < count) {
+            if (is_there && begin + k * LANES < count) {
                 words[k] = *reinterpret_cast<const uint4*>(from + (size_t)(begin + k * LANES) * cout);
             }
         }
     };
     load(tid / GROUPS);
 
-    // Two channels a thread, and of every SLICES-th part; the pivot is the first part's mean.
+    // A thread merges two channels of every SLICES-th part: sum and sum of squares as deltas from the pivot, the first part's mean.
     const int own = first_channel + tid, pair = tid % PAIRS * 2, across = (side + part_columns - 1) / part_columns;
     float scale = 0.0f, shift = 0.0f;
     if (tid < CHANNELS && own < channels) {
@@ -53,15 +57,15 @@ extern "C" __global__ void __launch_bounds__(THREADS, IMG_CHANNELS ? 2 : 3) adai
     float4 sums = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
     if (first_channel + pair < cout) {
         const float4 pivot = *reinterpret_cast<const float4*>(partials);
-        for (int begin = tid / PAIRS; begin < parts; begin += PARTS_AT_ONCE * SLICES) {
-            float4 part[PARTS_AT_ONCE];
+        for (int begin = tid / PAIRS; begin < parts; begin += PART_LOADS * SLICES) {
+            float4 part[PART_LOADS];
 #pragma unroll
-            for (int k = 0; k < PARTS_AT_ONCE; ++k) {
+            for (int k = 0; k < PART_LOADS; ++k) {
                 const int p = begin + k * SLICES;
                 if (p < parts) part[k] = *reinterpret_cast<const float4*>(partials + (size_t)p * cout);
             }
 #pragma unroll
-            for (int k = 0; k < PARTS_AT_ONCE; ++k) {
+            for (int k = 0; k < PART_LOADS; ++k) {
                 const int p = begin + k * SLICES;
                 if (p >= parts) continue;
                 const int down = p / across, right = p - down * across;
@@ -86,65 +90,65 @@ extern "C" __global__ void __launch_bounds__(THREADS, IMG_CHANNELS ? 2 : 3) adai
     }
     __syncthreads();
 
-#if IMG_CHANNELS
-    float rgb_of[IMG_CHANNELS][8], rgb_offset[IMG_CHANNELS];
+    // toRGB has factor and offset in its weights.
+    float factor[8], offset[8], rgb_of[RGB_LENGTH][8], rgb_offset[RGB_LENGTH];
+    if constexpr (HAS_RGB) {
 #pragma unroll
-    for (int c = 0; c < IMG_CHANNELS; ++c) {
-        load_table<8>(rgb_weight + c * cout, channel, there, rgb_of[c]);
-        rgb_offset[c] = 0.0f;
+        for (int c = 0; c < IMG_CHANNELS; ++c) {
+            load_table<8>(rgb_weight + c * cout, channel, is_there, rgb_of[c]);
+            rgb_offset[c] = 0.0f;
 #pragma unroll
-        for (int e = 0; e < 8; ++e) {
-            rgb_offset[c] = fmaf(rgb_of[c][e], rgb_gain * shared_offset[group * 8 + e], rgb_offset[c]);
-            rgb_of[c][e] *= rgb_gain * shared_factor[group * 8 + e];
+            for (int e = 0; e < 8; ++e) {
+                rgb_offset[c] = fmaf(rgb_of[c][e], rgb_gain * shared_offset[group * 8 + e], rgb_offset[c]);
+                rgb_of[c][e] *= rgb_gain * shared_factor[group * 8 + e];
+            }
         }
+    } else {
+        load_many<8>(shared_factor + group * 8, factor);
+        load_many<8>(shared_offset + group * 8, offset);
     }
-#else
-    float factor[8], offset[8];
-    load_many<8>(shared_factor + group * 8, factor);
-    load_many<8>(shared_offset + group * 8, offset);
-#endif
-    for (int block_begin = 0; block_begin < count; block_begin += AT_ONCE * LANES) {
+    for (int block_begin = 0; block_begin < count; block_begin += LOADS * LANES) {
         const int begin = block_begin + tid / GROUPS;
 #pragma unroll
-        for (int k = 0; k < AT_ONCE; ++k) {
+        for (int k = 0; k < LOADS; ++k) {
             const int i = begin + k * LANES;
-            const bool inside = i < count;
+            const bool is_inside = i < count;
             float v[8];
             from_half2(words[k].x, v[0], v[1]), from_half2(words[k].y, v[2], v[3]);
             from_half2(words[k].z, v[4], v[5]), from_half2(words[k].w, v[6], v[7]);
-#if IMG_CHANNELS
-            float rgb[IMG_CHANNELS];
+            if constexpr (HAS_RGB) {
+                float rgb[RGB_LENGTH];
 #pragma unroll
-            for (int c = 0; c < IMG_CHANNELS; ++c) {
-                rgb[c] = rgb_offset[c];
+                for (int c = 0; c < IMG_CHANNELS; ++c) {
+                    rgb[c] = rgb_offset[c];
 #pragma unroll
-                for (int e = 0; e < 8; ++e) rgb[c] = fmaf(rgb_of[c][e], v[e], rgb[c]);
+                    for (int e = 0; e < 8; ++e) rgb[c] = fmaf(rgb_of[c][e], v[e], rgb[c]);
 #pragma unroll
-                for (int other = GROUPS / 2; other > 0; other >>= 1) rgb[c] += __shfl_xor_sync(0xffffffffu, rgb[c], other);
+                    for (int other = GROUPS / 2; other > 0; other >>= 1) rgb[c] += __shfl_xor_sync(0xffffffffu, rgb[c], other);
+                }
+                if (group == 0 && is_inside) {
+                    const size_t pixel = ((size_t)blockIdx.y * gridDim.z + sample) * area + first + i;
+#pragma unroll
+                    for (int c = 0; c < IMG_CHANNELS; ++c) rgb_parts[pixel * IMG_CHANNELS + c] = rgb[c];
+                }
+            } else {
+                if (!is_there || !is_inside) continue;
+#pragma unroll
+                for (int e = 0; e < 8; ++e) v[e] = fmaf(v[e], factor[e], offset[e]);
+                store_many<8>(y + ((size_t)sample * area + first + i) * cout + channel, v);
             }
-            if (group == 0 && inside) {
-                const size_t pixel = ((size_t)blockIdx.y * gridDim.z + sample) * area + first + i;
-#pragma unroll
-                for (int c = 0; c < IMG_CHANNELS; ++c) rgb_parts[pixel * IMG_CHANNELS + c] = rgb[c];
-            }
-#else
-            if (!there || !inside) continue;
-#pragma unroll
-            for (int e = 0; e < 8; ++e) v[e] = fmaf(v[e], factor[e], offset[e]);
-            store_many<8>(y + ((size_t)sample * area + first + i) * cout + channel, v);
-#endif
         }
-        load(begin + AT_ONCE * LANES);
+        load(begin + LOADS * LANES);
     }
-#if IMG_CHANNELS
-    if (y == nullptr || !there) return;
+    if constexpr (HAS_RGB) {  // a layer that is stored besides
+        if (y == nullptr || !is_there) return;
 #pragma unroll 1
-    for (int i = tid / GROUPS; i < count; i += LANES) {
-        float v[8];
-        load_many<8>(from + (size_t)i * cout, v);
+        for (int i = tid / GROUPS; i < count; i += LANES) {
+            float v[8];
+            load_many<8>(from + (size_t)i * cout, v);
 #pragma unroll
-        for (int e = 0; e < 8; ++e) v[e] = fmaf(v[e], shared_factor[group * 8 + e], shared_offset[group * 8 + e]);
-        store_many<8>(y + ((size_t)sample * area + first + i) * cout + channel, v);
+            for (int e = 0; e < 8; ++e) v[e] = fmaf(v[e], shared_factor[group * 8 + e], shared_offset[group * 8 + e]);
+            store_many<8>(y + ((size_t)sample * area + first + i) * cout + channel, v);
+        }
     }
-#endif
 }

@@ -1,9 +1,9 @@
 // The first layer of a StyleGAN1, gpu_backend/ops/adain_input.py: noise, bias and activation of the learned constant, then
-// instance normalisation and style. A warp goes through all pixels of four channels of a picture, which lie in y meanwhile:
-// there are few, and there is no convolution before them whose epilogue could do it.
+// instance normalisation and style. A warp loops over all pixels of four channels of a sample and keeps intermediate values in y.
+// The layer is small, and no convolution precedes it whose epilogue could accumulate the moments.
 //
 // Macros: HALF, ACTIVATION. x: (side, side, cout). bias, strength: (cout,), strength null for a layer without noise.
-// Grid: fours of quads of channels, pictures.
+// Grid: groups of sixteen channels, samples.
 #include "parts/adain.cuh"
 #include "parts/activation.cuh"
 #include "parts/noise.cuh"

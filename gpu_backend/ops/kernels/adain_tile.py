@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from gpu_backend.quick_dataclass import dataclass
 
 THREADS = 256
 """Of a block."""
@@ -10,8 +10,11 @@ THREADS = 256
 _MOST_GROUPS = 8
 """Groups of eight channels of a block: whole 128-byte lines of a pixel."""
 
-_BLOCKS, _PICTURE_BLOCKS = 3, 2
-"""Blocks of a multiprocessor; and with toRGB, which needs more registers."""
+_BLOCKS = 2
+"""Blocks of a multiprocessor: a third would only read the moments once more."""
+
+_MOST_PARTS = 0.45
+"""Partial moments of a channel, relative to its pixels in a block: with more, blocks of fewer channels are faster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +36,16 @@ class AdainTile:
     chunk: int
 
     @classmethod
-    def of(cls, side: int, cout: int, batch: int, multiprocessors: int, *, has_picture: bool = False) -> AdainTile:
-        """Cut pictures of a side and padded channels."""
+    def of(cls, side: int, cout: int, batch: int, multiprocessors: int, parts: int = 1) -> AdainTile:
+        """Cut pictures of a side and padded channels; every block reads all `parts` of its channels' moments."""
         groups = min(_power_of_two(cout // 8), _MOST_GROUPS)
-        lanes, channel_blocks = THREADS // groups, -(-cout // (8 * groups))
-        blocks = _PICTURE_BLOCKS if has_picture else _BLOCKS
-        chunks = max(1, blocks * multiprocessors // (channel_blocks * batch))
-        return cls(side, cout, batch, groups, -(-(side**2) // (chunks * lanes)) * lanes)
+        while True:
+            lanes, channel_blocks = THREADS // groups, -(-cout // (8 * groups))
+            chunks = max(1, _BLOCKS * multiprocessors // (channel_blocks * batch))
+            # With one group, a pixel's channels are half a sector of memory.
+            if groups <= 2 or parts * chunks <= _MOST_PARTS * side**2:
+                return cls(side, cout, batch, groups, -(-(side**2) // (chunks * lanes)) * lanes)
+            groups //= 2
 
     @property
     def chunks(self) -> int:

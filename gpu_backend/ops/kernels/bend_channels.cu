@@ -6,7 +6,7 @@
 // 256 a block; samples.
 #include "parts/types.cuh"
 
-// The place of a position, in widths from the centre, among the pixels of an axis, mirrored at its ends.
+// Maps a position along an axis, in widths from the centre, to a pixel coordinate, mirrored at the ends.
 __device__ __forceinline__ float placed(float position, int side) {
     const float span = 2.0f * side, at = (position + 0.5f) * side;
     const float wrapped = at - floorf(at / span) * span;
@@ -49,7 +49,7 @@ extern "C" __global__ void __launch_bounds__(256) bend_channels(
                                 loaded(from + (size_t)(low * side + right) * channels + i) * to_right;
             v[i] = upper * (1.0f - down) + lower * down;
         }
-        v[i] = fabsf(v[i]) < n.z ? 0.0f : v[i] * n.w;  // a number that is not finite stays so
+        v[i] = fabsf(v[i]) < n.z ? 0.0f : v[i] * n.w;  // NaN and infinity stay
     }
     const size_t to = (sample * side * side + pixel) * channels + first;
     if (y_raw != nullptr) store_many<WIDE>(y_raw + to, v);

@@ -1,14 +1,13 @@
-// Differences between two arrays on the device, for the self-check (gpu_backend/cuda/driver/comparison.py). Either array may be
-// given as parts of `count` numbers each; then the sum of its parts is compared. Output of each block, over the places
-// where the expected number is finite:
-//     {sum of (got - expected)^2, sum of expected^2, count of nonfinite numbers in got}, and over all places
+// Differences between two arrays on the device, for the self-check (gpu_backend/cuda/driver/comparison.py). An array may consist of
+// parts of `count` numbers each, of which the sum is compared. Each block writes, over the numbers whose expected value is finite,
+//     {sum of (got - expected)^2, sum of expected^2, count of nonfinite numbers in got}, and over all numbers
 //     {count of numbers that differ in any bit}
 // The order of all sums is fixed. is_half: numbers are fp16, otherwise fp32.
 // Grid: any number of blocks; they stride over the array.
 #define HALF 0
 #include "parts/types.cuh"
 
-#define THREADS 256
+enum : int { THREADS = 256 };
 
 __device__ __forceinline__ float number_at(const void* from, int parts, int is_half, size_t count, size_t place) {
     const half_bits* const halves = static_cast<const half_bits*>(from);

@@ -1,6 +1,6 @@
 // Rows of two arrays side by side, in fp32: (batch, first_width) and (batch, second_width) to (batch, both).
 // A block copies a part of one row: grid = (both / THREADS, rounded up, batch).
-#define THREADS 256
+enum : int { THREADS = 256 };
 
 extern "C" __global__ void __launch_bounds__(THREADS) concat(
     const float* first, const float* second, float* joined, int first_width, int second_width) {

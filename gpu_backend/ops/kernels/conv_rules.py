@@ -1,8 +1,9 @@
-"""Tiles for convolutions whose shape no table knows: by rule of thumb, or measured on a similar shape and adapted."""
+"""Tiles for convolutions whose shape is in no table: by rule of thumb, or adapted from a measured similar shape."""
 
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
 from dataclasses import replace
 
 from gpu_backend.ops.kernels.conv_tile import (
@@ -21,7 +22,7 @@ _EMPTY = 1.2
 """Ratio of computed to real channels from which another tile than the measured one of a similar shape is used."""
 
 _AROUND_A_BLOCK = 16
-"""What a block of channels costs whatever its width, in channels: all of them load the same activations."""
+"""Fixed cost of a channel block, in channels: every block loads the same activations."""
 
 _MORE_BLOCKS = 3
 """How many numbers of blocks of channels are worth a look: the fewest that do, and those after it."""
@@ -54,10 +55,11 @@ def default_tile(
         halo = ConvGeometry(shape, ConvTile(1, 1, 16, 16, 1, 1, 1), taps).halo
         for width in sorted({channels, min(channels, 32), 16}, reverse=True):
             for warps_m, warps_n in ((4, 2), (4, 1), (2, 2), (2, 1), (1, 4), (1, 2), (1, 1)):
-                for depth in (32, 16):
+                for nbytes in (64, 32):
+                    depth = nbytes // shape.itemsize
                     tile = ConvTile(edge + halo, edge, width, depth, 2, warps_m, warps_n)
                     geometry = ConvGeometry(shape, tile, taps, 8)
-                    if geometry.fits(architecture, min(shared_nbytes, 65536)):
+                    if geometry.fits(architecture, min(shared_nbytes, 32768 * shape.itemsize)):
                         found.append(geometry)
     if not found:
         raise NoTileError(f"no fused kernel fits a block's shared memory with an FIR filter of {taps} taps")
@@ -81,23 +83,23 @@ def conv1x1_tile(shape: ConvShape, architecture: str, multiprocessors: int, shar
     mma: Instruction = "wgmma" if architecture == "sm_90a" else "mma"
     usual = next(width for width in BLOCK_CHANNELS if width >= min(shape.cout, 64))
     channels = _fitting_width(shape.cout) if mma == "wgmma" else usual
-    for depth, stages in ((64, 2), (32, 3), (32, 2), (16, 2)):
-        tile = ConvTile(8, 16, channels, depth, stages, 4, 1, mma=mma, blocks=2)
+    for nbytes, stages in ((128, 2), (64, 3), (64, 2), (32, 2)):
+        tile = ConvTile(8, 16, channels, nbytes // shape.itemsize, stages, 4, 1, mma=mma, blocks=2)
         if ConvGeometry(shape, tile, 1).fits(architecture, shared_nbytes // tile.blocks):
             return with_fitting_row_tiles(shape, tile, multiprocessors)
     return default_tile(shape, architecture, multiprocessors, taps=1, shared_nbytes=shared_nbytes)
 
 
-def fitting_channels(cout: int) -> tuple[int, ...]:
+def fitting_channels(cout: int, most: int = BLOCK_CHANNELS[-1]) -> tuple[int, ...]:
     """Return block widths, multiples of 8, that leave next to nothing of the last block empty; fewer blocks first."""
-    least, most = BLOCK_CHANNELS[0], BLOCK_CHANNELS[-1]
+    least = BLOCK_CHANNELS[0]
     fewest = -(-cout // most)
     widths = (-(-cout // (8 * blocks)) * 8 for blocks in range(fewest, fewest + _MORE_BLOCKS))
     return tuple(dict.fromkeys(max(width, least) for width in widths))
 
 
 def with_fitting_channels(shape: ConvShape, tile: ConvTile) -> ConvTile:
-    """Return a tile whose last block of channels is clearly less empty, if there is one."""
+    """Return a tile whose last channel block is clearly less empty; None if no tile is."""
     if tile.mma != "wgmma" or shape.kind == "up_conv":
         return tile
     width = _fitting_width(shape.cout)
@@ -108,7 +110,7 @@ def with_fitting_channels(shape: ConvShape, tile: ConvTile) -> ConvTile:
         rows=8,
         columns=32,
         channels=width,
-        depth=16,
+        depth=32 // shape.itemsize,
         stages=3,
         warps_m=8,
         warps_n=1,
@@ -116,6 +118,18 @@ def with_fitting_channels(shape: ConvShape, tile: ConvTile) -> ConvTile:
         blocks=1,
         weights_in_smem=False,
     )
+
+
+def for_operands(shape: ConvShape, other: ConvShape, tile: ConvTile) -> Iterator[ConvTile]:
+    """Yield another shape's tile for this shape's operands: the same bytes a step, then also half of the outputs."""
+    if shape.operands == other.operands:
+        yield tile
+        return
+    same = replace(tile, depth=tile.depth * other.itemsize // shape.itemsize)
+    yield same
+    if same.channels > BLOCK_CHANNELS[0]:
+        yield replace(same, channels=same.channels // 2)
+        yield replace(same, channels=same.channels // 2, blocks=1)
 
 
 def filling(shape: ConvShape, tile: ConvTile, multiprocessors: int) -> ConvTile:

@@ -13,22 +13,35 @@ The sizes below are those of the macros of ``modulated_conv.cu`` and ``modulated
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Literal
+
+from gpu_backend.quick_dataclass import dataclass
 
 ConvKind = Literal["conv", "conv1x1", "up_conv"]
 """``conv1x1`` has kernels of 1 x 1, the others of 3 x 3."""
 
 Instruction = Literal["mma", "wgmma"]
 
+Operands = Literal["fp16", "tf32"]
+"""Operands of tensor cores: fp16; or tf32, fp32 numbers of which tensor cores read 10 bits of fraction."""
+
 BLOCK_CHANNELS = (16, 32, 64, 128)
 """Output channels that a block of any convolution may have. One without up-convolution and without
-moments may have any multiple of 16 up to the last; with wgmma and without toRGB, of 8."""
+moments may have any multiple of 16 up to the last; with wgmma and without toRGB, of 8, in fp16 up to WIDEST_BLOCK."""
+
+WIDEST_BLOCK = 256
+"""Output channels of the widest wgmma: the wider, the less each product reads from shared memory."""
 
 FRAGMENT = 16
 """Positions of one matrix fragment."""
 
+ROW_NBYTES = (32, 64, 128)
+"""Bytes that the input channels of a step may take: widths of the swizzles of shared memory."""
+
 _ALIGNMENT = 1024
+
+_MOST_FP32_SUMS = 112
+"""Sums of a thread whose outputs are fp32; fp16 packs two in a register, so that more of them do not spill."""
 
 
 class NoTileError(ValueError):
@@ -44,11 +57,18 @@ class ConvShape:
     cin: int
     cout: int
     batch: int
+    operands: Operands = "fp16"
 
     @property
     def title(self) -> str:
         """The work in words: "conv 64 x 64, 512 to 512"."""
-        return f"{self.kind} {self.side} x {self.side}, {self.cin} to {self.cout}"
+        operands = "" if self.operands == "fp16" else f", {self.operands}"
+        return f"{self.kind} {self.side} x {self.side}, {self.cin} to {self.cout}{operands}"
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of an activation or weight in memory."""
+        return 2 if self.operands == "fp16" else 4
 
     @property
     def positions_side(self) -> int:
@@ -146,7 +166,7 @@ class ConvGeometry:
 
     @property
     def overhang(self) -> float:
-        """Pixels that a convolution's tiles cover, as a multiple of those that there are."""
+        """Pixels that a convolution's tiles cover, as a multiple of the pixels of the output."""
         side = self.shape.side
         return _whole(side, self.tile.rows) * _whole(side, self.tile.columns) / side**2
 
@@ -175,7 +195,7 @@ class ConvGeometry:
     @property
     def weight_nbytes(self) -> int:
         """Packed weights of one step and one block."""
-        return self.shape.kernel**2 * self.tile.channels * self.tile.depth * 2
+        return self.shape.kernel**2 * self.tile.channels * self.tile.depth * self.shape.itemsize
 
     @property
     def channel_blocks(self) -> int:
@@ -246,16 +266,16 @@ class ConvGeometry:
     @property
     def loop_nbytes(self) -> int:
         """Dynamic shared memory without weights that stay; kernels check their layout against it (LOOP_NBYTES)."""
-        tile = self.tile
+        tile, itemsize = self.tile, self.shape.itemsize
         if self.shape.kind == "up_conv":
-            jobs = -(-2 * tile.columns * (tile.channels // 8) // tile.threads)
+            jobs = -(-2 * tile.columns * (tile.channels * itemsize // 16) // tile.threads)
             has_registers = self.taps == 4 and not self.has_moments and jobs == 1 and self.sums_per_thread <= 64
             carried = jobs * self.taps * tile.threads * 16 if tile.row_tiles > 1 and not has_registers else 0
-            end = 8 * self.positions * tile.channels + carried
+            end = 4 * itemsize * self.positions * tile.channels + carried
         else:
             rgb_nbytes = tile.warps_n * self.picture_channels * 4 if tile.warps_n > 1 else 0
-            end = self.positions * max(tile.channels * 2 + (16 if tile.channels % 16 == 0 else 0), rgb_nbytes)
-        patches = tile.stages * _whole(math.prod(self.patch) * 2, _ALIGNMENT)
+            end = self.positions * max(itemsize * (tile.channels + (8 if tile.channels % 16 == 0 else 0)), rgb_nbytes)
+        patches = tile.stages * _whole(math.prod(self.patch) * itemsize, _ALIGNMENT)
         weights = 0 if tile.weights_in_smem else tile.stages * _whole(self.weight_nbytes, _ALIGNMENT)
         # Partial moments reuse the memory of the patches, unless another row tile follows.
         moments = 10 * tile.threads // 32 * tile.channels if self.has_moments and tile.row_tiles > 1 else 0
@@ -268,8 +288,8 @@ class ConvGeometry:
         noise = 8 * pixels
         if self.shape.kind == "up_conv":
             noise = 16 * pixels * (1 if self.tile.row_tiles == 1 else 3 if self._may_decouple else 2)
-        picture = 16 * (self.tile.channels + 8) if self.picture_channels else 0
-        return 10 * self.tile.channels + noise + picture + 8 * (2 * self.tile.stages + 1) + 64
+        picture = 8 * self.shape.itemsize * (self.tile.channels + 8) if self.picture_channels else 0
+        return (8 + self.shape.itemsize) * self.tile.channels + noise + picture + 8 * (2 * self.tile.stages + 1) + 64
 
     def fits(self, architecture: str, shared_nbytes_per_block: int) -> bool:
         """Whether the kernel can be compiled and launched so."""
@@ -284,9 +304,16 @@ class ConvGeometry:
             tile.blocks,
             tile.row_tiles,
         )
-        if min(numbers) < 1 or tile.depth not in (16, 32, 64) or not self._channels_fit() or tile.threads > 1024:
+        if (
+            min(numbers) < 1
+            or tile.depth * self.shape.itemsize not in ROW_NBYTES
+            or not self._channels_fit()
+            or tile.threads > 1024
+        ):
             return False
         if tile.mma == "wgmma" and (architecture != "sm_90a" or tile.warps_m % 4):
+            return False
+        if self.shape.operands == "tf32" and (architecture == "sm_75" or self.has_moments):
             return False
         if tile.split_k > 1 and (tile.row_tiles > 1 or tile.weights_in_smem):
             return False
@@ -297,6 +324,8 @@ class ConvGeometry:
         ):
             return False
         if tile.blocks * tile.threads > (1024 if architecture == "sm_75" else 1536):
+            return False
+        if self.shape.operands == "tf32" and self.sums_per_thread > _MOST_FP32_SUMS:
             return False
         if self.sums_per_thread + self.other_registers > min(65536 // (tile.threads * tile.blocks), 255):
             return False
@@ -309,9 +338,11 @@ class ConvGeometry:
             return False
         if tile.channels in BLOCK_CHANNELS:
             return warp_channels % 16 == 0
-        if self.shape.kind == "up_conv" or self.has_moments or tile.channels > BLOCK_CHANNELS[-1]:
+        if self.shape.kind == "up_conv" or self.has_moments:
             return False
-        return warp_channels % (8 if tile.mma == "wgmma" and not self.picture_channels else 16) == 0
+        is_free = tile.mma == "wgmma" and not self.picture_channels
+        widest = WIDEST_BLOCK if is_free and self.shape.operands == "fp16" else BLOCK_CHANNELS[-1]
+        return tile.channels <= widest and warp_channels % (8 if is_free else 16) == 0
 
     def _conv_fits(self) -> bool:
         tile, side = self.tile, self.shape.side

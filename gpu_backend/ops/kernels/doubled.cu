@@ -1,4 +1,4 @@
-// What a skip (gpu_backend/ops/skip_conv.py) gives, where it is shown instead of being added: y = U(x), the gain in `taps`.
+// The output of a skip (gpu_backend/ops/skip_conv.py) that is shown as a layer: y = U(x), with the gain in `taps`.
 // `x`: (batch, side / 2, side / 2, channels), `y`: (batch, side, side, channels). Macros: HALF, TAPS.
 // Grid: groups of four channels of the pixels of a sample, 256 a block; samples.
 #include "parts/doubling.cuh"

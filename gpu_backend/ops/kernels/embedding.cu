@@ -1,6 +1,6 @@
 // y = sum_k c[k] table[k] in fp32: labels (batch, c_dim) and a table of at least c_dim rows of `width` numbers.
-// A thread a number of the output; rows of weight 0 are not read. grid = (width / THREADS, rounded up, batch).
-#define THREADS 128
+// A thread computes one number of the output; rows of weight 0 are not read. grid = (width / THREADS, rounded up, batch).
+enum : int { THREADS = 128 };
 
 extern "C" __global__ void __launch_bounds__(THREADS) embedding(
     const float* c, const float* table, float* y, int c_dim, int width) {

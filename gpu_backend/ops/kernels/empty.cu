@@ -1,2 +1,2 @@
-// Does nothing: what an event costs is measured with it (gpu_backend/cuda/timing/kernel_timer.py).
+// Does nothing. Used to measure the cost of an event (gpu_backend/cuda/timing/kernel_timer.py).
 extern "C" __global__ void empty() {}

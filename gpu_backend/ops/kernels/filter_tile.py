@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from gpu_backend.ops.kernels.conv_tile import NoTileError
+from gpu_backend.quick_dataclass import dataclass
 
 TAPS = 6
 """Of a phase of the filter before the activation; the one after it has twice as many."""
@@ -101,7 +101,7 @@ class FilterGeometry:
 
     @property
     def stages(self) -> int:
-        """Steps whose samples have a place in shared memory."""
+        """Steps whose samples are in shared memory at a time."""
         return _STAGES[self.shape.up]
 
     @property

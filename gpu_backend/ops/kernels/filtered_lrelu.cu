@@ -1,8 +1,8 @@
 // The activation between two filters (gpu_backend/ops/filtered_lrelu.py) on tensor cores, times the style of the
 // convolution that reads the result. A filter of few taps along an axis is the product with a band of a matrix:
 //
-//     16 activated samples   = BAND (16 x 16) * the WINDOW samples that they are made of
-//     8 samples of output    = BAND (8 x 32)  * 32 activated ones, of which 26 count
+//     16 activated samples   = BAND (16 x 16) * the WINDOW samples that they depend on
+//     8 output samples       = BAND (8 x 32)  * 32 activated samples, of which 26 have a weight
 //
 // Filters have six taps a phase before the activation; the one after it has twelve, halves each axis, and is a sum of
 // RANK products of both axes. With t counting the samples that are activated, s = t + PHASE, an axis takes
@@ -12,14 +12,14 @@
 // activated rows:
 //     NEW samples of a column arrive       in shared memory, copied STAGES steps ahead
 //     -> filtered along the row            `ring`, the warp's own
-//     -> filtered along the column, activated, filtered along the column     in registers: a sum is the next one's factor
+//     -> filtered along the column, activated, filtered along the column     in registers: sums are the next product's operand
 //     -> 8 rows of output, all columns, of each product     `kept`
 //     -> filtered along the row            in registers, to y, by all warps but the last
 // With RANK 0 the filter after the activation is the same in all directions, and no sum of few products. Twice a step:
 //     -> filtered along the column, activated         in registers
 //     -> 8 activated rows, all columns    `kept`
 //     -> for each row of output that one of them adds to, filtered along the row with the filter's row
-// With IMG_CHANNELS a block computes its part of toRGB, and stores y only where that is not null:
+// With IMG_CHANNELS a block computes its part of toRGB, and stores y only if it is not null:
 //     rgb_parts[channel block][picture][pixel][i] = sum_o rgb_weight[i][o] rgb_style[o] y[pixel][o]
 // Pixels are 32 bytes in shared memory, swizzled: every second four have their halves swapped, so that eight in a row meet all banks, and
 // so do eight in a column, rows being 16 bytes longer than they need. Where threads store words and no matrices, the first
@@ -93,7 +93,7 @@ __device__ __forceinline__ unsigned leaky(unsigned word, unsigned bound) {
 #endif
 }
 
-// A warp waits for the one right of it only, whose columns it reads too. Barrier 0 is that of the block.
+// A warp waits only for the warp to its right, whose columns it reads too. Barrier 0 is the block's.
 __device__ __forceinline__ void arrive_at(int barrier) { asm volatile("bar.arrive %0, 64;\n" ::"r"(barrier) : "memory"); }
 __device__ __forceinline__ void meet_at(int barrier) { asm volatile("bar.sync %0, 64;\n" ::"r"(barrier) : "memory"); }
 
@@ -217,11 +217,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) filtered_lrelu
     for (int i = 0; i < SUMS; ++i) sums[i][0] = sums[i][1] = 0u;
 #pragma unroll
     for (int i = 0; i < STAGES; ++i) load(i);
-    int ring_row = 0;  // where a step's first new row goes
+    int ring_row = 0;  // of the first new row of a step
     for (int step = 0; step < steps; ++step) {
         wait_copies<STAGES == 1 ? 0 : STAGES - 2>();
         __syncthreads();
-        // All are done with the step before.
+        // All warps have finished the previous step.
         if (STAGES > 1 && step > 0) load(step - 1 + STAGES);
         const unsigned char* const stage = stages + step % STAGES * STAGE_NBYTES;
 #pragma unroll
@@ -403,7 +403,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) filtered_lrelu
 #endif
                 }
             }
-            if (pass + 1 < PASSES) __syncthreads();  // `kept` is written once more
+            if (pass + 1 < PASSES) __syncthreads();  // before `kept` is overwritten
         }
     }
 }

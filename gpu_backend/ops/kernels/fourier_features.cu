@@ -1,13 +1,15 @@
 // The sines that a StyleGAN3 starts from (gpu_backend/ops/fourier_features.py), before they are mixed by a convolution:
 //     y[pixel][c] = amp_c sin(2 pi (freq'_c . place(pixel) + phase'_c))
-// Macro: HALF, as in types. waves[c]: frequency along x and y, phase, 0; padding holds zeros, whose sine is 0. affine:
-// (4, w_dim), 1 / sqrt(w_dim) in it, then four numbers that are added.
-// A block makes PIXELS pixels of all channels: its warps bring one number of the affine each, then a thread takes four
-// channels. Grid: pixels of a picture, PIXELS a block; pictures.
+// Macro HALF: see parts/types.cuh. waves[c]: frequency along x and y, phase, 0; padding holds zeros, whose sine is 0. affine:
+// weights (4, w_dim), which include 1 / sqrt(w_dim), then four biases.
+// A block computes all channels of PIXELS pixels: first each warp computes one output of the affine layer, then each thread four
+// channels. Grid: pixels of a sample, PIXELS a block; samples.
 #include "parts/types.cuh"
 
-#define THREADS 128
-#define PIXELS 8
+enum : int {
+    THREADS = 128,
+    PIXELS = 8,
+};
 
 extern "C" __global__ void __launch_bounds__(THREADS) fourier_features(
     const float* __restrict__ ws, const float* __restrict__ transform, const float* __restrict__ affine,

@@ -1,12 +1,14 @@
 // A fully connected layer over rows of features: y = clamp(act(x . W + b) * gain), all in fp32.
-// W and b hold the learning-rate factors; rows of W are padded with zeros to a multiple of 8 columns.
+// W and b include the learning-rate factors; rows of W are padded with zeros to a multiple of 8 columns.
 //
-// A warp makes one output feature of BATCH rows of x, a block four; grid = (features / 4, rows / BATCH), rounded up.
-// The weights are on their way before x, which may be of the launch before, is looked at.
-//     ACTIVATION: as in activation      BATCH: 1, 2, 4 or 8
+// A warp computes one output feature of BATCH rows of x, a block four; grid = (features / 4, rows / BATCH), rounded up.
+// The loads of the weights are in flight before x is read.
+//     ACTIVATION: see parts/activation.cuh      BATCH: 1, 2, 4 or 8
 #define HALF 0
-#define ROWS 1
-#define THREADS 128
+enum : int {
+    ROWS = 1,
+    THREADS = 128,
+};
 #include "parts/types.cuh"
 #include "parts/activation.cuh"
 #include "parts/rows.cuh"

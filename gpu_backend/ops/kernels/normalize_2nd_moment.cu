@@ -1,5 +1,5 @@
-// y = x * rsqrt(mean(x^2) + 1e-8) over the features of each row, in fp32. A block a row.
-#define THREADS 256
+// y = x * rsqrt(mean(x^2) + 1e-8) over the features of each row, in fp32. One block per row.
+enum : int { THREADS = 256 };
 #define EPSILON 1e-8f
 
 extern "C" __global__ void __launch_bounds__(THREADS) normalize_2nd_moment(const float* x, float* y, int features) {

@@ -1,16 +1,18 @@
-// Mean, factor and shift of every channel of gpu_backend/ops/adain.py, simply: a block goes through all pixels of four
-// channels of a picture, for their mean and again for their variance. With plain_adain.cu it is the fp32 mode, what stands
-// in for the fused kernels, and what those are compared with.
+// Mean, factor and shift of every channel, gpu_backend/ops/adain.py. A block loops over all pixels of four channels of a sample, first
+// for the mean, then for the variance. With plain_adain.cu it serves the fp32 mode, is the fallback of the fused kernels and the
+// reference of their self-checks.
 //
-// Macro HALF. x: (batch, side, side, cout), past the activation. affine: (batch, 3, cout). Grid: quads of channels, pictures.
+// Macro HALF. x: (batch, side, side, cout), after the activation. affine: (batch, 3, cout). Grid: quads of channels, samples.
 #include "parts/adain.cuh"
 
-#define THREADS 512
-#define WARPS (THREADS / 32)
+enum : int {
+    THREADS = 512,
+    WARPS = THREADS / 32,
+};
 
 __shared__ float warp_sums[WARPS][4];
 
-// sums: of a thread, then of the block. All threads come here.
+// Replaces the sums of a thread by those of the block. All threads call this.
 __device__ __forceinline__ void total(float (&sums)[4]) {
 #pragma unroll
     for (int e = 0; e < 4; ++e) {

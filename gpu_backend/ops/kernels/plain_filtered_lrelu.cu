@@ -1,15 +1,15 @@
-// gpu_backend/ops/filtered_lrelu.py pass by pass through shared memory, in fp32, for any factors and filters: along the
-// row, along the column, activation, and the same back. It is the fp32 mode, what stands in for the fused kernel, and what
-// that is compared with. A block makes TILE x TILE outputs of four channels.
+// gpu_backend/ops/filtered_lrelu.py in fp32, for any factors and filters, pass by pass through shared memory: upsampling along rows and
+// columns, activation, downsampling along rows and columns. It is the kernel of the fp32 mode, the fallback of the fused kernel and
+// the reference of its self-check. A block computes TILE x TILE outputs of four channels.
 //
-// Macros: HALF, ACTIVATION, TILE, RADIAL. up_taps holds the gain of an axis; down_taps: (down_count,), with RADIAL
-// (down_count, down_count). low: zeros before the first sample. patch: samples on an axis that a tile needs.
+// Macros: HALF, ACTIVATION, TILE, RADIAL. up_taps includes the gain of an axis; down_taps: (down_count,), with RADIAL
+// (down_count, down_count). low: zeros before the first sample. patch: samples along an axis that a tile reads.
 // Shared memory, in quads of channels: max(patch^2, middle^2) + max(patch middle, middle TILE).
 // Grid: tiles, quads of channels, pictures.
 #include "parts/types.cuh"
 #include "parts/activation.cuh"
 
-#define THREADS 256
+enum : int { THREADS = 256 };
 
 __device__ __forceinline__ int floor_divided(int a, int b) {
     return (a >= 0 ? a : a - b + 1) / b;

@@ -1,13 +1,18 @@
 // gpu_backend/ops/modulated_up_conv.py without tensor cores. The transposed convolution and its FIR filter together are
 // four convolutions of the low-resolution input, one for each parity of row and column, with the weights that
-// gpu_backend/cuda/launches/polyphase.py composes: [row parity][column parity][tap][cin][cout] fp32. It needs no memory between the two.
-// Grid: tiles of low-resolution pixels (of all samples in a row), tiles of channels, parities.
-
-// Macro ODD_BORDER: as in modulated_up_conv.cu; what it adds is a tap more on an axis, of the first row or the last.
-// With n = TAPS, k = KERNEL and left = 1 + (n + 1) / 2 - (k - 1), output u = 2 i + r takes
+// gpu_backend/cuda/launches/polyphase.py composes: [row parity][column parity][tap][cin][cout] in fp32. The result of the transposed
+// convolution is never stored.
+//
+// Macros: HALF, ACTIVATION, KERNEL, TAPS (of the filter), BLURS_BIAS, and those of parts/direct_conv.cuh. ODD_BORDER, see
+// modulated_up_conv.cu, adds a tap along an axis, which applies to the first row or the last.
+// Grid: tiles of low-resolution pixels (all samples one after the other), tiles of output channels, parities.
+//
+// With n = TAPS, k = KERNEL and left = 1 + (n + 1) / 2 - (k - 1), output u = 2 i + r is
 //     sum_s G[r + n - 1 - left - 2 s] * x[i + s],   G = FIR convolved with W, n + k - 1 long
-#define AXIS_TAPS ((TAPS + KERNEL) / 2 + ODD_BORDER)
-#define LEFT (1 + (TAPS + 1) / 2 - (KERNEL - 1))
+enum : int {
+    AXIS_TAPS = (TAPS + KERNEL) / 2 + ODD_BORDER,
+    LEFT = 1 + (TAPS + 1) / 2 - (KERNEL - 1),
+};
 #include "parts/plain_layer.cuh"
 
 // The smallest s: ceil((r - left - k + 1) / 2).

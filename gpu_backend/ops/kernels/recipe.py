@@ -1,17 +1,17 @@
-"""What a GPU kernel is before it is compiled: its source by name, and the constants that shape it."""
+"""A GPU kernel before it is compiled: the name of its source, and its macros."""
 
 from __future__ import annotations
 
 import functools
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from gpu_backend.ops.kernels import KernelSource, kernel_source
 from gpu_backend.ops.kernels.parameters import declared_parameters, parameters_dtype
+from gpu_backend.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class KernelRecipe:
 
     @property
     def source(self) -> str:
-        """The text that the compiler gets: the macros, then the kernel, whose lines count from 1."""
+        """Text for the compiler: the macros, then the kernel, whose lines count from 1."""
         macros = "".join(f"#define {name} {value}\n" for name, value in self.defines)
         return f'{macros}#line 1 "{self.stem}.cu"\n{kernel_source(self.stem, self.package).text}'
 
@@ -57,7 +57,7 @@ class KernelRecipe:
 
     @property
     def title(self) -> str:
-        """For people: the stem and the macros that differ from 0."""
+        """Readable name: the stem and the macros that differ from 0."""
         shown = " ".join(f"{name.lower()}={value}" for name, value in self.defines if value != "0")
         return f"{self.stem} ({shown})" if shown else self.stem
 

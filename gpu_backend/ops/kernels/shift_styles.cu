@@ -1,11 +1,11 @@
-// Offsets of styles (gpu_backend/ops/styles.py), after styles.cu has made the styles; the names are those of that kernel.
+// Adds offsets to the styles (gpu_backend/ops/styles.py) that styles.cu wrote, and recomputes what depends on them. Names as in styles.cu.
 //     toRGB, StyleGAN1:   style = style + offset
 //     convolutions:       s = raw u + offset,   style = s / m,   demod[o] = m 2^e / sqrt(sum_i s_i^2 W2[o, i] + 1e-8)
 //     x0 = constant * style of the first convolution
-// u brings a style to unit size where the slot says so (StyleGAN3), else it is 1; m = max_i |s_i|.
+// u normalises a style to unit length if the slot's kind is 2 (StyleGAN3), else it is 1; m = max_i |s_i|.
 //
 // A slot is 12 integers, made by gpu_backend/cuda/launches/shift_styles.py:
-//     0 kind (0: no demodulation, 1: demodulated, 2: of unit size besides)   1 first style      2 channels
+//     0 kind (0: no demodulation, 1: demodulation, 2: also unit length)   1 first style      2 channels
 //     3 first offset    4 first coefficient    5 coefficients, padded    6 first group of W2    7 groups a row
 //     8 first row of terms    9 1: the slot styles x0    10, 11 unused
 // Macros: HALF, LANES: threads that share a row of W2, 1 or 32. Grid: slots; blocks of ROWS coefficients; samples.
@@ -13,9 +13,11 @@
 #include "parts/types.cuh"
 
 #define EPSILON 1e-8f
-#define PIXELS 16
-#define ROWS 64
-#define THREADS 256
+enum : int {
+    PIXELS = 16,
+    ROWS = 64,
+    THREADS = 256,
+};
 
 // The sum, or with `largest` the maximum, over a block; every thread gets it.
 __device__ __forceinline__ float over_block(float v, bool largest, float* shared) {

@@ -6,12 +6,11 @@ A warp goes down a strip of 14 columns of positions. A warpgroup of four warps h
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from gpu_backend.ops.kernels.conv_tile import ConvShape
+from gpu_backend.quick_dataclass import dataclass
 
 STRIP_COLUMNS = 14
-"""Columns of positions that a fragment of sixteen gives: the FIR filter needs one more at either side."""
+"""Columns of positions whose outputs a fragment of sixteen yields: the FIR filter reads one more on either side."""
 
 MOST_CHANNELS = 128
 """Input channels from which on the weights of a block leave no shared memory for the rows of activations."""
@@ -21,7 +20,7 @@ _ALIGNMENT = 1024
 _LEAST_SIDE = 64
 _MOST_ROWS = 64
 _PROLOGUE_ROWS = 2
-"""What the beginning of a block takes, weights and first rows, in rows of positions."""
+"""Start-up cost of a block (weights and first rows), in rows of positions."""
 _BLOCK_NBYTES = 1024
 """Shared memory that the system takes of each block."""
 

@@ -11,6 +11,7 @@
 //
 // Macros: CHANNELS 16|32, DEPTH and STEPS (input channels), STRIPS 1|2|4, ROWS, WARPGROUPS, STAGES, MIN_BLOCKS; ACTIVATION;
 // HAS_Y, HAS_RAW: which of y and y_raw are stored; ADDS_PICTURE, IMG_CHANNELS as in modulated_up_conv.cu. HALF, WGMMA are 1.
+// #if remains where the list of parameters differs.
 //
 // The filter is 1 3 3 1 over 4 an axis. Along the row it is a sum of the outer two and three times the inner two; down the
 // column it is three sums of two neighbours, since it is 1 1 times 1 1 times 1 1. The scale of both axes, 1 / 16, is in
@@ -30,38 +31,32 @@
 //     products    | rows m - 1 and m of x, all channels
 //     filter      | rows 2 m and 2 m + 1 of t -> outputs 2 m - 2 and 2 m - 1
 #include "parts/types.cuh"
-#include "parts/tensor_core.cuh"
+#include "parts/wgmma.cuh"
+#include "parts/registers.cuh"
 #include "parts/activation.cuh"
 #include "parts/philox.cuh"
 #include "parts/epilogue.cuh"
 #include "parts/tma.cuh"
 
-#define THREADS (128 * WARPGROUPS)
-#if ADDS_PICTURE
+enum : int {
+    THREADS = 128 * WARPGROUPS,
+    SEGMENTS = 4 / STRIPS,     // of a warpgroup
+    STRIP_COLUMNS = 14,
+    PAIRS = 7 * STRIPS + 2,    // of columns of x
+    PATCH_LOADED = 2 * PAIRS * DEPTH * 2,  // bytes
+    PATCH_NBYTES = (PATCH_LOADED + 1023) / 1024 * 1024,
+    BOXES = SEGMENTS * STEPS,  // of a row
+    STAGE_NBYTES = BOXES * PATCH_NBYTES,
+    WEIGHT_NBYTES = 9 * CHANNELS * DEPTH * 2,  // of a step
+    WEIGHT_SPACE = (WEIGHT_NBYTES + 1023) / 1024 * 1024,
+    TURNS = STEPS * DEPTH / 8,  // of products: half the neighbours of sixteen input channels each
+    NF = CHANNELS / 8,          // fragments of eight channels
+    PHASE = CHANNELS / 2,       // sums of a phase
+    LANE_CHANNELS = CHANNELS / 4,
+};
+static_assert(HALF && WGMMA, "the kernel multiplies fp16 by wgmma");
+static_assert(CHANNELS == 16 || CHANNELS == 32, "a lane stores its CHANNELS / 4 output channels at once");
 #include "parts/picture_beside.cuh"
-#endif
-#define TAPS 4
-#define SEGMENTS (4 / STRIPS)
-#define STRIP_COLUMNS 14
-#define PAIRS (7 * STRIPS + 2)  // of columns of x
-#define PATCH_LOADED (2 * PAIRS * DEPTH * 2)
-#define PATCH_NBYTES ((PATCH_LOADED + 1023) / 1024 * 1024)
-#define BOXES (SEGMENTS * STEPS)  // of a row
-#define STAGE_NBYTES (BOXES * PATCH_NBYTES)
-#define WEIGHT_NBYTES (9 * CHANNELS * DEPTH * 2)
-#define WEIGHT_SPACE ((WEIGHT_NBYTES + 1023) / 1024 * 1024)
-#define TURNS (STEPS * DEPTH / 8)   // of products: half the neighbours of sixteen input channels each
-#define NF (CHANNELS / 8)           // fragments of eight channels
-#define PHASE (CHANNELS / 2)        // sums of a phase
-#define LANE_CHANNELS (CHANNELS / 4)
-#if ACTIVATION <= 2
-#define GAIN_AFTER 1.0f
-#define GAIN_BEFORE gain
-#else
-#define GAIN_AFTER gain
-#define GAIN_BEFORE 1.0f
-#endif
-#define ONES 0x3C003C00u
 
 // The nine products in the order of the packed taps: those of the positions (m, n) and (m - 1, n - 1), then of (m - 1, n)
 // and (m, n - 1). Whether a product takes x at the column before, and its phase, 2 * row + column. Sums of one phase are
@@ -84,34 +79,12 @@ __device__ __forceinline__ void load_row(
         : "memory");
 }
 
-// The same number, but the compiler does not know.
-__device__ __forceinline__ unsigned opaque(unsigned value) {
-    asm volatile("" : "+r"(value));
-    return value;
-}
-
-// What is computed from the number is not computed earlier, where it would wait for a load.
-__device__ __forceinline__ float at_this_place(float value) {
-    asm volatile("" : "+f"(value));
-    return value;
-}
-
-__device__ __forceinline__ unsigned activated_word(unsigned z, float gain_after, unsigned bound, float clamp) {
-#if ACTIVATION <= 2 && LEVEL >= 800
-    return activated2(z, bound);
-#else
-    float low, high;
-    from_half2(z, low, high);
-    return to_half2(bounded(activate(low) * gain_after, clamp), bounded(activate(high) * gain_after, clamp));
-#endif
-}
-
 __device__ __forceinline__ void store_channels(T* to, const unsigned (&words)[NF]) {
-#if NF == 4
-    *reinterpret_cast<uint4*>(to) = make_uint4(words[0], words[1], words[2], words[3]);
-#else
-    *reinterpret_cast<uint2*>(to) = make_uint2(words[0], words[1]);
-#endif
+    if constexpr (NF == 4) {
+        *reinterpret_cast<uint4*>(to) = make_uint4(words[0], words[1], words[NF - 2], words[NF - 1]);
+    } else {
+        *reinterpret_cast<uint2*>(to) = make_uint2(words[0], words[1]);
+    }
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) streaming_up_conv(
@@ -169,8 +142,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) streaming_up_c
     for (int i = tid; i < CHANNELS; i += THREADS) {
         const int channel = n0 + i;
         const bool there = channel < cout;
-        shared_demod[i] = !there ? 0.0f : (demod ? demod[sample * demod_stride + channel] : 1.0f) * (GAIN_BEFORE * 0.0625f);
-        shared_bias[i] = there && bias ? bias[channel] * (GAIN_BEFORE * 0.015625f) : 0.0f;
+        shared_demod[i] = !there ? 0.0f : (demod ? demod[sample * demod_stride + channel] : 1.0f) * (gain_before(gain) * 0.0625f);
+        shared_bias[i] = there && bias ? bias[channel] * (gain_before(gain) * 0.015625f) : 0.0f;
         shared_style[i] = to_half(!there ? 0.0f : next_style ? next_style[sample * style_stride + channel] : 1.0f);
     }
     __syncthreads();
@@ -185,7 +158,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) streaming_up_c
     const int column = first_column + strip * STRIP_COLUMNS - 1 + 2 * group;  // the lane's first position
     const int channel = n0 + quarter * LANE_CHANNELS;
     const bool has_first = group > 0 && column < side_in && channel < cout, has_second = group < 7 && column + 1 < side_in && channel < cout;
-    const LayerNoise layer_noise(noise, noise_source, noise_gain, noise_strength * GAIN_BEFORE, noise_layer);
+    const LayerNoise layer_noise(noise, noise_source, noise_gain, noise_strength * gain_before(gain), noise_layer);
     // The lane's matrix rows in a patch, of positions' own columns and of the columns before: positions 2 j have odd
     // columns of their own, which lie behind the even ones.
     const int half = lane >> 4, is_second = lane >> 3 & 1, pair = strip * 7 + (lane & 7);
@@ -270,7 +243,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) streaming_up_c
         }
 #pragma unroll
         for (int r = 0; r < 2; ++r) {
-            const float scaled = at_this_place(noises[r]) * layer_noise.strength;
+            const float scaled = opaque(noises[r]) * layer_noise.strength;
             noises[r] = noise_of(i + 1, r);
             const unsigned shift = to_half2(scaled, scaled);
             unsigned shifts[4];
@@ -305,14 +278,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) streaming_up_c
                     unsigned out[NF], styled[NF];
 #pragma unroll
                     for (int n = 0; n < NF; ++n) {
-                        out[n] = activated_word(words[c][n], GAIN_AFTER, bound, clamp);
+                        out[n] = activated_word(words[c][n], gain_after(gain), bound, clamp);
                         styled[n] = multiply_add2(out[n], style_of[n], 0u);
                     }
                     if (!(c < 2 ? has_first : has_second)) continue;
                     store_channels(to + c * cout, HAS_Y ? styled : out);
-#if HAS_Y && HAS_RAW
-                    store_channels(to + (y_raw - y) + c * cout, out);
-#endif
+                    if constexpr (HAS_Y && HAS_RAW) store_channels(to + (y_raw - y) + c * cout, out);
                 }
             }
             to += row_numbers;

@@ -1,36 +1,39 @@
-// Every layer's styles and demodulation coefficients, the first layer's input, and cleared flags, in one launch.
+// Styles and demodulation coefficients of all layers, the first layer's input, and cleared flags, in one launch.
 //
-//     s = w[row] . A + a                              A holds 1 / sqrt(w_dim); in toRGB A and a hold the gain too
+//     s = w[row] . A + a                              A includes 1 / sqrt(w_dim); toRGB's A and a include its gain
 //     toRGB:          style = s
 //     convolutions:   style = s / m,   demod[o] = m 2^e / sqrt(sum_i s_i^2 W2[o, i] + 1e-8),   m = max_i |s_i|
 //     x0 = constant * style of the first convolution
 //
-// Work is cut into items: WARPS * ROWS rows of one layer's A (style items) or W2 (demodulation items), one a block. A
-// demodulation item needs its layer's whole style, so it waits until the layer's style items have counted themselves
-// into `ready`. Blocks take items by ticket, in the order in which they start, all style items of a pass before its
-// demodulation items: a block waits for blocks only that run already and do not wait themselves, however few fit on the GPU.
-// Rows of the table do not depend on styles, so they are on their way before the wait.
+// Work is divided into items, one a block: WARPS * ROWS rows of one layer's A (style items) or W2 (demodulation items). A
+// demodulation item reads the whole style of its layer, so it waits until the counter `ready` has counted the layer's style items.
+// Blocks take items by ticket, in the order in which they start, all style items of a pass before its demodulation items. So a
+// block waits only for blocks that already run and do not wait themselves, however few blocks fit on the GPU. The table's rows do
+// not depend on styles: their loads are in flight during the wait.
 //
-// A pass is BATCH samples. Counters, all 0 before and after a run: [0] the ticket, then two for every pass and slot,
-// `ready` and `left`. The ticket wraps to 0 by itself; the last item to leave a wait clears `ready`.
+// A pass is BATCH samples. Counters, all 0 before and after a run: [0] the ticket, then `ready` and `left` for every pass and slot.
+// The ticket wraps around to 0; the last item to leave a wait clears `ready`.
 //
-// An item is 16 integers, made by gpu_backend/cuda/launches/styles.py:
-//     0 kind (0 toRGB style, 1 style, 2 demodulation)   1 groups a row       2 rows (a multiple of 8)
-//     3 first group in the table                        4 first row of terms 5 source, in ws or in raw
-//     6 columns of the source                           7 destination        8 slot
-//     9 style items of the slot                        10 demodulation items of the slot
-//    11 which of them this is                          12 1: the slot styles x0
+// An item is 16 integers, made by style_items in gpu_backend/cuda/launches/styles.py:
+//     0 kind (an ItemKind)            1 16-byte groups a row        2 rows (a multiple of 8)
+//     3 first group in the table      4 first row of terms          5 source, in ws or in raw
+//     6 columns of the source         7 destination                 8 slot
+//     9 style items of the slot      10 demodulation items of the slot
+//    11 index of the item among them 12 1: the slot styles x0
 // terms[row] = (factor of the product, addend) in style items, (factor of the product, 2^e or 0) in demodulation items.
 //
-// HALF: as in types. BATCH: 1, 2, 4 or 8.
-#define ROWS (HALF ? 4 : 2)
-#define WARPS 8
-#define THREADS (32 * WARPS)
+// Macros: HALF, see parts/types.cuh; BATCH, 1, 2, 4 or 8.
+enum ItemKind : int { RGB_STYLE, STYLE, DEMODULATION };
+enum : int {
+    ROWS = HALF ? 4 : 2,
+    WARPS = 8,
+    THREADS = 32 * WARPS,
+};
 #include "parts/types.cuh"
 #include "parts/rows.cuh"
 
 #define EPSILON 1e-8f
-#define PIXELS 16
+enum : int { PIXELS = 16 };
 
 __device__ __forceinline__ unsigned load_acquire(const unsigned* from) {
     unsigned v;
@@ -46,14 +49,14 @@ __device__ __forceinline__ void prefetch(const void* from) {
     asm volatile("prefetch.L2 [%0];" ::"l"(from));
 }
 
-// Until all style items of the slot are done. One thread; the block's barrier passes it on.
+// Waits until all style items of the slot are done. One thread calls this; a barrier of the block follows.
 __device__ __forceinline__ void wait_for_styles(unsigned* ready, unsigned* left, unsigned style_items, unsigned demod_items) {
     while (load_acquire(ready) < style_items) {
     }
     if (atomicInc(left, demod_items - 1) == demod_items - 1) *ready = 0;
 }
 
-// The largest magnitudes of a block's threads, as bits, into `peaks`.
+// peaks[b] = the largest peak[b] of the block's threads: magnitudes as bits, which compare like numbers.
 __device__ __forceinline__ void collect_peaks(unsigned (&peak)[BATCH], unsigned* peaks) {
 #pragma unroll
     for (int b = 0; b < BATCH; ++b) {
@@ -66,7 +69,7 @@ __device__ __forceinline__ void collect_peaks(unsigned (&peak)[BATCH], unsigned*
     }
 }
 
-// Four neighbouring s / m of sample b; zeros where m is 0.
+// s / m of sample b, four neighbouring columns; zeros where m is 0.
 __device__ __forceinline__ void normalized(
     const float* vectors, const unsigned* peaks, int groups, int b, int column, float (&v)[4]) {
     const float peak = __uint_as_float(peaks[b]);
@@ -88,8 +91,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BATCH > 1 ? 2 : HALF ? 4 :
     unsigned taken = 0;
     if (threadIdx.x == 0) taken = atomicInc(counters, gridDim.x - 1);
     if (threadIdx.x < BATCH) peaks[threadIdx.x] = 0;
-    // While the ticket is under way the whole table sets out for L2, a line a thread or a few, and so does the item
-    // that this block will most likely get: blocks start nearly in order.
+    // While the ticket is in flight: prefetch the whole table into L2, a line or a few per thread, and the item that this block
+    // will most likely get, since blocks start nearly in order.
     if (threadIdx.x == 0) prefetch(items + 4 * (blockIdx.x % item_count));
     for (int line = blockIdx.x * THREADS + threadIdx.x; line < table_lines; line += gridDim.x * THREADS)
         prefetch(table + (size_t)line * 8);
@@ -120,15 +123,15 @@ extern "C" __global__ void __launch_bounds__(THREADS, BATCH > 1 ? 2 : HALF ? 4 :
     float sums[SUMS] = {};
     float total;
     unsigned peak[BATCH] = {};
-    if (kind < 2) {
+    if (kind < DEMODULATION) {
         stage_vectors(ws + (size_t)first_sample * ws_stride + source, ws_stride, samples, i1.z, groups, vectors, peak);
         __syncthreads();
         add_row_products<false>(vectors, my_rows, groups, has_rows, words, sums);
         total = total_over_lanes(sums);
-        float* to = kind == 0 ? style : raw;
+        float* to = kind == RGB_STYLE ? style : raw;
         if (has_rows && b < samples)
             to[(size_t)(first_sample + b) * style_stride + destination + row] = fmaf(total, term.x, term.y);
-        if (kind == 0) return;
+        if (kind == RGB_STYLE) return;
         __syncthreads();
         if (threadIdx.x == 0) add_one_release(ready);
         return;
@@ -145,7 +148,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BATCH > 1 ? 2 : HALF ? 4 :
         demod[(size_t)(first_sample + b) * demod_stride + destination + row] =
             rsqrtf(fmaf(total, term.x, EPSILON)) * __uint_as_float(peaks[b]) * term.y;
 
-    // The slot's items share what comes of its whole style.
+    // The demodulation items of a slot share the work on its whole style: style = s / m, and x0.
     const int quads = i1.z >> 2, step = i2.z * THREADS;
     float v[4];
     for (int i = i2.w * THREADS + threadIdx.x; i < samples * quads; i += step) {

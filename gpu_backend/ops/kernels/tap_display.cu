@@ -1,14 +1,13 @@
 // A layer as a picture (gpu_backend/ops/tap_display.py): its bytes, its statistics, the values of one channel, the flag.
-// Every block merges the partials of the channels that are shown, in a fixed order; the first block of a sample writes the
-// statistics. Partials come from tap_statistics.cu: `stretches` of `stretch` pixels, slabs of `slab` channels.
-// `tap`: channels for R, G and B, gain, whether each channel is divided by its largest magnitude.
-// What a channel is divided by is held within `least` .. `most`.
-// Macro HALF. Grid: as many blocks as are wanted; samples.
+// Every block merges the partials of the shown channels in a fixed order; the first block of a sample writes the statistics.
+// tap_statistics.cu writes the partials: `stretches` of `stretch` pixels, slabs of `slab` channels.
+// `tap`: channels for R, G and B, gain, whether each channel is divided by its largest magnitude, clamped to `least` .. `most`.
+// Macro HALF. Grid: any number of blocks; samples.
 #include "parts/types.cuh"
 #include "parts/statistics.cuh"
 #include "parts/bytes.cuh"
 
-#define SHOWN 3
+enum : int { SHOWN = 3 };
 
 __device__ __forceinline__ Statistics of_part(const float4& part, int count) {
     return {(float)count, part.x, part.y, part.z, part.w};

@@ -1,14 +1,14 @@
 // Partial statistics of a layer (gpu_backend/ops/tap_display.py), one block each:
 //     channel_partials[b][stretch][channel]   of a channel over the pixels of a stretch
 //     slab_partials[b][stretch][slab]         of all channels of a slab together
-// each {mean, M2, minimum, maximum}; tap_display.cu knows the counts.
+// each {mean, M2, minimum, maximum}; tap_display.cu computes the counts.
 // The order of all sums is fixed. Macros: HALF, WIDE (channels of a thread, 1|8). `lanes` neighbouring threads share a
-// pixel, a power of two up to 32. `x`: (batch, area, stride), of which `channels` are the layer's.
+// pixel, a power of two up to 32. `x`: (batch, area, stride), with `channels` channels and padding.
 // Grid: stretches of `stretch` pixels; slabs of lanes * WIDE channels; samples.
 #include "parts/types.cuh"
 #include "parts/statistics.cuh"
 
-#define THREADS 256
+enum : int { THREADS = 256 };
 
 __shared__ Statistics held[THREADS / 2 * WIDE];
 

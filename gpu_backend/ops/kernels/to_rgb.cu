@@ -1,19 +1,21 @@
 // The end of toRGB (gpu_backend/ops/to_rgb.py) and, at the last resolution, the bytes of gpu_backend/ops/to_display.py:
 //     image = gain clamp(sum of parts + bias) + U(previous)
 //     byte = trunc(clamp(image * 127.5 + MIDDLE_TWICE / 2, 0, 255)), in the order B, G, R, X
-// Macros: IMG_CHANNELS, TAPS (of `taps`, gain 2 an axis in them), MIDDLE_TWICE (of `bytes`), PIXELS: 1, or 4 where 4 divides
-// `side`, neighbours in a row, so that a thread loads and stores 16 bytes at a time.
-// `parts`: (part_count, batch, side, side, IMG_CHANNELS).
-// A null pointer: no bias, no picture before, image or pixels not wanted. flags[b] gets bit 0 where a number is not finite.
+// Macros: IMG_CHANNELS, TAPS (of `taps`, which include gain 2 per axis), MIDDLE_TWICE (see parts/bytes.cuh), PIXELS of a thread: 1, or
+// 4 neighbours of a row if 4 divides `side`, so that a thread loads and stores 16 bytes at a time.
+// `parts`: (part_count, batch, side, side, IMG_CHANNELS). Null pointers: no bias, no previous picture, image or pixels not wanted.
+// flags[b] gets bit 0 if a number of sample b is not finite.
 // Grid: groups of PIXELS of a sample, 256 a block; samples.
 #include "parts/doubling.cuh"
 #include "parts/bytes.cuh"
 
-#define COUNT (PIXELS * IMG_CHANNELS)  // numbers of a thread
+enum : int {
+    COUNT = PIXELS * IMG_CHANNELS,  // numbers of a thread
+    DOUBLES_ROWS = PIXELS == 4 && TAPS == 4,
+};
 
-#if PIXELS == 4 && TAPS == 4
-// Adds U(low) to the pixels (row, column .. column + 3): two rows and four columns of `low` reach them. Output u takes, of
-// low's numbers, (u - 1) / 2 with tap 3 or 2 and the one behind it with tap 1 or 0, for even and odd u.
+// With DOUBLES_ROWS. Adds U(low) to the pixels (row, column .. column + 3), which read two rows and four columns of `low`. Along an
+// axis, output u is number (u - 1) / 2 of low times tap 3 (even u) or 2 (odd u), plus the next number times tap 1 or 0.
 __device__ __forceinline__ void add_doubled_pixels(float (&v)[COUNT], const float* low, const float* taps, int side, int row, int column) {
     const int low_side = side >> 1, first_row = (row + 1 >> 1) - 1, first_column = (column >> 1) - 1;
     const float above = taps[row & 1 ? 2 : 3], below = taps[row & 1 ? 0 : 1];
@@ -39,7 +41,6 @@ __device__ __forceinline__ void add_doubled_pixels(float (&v)[COUNT], const floa
         }
     }
 }
-#endif
 
 extern "C" __global__ void __launch_bounds__(256) to_rgb(
     const float* __restrict__ parts, int part_count, const float* __restrict__ bias, float clamp,
@@ -63,19 +64,19 @@ extern "C" __global__ void __launch_bounds__(256) to_rgb(
     if (previous != nullptr) {
         const size_t half_side = side >> 1;
         const float* const low = previous + b * half_side * half_side * IMG_CHANNELS;
-#if PIXELS == 4 && TAPS == 4
-        add_doubled_pixels(v, low, taps, side, pixel / side, pixel % side);
-#else
+        if constexpr (DOUBLES_ROWS) {
+            add_doubled_pixels(v, low, taps, side, pixel / side, pixel % side);
+        } else {
 #pragma unroll
-        for (int p = 0; p < PIXELS; ++p) {
-            float one[IMG_CHANNELS];
+            for (int p = 0; p < PIXELS; ++p) {
+                float one[IMG_CHANNELS];
 #pragma unroll
-            for (int i = 0; i < IMG_CHANNELS; ++i) one[i] = v[p * IMG_CHANNELS + i];
-            add_doubled<IMG_CHANNELS>(one, low, taps, side, IMG_CHANNELS, (pixel + p) / side, (pixel + p) % side);
+                for (int i = 0; i < IMG_CHANNELS; ++i) one[i] = v[p * IMG_CHANNELS + i];
+                add_doubled<IMG_CHANNELS>(one, low, taps, side, IMG_CHANNELS, (pixel + p) / side, (pixel + p) % side);
 #pragma unroll
-            for (int i = 0; i < IMG_CHANNELS; ++i) v[p * IMG_CHANNELS + i] = one[i];
+                for (int i = 0; i < IMG_CHANNELS; ++i) v[p * IMG_CHANNELS + i] = one[i];
+            }
         }
-#endif
     }
     if (image != nullptr) store_many<COUNT>(image + place * IMG_CHANNELS, v);
     if (pixels != nullptr) {
@@ -84,22 +85,12 @@ extern "C" __global__ void __launch_bounds__(256) to_rgb(
 #pragma unroll
         for (int i = 0; i < COUNT; ++i) is_finite &= isfinite(v[i]);
 #pragma unroll
-        for (int p = 0; p < PIXELS; ++p) {
-            const float* const one = v + p * IMG_CHANNELS;
-#if IMG_CHANNELS == 3
-            const unsigned blue = to_byte(one[2]), green = to_byte(one[1]), red = to_byte(one[0]), alpha = 255u;
-#elif IMG_CHANNELS == 4
-            const unsigned blue = to_byte(one[2]), green = to_byte(one[1]), red = to_byte(one[0]), alpha = to_byte(one[3]);
-#else
-            const unsigned blue = to_byte(one[0]), green = blue, red = blue, alpha = 255u;
-#endif
-            words[p] = blue | green << 8 | red << 16 | alpha << 24;
+        for (int p = 0; p < PIXELS; ++p) words[p] = pixel_of(v + p * IMG_CHANNELS);
+        if constexpr (PIXELS == 4) {
+            reinterpret_cast<uint4*>(pixels)[place / 4] = make_uint4(words[0], words[1], words[2], words[3]);
+        } else {
+            reinterpret_cast<unsigned*>(pixels)[place] = words[0];
         }
-#if PIXELS == 4
-        reinterpret_cast<uint4*>(pixels)[place / 4] = make_uint4(words[0], words[1], words[2], words[3]);
-#else
-        reinterpret_cast<unsigned*>(pixels)[place] = words[0];
-#endif
         if (!is_finite) atomicOr(flags + b, 1u);
     }
 }

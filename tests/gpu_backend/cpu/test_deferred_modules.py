@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gpu_backend.cpu.deferred_modules import DeferredModule, DeferringFinder, forget
+from gpu_backend.cpu.deferred_modules import Deferral, DeferredModule, DeferringFinder, forget
 
 
 @pytest.fixture
@@ -23,10 +23,11 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[st
     (folder / "other.py").write_text(
         "import told\nfrom slowly import VALUE\ntold.append(__name__)\nOTHER = VALUE + 2\n"
     )
+    (folder / "late.py").write_text("import told\ntold.append(__name__)\ndef twice(number):\n    return 2 * number\n")
     told: list[str] = []
     monkeypatch.setitem(sys.modules, "told", told)  # as good as a module here
     monkeypatch.syspath_prepend(tmp_path)
-    finder = DeferringFinder(["slowly"])
+    finder = DeferringFinder([Deferral("slowly"), Deferral("slowly.late", after="slowly.other", functions=("twice",))])
     sys.meta_path.insert(0, finder)
     yield told
     forget(finder)
@@ -65,6 +66,17 @@ def test_names_are_imported_from_it(package: list[str]) -> None:
     from slowly import PART, VALUE
 
     assert (VALUE, PART) == (1, 2)
+
+
+def test_a_function_that_is_imported_from_it_executes_it_when_called_and_after_the_module_that_comes_first(
+    package: list[str],
+) -> None:
+    from slowly.late import twice  # type: ignore[import-not-found]
+
+    assert package == ["slowly", "slowly.part"]
+    assert (twice(2), twice.__name__) == (4, "twice")
+    assert package == ["slowly", "slowly.part", "slowly.other", "slowly.late"]
+    assert not isinstance(sys.modules["slowly.late"], DeferredModule)
 
 
 def test_a_failed_import_is_tried_again(package: list[str]) -> None:

@@ -251,7 +251,7 @@ def test_measured_times_cover_every_step() -> None:
     assert all(step.time_us > 0 and step.facts is None for step in steps)
 
 
-def test_pixels_are_the_caller_s_own_and_only_what_is_asked_for_comes() -> None:
+def test_pixels_are_the_caller_s_own_and_only_what_is_requested_comes() -> None:
     model = make_stylegan2()
     bound = bind(model)
     first = bound.submit({"ws": rows_of(model, 1)})
@@ -267,7 +267,7 @@ def test_pixels_are_the_caller_s_own_and_only_what_is_asked_for_comes() -> None:
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("use_fused", [True, False])
 @pytest.mark.parametrize("threads", [1, 3])
-def test_a_flag_tells_which_pictures_of_a_batch_are_not_finite(value: float, use_fused: bool, threads: int) -> None:
+def test_a_flag_marks_the_pictures_of_a_batch_that_are_not_finite(value: float, use_fused: bool, threads: int) -> None:
     model = make_stylegan2()
     executor = CpuExecutor(model.weights, threads=threads)
     bound = executor.bind(build_synthesis_plan(model.spec, "id", batch=3), use_fused=use_fused)

@@ -54,7 +54,7 @@ def test_a_draft_gets_the_noise_of_the_full_picture() -> None:
         assert torch.equal(draft.of(step), full.of(step))
 
 
-def test_the_same_source_makes_nothing_anew_and_pictures_keep_their_place() -> None:
+def test_the_same_source_rebuilds_nothing_and_pictures_keep_their_place() -> None:
     noise = NoisePictures(PLAN, WEIGHTS)
     places = [noise.of(step).data_ptr() for step in STEPS]
     noise.follow(source(1, 7))

@@ -81,7 +81,7 @@ def test_pixels_are_those_of_the_fast_plan_for_every_noise(resolution: int) -> N
         assert np.abs(found[0] - found[1]).max() <= 1
 
 
-def test_a_run_can_be_measured_and_given_up() -> None:
+def test_a_run_can_be_measured_and_cancelled() -> None:
     model = make_stylegan2()
     bound = bind(model)
     run = bound.submit({"ws": rows_of(model, 1)}, measure=True)
@@ -90,7 +90,7 @@ def test_a_run_can_be_measured_and_given_up() -> None:
         bound.submit({}, should_cancel=lambda: True)
 
 
-def test_a_closed_plan_says_so() -> None:
+def test_a_closed_plan_raises_an_error() -> None:
     bound = bind(make_stylegan2())
     bound.close()
     bound.close()

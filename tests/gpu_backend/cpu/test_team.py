@@ -136,7 +136,7 @@ def test_an_error_inside_of_what_is_done_alone_waits_for_the_other_lanes(failing
     team.close()
 
 
-def test_a_team_whose_threads_cannot_start_says_so_and_closes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_team_whose_threads_cannot_start_reports_it_and_closes(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(thread: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 

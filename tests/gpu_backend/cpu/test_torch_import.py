@@ -38,18 +38,27 @@ def one_import() -> CompletedProcess[str]:
         import cuda.bindings.runtime, pynvml
         print("driver", torch_import.driver_is_installed(), flush=True)
 
-        deferred = [name for name in torch_import._UNUSED if isinstance(sys.modules[name], DeferredModule)]
-        assert deferred == list(torch_import._UNUSED)
+        names = [deferral.name for deferral in (*torch_import._UNUSED, torch_import._KERNELS_FOR_GPUS)]
+        assert [name for name in names if isinstance(sys.modules[name], DeferredModule)] == names
         assert not [name for name in sys.modules if name.startswith(("torch.optim.", "torch.distributions."))]
         assert not {"torch._refs", "torch._decomp", "torch._meta_registrations"} & set(sys.modules)
-        assert torch.nn.functional.conv2d(torch.ones(1, 1, 3, 3), torch.ones(1, 1, 3, 3)).item() == 9
+        weight = torch.ones(1, 1, 3, 3, requires_grad=True)
+        sum = torch.nn.functional.conv2d(torch.ones(1, 1, 3, 3), weight)
+        sum.backward()
+        assert (sum.item(), weight.grad.sum().item()) == (9, 9)
+        assert [name for name in names if isinstance(sys.modules[name], DeferredModule)] == names
+        import torch.fx.experimental.proxy_tensor  # whose circle of imports works in one order only
+        assert torch.vmap(lambda x: x * 2)(torch.ones(3)).sum().item() == 6
+        more, less = (lambda x: x + 1), (lambda x: x - 1)
+        assert torch.cond(torch.tensor(True), more, less, (torch.ones(1),)).item() == 2
+        assert torch.utils.checkpoint.checkpoint(more, torch.ones(1), use_reentrant=False).item() == 2
         import torch._refs
         import torch._dynamo
         assert sys.modules["torch._refs"] is torch._refs
         assert torch._refs.add(torch.ones(1), 1).item() == 2
         assert sys.modules["torch._meta_registrations"] is torch._meta_registrations
         assert torch._meta_registrations.__file__
-        assert not any(type(finder).__name__ == "_ShapesFirst" for finder in sys.meta_path)
+        assert not any(isinstance(finder, torch_import._First) for finder in sys.meta_path)
         print("shapes", torch.compile(lambda x: x + 1, backend="eager")(torch.ones(1)).item(), flush=True)
 
         import torch.optim.lr_scheduler
@@ -68,8 +77,8 @@ def one_import() -> CompletedProcess[str]:
         with torch.profiler.profile() as profile:
             torch.ones(2) + 1
         exported = torch.export.export(torch.nn.Linear(2, 1), (torch.ones(1, 2),)).module()(torch.zeros(1, 2)).shape
-        assert not [name for name in torch_import._UNUSED if isinstance(sys.modules[name], DeferredModule)
-                    and name not in ("torch.nn.intrinsic", "torch.nn.qat", "torch.nn.quantizable")]
+        unused = {"torch._native", "torch.nn.intrinsic", "torch.nn.qat", "torch.nn.quantizable"}
+        assert {name for name in names if isinstance(sys.modules[name], DeferredModule)} <= unused
         print("packages", tuple(exported))
     """)
 

@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch.nn import functional
 
+from gpu_backend.cpu.team import Team
 from gpu_backend.cpu.winograd import WinogradConvolution, transform_weight
 
 
@@ -32,6 +33,16 @@ def largest_error(side: int, inputs: int, outputs: int, *, pad: int = 1, cuts: t
     scaled = (x * style).permute(2, 0, 1)[None].double()
     expected = functional.conv2d(scaled, weight.double(), padding=pad)[0].permute(1, 2, 0).numpy()
     return float(np.abs(out.numpy() - expected).max() / expected.std())
+
+
+def test_the_lanes_of_a_team_transform_weights_to_the_same_bytes_as_one_thread() -> None:
+    weight = torch.randn(5, 43, 3, 3, generator=torch.Generator().manual_seed(3))
+    team = Team(3)
+    try:
+        with torch.inference_mode():
+            assert torch.equal(transform_weight(weight, team), transform_weight(weight))
+    finally:
+        team.close()
 
 
 @pytest.mark.parametrize(

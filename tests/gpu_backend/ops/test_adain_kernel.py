@@ -128,10 +128,10 @@ def test_a_layer_is_right_however_its_convolution_is_cut(
 
 @pytest.mark.parametrize("side", [1, 4, 7, 33, 64, 65, 128, 1024, 2048])
 def test_blocks_cover_all_pixels_of_all_channels(side: int) -> None:
-    for cout, batch, multiprocessors in itertools.product((8, 16, 24, 64, 72, 512), (1, 8), (16, 132)):
-        tile = AdainTile.of(side, cout, batch, multiprocessors)
+    for calls in itertools.product((8, 16, 24, 64, 72, 512), (1, 8), (16, 132), (1, 256)):
+        cout, batch, multiprocessors, parts = calls
+        tile = AdainTile.of(side, cout, batch, multiprocessors, parts)
         chunks, channel_blocks, pictures = tile.grid
-        calls = (cout, batch, multiprocessors)
         assert chunks * tile.chunk >= side * side > (chunks - 1) * tile.chunk, calls
         assert channel_blocks * tile.groups * 8 >= cout > (channel_blocks - 1) * tile.groups * 8, calls
         assert pictures == batch, calls
@@ -140,6 +140,9 @@ def test_blocks_cover_all_pixels_of_all_channels(side: int) -> None:
 
 
 def test_a_large_picture_busies_the_gpu_in_one_go() -> None:
-    for has_picture, most in ((False, 3), (True, 2)):
-        chunks, channel_blocks, _ = AdainTile.of(1024, 16, 1, 132, has_picture=has_picture).grid
-        assert (most - 1) * 132 < chunks * channel_blocks <= most * 132
+    chunks, channel_blocks, _ = AdainTile.of(1024, 16, 1, 132, parts=512).grid
+    assert 132 < chunks * channel_blocks <= 264
+
+
+def test_blocks_that_would_read_more_moments_than_pixels_have_fewer_channels() -> None:
+    assert [AdainTile.of(128, 128, 1, 132, parts).groups for parts in (16, 100, 256)] == [8, 4, 2]

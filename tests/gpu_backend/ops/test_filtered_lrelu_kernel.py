@@ -177,7 +177,7 @@ def test_a_large_layer_has_long_segments_and_a_small_one_is_shared_out(up: int, 
         assert geometry.tile.blocks * geometry.tile.tiles <= 16
 
 
-def test_a_memory_that_no_tile_fits_is_told_in_words() -> None:
+def test_a_memory_that_no_tile_fits_is_reported_in_words() -> None:
     with pytest.raises(NoTileError, match="shared memory"):
         choose_filter_tile(FilterShape(36, 512, 1, 2, 0, rank=1), 132, 16384)
 

@@ -36,6 +36,7 @@ from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.plan.edit_inputs import bendable_layers
 from gpu_backend.plan.families import build_plan
 from gpu_backend.plan.plan import Plan, PlanEdits, PlanKey, Precision
+from gpu_backend.recipe import RowRange
 from tests.helpers.kept_kernels import EVERY, KernelStatistics, compiled_now, frontend_log, kept, key_of, statistics_of
 from tests.helpers.kernel_checks import ARCHITECTURES
 from tests.helpers.networks import NetworkOptions, make_spec
@@ -133,7 +134,7 @@ def plans() -> tuple[tuple[Plan, Weights, bool], ...]:
     def add(plan: Plan, weights: Weights, *, everything_plain: bool = False) -> None:
         found.append((plan, weights, everything_plain))
 
-    keys: tuple[tuple[int, Precision], ...] = ((1, "fp16"), (8, "fp16"), (1, "fp32"))
+    keys: tuple[tuple[int, Precision], ...] = ((1, "fp16"), (8, "fp16"), (1, "fp32"), (1, "tf32"))
     for spec in specs():
         weights = weights_of(spec)
         for batch, precision in keys:
@@ -141,6 +142,9 @@ def plans() -> tuple[tuple[Plan, Weights, bool], ...]:
             edited = PlanKey("model", "synthesis", batch, spec.resolution, precision, edits=every_edit(spec))
             add(build_plan(spec, edited), weights)
         add(build_plan(spec, replace(edited, precision="fp16")), weights, everything_plain=True)
+        for precision in ("fp16", "fp32"):
+            blended = PlanEdits(blends=(RowRange(), RowRange()))
+            add(build_plan(spec, PlanKey("model", "synthesis", 1, spec.resolution, precision, edits=blended)), weights)
         plain = build_plan(spec, PlanKey("model", "synthesis", 1, spec.resolution, "fp16"))
         add(plain, weights, everything_plain=True)
         for layer in (spec.layers[-1], next((one for one in spec.layers if one.kind == "skip"), spec.layers[1])):

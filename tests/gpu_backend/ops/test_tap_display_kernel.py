@@ -105,7 +105,7 @@ def test_a_channel_of_zeros_is_grey(gpu: Gpu) -> None:
 @pytest.mark.gpu
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize(("place", "flags"), [(1, [0, 1]), (4, [0, 0])])
-def test_a_number_that_is_not_finite_is_told_of_where_it_is_shown(
+def test_a_number_that_is_not_finite_is_reported_where_it_is_shown(
     wrong: float, place: int, flags: list[int], gpu: Gpu
 ) -> None:
     x = layer_of(5, 8, 36, 2, half=False)

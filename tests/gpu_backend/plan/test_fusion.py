@@ -12,6 +12,7 @@ from gpu_backend.plan.edit_inputs import bendable_layers
 from gpu_backend.plan.families import build_plan
 from gpu_backend.plan.fusion import FusedStep, fuse
 from gpu_backend.plan.plan import Plan, PlanEdits, PlanKey
+from gpu_backend.recipe import RowRange
 from tests.helpers.networks import NetworkOptions, make_spec
 from tests.helpers.stylegan1 import make_spec1
 from tests.helpers.stylegan3 import R, StyleGAN3Options, make_spec as make_spec3
@@ -140,3 +141,22 @@ def test_fused_steps_are_frozen_and_equal_plans_have_equal_ones() -> None:
     assert fuse(plan_of("resnet")) == fuse(plan_of("resnet"))
     with pytest.raises(FrozenInstanceError):
         fuse(plan_of("skip"))[0].x = ""  # type: ignore[misc]
+
+
+@FAMILIES
+def test_blended_samples_take_the_place_of_the_layer_before_and_pictures_that_of_the_display(family: str) -> None:
+    spec = SPECS[family]
+    edits = PlanEdits(blends=(RowRange(), RowRange(1, 2)))
+    plan = build_plan(spec, PlanKey("model", "synthesis", 1, spec.resolution, "fp16", edits=edits))
+    steps = fuse(plan)
+    computed = Counter(id(step) for item in steps for step in (item.main, *item.absorbed))
+    assert computed == Counter(id(step) for step in plan.steps)
+    stored = {step.y: step for step in steps if step.y is not None}
+    blends = [step for step in steps if step.main.op == "blend_samples"]
+    between = [step for step in blends if not step.main.attributes.is_picture]
+    assert all(stored[step.x].next_style is None and stored[step.x].to_rgb is None for step in between)
+    assert all(step.picture is None for step in steps), "no picture waits for the next up-convolution"
+    products = [step.to_rgb.layer for step in steps if step.to_rgb is not None]
+    assert products == [step.layer for step in plan.steps if step.op == "to_rgb"]
+    display = next(step for step in steps if any(one.op == "to_display" for one in step.absorbed))
+    assert display.main.op == ("to_rgb" if family == "AdaIN" else "blend_samples")

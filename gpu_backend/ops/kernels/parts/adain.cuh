@@ -1,11 +1,11 @@
-// What kernels of gpu_backend/ops/adain.py share.
+// Shared by the kernels of gpu_backend/ops/adain.py.
 #pragma once
 #include "parts/types.cuh"
 
-// N neighbouring channels of a table, zeros where there is none.
+// Loads N neighbouring channels of a table; zeros for channels beyond the layer (is_there false) or without a table.
 template <int N>
-__device__ __forceinline__ void load_table(const float* table, int channel, bool there, float (&v)[N]) {
-    if (there && table != nullptr) {
+__device__ __forceinline__ void load_table(const float* table, int channel, bool is_there, float (&v)[N]) {
+    if (is_there && table != nullptr) {
         load_many<N>(table + channel, v);
     } else {
 #pragma unroll
@@ -18,7 +18,7 @@ struct Affine {
     float mean, factor, shift;
 };
 
-// `style`: of the sample and the layer, `channels` scales and as many shifts.
+// `style`: the layer's part of a sample's styles, `channels` scales, then as many shifts.
 __device__ __forceinline__ Affine affine_of(
     float mean, float variance, const float* style, int channel, int channels, float epsilon) {
     if (channel >= channels) return {0.0f, 0.0f, 0.0f};

@@ -4,28 +4,30 @@
 //                                                       * weight[ky * AXIS_TAPS + kx][c][o]
 //
 // x is 0 outside its picture. Macros:
-//     TILE_PIXELS, TILE_CHANNELS, TILE_DEPTH   what a block holds in shared memory at a time; depth is input channels
-//     PIXELS, CHANNELS                         sums of a thread, multiples of 4
-//     GROUPS                                   threads that share the same sums, each taking its part of the depth
-//     AXIS_TAPS                                taps on an axis
-//     ODD_BORDER                               1: the last tap of an axis is of the pixel itself, at one border only
-// Two buffers of shared memory: while one is multiplied the next is on its way through registers. Afterwards the same
-// memory holds the sums. Their order is fixed.
+//     TILE_PIXELS, TILE_CHANNELS, TILE_DEPTH   a block's tile in shared memory: pixels, output channels, input channels
+//     PIXELS, CHANNELS                         a thread's sums, multiples of 4
+//     GROUPS                                   groups of threads that have the same sums, each of its part of the depth
+//     AXIS_TAPS                                taps along an axis
+//     ODD_BORDER                               1: the last tap of an axis is at the pixel itself, at one border only
+// Shared memory is double-buffered: while one buffer is multiplied, the next tile passes through registers. Afterwards the same
+// memory holds the sums. The order of the additions is fixed.
 #pragma once
 #include "parts/types.cuh"
 
-#define GROUP_THREADS (TILE_PIXELS / PIXELS * (TILE_CHANNELS / CHANNELS))
-#define THREADS (GROUP_THREADS * GROUPS)
-#define A_QUADS (TILE_PIXELS * TILE_DEPTH / 4)
-#define B_QUADS (TILE_DEPTH * TILE_CHANNELS / 4)
-#define A_LOADS ((A_QUADS + THREADS - 1) / THREADS)
-#define B_LOADS ((B_QUADS + THREADS - 1) / THREADS)
-
-#define A_PITCH (TILE_PIXELS + 4)  // 4 more, so that columns lie in other banks
-#define A_FLOATS (TILE_DEPTH * A_PITCH)
-#define B_FLOATS (TILE_DEPTH * TILE_CHANNELS)
-#define BUFFER_FLOATS (2 * (A_FLOATS + B_FLOATS))
-#define SUM_FLOATS (TILE_PIXELS * TILE_CHANNELS)
+// a: activations of a tile, [depth][pixel]. b: weights, [depth][channel]. Loads: of a thread, four floats each.
+enum : int {
+    GROUP_THREADS = TILE_PIXELS / PIXELS * (TILE_CHANNELS / CHANNELS),
+    THREADS = GROUP_THREADS * GROUPS,
+    A_QUADS = TILE_PIXELS * TILE_DEPTH / 4,
+    B_QUADS = TILE_DEPTH * TILE_CHANNELS / 4,
+    A_LOADS = (A_QUADS + THREADS - 1) / THREADS,
+    B_LOADS = (B_QUADS + THREADS - 1) / THREADS,
+    A_PITCH = TILE_PIXELS + 4,  // 4 more, so that columns lie in other banks
+    A_FLOATS = TILE_DEPTH * A_PITCH,
+    B_FLOATS = TILE_DEPTH * TILE_CHANNELS,
+    BUFFER_FLOATS = 2 * (A_FLOATS + B_FLOATS),
+    SUM_FLOATS = TILE_PIXELS * TILE_CHANNELS,
+};
 
 __shared__ __align__(16) float pool[BUFFER_FLOATS > GROUPS * SUM_FLOATS ? BUFFER_FLOATS : GROUPS * SUM_FLOATS];
 
@@ -49,8 +51,9 @@ __device__ __forceinline__ int channel_in_tile(int i) {
     return i / 4 * (TILE_CHANNELS / (CHANNELS / 4)) + thread * 4 + i % 4;
 }
 
-// `side_in`: of x; `side`: of the pixels that the sums are for, all `batch` pictures in a row; the block's first is
-// `first_pixel`. With ODD_BORDER, `border_row` and `border_column` say where its taps are. `four_sums` returns the sums afterwards, to every thread.
+// Sums of the block's tile: its first pixel is `first_pixel` of `batch` pictures of `side` x `side` one after the other. x has the
+// side `side_in`. With ODD_BORDER, border_row and border_column are where the last taps apply. Synchronises the block; then
+// four_sums returns the sums to any thread.
 __device__ __forceinline__ void direct_conv(
     const T* x, const float* weight, int batch, int side_in, int side, int cin, int cout,
     int first_pixel, int first_channel, int row_shift, int column_shift, int border_row = 0, int border_column = 0) {
@@ -64,7 +67,7 @@ __device__ __forceinline__ void direct_conv(
         const int quad = thread + i * THREADS, pixel = first_pixel + quad / (TILE_DEPTH / 4);
         const int b = pixel / area, place = pixel - b * area;
         a_picture[i] = x + (size_t)b * (side_in * side_in) * cin + quad % (TILE_DEPTH / 4) * 4;
-        // A row far outside gives zeros.
+        // A row far outside the picture gives zeros.
         a_row[i] = quad < A_QUADS && b < batch ? place / side + row_shift : -0x10000;
         a_column[i] = place % side + column_shift;
     }
@@ -76,13 +79,14 @@ __device__ __forceinline__ void direct_conv(
         const int ky = tap / AXIS_TAPS, kx = tap % AXIS_TAPS;
 #pragma unroll
         for (int i = 0; i < A_LOADS; ++i) {
-#if ODD_BORDER
-            const int own_row = a_row[i] - row_shift, own_column = a_column[i] - column_shift;
-            const int row = ky + 1 < AXIS_TAPS ? a_row[i] + ky : own_row == border_row ? own_row : -1;
-            const int column = kx + 1 < AXIS_TAPS ? a_column[i] + kx : own_column == border_column ? own_column : -1;
-#else
-            const int row = a_row[i] + ky, column = a_column[i] + kx;
-#endif
+            int row, column;
+            if constexpr (ODD_BORDER) {
+                const int own_row = a_row[i] - row_shift, own_column = a_column[i] - column_shift;
+                row = ky + 1 < AXIS_TAPS ? a_row[i] + ky : own_row == border_row ? own_row : -1;
+                column = kx + 1 < AXIS_TAPS ? a_column[i] + kx : own_column == border_column ? own_column : -1;
+            } else {
+                row = a_row[i] + ky, column = a_column[i] + kx;
+            }
             const int c = depth + (thread + i * THREADS) % (TILE_DEPTH / 4) * 4;
             if ((unsigned)row < (unsigned)side_in && (unsigned)column < (unsigned)side_in && c < cin) {
                 load_many<4>(a_picture[i] + ((size_t)row * side_in + column) * cin + depth, a[i]);

@@ -1,18 +1,23 @@
-// The end of every layer:
+// The epilogue of every convolution:
 //     v = clamp(act(conv * demod + noise + bias) * gain) + U(skip)        y_raw
-//     y = v * next_style                                                  ready for the convolution that reads it
+//     y = v * next_style                                                  input of the next convolution
 #pragma once
 #include "parts/types.cuh"
 #include "parts/activation.cuh"
 #include "parts/noise.cuh"
 #include "parts/doubling.cuh"
 
-// `clamp` is infinite for none.
+// `clamp` is infinite in layers without a clamp.
 __device__ __forceinline__ float finish(float conv, float demod, float noise, float bias, float gain, float clamp) {
     return bounded(activate(conv * demod + (noise + bias)) * gain, clamp);
 }
 
-// What all fused convolutions take, given by name in gpu_backend/cuda/launches/conv_arguments.py. Null pointers: no
+// Linear, relu and lrelu are homogeneous: the gain is applied before them, once a channel instead of once a number.
+enum : bool { IS_HOMOGENEOUS = ACTIVATION <= 2 };
+__device__ __forceinline__ float gain_before(float gain) { return IS_HOMOGENEOUS ? gain : 1.0f; }
+__device__ __forceinline__ float gain_after(float gain) { return IS_HOMOGENEOUS ? 1.0f : gain; }
+
+// Parameters of all fused convolutions, given by name in gpu_backend/cuda/launches/conv_arguments.py. Null pointers: no
 // demodulation, style, bias or noise, an output that is not stored. `cin`: streaming_up_conv.cu is compiled for it.
 #define LAYER_PARAMETERS                                                                                              \
     const T* __restrict__ x, const void* __restrict__ weight, T* __restrict__ y, T* __restrict__ y_raw,               \

@@ -1,9 +1,9 @@
-// Small products on tensor cores whose sums are 16-bit numbers too, two a word: what they give is at once what the next
-// product takes.
+// Small matrix products on tensor cores with fp16 sums, two in a word. The result has the register layout of the next product's
+// operand.
 #pragma once
 #include "parts/halves.cuh"
 
-// Four 8 x 8 matrices, each turned; lane l gives the address of row l % 8 of matrix l / 8.
+// Loads four 8 x 8 matrices, each transposed; lane l gives the address of row l % 8 of matrix l / 8.
 __device__ __forceinline__ void ldmatrix_trans(unsigned (&value)[4], unsigned address) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];\n"
                  : "=r"(value[0]), "=r"(value[1]), "=r"(value[2]), "=r"(value[3])
@@ -11,7 +11,7 @@ __device__ __forceinline__ void ldmatrix_trans(unsigned (&value)[4], unsigned ad
 }
 
 #if LEVEL >= 900
-// Four 8 x 8 matrices that a warp holds, as they are and turned; lane l gives the address of row l % 8 of matrix l / 8.
+// Stores four 8 x 8 matrices of a warp, as they are or transposed; lane l gives the address of row l % 8 of matrix l / 8.
 __device__ __forceinline__ void store_matrices(unsigned address, unsigned a, unsigned b, unsigned c, unsigned d) {
     asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};\n" ::"r"(address), "r"(a), "r"(b), "r"(c), "r"(d)
                  : "memory");
@@ -24,14 +24,14 @@ __device__ __forceinline__ void store_turned(unsigned address, unsigned a, unsig
 }
 #endif
 
-// An 8 x 8 matrix that a warp holds, turned.
+// Transposes an 8 x 8 matrix of a warp.
 __device__ __forceinline__ unsigned turned(unsigned value) {
     unsigned other;
     asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;\n" : "=r"(other) : "r"(value));
     return other;
 }
 
-// a (16 x 16) * b (16 x 8) + c (16 x 8). The result's words are those of half an `a`.
+// a (16 x 16) * b (16 x 8) + c (16 x 8). The result has the layout of half an operand a.
 __device__ __forceinline__ void product_plus(
     unsigned (&result)[2], const unsigned (&a)[4], const unsigned (&b)[2], unsigned c0, unsigned c1) {
 #if LEVEL >= 800

@@ -8,10 +8,14 @@
 #include "parts/types.cuh"
 #include "parts/halves.cuh"
 
-#define MOMENT_GROUPS (CHANNELS / 8)
-#define MOMENT_WARPS (THREADS / 32)
-#define HALVES 0x38003800u
-#define MINUS_HALVES 0xB800B800u
+enum : int {
+    MOMENT_GROUPS = CHANNELS / 8,
+    MOMENT_WARPS = THREADS / 32,
+};
+enum : unsigned {  // words of two fp16 numbers
+    HALVES = 0x38003800u,
+    MINUS_HALVES = 0xB800B800u,
+};
 
 struct Moments {
     float* sums;        // [MOMENT_WARPS][2][CHANNELS] in shared memory, then their pivots: [MOMENT_WARPS][CHANNELS]
@@ -41,6 +45,14 @@ struct Moments {
         set_pivot({words.x, words.y, words.z, words.w});
     }
 
+    // Before the first `add` of a row tile: the pivot of all warps is the block's first pixel, whose channels begin at `store`.
+    __device__ __forceinline__ void begin_row_tile(const unsigned char* store, bool is_first) {
+        half_bits* const kept = pivots(0) + tid % MOMENT_GROUPS * 8;
+        const half_bits* const pixel = is_first ? reinterpret_cast<const half_bits*>(store) + tid % MOMENT_GROUPS * 8 : kept;
+        set_pivot(pixel);
+        if (is_first && tid < MOMENT_GROUPS) *reinterpret_cast<uint4*>(kept) = *reinterpret_cast<const uint4*>(pixel);
+    }
+
     __device__ __forceinline__ void add(const unsigned (&pixel)[4]) {
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
@@ -51,7 +63,7 @@ struct Moments {
         }
     }
 
-    // Reduces over the threads of a warp that have the same channels: every turn, a thread hands half of its values over.
+    // Reduces over the threads of a warp that have the same channels: in every turn, a thread passes on half of its values.
     __device__ __forceinline__ void end_row_tile(bool is_first) {
         const int lane = tid & 31, group = lane % MOMENT_GROUPS;
 #pragma unroll

@@ -1,17 +1,17 @@
 #pragma once
 #include "parts/philox.cuh"
 
-// What a layer adds for noise at `pixel` = row * side + column; the same in every sample.
-//     noise     the stored picture, or null: the layer has no noise
-//     source    mode (0: the stored picture, 1: random), low and high half of the seed, bits of the phase in half turns
+// The noise that a layer adds at `pixel` = row * side + column, the same in every sample.
+//     noise     the stored noise, or null in a layer without noise
+//     source    mode (0: stored, 1: random), low and high half of the seed, bits of the phase in half turns
 //     strength  of the layer, times its gain
-// In two halves, for who fetches early what is needed late: nothing waits for a stored number before it is used.
+// `fetch` loads, the caller multiplies by the strength: a kernel that fetches early does not wait for the load before it uses it.
 struct LayerNoise {
     const float* noise;
     const unsigned* source;
     float strength;
     int layer;
-    bool is_plain;  // the stored picture as it is: what most frames have, so that it costs a load and nothing else
+    bool is_plain;  // stored noise without a phase, as in most frames: one load
 
     __device__ __forceinline__ LayerNoise(
         const float* noise_, const unsigned* source_, const float* gain, float layer_strength, int layer_)
@@ -19,11 +19,11 @@ struct LayerNoise {
           is_plain(source_ == nullptr || (source_[0] == 0u && __uint_as_float(source_[3]) == 0.0f)) {}
 
     __device__ __forceinline__ float fetch(unsigned pixel) const {
-        if (strength == 0.0f) return 0.0f;  // whatever the picture holds
+        if (strength == 0.0f) return 0.0f;  // even if the stored noise is not finite
         return is_plain ? noise[pixel] : made(pixel);
     }
 
-    // Random noise; or the stored number, turned by the phase with the other one of its pair of pixels.
+    // Random noise; or the stored number, rotated by the phase with that of its neighbour.
     __device__ __forceinline__ float made(unsigned pixel) const {
         const float phase = __uint_as_float(source[3]);
         if (source[0] != 0u) return noise_at(source[1], source[2], (unsigned)layer, pixel, phase);

@@ -1,4 +1,4 @@
-// The noise picture of gpu_backend/ops/noise.py, any pixel by itself: Philox4x32-10, then Box and Muller.
+// Random noise of gpu_backend/ops/noise.py at any single pixel: Philox4x32-10, then the Box-Muller transform.
 #pragma once
 
 __device__ __forceinline__ uint4 philox4x32(uint4 c, unsigned k0, unsigned k1) {
@@ -14,13 +14,13 @@ __device__ __forceinline__ uint4 philox4x32(uint4 c, unsigned k0, unsigned k1) {
 }
 
 // sqrt(-2 ln((r + 0.5) / 2^32)) in fp32. Above one half the logarithm is taken of 1 - (~r + 0.5) / 2^32: rounding
-// (r + 0.5) / 2^32 itself to 24 bits would lose most of ln near 1.
+// (r + 0.5) / 2^32 itself to 24 bits would lose most digits of the logarithm near 1.
 __device__ __forceinline__ float normal_radius(unsigned r) {
     const float log_u = (r >> 31) ? log1pf(-((float)~r + 0.5f) * 0x1p-32f) : logf(((float)r + 0.5f) * 0x1p-32f);
     return sqrtf(-2.0f * log_u);
 }
 
-// Two normal numbers from two words. The angle 2 pi (r + 0.5) / 2^32 is taken within -pi .. pi, in half turns, as is the
+// Two normal numbers from two words. The angle 2 pi (r + 0.5) / 2^32 is reduced to -pi .. pi and counted in half turns, like the
 // phase that is added to it.
 __device__ __forceinline__ float2 normal_pair(unsigned r0, unsigned r1, float phase) {
     const float radius = normal_radius(r0);
@@ -29,7 +29,7 @@ __device__ __forceinline__ float2 normal_pair(unsigned r0, unsigned r1, float ph
     return make_float2(radius * cosine, radius * sine);
 }
 
-// One pixel of sample 0. Four words make the pixels 4 g .. 4 g + 3, each pair of words two of them.
+// The noise at a pixel. Four words give the pixels 4 g .. 4 g + 3, each pair of words two of them.
 __device__ __forceinline__ float noise_at(
     unsigned seed_low, unsigned seed_high, unsigned layer, unsigned pixel, float phase) {
     const uint4 words = philox4x32(make_uint4(pixel >> 2, 0u, layer, 0u), seed_low, seed_high);

@@ -1,16 +1,16 @@
-// A picture that is added up by blocks beside a kernel's own: the sum of a toRGB's parts and the picture before, as in to_rgb.cu.
+// Extra blocks of a launch add up a picture: a toRGB's parts and the upsampled previous picture, as in to_rgb.cu.
 // Macros: IMG_CHANNELS, THREADS.
 #pragma once
 #include "parts/types.cuh"
 
-// What a kernel takes for it, given by name in gpu_backend/cuda/launches/picture_beside.py.
+// Parameters of a kernel with such blocks, given by name in gpu_backend/cuda/launches/picture_beside.py.
 #define PICTURE_PARAMETERS                                                                                            \
     const float* __restrict__ picture_parts, int picture_count, const float* __restrict__ picture_bias,               \
     float picture_clamp, const float* __restrict__ picture_previous, const float* __restrict__ picture_taps,          \
     float* __restrict__ picture_image, int picture_side, int grid_columns, int grid_rows, int picture_blocks
 
-// Adds U(low) to a pixel, of four taps, gain 2 an axis in them. Output u takes, of low's numbers, (u - 1) / 2 with tap 3 or 2
-// and the one behind it with tap 1 or 0, for even and odd u.
+// Adds U(low) to a pixel, with four taps that include gain 2 per axis. Along an axis, output u is number (u - 1) / 2 of low times
+// tap 3 (even u) or 2 (odd u), plus the next number times tap 1 or 0.
 __device__ __forceinline__ void add_doubled_pixel(float (&v)[IMG_CHANNELS], const float* low, const float* taps, int side, int row, int column) {
     const int low_side = side >> 1, y = (row + 1 >> 1) - 1, x = (column + 1 >> 1) - 1;
     const float above = taps[row & 1 ? 2 : 3], below = taps[row & 1 ? 0 : 1];
@@ -28,7 +28,7 @@ __device__ __forceinline__ void add_doubled_pixel(float (&v)[IMG_CHANNELS], cons
     }
 }
 
-// Adds up a picture in block `block` of `blocks` beside a kernel's own: image = clamp(sum of parts + bias) + U(previous).
+// Adds up a picture, in extra block `block` of `blocks`: image = clamp(sum of parts + bias) + U(previous).
 // `parts`: (count, batch, side, side, IMG_CHANNELS); `previous` may be null.
 __device__ __forceinline__ void add_up_picture(
     int block, int blocks, const float* parts, int count, const float* bias, float clamp, const float* previous, const float* taps,
@@ -54,7 +54,7 @@ __device__ __forceinline__ void add_up_picture(
     }
 }
 
-// Which of the blocks beside a kernel's own this is, and -1 for its own: those lie beyond `columns` or `rows` of the grid.
+// The index of an extra block, -1 for the kernel's own blocks: extra blocks lie beyond `columns` or `rows` of the grid.
 __device__ __forceinline__ int block_beside(int columns, int rows) {
     const int x = blockIdx.x, y = blockIdx.y, z = blockIdx.z, more = static_cast<int>(gridDim.y) - rows;
     if (x >= columns) return x - columns + (static_cast<int>(gridDim.x) - columns) * (y + rows * z);

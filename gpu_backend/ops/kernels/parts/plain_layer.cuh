@@ -1,11 +1,11 @@
-// What the plain convolutions do with their sums: the epilogue, then the stores.
+// The epilogue of the plain convolutions, from the sums in shared memory to the stores.
 #pragma once
 #include "parts/epilogue.cuh"
 #include "parts/direct_conv.cuh"
 
 __shared__ float tile_noise[TILE_PIXELS];
 
-// What both plain convolutions take besides SIZE_PARAMETERS, by the names of LAYER_PARAMETERS.
+// Parameters of both plain convolutions besides SIZE_PARAMETERS, with the names of LAYER_PARAMETERS.
 #define PLAIN_LAYER_PARAMETERS                                                                                        \
     const T* __restrict__ x, const void* __restrict__ weight, T* y, T* y_raw, const float* __restrict__ demod,        \
     const float* __restrict__ next_style, const float* __restrict__ bias, const float* __restrict__ noise,            \
@@ -17,40 +17,35 @@ struct Layer {
     const float* demod;
     const float* next_style;
     const float* bias;
-    const float* strengths;  // of a StyleGAN1's noise, times the layer's
+    const float* strengths;  // per-channel strength of a StyleGAN1's noise
     int batch, side, cout, demod_stride, style_stride;
     float gain, clamp;
-#if HAS_SKIP
-    const T* skip;
-    const float* taps;
-#endif
+    const T* skip;      // with HAS_SKIP
+    const float* taps;  // with HAS_SKIP
 };
 
-// One number a channel, four at a time; `otherwise` where there are none.
-__device__ __forceinline__ void load_or(const float* from, size_t place, float otherwise, float (&v)[4]) {
+// The numbers of four channels; `fallback` where the layer has none.
+__device__ __forceinline__ void load_or(const float* from, size_t place, float fallback, float (&v)[4]) {
     if (from != nullptr) {
         load_many<4>(from + place, v);
     } else {
-        v[0] = v[1] = v[2] = v[3] = otherwise;
+        v[0] = v[1] = v[2] = v[3] = fallback;
     }
 }
 
-// What is left of the bias at a pixel, where it was added before a StyleGAN1's blur (macro BLURS_BIAS).
+// Factor of the bias at a pixel. With BLURS_BIAS, StyleGAN1 adds it before the blur, which reads zeros beyond the border.
 __device__ __forceinline__ float bias_share(int row, int column, int side) {
-#if BLURS_BIAS
+    if constexpr (!BLURS_BIAS) return 1.0f;
     return (row == 0 || row == side - 1 ? 0.75f : 1.0f) * (column == 0 || column == side - 1 ? 0.75f : 1.0f);
-#else
-    return 1.0f;
-#endif
 }
 
 // Pixel `pixel` of the tile's grid of side `grid_side` is pixel (step * row + row_phase, step * column + column_phase)
-// of the picture. All threads of the block come here.
+// of the picture. All threads of the block call this, after direct_conv.
 __device__ __forceinline__ void finish_tile(
     const Layer& layer, const LayerNoise& noise, int first_pixel, int first_channel, int grid_side, int step, int row_phase,
     int column_phase) {
     const int area = grid_side * grid_side;
-    // A pixel's noise is made once, not by every thread that has some of its channels.
+    // The noise of a pixel is computed once, not by every thread that has some of its channels.
     for (int i = threadIdx.x; i < TILE_PIXELS; i += THREADS) {
         const int place = (first_pixel + i) % area;
         const int row = place / grid_side * step + row_phase, column = place % grid_side * step + column_phase;
@@ -73,11 +68,11 @@ __device__ __forceinline__ void finish_tile(
 #pragma unroll
         for (int e = 0; e < 4; ++e)
             v[e] = finish(v[e], demod[e], tile_noise[pixel_here] * strengths[e], bias[e] * share, layer.gain, layer.clamp);
-#if HAS_SKIP
-        const size_t half_side = layer.side >> 1;
-        const T* low = layer.skip + b * half_side * half_side * layer.cout + channel;
-        add_doubled<4>(v, low, layer.taps, layer.side, layer.cout, row, column);
-#endif
+        if constexpr (HAS_SKIP) {
+            const size_t half_side = layer.side >> 1;
+            const T* low = layer.skip + b * half_side * half_side * layer.cout + channel;
+            add_doubled<4>(v, low, layer.taps, layer.side, layer.cout, row, column);
+        }
         const size_t to = (((size_t)b * layer.side + row) * layer.side + column) * layer.cout + channel;
         if (layer.y_raw != nullptr) store_many<4>(layer.y_raw + to, v);
         if (layer.y != nullptr) {

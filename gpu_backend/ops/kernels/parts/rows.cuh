@@ -1,18 +1,20 @@
-// Products of a table's rows with BATCH vectors in shared memory. A warp takes ROWS rows at once, a lane whole 16-byte
-// groups of them; every weight is loaded once and used for all vectors.
+// Products of a table's rows with BATCH vectors in shared memory. A warp takes ROWS rows at a time, a lane whole 16-byte
+// groups of them. Every weight is loaded once and used for all vectors.
 //     HALF     1: the table is fp16, a group is 8 columns; 0: fp32, 4 columns
 //     ROWS     1, 2 or 4        BATCH   1, 2, 4 or 8        ROWS * BATCH <= 32        THREADS   of a block
 // A row takes whole groups; its padding holds zeros.
 #pragma once
 #include "parts/types.cuh"
 
-#define GROUP (HALF ? 8 : 4)
-#define SUMS (ROWS * BATCH)
-// 16-byte loads in flight a lane and row: eight a lane, four where the sums take the registers.
-#define CHUNKS ((SUMS > 16 ? 4 : 8) / ROWS)
+enum : int {
+    GROUP = HALF ? 8 : 4,  // columns
+    SUMS = ROWS * BATCH,
+    // 16-byte loads in flight per lane and row: eight per lane, four where the sums take the registers.
+    CHUNKS = (SUMS > 16 ? 4 : 8) / ROWS,
+};
 
-// 16 bytes that are read once: past L1. `wanted` 0 reads nothing and gives zeros. Volatile, so that it stays where it
-// is written, before a wait.
+// Loads 16 bytes that are read once, without a place in L1; zeros without a load if `wanted` is false. Volatile, so that the
+// compiler does not move it behind a wait.
 __device__ __forceinline__ uint4 load_once(const uint4* from, bool wanted) {
     uint4 v;
     asm volatile(
@@ -43,18 +45,15 @@ __device__ __forceinline__ void load_rows(
     }
 }
 
-// Where a column of a vector lies in shared memory: in two planes of 4 of the 8 columns of a group, so that the
-// 16-byte reads of neighbouring lanes meet in no bank.
+// Index of a vector's column in shared memory. Of the 8 columns of a group, 4 lie in each of two planes, so that the 16-byte
+// reads of neighbouring lanes have no bank conflicts.
 __device__ __forceinline__ int place_of(int column, int groups) {
-#if HALF
-    return ((column >> 3) << 2) + (column & 3) + ((column & 4) ? 4 * groups : 0);
-#else
-    return column;
-#endif
+    if constexpr (HALF) return ((column >> 3) << 2) + (column & 3) + ((column & 4) ? 4 * groups : 0);
+    else return column;
 }
 
-// Copy BATCH vectors to shared memory, with zeros for columns and samples that are not there, and raise `peak` to the
-// largest magnitudes that this thread saw, as bits: as bits they compare like numbers, and what is not a number wins.
+// Copies BATCH vectors to shared memory, with zeros for missing columns and samples, and raises `peak` to the largest magnitudes
+// that this thread copied, as bits: bits of magnitudes compare like numbers, and NaN is the largest.
 __device__ __forceinline__ void stage_vectors(
     const float* source, int stride, int samples, int columns, int groups, float* vectors, unsigned (&peak)[BATCH]) {
     const int padded = groups * GROUP;
@@ -95,13 +94,13 @@ __device__ __forceinline__ void add_products(
 #pragma unroll
             for (int r = 0; r < ROWS; ++r) {
                 const uint4 w = words[r][c];
-#if HALF
-                from_half2(k == 0 ? w.x : w.z, weights[r][0], weights[r][1]);
-                from_half2(k == 0 ? w.y : w.w, weights[r][2], weights[r][3]);
-#else
-                weights[r][0] = __uint_as_float(w.x), weights[r][1] = __uint_as_float(w.y);
-                weights[r][2] = __uint_as_float(w.z), weights[r][3] = __uint_as_float(w.w);
-#endif
+                if constexpr (HALF) {
+                    from_half2(k == 0 ? w.x : w.z, weights[r][0], weights[r][1]);
+                    from_half2(k == 0 ? w.y : w.w, weights[r][2], weights[r][3]);
+                } else {
+                    weights[r][0] = __uint_as_float(w.x), weights[r][1] = __uint_as_float(w.y);
+                    weights[r][2] = __uint_as_float(w.z), weights[r][3] = __uint_as_float(w.w);
+                }
             }
 #pragma unroll
             for (int b = 0; b < BATCH; ++b) {
@@ -119,7 +118,7 @@ __device__ __forceinline__ void add_products(
     }
 }
 
-// The whole product: what was loaded already (groups 0 to 32 * CHUNKS - 1), then the rest of long rows.
+// The whole product: of the groups in `words` (0 to 32 * CHUNKS - 1), then of the rest of long rows.
 template <bool SQUARED>
 __device__ __forceinline__ void add_row_products(
     const float* vectors, const uint4* rows, int groups, bool wanted, uint4 (&words)[ROWS][CHUNKS],
@@ -132,7 +131,7 @@ __device__ __forceinline__ void add_row_products(
     }
 }
 
-// What a lane still adds up, halved COUNT by COUNT until one sum is left; a template, so that no index is computed.
+// Halves the number of sums per lane until one is left. A template, so that indices are constants.
 template <int COUNT>
 __device__ __forceinline__ void halve(float (&sums)[SUMS]) {
     if constexpr (COUNT > 0) {

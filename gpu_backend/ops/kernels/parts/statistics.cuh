@@ -1,5 +1,5 @@
 // Statistics of a set of numbers: count, mean, M2 (sum of squared distances from the mean), minimum and maximum. Two sets
-// merge exactly (Chan, Golub and LeVeque 1979). Comparisons are written so that NaN stays NaN.
+// merge exactly (Chan, Golub and LeVeque 1979). Comparisons keep NaN.
 #pragma once
 
 struct Statistics {

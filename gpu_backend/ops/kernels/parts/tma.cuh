@@ -1,9 +1,9 @@
-// Hopper's TMA: one thread asks for a box of activations or a run of bytes, and a barrier in shared memory tells
-// when they are there. A barrier goes through phases, 0 and 1 in turn; one ends when the bytes that it expects have come.
+// Hopper's TMA: one thread issues the copy of a box of activations or of a run of bytes, and an mbarrier in shared memory counts the
+// bytes that have arrived. A barrier alternates between phases 0 and 1; a phase ends when all expected bytes have arrived.
 #pragma once
 #include "parts/copies.cuh"
 
-struct __align__(64) TensorMap {  // the driver makes it: cuTensorMapEncodeTiled
+struct __align__(64) TensorMap {  // encoded by the driver: cuTensorMapEncodeTiled
     unsigned long long words[16];
 };
 
@@ -15,14 +15,14 @@ __device__ __forceinline__ void arrive(unsigned barrier) {
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
-// Barriers that were begun are there for the engine too.
+// Makes initialised barriers visible to TMA.
 __device__ __forceinline__ void fence_barrier_init() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
 
 __device__ __forceinline__ void expect_bytes(unsigned barrier, unsigned nbytes) {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(nbytes) : "memory");
 }
 
-// True when the phase is over; waits for it for a while.
+// Whether the phase is over, after a wait of limited time.
 __device__ __forceinline__ bool try_wait(unsigned barrier, unsigned phase) {
     unsigned over;
     asm volatile(
@@ -35,7 +35,7 @@ __device__ __forceinline__ void wait_barrier(unsigned barrier, unsigned phase) {
     while (!try_wait(barrier, phase)) {}
 }
 
-// Of the box that the map describes, from a channel, column, row and picture on.
+// Copies a box of the size in the map, from a channel, column, row and sample on.
 __device__ __forceinline__ void tma_load(
     unsigned target, const TensorMap* map, int channel, int column, int row, int picture, unsigned barrier) {
     asm volatile(

@@ -1,9 +1,8 @@
-// Storage types and the way to and from float. Macro HALF: 1, activations are kept in fp16; 0, in fp32.
-// All arithmetic is fp32. NVRTC knows __half only from headers, so fp16 is its 16 bits and PTX converts.
+// Storage types, and conversions to and from float. Macro HALF: 1, activations are stored as fp16; 0, as fp32.
+// All arithmetic is fp32. NVRTC declares __half only in the toolkit's headers, so fp16 is its 16 bits and PTX converts.
 #pragma once
 
-// What the GPU is known to have, 100 a step of compute capability. Given as a macro, it pretends to be an older one: so
-// tests run on one GPU what is meant for another.
+// Compute capability of the code, times 100: 800 for sm_80. Tests give an older one as a macro, to run its code on their GPU.
 #ifndef LEVEL
 #define LEVEL __CUDA_ARCH__
 #endif
@@ -18,16 +17,16 @@ typedef float T;
 
 #define LARGEST_HALF 65504.0f
 
-// v held within -bound .. bound. A number that is not one stays so (fminf would hide it), for the frame's flag to tell.
+// v clamped to -bound .. bound. NaN stays NaN, where fminf would hide it, so that the frame's flag reports it.
 __device__ __forceinline__ float bounded(float v, float bound) {
-#if LEVEL >= 800
-    asm("max.NaN.f32 %0, %1, %2;" : "=f"(v) : "f"(v), "f"(-bound));
-    asm("min.NaN.f32 %0, %1, %2;" : "=f"(v) : "f"(v), "f"(bound));
-    return v;
-#else
-    v = v < -bound ? -bound : v;
-    return v > bound ? bound : v;
-#endif
+    if constexpr (LEVEL >= 800) {
+        asm("max.NaN.f32 %0, %1, %2;" : "=f"(v) : "f"(v), "f"(-bound));
+        asm("min.NaN.f32 %0, %1, %2;" : "=f"(v) : "f"(v), "f"(bound));
+        return v;
+    } else {
+        v = v < -bound ? -bound : v;
+        return v > bound ? bound : v;
+    }
 }
 
 __device__ __forceinline__ float from_half(half_bits bits) {
@@ -36,7 +35,7 @@ __device__ __forceinline__ float from_half(half_bits bits) {
     return v;
 }
 
-// Rounds to nearest even; too large becomes the largest of its sign, never infinite.
+// Rounds to nearest even. Out of range it saturates to the largest finite value.
 __device__ __forceinline__ half_bits to_half(float v) {
     half_bits bits;
     v = bounded(v, LARGEST_HALF);
@@ -44,15 +43,15 @@ __device__ __forceinline__ half_bits to_half(float v) {
     return bits;
 }
 
-// Two numbers as one word, `low` first in memory; too large becomes the largest of its sign.
+// Two numbers in one word, `low` first in memory, converted as by to_half.
 __device__ __forceinline__ unsigned to_half2(float low, float high) {
-#if LEVEL >= 800
-    unsigned word;
-    asm("cvt.rn.satfinite.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low));
-    return word;
-#else
-    return (unsigned)to_half(low) | ((unsigned)to_half(high) << 16);
-#endif
+    if constexpr (LEVEL >= 800) {
+        unsigned word;
+        asm("cvt.rn.satfinite.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low));
+        return word;
+    } else {
+        return (unsigned)to_half(low) | ((unsigned)to_half(high) << 16);
+    }
 }
 
 __device__ __forceinline__ void from_half2(unsigned word, float& low, float& high) {
@@ -60,7 +59,7 @@ __device__ __forceinline__ void from_half2(unsigned word, float& low, float& hig
     high = from_half((half_bits)(word >> 16));
 }
 
-// N neighbouring numbers, N = 1, 2, 4 or 8; the address is a multiple of min(N * size, 16) bytes.
+// Loads or stores N neighbouring numbers, N = 1, 2, 4 or 8. The address is a multiple of min(N * size, 16) bytes.
 template <int N>
 __device__ __forceinline__ void load_many(const float* from, float (&v)[N]) {
     if constexpr (N % 4 == 0) {

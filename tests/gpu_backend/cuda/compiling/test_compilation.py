@@ -37,7 +37,7 @@ def test_kernels_are_compiled_once_and_then_found(cache: KernelCache, monkeypatc
     assert again.kernels == first.kernels
 
 
-def test_a_kernel_that_does_not_compile_is_told_apart_from_the_others(cache: KernelCache) -> None:
+def test_a_kernel_that_does_not_compile_is_distinguished_from_the_others(cache: KernelCache) -> None:
     told: list[tuple[int, int]] = []
     compiled = compile_kernels((_BROKEN, _RECIPES[0]), "sm_80", cache=cache, progress=lambda *now: told.append(now))
     assert set(compiled.kernels) == {_RECIPES[0]}
@@ -48,7 +48,7 @@ def test_a_kernel_that_does_not_compile_is_told_apart_from_the_others(cache: Ker
     assert ready_count((_BROKEN, _RECIPES[0]), "sm_80", cache=cache) == 1
 
 
-def test_compiling_can_be_given_up_and_what_was_done_stays(cache: KernelCache) -> None:
+def test_compiling_can_be_cancelled_and_what_was_done_stays(cache: KernelCache) -> None:
     done: list[int] = []
     with pytest.raises(CancelledError):
         compile_kernels(
@@ -62,7 +62,7 @@ def test_compiling_can_be_given_up_and_what_was_done_stays(cache: KernelCache) -
     assert 1 <= ready_count(_RECIPES, "sm_80", cache=cache) <= 3
 
 
-def test_the_same_kernel_asked_for_twice_is_one(cache: KernelCache) -> None:
+def test_the_same_kernel_requested_twice_is_one(cache: KernelCache) -> None:
     told: list[tuple[int, int]] = []
     compile_kernels((_RECIPES[0], _RECIPES[0]), "sm_80", cache=cache, progress=lambda *now: told.append(now))
     assert told[-1] == (1, 1)

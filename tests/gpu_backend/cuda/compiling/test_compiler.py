@@ -117,7 +117,7 @@ def test_an_architecture_that_the_compiler_does_not_know_is_an_error_of_the_kern
         compile_kernel(hand_kernel("staged", _STAGED), "sm_70")
 
 
-def test_the_compiler_tells_its_version() -> None:
+def test_the_compiler_reports_its_version() -> None:
     major, minor = compiler_version().split(".")
     assert int(major) >= 13
     assert minor.isdigit()

@@ -34,7 +34,7 @@ def test_a_kernel_comes_back_as_it_was_kept(cache: KernelCache) -> None:
     assert cache.read(key) == _KERNEL
 
 
-def test_the_key_tells_source_macros_and_architecture_apart() -> None:
+def test_the_key_distinguishes_source_macros_and_architecture() -> None:
     keys = {
         kernel_key(_recipe(), "sm_80"),
         kernel_key(_recipe(), "sm_90"),
@@ -59,7 +59,7 @@ def test_why_a_kernel_did_not_compile_is_known_until_it_does(cache: KernelCache)
 
 
 @pytest.mark.parametrize("content", [b"x" * 5000, b"", b" \n"])
-def test_a_reason_that_is_none_counts_as_missing(cache: KernelCache, content: bytes) -> None:
+def test_a_reason_that_is_invalid_counts_as_missing(cache: KernelCache, content: bytes) -> None:
     key = kernel_key(_recipe(), "sm_80")
     cache.keep_failure(key, "it is broken")
     (path,) = cache.folder.iterdir()
@@ -78,7 +78,7 @@ def test_old_reasons_go_with_old_kernels(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("length", [0, 5, 30, 90, -1])
-def test_a_file_that_is_not_whole_counts_as_missing_and_is_written_anew(cache: KernelCache, length: int) -> None:
+def test_a_file_that_is_not_whole_counts_as_missing_and_is_rewritten(cache: KernelCache, length: int) -> None:
     key = kernel_key(_recipe(), "sm_80")
     cache.keep(key, _KERNEL)
     (path,) = cache.folder.iterdir()

@@ -153,7 +153,7 @@ def test_an_empty_closed_or_lost_stream_is_idle(bindings: Bindings) -> None:
     assert bindings.calls == []
 
 
-def test_after_a_loss_entering_says_so_and_freeing_says_nothing(bindings: Bindings) -> None:
+def test_after_a_loss_entering_reports_it_and_freeing_says_nothing(bindings: Bindings) -> None:
     driver = GpuDriver(0)
     bindings.failing["cuEventSynchronize"] = "CUDA_ERROR_ILLEGAL_ADDRESS"
     with pytest.raises(DeviceLostError):

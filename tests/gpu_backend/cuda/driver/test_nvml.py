@@ -54,7 +54,7 @@ def test_values_missing_from_the_driver_are_unknown(monkeypatch: pytest.MonkeyPa
     assert nvml.process_nbytes_on("GPU-1") == 0
 
 
-def test_a_device_is_asked_by_its_uuid_and_the_processor_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_device_is_queried_by_its_uuid_and_the_processor_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
     def chosen(name: str) -> Any:
         if name == "cuda:7":
             raise DeviceError("There is none.")

@@ -89,7 +89,7 @@ def test_an_obstacle_is_named_in_one_sentence(answers: dict[str, Any], words: tu
         assert word in found.problem
 
 
-def test_a_driver_that_did_not_start_is_asked_nothing_that_needs_it() -> None:
+def test_nothing_that_needs_it_calls_a_driver_that_did_not_start() -> None:
     system = FakeSystem(outcome=RuntimeError("no driver"))
     probe_system(system, patience_s=5)
     assert system.calls == ["initialise"]

@@ -11,18 +11,22 @@ from gpu_backend.cuda.launches.lowering import choose, lower
 from gpu_backend.cuda.launches.op_table import GPU_OPS
 from gpu_backend.cuda.tiles.table import TileTable
 from gpu_backend.cuda.tiles.target import Target
+from gpu_backend.model.model import Model
 from gpu_backend.ops.kernels.conv_tile import ConvShape, ConvTile
+from gpu_backend.plan.families import build_plan
 from gpu_backend.plan.fusion import FusedStep, fuse
-from gpu_backend.plan.plan import Plan
+from gpu_backend.plan.plan import Plan, PlanKey, Precision
 from gpu_backend.plan.stylegan2 import build_synthesis_plan
 from tests.helpers.networks import make_stylegan2
+from tests.helpers.stylegan1 import make_stylegan1
+from tests.helpers.stylegan3 import make_stylegan3
 
 MODEL = make_stylegan2()
 TARGET = Target("sm_80", 108, 166912, TileTable("sm_80", 108, shared_nbytes_per_block=166912))
 
 
-def plan_of() -> Plan:
-    return build_synthesis_plan(MODEL.spec, "model", precision="fp16")
+def plan_of(precision: Precision = "fp16") -> Plan:
+    return build_synthesis_plan(MODEL.spec, "model", precision=precision)
 
 
 def context_of(target: Target = TARGET) -> LoweringContext:
@@ -74,3 +78,38 @@ def test_a_bug_in_choosing_a_tile_is_not_taken_for_a_refusal() -> None:
     broken = replace(TARGET, tiles=BrokenTable("sm_80", 108))
     with pytest.raises(ValueError, match="a bug"):
         choose(step_of("modulated_conv"), context_of(broken), {})
+
+
+CONVS = ("modulated_conv", "modulated_up_conv")
+
+
+def test_tf32_multiplies_on_tensor_cores_and_stores_fp32() -> None:
+    schedule = lower(plan_of("tf32"), MODEL.weights, TARGET)
+    convs = [launch for launch in schedule.launches if launch.op in CONVS]
+    assert convs
+    assert all(launch.is_fused and dict(launch.recipe.defines)["HALF"] == "0" for launch in convs)
+    assert {region.dtype for region in schedule.regions} == {"float32", "uint8", "uint32"}
+
+
+def test_fp32_is_the_exact_reference_and_fuses_nothing() -> None:
+    launches = lower(plan_of("fp32"), MODEL.weights, TARGET).launches
+    assert {launch.label for launch in launches if launch.op in CONVS} >= {f"plain_{name}" for name in CONVS}
+    assert not {launch.label for launch in launches} & set(CONVS)
+    assert not any(launch.reason for launch in launches)
+
+
+def test_a_gpu_without_tf32_names_the_reason_of_its_plain_kernels() -> None:
+    target = Target("sm_75", 40, 65536, TileTable("sm_75", 40))
+    convs = [launch for launch in lower(plan_of("tf32"), MODEL.weights, target).launches if launch.op in CONVS]
+    assert {launch.reason for launch in convs} == {"the tensor cores of this GPU have no tf32"}
+
+
+@pytest.mark.parametrize(
+    ("model", "op"), [(make_stylegan1(), "adain_conv"), (make_stylegan3(), "filtered_lrelu")], ids=["adain", "filter"]
+)
+def test_steps_that_are_fused_in_fp16_alone_give_the_reason_in_tf32(model: Model, op: str) -> None:
+    plan = build_plan(model.spec, PlanKey("model", "synthesis", 1, model.spec.resolution, "tf32"))
+    launches = [launch for launch in lower(plan, model.weights, TARGET).launches if launch.op == op]
+    assert launches
+    assert all("fp16 alone" in launch.reason for launch in launches if not launch.is_fused)
+    assert not any(launch.is_fused for launch in launches)

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -16,8 +16,10 @@ from gpu_backend.cuda.schedule import Address, Argument, Schedule, TensorMap
 from gpu_backend.cuda.tiles.table import TileTable
 from gpu_backend.cuda.tiles.target import Target
 from gpu_backend.model.model import Model
+from gpu_backend.plan.edit_inputs import bendable_layers
 from gpu_backend.plan.families import build_plan
-from gpu_backend.plan.plan import PlanKey, Precision
+from gpu_backend.plan.plan import NOT_EDITED, PlanEdits, PlanKey, Precision
+from gpu_backend.recipe import RowRange
 from tests.helpers.networks import make_stylegan2
 from tests.helpers.stylegan1 import make_stylegan1
 from tests.helpers.stylegan3 import R, make_stylegan3
@@ -32,6 +34,8 @@ FAMILIES: dict[str, Callable[..., Model]] = {
     "stylegan3-t": make_stylegan3,
     "stylegan3-r": lambda: make_stylegan3(**R),
 }
+EDITED = ("skip", "resnet", "adain", "stylegan3-t")
+"""Families whose launches are also listed with every layer bent, and with one blend."""
 
 
 def text_of(argument: Argument) -> str:
@@ -53,11 +57,26 @@ def lines_of(schedule: Schedule) -> Iterator[str]:
 
 
 def text_of_family(model: Model) -> str:
+    cases: tuple[tuple[int, Precision], ...] = ((1, "fp16"), (8, "fp16"), (1, "fp32"), (1, "tf32"))
+    return _text_of_plans(model, [(batch, precision, "", NOT_EDITED) for batch, precision in cases])
+
+
+def text_of_edits(model: Model) -> str:
+    bent = PlanEdits(tuple(sorted(bendable_layers(model.spec))), shifts_styles=True)
+    blended = PlanEdits(blends=(RowRange(),))
+    precisions: tuple[Precision, ...] = ("fp16", "fp32")
+    return _text_of_plans(
+        model,
+        [(1, one, what, edits) for one in precisions for what, edits in ((", bent", bent), (", blended", blended))],
+    )
+
+
+def _text_of_plans(model: Model, cases: Sequence[tuple[int, Precision, str, PlanEdits]]) -> str:
     lines = []
-    cases: tuple[tuple[int, Precision], ...] = ((1, "fp16"), (8, "fp16"), (1, "fp32"))
-    for batch, precision in cases:
-        plan = build_plan(model.spec, PlanKey("model", "synthesis", batch, model.spec.resolution, precision))
-        lines += ["", f"== {precision}, batch {batch}", *lines_of(lower(plan, model.weights, TARGET))]
+    for batch, precision, what, edits in cases:
+        key = PlanKey("model", "synthesis", batch, model.spec.resolution, precision, edits=edits)
+        launches = lines_of(lower(build_plan(model.spec, key), model.weights, TARGET))
+        lines += ["", f"== {precision}, batch {batch}{what}", *launches]
     return "\n".join(lines[1:]) + "\n"
 
 
@@ -66,7 +85,14 @@ def test_a_family_launches_what_it_did(family: str) -> None:
     assert text_of_family(FAMILIES[family]()) == (FOLDER / f"{family}.txt").read_text("utf-8")
 
 
+@pytest.mark.parametrize("family", EDITED)
+def test_an_edited_network_launches_what_it_did(family: str) -> None:
+    assert text_of_edits(FAMILIES[family]()) == (FOLDER / f"{family}-edits.txt").read_text("utf-8")
+
+
 if __name__ == "__main__":
     FOLDER.mkdir(exist_ok=True)
     for family, make in FAMILIES.items():
         (FOLDER / f"{family}.txt").write_text(text_of_family(make()), encoding="utf-8")
+    for family in EDITED:
+        (FOLDER / f"{family}-edits.txt").write_text(text_of_edits(FAMILIES[family]()), encoding="utf-8")

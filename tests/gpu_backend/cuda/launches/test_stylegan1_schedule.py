@@ -57,7 +57,7 @@ def test_the_picture_rides_along_with_the_last_layer_which_is_not_stored() -> No
     assert schedule.launches[-1].arguments["part_count"] == np.int32(last.grid[1])
 
 
-def test_a_convolution_tells_the_normalisation_of_its_blocks() -> None:
+def test_a_convolution_passes_the_moments_of_its_blocks_to_the_normalisation() -> None:
     schedule = schedule_of(MODEL)
     regions = {region.name: region for region in schedule.regions}
     normalised = [launch for launch in schedule.launches if launch.label == "adain"]

@@ -41,6 +41,15 @@ def test_weights_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [weight_exponent(weight) for weight in (first, other)] == [2, 3]
     monkeypatch.setattr(module, "_largest", None)
     assert [weight_exponent(weight) for weight in (first, other)] == [2, 3]
+    assert weight_exponent(first, 0.25) == 0
+
+
+@pytest.mark.parametrize("scale", [1 / 3, 0.2, -4.0, 0.0, 1e30])
+def test_weights_that_are_packed_scaled_have_the_exponent_of_their_products(scale: float) -> None:
+    weight = np.array([[[[1e-9, -7.5e9]]]], np.float32)
+    with np.errstate(over="ignore"):
+        scaled = weight * np.float32(scale)
+    assert weight_exponent(weight, scale) == weight_exponent(scaled)
 
 
 def test_nothing_is_kept_of_weights_that_are_gone() -> None:

@@ -79,7 +79,7 @@ def test_an_output_that_the_plan_does_not_have_is_refused(harness: BoundPlanHarn
         harness.bound.submit({}, outputs=("h",))
 
 
-def test_moving_what_a_hand_can_move_captures_nothing(harness: BoundPlanHarness) -> None:
+def test_moving_what_a_gesture_can_move_captures_nothing(harness: BoundPlanHarness) -> None:
     assert harness.bound.captures == 0
     for seed in range(50):
         generator = np.random.default_rng(seed)

@@ -36,7 +36,7 @@ class WritesNothingToNull(FakeDriver):
         return np.zeros(shape, dtype) if address == 0 else super().view(address, shape, dtype)
 
 
-def test_an_optional_output_is_there_when_it_is_asked_for_and_costs_one_graph_more() -> None:
+def test_an_optional_output_is_there_when_it_is_requested_and_costs_one_graph_more() -> None:
     harness = lean_desk()
     harness.bound.run({"x": make_x(0)})
     assert harness.bound.captures == 1

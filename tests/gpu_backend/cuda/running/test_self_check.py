@@ -17,13 +17,14 @@ from gpu_backend.cuda.running.self_check import (
     check_steps,
     doubtful_recipes,
     returned,
+    tolerance_of,
 )
-from gpu_backend.cuda.schedule import Schedule
+from gpu_backend.cuda.schedule import Address, Schedule
 from gpu_backend.cuda.tiles.target import target_of, target_of_batch
 from gpu_backend.model.model import Model
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.plan.families import build_plan
-from gpu_backend.plan.plan import PlanKey
+from gpu_backend.plan.plan import PlanKey, Precision
 from gpu_backend.plan.stylegan2 import build_synthesis_plan
 from tests.helpers.hand_schedule import PAINT, PLAIN_SCALE, SCALE
 from tests.helpers.networks import make_stylegan2
@@ -204,3 +205,16 @@ def test_a_record_that_cannot_be_written_stops_nothing(tmp_path: Path) -> None:
     record = SelfCheckRecord(blocked / "record", "GPU-0")
     record.note({SCALE: ""})
     assert record.knows(SCALE)
+
+
+@pytest.mark.parametrize("precision", ["fp16", "tf32"])
+def test_activations_are_judged_alike_in_fp16_and_tf32_and_sums_less_strictly(precision: Precision) -> None:
+    model = make_stylegan2()
+    plan = build_synthesis_plan(model.spec, "model", precision=precision)
+    schedule = lower(plan, model.weights, target_of(_GPU, None))
+    launch = next(item for item in schedule.launches if item.recipe.stem == "modulated_conv")
+    dtypes = {region.name: region.dtype for region in schedule.regions}
+    named = {name: argument.name for name, argument in launch.arguments.items() if isinstance(argument, Address)}
+    y = named.get("y") or named["y_raw"]
+    assert tolerance_of(launch, y, dtypes[y]) == 4e-3
+    assert tolerance_of(launch, named["rgb_parts"], "float32") == 2e-2

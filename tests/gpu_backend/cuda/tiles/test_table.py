@@ -55,6 +55,14 @@ def test_blocks_of_channels_are_not_half_empty() -> None:
     assert found.choose(replace(near, cout=88)).channels == 64
 
 
+def test_a_wide_block_is_for_layers_of_as_many_channels() -> None:
+    near = ConvShape("conv1x1", 148, 1024, 648, 1)
+    wide = ConvTile(4, 32, 168, 32, 3, 4, 1, mma="wgmma", row_tiles=3)
+    found = table(shipped={near: wide})
+    assert found.choose(replace(near, batch=2)).channels == 168
+    assert found.explain(replace(near, cout=640))[1] == "rule"
+
+
 @pytest.mark.parametrize("cout", [8, 56, 104, 128, 208, 328, 431, 512, 861, 1024])
 def test_some_width_leaves_next_to_nothing_of_the_last_block_empty(cout: int) -> None:
     for width in fitting_channels(cout):
@@ -73,7 +81,11 @@ def test_widths_besides_the_usual_ones_are_for_wgmma_without_a_picture() -> None
     assert not ConvGeometry(shape, tile, picture_channels=3).fits("sm_90a", SHARED)
     assert not ConvGeometry(shape, tile, has_moments=True).fits("sm_90a", SHARED)
     assert not ConvGeometry(shape, replace(tile, mma="mma", warps_m=4)).fits("sm_90a", SHARED)
-    assert not ConvGeometry(shape, replace(tile, channels=136)).fits("sm_90a", SHARED)
+    wide = replace(tile, channels=208, blocks=1)
+    assert ConvGeometry(shape, wide).fits("sm_90a", SHARED)
+    assert not ConvGeometry(shape, wide, picture_channels=3).fits("sm_90a", SHARED)
+    assert not ConvGeometry(replace(shape, cout=264), replace(tile, channels=264, blocks=1)).fits("sm_90a", SHARED)
+    assert not ConvGeometry(replace(shape, operands="tf32"), replace(wide, depth=8)).fits("sm_90a", SHARED)
 
 
 @pytest.mark.parametrize(("side", "cin", "cout"), [(1046, 88, 56), (278, 328, 208), (38, 512, 512)])
@@ -116,6 +128,13 @@ def test_a_shape_that_no_table_has_takes_the_tile_of_the_nearest() -> None:
     near, far = replace(SHAPE, cin=256), replace(SHAPE, side=128, cin=256)
     assert table(tuned={far: TILE}, shipped={near: OTHER}).explain(SHAPE) == (OTHER, "near")
     assert table(tuned={near: TILE}, shipped={near: OTHER}).explain(SHAPE) == (TILE, "near")
+
+
+def test_tf32_takes_a_tile_for_fp16_with_as_many_bytes_a_step_until_it_has_its_own() -> None:
+    shape = replace(SHAPE, operands="tf32")
+    assert table(shipped={SHAPE: TILE}).explain(shape) == (replace(TILE, depth=TILE.depth // 2), "near")
+    assert table(shipped={SHAPE: TILE, shape: OTHER}).explain(shape) == (OTHER, "shipped")
+    assert table(shipped={SHAPE: TILE, replace(shape, side=32): OTHER}).explain(shape) == (OTHER, "near")
 
 
 def test_a_tile_of_a_larger_shape_is_made_to_fill_the_gpu() -> None:

@@ -17,7 +17,7 @@ def test_a_target_answers_with_a_tile_for_any_shape() -> None:
         assert target.tiles.choose(shape) == target.tiles.choose(shape)
 
 
-def test_a_gpu_is_told_as_lowering_sees_it(tmp_path: Path) -> None:
+def test_a_gpu_is_described_as_lowering_sees_it(tmp_path: Path) -> None:
     save_entries(tuned_path(tmp_path, GPU.name, "sm_90a"), {SHAPE: Tuned(TILE, 1.0)}, {})
     target = target_of(GPU, tmp_path)
     assert (target.architecture, target.multiprocessors, target.shared_nbytes_per_block) == ("sm_90a", 132, 232448)

@@ -33,6 +33,19 @@ def test_shapes_are_listed_once_with_padded_channels() -> None:
     assert found[7:] == [replace(shape, batch=2) for shape in found[:7]]
 
 
+def test_shapes_of_a_tf32_plan_have_tiles_of_their_own() -> None:
+    plan = build_synthesis_plan(MODEL.spec, "model", precision="tf32")
+    shapes = list(conv_steps([plan]))
+    assert shapes == [replace(shape, operands="tf32") for shape in conv_steps(plans_of(MODEL, 1))]
+    shape = shapes[-1]
+    tile = candidates(shape, "sm_80", 108, 166912)[0]
+    conv = IsolatedConvs([plan], MODEL.weights, TARGET).fused(shape, tile)
+    assert dict(conv.launch.recipe.defines)["HALF"] == "0"
+    assert {region.dtype for region in conv.regions if region.name in ("conv/workspace", conv.step.outputs[0])} == {
+        "float32"
+    }
+
+
 def test_the_convolutions_of_resnet_blocks_are_found_and_their_skips_are_not() -> None:
     model = make_stylegan2(architecture="resnet", resolution=16, channel_base=256, channel_max=16)
     assert {(shape.kind, shape.side) for shape in conv_steps(plans_of(model, 1))} == {

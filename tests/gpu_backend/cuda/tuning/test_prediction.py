@@ -7,12 +7,14 @@ import math
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from gpu_backend.cuda.tuning.prediction import Prediction, PredictionQuality
 from gpu_backend.cuda.tuning.timings import read_timings, save_timings, timings_path
 from gpu_backend.ops.kernels.conv_candidates import candidates
 from gpu_backend.ops.kernels.conv_tile import ConvGeometry, ConvShape, ConvTile
 
+ROOT = Path(__file__).resolve().parents[4]
 MULTIPROCESSORS = 108
 SHAPES = tuple(
     ConvShape("conv", side, channels, channels, batch)
@@ -53,7 +55,30 @@ def test_the_fastest_tile_of_a_shape_that_was_not_seen_comes_within_a_third_of_t
     assert set(order) == set(tiles(UNSEEN))
     fastest = min(order, key=lambda tile: made_up_us(UNSEEN, tile))
     assert order.index(fastest) < len(order) / 3
+    slowest = max(order, key=lambda tile: made_up_us(UNSEEN, tile))
+    ratio = prediction.ratio(UNSEEN, slowest, fastest)
+    assert ratio is not None
+    assert ratio == pytest.approx(made_up_us(UNSEEN, slowest) / made_up_us(UNSEEN, fastest), rel=0.3)
     assert "candidates are tried in the predicted order" in quality.sentence
+
+
+def test_times_of_an_h200_are_predicted_for_shapes_that_are_left_out() -> None:
+    kept = read_timings(ROOT / "assets" / "results" / "2026-11-23-h200" / "tile-timings.jsonl")
+    quality = Prediction(kept, 132).quality
+    assert (quality.shapes, quality.timings) == (7, 196)
+    assert quality.is_trusted, quality
+    assert quality.trials <= 0.25, "in the order in which they were timed it is 0.37"
+    assert quality.mean_error <= 0.12
+
+
+def test_a_prediction_that_goes_on_from_an_earlier_one_is_that_of_all_timings() -> None:
+    earlier = Prediction(timed(*SHAPES[:3]), MULTIPROCESSORS)
+    more = timed(*SHAPES)
+    del more[SHAPES[0]][tiles(SHAPES[0])[0]]
+    later, afresh = Prediction(more, MULTIPROCESSORS, earlier), Prediction(more, MULTIPROCESSORS)
+    assert later.quality == afresh.quality
+    assert later.ordered(UNSEEN, tiles(UNSEEN)) == afresh.ordered(UNSEEN, tiles(UNSEEN))
+    assert later.quality != Prediction(timed(*SHAPES), MULTIPROCESSORS).quality
 
 
 def test_times_without_a_pattern_order_nothing() -> None:
@@ -62,13 +87,17 @@ def test_times_without_a_pattern_order_nothing() -> None:
     prediction = Prediction(noise, MULTIPROCESSORS)
     assert not prediction.quality.is_trusted
     assert prediction.ordered(UNSEEN, tiles(UNSEEN)) == tiles(UNSEEN)
+    assert prediction.ratio(UNSEEN, *tiles(UNSEEN)[:2]) is None
     assert "too little to order candidates by" in prediction.quality.sentence
+    assert "R²" in prediction.quality.phrase
 
 
 def test_with_few_shapes_or_none_candidates_stay_as_they_come() -> None:
     for known in (timed(*SHAPES[:2]), {}):
         prediction = Prediction(known, MULTIPROCESSORS)
         assert prediction.quality == PredictionQuality(len(known), prediction.quality.timings, 0.0, math.inf, 1.0)
+        assert not prediction.quality.is_judged
+        assert prediction.quality.sentence.endswith("too few to judge.")
         assert prediction.ordered(UNSEEN, iter(tiles(UNSEEN))) == tiles(UNSEEN)
 
 

@@ -8,7 +8,15 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from gpu_backend.cuda.errors import KernelError
-from gpu_backend.cuda.tuning.tile_search import Refused, TileFinding, TileProgress, findings_of, resembles, search_steps
+from gpu_backend.cuda.tuning.tile_search import (
+    AT_ONCE,
+    Refused,
+    TileFinding,
+    TileProgress,
+    findings_of,
+    resembles,
+    search_steps,
+)
 from gpu_backend.ops.kernels.conv_tile import ConvShape, ConvTile
 
 SHAPE = ConvShape("conv", 64, 512, 512, 1)
@@ -115,6 +123,28 @@ def test_the_best_are_timed_again_so_that_one_lucky_timing_decides_nothing() -> 
     assert find(timer).tile == DEEP
 
 
+def test_tiles_that_were_compiled_in_the_last_of_the_time_are_timed_as_long_as_that_took() -> None:
+    timer = FakeTimer(dict(zip(ALL, (10.0, 12.0, 7.0, 8.0, 30.0), strict=True)))
+
+    @dataclass
+    class Slow(FakePreparation):
+        seconds: float = 3.0
+
+        def wait(self) -> None:
+            super().wait()
+            timer.now += self.seconds if self.waits == 1 else 0
+
+    timer.preparation = Slow()
+    finding = find(timer, budget_s=2)
+    assert timer.timed[:3] == list(ALL[:3])
+    assert (finding.tried, finding.candidates) == (3, 5)
+    many = tuple(replace(TILE, depth=16 * (1 + number)) for number in range(100))
+    timer = FakeTimer(dict.fromkeys((*many, TILE), 10.0))
+    timer.preparation = Slow(seconds=100)
+    find(timer, tiles=many, budget_s=2)
+    assert [count for _, count in timer.prepared] == [AT_ONCE], "no other group is compiled after the end"
+
+
 def test_a_shape_for_which_nothing_is_right_gives_no_finding() -> None:
     timer = FakeTimer(dict.fromkeys(ALL, 1.0), dict.fromkeys(ALL, "wrong"))
     assert list(findings_of(search_steps([SHAPE], in_use, lambda shape: ALL, timer))) == []
@@ -135,6 +165,7 @@ def test_a_budget_is_shared_and_every_shape_has_its_tile_in_use_timed() -> None:
         findings_of(search_steps(shapes, in_use, lambda shape: many, late, budget_s=0, clock=lambda: late.now))
     )
     assert [finding.tried for finding in findings] == [1, 1, 1]
+    assert [count for _, count in late.prepared] == [1, 1, 1], "nothing is compiled that is not timed"
 
 
 def test_a_search_follows_what_is_good_and_ends_when_nothing_is_gained() -> None:
@@ -153,13 +184,23 @@ def test_a_search_follows_what_is_good_and_ends_when_nothing_is_gained() -> None
     assert not resembles(TILE, replace(TILE, rows=4, depth=64, stages=2))
 
 
-def test_a_search_tells_how_far_it_is() -> None:
+def test_a_search_reports_progress() -> None:
     told: list[TileProgress] = []
     timer = FakeTimer(dict(zip(ALL, (10.0, 12.0, 7.0, 8.0, 30.0), strict=True)))
     list(findings_of(search_steps([SHAPE], in_use, lambda shape: ALL, timer), told.append))
     assert [item.tried for item in told[:6]] == [0, 1, 2, 3, 4, 5]
     assert {item.tried for item in told[6:]} == {5}, "the best are timed again, and checked"
     assert (told[-1].number, told[-1].shapes, told[-1].best_us) == (1, 1, 7.0)
+
+
+def test_tiles_are_listed_in_steps_that_report_no_candidates_yet() -> None:
+    timer = FakeTimer(dict(zip(ALL, (10.0, 12.0, 7.0, 8.0, 30.0), strict=True)))
+    steps = search_steps([SHAPE], in_use, lambda shape: (None, None, *ALL), timer)
+    listing = [next(steps), next(steps)]
+    assert listing == [TileProgress(SHAPE, 1, 1, 0, 0, math.inf)] * 2
+    assert timer.prepared == []
+    (finding,) = findings_of(steps)
+    assert (finding.tile, finding.candidates) == (LARGE, 5)
 
 
 def test_tiles_found_before_an_interruption_are_kept() -> None:

@@ -117,13 +117,13 @@ def test_a_right_tile_has_no_problem(timer: DeviceTileTimer) -> None:
         assert timer.problem(shape, tile_of(shape)) == ""
 
 
-def test_a_wrong_result_is_told(timer: DeviceTileTimer, kernels: Kernels) -> None:
+def test_a_wrong_result_is_reported(timer: DeviceTileTimer, kernels: Kernels) -> None:
     kernels.raw_factor = 1.01
     for shape in (CONV, UP):
         assert timer.problem(shape, tile_of(shape)).startswith("off by ")
 
 
-def test_a_wrong_share_of_the_picture_is_told(timer: DeviceTileTimer, kernels: Kernels) -> None:
+def test_a_wrong_share_of_the_picture_is_reported(timer: DeviceTileTimer, kernels: Kernels) -> None:
     kernels.parts_factor = 1.01
     assert timer.problem(CONV, tile_of(CONV)).startswith("toRGB: off by ")
     assert timer.problem(UP, tile_of(UP)) == ""

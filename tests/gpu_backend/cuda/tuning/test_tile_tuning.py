@@ -13,7 +13,7 @@ from gpu_backend.cuda.tiles.table import Tuned, read_entries, save_entries, tune
 from gpu_backend.cuda.tiles.target import target_of
 from gpu_backend.cuda.tuning import tile_tuning as tuning
 from gpu_backend.cuda.tuning.isolated_conv import IsolatedConvs
-from gpu_backend.cuda.tuning.tile_search import TileTimer
+from gpu_backend.cuda.tuning.tile_search import TileProgress, TileTimer
 from gpu_backend.cuda.tuning.tile_tuning import TileTuning
 from gpu_backend.cuda.tuning.timings import read_timings, timings_path
 from gpu_backend.errors import DeviceError
@@ -104,6 +104,27 @@ def test_stopping_early_keeps_what_was_found(tmp_path: Path) -> None:
     first = next(findings)
     findings.close()
     assert list(read_entries(search.path)) == [first.shape]
+
+
+def test_a_search_that_is_stopped_within_a_shape_keeps_its_timings(tmp_path: Path) -> None:
+    search = TileTuning(MODEL, table=tmp_path / "table.json", open_timer=open_timer)
+    with contextlib.closing(search.steps()) as steps:
+        for step in steps:
+            if isinstance(step, TileProgress) and step.tried == 3:
+                break
+    assert isinstance(step, TileProgress)
+    assert step.shape not in read_entries(search.path)
+    assert len(read_timings(timings_path(search.path))[step.shape]) == 3
+
+
+def test_shapes_are_predicted_from_those_before_them_in_the_same_search(tmp_path: Path) -> None:
+    search = TileTuning(MODEL, batches=(1, 2), table=tmp_path / "table.json", open_timer=open_timer)
+    known = []
+    for finding in search.findings():
+        assert 1 <= finding.trials <= finding.tried
+        known.append(search.quality.timings)
+    assert known == sorted(known)
+    assert known[-1] > known[0]
 
 
 def test_a_table_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
