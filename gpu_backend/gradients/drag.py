@@ -36,21 +36,31 @@ from gpu_backend.gradients.drag_settings import (
 from gpu_backend.gradients.latents import LatentStatistics
 from gpu_backend.gradients.network import DifferentiableNetwork
 from gpu_backend.gradients.objective import DragTerms, mask_at_features
-from gpu_backend.gradients.sampling import mean_texture, patch_offsets, structure_tensor
+from gpu_backend.gradients.sampling import mean_texture, patch_offsets, sample, structure_tensor
 from gpu_backend.gradients.tracking import track
 from gpu_backend.model.latent_file import stored_latent
 from gpu_backend.recipe import StoredLatent
 
 _WEAK = 0.02
 """Texture along the drag, as a share of the features' mean, below which a handle has nothing to hold on to."""
+_FLAT = 0.01
+"""The same of the picture. Noise leaves texture in the features of a clear sky, where the picture has at most 0.01 of
+its mean in the bundled model; clouds, haze and water have 0.02 and more."""
+_FLAT_RADIUS = 5
+"""Of the patch around a handle in the tracked picture, in its pixels."""
 _LOST_PX = 3.0
 """Error of tracking back, in pixels of the tracked picture, from which a handle counts as lost."""
 _LOST_LIKENESS = 0.3
+_COVERED = 0.9
+"""Share of a blend's second latent from which a handle is on that one's picture."""
 
 
 def default_block(network: DifferentiableNetwork) -> int:
-    """Return the block at a quarter of the picture's resolution, at least 16 and at most 128 where there is one."""
-    wanted = min(128, max(16, network.spec.resolution // 4))
+    """Return the block at a quarter of the picture's resolution, at least 16 and at most 128 where there is one.
+
+    Where edits move what the picture shows, it is one after them.
+    """
+    wanted = max(min(128, max(16, network.spec.resolution // 4)), network.moved_side)
     return max((block for block in network.blocks if block <= wanted), default=network.blocks[0])
 
 
@@ -109,7 +119,10 @@ class DragOptimizer:
         self._pins = [self._motion(pin, pin) for pin in settings.pins]
         self._sources = [handle.source for handle in handles]
         self._targets = [handle.target for handle in handles]
+        self._first_picture: Tensor | None = None
+        """The picture of the start, in which handles are tracked; known from the first check on."""
         self._is_lost = [False] * len(handles)
+        self._is_covered = self._covered_handles(network.covered(block))
         self._is_weak = [self._is_featureless(index) for index in range(len(handles))]
         self._count = self._since_check = 0
         self._loss = math.nan
@@ -141,13 +154,19 @@ class DragOptimizer:
         _check_points([target])
         self._targets[index] = target
         self._handles[index].aim(self._samples(target))
-        self._is_weak[index] = self._count == 0 and self._is_featureless(index)
+        if self._count == 0 or self._is_weak[index]:  # a handle that has pulled goes on
+            self._is_weak[index] = self._is_featureless(index)
         self._choose_motions()
 
     def step(self) -> DragReport:
-        """Do one bounded piece of work: at most one pass forward and backward, or one check of the handles."""
+        """Do one bounded piece of work: at most one pass forward and backward, or one check of the handles.
+
+        Nothing is done as long as no handle pulls.
+        """
         if self._is_check_due:
             self._check_handles()
+            return self.report
+        if all(self._is_abandoned(index) for index in range(len(self._handles))):
             return self.report
         loss = self._engine.step()
         if loss is not None:
@@ -159,7 +178,7 @@ class DragOptimizer:
     @property
     def _has_arrived(self) -> bool:
         """Whether every handle that pulls is at its target."""
-        return all(motion.has_arrived or self._is_given_up(index) for index, motion in enumerate(self._handles))
+        return all(motion.has_arrived or self._is_abandoned(index) for index, motion in enumerate(self._handles))
 
     @property
     def _is_check_due(self) -> bool:
@@ -179,21 +198,37 @@ class DragOptimizer:
 
     def _choose_motions(self) -> None:
         """Let the handles that hold on to something pull, and the pins."""
-        pulling = [motion for index, motion in enumerate(self._handles) if not self._is_given_up(index)]
+        pulling = [motion for index, motion in enumerate(self._handles) if not self._is_abandoned(index)]
         self._engine.choose(pulling + self._pins)
 
-    def _is_given_up(self, index: int) -> bool:
-        return self._is_weak[index] or self._is_lost[index]
+    def _is_abandoned(self, index: int) -> bool:
+        return self._is_weak[index] or self._is_lost[index] or self._is_covered[index]
+
+    def _covered_handles(self, covered: Tensor | None) -> list[bool]:
+        """Return for each handle whether it is on the second picture of a blend."""
+        if covered is None:
+            return [False] * len(self._handles)
+        places = torch.stack([motion.position for motion in self._handles]).to(covered)
+        return [float(share) > _COVERED for share in sample(covered[None, None], places)]
 
     def _is_featureless(self, index: int) -> bool:
-        """Whether the features hardly change along the way of a handle."""
-        motion, features = self._handles[index], self._engine.first
+        """Whether features or picture hardly change along the way of a handle."""
+        motion, picture = self._handles[index], self._first_picture
         way = motion.target - motion.position
         if float(way.norm()) < 1e-6:
             return False
         way = way / way.norm()
-        tensor = structure_tensor(features, motion.position + patch_offsets(self._settings.radius, way))
-        return float(way @ tensor @ way) < _WEAK * mean_texture(features)
+        if _texture_along(way, self._engine.first, motion.position, self._settings.radius) < _WEAK:
+            return True
+        if picture is None:
+            return False
+        place = self._in_tracked(torch.tensor(self._sources[index], dtype=torch.float64)).to(picture)
+        return _texture_along(way.to(picture), picture, place, _FLAT_RADIUS) < _FLAT
+
+    def _in_tracked(self, points: Tensor) -> Tensor:
+        """Return positions in the tracked picture of positions in the full one."""
+        scale = self._side / self._network.spec.resolution
+        return (points + 0.5) * scale - 0.5
 
     @torch.no_grad()
     def _check_handles(self) -> None:
@@ -201,12 +236,15 @@ class DragOptimizer:
         picture = self._engine.picture(self._side)
         if self._seen is not None:
             scale = self._side / self._network.spec.resolution
-            found = track(self._seen, picture, ((self._tracked + 0.5) * scale - 0.5).to(picture))
+            found = track(self._seen, picture, self._in_tracked(self._tracked).to(picture))
             self._tracked = (found.points.double().cpu() + 0.5) / scale - 0.5
             for index in range(len(self._handles)):
                 is_off = float(found.error[index]) > _LOST_PX or float(found.likeness[index]) < _LOST_LIKENESS
                 self._is_lost[index] = self._is_lost[index] or is_off
-            self._choose_motions()
+        else:
+            self._first_picture = picture
+            self._is_weak = [self._is_featureless(index) for index in range(len(self._handles))]
+        self._choose_motions()
         self._seen = picture
         self._since_check = 0
 
@@ -221,7 +259,14 @@ class DragOptimizer:
             distance=motion.distance / pitch,
             is_weak=self._is_weak[index],
             is_lost=self._is_lost[index],
+            is_covered=self._is_covered[index],
         )
+
+
+def _texture_along(way: Tensor, values: Tensor, place: Tensor, radius: int) -> float:
+    """Return the texture along a unit vector around a place (2,) of a map (1, channels, side, side); 1 is its mean."""
+    tensor = structure_tensor(values, place + patch_offsets(radius, way))
+    return float(way @ tensor @ way) / max(mean_texture(values), 1e-12)
 
 
 def _engine_of(

@@ -18,7 +18,9 @@ from numpy.typing import NDArray
 from gpu_backend.gradients.drag_settings import DragReport, DragSettings, Handle, Pixels
 from gpu_backend.gradients.opening import open_gradients
 from gpu_backend.model.model import Model
-from gpu_backend.recipe import Noise, StoredLatent
+from gpu_backend.plan.edit_inputs import plan_edits
+from gpu_backend.plan.plan import PlanEdits
+from gpu_backend.recipe import NO_EDITS, LocalEdits, Noise, StoredLatent
 
 if TYPE_CHECKING:
     from gpu_backend.gradients.drag import DragOptimizer
@@ -29,6 +31,10 @@ SLOWEST_STEP_S = 1 / 3
 """A drag whose step would take longer compares the features of a smaller block."""
 
 _LEAST_BLOCK = 16
+
+SLOWER_WITH_EDITS = (
+    "PyTorch drags a picture with bends, style channels or blends; without them the GPU's own kernels are faster."
+)
 
 
 class TimedDrag:
@@ -68,6 +74,11 @@ class DragMaker:
     A drag compares the features of the default block, or of the largest smaller one whose step takes at most
     `SLOWEST_STEP_S`. Before the first drag of a block, a step counts as three passes forward. A GPU's own kernels are
     always fast enough.
+
+    Attributes
+    ----------
+    slower_because
+        A sentence if the last drag takes a slower way than the model could without its edits; else empty.
     """
 
     def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
@@ -77,18 +88,30 @@ class DragMaker:
         self._noise = Noise()
         self._network: DifferentiableNetwork | None = None
         self._statistics: LatentStatistics | None = None
-        self._step_s: dict[int, float] = {}
+        self._edits = NO_EDITS
+        self._edited: DifferentiableNetwork | None = None
+        """The network with the edits of the last drag, which knows the second latents of their blends."""
+        self._step_s: dict[tuple[int, PlanEdits], float] = {}
+        self.slower_because = ""
 
-    def prepare(self, model: Model, noise: Noise) -> None:
+    def prepare(self, model: Model, noise: Noise, edits: LocalEdits) -> None:
         """Open the network of a model, so that the first drag begins at once. Takes seconds. Raises LoomError."""
         with self._lock:
-            network, _ = self._open(model, noise)
+            network, _ = self._open(model, noise, edits)
             self._chosen_block(network)
 
     def make(
-        self, model: Model, noise: Noise, latent: StoredLatent, handles: Sequence[Handle], settings: DragSettings
+        self,
+        model: Model,
+        noise: Noise,
+        edits: LocalEdits,
+        latent: StoredLatent,
+        handles: Sequence[Handle],
+        settings: DragSettings,
     ) -> TimedDrag:
         """Make a drag that starts at a latent, of one row of w or of as many as the network has.
+
+        The points are those of the picture with its local edits, and so is the picture that is dragged.
 
         Raises
         ------
@@ -96,7 +119,7 @@ class DragMaker:
             If torch is missing, or latent, points and settings do not fit the model.
         """
         with self._lock:
-            network, statistics = self._open(model, noise)
+            network, statistics = self._open(model, noise, edits)
             block = self._chosen_block(network) if settings.block is None else settings.block
         from gpu_backend.gradients.drag import DragOptimizer
 
@@ -105,9 +128,10 @@ class DragMaker:
             rows = np.repeat(rows, network.spec.num_ws, axis=0)
         resolutions = model.facts.row_resolutions
         drag = DragOptimizer(network, statistics, rows, resolutions, handles, replace(settings, block=block))
-        return TimedDrag(drag, lambda seconds: self._note(block, seconds), self._clock)
+        key = block, plan_edits(network.edits)
+        return TimedDrag(drag, lambda seconds: self._note(key, seconds), self._clock)
 
-    def _open(self, model: Model, noise: Noise) -> tuple[DifferentiableNetwork, LatentStatistics]:
+    def _open(self, model: Model, noise: Noise, edits: LocalEdits) -> tuple[DifferentiableNetwork, LatentStatistics]:
         if self._network is None or model is not self._model or noise != self._noise:
             network = open_gradients(model, noise)
             if self._statistics is None or model is not self._model:
@@ -116,8 +140,14 @@ class DragMaker:
                 self._statistics = latent_statistics(network)
                 self._step_s.clear()
             self._model, self._noise, self._network = model, noise, network
+            self._edited = None
         assert self._statistics is not None
-        return self._network, self._statistics
+        if self._edited is None or edits != self._edits:
+            self._edited, self._edits = self._network.edited(edits), edits
+        kernels = self._network.own_kernels
+        is_slower = kernels is not None and not kernels.problem and self._edited.own_kernels is None
+        self.slower_because = SLOWER_WITH_EDITS if is_slower else ""
+        return self._edited, self._statistics
 
     def _chosen_block(self, network: DifferentiableNetwork) -> int:
         from gpu_backend.gradients.drag import default_block
@@ -127,7 +157,8 @@ class DragMaker:
             network.own_kernels.prepare(network)
             if not network.own_kernels.problem:
                 return block
-        smaller = sorted(side for side in network.blocks if _LEAST_BLOCK <= side < block)
+        least = max(_LEAST_BLOCK, network.moved_side)
+        smaller = sorted(side for side in network.blocks if least <= side < block)
         while smaller and self._seconds(network, block) > SLOWEST_STEP_S:
             block = smaller.pop()
         return block
@@ -137,8 +168,9 @@ class DragMaker:
 
         The latter is not remembered, since other work may have slowed the passes.
         """
-        if block in self._step_s:
-            return self._step_s[block]
+        key = block, plan_edits(network.edits)
+        if key in self._step_s:
+            return self._step_s[key]
         import torch
 
         rows = network.mean_w.expand(1, network.spec.num_ws, -1)
@@ -150,6 +182,6 @@ class DragMaker:
                 best_s = min(best_s, self._clock() - began_s)
         return 3 * best_s
 
-    def _note(self, block: int, seconds: float) -> None:
-        """Record a step; the fastest counts, since other work slows some of them."""
-        self._step_s[block] = min(seconds, self._step_s.get(block, seconds))
+    def _note(self, key: tuple[int, PlanEdits], seconds: float) -> None:
+        """Record a step of a block with edits; the fastest counts, since other work slows some of them."""
+        self._step_s[key] = min(seconds, self._step_s.get(key, seconds))

@@ -87,6 +87,8 @@ class HandleState:
         The picture has too little texture there; the handle does not pull.
     is_lost
         Its content did not come along; the handle no longer pulls.
+    is_covered
+        A blend shows its second picture there, which a drag does not change; the handle does not pull.
     """
 
     position: Pixels
@@ -94,6 +96,7 @@ class HandleState:
     distance: float
     is_weak: bool
     is_lost: bool
+    is_covered: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,19 +75,28 @@ class PictureEncoder:
         masks
             (batch, 1, side, side) in 0..1, 1 where the picture counts; None if all of it does.
         """
+        x = self.layers(pictures, masks)[-1]
+        x = _active(functional.linear(x.flatten(1), *self._layer("hidden")))
+        return functional.linear(x, *self._layer("w"))
+
+    def layers(self, pictures: Tensor, masks: Tensor | None = None) -> list[Tensor]:
+        """Return the output of the convolutions at each side, (batch, channels, side / 2, ...) and so on.
+
+        Parameters as for `units`; pictures of another side, a multiple of 16, give larger or smaller maps.
+        """
         if masks is None:
             masks = torch.ones_like(pictures[:, :1])
         x = torch.cat([pictures * masks, masks], 1)
         tensors = self.tensors
-        level = 0
-        while f"down.{level}.weight" in tensors:
+        found: list[Tensor] = []
+        while f"down.{len(found)}.weight" in tensors:
+            level = len(found)
             x = _active(functional.conv2d(x, *self._layer(f"down.{level}"), stride=2, padding=1))
             if f"same.{level}.weight" in tensors:
                 y = _active(functional.conv2d(x, *self._layer(f"same.{level}"), padding=1))
                 x = (x + y) * math.sqrt(0.5)
-            level += 1
-        x = _active(functional.linear(x.flatten(1), *self._layer("hidden")))
-        return functional.linear(x, *self._layer("w"))
+            found.append(x)
+        return found
 
     @torch.no_grad()
     def encode(self, pictures: Tensor, masks: Tensor | None = None) -> Tensor:

@@ -44,7 +44,7 @@ def sample_w(network: DifferentiableNetwork, count: int, seed: int = 0) -> Tenso
         labels = None
         if mapping.c_dim:
             chosen = torch.from_numpy(generator.integers(mapping.c_dim, size=size))
-            labels = torch.nn.functional.one_hot(chosen, mapping.c_dim).to(device=network.device, dtype=network.dtype)
+            labels = torch.nn.functional.one_hot(chosen, mapping.c_dim)
         found.append(network.map(z, labels))
     return torch.cat(found)
 

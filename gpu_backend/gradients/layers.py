@@ -15,9 +15,8 @@ from gpu_backend.gradients.winograd import WinogradConvolution
 from gpu_backend.model.spec import LayerSpec
 from gpu_backend.ops.bias_act import LRELU_SLOPE, BiasAct
 from gpu_backend.ops.normalize_2nd_moment import EPSILON
-from gpu_backend.ops.upfirdn import up_conv_left_pad
+from gpu_backend.ops.upfirdn import doubling_left_pad, up_conv_left_pad
 from gpu_backend.reference.bias_act import bias_act
-from gpu_backend.reference.to_rgb import to_rgb
 
 
 class _Affine:
@@ -96,13 +95,44 @@ class ToRgbLayer:
 
     def __init__(self, layer: LayerSpec, weights: Mapping[str, Tensor]) -> None:
         self._affine = _Affine(weights, 1.0 / math.sqrt(layer.in_channels * layer.kernel**2))
-        self._weight, self._bias = weights["weight"], weights["bias"]
+        self._weight, self._bias = weights["weight"].flatten(1), weights["bias"][:, None, None]
         self._clamp = None if layer.conv_clamp is None else layer.conv_clamp * layer.gain
 
     def __call__(self, x: Tensor, w: Tensor, offset: Tensor | None = None) -> Tensor:
         """(batch, in, side, side) and (batch, w_dim) to (batch, img_channels, side, side)."""
         style = self._affine(w) if offset is None else self._affine(w) + offset
-        return to_rgb(x, self._weight, self._bias, style, self._clamp)
+        # The weights are scaled instead of the activations, which are a thousand times as many.
+        planes = torch.bmm(self._weight * style[:, None], x.flatten(2))
+        y = planes.view(-1, len(self._weight), *x.shape[2:]) + self._bias
+        return y if self._clamp is None else y.clamp(-self._clamp, self._clamp)
+
+
+class Doubling:
+    """Pictures at twice the side: the formula of `gpu_backend.reference.upfirdn.double` as one transposed convolution.
+
+    Parameters
+    ----------
+    taps
+        The network's resampling filter.
+    like
+        Of the precision and on the device of the pictures.
+    """
+
+    def __init__(self, taps: Sequence[float], like: Tensor) -> None:
+        row = 2.0 * torch.tensor(list(taps), dtype=like.dtype, device=like.device)
+        self._filter = row[:, None] * row
+        self._start = len(taps) - 1 - doubling_left_pad(len(taps))
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """(batch, channels, side, side) to (batch, channels, 2 side, 2 side)."""
+        channels, side = x.shape[1:3]
+        weight = self._filter.expand(channels, 1, -1, -1)
+        whole = functional.conv_transpose2d(x, weight, stride=2, groups=channels)
+        end = self._start + 2 * side
+        missing = max(0, end - whole.shape[-1])
+        whole = functional.pad(whole, (max(0, -self._start), missing, max(0, -self._start), missing))
+        start = max(0, self._start)
+        return whole[:, :, start : start + 2 * side, start : start + 2 * side]
 
 
 def _scaled(x: Tensor, scale: Tensor) -> Tensor:
@@ -145,7 +175,8 @@ class _Epilogue(Function):
             result += offset
         functional.leaky_relu_(result, LRELU_SLOPE)
         ctx.inside = None
-        if act.clamp is not None and _largest(result.detach()) >= act.clamp:
+        # Reading a number back would stop a GPU, and a CUDA graph cannot hold it.
+        if act.clamp is not None and (result.is_cuda or _largest(result.detach()) >= act.clamp):
             ctx.inside = (result.abs() < act.clamp).to(result.dtype)
             result.clamp_(-act.clamp, act.clamp)
         ctx.gain = act.gain
@@ -176,4 +207,6 @@ def _largest(x: Tensor) -> float:
 
 def _plane_products(a: Tensor, b: Tensor) -> Tensor:
     """Return the sum over each plane of a * b, (batch, channels)."""
+    if a.is_cuda:
+        return (a * b).sum((2, 3))  # cuBLAS computes each dot product in one block of threads
     return torch.einsum("bchw,bchw->bc", a, b)

@@ -14,9 +14,10 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import torch
@@ -24,7 +25,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from gpu_backend.errors import RequestError
-from gpu_backend.gradients.layers import ModulatedLayer, ToRgbLayer
+from gpu_backend.gradients.edits import LayerEdit, NetworkEdits
+from gpu_backend.gradients.layers import Doubling, ModulatedLayer, ToRgbLayer
+from gpu_backend.gradients.recipe_rows import rows_of_recipes
 from gpu_backend.model.model import Model
 from gpu_backend.model.spec import (
     AdainLayerSpec,
@@ -35,7 +38,7 @@ from gpu_backend.model.spec import (
     StyleGAN3Spec,
 )
 from gpu_backend.ops.noise import turned
-from gpu_backend.recipe import Noise
+from gpu_backend.recipe import NO_EDITS, LocalEdits, Noise
 from gpu_backend.reference.add import add
 from gpu_backend.reference.constant import constant
 from gpu_backend.reference.mapping import run_mapping
@@ -43,7 +46,6 @@ from gpu_backend.reference.noise import noise as random_noise
 from gpu_backend.reference.skip_conv import skip_conv
 from gpu_backend.reference.stylegan1 import run_stylegan1
 from gpu_backend.reference.stylegan3 import run_stylegan3
-from gpu_backend.reference.to_rgb import add_doubled
 
 NoisePictures = Mapping[str, Tensor]
 """Layer name -> (batch or 1, side, side); a layer left out gets no noise."""
@@ -78,6 +80,11 @@ class FeatureGrid:
 
 
 _TRACKED_SIDE = 128
+
+_Output = TypeVar("_Output")
+
+NetworkRun = Callable[[Tensor, Mapping[str, Tensor], LayerEdit | None], _Output]
+"""A run of layers: rows of w (batch, num_ws, w_dim), offsets of styles, and what is called after each layer."""
 
 
 class DragKernels(Protocol):
@@ -114,14 +121,19 @@ class DifferentiableNetwork(ABC):
     own_kernels
         What drags this network on a GPU without torch; set by `open_gradients`.
     readouts
-        The model's readouts of drafts.
+        The model's readouts of drafts; an edited network has none, since they read pictures without edits.
     style_offsets
         Layer name -> (style length,), added to the layer's style; may require a gradient. `StyleSearch` sets it.
+    edits
+        The local edits of its features and pictures, without those at rest; see `edited`.
     """
 
     own_kernels: DragKernels | None = None
+    edits = NO_EDITS
+    _network_edits: NetworkEdits | None = None
 
     def __init__(self, model: Model, noise: Noise, dtype: torch.dtype, device: torch.device) -> None:
+        self._model = model
         self.spec: NetworkSpec = model.spec
         self.readouts = model.readouts
         self.dtype, self.device = dtype, device
@@ -131,6 +143,10 @@ class DifferentiableNetwork(ABC):
         }
         self.noise: NoisePictures = noise_pictures(self.spec, self._weights, noise)
         self.style_offsets: Mapping[str, Tensor] = {}
+        self._seconds: dict[str, Tensor] = {}
+        """Activations of the blends' second latents, by layer."""
+        self._known_runs: set[Hashable] = set()
+        """Runs whose layers `_seconds` holds."""
         self.mean_w = torch.from_numpy(np.array(model.mean_w)).to(device=device, dtype=dtype)
 
     @property
@@ -138,15 +154,75 @@ class DifferentiableNetwork(ABC):
         """Official state-dict names to tensors."""
         return self._weights
 
+    def edited(self, edits: LocalEdits) -> DifferentiableNetwork:
+        """Return this network with local edits in place of those that it has; both share their weights.
+
+        Own kernels have no edits, so a network whose picture edits change has none. Raises RequestError if the edits do
+        not fit the model.
+        """
+        made = copy(self)
+        made.edits = acting = edits.acting
+        made._seconds, made._known_runs, made._network_edits = {}, set(), None
+        made.readouts = self._model.readouts
+        if acting != NO_EDITS:
+            recipes = tuple(blend.recipe for blend in acting.blends)
+            rows = self.tensor(rows_of_recipes(self._model, self.map, recipes)) if recipes else None
+            made._network_edits = NetworkEdits(self.spec, acting, rows, self.mean_w)
+            made.own_kernels, made.readouts = None, {}
+        return made
+
+    @property
+    def moved_side(self) -> int:
+        """Resolution below which edits leave the content of features and drafts elsewhere than the picture's; or 0."""
+        return 0 if self._network_edits is None else self._network_edits.moved_side
+
+    def covered(self, block: int) -> Tensor | None:
+        """Return the share of a block's features that second latents of blends have, (side, side); None for nothing."""
+        edits = self._network_edits
+        return None if edits is None else edits.covered(self._last_layer(block), self.grid(block).side)
+
+    def run_edited(self, run: NetworkRun[_Output], ws: Tensor, known_as: Hashable = None) -> _Output:
+        """Run layers with the edits of this network.
+
+        Parameters
+        ----------
+        known_as
+            Names the layers of the run, if the second latents' activations do not change from run to run; None computes
+            them each time, differentiable.
+        """
+        edits = self._network_edits
+        if edits is None:
+            return run(ws, self.style_offsets, None)
+        offsets = dict(edits.style_offsets)
+        for layer, offset in self.style_offsets.items():
+            offsets[layer] = offset + offsets[layer] if layer in offsets else offset
+        if edits.second_rows is None:
+            return run(ws, offsets, edits.applying({}))
+        if known_as is None or self.style_offsets:
+            seconds: dict[str, Tensor] = {}
+            run(edits.second_rows, offsets, edits.recording(seconds))
+            return run(ws, offsets, edits.applying(seconds))
+        if known_as not in self._known_runs:
+            with torch.no_grad():
+                run(edits.second_rows, offsets, edits.recording(self._seconds))
+            self._known_runs.add(known_as)
+        return run(ws, offsets, edits.applying(self._seconds))
+
     @property
     @abstractmethod
     def blocks(self) -> tuple[int, ...]:
         """Samples across the picture of each block whose features can be had, ascending."""
 
     @property
+    def can_be_captured(self) -> bool:
+        """Whether a CUDA graph can hold its computations: they read no number back and copy nothing from the host."""
+        return False
+
+    @property
     def picture_resolutions(self) -> tuple[int, ...]:
         """Resolutions at which `picture` can leave the network, ascending; the last one is the full one."""
-        return (*self.spec.draft_resolutions, self.spec.resolution)
+        drafts = (side for side in self.spec.draft_resolutions if side >= self.moved_side)
+        return (*drafts, self.spec.resolution)
 
     @property
     def tracked_resolution(self) -> int:
@@ -156,6 +232,10 @@ class DifferentiableNetwork(ABC):
     @abstractmethod
     def grid(self, block: int) -> FeatureGrid:
         """Return the positions of a block's feature samples. Raises RequestError if there is no such block."""
+
+    @abstractmethod
+    def _last_layer(self, block: int) -> str:
+        """Return the name of the layer whose output is a block's features."""
 
     @abstractmethod
     def features(self, ws: Tensor, block: int, noise: NoisePictures | None = None) -> Tensor:
@@ -177,7 +257,8 @@ class DifferentiableNetwork(ABC):
 
     def map(self, z: Tensor, labels: Tensor | None = None) -> Tensor:
         """Return w (batch, w_dim) of z (batch, z_dim), before truncation."""
-        return run_mapping(self.spec, self._weights, z.to(device=self.device, dtype=self.dtype), labels)
+        like = self.mean_w
+        return run_mapping(self.spec, self._weights, z.to(like), None if labels is None else labels.to(like))
 
     def tensor(self, array: NDArray[np.float32]) -> Tensor:
         """Return an array as a tensor of this network's precision and device."""
@@ -236,6 +317,7 @@ class _StyleGAN2Network(DifferentiableNetwork):
     def __init__(self, model: Model, noise: Noise, dtype: torch.dtype, device: torch.device) -> None:
         super().__init__(model, noise, dtype, device)
         taps = self.spec.resample_filter
+        self._double = Doubling(taps, self.mean_w)
         self._convs: dict[str, ModulatedLayer] = {}
         self._to_rgbs: dict[str, ToRgbLayer] = {}
         for layer in self.spec.layers:
@@ -250,12 +332,21 @@ class _StyleGAN2Network(DifferentiableNetwork):
                 self._convs[layer.name] = ModulatedLayer(layer, own, taps)
 
     @property
+    def can_be_captured(self) -> bool:
+        is_plain = self._network_edits is None and all(layer.kind != "skip" for layer in self.spec.layers)
+        return self.device.type == "cuda" and is_plain
+
+    @property
     def blocks(self) -> tuple[int, ...]:
         return tuple(dict.fromkeys(layer.resolution for layer in self.spec.layers))
 
     def grid(self, block: int) -> FeatureGrid:
         self._check_block(block)
         return FeatureGrid(block, block, self.spec.resolution)
+
+    def _last_layer(self, block: int) -> str:
+        convs = (layer.name for layer in self.spec.layers if layer.resolution == block and layer.name in self._convs)
+        return list(convs)[-1]
 
     def features(self, ws: Tensor, block: int, noise: NoisePictures | None = None) -> Tensor:
         self._check_block(block)
@@ -271,25 +362,43 @@ class _StyleGAN2Network(DifferentiableNetwork):
     ) -> tuple[Tensor, Tensor | None]:
         """Run the layers up to `side`; return the features there, and the picture if requested."""
         pictures = self.noise if noise is None else noise
-        offsets = self.style_offsets
+
+        def run(ws: Tensor, offsets: Mapping[str, Tensor], edit: LayerEdit | None) -> tuple[Tensor, Tensor | None]:
+            return self._layers_up_to(side, ws, pictures, offsets, edit, wants_picture=wants_picture)
+
+        return self.run_edited(run, ws, (side, wants_picture) if noise is None else None)
+
+    def _layers_up_to(
+        self,
+        side: int,
+        ws: Tensor,
+        noise: NoisePictures,
+        offsets: Mapping[str, Tensor],
+        edit: LayerEdit | None,
+        *,
+        wants_picture: bool,
+    ) -> tuple[Tensor, Tensor | None]:
         x = constant(self._weights["synthesis.b4.const"], ws.shape[0])
         image: Tensor | None = None
         skipped: Tensor | None = None
         for layer in self.spec.layers:
+            name = layer.name
             if layer.resolution > side:
                 break
             if layer.kind == "skip":
-                weight = self._weights[f"synthesis.{layer.name}.weight"]
-                skipped = skip_conv(x, weight, math.sqrt(0.5), self.spec.resample_filter)
+                skipped = skip_conv(
+                    x, self._weights[f"synthesis.{name}.weight"], math.sqrt(0.5), self.spec.resample_filter
+                )
             elif layer.kind == "to_rgb":
                 if wants_picture:
-                    y = self._to_rgbs[layer.name](x, ws[:, layer.w_index], offsets.get(layer.name))
-                    image = y if image is None else add_doubled(image, y, self.spec.resample_filter)
+                    y = self._to_rgbs[name](x, ws[:, layer.w_index], offsets.get(name))
+                    image = y if image is None else self._double(image) + y
+                    image = image if edit is None else edit(name, image)
             else:
-                picture, offset = pictures.get(layer.name), offsets.get(layer.name)
-                x = self._convs[layer.name](x, ws[:, layer.w_index], picture, offset)
+                x = self._convs[name](x, ws[:, layer.w_index], noise.get(name), offsets.get(name))
                 if layer.kind == "conv" and skipped is not None:
                     x, skipped = add(x, skipped), None
+                x = x if edit is None else edit(name, x)
         return x, image
 
 
@@ -310,10 +419,12 @@ class _ReferenceNetwork(DifferentiableNetwork):
 
     def features(self, ws: Tensor, block: int, noise: NoisePictures | None = None) -> Tensor:
         self._check_block(block)
-        last = self._last_of(block)
         observed: dict[str, Tensor] = {}
-        self._run(ws, noise, last + 1, observed)
-        return observed[f"synthesis.{self._layers[last].name}"]
+        self._run(ws, noise, self._last_of(block) + 1, observed)
+        return observed[f"synthesis.{self._last_layer(block)}"]
+
+    def _last_layer(self, block: int) -> str:
+        return self._layers[self._last_of(block)].name
 
     def picture(self, ws: Tensor, resolution: int | None = None, noise: NoisePictures | None = None) -> Tensor:
         side = self._check_resolution(resolution)
@@ -335,12 +446,20 @@ class _ReferenceNetwork(DifferentiableNetwork):
         return places[-1]
 
     def _run(self, ws: Tensor, noise: NoisePictures | None, end: int, observed: dict[str, Tensor] | None) -> Tensor:
-        if isinstance(self.spec, StyleGAN1Spec):
-            part = replace(self.spec, layers=self.spec.layers[:end])
+        spec = self.spec
+        part: StyleGAN1Spec | StyleGAN3Spec
+        if isinstance(spec, StyleGAN1Spec):
+            part = replace(spec, layers=spec.layers[:end])
+        else:
+            part = replace(spec, layers=spec.layers[:end])
+
+        def run(ws: Tensor, offsets: Mapping[str, Tensor], edit: LayerEdit | None) -> Tensor:
+            if isinstance(part, StyleGAN3Spec):
+                return run_stylegan3(part, self._weights, ws, observed=observed, offsets=offsets, edit=edit)
             pictures = self.noise if noise is None else noise
-            return run_stylegan1(part, self._weights, ws, pictures, observed=observed, offsets=self.style_offsets)
-        network = replace(self.spec, layers=self.spec.layers[:end])
-        return run_stylegan3(network, self._weights, ws, observed=observed, offsets=self.style_offsets)
+            return run_stylegan1(part, self._weights, ws, pictures, observed=observed, offsets=offsets, edit=edit)
+
+        return self.run_edited(run, ws, end if noise is None else None)
 
 
 def _rate(layer: AdainLayerSpec | FilteredLayerSpec) -> int:

@@ -1,4 +1,4 @@
-"""The differentiable network of a model and its encoder, opened where torch may be missing."""
+"""The differentiable network of a model, its encoder and its features, opened where torch may be missing."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from gpu_backend.cuda.driver.probe import probe
 from gpu_backend.errors import DeviceError, ModelFileError
+from gpu_backend.model.discriminator_file import read_discriminator
 from gpu_backend.model.encoder_file import encoder_path, read_encoder
 from gpu_backend.model.model import Model
 from gpu_backend.recipe import Noise
@@ -15,6 +16,7 @@ from gpu_backend.torch_import import torch_needed
 if TYPE_CHECKING:
     from gpu_backend.gradients.encoder import PictureEncoder
     from gpu_backend.gradients.network import DifferentiableNetwork
+    from gpu_backend.gradients.picture_features import PictureFeatures
 
 _log = logging.getLogger(__name__)
 
@@ -65,3 +67,20 @@ def open_encoder(model: Model, network: DifferentiableNetwork) -> PictureEncoder
     from gpu_backend.gradients.encoder import PictureEncoder
 
     return PictureEncoder.from_file(stored, network.mean_w)
+
+
+def open_features(
+    model: Model, network: DifferentiableNetwork, encoder: PictureEncoder | None
+) -> PictureFeatures | None:
+    """Return what compares pictures of a model: its file's discriminator, else its encoder; None if it has neither."""
+    from gpu_backend.gradients.picture_features import PictureFeatures
+
+    facts = model.facts
+    try:
+        stored = read_discriminator(facts.path, facts.model_id, model.spec)
+    except ModelFileError as error:
+        _log.warning("%s Pictures are compared without its discriminator.", error.sentence)
+        stored = None
+    if stored is not None:
+        return PictureFeatures.of_discriminator(stored, network.mean_w)
+    return None if encoder is None else PictureFeatures.of_encoder(encoder)

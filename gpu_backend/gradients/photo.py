@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
-from gpu_backend.errors import LoomError, RequestError
+from gpu_backend.errors import RequestError
 from gpu_backend.gradients.projection_settings import Crop
+from gpu_backend.picture_file import opened_picture
 
 _MODES = {1: "L", 3: "RGB", 4: "RGBA"}
+_ORIENTATION = 0x0112
+_TURNED = (5, 6, 7, 8)
+"""Values of EXIF's orientation that exchange width and height."""
 
 
 def read_photo(path: Path, side: int, channels: int = 3, crop: Crop | None = None) -> NDArray[np.float32]:
-    """Read a square of a picture, turned as its EXIF data says, transparent parts on black.
+    """Read a square of a picture, turned as its EXIF data says, transparent parts on black, 16 bits as 8.
 
     Parameters
     ----------
@@ -29,24 +32,14 @@ def read_photo(path: Path, side: int, channels: int = 3, crop: Crop | None = Non
 
     Raises
     ------
-    LoomError
+    PictureFileError
         If the file cannot be read as a picture.
     RequestError
         If pictures have another number of channels than 1, 3 or 4.
     """
     if channels not in _MODES:
         raise RequestError(f"Pictures of 1, 3 or 4 channels can be projected, but this network's have {channels}.")
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", Image.DecompressionBombWarning)
-            with Image.open(path) as file:
-                whole = ImageOps.exif_transpose(file)
-                if channels != 4 and whole.has_transparency_data:
-                    black = Image.new("RGBA", whole.size, (0, 0, 0, 255))
-                    whole = Image.alpha_composite(black, whole.convert("RGBA"))
-                whole = whole.convert(_MODES[channels])
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombWarning, Image.DecompressionBombError) as error:
-        raise LoomError(f"{path.name} should be a picture, but cannot be read as one.", str(error)) from error
+    whole, _ = open_photo(path, _MODES[channels])
     short = min(whole.size)
     if crop is None:
         crop = Crop((whole.width - short) // 2, (whole.height - short) // 2, short)
@@ -58,3 +51,44 @@ def read_photo(path: Path, side: int, channels: int = 3, crop: Crop | None = Non
     square = whole.crop((left, top, left + edge, top + edge)).resize((side, side), Image.Resampling.LANCZOS)
     pixels = np.asarray(square, dtype=np.float32).reshape(side, side, channels)
     return np.ascontiguousarray(pixels.transpose(2, 0, 1) / 127.5 - 1.0)
+
+
+def open_photo(path: Path, mode: str = "RGB", longest: int | None = None) -> tuple[Image.Image, tuple[int, int]]:
+    """Open a picture file, turned as its EXIF data says, transparent parts on black, 16 bits as 8.
+
+    Parameters
+    ----------
+    mode
+        Pillow's ``L``, ``RGB``, or ``RGBA``, which stays transparent.
+    longest
+        Reduces the picture to this longer side; None keeps its size.
+
+    Returns
+    -------
+    The picture, and its whole width and height.
+
+    Raises
+    ------
+    PictureFileError
+        If the file cannot be read as a picture.
+    """
+    with opened_picture(path, path.name) as file:
+        across, down = file.size
+        is_turned = file.getexif().get(_ORIENTATION) in _TURNED
+        if longest is not None:
+            file.draft(None, (longest, longest))  # a JPEG of twelve megapixels is decoded at a quarter
+        picture = _in_eight_bits(ImageOps.exif_transpose(file))
+        if longest is not None:
+            picture.thumbnail((longest, longest))
+        if mode != "RGBA" and picture.has_transparency_data:
+            black = Image.new("RGBA", picture.size, (0, 0, 0, 255))
+            picture = Image.alpha_composite(black, picture.convert("RGBA"))
+        return picture.convert(mode), (down, across) if is_turned else (across, down)
+
+
+def _in_eight_bits(picture: Image.Image) -> Image.Image:
+    """Return a grey picture of 16 bits with 8: Pillow's own conversion makes everything above 255 white."""
+    if not picture.mode.startswith("I"):
+        return picture
+    values = np.asarray(picture).clip(0, 65535)
+    return Image.fromarray((values // 257).astype(np.uint8))

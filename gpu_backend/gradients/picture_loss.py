@@ -1,4 +1,4 @@
-"""Distance of a picture from a target, without a trained network: mean square and structural similarity."""
+"""Distance of a picture from a target: mean square, structural similarity, and features of the model's own networks."""
 
 from __future__ import annotations
 
@@ -6,35 +6,75 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from gpu_backend.gradients.picture_features import PictureFeatures
+
 _C1, _C2 = 0.01**2, 0.03**2
 """Of structural similarity, for values in 0..1 (Wang et al. 2004)."""
 _WINDOW = 7
 _SQUARE, _STRUCTURE = 10.0, 0.1
 """Weights: at 20 dB the mean square counts more, from 35 dB on both count alike."""
+_FEATURES = 0.4
+"""Weight of the distance by features, 0..4; assets/results/projection has what other weights find."""
 
 
-def ssim(one: Tensor, other: Tensor) -> Tensor:
-    """Return the structural similarity of pictures in -1..1, one number a sample; the window is at most 7 x 7."""
-    one, other = (one + 1) * 0.5, (other + 1) * 0.5
-    window = min(_WINDOW, one.shape[-1])
+class PictureLoss:
+    """The loss of a search: 10 times the mean square, plus a tenth of 1 - SSIM, plus the distance by features.
 
-    def mean(x: Tensor) -> Tensor:
-        return functional.avg_pool2d(x, window, stride=1)
+    The first two are smooth, so that L-BFGS finds their curvature; an absolute difference has a kink where pictures
+    agree.
 
-    a, b = mean(one), mean(other)
-    aa, bb, ab = mean(one * one) - a * a, mean(other * other) - b * b, mean(one * other) - a * b
-    luminance = (2 * a * b + _C1) / (a * a + b * b + _C1)
-    structure = (2 * ab + _C2) / (aa + bb + _C2)
-    return (luminance * structure).mean((1, 2, 3))
-
-
-def picture_loss(found: Tensor, wanted: Tensor) -> Tensor:
-    """Return the loss of projection, one number a sample: 10 times the mean square plus a tenth of 1 - SSIM.
-
-    Both are smooth, so that L-BFGS finds their curvature; an absolute difference has a kink where pictures agree.
+    Parameters
+    ----------
+    wanted
+        Pictures in -1..1, (batch, channels, side, side); one, or as many as are compared with them.
+    features
+        Of a network of the model; None compares without.
     """
-    wanted = wanted.expand_as(found)
-    return _SQUARE * (found - wanted).square().mean((1, 2, 3)) + _STRUCTURE * (1.0 - ssim(found, wanted))
+
+    def __init__(self, wanted: Tensor, features: PictureFeatures | None = None) -> None:
+        self._wanted, self._features = wanted, features
+        self._structure = _Structure(wanted)
+        with torch.no_grad():
+            self._maps = [] if features is None else features.maps(wanted)
+
+    def __call__(self, found: Tensor) -> Tensor:
+        """Return one number for each picture (batch, channels, side, side)."""
+        total = _SQUARE * (found - self._wanted).square().mean((1, 2, 3))
+        total = total + _STRUCTURE * (1.0 - self._structure.similarity(found))
+        if self._features is not None:
+            total = total + _FEATURES * self._features.distance(found, self._maps)
+        return total
+
+
+class _Structure:
+    """Local means and variances of pictures in -1..1 that others are compared with."""
+
+    def __init__(self, wanted: Tensor) -> None:
+        self._wanted = (wanted + 1) * 0.5
+        self._mean = _local_mean(self._wanted)
+        self._variance = _local_mean(self._wanted.square()) - self._mean.square()
+
+    def similarity(self, found: Tensor) -> Tensor:
+        """Return the structural similarity, one number a sample."""
+        found = (found + 1) * 0.5
+        mean = _local_mean(found)
+        variance = _local_mean(found.square()) - mean.square()
+        covariance = _local_mean(found * self._wanted) - mean * self._mean
+        luminance = (2 * mean * self._mean + _C1) / (mean.square() + self._mean.square() + _C1)
+        structure = (2 * covariance + _C2) / (variance + self._variance + _C2)
+        return (luminance * structure).mean((1, 2, 3))
+
+
+def _local_mean(x: Tensor) -> Tensor:
+    """Return means over windows of at most 7 x 7. An axis at a time is 14 sums a pixel instead of 49."""
+    window = min(_WINDOW, x.shape[-1])
+    rows = functional.avg_pool2d(x, (window, 1), stride=1)
+    return functional.avg_pool2d(rows, (1, window), stride=1)
+
+
+def ssim(found: Tensor, wanted: Tensor) -> Tensor:
+    """Return the structural similarity of pictures in -1..1, one number a sample; the window is at most 7 x 7."""
+    return _Structure(wanted).similarity(found)
 
 
 @torch.no_grad()

@@ -1,7 +1,7 @@
-"""Projection: the rows of w whose picture is nearest to a given one.
+"""Projection: the rows of w whose pictures are nearest to given ones.
 
-1. An encoder's answer where the model has one, and the best of many random latents, compared at a draft resolution,
-2. w, one row for all, at draft resolutions and then at the full one,
+1. An encoder's answers where the model has one, and the best of many random latents, compared at a draft resolution,
+2. w, one row for all, from several of these at draft resolutions, and then from the best at the full one,
 3. each row by itself at the full resolution, with a pull towards their mean.
 
 Stages as of Karras et al. 2020b (appendix D), the loss of `picture_loss`, without a foreign network. Variables are
@@ -9,8 +9,9 @@ coordinates along the principal directions of w, in their deviations, and L-BFGS
 model it comes to 25.9 dB in 60 passes at 64 x 64 and to 33 dB in 40 more at the full resolution, where Adam needs more
 passes for 27 dB. Drafts are read off features (`matched_drafts`), since a network's own are too far from its pictures.
 
-The noise stays as it is. The object has no threads; its owner steps it, and may stop at any time: the best latent of
-the highest resolution so far stays.
+Several pictures share each pass, and each has its own search: what is found for one does not depend on the others. On a
+GPU a step is one CUDA graph. The noise stays as it is. The object has no threads; its owner steps it, and may stop at
+any time: the best latents of the highest resolution so far stay.
 """
 
 from __future__ import annotations
@@ -29,17 +30,27 @@ from gpu_backend.gradients.encoder import PictureEncoder
 from gpu_backend.gradients.latents import latent_statistics, sample_w
 from gpu_backend.gradients.matched_drafts import MatchedDrafts
 from gpu_backend.gradients.network import DifferentiableNetwork
-from gpu_backend.gradients.picture_loss import picture_loss, psnr
+from gpu_backend.gradients.picture_features import PictureFeatures
+from gpu_backend.gradients.picture_loss import PictureLoss, psnr
 from gpu_backend.gradients.projection_settings import MAX_STEPS, ProjectionReport, ProjectionSettings
 from gpu_backend.gradients.quasi_newton import QuasiNewton
+from gpu_backend.gradients.step_graph import StepGraph
 from gpu_backend.model.latent_file import stored_latent
 from gpu_backend.recipe import StoredLatent
 
 _RANDOM_SIDE = 32
 _DRAFT_SIDE = 64
 """Resolutions at which random latents are compared, and at which gradients begin; the full one if it is less."""
-_BATCH = {"cpu": 2, "cuda": 16}
-"""On a processor larger batches take longer a picture: their activations leave its caches."""
+_BATCH = {"cpu": 2, "cuda": 64}
+"""Random latents a pass. On a processor larger batches take longer a picture: their activations leave its caches."""
+_STARTS = {"cpu": 1, "cuda": 4}
+"""Latents from which each picture is searched at draft resolutions. A GPU needs hardly longer for four."""
+_FEWER = 8
+"""With an encoder so many times fewer random latents: the best of 500 of them is 5 dB behind its answer."""
+_MOST_TOGETHER = 16
+"""Pictures that share a pass at most."""
+_NBYTES_A_PIXEL = 6000
+"""What a pass keeps for the gradients, for each pixel of a picture; 250 MB for 256 x 256 were measured."""
 _DRAFT_SHARE = 0.3
 """Share of the steps at draft resolutions."""
 _ROWS_SHARE = 0.35
@@ -52,6 +63,14 @@ _SHORTEST = 0.01
 """Shortest principal direction, relative to the longest: what hardly varies keeps a unit that can be followed."""
 
 
+def pictures_together(network: DifferentiableNetwork) -> int:
+    """Return how many pictures should share a projection: as many as the GPU has memory for, one on a processor."""
+    if network.device.type != "cuda":
+        return 1
+    free, _ = torch.cuda.mem_get_info(network.device)
+    return max(1, min(_MOST_TOGETHER, free // 2 // (_NBYTES_A_PIXEL * network.spec.resolution**2)))
+
+
 class Projection:
     """A projection under way.
 
@@ -59,62 +78,80 @@ class Projection:
     ----------
     network
         Of the model.
-    target
-        (img_channels, side, side) float32 in -1..1, of the network's full resolution.
+    targets
+        (count, img_channels, side, side) float32 in -1..1, of the network's full resolution.
     settings
         How long to search.
     encoder
-        Of the model; None begins with random latents alone.
+        Of the model, which makes most random latents unnecessary; None begins with them alone.
+    features
+        Of a network of the model, compared at the full resolution; None compares pixels and structure alone.
 
     Raises
     ------
     RequestError
-        If the target does not have the shape of the network's pictures, or the settings are out of range.
+        If the targets do not have the shape of the network's pictures, or the settings are out of range.
     """
 
     def __init__(
         self,
         network: DifferentiableNetwork,
-        target: NDArray[np.float32],
+        targets: NDArray[np.float32],
         settings: ProjectionSettings | None = None,
         encoder: PictureEncoder | None = None,
+        features: PictureFeatures | None = None,
     ) -> None:
         self._network = network
         self._settings = settings = settings or ProjectionSettings()
         spec = network.spec
         shape = (spec.img_channels, spec.resolution, spec.resolution)
-        if target.shape != shape or not np.isfinite(target).all():
-            raise RequestError(f"A picture to project must be {shape} finite numbers, but one is {target.shape}.")
+        if targets.ndim != 4 or not len(targets) or targets.shape[1:] != shape or not np.isfinite(targets).all():
+            raise RequestError(f"Pictures to project must be {shape} finite numbers, but there are {targets.shape}.")
         if not (1 <= settings.steps <= MAX_STEPS and 1 <= settings.candidates <= MAX_STEPS):
             raise RequestError(f"A projection has 1 to {MAX_STEPS:,} steps and random latents.")
-        self._target = network.tensor(target)[None]
-        self._encoder = encoder
+        self._targets = network.tensor(targets)
+        self._encoder, self._features = encoder, features
         directions = latent_statistics(network, directions=spec.w_dim).directions
         lengths = directions.norm(dim=1, keepdim=True).clamp(min=1e-30)
         self._axes = directions * ((_SHORTEST * lengths.max()).clamp(min=1e-12) / lengths).clamp(min=1.0)
         """(w_dim, w_dim): w = mean + coordinates @ axes."""
         self._drafts = MatchedDrafts(network, tuple({self._random_side, *self._draft_sides}))
-        self._best = network.mean_w[None].expand(spec.num_ws, -1)
-        self._best_loss = math.inf
+        count = len(targets)
+        self._best = network.mean_w.expand(count, spec.num_ws, -1).clone()
+        self._best_losses = self._targets.new_full((count,), math.inf)
         self._best_side = 0
         self._work = self._steps()
         self.report = ProjectionReport("random", 0, settings.candidates, math.inf, self._random_side)
 
     @property
     def rows(self) -> NDArray[np.float32]:
-        """The best rows so far, (num_ws, w_dim)."""
+        """The best rows so far, (count, num_ws, w_dim)."""
         found: NDArray[np.float32] = self._best.detach().float().cpu().contiguous().numpy()
         return found
 
     @property
     def has_found(self) -> bool:
-        """Whether `rows` are those of a picture that was compared, not just the mean of w."""
+        """Whether `rows` are those of pictures that were compared, not just the mean of w."""
         return self._best_side > 0
 
     @property
+    def latents(self) -> tuple[StoredLatent, ...]:
+        """The best rows so far as stored latents, one a picture."""
+        return tuple(stored_latent(rows) for rows in self.rows)
+
+    @property
     def latent(self) -> StoredLatent:
-        """The best rows so far as a stored latent."""
-        return stored_latent(self.rows)
+        """That of the first picture."""
+        return stored_latent(self.rows[0])
+
+    @property
+    def latent_version(self) -> tuple[float, int]:
+        """Loss and resolution of the best rows: another pair means other rows, and nothing is read from the GPU."""
+        return self.report.loss, self.report.resolution
+
+    def changes(self) -> dict[str, NDArray[np.float32]]:
+        """Return changes of weights: none. A tuned projection has some."""
+        return {}
 
     def step(self) -> ProjectionReport:
         """Do one bounded piece of work: a batch of random latents, or one pass forward and backward."""
@@ -122,82 +159,136 @@ class Projection:
         return self.report
 
     @torch.no_grad()
-    def psnr(self) -> float:
-        """Return the PSNR in dB of the best picture so far, at the full resolution."""
-        return psnr(self._network.picture(self._best[None]), self._target)
+    def psnr(self) -> tuple[float, ...]:
+        """Return the PSNR in dB of the best picture so far for each target, at the full resolution."""
+        return tuple(
+            psnr(self._network.picture(rows[None]), target[None])
+            for rows, target in zip(self._best, self._targets, strict=True)
+        )
 
     def _steps(self) -> Iterator[ProjectionReport]:
         for _ in self._drafts.fit():
             yield self.report
-        yield from self._try_candidates()
-        start = self._coordinates(self._best[:1])
+        starts = yield from self._try_candidates()
         total = self._settings.steps
         ends = [round(total * share) for share in self._shares()]
         first = 0
         for side, end in zip(self._sides, ends, strict=True):
+            if side == self._full:
+                starts = starts[:, :1]
             if end > first:
-                start = yield from self._descend("w", start, side, first, end)
+                starts = yield from self._descend("w", starts, side, first, end)
             first = max(first, end)
-        start = start.expand(self._network.spec.num_ws, -1)
-        yield from self._descend("rows", start, self._sides[-1], first, total)
+        rows = starts[:, :1].expand(-1, -1, self._network.spec.num_ws, -1)
+        yield from self._descend("rows", rows, self._full, first, total)
 
-    def _try_candidates(self) -> Iterator[ProjectionReport]:
-        """Compare the encoder's answer and random latents, truncated to 0.7, where pictures look right."""
-        total, side = self._settings.candidates, self._random_side
+    def _try_candidates(self) -> Generator[ProjectionReport, None, Tensor]:
+        """Compare the encoder's answers and random latents, truncated to 0.7, where pictures look right.
+
+        Returns the coordinates of the best, (count, starts, 1, w_dim), the best first.
+        """
+        side, count, encoder = self._random_side, len(self._targets), self._encoder
+        total = self._settings.candidates if encoder is None else -(-self._settings.candidates // _FEWER)
         mean = self._network.mean_w
         candidates = mean + 0.7 * (sample_w(self._network, total, self._settings.seed) - mean)
-        if self._encoder is not None:
-            # It comes first and takes the place of a random one.
-            candidates = torch.cat([self._encoder.encode(self._target), candidates[: total - 1]])
+        if encoder is not None:
+            # Its answers come first. With one picture, the answer takes the place of a random latent.
+            candidates = torch.cat([encoder.encode(self._targets), candidates[: total - 1]])
+        losses = candidates.new_full((count, len(candidates)), math.inf)
         batch = _BATCH.get(self._network.device.type, 1)
-        for first in range(0, total, batch):
+        compared = [PictureLoss(target[None]) for target in self._targets_at(side)]
+        for first in range(0, len(candidates), batch):
             some = candidates[first : first + batch]
             with torch.no_grad():
-                rows = some[:, None].expand(-1, self._network.spec.num_ws, -1)
-                losses = picture_loss(self._drafts.picture(rows, side), self._target_at(side))
-            place = int(losses.argmin())
-            self._keep(rows[place], float(losses[place]), side)
-            yield ProjectionReport("random", min(first + batch, total), total, self._best_loss, side)
+                pictures = self._drafts.picture(self._shared(some[:, None]), side)
+                for number, loss in enumerate(compared):
+                    losses[number, first : first + batch] = loss(pictures)
+            best, places = losses.min(1)
+            self._keep(self._shared(candidates[places][:, None]), best, side)
+            done = min(total, max(1, first + batch - (len(candidates) - total)))
+            yield self._reported("random", done, total, side)
+        starts = min(_STARTS.get(self._network.device.type, 1), len(candidates))
+        places = losses.nan_to_num(nan=math.inf).argsort(1)[:, :starts]
+        return self._coordinates(candidates[places])[:, :, None]
 
     def _descend(
-        self, stage: str, start: Tensor, side: int, first: int, end: int
+        self, stage: str, starts: Tensor, side: int, first: int, end: int
     ) -> Generator[ProjectionReport, None, Tensor]:
-        """Follow gradients from `start` (rows, w_dim), rows 1 for one that all share; steps `first` to `end`.
+        """Follow gradients from `starts` (count, starts, rows, w_dim), rows 1 for one that all share.
 
-        Returns the best coordinates of these steps.
+        Steps are those from `first` to `end`. Returns the best coordinates of these steps, shaped as `starts`, the best
+        of each picture first.
         """
-        steps, num_ws = self._settings.steps, self._network.spec.num_ws
-        search = QuasiNewton(start)
-        best, best_loss = start, math.inf
-        for step in range(first, end):
-            free = search.point.clone().requires_grad_()
-            rows = (self._network.mean_w + free @ self._axes).expand(num_ws, -1)
-            loss = picture_loss(self._drafts.picture(rows[None], side), self._target_at(side)).mean()
-            total = loss + _PULL * (free - free.mean(0)).square().mean()
-            if side < self._full:
-                total = total + _PRIOR * free.square().mean()
-            (gradient,) = torch.autograd.grad(total, free)
-            found, value = rows.detach(), float(loss.detach())
-            self._keep(found, value, side)
-            if value < best_loss:
-                best, best_loss = free.detach(), value
-            search.take(float(total.detach()), gradient)
-            yield ProjectionReport(stage, step + 1, steps, self._best_loss, side, is_done=step + 1 == steps)
-        return best
+        count, branches = starts.shape[:2]
+        search = QuasiNewton(starts.flatten(0, 1))
+        features = self._features if side == self._full else None
+        loss = PictureLoss(self._targets_at(side).repeat_interleave(branches, 0), features)
+        best, best_losses = search.point.clone(), search.point.new_full((count * branches,), math.inf)
 
-    def _coordinates(self, rows: Tensor) -> Tensor:
-        """Return the coordinates (n, w_dim) of rows (n, w_dim)."""
-        found: Tensor = (rows - self._network.mean_w) @ self._axes.t() / self._axes.square().sum(1)
+        def evaluate() -> Tensor:
+            free = search.point.detach().clone().requires_grad_()
+            losses = loss(self._drafts.picture(self._shared(self._w(free)), side))
+            totals = losses + _PULL * (free - free.mean(1, keepdim=True)).square().mean((1, 2))
+            if side < self._full:
+                totals = totals + _PRIOR * free.square().mean((1, 2))
+            (gradients,) = torch.autograd.grad(totals.sum(), free)
+            with torch.no_grad():
+                is_better = losses < best_losses
+                best.copy_(torch.where(is_better[:, None, None], free, best))
+                best_losses.copy_(torch.where(is_better, losses, best_losses))
+            search.take(totals.detach(), gradients)
+            return best_losses
+
+        step = StepGraph(evaluate, captured=self._network.can_be_captured)
+        found = best.view(starts.shape)
+        each = torch.arange(count, device=found.device)
+        for number in range(first, end):
+            step()
+            losses, places = best_losses.view(count, branches).min(1)
+            self._keep(self._shared(self._w(found[each, places])), losses, side)
+            yield self._reported(stage, number + 1, self._settings.steps, side)
+        sorted_by_loss: Tensor = found[each[:, None], best_losses.view(count, branches).argsort(1)]
+        return sorted_by_loss
+
+    def _coordinates(self, w: Tensor) -> Tensor:
+        """Return the coordinates (..., w_dim) of w (..., w_dim)."""
+        found: Tensor = (w - self._network.mean_w) @ self._axes.t() / self._axes.square().sum(1)
         return found
 
-    def _keep(self, rows: Tensor, loss: float, side: int) -> None:
-        """Remember rows that are the best so far; losses of different resolutions are not compared."""
-        if math.isfinite(loss) and (side != self._best_side or loss < self._best_loss):
-            self._best, self._best_loss, self._best_side = rows, loss, side
+    def _w(self, coordinates: Tensor) -> Tensor:
+        """Return w (..., w_dim) of coordinates (..., w_dim)."""
+        found: Tensor = self._network.mean_w + coordinates @ self._axes
+        return found
+
+    def _shared(self, rows: Tensor) -> Tensor:
+        """Return rows of all layers, (batch, num_ws, w_dim), of (batch, 1 or num_ws, w_dim)."""
+        return rows.expand(-1, self._network.spec.num_ws, -1)
+
+    def _keep(self, rows: Tensor, losses: Tensor, side: int) -> None:
+        """Remember rows (count, num_ws, w_dim) that are the best so far; resolutions are not compared."""
+        if side != self._best_side:
+            if not bool(losses.isfinite().any()):
+                return
+            self._best_losses = torch.full_like(self._best_losses, math.inf)
+            self._best_side = side
+        is_better = losses < self._best_losses
+        self._best = torch.where(is_better[:, None, None], rows, self._best)
+        self._best_losses = torch.where(is_better, losses, self._best_losses)
+
+    def _reported(self, stage: str, step: int, steps: int, side: int) -> ProjectionReport:
+        loss = float(self._best_losses.mean())
+        is_done = stage != "random" and step == steps
+        return ProjectionReport(stage, step, steps, loss, self._best_side or side, is_done=is_done)
 
     @property
     def _random_side(self) -> int:
-        return next(side for side in self._network.picture_resolutions if side >= min(_RANDOM_SIDE, self._full))
+        """The least sufficient one; with an encoder the least whose readout comes with the model, if there is one.
+
+        Few latents are compared then, so fitting a readout would take longer than the larger pictures.
+        """
+        sides = [side for side in self._network.picture_resolutions if side >= min(_RANDOM_SIDE, self._full)]
+        known = [side for side in sides if side in self._network.readouts and self._encoder is not None]
+        return (known or sides)[0]
 
     @property
     def _draft_sides(self) -> tuple[int, ...]:
@@ -221,6 +312,6 @@ class Projection:
         drafts = len(self._draft_sides)
         return [_DRAFT_SHARE * (number + 1) / drafts for number in range(drafts)] + [1.0 - _ROWS_SHARE]
 
-    def _target_at(self, side: int) -> Tensor:
-        factor = self._target.shape[-1] // side
-        return self._target if factor == 1 else functional.avg_pool2d(self._target, factor)
+    def _targets_at(self, side: int) -> Tensor:
+        factor = self._targets.shape[-1] // side
+        return self._targets if factor == 1 else functional.avg_pool2d(self._targets, factor)

@@ -21,7 +21,7 @@ class Crop:
 
 @dataclass(frozen=True, slots=True)
 class ProjectionSettings:
-    """How long to search: steps along gradients, and random latents to begin with."""
+    """How long to search: steps along gradients, and random latents to begin with; an eighth if there is an encoder."""
 
     steps: int = 300
     candidates: int = 500
@@ -35,9 +35,9 @@ class ProjectionReport:
     Attributes
     ----------
     stage
-        ``"random"``, ``"w"`` or ``"rows"``.
+        ``"random"``, ``"w"`` or ``"rows"``; ``"weights"`` for a tuning.
     step, steps
-        Finished steps of all; steps of the first stage count latents.
+        Finished steps of all; steps of the first stage count latents, and those of a tuning are counted alone.
     loss
         Of the best latent so far, at `resolution`.
     resolution

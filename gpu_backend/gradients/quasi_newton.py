@@ -1,8 +1,13 @@
-"""L-BFGS (Liu and Nocedal 1989) that evaluates its function once a step, so that its owner can stop in between."""
+"""L-BFGS (Liu and Nocedal 1989) on several functions at once, one evaluation of each a step.
+
+The product of the inverse Hessian and the gradient is computed in its compact form (Byrd, Nocedal and Schnabel 1994,
+equation 3.1), so a step is a fixed sequence of batched operations that never reads a number back: a CUDA graph can hold
+it. With steps S and changes of the gradient Y, (pairs, variables), R the upper triangle of S Y' and D its diagonal::
+
+    H g = c g + S' p - c Y' u,   u = R^-1 S g,   p = R^-T ((D + c Y Y') u - c Y g),   c = s y / y y of the last pair
+"""
 
 from __future__ import annotations
-
-from collections import deque
 
 import torch
 from torch import Tensor
@@ -18,70 +23,91 @@ _MOST_HALVINGS = 8
 
 
 class QuasiNewton:
-    """Minimises a function whose value and gradient its owner computes.
+    """Minimises a function for each sample, whose values and gradients its owner computes.
 
-    ``while ...: value, gradient = f(search.point); search.take(value, gradient)``
+    ``while ...: values, gradients = f(search.point); search.take(values, gradients)``
+
+    Parameters
+    ----------
+    start
+        (samples, ...).
 
     Attributes
     ----------
     point
-        Where the owner evaluates next.
+        Where the owner evaluates next, shaped as `start`. `take` changes it in place.
     """
 
     def __init__(self, start: Tensor) -> None:
         self.point = start.clone()
-        self._base = start.clone()
-        """The last point that was accepted."""
-        self._value = float("inf")
-        self._gradient = torch.zeros_like(start)
-        self._direction = torch.zeros_like(start)
-        self._length = 0.0
-        self._halvings = 0
-        self._pairs: deque[tuple[Tensor, Tensor, float]] = deque(maxlen=_HISTORY)
-        """Steps, changes of the gradient over them, and 1 / their product."""
+        flat = self.point.flatten(1)
+        count, size = flat.shape
+        self._base = flat.clone()
+        """The last points that were accepted."""
+        self._values = flat.new_full((count,), float("inf"))
+        self._gradients = torch.zeros_like(flat)
+        self._directions = torch.zeros_like(flat)
+        self._lengths = flat.new_zeros(count)
+        self._halvings = torch.zeros(count, dtype=torch.int64, device=flat.device)
+        self._steps = flat.new_zeros(count, _HISTORY, size)
+        """The oldest first; a pair that is missing is zeros."""
+        self._changes = torch.zeros_like(self._steps)
 
-    def take(self, value: float, gradient: Tensor) -> None:
-        """Take the value and the gradient at `point`, and move `point`."""
-        slope = float((self._gradient * self._direction).sum())
-        is_enough = value <= self._value + _DECREASE * self._length * slope
-        if not is_enough and self._halvings < _MOST_HALVINGS:
-            self._halvings += 1
-            # The minimum of the parabola through both values and the slope, kept within a tenth and a half.
-            curve = value - self._value - self._length * slope
-            best = -0.5 * slope * self._length**2 / curve if curve > 0.0 else 0.0
-            self._length = min(max(best, 0.1 * self._length), 0.5 * self._length)
-            self.point = self._base + self._length * self._direction
-            return
-        if is_enough:
-            step, change = self.point - self._base, gradient - self._gradient
-            product = float((step * change).sum())
-            if product > 1e-10 * float(change.square().sum()):
-                self._pairs.append((step, change, 1.0 / product))
-            self._base, self._value, self._gradient = self.point, value, gradient
-        else:
-            self._pairs.clear()  # what it knows of the curvature misleads; steepest descent from the last good point
-        self._halvings = 0
-        self._direction = self._descent()
-        self._length = 1.0
-        self.point = self._base + self._direction
+    @torch.no_grad()
+    def take(self, values: Tensor, gradients: Tensor) -> None:
+        """Take the values (samples,) and the gradients at `point`, and move `point`."""
+        point, gradient = self.point.flatten(1), gradients.flatten(1)
+        slopes = (self._gradients * self._directions).sum(1)
+        is_enough = values <= self._values + _DECREASE * self._lengths * slopes
+        is_enough &= gradient.isfinite().all(1)
+        is_halved = ~is_enough & (self._halvings < _MOST_HALVINGS)
+        # The minimum of the parabola through both values and the slope, kept within a tenth and a half.
+        curve = values - self._values - self._lengths * slopes
+        best = torch.where(curve > 0.0, -0.5 * slopes * self._lengths.square() / curve, 0.0)
+        shorter = torch.minimum(torch.maximum(best, 0.1 * self._lengths), 0.5 * self._lengths)
+        self._remember(point - self._base, gradient - self._gradients, is_enough)
+        # After too many halvings the curvature misleads: steepest descent from the last good point.
+        is_lost = ~is_enough & ~is_halved
+        for pairs in (self._steps, self._changes):
+            pairs.masked_fill_(is_lost[:, None, None], 0.0)
+        self._base.copy_(torch.where(is_enough[:, None], point, self._base))
+        self._gradients.copy_(torch.where(is_enough[:, None], gradient, self._gradients))
+        self._values.copy_(torch.where(is_enough, values, self._values))
+        self._halvings.copy_(torch.where(is_halved, self._halvings + 1, 0))
+        self._directions.copy_(torch.where(is_halved[:, None], self._directions, self._descent()))
+        self._lengths.copy_(torch.where(is_halved, shorter, 1.0))
+        point = self._base + self._lengths[:, None] * self._directions
+        self.point.copy_(point.view_as(self.point))
+
+    def _remember(self, step: Tensor, change: Tensor, is_accepted: Tensor) -> None:
+        """Append the pairs of the samples that moved along a positive curvature."""
+        is_curved = is_accepted & ((step * change).sum(1) > 1e-10 * change.square().sum(1))
+        for pairs, new in ((self._steps, step), (self._changes, change)):
+            longer = torch.cat([pairs[:, 1:], new[:, None]], 1)
+            pairs.copy_(torch.where(is_curved[:, None, None], longer, pairs))
 
     def _descent(self) -> Tensor:
-        """Return the next step: two loops over the pairs; without any, a short one down the gradient."""
-        if not self._pairs:
-            return -self._gradient * (_FIRST / max(_size(self._gradient), 1e-30))
-        direction = -self._gradient
-        shares = []
-        for step, change, inverse in reversed(self._pairs):
-            share = inverse * float((step * direction).sum())
-            direction = direction - share * change
-            shares.append(share)
-        _, change, inverse = self._pairs[-1]
-        direction = direction / (inverse * float(change.square().sum()))
-        for (step, change, inverse), share in zip(self._pairs, reversed(shares), strict=True):
-            direction = direction + (share - inverse * float((change * direction).sum())) * step
-        size = _size(direction)
-        return direction if size <= _LONGEST else direction * (_LONGEST / size)
+        """Return the next step, (samples, variables); without a pair, a short one down the gradient."""
+        gradient = self._gradients
+        plain = gradient * (_FIRST / _size(gradient).clamp(min=1e-30))[:, None]
+        last = (self._steps[:, -1] * self._changes[:, -1]).sum(1)
+        has_pair = last > 0.0
+        scale = (last / self._changes[:, -1].square().sum(1).clamp(min=1e-30)).double()[:, None, None]
+        # The triangle of up to 30 pairs is badly conditioned in single precision.
+        products = (self._steps @ self._changes.mT).double()
+        squares = (self._changes @ self._changes.mT).double()
+        diagonal = products.diagonal(dim1=1, dim2=2)
+        upper = products.triu() + torch.diag_embed((diagonal == 0.0).to(diagonal))
+        along_steps = (self._steps @ gradient[:, :, None]).double()
+        along_changes = (self._changes @ gradient[:, :, None]).double()
+        u = torch.linalg.solve_triangular(upper, along_steps, upper=True)
+        right = diagonal[:, :, None] * u + scale * (squares @ u - along_changes)
+        p = torch.linalg.solve_triangular(upper.mT, right, upper=False)
+        moved = scale.to(gradient) * (gradient[:, :, None] - self._changes.mT @ u.to(gradient))
+        moved = moved + self._steps.mT @ p.to(gradient)
+        direction = -torch.where(has_pair[:, None], moved[:, :, 0], plain)
+        return direction * (_LONGEST / _size(direction).clamp(min=_LONGEST))[:, None]
 
 
-def _size(x: Tensor) -> float:
-    return float(x.square().mean().sqrt())
+def _size(x: Tensor) -> Tensor:
+    return x.square().mean(1).sqrt()

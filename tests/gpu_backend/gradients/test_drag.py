@@ -103,6 +103,34 @@ def test_a_handle_on_a_flat_place_is_refused_and_does_not_pull() -> None:
     assert not drag.rows.any()
 
 
+def test_a_handle_on_a_flat_place_of_the_picture_is_refused_whatever_noise_leaves_in_the_features() -> None:
+    class Noisy(MovingPicture):
+        """The noise of the network stays where it is, and does not show in the picture."""
+
+        def features(self, ws: torch.Tensor, block: int, noise: object = None) -> torch.Tensor:
+            found = super().features(ws, block)
+            return found + 0.3 * torch.randn(found.shape, generator=torch.Generator().manual_seed(1))
+
+    drag = drag_of(Noisy(is_flat_outside=True), FAST, (Handle((6.0, 6.0), (20.0, 6.0)),))
+    assert not drag.report.handles[0].is_weak, "the picture is not known yet"
+    report = drag.step()
+    assert report.handles[0].is_weak
+    assert report.is_settled
+    assert drag.step().step == 0, "nothing is done while no handle pulls"
+
+
+def test_a_refused_handle_pulls_once_it_goes_another_way() -> None:
+    network = MovingPicture()
+    network._wide = network._wide[:, :, :1].expand_as(network._wide)
+    drag = drag_of(network, FAST, (Handle((30.0, 30.0), (30.0, 40.0)),))
+    assert drag.step().handles[0].is_weak, "stripes look the same along themselves"
+    drag.set_target(0, (30.0, 42.0))
+    assert drag.step().handles[0].is_weak
+    drag.set_target(0, (38.0, 30.0))
+    assert not settle(drag).handles[0].is_weak
+    assert drag.rows[0, 0] == pytest.approx(8.0, abs=1.5)
+
+
 def test_a_handle_whose_content_stays_behind_is_lost_and_no_longer_pulls() -> None:
     class Vanishing(MovingPicture):
         """Shows another picture once w has moved."""

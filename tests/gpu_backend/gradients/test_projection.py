@@ -9,13 +9,13 @@ import pytest
 import torch
 from PIL import Image
 
-from gpu_backend import Crop, LoomError, RequestError, read_photo
+from gpu_backend import Bend, Crop, LocalEdits, LoomError, RequestError, open_photo, read_photo
 from gpu_backend.gradients.encoder import PictureEncoder
 from gpu_backend.gradients.latents import latent_statistics, sample_w
 from gpu_backend.gradients.matched_drafts import MatchedDrafts
 from gpu_backend.gradients.network import DifferentiableNetwork, differentiable_network
-from gpu_backend.gradients.picture_loss import picture_loss, psnr, ssim
-from gpu_backend.gradients.projection import Projection
+from gpu_backend.gradients.picture_loss import PictureLoss, psnr, ssim
+from gpu_backend.gradients.projection import Projection, pictures_together
 from gpu_backend.gradients.projection_settings import ProjectionSettings
 from gpu_backend.model.draft_file import Readout
 from tests.helpers.networks import make_stylegan2
@@ -28,10 +28,10 @@ def network() -> DifferentiableNetwork:
 
 
 def picture_of(network: DifferentiableNetwork, seed: int) -> np.ndarray:
-    """The picture of a random latent, in the range that a file can hold."""
+    """The picture of a random latent, in the range that a file can hold, (1, 3, side, side)."""
     with torch.no_grad():
         rows = sample_w(network, 1, seed)[:, None].expand(1, network.spec.num_ws, -1)
-        return network.picture(rows)[0].clamp(-1, 1).numpy()
+        return network.picture(rows).clamp(-1, 1).numpy()
 
 
 def run(projection: Projection) -> list[float]:
@@ -44,10 +44,24 @@ def run(projection: Projection) -> list[float]:
 def test_a_known_picture_comes_back_much_nearer_than_the_best_random_one(network: DifferentiableNetwork) -> None:
     projection = Projection(network, picture_of(network, 77), ProjectionSettings(steps=60, candidates=16))
     while projection.step().stage == "random":
-        before = projection.psnr()
+        before = projection.psnr()[0]
     run(projection)
-    assert projection.psnr() > before + 3.0
+    assert projection.psnr()[0] > before + 3.0
     assert projection.latent.num_ws == network.spec.num_ws
+
+
+def test_a_picture_with_edits_comes_back_under_the_same_edits(network: DifferentiableNetwork) -> None:
+    edited = network.edited(LocalEdits((Bend("b8.conv1", "turn", 90.0), Bend("b16.conv0", "gain", 1.5))))
+    known = picture_of(edited, 77)
+    found = Projection(edited, known, ProjectionSettings(steps=24, candidates=8))
+    while found.step().stage == "random":
+        before = found.psnr()[0]
+    run(found)
+    assert found.psnr()[0] > before + 3.0
+    with torch.no_grad():
+        shown = edited.picture(torch.from_numpy(found.rows)), network.picture(torch.from_numpy(found.rows))
+    assert psnr(shown[0], torch.from_numpy(known)) == pytest.approx(found.psnr()[0], abs=0.01)
+    assert psnr(shown[1], torch.from_numpy(known)) < found.psnr()[0] - 3.0, "the edits are not in the latent"
 
 
 def test_the_best_latent_so_far_stays_whenever_one_stops(network: DifferentiableNetwork) -> None:
@@ -59,20 +73,50 @@ def test_the_best_latent_so_far_stays_whenever_one_stops(network: Differentiable
         assert report.loss <= best.get(report.resolution, math.inf)
         best[report.resolution] = report.loss
         assert projection.has_found
-        assert projection.rows.shape == (network.spec.num_ws, network.spec.w_dim)
+        assert projection.rows.shape == (1, network.spec.num_ws, network.spec.w_dim)
     assert projection.step().is_done, "a step after the end does nothing"
 
 
 def test_w_is_searched_at_drafts_then_at_the_full_resolution_and_then_all_rows() -> None:
     large = make_stylegan2(resolution=256, channel_base=256, channel_max=2)
     projection = Projection(
-        differentiable_network(large), np.zeros((3, 256, 256), np.float32), ProjectionSettings(steps=10, candidates=1)
+        differentiable_network(large),
+        np.zeros((1, 3, 256, 256), np.float32),
+        ProjectionSettings(steps=10, candidates=1),
     )
     seen: list[tuple[str, int]] = []
     while not (report := projection.step()).is_done:
         seen.append((report.stage, report.resolution))
     assert list(dict.fromkeys(seen)) == [("random", 32), ("w", 64), ("w", 256), ("rows", 256)]
     assert [seen.count(("w", side)) for side in (64, 256)] == [3, 3]
+
+
+def test_pictures_that_share_passes_are_found_as_each_alone(network: DifferentiableNetwork) -> None:
+    settings = ProjectionSettings(steps=8, candidates=6)
+    targets = [picture_of(network, seed) for seed in (5, 77, 6)]
+    together = Projection(network, np.concatenate(targets), settings)
+    run(together)
+    for target, found, rows in zip(targets, together.psnr(), together.rows, strict=True):
+        alone = Projection(network, target, settings)
+        run(alone)
+        assert found == pytest.approx(alone.psnr()[0], abs=0.3)
+        np.testing.assert_allclose(rows, alone.rows[0], atol=0.1)
+
+
+def test_the_best_of_several_starts_goes_on(network: DifferentiableNetwork, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = ProjectionSettings(steps=20, candidates=12)
+    targets = np.concatenate([picture_of(network, seed) for seed in (5, 77)])
+    one = Projection(network, targets, settings)
+    run(one)
+    monkeypatch.setattr("gpu_backend.gradients.projection._STARTS", {"cpu": 3})
+    several = Projection(network, targets, settings)
+    run(several)
+    assert np.mean(several.psnr()) > np.mean(one.psnr()) - 1.0
+    assert len(several.latents) == 2
+
+
+def test_a_processor_projects_pictures_one_by_one(network: DifferentiableNetwork) -> None:
+    assert pictures_together(network) == 1
 
 
 def test_a_network_of_another_family_projects_too() -> None:
@@ -93,8 +137,20 @@ def test_the_encoders_answer_is_compared_with_random_latents(network: Differenti
     settings = ProjectionSettings(steps=3, candidates=1)
     projection = Projection(network, picture_of(network, 77), settings, Knowing(32, {}))
     projection.step()
-    assert projection.psnr() > 60
-    torch.testing.assert_close(torch.from_numpy(projection.rows[0]), wanted[0])
+    assert projection.psnr()[0] > 60
+    torch.testing.assert_close(torch.from_numpy(projection.rows[0, 0]), wanted[0])
+
+
+def test_with_an_encoder_the_first_step_compares_where_the_model_has_a_readout() -> None:
+    model = make_stylegan2(resolution=128, channel_base=512, channel_max=4)
+    readout = Readout(np.array([0, 3], np.int32), np.ones((3, 2), np.float32), np.zeros(3, np.float32))
+    network = differentiable_network(replace(model, readouts={64: readout}))
+    encoder = PictureEncoder.fresh(128, network.mean_w, torch.ones_like(network.mean_w))
+    wanted, settings = np.zeros((1, 3, 128, 128), np.float32), ProjectionSettings(steps=3, candidates=1)
+    first = Projection(network, wanted, settings, encoder).step()
+    assert (first.resolution, np.isfinite(first.loss)) == (64, True)
+    first = Projection(network, wanted, settings).step()
+    assert (first.resolution, np.isfinite(first.loss)) == (32, False), "one for 32 is fitted first"
 
 
 def test_drafts_without_a_readout_get_one_that_is_fitted(
@@ -130,19 +186,19 @@ def test_drafts_are_read_by_the_readouts_of_the_model() -> None:
 
 def test_equal_pictures_have_no_loss_and_different_ones_have() -> None:
     one = torch.from_numpy(np.random.default_rng(0).uniform(-1, 1, (2, 3, 32, 32)).astype(np.float32))
-    assert picture_loss(one, one).tolist() == pytest.approx([0.0, 0.0], abs=1e-5)
+    assert PictureLoss(one)(one).tolist() == pytest.approx([0.0, 0.0], abs=1e-5)
     assert float(ssim(one, -one).max()) < 0.1
     moved = one + 0.5
-    assert (picture_loss(moved, one) > 2.5).all(), "10 times the mean square, and less structure"
+    assert (PictureLoss(one)(moved) > 2.5).all(), "10 times the mean square, and less structure"
     assert psnr(one, one) > 100
     assert psnr(torch.zeros(1, 3, 8, 8), torch.full((1, 3, 8, 8), 0.2)) == pytest.approx(20.0)
 
 
 def test_a_target_of_another_size_or_with_settings_out_of_range_is_refused(network: DifferentiableNetwork) -> None:
     with pytest.raises(RequestError, match=r"\(3, 32, 32\)"):
-        Projection(network, np.zeros((3, 16, 16), np.float32))
+        Projection(network, np.zeros((1, 3, 16, 16), np.float32))
     with pytest.raises(RequestError, match="1 to 100,000 steps"):
-        Projection(network, np.zeros((3, 32, 32), np.float32), ProjectionSettings(steps=0))
+        Projection(network, np.zeros((1, 3, 32, 32), np.float32), ProjectionSettings(steps=0))
 
 
 def test_statistics_of_w_measure_its_deviation_and_its_widest_directions() -> None:
@@ -176,6 +232,20 @@ def test_photos_are_cropped_to_their_centre_and_turned_as_the_camera_says(tmp_pa
     Image.new("RGBA", (4, 4), (255, 255, 255, 0)).save(folder / "clear.png")
     assert read_photo(folder / "clear.png", 4).max() == -1.0
     assert read_photo(folder / "wide.png", 8, channels=1).shape == (1, 8, 8)
+
+
+def test_a_photo_is_opened_upright_in_eight_bits_and_reduced(tmp_path: Path) -> None:
+    levels = np.linspace(0, 65535, 64 * 16, dtype=np.uint16).reshape(16, 64)
+    path = tmp_path / "grey.png"
+    Image.fromarray(levels).save(path)
+    assert read_photo(path, 16, channels=1).min() < -0.2, "not white above 255"
+    picture, size = open_photo(path, longest=32)
+    assert (picture.mode, picture.size, size) == ("RGB", (32, 8), (64, 16))
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    Image.new("RGB", (640, 320)).save(tmp_path / "turned.jpg", exif=exif)
+    picture, size = open_photo(tmp_path / "turned.jpg", longest=32)
+    assert (picture.size, size) == ((16, 32), (320, 640))
 
 
 def test_a_file_that_is_no_picture_is_refused_by_name(tmp_path: Path) -> None:

@@ -1,0 +1,95 @@
+"""Distance of pictures by the features of a network that belongs to the model: its discriminator or its encoder.
+
+Pixels alone prefer a blurred picture to one whose crest is sharp and two pixels off. At each place of a feature map the
+channels are scaled to unit length before they are compared (Zhang et al. 2018, section 3), so that every layer counts
+alike and no scale of activations matters. Nothing here was trained on pictures of others.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from gpu_backend.gradients.encoder import PictureEncoder, colours, pooled
+from gpu_backend.model.discriminator_file import DiscriminatorWeights
+
+_LEAST_SQUARE = 1e-3
+"""Added to the square of a length: where nothing is active, noise does not become a feature."""
+
+
+class PictureFeatures:
+    """The features of a network.
+
+    Parameters
+    ----------
+    layers
+        Pictures (batch, img_channels, side, side) in -1..1 to feature maps (batch, channels, height, width).
+    """
+
+    def __init__(self, layers: Callable[[Tensor], Sequence[Tensor]]) -> None:
+        self._layers = layers
+
+    @classmethod
+    def of_encoder(cls, encoder: PictureEncoder) -> PictureFeatures:
+        """Return those of an encoder's convolutions, at the side that it reads and at the pictures' own."""
+
+        def layers(pictures: Tensor) -> list[Tensor]:
+            pictures = colours(pictures)
+            small = pooled(pictures, min(encoder.side, pictures.shape[-1]))
+            sizes = (small,) if small.shape == pictures.shape else (small, pictures)
+            return [layer for size in sizes for layer in encoder.layers(size)]
+
+        return cls(layers)
+
+    @classmethod
+    def of_discriminator(cls, stored: DiscriminatorWeights, like: Tensor) -> PictureFeatures:
+        """Return those of a discriminator's blocks, of the precision and on the device of `like`."""
+        tensors = {name: torch.from_numpy(array).to(like) for name, array in stored.tensors.items()}
+        taps = torch.tensor(stored.taps).to(like)
+        return cls(_Discriminator(tensors, taps, stored.sides))
+
+    def maps(self, pictures: Tensor) -> list[Tensor]:
+        """Return the feature maps of pictures (batch, img_channels, side, side), of unit length at each place."""
+        return [x * (x.square().sum(1, keepdim=True) + _LEAST_SQUARE).rsqrt() for x in self._layers(pictures)]
+
+    def distance(self, found: Tensor, wanted: Sequence[Tensor]) -> Tensor:
+        """Return the mean squared distance, 0..4, of pictures (batch, ...) from `maps` of one or as many: (batch,)."""
+        squares = [(x - y).square().sum(1).mean((1, 2)) for x, y in zip(self.maps(found), wanted, strict=True)]
+        return torch.stack(squares).mean(0)
+
+
+class _Discriminator:
+    """The residual blocks of a StyleGAN2 discriminator (Karras et al. 2020b, section 4.1), without its last layers."""
+
+    def __init__(self, tensors: dict[str, Tensor], taps: Tensor, sides: tuple[int, ...]) -> None:
+        self._tensors, self._sides = tensors, sides
+        self._filter = torch.outer(taps, taps).flip(0, 1)
+
+    def __call__(self, pictures: Tensor) -> list[Tensor]:
+        x = self._conv(pictures, f"b{self._sides[0]}.fromrgb", math.sqrt(2.0))
+        maps = []
+        for side in self._sides:
+            straight = functional.conv2d(self._filtered(x, 1, stride=2), self._weight(f"b{side}.skip"))
+            bent = self._conv(x, f"b{side}.conv0", math.sqrt(2.0), padding=1)
+            # Both branches times sqrt(0.5), so that their sum keeps its variance.
+            x = straight * math.sqrt(0.5) + self._conv(self._filtered(bent, 2), f"b{side}.conv1", 1.0, stride=2)
+            maps.append(x)
+        return maps
+
+    def _weight(self, name: str) -> Tensor:
+        weight = self._tensors[f"{name}.weight"]
+        return weight / math.sqrt(math.prod(weight.shape[1:]))
+
+    def _conv(self, x: Tensor, name: str, gain: float, *, stride: int = 1, padding: int = 0) -> Tensor:
+        """Convolve, add the bias, and apply leaky ReLU times a gain."""
+        x = functional.conv2d(x, self._weight(name), self._tensors[f"{name}.bias"], stride=stride, padding=padding)
+        return functional.leaky_relu(x, 0.2) * gain
+
+    def _filtered(self, x: Tensor, padding: int, *, stride: int = 1) -> Tensor:
+        """Filter each channel by itself."""
+        kernel = self._filter.expand(x.shape[1], 1, -1, -1)
+        return functional.conv2d(x, kernel, padding=padding, stride=stride, groups=x.shape[1])

@@ -1,0 +1,60 @@
+"""Repeated calls of a function of tensors as a CUDA graph: a step of a search is hundreds of small kernels."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+_WARM_UP = 3
+"""Calls before the capture: cuDNN measures its algorithms, and libraries allocate their workspaces."""
+
+_log = logging.getLogger(__name__)
+
+
+class StepGraph:
+    """Calls a function; it may be captured once and then replayed.
+
+    Parameters
+    ----------
+    function
+        Reads and writes the same tensors at every call, in place, and returns the same one.
+    captured
+        The tensors are on a GPU, and the function reads no number back and copies nothing from the host.
+    """
+
+    def __init__(self, function: Callable[[], Tensor], *, captured: bool) -> None:
+        self._function = function
+        self._captured = captured
+        self._calls = 0
+        self._graph: torch.cuda.CUDAGraph | None = None
+        self._result: Tensor | None = None
+
+    def __call__(self) -> Tensor:
+        """Do the work of one call, and return the function's result."""
+        if not self._captured:
+            return self._function()
+        with torch.backends.cudnn.flags(enabled=True, benchmark=True):
+            if self._graph is None and self._calls == _WARM_UP:
+                self._capture()
+            self._calls += 1
+            if self._graph is not None:
+                self._graph.replay()
+                assert self._result is not None
+                return self._result
+            return self._function()
+
+    def _capture(self) -> None:
+        """Capture the function; after a failure the calls go on one kernel at a time."""
+        graph = torch.cuda.CUDAGraph()
+        try:
+            # Other threads use the driver meanwhile, so that only this one's calls count.
+            with torch.cuda.graph(graph, capture_error_mode="thread_local"):
+                self._result = self._function()
+        except RuntimeError as error:
+            _log.warning("A step of a search is not captured as a CUDA graph, so it takes longer: %s", error)
+            self._result = None
+        else:
+            self._graph = graph
