@@ -86,10 +86,10 @@ def read_checkpoint(path: Path, device: torch.device) -> tuple[dict[str, Any], d
         read = torch.load(path, map_location=device, weights_only=True)
     except (OSError, RuntimeError, EOFError, ValueError, pickle.UnpicklingError) as error:
         raise CheckpointError(
-            f"A whole checkpoint is needed to resume, but {path.name} is none; take an older one.", str(error)
+            f"A complete checkpoint is needed to resume, but {path.name} is not one; choose an older one.", str(error)
         ) from error
     if not isinstance(read, dict) or not {"version", "options", "state"} <= set(read):
-        raise CheckpointError(f"A checkpoint of this program is needed to resume, but {path.name} is none.")
+        raise CheckpointError(f"A checkpoint of this program is needed to resume, but {path.name} is not one.")
     if read["version"] != _VERSION:
         raise CheckpointError(
             f"A checkpoint of version {_VERSION} is needed to resume, but {path.name} has version {read['version']}."

@@ -6,8 +6,10 @@ the ridge regression of small pictures on u::
 
     loss = |(u_found - u) L|^2 / w_dim,   L L' = 0.8 B B' w_dim / trace(B B') + 0.2 I
 
-so that directions of w that no picture shows count little. Half of the pictures are masked in part. What is kept is the
-moving average of the weights that has the least error on pictures that were rendered first and not trained on.
+so that directions of w that no picture shows count little. Half of the pictures are masked in part. On a GPU the others
+add the loss of `gpu_backend.gradients.picture_loss` between drafts of the found w and of the true one, by gradients
+through a StyleGAN2's network. What is kept is the moving average of the weights that has the least error on pictures
+that were rendered first and not trained on.
 """
 
 from __future__ import annotations
@@ -25,11 +27,16 @@ from torch.nn import functional
 from gpu_backend.errors import RequestError
 from gpu_backend.frame import Frame
 from gpu_backend.gradients.encoder import PictureEncoder, pooled
+from gpu_backend.gradients.matched_drafts import MatchedDrafts
+from gpu_backend.gradients.network import differentiable_network
+from gpu_backend.gradients.picture_loss import PictureLoss
 from gpu_backend.model import Model
 from gpu_backend.model.encoder_file import EncoderFile, encoder_side
 from gpu_backend.model.latent_file import stored_latent
+from gpu_backend.model.spec import StyleGAN2Spec
 from gpu_backend.recipe import Latent, Recipe
 from gpu_backend.request import RenderRequest
+from gpu_backend.training.adam import Adam
 from gpu_backend.training.encoder_settings import MAX_STEPS, EncoderReport, EncoderSettings
 
 _PSI = (0.5, 1.0)
@@ -43,6 +50,8 @@ _BATCH = 64
 _NEW_ON_CPU, _NEW_ON_GPU = 2, 32
 """Pictures that a step renders."""
 _RATE = 2e-3
+_PICTURE_WEIGHT = 2.0
+"""Of the loss of pictures: at 23 dB it then counts three times as much as that of w."""
 _EVALUATED_EVERY = 100
 _REGRESSED_SIDE = 8
 _RIDGE = 0.05
@@ -84,7 +93,7 @@ class EncoderTraining:
     settings
         How long to train.
     start
-        Continue with this encoder, after its steps; None begins anew.
+        Continue with this encoder, after its steps; None starts with random weights.
     device
         Of torch.
 
@@ -109,16 +118,20 @@ class EncoderTraining:
         self._step = self._begun = begun = min(settings.steps, start.steps if start is not None else 0)
         self._generator = np.random.default_rng([settings.seed, begun])
         self._start = start
-        self._pictures: list[NDArray[np.uint8]] = []
-        self._latents: list[NDArray[np.float32]] = []
-        self._held: tuple[Tensor, Tensor] | None = None
+        side = self._side
+        self._pictures = torch.empty(_HELD_OUT + _KEPT, 3, side, side, dtype=torch.uint8, device=self._device)
+        self._latents = torch.empty(_HELD_OUT + _KEPT, model.spec.w_dim, device=self._device)
+        """The first `_HELD_OUT` are not trained on. Of the others the newest replaces the oldest."""
+        noise = self._generator.standard_normal((_BATCH, 3, side, side), np.float32)
+        self._noise = torch.from_numpy(noise).to(self._device)
+        self._drafts: MatchedDrafts | None = None
         self._rendered = 0
         self._fits_next = False
         self._regressed = 0
         """Pictures that the weights of the loss were found from."""
         self._root = torch.empty(0)
         self._encoder: PictureEncoder | None = None
-        self._adam: _Adam | None = None
+        self._adam: Adam | None = None
         self._average: dict[str, Tensor] = {}
         self._best: EncoderFile | None = None
         self.report = EncoderReport(begun, settings.steps, 0, math.nan, 0.0, is_done=begun == settings.steps)
@@ -168,26 +181,34 @@ class EncoderTraining:
             )
             for row in w
         ]
-        for row, frame in zip(w, renderer.render_batch(requests), strict=True):
-            self._keep(row, _small(frame, side))
-        if self._held is None and len(self._latents) >= _HELD_OUT:
-            self._held = self._tensors(range(_HELD_OUT))
-            del self._latents[:_HELD_OUT], self._pictures[:_HELD_OUT]
+        pictures = self._small(renderer.render_batch(requests))
+        places = [self._place(self._rendered + number) for number in range(count)]
+        self._pictures[places] = pictures
+        self._latents[places] = torch.from_numpy(w).to(self._device)
+        self._rendered += count
 
-    def _keep(self, w: NDArray[np.float32], picture: NDArray[np.uint8]) -> None:
-        self._rendered += 1
-        if len(self._latents) < _KEPT:
-            self._latents.append(w)
-            self._pictures.append(picture)
-        else:
-            place = self._rendered % _KEPT
-            self._latents[place], self._pictures[place] = w, picture
+    @staticmethod
+    def _place(number: int) -> int:
+        """Return where a rendered picture is kept."""
+        return number if number < _HELD_OUT else _HELD_OUT + (number - _HELD_OUT) % _KEPT
 
-    def _tensors(self, places: Sequence[int]) -> tuple[Tensor, Tensor]:
+    def _small(self, frames: Sequence[Frame]) -> Tensor:
+        """Return the colours of frames, (n, 3, side, side) uint8, box-filtered on the device of torch."""
+        pixels = torch.from_numpy(np.stack([frame.pixels for frame in frames])).to(self._device)
+        colours = pixels[..., :3].permute(0, 3, 1, 2).flip(1)
+        return pooled(colours.float(), self._side).round().to(torch.uint8)
+
+    @property
+    def _count(self) -> int:
+        """Pictures that can be trained on."""
+        return min(self._rendered - _HELD_OUT, _KEPT)
+
+    def _tensors(self, places: Tensor) -> tuple[Tensor, Tensor]:
         """Return pictures (n, 3, side, side) in -1..1 and w (n, w_dim)."""
-        pictures = torch.from_numpy(np.stack([self._pictures[place] for place in places])).to(self._device)
-        w = torch.from_numpy(np.stack([self._latents[place] for place in places])).to(self._device)
-        return pictures.float() / 127.5 - 1.0, w
+        return self._pictures[places].float() / 127.5 - 1.0, self._latents[places]
+
+    def _trained_on(self) -> tuple[Tensor, Tensor]:
+        return self._tensors(torch.arange(_HELD_OUT, _HELD_OUT + self._count, device=self._device))
 
     @property
     def _side(self) -> int:
@@ -200,16 +221,20 @@ class EncoderTraining:
         encoder = self._encoder or self._begin()
         adam = self._adam
         assert adam is not None
-        if len(self._latents) >= min(2 * self._regressed, _KEPT) > self._regressed:
+        if self._count >= min(2 * self._regressed, _KEPT) > self._regressed:
             self._regress()
-        places = self._generator.integers(len(self._latents), size=_BATCH)
-        pictures, w = self._tensors([int(place) for place in places])
-        noise = torch.from_numpy(self._generator.standard_normal(pictures.shape, np.float32)).to(pictures)
+        places = torch.from_numpy(_HELD_OUT + self._generator.integers(self._count, size=_BATCH)).to(self._device)
+        pictures, w = self._tensors(places)
+        # Drawn once and moved: a processor would take longer to draw it anew than a GPU takes for the step.
+        noise = torch.roll(self._noise, [int(by) for by in self._generator.integers(self._side, size=3)], (0, 2, 3))
         learnt = encoder.learnt
         for tensor in learnt.values():
             tensor.requires_grad_()
         found = encoder.units(pictures + _NOISE * noise, self._masks(pictures))
         loss = ((found - self._units(w)) @ self._root).square().mean()
+        if self._drafts is not None:
+            whole = slice(2 * (_BATCH // 4), None)
+            loss = loss + _PICTURE_WEIGHT * self._picture_loss(found[whole], w[whole])
         gradients = torch.autograd.grad(loss, list(learnt.values()))
         for tensor in learnt.values():
             tensor.requires_grad_(False)
@@ -227,7 +252,7 @@ class EncoderTraining:
         if self._start is not None:
             encoder = PictureEncoder.from_file(self._start, torch.empty(0, device=self._device))
         else:
-            w = torch.from_numpy(np.stack(self._latents)).to(self._device)
+            _, w = self._trained_on()
             deviation = w.std(0)
             floor = 1e-3 * float(deviation.mean()) + 1e-12
             encoder = PictureEncoder.fresh(
@@ -235,11 +260,31 @@ class EncoderTraining:
             )
         self._encoder = encoder
         self._average = {name: tensor.clone() for name, tensor in encoder.learnt.items()}
-        self._adam = _Adam(list(encoder.learnt.values()))
+        self._adam = Adam(list(encoder.learnt.values()))
+        self._drafts = self._open_drafts()
         self._regress()
         if self._start is not None:
             self._evaluate()
         return encoder
+
+    def _open_drafts(self) -> MatchedDrafts | None:
+        """Return what draws drafts for the loss of pictures; None where that takes too long."""
+        if self._device.type != "cuda" or not isinstance(self._model.spec, StyleGAN2Spec):
+            return None
+        drafts = MatchedDrafts(differentiable_network(self._model, device=self._device), (self._side,))
+        for _ in drafts.fit():
+            pass
+        return drafts
+
+    def _picture_loss(self, found: Tensor, w: Tensor) -> Tensor:
+        """Return the mean loss of the drafts of found distances from the mean (n, w_dim), against those of w."""
+        assert self._drafts is not None
+        assert self._encoder is not None
+        tensors, num_ws = self._encoder.tensors, self._model.spec.num_ws
+        rows = torch.stack([tensors["mean"] + tensors["deviation"] * found, w])[:, :, None].expand(-1, -1, num_ws, -1)
+        with torch.no_grad():
+            wanted = self._drafts.picture(rows[1], self._side)
+        return PictureLoss(wanted)(self._drafts.picture(rows[0], self._side)).mean()
 
     def _units(self, w: Tensor) -> Tensor:
         assert self._encoder is not None
@@ -248,8 +293,8 @@ class EncoderTraining:
     @torch.no_grad()
     def _regress(self) -> None:
         """Find the weights of the loss from the pictures that are kept."""
-        self._regressed = len(self._latents)
-        pictures, w = self._tensors(range(self._regressed))
+        self._regressed = self._count
+        pictures, w = self._trained_on()
         u = self._units(w).double()
         y = pooled(pictures, min(_REGRESSED_SIDE, pictures.shape[-1])).flatten(1).double()
         u, y = u - u.mean(0), y - y.mean(0)
@@ -263,9 +308,8 @@ class EncoderTraining:
     @torch.no_grad()
     def _evaluate(self) -> None:
         """Keep the moving average of the weights if it is the best so far."""
-        assert self._held is not None
         assert self._encoder is not None
-        pictures, w = self._held
+        pictures, w = self._tensors(torch.arange(_HELD_OUT, device=self._device))
         tensors = self._encoder.tensors | self._average
         average = PictureEncoder(self._encoder.side, {name: tensor.clone() for name, tensor in tensors.items()})
         wanted = self._units(w)
@@ -289,32 +333,3 @@ class EncoderTraining:
             height, width = (int(at) for at in draw.integers(side // 4, side, size=2))
             mask[top : top + height, left : left + width] = 0.0
         return masks.to(pictures)
-
-
-class _Adam:
-    """Adam (Kingma and Ba 2015) without the state of torch.optim, whose import takes seconds in the window."""
-
-    def __init__(self, tensors: Sequence[Tensor]) -> None:
-        self.count = 0
-        self._means = [torch.zeros_like(tensor) for tensor in tensors]
-        self._squares = [torch.zeros_like(tensor) for tensor in tensors]
-
-    @torch.no_grad()
-    def step(self, tensors: Sequence[Tensor], gradients: Sequence[Tensor], rate: float) -> None:
-        """Change tensors in place."""
-        self.count += 1
-        for tensor, gradient, mean, square in zip(tensors, gradients, self._means, self._squares, strict=True):
-            mean.lerp_(gradient, 0.1)
-            square.lerp_(gradient.square(), 0.01)
-            unbiased = (square / (1 - 0.99**self.count)).sqrt_().add_(1e-8)
-            tensor.addcdiv_(mean / (1 - 0.9**self.count), unbiased, value=-rate)
-
-
-def _small(frame: Frame, side: int) -> NDArray[np.uint8]:
-    """Return the colours of a frame (3, side, side), box-filtered."""
-    pixels = frame.pixels[..., 2::-1]
-    factor = pixels.shape[0] // side
-    if factor > 1:
-        means = pixels.reshape(side, factor, side, factor, 3).mean((1, 3), dtype=np.float32)
-        pixels = np.rint(means).astype(np.uint8)
-    return np.ascontiguousarray(pixels.transpose(2, 0, 1))

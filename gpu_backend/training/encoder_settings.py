@@ -1,4 +1,4 @@
-"""What the training of an encoder is asked for and what it reports: plain values, which need no torch."""
+"""Settings and reports of the training of an encoder: plain values, which need no torch."""
 
 from __future__ import annotations
 

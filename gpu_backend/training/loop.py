@@ -132,7 +132,7 @@ class _Loop:
         self._speaks_at = self._began + _FIRST_WORD_S
         self._saved_at = -1
         self._snapshot: Path | None = None
-        self._told_no_plots = False
+        self._reported_no_plots = False
 
     def run(self, source: PictureSource) -> TrainOutcome:
         training, processes = self.training, self.processes
@@ -294,8 +294,8 @@ class _Loop:
         problem = plots_problem()
         if not problem:
             draw_plots(self.out / "log.csv", self.out / "training.png")
-        elif not self._told_no_plots:
-            self._told_no_plots = True
+        elif not self._reported_no_plots:
+            self._reported_no_plots = True
             self._say(f"skipped: plots: {problem}")
 
     def _last_words(self, what: str) -> str:

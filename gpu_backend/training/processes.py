@@ -116,7 +116,7 @@ def _exchange() -> Iterator[None]:
     except RuntimeError as error:
         time.sleep(_LETTING_GO_S)
         raise PeerError(
-            "A training needs all of its processes, but another one ended or cannot be reached; look what it said.",
+            "A training needs all of its processes, but another one ended or cannot be reached; see its output.",
             str(error),
         ) from error
 

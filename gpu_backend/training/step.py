@@ -165,7 +165,7 @@ class Training:
         }
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Restore a state. With another number of processes the random number generators are seeded anew."""
+        """Restore a state. With another number of processes the random number generators are seeded again."""
         self.step, self.pictures_seen = state["step"], state["pictures_seen"]
         for name in ("generator", "discriminator", "ema"):
             getattr(self, name).load_state_dict(state[name])

@@ -145,7 +145,7 @@ class _Pictures:
 
 @contextlib.contextmanager
 def _without_tf32() -> Iterator[None]:
-    """Let what a row says on TF32 hold for it alone."""
+    """Apply a row's TF32 setting to that row alone."""
     convolutions, products = torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32
     torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
     try:
@@ -182,8 +182,8 @@ def _method() -> tuple[str, ...]:
     """Return the conditions of the measurement, for the report."""
     return (
         "All four updates of each row, as in training: R1 every 16 steps, path lengths every 4 with half the pictures.",
-        "Mean over whole periods of 16 steps, wall-clock time, the GPU waited for at the end of each; warm-up: one "
-        "period, or as many as it takes to capture everything.",
+        "Mean over whole periods of 16 steps, wall-clock time, with a device synchronisation at the end of each; "
+        "warm-up: one period, or as many as it takes to capture everything.",
         "No TF32 in the rows of fp32; cuDNN tries its algorithms in all rows. Pictures come from ordinary memory of "
         "the host.",
         "Memory: the most that torch's allocator reserved.",

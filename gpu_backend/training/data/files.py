@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import os
 import zipfile
+import zlib
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -15,15 +15,18 @@ from threading import Lock
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from PIL import Image, UnidentifiedImageError
+from PIL import Image
 from torch import Tensor
 
+from gpu_backend.picture_file import PictureFileError, opened_picture
 from gpu_backend.training.data.source import DataError, shuffled
 
 SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".webp", ".bmp"})
 _MOST_THREADS = 16
 _AHEAD = 3
 """Batches decoded ahead."""
+_MOST_NBYTES = 1 << 28
+"""Largest picture of a zip, unpacked: a small entry may unpack to any size."""
 
 
 class FileSource:
@@ -37,7 +40,7 @@ class FileSource:
         Name to the bytes or the path of a picture; called from several threads.
     """
 
-    def __init__(self, name: str, names: Sequence[str], fetch: Callable[[str], Image.Image], resolution: int) -> None:
+    def __init__(self, name: str, names: Sequence[str], fetch: Callable[[str], Path | bytes], resolution: int) -> None:
         if not names:
             raise DataError(f"Pictures ({', '.join(sorted(SUFFIXES))}) are needed to train on, but {name} has none.")
         self._name, self._names, self._fetch, self._resolution = name, names, fetch, resolution
@@ -76,12 +79,12 @@ class FileSource:
         """Return (R, R, 3): the middle square, scaled."""
         name = self._names[index]
         try:
-            with self._fetch(name) as opened:
+            with opened_picture(self._fetch(name), f"{name} of {self._name}") as opened:
                 image = opened.convert("RGB")
-        except (OSError, UnidentifiedImageError, ValueError, zipfile.BadZipFile, Image.DecompressionBombError) as error:
-            raise DataError(
-                f"{name} of {self._name} should be a picture, but it cannot be read.", str(error)
-            ) from error
+        except PictureFileError as error:
+            raise DataError(error.sentence, error.details) from error
+        except (OSError, RuntimeError, ValueError, zipfile.BadZipFile, zlib.error) as error:  # of a zip
+            raise DataError(f"{name} of {self._name} cannot be read.", str(error)) from error
         side = min(image.size)
         left, top = (image.width - side) // 2, (image.height - side) // 2
         wanted = (self._resolution, self._resolution)
@@ -95,7 +98,7 @@ def folder_source(folder: Path, resolution: int) -> FileSource:
     """Return the pictures of a folder and of the folders in it."""
     found = (path for path in folder.rglob("*") if path.suffix.lower() in SUFFIXES and path.is_file())
     names = sorted(path.relative_to(folder).as_posix() for path in found)
-    return FileSource(folder.name or str(folder), names, lambda name: Image.open(folder / name), resolution)
+    return FileSource(folder.name or str(folder), names, lambda name: folder / name, resolution)
 
 
 class ZipSource(FileSource):
@@ -120,7 +123,9 @@ class ZipSource(FileSource):
         super().close()
         self._zip.close()
 
-    def _open(self, name: str) -> Image.Image:
-        with self._lock:  # one position in one file
-            data = self._zip.read(name)
-        return Image.open(io.BytesIO(data))
+    def _open(self, name: str) -> bytes:
+        with self._lock, self._zip.open(name) as file:  # one position in one file
+            data = file.read(_MOST_NBYTES + 1)
+        if len(data) > _MOST_NBYTES:
+            raise ValueError(f"more than {_MOST_NBYTES >> 20} MB")
+        return data

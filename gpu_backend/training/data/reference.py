@@ -16,7 +16,7 @@ _NAME, _FINGERPRINT = "data", "data_fingerprint"
 
 
 def data_reference(data: str) -> dict[str, str]:
-    """Return what the options of a checkpoint say about the pictures; `find_data` reads it."""
+    """Return the reference to the pictures in a checkpoint's options; `find_data` reads it."""
     if data == WORLD:
         return {_NAME: WORLD, _FINGERPRINT: ""}
     name = Path(data).absolute().name

@@ -92,7 +92,7 @@ def _found(renderer: MapsLatents, options: DirectionOptions, note: Say, status: 
     probe = Probe(renderer, read, lambda count: say(f"{count} pictures drawn"))
     directions = find_factor_directions(renderer, probe, factors, search, options.factors or None, note)
     if not directions:
-        raise RequestError("Directions move a factor, but in this model none was found that does.")
+        raise RequestError("No direction of this model that moves a factor was found.")
     return named(_good(directions, options, note), options.method)
 
 
@@ -135,7 +135,7 @@ def _reader(options: DirectionOptions, note: Say) -> tuple[ReadFactors, dict[str
     device = torch_device(options.device)
     network, skill = read_features(options.features) if options.features is not None else (None, {})
     if options.labels is None:
-        assert network is not None  # the options say so
+        assert network is not None  # as the options request
         return FeatureReader(network, device).factors, skill
     if network is not None:
         return fit_label_reader(read_labelled(options.labels, network.shape.side), FeatureReader(network, device))
@@ -176,13 +176,13 @@ def _kept(path: Path, model: Model, options: DirectionOptions) -> NamedDirection
         return None
     if not options.add:
         raise RequestError(
-            f"{path} is there already; keep its other sets with --add, replace it with --replace, or choose --out."
+            f"{path} already exists; keep its other sets with --add, replace it with --replace, or choose --out."
         )
     return read_directions(path, model.facts.model_id, model.spec.w_dim, model.spec.num_ws)
 
 
 def _joined(kept: NamedDirections, found: NamedDirections) -> NamedDirections:
-    """Return both, without what is kept of the sets that were found anew. Sets stay in their order."""
+    """Return both, without the kept sets that were found again. Sets stay in their order."""
     sets = {name.partition("/")[0] for name in found.names}
     places = [place for place, name in enumerate(kept.names) if name.partition("/")[0] not in sets]
     rest = selected(kept, places)

@@ -50,7 +50,7 @@ def sefa_by_rows(model: Model, count: int) -> NamedDirections:
 
 def sefa_of_rows(model: Model, name: str, where: RowRange, count: int) -> NamedDirections:
     """Return SeFa's directions of a range of rows: only the affines that these style are looked at."""
-    inside = [layer for layer in model.spec.layers if layer.w_index >= 0 and _holds(where, layer.w_index)]
+    inside = [layer for layer in model.spec.layers if layer.w_index >= 0 and where.holds(layer.w_index)]
     styled = [f"synthesis.{layer.name}.affine" for layer in inside]
     found = sefa_directions(
         [model.weights[f"{layer}.weight"] for layer in styled],
@@ -66,7 +66,3 @@ def sefa_of_rows(model: Model, name: str, where: RowRange, count: int) -> NamedD
         centre=(0.0,) * len(found),
         measures=({},) * len(found),
     )
-
-
-def _holds(where: RowRange, row: int) -> bool:
-    return where.first <= row and (where.last is None or row <= where.last)

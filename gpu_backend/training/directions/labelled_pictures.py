@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import math
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from PIL import Image
 from torch import Tensor
 
 from gpu_backend.errors import LoomError
+from gpu_backend.picture_file import PictureFileError, opened_picture
 
 _KINDS = frozenset({".png", ".jpg", ".jpeg", ".webp", ".bmp", ".tif", ".tiff"})
 _LEAST = 20
@@ -125,12 +125,10 @@ def _factors(name: str, column: Sequence[str]) -> list[tuple[str, NDArray[np.flo
 def _picture(path: Path, side: int) -> NDArray[np.uint8]:
     """Return the centre crop of a picture, (3, side, side)."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", Image.DecompressionBombWarning)
-            with Image.open(path) as image:
-                whole = image.convert("RGB")
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombWarning, Image.DecompressionBombError) as error:
-        raise LabelsError(f"{path} should be a picture, but cannot be read as one.", str(error)) from error
+        with opened_picture(path, str(path)) as image:
+            whole = image.convert("RGB")
+    except PictureFileError as error:
+        raise LabelsError(error.sentence, error.details) from error
     short = min(whole.size)
     left, top = (whole.width - short) // 2, (whole.height - short) // 2
     box = (left, top, left + short, top + short)

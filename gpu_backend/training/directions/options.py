@@ -109,9 +109,9 @@ def direction_options_of(found: argparse.Namespace) -> DirectionOptions:
     if (method == "labels") != (found.labels is not None):
         raise RequestError("Method labels and --labels go together; give both or neither.")
     if found.features is not None and method not in ("world", "labels"):
-        raise RequestError(f"Method {method} looks at no pictures; leave --features out.")
+        raise RequestError(f"Method {method} uses no pictures; leave --features out.")
     if found.factors and method not in ("world", "labels"):
-        raise RequestError(f"Method {method} knows no factors; leave --factors out.")
+        raise RequestError(f"Method {method} uses no factors; leave --factors out.")
     if found.count is not None and method not in _USUAL_COUNT:
         raise RequestError(f"Method {method} finds a direction for each factor; leave --count out.")
     wanted = (usual.least_spearman, usual.least_selectivity)

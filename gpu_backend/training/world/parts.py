@@ -47,7 +47,7 @@ class CompiledParts:
             return self._compiled[part](*arguments)  # type: ignore[return-value] # what the part itself returns
         except torch.OutOfMemoryError:
             raise
-        except Exception as error:  # whatever a compiler may lack: it is not needed
+        except Exception as error:  # any error of a compiler: it is optional
             self.problems[part.__qualname__] = _reason(error)
             self._compiled[part] = part
             return part(*arguments)

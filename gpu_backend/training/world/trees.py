@@ -67,8 +67,10 @@ def tree_row(
     feet = torch.gather(ground[:, None].expand(-1, 3, -1, -1), 2, column)
     clump = 0.5 + 0.5 * line_noise(centres * distance * 0.55, each, salt + 5)
     frame = torch.where(distance < 3.0, 0.55 + 0.45 * smoothstep(0.05, 0.5, centres.abs()), 1.0)
-    wish = setting.tree_density[:, None] * (0.45 + 1.1 * clump) * frame
-    growth = smoothstep(0.0, 0.16, wish - hashed(name, each, salt + 6)) * smoothstep(0.02, 0.06, feet - water[:, None])
+    demand = setting.tree_density[:, None] * (0.45 + 1.1 * clump) * frame
+    growth = smoothstep(0.0, 0.16, demand - hashed(name, each, salt + 6)) * smoothstep(
+        0.02, 0.06, feet - water[:, None]
+    )
     sizes = (0.34 + 0.42 * hashed(name, each, salt + 7)) * (0.35 + 0.65 * growth) / distance
     kinds = smoothstep(0.45, 0.55, conifers[:, None] + 0.4 * (hashed(name, each, salt + 8) - 0.5))
     hues = hashed(name, each, salt + 9) - 0.5

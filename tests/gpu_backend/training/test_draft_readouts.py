@@ -38,7 +38,7 @@ def test_the_channels_that_tell_least_are_left_out() -> None:
     assert np.abs(found.weight - [1.0, 0.5, -1.0]).max() < 0.02
 
 
-def test_a_network_without_drafts_worth_showing_is_told() -> None:
+def test_a_network_without_drafts_worth_showing_is_reported() -> None:
     with pytest.raises(LoomError, match="gives drafts"):
         fit_readouts(make_stylegan2(resolution=32, channel_max=2), 1)
 

@@ -9,6 +9,8 @@ import torch
 
 from gpu_backend import EncoderSettings, EncoderTraining, Frame, Renderer, RenderRequest, RequestError
 from gpu_backend.gradients.encoder import PictureEncoder
+from gpu_backend.gradients.matched_drafts import MatchedDrafts
+from gpu_backend.gradients.network import differentiable_network
 from gpu_backend.model import Model
 from gpu_backend.training import encoder as module
 from tests.helpers.networks import make_stylegan2
@@ -66,6 +68,22 @@ def test_an_encoder_learns_to_read_w_off_pictures(model: Model, renderer: Render
     assert torch.equal(encoder.encode(pictures, masks), encoder.encode(hidden, masks)), "what is masked does not count"
 
 
+def test_with_the_loss_of_pictures_an_encoder_learns_too(
+    model: Model, renderer: Renderer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drafts = MatchedDrafts(differentiable_network(model), (16,))
+    monkeypatch.setattr(EncoderTraining, "_open_drafts", lambda _: drafts)
+    training = EncoderTraining(model, EncoderSettings(steps=30))
+    errors = [error for error in run(training, renderer) if math.isfinite(error)]
+    assert errors[-1] < 0.8
+    w = training._latents[:4]
+    truth = training._units(w).requires_grad_()
+    assert float(training._picture_loss(truth, w).detach()) < 1e-5, "the true w has no loss"
+    loss = training._picture_loss(truth + 0.5, w)
+    (gradient,) = torch.autograd.grad(loss, truth)
+    assert (gradient != 0.0).any(1).all()
+
+
 def test_a_training_continues_after_the_steps_of_its_start(model: Model, renderer: Renderer) -> None:
     first = EncoderTraining(model, EncoderSettings(steps=5))
     run(first, renderer)
@@ -92,12 +110,17 @@ def test_the_same_seed_gives_the_same_encoder(model: Model, renderer: Renderer) 
     np.testing.assert_array_equal(found[0], found[1])
 
 
-def test_old_pictures_give_way_to_new_ones(model: Model, renderer: Renderer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_old_pictures_are_replaced_by_new_ones(
+    model: Model, renderer: Renderer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(module, "_KEPT", 40)
     training = EncoderTraining(model, EncoderSettings(steps=2))
     run(training, renderer)
     assert training.report.pictures > 40 + 16
-    assert len(training._latents) == 40
+    held, z = training._latents[:16].clone(), training._latents[16:].clone()
+    training._render(renderer, 4)
+    assert torch.equal(training._latents[:16], held), "those that measure the error stay"
+    assert (training._latents[16:] != z).any(1).sum() == 4
 
 
 def test_samples_of_a_conditional_model_have_classes_and_drafts_are_read_where_they_look_like_pictures(

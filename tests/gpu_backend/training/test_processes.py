@@ -49,7 +49,7 @@ def test_the_processor_is_always_there_and_a_missing_gpu_is_one_sentence(monkeyp
         pass
 
 
-def test_a_ctrl_c_in_one_process_stops_all_after_the_step_at_hand(tmp_path: Path) -> None:
+def test_a_ctrl_c_in_one_process_stops_all_after_the_current_step(tmp_path: Path) -> None:
     with ProcessPair(tmp_path, "interrupt", 3) as pair:
         ends = pair.end()
     assert last_lines(ends) == ["[true, 16]"] * 2, ends

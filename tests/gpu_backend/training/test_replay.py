@@ -42,7 +42,7 @@ def test_metrics_are_copied_before_another_graph_runs() -> None:
     assert kept == WARM_UP + 1
 
 
-def test_work_on_other_memory_is_captured_anew() -> None:
+def test_work_on_other_memory_is_captured_again() -> None:
     recorder, counter = FakeRecorder(), Counter()
     replayed = Replayed(counter.count, recorder)
     with recorder.beside():

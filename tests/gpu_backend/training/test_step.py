@@ -92,7 +92,7 @@ def test_it_is_settled_once_every_update_that_comes_up_is_captured() -> None:
     assert training().is_settled, "nothing is captured here"
 
 
-def test_a_loaded_state_is_captured_anew_and_goes_on_the_same() -> None:
+def test_a_loaded_state_is_captured_again_and_goes_on_the_same() -> None:
     recorder = FakeRecorder()
     made = training(recorder=recorder, **OFTEN)
     run(made, 12)

@@ -127,7 +127,7 @@ def test_an_older_checkpoint_cuts_the_log_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_to_stop_saves_after_the_step_at_hand(number: signal.Signals, tmp_path: Path) -> None:
+def test_a_signal_to_stop_saves_after_the_current_step(number: signal.Signals, tmp_path: Path) -> None:
     handler = signal.getsignal(number)
 
     def interrupt(batch: int) -> None:
@@ -170,7 +170,7 @@ def test_a_nan_stops_with_the_step_the_cause_and_the_last_good_checkpoint(
     assert [path.name for path in checkpoints(tmp_path)] == ["checkpoint-000000008.pt"]
 
 
-def test_progress_tells_speed_and_time_left(tmp_path: Path) -> None:
+def test_progress_reports_speed_and_time_left(tmp_path: Path) -> None:
     told: list[TrainProgress] = []
     request = TrainRequest(tmp_path, {**SIZES, "kimg": 0.016}, None, "cpu")
     train(request, lambda _: None, told.append, lambda _, side, __: FakeSource(side))
@@ -189,7 +189,7 @@ def test_half_precision_and_accumulation_train_too(tmp_path: Path) -> None:
         assert read_log(tmp_path / precision / "log.csv")
 
 
-def test_a_folder_with_a_training_is_not_begun_anew_and_sizes_stay(trained: Path, tmp_path: Path) -> None:
+def test_a_folder_with_a_training_is_not_restarted_and_sizes_stay(trained: Path, tmp_path: Path) -> None:
     with pytest.raises(RequestError, match="already contains a training"):
         run(trained, 0.1)
     with pytest.raises(RequestError, match="channel_max differ"):
@@ -197,7 +197,7 @@ def test_a_folder_with_a_training_is_not_begun_anew_and_sizes_stay(trained: Path
     with pytest.raises(CheckpointError, match="no checkpoint to resume from"):
         run(tmp_path, 0.1, tmp_path)
     (tmp_path / "checkpoint-000000001.pt").write_bytes(b"not one")
-    with pytest.raises(CheckpointError, match="is none"):
+    with pytest.raises(CheckpointError, match="is not one"):
         run(tmp_path, 0.1, tmp_path)
 
 
@@ -214,7 +214,7 @@ def test_options_out_of_range_are_one_sentence(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_slow_machine_is_told_soon_how_long_it_will_take(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_machine_soon_shows_how_long_it_will_take(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
 
     class Clock:

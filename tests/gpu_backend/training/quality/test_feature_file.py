@@ -37,6 +37,6 @@ def test_another_file_is_refused_in_a_sentence(trained: Trained, tmp_path: Path)
         read_features(tmp_path / "missing")
 
 
-def test_a_place_that_cannot_be_written_to_is_told(trained: Trained, tmp_path: Path) -> None:
+def test_a_place_that_cannot_be_written_to_is_reported(trained: Trained, tmp_path: Path) -> None:
     with pytest.raises(LoomError, match="was not written"):
         write_features(*trained, tmp_path / "none" / "x")

@@ -75,7 +75,7 @@ def test_the_report_prints_and_writes_its_metrics(
     assert len(said["sha256"]) == 64
 
 
-def test_the_report_tells_in_a_sentence_what_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_report_says_in_a_sentence_what_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = [str(tmp_path / "m"), "--features", str(tmp_path / "f")]
     assert report.run(words, DiscWorld()) == 2
     assert "there is no file of that name" in capsys.readouterr().err

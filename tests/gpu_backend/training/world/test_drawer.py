@@ -40,7 +40,7 @@ def device() -> torch.device:
     return torch.device("cuda", torch.cuda.current_device())
 
 
-def test_every_call_draws_what_it_is_asked_for(device: torch.device, melted: set[str]) -> None:
+def test_every_call_draws_the_requested_batch(device: torch.device, melted: set[str]) -> None:
     said: list[str] = []
     drawer = Drawer(SIDE, device, said.append)
     for seed, count in enumerate((4, 32, 33)):
@@ -54,7 +54,7 @@ def test_every_call_draws_what_it_is_asked_for(device: torch.device, melted: set
     assert melted == MELTED
 
 
-def test_a_compiler_that_fails_is_told_and_pictures_come_all_the_same(
+def test_a_compiler_that_fails_is_reported_and_pictures_come_nevertheless(
     device: torch.device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def no_compiler(*arguments: object) -> None:

@@ -29,7 +29,7 @@ def test_only_the_part_that_fails_runs_as_it_is(monkeypatch: pytest.MonkeyPatch)
     assert calls.count("tree_row") == 8
 
 
-def test_an_error_that_no_line_names_is_told_by_its_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_that_no_line_names_is_reported_by_its_first(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*arguments: object) -> None:
         raise RuntimeError("Failed to find C compiler.\nA long story follows.")
 

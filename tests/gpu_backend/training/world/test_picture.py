@@ -37,7 +37,7 @@ def test_the_same_arguments_give_the_same_pictures() -> None:
 
 
 @pytest.mark.parametrize("resolution", [16, 32, 128])
-def test_pictures_have_the_asked_shape_and_stay_in_range(resolution: int) -> None:
+def test_pictures_have_the_requested_shape_and_stay_in_range(resolution: int) -> None:
     pictures = draw(sample_factors(2, torch.Generator().manual_seed(2)), SEEDS, resolution, device="cpu")
     assert pictures.shape == (2, 3, resolution, resolution)
     assert pictures.dtype == torch.float32

@@ -5,7 +5,7 @@ from PIL import Image
 from gpu_backend.training.world.sheet import main
 
 
-def test_a_sheet_holds_the_asked_pictures(tmp_path: Path) -> None:
+def test_a_sheet_holds_the_requested_pictures(tmp_path: Path) -> None:
     path = tmp_path / "sheet.png"
     assert main(["--count", "3", "--resolution", "16", "--out", str(path)]) == 0
     with Image.open(path) as sheet:
