@@ -6,6 +6,16 @@ Stages of a frame::
     Renderer(model)             picks a device and says why; builds a Plan for each PlanKey      device.py, plan/
     renderer.render(request)    recipe -> w rows -> the plan's steps -> B, G, R, X bytes         renderer/, cuda/, cpu/
 
+In a program::
+
+    with open_renderer("model.pkl") as renderer:                         # or Renderer(read_model(path), device="cuda")
+        rows = renderer.map(z, psi=0.7)                                   # (n, z_dim) -> (n, num_ws, w_dim) float32
+        images = renderer.synthesize(rows)                                # (n, channels, height, width), about -1..1
+        frame = renderer.render(RenderRequest(renderer.facts.model_id))   # a Recipe of seeds -> bytes; frame.to_rgb()
+
+Errors of files, devices and requests are `LoomError`: one sentence with what was expected, what was found and what to
+do. An argument of a wrong type is a TypeError.
+
 Callers import from this package only, not from its modules. Importing it loads neither torch nor a driver and creates
 no folder: each name is imported from its module on first use.
 """
@@ -32,6 +42,7 @@ if TYPE_CHECKING:
     from gpu_backend.bench.shapes import shape_of as shape_of
     from gpu_backend.channel_maps import ChannelMaps as ChannelMaps
     from gpu_backend.cpu.torch_import import import_torch as import_torch, preload_library as preload_library
+    from gpu_backend.cuda.tuning.prediction import PredictionQuality as PredictionQuality
     from gpu_backend.cuda.tuning.tile_search import TileFinding as TileFinding, TileProgress as TileProgress
     from gpu_backend.cuda.tuning.tile_tuning import TileTuning as TileTuning
     from gpu_backend.cuda.tuning.tuning_run import TuningRun as TuningRun, TuningShare as TuningShare
@@ -66,6 +77,7 @@ if TYPE_CHECKING:
     from gpu_backend.frame import (
         Frame as Frame,
         FrameTimings as FrameTimings,
+        KernelCounters as KernelCounters,
         KernelFacts as KernelFacts,
         StepTime as StepTime,
         TappedLayer as TappedLayer,
@@ -90,10 +102,15 @@ if TYPE_CHECKING:
     from gpu_backend.gradients.opening import (
         TORCH_DEVICES as TORCH_DEVICES,
         open_encoder as open_encoder,
+        open_features as open_features,
         open_gradients as open_gradients,
     )
-    from gpu_backend.gradients.photo import read_photo as read_photo
-    from gpu_backend.gradients.projection import Projection as Projection
+    from gpu_backend.gradients.photo import (
+        open_photo as open_photo,
+        read_photo as read_photo,
+    )
+    from gpu_backend.gradients.picture_features import PictureFeatures as PictureFeatures
+    from gpu_backend.gradients.projection import Projection as Projection, pictures_together as pictures_together
     from gpu_backend.gradients.projection_settings import (
         PHOTO_SUFFIXES as PHOTO_SUFFIXES,
         Crop as Crop,
@@ -120,6 +137,7 @@ if TYPE_CHECKING:
         LABELS_LIMITS as LABELS_LIMITS,
         MANIFEST_LIMITS as MANIFEST_LIMITS,
         MAX_BENDS as MAX_BENDS,
+        MAX_BLENDS as MAX_BLENDS,
         MAX_ITEMS as MAX_ITEMS,
         MAX_KEPT as MAX_KEPT,
         MAX_STEPS as MAX_STEPS,
@@ -163,7 +181,18 @@ if TYPE_CHECKING:
         write_latent as write_latent,
         write_latents as write_latents,
     )
+    from gpu_backend.model.tuned_file import Base as Base, tuned_path as tuned_path, write_tuned as write_tuned
+    from gpu_backend.model_directions import named_part as named_part
     from gpu_backend.ops.kernels.conv_tile import ConvShape as ConvShape, ConvTile as ConvTile
+    from gpu_backend.picture_file import PictureFileError as PictureFileError, opened_picture as opened_picture
+    from gpu_backend.picture_mask import (
+        MASK_SIDE as MASK_SIDE,
+        MaskError as MaskError,
+        PictureMask as PictureMask,
+        layer_mask as layer_mask,
+        mask_from_text as mask_from_text,
+        mask_to_text as mask_to_text,
+    )
     from gpu_backend.plain_text import (
         printable as printable,
         printable_lines as printable_lines,
@@ -181,6 +210,7 @@ if TYPE_CHECKING:
         DirectionAmount as DirectionAmount,
         Latent as Latent,
         LocalEdits as LocalEdits,
+        MaskedBlend as MaskedBlend,
         MixSource as MixSource,
         Noise as Noise,
         NoiseMode as NoiseMode,
@@ -202,26 +232,30 @@ if TYPE_CHECKING:
         prepare_device as prepare_device,
     )
     from gpu_backend.renderer.memory import MemoryFacts as MemoryFacts
-    from gpu_backend.renderer.model_directions import named_part as named_part
     from gpu_backend.renderer.options import RenderOptions as RenderOptions
     from gpu_backend.renderer.pending_frame import PendingFrame as PendingFrame
     from gpu_backend.request import (
         RenderRequest as RenderRequest,
+        StoredPart as StoredPart,
+        spend_blend as spend_blend,
+        spend_latent as spend_latent,
+        stored_in as stored_in,
+        stored_in_edits as stored_in_edits,
+    )
+    from gpu_backend.request_json import (
         bend_from_json as bend_from_json,
         edits_from_json as edits_from_json,
         edits_to_json as edits_to_json,
         latent_from_json as latent_from_json,
         latent_to_json as latent_to_json,
+        mask_of as mask_of,
         noise_from_json as noise_from_json,
         noise_to_json as noise_to_json,
         recipe_from_json as recipe_from_json,
         recipe_to_json as recipe_to_json,
         request_from_json as request_from_json,
         request_to_json as request_to_json,
-        spend_blend as spend_blend,
-        spend_latent as spend_latent,
         stored_from_json as stored_from_json,
-        stored_in as stored_in,
         stored_to_json as stored_to_json,
         tap_from_json as tap_from_json,
         tap_to_json as tap_to_json,
@@ -256,11 +290,13 @@ if TYPE_CHECKING:
         EncoderReport as EncoderReport,
         EncoderSettings as EncoderSettings,
     )
+    from gpu_backend.training.photo_tuning import PhotoTuning as PhotoTuning, TunedProjection as TunedProjection
     from gpu_backend.training.progress import duration as duration
     from gpu_backend.training.request import TrainOutcome as TrainOutcome, TrainRequest as TrainRequest
     from gpu_backend.whole_file import (
         Disk as Disk,
         FileGroup as FileGroup,
+        part_name as part_name,
         remove_leftovers as remove_leftovers,
         write_part as write_part,
         write_whole as write_whole,
@@ -277,6 +313,7 @@ _HOMES = {
     "bench.shapes": ("shape_of",),
     "channel_maps": ("ChannelMaps",),
     "cpu.torch_import": ("import_torch", "preload_library"),
+    "cuda.tuning.prediction": ("PredictionQuality",),
     "cuda.tuning.tile_search": ("TileFinding", "TileProgress"),
     "cuda.tuning.tile_tuning": ("TileTuning",),
     "cuda.tuning.tuning_run": ("TuningRun", "TuningShare"),
@@ -293,7 +330,7 @@ _HOMES = {
         "RequestError",
         "UnsupportedModelError",
     ),
-    "frame": ("Frame", "FrameTimings", "KernelFacts", "StepTime", "TappedLayer", "ValueStatistics"),
+    "frame": ("Frame", "FrameTimings", "KernelCounters", "KernelFacts", "StepTime", "TappedLayer", "ValueStatistics"),
     "latent.combining": ("combined_latent",),
     "gradients.drag": ("DragOptimizer",),
     "gradients.drag_maker": ("DragMaker",),
@@ -303,9 +340,10 @@ _HOMES = {
     "gradients.style_search": ("StyleSearch",),
     "gradients.latents": ("LatentStatistics", "latent_statistics"),
     "gradients.network": ("DifferentiableNetwork",),
-    "gradients.opening": ("TORCH_DEVICES", "open_encoder", "open_gradients"),
-    "gradients.photo": ("read_photo",),
-    "gradients.projection": ("Projection",),
+    "gradients.opening": ("TORCH_DEVICES", "open_encoder", "open_features", "open_gradients"),
+    "gradients.photo": ("open_photo", "read_photo"),
+    "gradients.picture_features": ("PictureFeatures",),
+    "gradients.projection": ("Projection", "pictures_together"),
     "gradients.projection_settings": ("PHOTO_SUFFIXES", "Crop", "ProjectionReport", "ProjectionSettings"),
     "latent.directions": ("Directions",),
     "latent.flattening": ("flat_latent",),
@@ -318,6 +356,7 @@ _HOMES = {
         "LABELS_LIMITS",
         "MANIFEST_LIMITS",
         "MAX_BENDS",
+        "MAX_BLENDS",
         "MAX_ITEMS",
         "MAX_KEPT",
         "MAX_STEPS",
@@ -356,8 +395,12 @@ _HOMES = {
         "write_latent",
         "write_latents",
     ),
+    "model.tuned_file": ("Base", "tuned_path", "write_tuned"),
+    "model_directions": ("named_part",),
     "ops.kernels.conv_tile": ("ConvShape", "ConvTile"),
     "quick_dataclass": ("dataclass",),
+    "picture_file": ("PictureFileError", "opened_picture"),
+    "picture_mask": ("MASK_SIDE", "MaskError", "PictureMask", "layer_mask", "mask_from_text", "mask_to_text"),
     "plain_text": ("printable", "printable_lines", "printable_sentence"),
     "process_memory": ("process_nbytes",),
     "recipe": (
@@ -370,6 +413,7 @@ _HOMES = {
         "DirectionAmount",
         "Latent",
         "LocalEdits",
+        "MaskedBlend",
         "MixSource",
         "Noise",
         "NoiseMode",
@@ -387,26 +431,30 @@ _HOMES = {
     "renderer.kernel_checks": ("KernelChecks", "kernel_checks"),
     "renderer.kernels": ("compile_kernels", "kernels_ready", "prepare_device"),
     "renderer.memory": ("MemoryFacts",),
-    "renderer.model_directions": ("named_part",),
     "renderer.options": ("RenderOptions",),
     "renderer.pending_frame": ("PendingFrame",),
     "request": (
         "RenderRequest",
+        "StoredPart",
+        "spend_blend",
+        "spend_latent",
+        "stored_in",
+        "stored_in_edits",
+    ),
+    "request_json": (
         "bend_from_json",
         "edits_from_json",
         "edits_to_json",
         "latent_from_json",
         "latent_to_json",
+        "mask_of",
         "noise_from_json",
         "noise_to_json",
         "recipe_from_json",
         "recipe_to_json",
         "request_from_json",
         "request_to_json",
-        "spend_blend",
-        "spend_latent",
         "stored_from_json",
-        "stored_in",
         "stored_to_json",
         "tap_from_json",
         "tap_to_json",
@@ -429,6 +477,7 @@ _HOMES = {
     "training.encoder": ("EncoderTraining", "RendersSamples"),
     "training.encoder_opening": ("open_encoder_training",),
     "training.encoder_settings": ("EncoderReport", "EncoderSettings"),
+    "training.photo_tuning": ("PhotoTuning", "TunedProjection"),
     "training.progress": ("duration",),
     "training.request": ("TrainOutcome", "TrainRequest"),
     "whole_file": ("Disk", "FileGroup", "part_name", "remove_leftovers", "write_part", "write_whole"),

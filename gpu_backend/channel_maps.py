@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 from numpy.typing import NDArray
+
+from gpu_backend.quick_dataclass import dataclass
 
 MAP_PX = 32
 """Largest side of a channel's picture."""

@@ -11,15 +11,16 @@ import contextlib
 import platform
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from gpu_backend.errors import DeviceError
 from gpu_backend.model.draft_file import draft_weights
 from gpu_backend.model.model import Model
 from gpu_backend.plan.executor import Executor
 from gpu_backend.plan.plan import Precision
+from gpu_backend.quick_dataclass import dataclass
 from gpu_backend.torch_import import torch_needed
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ class DeviceFacts:
     name
         ``"CPU"``, ``"NVIDIA H200"``.
     precision
-        Of the activations: ``"fp32"`` or ``"fp16"``.
+        ``"fp16"``, ``"tf32"`` (fp32 activations, of which tensor cores multiply 10 bits of fraction) or ``"fp32"``.
     reason
         One sentence: why this device.
     id
@@ -90,12 +91,14 @@ def find_devices() -> tuple[DeviceFacts, ...]:
     found = _probe()
     gpus = tuple(_gpu_facts(gpu, found.driver, "fp16", f"{gpu.name}: it can run the kernels.") for gpu in found.gpus)
     if gpus:
-        return (*gpus, _cpu_facts("it is always there."))
+        return (*gpus, _cpu_facts("it is always available."))
     return (replace(_cpu_facts(_after_colon(found.problem)), driver=found.driver),)
 
 
-def check_device(device: str) -> None:
-    """Raise DeviceError, with a sentence, if there is no device of that name."""
+def check_device(device: str, precision: str = "fp16") -> None:
+    """Raise DeviceError, with a sentence, if there is no device or no precision of that name."""
+    if precision not in get_args(Precision):
+        raise DeviceError(f"The precision must be one of {', '.join(get_args(Precision))}, not {precision[:40]!r}.")
     choose_gpu(device)
 
 
@@ -135,8 +138,9 @@ def make_executor(model: Model, device: str = "auto", precision: Precision = "fp
     Raises
     ------
     DeviceError
-        If there is no such device, or it cannot be initialised.
+        If there is no such device or precision, or the device cannot be initialised.
     """
+    check_device(device, precision)
     gpu = choose_gpu(device)
     if gpu is None:
         return _cpu_executor(model), _cpu_facts("it was chosen." if device == CPU_ID else _why_no_gpu())

@@ -10,7 +10,6 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -19,18 +18,20 @@ from gpu_backend.cuda.driver.probe import Gpu, probe
 from gpu_backend.device import processor_name
 from gpu_backend.errors import DeviceError
 from gpu_backend.model import Model
+from gpu_backend.quick_dataclass import dataclass
 from gpu_backend.torch_import import torch_problem
 
 if TYPE_CHECKING:
     from gpu_backend.cuda.tiles.table import TileTable
     from gpu_backend.ops.kernels.recipe import KernelRecipe
-    from gpu_backend.plan.plan import Plan
+    from gpu_backend.plan.plan import Plan, Precision
 
 PACKAGES = (
     "cuda-bindings",
     "nvidia-cuda-nvrtc",
     "nvidia-ml-py",
     "cupti-python",
+    "nvidia-cuda-cupti",
     "torch",
     "numpy",
 )
@@ -136,7 +137,7 @@ class Diagnosis:
     cpu_problem: str = ""
 
 
-def diagnose(model: Model | None = None) -> Diagnosis:
+def diagnose(model: Model | None = None, precision: Precision = "fp16") -> Diagnosis:
     """Examine this machine and, with a model, its kernels. Nothing is compiled; earlier compilations are reported."""
     from gpu_backend.cuda.compiling.kernel_cache import cache_folder
     from gpu_backend.cuda.driver.nvml import gpu_names
@@ -146,7 +147,7 @@ def diagnose(model: Model | None = None) -> Diagnosis:
     folder = cache_folder()
     sizes = _sizes(folder)
     return Diagnosis(
-        gpus=tuple(_gpu(gpu, model, found.driver) for gpu in found.gpus),
+        gpus=tuple(_gpu(gpu, model, found.driver, precision) for gpu in found.gpus),
         problem=found.problem,
         driver=found.driver,
         other_gpus=() if found.gpus else gpu_names(),
@@ -176,7 +177,7 @@ def fused_plan(model: Model) -> list[str]:
     return [str(step) for key in keys for step in fuse(build_plan(model.spec, key))]
 
 
-def _gpu(gpu: Gpu, model: Model | None, driver: str) -> GpuDiagnosis:
+def _gpu(gpu: Gpu, model: Model | None, driver: str, precision: Precision) -> GpuDiagnosis:
     from gpu_backend.cuda.running.self_check import doubtful_recipes
     from gpu_backend.cuda.tiles.table import tuned_folder
     from gpu_backend.cuda.tiles.target import target_of
@@ -189,7 +190,7 @@ def _gpu(gpu: Gpu, model: Model | None, driver: str) -> GpuDiagnosis:
     problem = ""
     if model is not None:
         try:
-            picture, latent, plain = schedules_of(model, gpu, "fp16")
+            picture, latent, plain = schedules_of(model, gpu, precision)
             recipes = recipes_in((picture, latent, plain))
             kernels = tuple(_kernels(recipes, doubtful_recipes(picture, plain), gpu, driver))
             layers = tuple(

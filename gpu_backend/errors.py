@@ -45,7 +45,7 @@ class DeviceMemoryError(DeviceError):
 
 
 class DeviceLostError(DeviceError):
-    """The device was lost. This process cannot use it any more."""
+    """The device was lost; this process can no longer use it."""
 
 
 class CancelledError(LoomError):

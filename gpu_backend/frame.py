@@ -22,6 +22,29 @@ TimingSource = Literal["cpu", "events", "cupti"]
 
 
 @dataclass(frozen=True, slots=True)
+class KernelCounters:
+    """What the GPU's hardware counters say of a kernel, measured on request; None where there is nothing to count.
+
+    Attributes
+    ----------
+    occupancy
+        Achieved occupancy, 0..1: mean of the warps that were resident while a multiprocessor was active, divided by
+        its maximum.
+    sm_share, dram_share
+        Throughput of the multiprocessors and of the device memory, 0..1, divided by its peak.
+    load_sectors, store_sectors
+        Mean of the 32-byte sectors that a warp's global load or store touches: 4 are ideal for 4 bytes a thread, 32
+        mean that every thread touches its own. Copies by TMA are no loads.
+    """
+
+    occupancy: float | None
+    sm_share: float | None
+    dram_share: float | None
+    load_sectors: float | None
+    store_sectors: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class KernelFacts:
     """Launch configuration and resource use of a kernel on a GPU.
 
@@ -43,6 +66,11 @@ class KernelFacts:
         Whether this is the fused kernel; `reason` is empty unless `state` is ``fallback``.
     digest
         SHA-256 of the kernel's source.
+    limits
+        What limits the theoretical occupancy, more than one where they are equal: "registers", "shared memory",
+        "warps", "blocks". Empty if unknown.
+    counters
+        None unless they were measured.
     """
 
     grid: tuple[int, int, int]
@@ -55,6 +83,8 @@ class KernelFacts:
     state: KernelState
     reason: str
     digest: str
+    limits: tuple[str, ...] = ()
+    counters: KernelCounters | None = None
 
 
 @dataclass(frozen=True, slots=True)

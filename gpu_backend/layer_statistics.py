@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gpu_backend.lazy_names import LazyModule
+from gpu_backend.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     import numpy as np

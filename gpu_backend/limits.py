@@ -10,11 +10,11 @@ from __future__ import annotations
 import json
 import os
 import stat
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
 from gpu_backend.errors import LoomError, RequestError
+from gpu_backend.quick_dataclass import dataclass
 
 MAX_ITEMS = 4096
 """Longest list inside a recipe or a session."""
@@ -34,8 +34,8 @@ MAX_RECIPE_SOURCES = 4096
 MAX_RECIPE_DIRECTIONS = 8192
 """Directions of one picture, on all levels."""
 
-MAX_BENDS, MAX_STYLE_OFFSETS = 64, 256
-"""Local edits of one picture."""
+MAX_BENDS, MAX_STYLE_OFFSETS, MAX_BLENDS = 64, 256, 3
+"""Local edits of one picture. Each blend runs the network for one more latent."""
 
 MAX_STORED_ROWS, MAX_STORED_DIM = 128, 8192
 """Largest stored latent: rows of w, and numbers in a row."""

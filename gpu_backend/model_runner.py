@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from gpu_backend.errors import DeviceError, DeviceLostError, DeviceMemoryError
 from gpu_backend.model.model import Model
-from gpu_backend.plan.edit_inputs import edit_inputs
-from gpu_backend.plan.executor import FRAME_OUTPUTS, Executor, PendingRun
+from gpu_backend.plan.edit_inputs import edit_inputs, mask_inputs
+from gpu_backend.plan.executor import FRAME_OUTPUTS, CountsKernels, Executor, PendingRun
 from gpu_backend.plan.families import build_plan
 from gpu_backend.plan.noise_inputs import noise_gains, noise_source
 from gpu_backend.plan.plan import NOT_EDITED, PlanEdits, PlanKey
@@ -184,6 +184,7 @@ class ModelRunner:
     ) -> PendingRun:
         """Start a synthesis plan on ws (batch, num_ws, w_dim); pass the result to `finish`.
 
+        After the pictures' rows of w come those of the second latents of masked blends, in order.
         `transform` is for networks with a transform input; None selects the model's stored transform. `tap` and
         `edits` are for keys that have them. Raises CancelledError, here or in `finish`, once `should_cancel` returns
         true.
@@ -195,10 +196,13 @@ class ModelRunner:
             if tap is not None:
                 inputs["tap"] = tap_input(tap)
             inputs |= edit_inputs(cached.bound.plan, edits)
+            if cached.blends != edits.blends:
+                cached.blends = None  # undefined if the run fails
+                inputs |= mask_inputs(cached.bound.plan, edits.blends)
             run = cached.bound.submit(
                 inputs, outputs=outputs, measure=measure, use_graph=use_graph, should_cancel=should_cancel
             )
-            cached.noise = noise
+            cached.noise, cached.blends = noise, edits.blends
             return run
 
         return self._start(key, start)
@@ -232,6 +236,23 @@ class ModelRunner:
         cached.noise = noise
         return observed
 
+    def counter_steps(self, key: PlanKey, *, use_fused: bool = True) -> Generator[None, None, None]:
+        """Measure the hardware counters of a plan's kernels for its last inputs, in bounded steps.
+
+        Raises
+        ------
+        DeviceError
+            If there are none, or this process may not read them.
+        CancelledError
+            If the plan was closed meanwhile.
+        """
+        self.check_usable()
+        bound = self._fetch(key, use_fused=use_fused).bound
+        if not isinstance(bound, CountsKernels):
+            raise DeviceError("Hardware counters are those of an NVIDIA GPU; choose one to measure them.")
+        with self._loss:
+            yield from bound.counter_steps()
+
     def close(self) -> None:
         """Close the plans and the executor. May be called twice, and after the device was lost."""
         self._is_closed = True
@@ -243,7 +264,9 @@ class ModelRunner:
         self, cached: CachedPlan, ws: NDArray[np.float32], noise: Noise, transform: Matrix | None
     ) -> dict[str, NDArray[Any]]:
         """Return ws, the transform, and the noise inputs that differ from the previous run."""
-        inputs: dict[str, NDArray[Any]] = {"ws": ws}
+        # A plan without a layer of its blends' rows runs the pictures alone.
+        samples = next(buffer.shape[0] for buffer in cached.bound.plan.buffers if buffer.name == "ws")
+        inputs: dict[str, NDArray[Any]] = {"ws": ws[:samples]}
         if self._own_transform is not None:
             inputs["transform"] = self._own_transform if transform is None else np.reshape(transform, (3, 3))
         before = cached.noise

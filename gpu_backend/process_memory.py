@@ -71,7 +71,7 @@ def _windows() -> int:
     kernel32 = getattr(ctypes, "windll").kernel32  # noqa: B009 - there is no windll for the type checker elsewhere
     kernel32.GetCurrentProcess.restype = ctypes.c_void_p
     counters = Counters(size=ctypes.sizeof(Counters))
-    is_told = kernel32.K32GetProcessMemoryInfo(
+    is_known = kernel32.K32GetProcessMemoryInfo(
         ctypes.c_void_p(kernel32.GetCurrentProcess()), ctypes.byref(counters), counters.size
     )
-    return int(counters.working_set) if is_told else 0
+    return int(counters.working_set) if is_known else 0

@@ -66,7 +66,7 @@ def _deferred(plain: type[Any], *, eq: bool) -> type[Any]:
 
 
 def _first_call(made: type[Any], name: str, write: Callable[[type[Any]], Callable[..., Any]]) -> Callable[..., Any]:
-    """Return a method that writes the one it stands for, puts it into its own place and calls it."""
+    """Return a method that compiles the real one on its first call, replaces itself with it and calls it."""
 
     def method(self: Any, *args: Any, **options: Any) -> Any:
         written = write(made)

@@ -26,6 +26,7 @@ from typing import Literal
 
 from gpu_backend.errors import RequestError
 from gpu_backend.limits import MAX_STORED_DIM, MAX_STORED_ROWS
+from gpu_backend.picture_mask import PictureMask
 from gpu_backend.quick_dataclass import dataclass
 
 Space = Literal["w", "z"]
@@ -113,17 +114,23 @@ class RowRange:
     first: int = 0
     last: int | None = None
 
+    def holds(self, row: int) -> bool:
+        """Return whether a row is in the range."""
+        return self.first <= row and (self.last is None or row <= self.last)
+
 
 @dataclass(frozen=True, slots=True)
 class DirectionAmount:
     """`amount` times the named direction of the model, added to the rows of a range.
 
-    `name` is ``"sefa/0"`` and so on (`Renderer.directions` lists them) or ``"axis/17"`` for one dimension of w.
+    `name` is ``"sefa/0"`` and so on (`Renderer.directions` lists them) or ``"axis/17"`` for one dimension of w. With
+    `within_own` the range is cut to the rows that the direction itself suggests (`Directions.rows`).
     """
 
     name: str
     amount: float
     rows: RowRange = RowRange()
+    within_own: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,15 +308,54 @@ class StyleOffset:
 
 
 @dataclass(frozen=True, slots=True)
+class MaskedBlend:
+    """A second latent whose activations replace those of the picture under a mask, in the layers of some rows of w.
+
+    It runs through the same network beside the picture, with the same noise, transform, bends and style offsets. A
+    layer that is shown instead of the picture (`Tap`) is shown without blends.
+
+    Attributes
+    ----------
+    recipe
+        The second latent.
+    mask
+        Where it shows.
+    rows
+        Layers whose row of w is in this range are blended, the picture's sums of toRGB too.
+    strength
+        Factor on the mask, 0..1.
+    softness
+        Width of the mask's edges, in widths of the picture, 0..1.
+    """
+
+    recipe: Recipe
+    mask: PictureMask
+    rows: RowRange = RowRange()
+    strength: float = 1.0
+    softness: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class LocalEdits:
     """Changes inside the synthesis network, on top of the latent.
 
     Several bends of a channel are joined: their transforms in order, the largest threshold, the product of the factors;
-    the threshold acts before the factor. Several offsets of a channel are added.
+    the threshold acts before the factor. Several offsets of a channel are added. Blends act after a layer's bends, in
+    order: a later one covers an earlier one.
     """
 
     bends: tuple[Bend, ...] = ()
     style_offsets: tuple[StyleOffset, ...] = ()
+    blends: tuple[MaskedBlend, ...] = ()
+
+    @property
+    def acting(self) -> LocalEdits:
+        """Those that change the picture: not at rest."""
+        return LocalEdits(
+            tuple(bend for bend in self.bends if bend.amount != BEND_REST[bend.kind] or bend.down),
+            tuple(offset for offset in self.style_offsets if offset.amount),
+            tuple(blend for blend in self.blends if blend.strength),
+        )
 
 
 NO_EDITS = LocalEdits()

@@ -158,7 +158,7 @@ def write_whole(
         with contextlib.suppress(OSError):
             disk.remove(aside)
         if isinstance(error, OSError) and error.filename is None and error.errno is not None:
-            error.filename = str(path)  # writing and flushing do not say what
+            error.filename = str(path)  # errors of writing and flushing name no file
         raise
     else:
         if written != aside:

@@ -54,7 +54,7 @@ def choose(
     names = tuple(peers) if peers is not None else tuple(who for who in PEERS if on_gpu or who not in _NEEDS_GPU)
     usual = ("fp16", "bf16", "tf32", "fp32") if on_gpu else ("fp32", "bf16")
     wanted = tuple(precisions) or (usual[:1] if quick else usual)
-    own = tuple(precision for precision in ("fp16", "fp32") if precision in wanted) if on_gpu else ("fp32",)
+    own = tuple(precision for precision in ("fp16", "tf32", "fp32") if precision in wanted) if on_gpu else ("fp32",)
     whole = [
         Case(who, precision, batch)
         for precision in wanted

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from gpu_backend.bench.ours import Ours
 from gpu_backend.bench.report import Ceiling, KernelCost
+from gpu_backend.errors import DeviceError
 from gpu_backend.frame import StepTime
 from gpu_backend.model.model import Model
 from gpu_backend.plan.executor import Executor
@@ -17,16 +18,38 @@ _WARM_UP = 2
 
 
 def measure_kernels(
-    model: Model, executor: Callable[[Precision], Executor], precision: Precision, batch: int, *, runs: int
+    model: Model,
+    executor: Callable[[Precision], Executor],
+    precision: Precision,
+    batch: int,
+    *,
+    runs: int,
+    counters: bool = False,
+    problem: Callable[[str], None] = lambda sentence: None,
 ) -> tuple[KernelCost, ...]:
-    """Run some times step by step and return the medians, in execution order."""
+    """Run some times step by step and return the medians, in execution order.
+
+    Parameters
+    ----------
+    counters
+        Whether hardware counters are measured too, in runs of their own.
+    problem
+        Gets the sentence that says why they cannot be measured.
+    """
     ours = Ours(model, executor, precision, batch)
     try:
         ours.prepare()
         turns = ours.measured_steps(_WARM_UP + runs)[_WARM_UP:]
+        steps = turns[-1]
+        if counters:
+            try:
+                ours.measure_counters()
+            except DeviceError as error:
+                problem(error.sentence)
+            else:
+                (steps,) = ours.measured_steps(1)
     finally:
         ours.close()
-    steps = turns[-1]
     medians = [statistics.median(times) for times in zip(*([s.time_us for s in turn] for turn in turns), strict=True)]
     total_us = sum(medians) or 1.0
     return tuple(_cost(batch, step, time_us, time_us / total_us) for step, time_us in zip(steps, medians, strict=True))
@@ -66,4 +89,6 @@ def _cost(batch: int, step: StepTime, time_us: float, share: float) -> KernelCos
         spill_nbytes=facts.spill_nbytes,
         occupancy=facts.occupancy,
         waves=facts.waves,
+        limits=facts.limits,
+        counters=facts.counters,
     )

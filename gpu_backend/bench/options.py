@@ -24,6 +24,8 @@ class BenchOptions:
     ----------
     out
         Folder for CSV, JSON and plots; None writes none.
+    counters
+        Whether the table of kernels has the GPU's hardware counters.
     command
         The command line, for the record.
     commit
@@ -39,6 +41,7 @@ class BenchOptions:
     everything: bool = False
     all_shapes: bool = False
     ladder: bool = False
+    counters: bool = False
     quick: bool = False
     runs: int | None = None
     threads: int | None = None
@@ -65,6 +68,7 @@ def add_bench_options(parser: argparse.ArgumentParser) -> None:
     add("--all", dest="everything", action="store_true", help="every peer in every precision and batch")
     add("--all-shapes", action="store_true", help=f"--all of {', '.join(SHAPES_WITH_PEERS)}, batches 1 to 32")
     add("--ladder", action="store_true", help="what each optimisation gains, from plain kernels to a batch of 32")
+    add("--counters", action="store_true", help="hardware counters of the kernels too (the extra profile, permission)")
     add("--quick", action="store_true", help="fewer cases and fewer runs")
     add("--runs", type=_count, metavar="N", help="timed runs of each (default: 50; 15 on the processor)")
     add("--threads", type=_count, metavar="N", help="threads on the processor, for all (default: torch's own number)")
@@ -106,6 +110,7 @@ def bench_options_of(parsed: argparse.Namespace, command: str) -> BenchOptions:
         everything=parsed.everything,
         all_shapes=parsed.all_shapes,
         ladder=parsed.ladder,
+        counters=parsed.counters,
         quick=parsed.quick,
         runs=parsed.runs,
         threads=parsed.threads,

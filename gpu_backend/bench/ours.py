@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from gpu_backend.bench.contender import ROTATION, Case
 from gpu_backend.bench.report import NO_GRAPH, OURS
+from gpu_backend.errors import DeviceError
 from gpu_backend.frame import StepTime
 from gpu_backend.model.model import Model
-from gpu_backend.plan.executor import BoundPlan, Executor, PendingRun
+from gpu_backend.plan.executor import BoundPlan, CountsKernels, Executor, PendingRun
 from gpu_backend.plan.families import build_plan
 from gpu_backend.plan.plan import PlanKey, Precision
 
@@ -108,6 +109,15 @@ class Ours:
             pending.wait()
             found.append(pending.steps)
         return found
+
+    def measure_counters(self) -> None:
+        """Measure the hardware counters of the kernels, for `measured_steps`. Raises DeviceError without them."""
+        if self._bound is None:
+            raise RuntimeError("this contender was not prepared")
+        if not isinstance(self._bound, CountsKernels):
+            raise DeviceError("Hardware counters are those of an NVIDIA GPU.")
+        for _ in self._bound.counter_steps():
+            pass
 
     def picture(self, should_cancel: Callable[[], bool] | None = None) -> NDArray[np.uint8]:
         """Return the first picture of the first input: the same for every batch, (resolution, resolution, 4)."""

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from gpu_backend.errors import RequestError
+from gpu_backend.frame import KernelCounters
 
 FORMAT = 1
 OURS = "latentloom"
@@ -85,7 +86,15 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class KernelCost:
-    """Median time of one step; what is known of its kernel is 0 or empty on the processor."""
+    """Median time of one step; what is known of its kernel is 0 or empty on the processor.
+
+    Attributes
+    ----------
+    limits
+        What limits the theoretical occupancy.
+    counters
+        None unless they were measured.
+    """
 
     batch: int
     layer: str
@@ -102,6 +111,8 @@ class KernelCost:
     spill_nbytes: int = 0
     occupancy: float = 0.0
     waves: float = 0.0
+    limits: tuple[str, ...] = ()
+    counters: KernelCounters | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +208,7 @@ class Report:
 
 
 def to_json(report: Report) -> dict[str, Any]:
-    """Return what goes into the file; images a second stand there for users, reading ignores them."""
+    """Return the content of the file; images per second are for users, reading ignores them."""
     fields = dataclasses.asdict(report)
     for row, measurement in zip(fields["measurements"], report.measurements, strict=True):
         row["images_per_s"] = measurement.images_per_s
@@ -210,7 +221,7 @@ def from_json(fields: Mapping[str, Any]) -> Report:
     Raises
     ------
     RequestError
-        If it is none of this format.
+        If it does not have this format.
     """
     if fields.get("format") != FORMAT:
         raise RequestError(f"Expected a benchmark's JSON of format {FORMAT}, not {fields.get('format')!r}.")
@@ -241,7 +252,7 @@ def read_report(path: Path) -> Report:
     Raises
     ------
     RequestError
-        If it is none.
+        If it is not a report.
     """
     try:
         fields = json.loads(path.read_text("utf-8"))

@@ -102,7 +102,7 @@ class Stopwatch:
             self.attempt(work, [contender.case.title for contender in together])
 
     def attempt(self, work: Callable[[], T], titles: Sequence[str]) -> T | None:
-        """Do what these titles stand for; name them and return None if it fails, or Ctrl-C stops it, now or before."""
+        """Run the measurement of these titles; report them and return None if it fails or Ctrl-C has stopped it."""
         if self._is_stopped:
             self.skipped.extend(Skipped(title, STOPPED) for title in titles)
             return None
@@ -214,7 +214,7 @@ class _TimedContender:
         try:
             while not images or time.monotonic() < end:
                 images += self.contender.case.batch * len(self.contender.times_ms(at_once))
-        except Exception:  # times are there already, and what fails now is told by none of them
+        except Exception:  # the times exist already and do not depend on what fails now
             return
         after = joules()
         self.image_j = None if after is None else (after - before) / images
@@ -245,6 +245,6 @@ def why(error: Exception) -> str:
         return "out of memory"
     if isinstance(error, LoomError):
         return error.sentence
-    # Compilers wrap what went wrong in lines that only say that it did: "backend='inductor' raised:".
+    # Compilers wrap the error in lines that carry no information: "backend='inductor' raised:".
     lines = [line.strip() for line in text.splitlines() if line.strip() and not line.rstrip().endswith(":")]
     return f"{type(error).__name__}: {lines[0][:200]}" if lines else type(error).__name__

@@ -189,9 +189,21 @@ class _Run:
         for batch in batches if self.choice.ours else ():
             precision = cast("Precision", self.choice.ours[0])
             runs = max(3, self.effort.runs // 2)
-            measure = partial(measure_kernels, self.model, self._executor, precision, batch, runs=runs)
+            measure = partial(
+                measure_kernels,
+                self.model,
+                self._executor,
+                precision,
+                batch,
+                runs=runs,
+                counters=self.options.counters,
+                problem=partial(self._skip, f"hardware counters, batch {batch}"),
+            )
             found.extend(self._named(f"kernels, batch {batch}", measure) or ())
         return tuple(found)
+
+    def _skip(self, what: str, sentence: str) -> None:
+        self.watch.skipped.append(Skipped(what, sentence))
 
     def _ceiling(self) -> Ceiling | None:
         problem, known = cuda_problem() if self.on_gpu else "", self.facts.roofline

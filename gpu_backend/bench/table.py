@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from gpu_backend.bench.report import Gesture, KernelCost, Measurement, Report
+from gpu_backend.frame import KernelCounters
+
+_COUNTERS = ("achieved", "SM", "DRAM", "sectors/load", "sectors/store")
+"""Columns of hardware counters: occupancy, throughput as shares of the peak, sectors a request."""
 
 _LEFT = "<"
 _RIGHT = ">"
@@ -75,12 +79,15 @@ def _kernel_tables(report: Report) -> Iterator[str]:
     for batch in dict.fromkeys(cost.batch for cost in report.kernels):
         costs = [cost for cost in report.kernels if cost.batch == batch]
         on_gpu = any(cost.state for cost in costs)
+        has_counters = any(cost.counters is not None for cost in costs)
         head = ["layer", "kernel", "us", "share", "GB/s", "TFLOP/s" if on_gpu else "GFLOP/s", "roofline"]
         if on_gpu:
-            head += ["registers", "spills", "occupancy", "waves", "state"]
+            head += ["registers", "spills", "occupancy", "limited by"]
+            head += [*_COUNTERS] if has_counters else []
+            head += ["waves", "state"]
         total = sum(cost.time_us for cost in costs)
         text = f"kernels, batch {batch}: {total:.0f} us\n" + grid(
-            head, [_kernel(cost, on_gpu) for cost in costs], left=2
+            head, [_kernel(cost, on_gpu, has_counters) for cost in costs], left=2
         )
         yield f"{text}\n{_FEWER_PRODUCTS}" if not on_gpu and any(map(_is_above_roofline, costs)) else text
 
@@ -89,7 +96,7 @@ def _is_above_roofline(cost: KernelCost) -> bool:
     return cost.roofline_share is not None and cost.roofline_share > 1.0
 
 
-def _kernel(cost: KernelCost, on_gpu: bool) -> tuple[str, ...]:
+def _kernel(cost: KernelCost, on_gpu: bool, has_counters: bool) -> tuple[str, ...]:
     seconds = cost.time_us / 1e6
     row = (
         cost.layer.removeprefix("synthesis."),
@@ -103,7 +110,28 @@ def _kernel(cost: KernelCost, on_gpu: bool) -> tuple[str, ...]:
     if not on_gpu:
         return row
     state = f"{cost.state}: {cost.reason}" if cost.reason else cost.state
-    return (*row, str(cost.registers), str(cost.spill_nbytes), f"{cost.occupancy:.0%}", f"{cost.waves:.2f}", state)
+    return (
+        *row,
+        str(cost.registers),
+        str(cost.spill_nbytes),
+        f"{cost.occupancy:.0%}",
+        ", ".join(cost.limits),
+        *(_counters(cost.counters) if has_counters else ()),
+        f"{cost.waves:.2f}",
+        state,
+    )
+
+
+def _counters(counters: KernelCounters | None) -> tuple[str, ...]:
+    """Return a cell for each of `_COUNTERS`, empty where nothing was counted."""
+    if counters is None:
+        return ("",) * len(_COUNTERS)
+    shares = (counters.occupancy, counters.sm_share, counters.dram_share)
+    sectors = (counters.load_sectors, counters.store_sectors)
+    return (
+        *("" if share is None else f"{share:.1%}" for share in shares),
+        *("" if count is None else f"{count:.1f}" for count in sectors),
+    )
 
 
 def _ceiling(report: Report) -> str:
@@ -162,13 +190,13 @@ def rate(flop_per_s: float) -> str:
 
 
 def grid(head: Sequence[str], rows: Sequence[Sequence[str]], *, left: int) -> str:
-    """Align columns: the first `left` to the left, the others to the right, a last one of words to the left too."""
+    """Align columns: the first `left` and those of words to the left, the others to the right."""
     widths = [max(len(row[column]) for row in (head, *rows)) for column in range(len(head))]
     lines = []
     for row in (head, *rows):
         cells = []
         for column, (cell, width) in enumerate(zip(row, widths, strict=True)):
-            is_left = column < left or head[column] == "state"
+            is_left = column < left or head[column] in ("limited by", "state")
             cells.append(f"{cell:{_LEFT if is_left else _RIGHT}{width}}")
         lines.append("  ".join(cells).rstrip())
     return "\n".join(lines)

@@ -27,6 +27,9 @@ _Classes = tuple[tuple[int, float], ...]
 _Atom = tuple[int | Point | Arc | StoredLatent, _Classes]
 """A seed in w, or another point, with its classes."""
 
+_Push = tuple[str, bool]
+"""A direction, and whether it keeps within its own rows."""
+
 _Layer = tuple[Point | Arc | StoredLatent, _Classes]
 """A point of the result, with its classes."""
 
@@ -123,24 +126,25 @@ def _refuse_cancelling() -> NoReturn:
 
 def _directions(parts: Sequence[tuple[Latent, Sequence[float]]], count: int) -> tuple[DirectionAmount, ...]:
     """Return the weighted sum of the directions of all parts, one item for each run of rows with equal amounts."""
-    amounts: dict[str, list[float]] = {}
+    amounts: dict[_Push, list[float]] = {}
     for latent, weights in parts:
         _add_directions(amounts, latent, weights)
     items = []
-    for name, pushed in amounts.items():
+    for (name, within_own), pushed in amounts.items():
         first = 0
         for amount, run in groupby(pushed):
             end = first + len(list(run))
             if amount:
-                items.append(DirectionAmount(name, amount, RowRange(first, None if end == count else end - 1)))
+                rows = RowRange(first, None if end == count else end - 1)
+                items.append(DirectionAmount(name, amount, rows, within_own))
             first = end
     return tuple(items)
 
 
-def _add_directions(amounts: dict[str, list[float]], latent: Latent, weights: Sequence[float]) -> None:
+def _add_directions(amounts: dict[_Push, list[float]], latent: Latent, weights: Sequence[float]) -> None:
     rest = list(weights)
     for item in latent.directions:
-        pushed = amounts.setdefault(item.name, [0.0] * len(rest))
+        pushed = amounts.setdefault((item.name, item.within_own), [0.0] * len(rest))
         end = len(rest) if item.rows.last is None else min(item.rows.last + 1, len(rest))
         for row in range(item.rows.first, end):
             pushed[row] += item.amount * rest[row]

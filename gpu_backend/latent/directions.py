@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpu_backend.errors import RequestError
+from gpu_backend.quick_dataclass import dataclass
 from gpu_backend.recipe import DirectionAmount, RowRange
 
 _AXIS = "axis/"
@@ -31,7 +31,7 @@ class Directions:
     reach
         Suggested slider range: large enough to change the picture clearly, small enough not to break it.
     rows
-        Suggested rows of each direction; a `DirectionAmount` gives its own. Default: all rows.
+        Suggested rows of each direction, which a `DirectionAmount` may leave or choose others than. Default: all rows.
     centre
         Middle of each slider, which ranges from centre - reach to centre + reach. Default: 0.
     """
@@ -52,9 +52,19 @@ class Directions:
         return len(self.names)
 
 
-def covers_all_rows(item: DirectionAmount, num_ws: int) -> bool:
+def rows_of(item: DirectionAmount, directions: Directions, num_ws: int) -> RowRange:
+    """Return the rows to which a direction is added: its range, cut to the direction's own rows if it says so."""
+    if not item.within_own or item.name.startswith(_AXIS) or item.name not in directions.names:
+        return item.rows
+    own = directions.rows[directions.names.index(item.name)]
+    ends = [last for last in (item.rows.last, own.last) if last is not None]
+    return RowRange(max(item.rows.first, own.first), min(ends, default=num_ws - 1))
+
+
+def covers_all_rows(item: DirectionAmount, directions: Directions, num_ws: int) -> bool:
     """Return whether a direction is added to every row of w."""
-    return item.rows.first == 0 and item.rows.last in (None, num_ws - 1)
+    rows = rows_of(item, directions, num_ws)
+    return rows.first == 0 and rows.last in (None, num_ws - 1)
 
 
 def add_direction(rows: NDArray[np.float64], item: DirectionAmount, directions: Directions, num_ws: int) -> None:
@@ -85,7 +95,9 @@ def add_direction(rows: NDArray[np.float64], item: DirectionAmount, directions: 
         raise RequestError(
             f"The direction must be one of {_listed(directions)} or axis/0..axis/{w_dim - 1}, not {item.name[:40]!r}."
         )
-    rows[first : last + 1] += item.amount * directions.vectors[directions.names.index(item.name)].astype(np.float64)
+    acts_on = rows_of(item, directions, num_ws)
+    part = rows[acts_on.first : num_ws if acts_on.last is None else acts_on.last + 1]
+    part += item.amount * directions.vectors[directions.names.index(item.name)].astype(np.float64)
 
 
 def _listed(directions: Directions) -> str:

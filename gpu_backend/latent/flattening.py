@@ -36,6 +36,9 @@ _NEGLIGIBLE = 1e-8
 _Term = tuple[Point | Arc | StoredLatent, tuple[tuple[int, float], ...]]
 """A point and its classes."""
 
+_Push = tuple[str, bool]
+"""A direction, and whether it keeps within its own rows."""
+
 _Key = TypeVar("_Key", bound=Hashable)
 
 
@@ -59,7 +62,7 @@ def flat_latent(latent: Latent) -> Latent:
         strengths = np.divide(rows, rest, out=np.zeros(count), where=rest > 1e-12).clip(0.0, 1.0)
         mix.append(MixSource(Latent(point, classes), tuple(strengths.tolist())))
         rest = rest - rows
-    pushed = [item for name, rows in pushes.items() for item in _runs(name, rows)]
+    pushed = [item for push, rows in pushes.items() for item in _runs(push, rows)]
     return Latent(latent.point, latent.classes, tuple(reversed(mix)), (*pushed, *latent.directions))
 
 
@@ -68,10 +71,10 @@ def _row_count(latent: Latent) -> int:
     return max((max(len(item.strengths), _row_count(item.latent)) for item in latent.mix), default=0)
 
 
-def _sums(latent: Latent, count: int) -> tuple[dict[_Term, _Rows], dict[str, _Rows]]:
+def _sums(latent: Latent, count: int) -> tuple[dict[_Term, _Rows], dict[_Push, _Rows]]:
     """Return the weight of every point and the amount of every direction in the first `count` rows, (count,) each."""
     weights: dict[_Term, _Rows] = {(latent.point, latent.classes): np.ones(count)}
-    pushes: dict[str, _Rows] = {}
+    pushes: dict[_Push, _Rows] = {}
     for source in latent.mix:
         if not any(source.strengths):
             continue
@@ -85,7 +88,8 @@ def _sums(latent: Latent, count: int) -> tuple[dict[_Term, _Rows], dict[str, _Ro
         last = count if item.rows.last is None else item.rows.last + 1
         amounts = np.zeros(count)
         amounts[item.rows.first : last] = item.amount
-        pushes[item.name] = pushes[item.name] + amounts if item.name in pushes else amounts
+        push = (item.name, item.within_own)
+        pushes[push] = pushes[push] + amounts if push in pushes else amounts
     return weights, pushes
 
 
@@ -96,11 +100,12 @@ def _lay_over(rows: dict[_Key, _Rows], source: dict[_Key, _Rows], strengths: _Ro
         rows[key] = rows[key] + strengths * added if key in rows else strengths * added
 
 
-def _runs(name: str, amounts: _Rows) -> list[DirectionAmount]:
+def _runs(push: _Push, amounts: _Rows) -> list[DirectionAmount]:
     """Return a direction as one item for each range of rows with equal nonzero amounts."""
+    name, within_own = push
     items = []
     edges = [0, *(np.flatnonzero(np.diff(amounts)) + 1).tolist(), len(amounts)]
     for first, end in pairwise(edges):
         if first < end and amounts[first] != 0.0:
-            items.append(DirectionAmount(name, float(amounts[first]), RowRange(first, end - 1)))
+            items.append(DirectionAmount(name, float(amounts[first]), RowRange(first, end - 1), within_own))
     return items

@@ -28,7 +28,7 @@ class _Kept(NamedTuple):
 class RecentRows:
     """Rows of blends. Those of single recipes are kept in float64, so that a repeated one costs a multiplication.
 
-    Recipes are told apart by identity: comparing them by value would cost as much as computing the rows again, and a
+    Recipes are distinguished by identity: comparing them by value would cost as much as computing the rows again, and a
     path blends the same objects.
 
     Parameters

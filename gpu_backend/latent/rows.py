@@ -141,7 +141,9 @@ def _latent_rows(
             base = _point_row(latent, latent.point, space, mapped)
         rows = _truncated(base[None], latent.classes, truncation, space)
     # One row represents all while they are equal: a push along directions of all rows then costs 1 row, not num_ws.
-    has_own_rows = bool(latent.mix) or not all(covers_all_rows(item, space.num_ws) for item in latent.directions)
+    has_own_rows = bool(latent.mix) or not all(
+        covers_all_rows(item, space.directions, space.num_ws) for item in latent.directions
+    )
     if has_own_rows and rows.shape[0] < space.num_ws:
         rows, row = np.empty((space.num_ws, space.w_dim)), rows
         rows[...] = row

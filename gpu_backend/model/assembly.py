@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from gpu_backend.model.mapping_network import find_mapping
 from gpu_backend.model.refusal import Refusal, Unsupported
 from gpu_backend.model.shapes import GENERATOR, MAX_RESOLUTION, Shapes, check_shapes, shape_of
 from gpu_backend.model.spec import Activation, Architecture, LayerSpec, StyleGAN2Spec
 from gpu_backend.model.stylegan2 import block_resolutions, num_ws_of, stylegan2_layers, tensor_shapes
+from gpu_backend.quick_dataclass import dataclass
 
 _BLOCK = re.compile(r"synthesis\.b([1-9][0-9]{0,4})\.", re.ASCII)
 

@@ -25,7 +25,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -33,6 +32,7 @@ from gpu_backend.errors import ModelFileError
 from gpu_backend.model.network_json import strict_json
 from gpu_backend.model.refusal import Refusal
 from gpu_backend.model.source import open_source
+from gpu_backend.quick_dataclass import dataclass
 
 OWN = (".labels.txt", ".labels.json", ".classes.txt", ".classes.json")
 """Endings after the model's name, of files for just this model."""

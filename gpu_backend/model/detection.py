@@ -13,6 +13,7 @@ from gpu_backend.model.safetensors_file import find_safetensors
 from gpu_backend.model.safetensors_table import looks_like_safetensors
 from gpu_backend.model.source import MODEL_FILE, FileSource, Source
 from gpu_backend.model.tensorflow_pickle import find_tensorflow, holds_tensorflow
+from gpu_backend.model.tuned_file import find_tuned
 from gpu_backend.model.watch import Watch
 
 _TORCH_STREAM = bytes.fromhex("80028a0a6cfc9c46f9206aa850192e")
@@ -41,11 +42,12 @@ def find_model(source: FileSource, watch: Watch, requested: set[str]) -> Found:
         If it is not a model file; the message says what it is, if known.
     """
     head = source.read(0, HEAD_BYTES)
-    reader = _pickle_reader(head)
+    reader = pickle_reader(head)
     if reader is not None:
         return _find_in_pickle(source, reader(source, watch, requested))
     if looks_like_safetensors(head, source.size):
-        return find_safetensors(source)
+        tuned = find_tuned(source, lambda base: find_model(base, watch, requested))
+        return find_safetensors(source) if tuned is None else tuned
     raise Refusal(MODEL_FILE, *_not_a_model(head))
 
 
@@ -63,7 +65,7 @@ def kind_of_file(head: bytes, size: int) -> str:
         return "an older torch file"
     if head.startswith(b"PK\x03\x04"):
         return "a zip archive"
-    if _pickle_reader(head) is not None:
+    if pickle_reader(head) is not None:
         return f"a pickle of protocol {head[1]}"
     if looks_like_safetensors(head, size):
         return "a safetensors file"
@@ -71,7 +73,8 @@ def kind_of_file(head: bytes, size: int) -> str:
     return words.removeprefix("this is ") if words.startswith("this is ") else "no known kind of file"
 
 
-def _pickle_reader(head: bytes) -> Callable[[Source, Watch, set[str]], Pickled] | None:
+def pickle_reader(head: bytes) -> Callable[[Source, Watch, set[str]], Pickled] | None:
+    """Return the reader of a pickle container that starts with these bytes; None for other files."""
     if head.startswith(_TORCH_STREAM):
         return read_torch_stream
     if head.startswith(b"PK\x03\x04"):

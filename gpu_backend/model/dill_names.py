@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from gpu_backend.model.names import Known
 from gpu_backend.model.numpy_values import ArrayRecord
 from gpu_backend.model.records import Foreign, Name
 from gpu_backend.model.refusal import Refusal, shown
+from gpu_backend.quick_dataclass import dataclass
 
 DILL = "dill._dill"
 
@@ -92,8 +92,10 @@ class DillNames:
         module, name = arguments if len(arguments) == 2 else (None, None)
         if not isinstance(module, _Module) or name not in _NUMPY_NAMES:
             owner = module.name if isinstance(module, _Module) else "something"
-            asked = shown(f"{owner} {name}" if isinstance(name, str) else owner)
-            raise Refusal("a network and nothing that runs", f"it asks {DILL} _get_attr for {asked} (nothing was run)")
+            argument = shown(f"{owner} {name}" if isinstance(name, str) else owner)
+            raise Refusal(
+                "a network and nothing that runs", f"it asks {DILL} _get_attr for {argument} (nothing was run)"
+            )
         self._waiting.pop(id(module), None)
         public = _NUMPY_MODULES[module.name]
         self._requested.add(f"{public} {name}")
@@ -136,5 +138,5 @@ def _callable(module: str, name: str) -> Name:
 
 
 def _import_refused(name: object) -> Refusal:
-    asked = shown(name) if isinstance(name, str) else "something else"
-    return Refusal("a network and nothing that runs", f"it asks {DILL} _import_module for {asked} (nothing was run)")
+    argument = shown(name) if isinstance(name, str) else "something else"
+    return Refusal("a network and nothing that runs", f"it asks {DILL} _import_module for {argument} (nothing was run)")

@@ -14,7 +14,6 @@ import json
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from numpy.typing import NDArray
 
 from gpu_backend.model.companion_file import parse_companion, read_companion, write_companion
 from gpu_backend.model.refusal import Refusal
+from gpu_backend.quick_dataclass import dataclass
 
 KEY = "latent-loom-encoder"
 SUFFIX = ".encoder.safetensors"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
 from gpu_backend.model import stylegan1, stylegan2, stylegan3
 from gpu_backend.model.class_names import ClassNames
 from gpu_backend.model.model_facts import LayerFacts, ModelFacts
 from gpu_backend.model.spec import NetworkSpec
+from gpu_backend.quick_dataclass import dataclass
 
 FAMILY_NAMES = {
     "stylegan1": "StyleGAN1",

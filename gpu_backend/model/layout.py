@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from gpu_backend.model.refusal import Refusal, Unsupported, shown
 from gpu_backend.model.shapes import GENERATOR, MAX_RESOLUTION, Shapes
 from gpu_backend.model.stylegan2 import block_resolutions
+from gpu_backend.quick_dataclass import dataclass
 
 Part = Literal["conv0", "conv1", "torgb", "skip"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from gpu_backend.model.draft_file import Readouts
 from gpu_backend.model.model_facts import ModelFacts
 from gpu_backend.model.named_directions import NamedDirections
 from gpu_backend.model.spec import NetworkSpec
+from gpu_backend.quick_dataclass import dataclass
 
 Weights = Mapping[str, NDArray[np.float32]]
 """Official state-dict name (``"synthesis.b8.conv0.weight"``) to a contiguous float32 array."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gpu_backend.quick_dataclass import dataclass
 from gpu_backend.recipe import RowRange
 
 RESERVED = ("sefa", "axis")

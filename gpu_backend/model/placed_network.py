@@ -82,11 +82,11 @@ def find_placed(
             size = int(name.split(".")[1].removeprefix("b"))
             shapes[f"{prefix}{_NOISE}"] = (size, size)
     if len(shapes) > len(placed.shapes):
-        said.append("The file lacks noise pictures: fixed random ones take their place.")
+        said.append("The file lacks noise maps: fixed random ones are used instead.")
     if _MEAN not in shapes and "mapping.embed.weight" not in shapes:
         depth = sum(1 for name in shapes if name.startswith("mapping.fc") and name.endswith(".bias"))
         shapes[_MEAN] = shapes.get(f"mapping.fc{depth - 1}.bias", ())
-        said.append(f"The file lacks the mean of w: it was worked out from {LATENTS:,} random latents.")
+        said.append(f"The file lacks the mean of w: it was computed from {LATENTS:,} random latents.")
     if settings.joins_label and "mapping.embed.weight" in shapes:
         shapes[_LABEL_BIAS] = shapes["mapping.embed.weight"][:1]
     spec = _assembled(shapes, settings)

@@ -78,9 +78,10 @@ def read_model(
             f"{path.name} was not opened: expected memory for its tensors, but there is too little.",
             known.text,
         ) from error
-    directions, warnings = _directions_beside(file, found.spec)
-    readouts, notes = _readouts_beside(file, found.spec)
-    classes, remarks = class_names_beside(path, found.spec.mapping.c_dim)
+    base = file if found.base is None else FileFacts(found.base[0], 0, found.base[1])
+    directions, warnings = _directions_beside(file, base, found.spec)
+    readouts, notes = _readouts_beside(base, found.spec)
+    classes, remarks = class_names_beside(base.path, found.spec.mapping.c_dim)
     facts = facts_of(
         found.spec,
         file,
@@ -111,11 +112,13 @@ def _readouts_beside(file: FileFacts, spec: NetworkSpec) -> tuple[Readouts, tupl
         return {}, (error.sentence,)
 
 
-def _directions_beside(file: FileFacts, spec: NetworkSpec) -> tuple[NamedDirections | None, tuple[str, ...]]:
-    """Return the named directions beside a model, or a warning that says why they are not used."""
+def _directions_beside(
+    file: FileFacts, base: FileFacts, spec: NetworkSpec
+) -> tuple[NamedDirections | None, tuple[str, ...]]:
+    """Return the named directions beside a model, or beside its base, or a warning that says why they are not used."""
     path = direction_path(file.path)
     if not os.path.exists(path):  # Path's own fails for a name that the system finds too long
-        return None, ()
+        return (None, ()) if base == file else _directions_beside(base, base, spec)
     try:
         return read_directions(path, file.model_id, spec.w_dim, spec.num_ws), ()
     except ModelFileError as error:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from gpu_backend.model.refusal import Refusal
 from gpu_backend.model.source import Source
 from gpu_backend.model.watch import Watch
+from gpu_backend.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

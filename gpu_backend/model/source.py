@@ -11,12 +11,12 @@ import os
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
 from gpu_backend.model.refusal import Refusal
 from gpu_backend.model.watch import Watch
+from gpu_backend.quick_dataclass import dataclass
 
 _CHUNK = 1 << 20
 """Bytes per read, and between two checks for cancellation."""
@@ -64,7 +64,7 @@ class FileSource:
     def __init__(self, file: BinaryIO, path: Path, status: os.stat_result) -> None:
         self.known_digest = ""
         self.opened = os.fstat(file.fileno())
-        """Status of the file that is open, whatever lies at its path by now."""
+        """Status of the open file, even if another file has replaced it at its path."""
         self._file = file
         self._path = path
         self._status = status

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Literal
+
+from gpu_backend.quick_dataclass import dataclass
 
 Architecture = Literal["skip", "resnet", "orig"]
 LayerKind = Literal["conv", "up_conv", "to_rgb", "skip"]

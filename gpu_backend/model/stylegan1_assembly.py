@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from gpu_backend.model.assembly import find_resolutions
 from gpu_backend.model.mapping_network import find_mapping
@@ -11,6 +11,7 @@ from gpu_backend.model.shapes import Shapes, check_shapes, shape_of
 from gpu_backend.model.spec import Activation, StyleGAN1Spec
 from gpu_backend.model.stylegan1 import INPUT, stylegan1_layers, tensor_shapes
 from gpu_backend.model.stylegan2 import num_ws_of
+from gpu_backend.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 
 from gpu_backend.model.layout import Change, Placed, Stored
 from gpu_backend.model.refusal import Refusal, Unsupported, shown
@@ -12,6 +11,7 @@ from gpu_backend.model.shapes import GENERATOR, MAX_RESOLUTION, Shapes
 from gpu_backend.model.stylegan1 import INPUT
 from gpu_backend.model.stylegan1_assembly import StyleGAN1Settings
 from gpu_backend.model.stylegan2 import block_resolutions
+from gpu_backend.quick_dataclass import dataclass
 
 _MAX_MAPPING_LAYERS = 64
 _MAX_FILTERS = 64

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
 
 from gpu_backend.model.mapping_network import find_mapping
@@ -12,6 +11,7 @@ from gpu_backend.model.refusal import Refusal, shown
 from gpu_backend.model.shapes import GENERATOR, MAX_RESOLUTION, Shapes, check_shapes, shape_of
 from gpu_backend.model.spec import Activation, FilteredLayerSpec, FourierSpec, StyleGAN3Spec
 from gpu_backend.model.stylegan3 import tensor_shapes
+from gpu_backend.quick_dataclass import dataclass
 
 _MAX_LAYERS = 64
 _MAX_SIZE = 2 * MAX_RESOLUTION

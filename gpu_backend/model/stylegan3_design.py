@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -25,6 +24,7 @@ from numpy.typing import NDArray
 
 from gpu_backend.model.spec import FilteredLayerSpec, FourierSpec
 from gpu_backend.model.stylegan3_filters import low_pass, radial_low_pass
+from gpu_backend.quick_dataclass import dataclass
 
 _NEARLY = 1e-9
 """An exponent this little above a whole number is that number, rounded."""

@@ -10,13 +10,14 @@ is there already, is the last layer kept; its number is left out. The head's sch
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpu_backend.model.spec import FilteredLayerSpec, FourierSpec
 from gpu_backend.model.stylegan3_design import SidedLayer, StyleGAN3Design, filters_of
+from gpu_backend.quick_dataclass import dataclass
 
 STEM = StyleGAN3Design(16, channel_base=65536, channel_max=1024, num_layers=10)
 """The usual one."""

@@ -1,4 +1,4 @@
-"""Tensors by name, whatever file they are in: their shapes now, their numbers when the network is known."""
+"""Tensors by name, independent of the file format: shapes immediately, numbers once the network is known."""
 
 from __future__ import annotations
 

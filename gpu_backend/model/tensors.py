@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from gpu_backend.model.refusal import Refusal
 from gpu_backend.model.source import ReadRange, Source, read_through
 from gpu_backend.model.storages import STORAGE_ITEM_BYTES
 from gpu_backend.model.watch import Watch
+from gpu_backend.quick_dataclass import dataclass
 
 _FLOATS: dict[str, np.dtype[Any]] = {"f2": np.dtype("<f2"), "f4": np.dtype("<f4"), "f8": np.dtype("<f8")}
 _SLACK = 1024

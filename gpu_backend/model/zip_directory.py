@@ -7,10 +7,10 @@ checked.
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 
 from gpu_backend.model.refusal import AGAIN, Refusal, shown
 from gpu_backend.model.source import MODEL_FILE, Source
+from gpu_backend.quick_dataclass import dataclass
 
 _END = struct.Struct("<4s4H2LH")
 _END64_LOCATOR = struct.Struct("<4sLQL")

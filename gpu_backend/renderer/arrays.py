@@ -23,7 +23,7 @@ def finite_array(data: ArrayLike, what: str, shape: tuple[int | str, ...]) -> ND
         with np.errstate(over="ignore"):  # float32 overflow is refused below
             array = np.ascontiguousarray(data, dtype=np.float32)
     except (TypeError, ValueError) as error:
-        raise RequestError(f"{what} must be an array of numbers of shape {words}, but is none.", str(error)) from None
+        raise RequestError(f"{what} must be an array of numbers of shape {words}, but is not.", str(error)) from None
     fits = array.ndim == len(shape) and all(
         length >= 1 if isinstance(wanted, str) else length == wanted
         for length, wanted in zip(array.shape, shape, strict=False)

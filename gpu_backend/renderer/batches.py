@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from gpu_backend.plan.plan import PlanKey
+from gpu_backend.quick_dataclass import dataclass
 from gpu_backend.request import RenderRequest
 
 BATCH_SIZES = (8, 4, 2)

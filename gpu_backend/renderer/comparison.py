@@ -5,7 +5,6 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from gpu_backend.model_runner import ModelRunner
 from gpu_backend.plan.executor import PendingRun
 from gpu_backend.plan.plan import PlanKey
+from gpu_backend.quick_dataclass import dataclass
 from gpu_backend.request import RenderRequest
 
 _RUNS = 7

@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING
 from gpu_backend.device import choose_gpu
 from gpu_backend.errors import DeviceError
 from gpu_backend.model import Model
+from gpu_backend.plan.edit_inputs import bendable_layers
 from gpu_backend.plan.families import build_plan
-from gpu_backend.plan.plan import PlanKey, Precision
+from gpu_backend.plan.plan import PlanEdits, PlanKey, Precision
+from gpu_backend.recipe import RowRange
 
 if TYPE_CHECKING:
     from gpu_backend.cuda.driver.probe import Gpu
@@ -58,7 +60,7 @@ def compile_kernels(
     device
         As for `Renderer`. On the CPU there is nothing to compile.
     of_layers
-        Compile the kernels for taps instead, on one thread, because pictures are rendered meanwhile.
+        Compile the kernels for taps and local edits instead, on one thread, because pictures are rendered meanwhile.
     progress
         Called with the number of finished kernels and the total, at the start and after each kernel.
     should_cancel
@@ -109,16 +111,23 @@ def recipes_of(model: Model, gpu: Gpu, precision: Precision) -> tuple[KernelReci
 
 
 def layer_recipes_of(model: Model, gpu: Gpu, precision: Precision) -> tuple[KernelRecipe, ...]:
-    """Return the distinct kernels for taps of one picture, fused and plain."""
+    """Return the distinct kernels for taps of one picture and for local edits, fused and plain.
+
+    Of blends they are those of one, in all layers.
+    """
     from gpu_backend.cuda.launches.lowering import lower
     from gpu_backend.cuda.tiles.table import tuned_folder
     from gpu_backend.cuda.tiles.target import target_of
 
     target = target_of(gpu, tuned_folder())
-    keys = (
-        PlanKey(model.facts.model_id, "synthesis", 1, precision=precision, tap=layer.name)
-        for layer in model.facts.layers
+    model_id, side = model.facts.model_id, model.spec.resolution
+    taps = (PlanKey(model_id, "synthesis", 1, precision=precision, tap=layer.name) for layer in model.facts.layers)
+    edits = PlanEdits(tuple(sorted(bendable_layers(model.spec))), shifts_styles=True)
+    edited = (
+        PlanKey(model_id, "synthesis", 1, side, precision, edits=one)
+        for one in (edits, PlanEdits(blends=(RowRange(),)))
     )
+    keys = (*taps, *edited)
     plans = [build_plan(model.spec, key) for key in keys]
     return recipes_in(
         lower(plan, model.weights, target, everything_plain=is_plain) for is_plain in (False, True) for plan in plans

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import replace
 
 from gpu_backend.device import CPU_ID, DeviceFacts, cpu_instead, facts_of, make_executor
 from gpu_backend.errors import DeviceError
 from gpu_backend.latent.directions import Directions
 from gpu_backend.model import Model
 from gpu_backend.model.draft_file import readout_widths
+from gpu_backend.model_directions import model_directions
 from gpu_backend.model_runner import ModelRunner
 from gpu_backend.plan.executor import Executor
 from gpu_backend.plan.plan import Precision
-from gpu_backend.renderer.model_directions import model_directions
+from gpu_backend.quick_dataclass import dataclass
+from gpu_backend.renderer.fp16_range import exceeds_fp16, wider_precision
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,6 +35,11 @@ def open_model(
 
     Parameters and errors: see `gpu_backend.renderer.Renderer`. On an error everything is closed.
     """
+    given: object = model
+    if not isinstance(given, Model):
+        raise TypeError(
+            f"A Renderer takes a Model from read_model, not a {type(given).__name__}; open_renderer takes a path."
+        )
     with ThreadPoolExecutor(1, thread_name_prefix="directions") as beside:
         found = beside.submit(model_directions, model)
         bound, runner, facts = _bound(model, device, precision, executor, plan_budget_nbytes)
@@ -51,7 +58,13 @@ def _bound(
     executor, facts = make_executor(model, device, precision)
     try:
         readouts = readout_widths(model.readouts) if facts.id == CPU_ID else {}
-        return executor, ModelRunner(model, executor, plan_budget_nbytes, readouts), facts
+        runner = ModelRunner(model, executor, plan_budget_nbytes, readouts)
+        if facts.precision != "fp16" or not exceeds_fp16(runner, model):
+            return executor, runner, facts
+        wider = wider_precision(facts.architecture)
+        executor, facts = make_executor(model, device, wider)
+        reason = f"{facts.reason.rstrip('.')}, in {wider}: numbers of this network exceed fp16."
+        return executor, ModelRunner(model, executor, plan_budget_nbytes), replace(facts, reason=reason)
     except DeviceError as error:
         if device != "auto" or facts.id == CPU_ID:
             raise

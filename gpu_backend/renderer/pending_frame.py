@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from gpu_backend.frame import Frame, FrameTimings, TappedLayer, ValueStatistics
 from gpu_backend.model_runner import ModelRunner
 from gpu_backend.plan.executor import FRAME_OUTPUTS, IMAGE_OUTPUT, TAP_OUTPUTS, TAP_VALUES, PendingRun
+from gpu_backend.quick_dataclass import dataclass
 from gpu_backend.recipe import Tap
 from gpu_backend.request import RenderRequest
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from types import TracebackType
@@ -29,7 +29,7 @@ from gpu_backend.model_runner import ModelRunner
 from gpu_backend.plan.edit_inputs import plan_edits
 from gpu_backend.plan.executor import Executor
 from gpu_backend.plan.plan import PlanEdits, PlanKey, Precision
-from gpu_backend.recipe import NO_EDITS, Noise, NoiseMode, Tap
+from gpu_backend.recipe import NO_EDITS, LocalEdits, Noise, NoiseMode, Tap
 from gpu_backend.renderer.arrays import chunks, finite_array
 from gpu_backend.renderer.batches import BATCH_SIZES, FrameGroup, batch_size_for, group_frames
 from gpu_backend.renderer.comparison import Comparison, compare_ways
@@ -66,9 +66,9 @@ def open_renderer(path: str | os.PathLike[str], device: str = "auto", *, precisi
     ModelFileError, UnsupportedModelError
         If the file cannot be trusted, understood or run.
     DeviceError
-        If the device is not there.
+        If there is no such device or precision, or the device has too little memory.
     """
-    check_device(device)
+    check_device(device, precision)
     return Renderer(read_model(path), device, precision=precision)
 
 
@@ -88,7 +88,8 @@ class Renderer:
         ``"auto"``, ``"cpu"``, ``"cuda"``, ``"cuda:1"``: see `gpu_backend.device`. With ``"auto"``, a GPU that fails or
         has too little memory for the model is replaced by the CPU; `device` gives the reason.
     precision
-        Of the activations on a GPU; the CPU always computes in single precision.
+        On a GPU: "fp16", "tf32" (activations of fp32, products of 10 bits of fraction) or "fp32"; the CPU always
+        computes in single precision. A network whose numbers exceed fp16 renders in tf32 instead, and `device` says so.
     executor
         Replaces the executor of the device; the renderer closes it.
     plan_budget_nbytes
@@ -97,7 +98,9 @@ class Renderer:
     Raises
     ------
     DeviceError
-        If the device is not there, has too little memory, or is lost.
+        If there is no such device or precision, or the device has too little memory or is lost.
+    TypeError
+        If `model` is not a Model, such as a path.
     """
 
     def __init__(
@@ -109,9 +112,9 @@ class Renderer:
         executor: Executor | None = None,
         plan_budget_nbytes: int = PLAN_BUDGET_NBYTES,
     ) -> None:
+        opened = open_model(model, device, precision, executor, plan_budget_nbytes)
         self._model = model
         spec = model.spec
-        opened = open_model(model, device, precision, executor, plan_budget_nbytes)
         self._runner, self._executor, self._device = opened.runner, opened.executor, opened.device
         self._space = LatentSpace(spec.num_ws, model.weights["mapping.w_avg"], opened.directions)
         self._check = RequestCheck(model, self._runner.noise_layer_count)
@@ -177,6 +180,8 @@ class Renderer:
             If `should_cancel` returned true. The renderer stays usable.
         RequestError
             If the request is for another model, or needs something that this one lacks.
+        TypeError
+            If `request` is not a RenderRequest.
         DeviceError
             If the renderer was closed, or the device failed. Once the device is lost, every call raises
             DeviceLostError.
@@ -262,7 +267,7 @@ class Renderer:
             return compare_ways(
                 self._runner,
                 key,
-                self._rows(request.blend)[None],
+                self._ws_of((request,)),
                 request,
                 has_graphs=self._device.id != CPU_ID,
                 has_alpha=request.tap is None and self._model.spec.img_channels == 4,
@@ -271,6 +276,23 @@ class Renderer:
         finally:
             if self._options.use_fused:
                 self._runner.drop_plain()
+
+    def counter_steps(self, request: RenderRequest) -> Generator[None, None, None]:
+        """Measure the hardware counters of the kernels of a request's picture, in bounded steps.
+
+        Frames of that plan that measure their steps report them from then on. Pictures may be rendered between two
+        steps.
+
+        Raises
+        ------
+        RequestError, DeviceError
+            As `render`; DeviceError also if there are no counters here, or this process may not read them.
+        CancelledError
+            If the plan was freed meanwhile.
+        """
+        key = self._key_of(request)
+        self.render(request)
+        yield from self._runner.counter_steps(key, use_fused=self._options.use_fused)
 
     def prepare(self, resolution: int | None = None) -> None:
         """Build the plan for a resolution (None for full) ahead of its first frame.
@@ -299,7 +321,7 @@ class Renderer:
             As `render`.
         """
         tap = None if request.tap is None else request.tap.layer
-        shape = (request.resolution, tap, plan_edits(request.edits))
+        shape = (request.resolution, tap, plan_edits(_applied_edits(request)))
         if shape == self._prepared or not self._options.use_fused:
             return False
         is_unfinished = self._runner.prepare_step(self._key_of(request))
@@ -449,7 +471,8 @@ class Renderer:
     def _key_of(self, request: RenderRequest) -> PlanKey:
         """Check a request and return the key of its single-frame plan."""
         side, tap = self._check.check(request), request.tap
-        return self._runner.synthesis_key(1, side, "" if tap is None else tap.layer, plan_edits(request.edits))
+        edits = plan_edits(_applied_edits(request))
+        return self._runner.synthesis_key(1, side, "" if tap is None else tap.layer, edits)
 
     def _grouped(self, requests: Sequence[RenderRequest], keys: Sequence[PlanKey]) -> list[FrameGroup]:
         largest = 1 if self._device.id == CPU_ID else self._largest_batch
@@ -484,8 +507,7 @@ class Renderer:
         """Start one run of checked requests that share a plan, noise, transform and edits."""
         start_s, runner, first = time.perf_counter(), self._runner, requests[0]
         waited_ms = runner.waited_ms
-        rows = [self._rows(request.blend) for request in requests]
-        ws = rows[0][None] if len(rows) == 1 else np.stack(rows)
+        ws = self._ws_of(requests)
         rows_s = time.perf_counter()
         mapping_waited_ms = runner.waited_ms - waited_ms
         run = runner.submit(
@@ -494,7 +516,7 @@ class Renderer:
             first.noise,
             first.transform,
             first.tap,
-            first.edits,
+            _applied_edits(first),
             outputs=outputs_of(first),
             measure=first.measure_steps,
             use_fused=self._options.use_fused,
@@ -523,6 +545,12 @@ class Renderer:
             for place, request in enumerate(requests)
         ]
 
+    def _ws_of(self, requests: Sequence[RenderRequest]) -> NDArray[np.float32]:
+        """Return the rows of requests with equal edits, then those of the second latents of their masked blends."""
+        rows = [self._rows(request.blend) for request in requests]
+        rows += [self._rows(((blend.recipe, 1.0),)) for blend in _applied_edits(requests[0]).blends]
+        return rows[0][None] if len(rows) == 1 else np.stack(rows)
+
     def _rows(self, blend: Blend) -> NDArray[np.float32]:
         """Return the rows of a blend, (num_ws, w_dim)."""
         return self._recent.rows_of(blend)
@@ -534,9 +562,16 @@ class Renderer:
         try:
             numbers = tuple(float(number) for number in np.asarray(transform, dtype=np.float64).ravel())
         except (TypeError, ValueError) as error:
-            raise RequestError("A transform must be an array of nine numbers, but is none.", str(error)) from None
+            raise RequestError("A transform must be an array of nine numbers, but is not.", str(error)) from None
         self._check.check_transform(numbers)
         return numbers
+
+
+def _applied_edits(request: RenderRequest) -> LocalEdits:
+    """Return the edits that the run of a request has: a layer is shown without blends."""
+    if request.tap is None or not request.edits.blends:
+        return request.edits
+    return replace(request.edits, blends=())
 
 
 def _map_one(

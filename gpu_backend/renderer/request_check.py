@@ -8,7 +8,7 @@ from gpu_backend.errors import RequestError
 from gpu_backend.model import Model
 from gpu_backend.plan.edit_inputs import bendable_layers, check_edits, style_lengths
 from gpu_backend.plan.noise_inputs import check_noise
-from gpu_backend.recipe import NO_EDITS, Noise, Tap
+from gpu_backend.recipe import NO_EDITS, Noise, Recipe, Tap
 from gpu_backend.request import RenderRequest
 
 MAX_GAIN_DB = 200.0
@@ -38,7 +38,10 @@ class RequestCheck:
         ------
         RequestError
             If the request is for another model, or needs something that this one lacks.
+        TypeError
+            If it is not a RenderRequest, or its blend is not made of pairs.
         """
+        _check_types(request)
         if request.model_id != self._facts.model_id:
             raise RequestError(
                 f"The request is for the model {request.model_id[:12]!r}, but {self._facts.model_id[:12]!r} is open."
@@ -49,7 +52,7 @@ class RequestCheck:
             self.check_noise(request.noise)
             self._good_noise = request.noise
         if request.edits is not self._good_edits and request.edits != self._good_edits:
-            check_edits(request.edits, bendable_layers(self._spec), style_lengths(self._spec))
+            check_edits(request.edits, bendable_layers(self._spec), style_lengths(self._spec), self._spec.num_ws)
             self._good_edits = request.edits
         if request.tap is not None:
             if request.resolution is not None:
@@ -98,3 +101,22 @@ class RequestCheck:
                 f"The gain of a layer must be in -{MAX_GAIN_DB:g}..{MAX_GAIN_DB:g} dB, not {tap.gain_db}."
             )
         return layer.side
+
+
+def _check_types(request: object) -> None:
+    """Raise TypeError with a sentence for the mistakes that a dataclass lets pass."""
+    if not isinstance(request, RenderRequest):
+        raise TypeError(f"A renderer renders a RenderRequest, not a {type(request).__name__}.")
+    blend: object = request.blend
+    if not isinstance(blend, tuple):
+        raise TypeError(f"The blend of a request is a tuple of (recipe, weight) pairs, not a {type(blend).__name__}.")
+    for item in blend:
+        if not (isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], Recipe)):
+            raise TypeError(f"The blend of a request has (recipe, weight) pairs, but one item is {_described(item)}.")
+    noise: object = request.noise
+    if not isinstance(noise, Noise):
+        raise TypeError(f"The noise of a request is a Noise, not a {type(noise).__name__}.")
+
+
+def _described(item: object) -> str:
+    return f"a tuple of {len(item)}" if isinstance(item, tuple) else f"a {type(item).__name__}"

@@ -66,8 +66,15 @@ def test_without_a_gpu_the_cpu_says_why_there_is_none(executors: Executors) -> N
 
 
 @pytest.mark.usefixtures("without")
+@pytest.mark.parametrize("name", ["auto", "cpu"])
+def test_an_unknown_precision_is_refused_on_every_device(name: str) -> None:
+    with pytest.raises(DeviceError, match="The precision must be one of fp32, tf32, fp16, not 'fp8'"):
+        device.make_executor(MODEL, name, "fp8")  # type: ignore[arg-type]
+
+
+@pytest.mark.usefixtures("without")
 @pytest.mark.parametrize("name", ["cuda", "cuda:0", "cuda:7"])
-def test_a_gpu_that_is_asked_for_and_not_there_is_an_error_with_the_same_sentence(name: str) -> None:
+def test_a_gpu_that_is_requested_and_not_there_is_an_error_with_the_same_sentence(name: str) -> None:
     with pytest.raises(DeviceError, match="none can be used: no NVIDIA driver was found; install driver 580"):
         device.check_device(name)
 
@@ -78,7 +85,7 @@ def test_gpus_stand_before_the_cpu_with_what_is_known_of_them() -> None:
     assert (first.id, second.id, cpu.id) == ("cuda:0", "cuda:2", "cpu")
     assert (first.name, first.architecture, first.driver) == ("NVIDIA H200", "sm_90", "580.95.05")
     assert (first.memory_nbytes, first.multiprocessors, first.precision) == (150 << 30, 132, "fp16")
-    assert cpu.reason == "CPU: it is always there."
+    assert cpu.reason == "CPU: it is always available."
 
 
 @pytest.mark.usefixtures("own_folders")
@@ -111,7 +118,7 @@ def test_a_name_chooses_a_gpu(name: str, index: int, reason: str, executors: Exe
 
 
 @pytest.mark.usefixtures("with_two")
-def test_the_cpu_can_be_asked_for_beside_gpus(executors: Executors) -> None:
+def test_the_cpu_can_be_requested_beside_gpus(executors: Executors) -> None:
     _, facts = device.make_executor(MODEL, "cpu", "fp16")
     assert executors.made == [(MODEL, "cpu")]
     assert (facts.precision, facts.reason) == ("fp32", "CPU: it was chosen.")

@@ -45,7 +45,7 @@ def no_gpu(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("no_gpu")
-def test_without_a_usable_gpu_the_reason_and_what_is_there_are_told() -> None:
+def test_without_a_usable_gpu_the_reason_and_what_is_there_are_reported() -> None:
     found = diagnose(MODEL)
     assert found.gpus == ()
     assert (found.problem, found.driver, found.other_gpus) == ("The driver is too old.", "535.1", ("NVIDIA T4",))
@@ -118,7 +118,7 @@ def test_looking_compiles_nothing_and_writes_nothing(cache: Path, monkeypatch: p
 
 
 @pytest.mark.usefixtures("one_gpu")
-def test_the_tables_in_use_are_told() -> None:
+def test_the_tables_in_use_are_reported() -> None:
     before = diagnose(MODEL).gpus[0]
     assert sum(count for _, count in before.tiles) == 5
     assert before.tuned_entries == 0
@@ -143,7 +143,7 @@ def test_layers_that_no_fused_kernel_can_do_are_named_with_the_reason() -> None:
 
 
 @pytest.mark.usefixtures("one_gpu")
-def test_without_a_model_kernels_are_not_asked_for() -> None:
+def test_without_a_model_kernels_are_not_requested() -> None:
     (found,) = diagnose().gpus
     assert (found.id, found.name, found.kernels, found.tiles) == ("cuda:0", "NVIDIA Fake", (), ())
 

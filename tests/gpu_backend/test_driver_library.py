@@ -44,7 +44,7 @@ def test_without_a_driver_nothing_of_cuda_is_imported_to_find_devices() -> None:
     assert "no NVIDIA driver was found" in done.stdout, done.stderr
 
 
-def test_a_missing_package_is_told_where_there_is_a_driver(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_reported_where_there_is_a_driver(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(installed_system, "driver_is_installed", lambda: True)
     monkeypatch.setitem(sys.modules, "cuda.bindings", None)
     monkeypatch.delitem(sys.modules, "cuda.bindings.driver", raising=False)

@@ -1,5 +1,6 @@
 """The front door: cheap to import, complete, and with errors that are sentences."""
 
+import ast
 import subprocess
 import sys
 from pathlib import Path
@@ -51,6 +52,13 @@ def test_every_name_of_the_front_door_can_be_fetched() -> None:
     for name in gpu_backend.__all__:
         assert getattr(gpu_backend, name) is not None
         assert name in dir(gpu_backend)
+
+
+def test_type_checkers_see_every_name_of_the_front_door() -> None:
+    tree = ast.parse(Path(gpu_backend.__file__).read_text("utf-8"))
+    (typed,) = (node for node in tree.body if isinstance(node, ast.If))
+    names = {alias.asname for item in typed.body if isinstance(item, ast.ImportFrom) for alias in item.names}
+    assert names == set(gpu_backend.__all__)
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

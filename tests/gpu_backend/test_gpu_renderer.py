@@ -89,8 +89,8 @@ def assert_bytes(found: np.ndarray, expected: np.ndarray, largest: int, mean: fl
     assert difference.mean() <= mean, off
 
 
-TOLERANCE = {"fp32": (2e-4, 2e-5), "fp16": (2e-2, 3e-3)}
-PRECISIONS = ("fp32", "fp16")
+TOLERANCE = {"fp32": (2e-4, 2e-5), "tf32": (2e-2, 3e-3), "fp16": (2e-2, 3e-3)}
+PRECISIONS = ("fp32", "tf32", "fp16")
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -29,7 +29,7 @@ def test_the_cpu_says_what_to_install(no_torch: None) -> None:
     assert diagnose().cpu_problem.startswith("Rendering on the CPU needs torch")
 
 
-def test_where_torch_is_installed_nothing_is_told() -> None:
+def test_where_torch_is_installed_nothing_is_reported() -> None:
     assert torch_problem("This") == ""
 
 
@@ -42,7 +42,7 @@ def test_where_torch_is_installed_nothing_is_told() -> None:
         (ImportError("No module named 'numpy'", name="numpy"), ImportError, "numpy"),
     ],
 )
-def test_a_torch_that_does_not_load_is_told_apart(error: Exception, kind: type[Exception], part: str) -> None:
+def test_a_torch_that_does_not_load_is_distinguished(error: Exception, kind: type[Exception], part: str) -> None:
     with pytest.raises(kind, match=part) as raised, torch_needed("This"):
         raise error
     assert type(raised.value) is kind

@@ -13,6 +13,7 @@ from gpu_backend.bench.report import (
     RunFacts,
     Skipped,
 )
+from gpu_backend.frame import KernelCounters
 
 RUN = RunFacts(
     date="2030-01-02T03:04:05+00:00",
@@ -29,6 +30,7 @@ RUN = RunFacts(
     threads=16,
     wall_s=200.0,
 )
+COUNTERS = KernelCounters(0.313, 0.5, 0.25, 9.4, None)
 CEILING = Ceiling(4e12, {"fp16": 8e14, "fp32": 5e13}, is_measured=True)
 
 
@@ -45,7 +47,19 @@ def made_up_report() -> Report:
         for batch in (1, 8)
     ]
     kernels = [
-        KernelCost(batch, "synthesis.styles", "styles", 8.0, 0.1, 3 * 10**7, 3 * 10**7, None, "fused")
+        KernelCost(
+            batch,
+            "synthesis.styles",
+            "styles",
+            8.0,
+            0.1,
+            3 * 10**7,
+            3 * 10**7,
+            None,
+            "fused",
+            limits=("registers", "warps"),
+            counters=COUNTERS,
+        )
         for batch in (1, 8)
     ]
     kernels += [

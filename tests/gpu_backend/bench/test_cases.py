@@ -7,7 +7,7 @@ from gpu_backend.bench.contender import Case
 def test_by_default_every_peer_runs_in_half_precision_and_every_precision_is_seen() -> None:
     choice = choose(on_gpu=True)
     assert choice.batches == (1, 8, 16, 32)
-    assert choice.ours == ("fp16", "fp32")
+    assert choice.ours == ("fp16", "tf32", "fp32")
     assert {(c.who, c.batch) for c in choice.peers if c.precision == "fp16"} == {
         (who, batch) for who in PEERS if who != "autotuned" for batch in (1, 8, 16, 32)
     }
@@ -29,7 +29,7 @@ def test_omitted_cases_are_counted_and_all_includes_them() -> None:
 def test_named_values_are_measured_in_all_combinations() -> None:
     choice = choose(on_gpu=True, batches=(3, 5), peers=("eager", "traced"), precisions=("tf32", "fp32"))
     assert len(choice.peers) == 8
-    assert choice.ours == ("fp32",)
+    assert choice.ours == ("tf32", "fp32")
     assert choose(on_gpu=True, peers=()).peers == ()
 
 

@@ -41,7 +41,7 @@ def test_json_on_disk_is_read_back(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{"])
-def test_a_file_that_is_none_is_refused_in_a_sentence(tmp_path: Path, content: str) -> None:
+def test_a_file_that_is_invalid_is_refused_in_a_sentence(tmp_path: Path, content: str) -> None:
     path = tmp_path / "other.json"
     path.write_text(content, "utf-8")
     with pytest.raises(RequestError, match=r"other\.json"):

@@ -37,7 +37,7 @@ def test_files_hold_every_row(tmp_path: Path) -> None:
     assert [line.split()[-1] for line in scaling_table(rows)[1:]] == ["1.000", "1.000", "0.950", "0.800"]
 
 
-def test_a_device_renders_at_least_as_many_pictures_as_are_asked_for() -> None:
+def test_a_device_renders_at_least_as_many_pictures_as_are_requested() -> None:
     rate = DeviceRate(make_stylegan2(), "cpu", "fp16", 8)
     assert rate.render(3) == 3  # the CPU renders one by one
     rate.close()

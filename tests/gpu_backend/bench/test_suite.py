@@ -31,12 +31,13 @@ def _a_small_roofline(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_run_on_the_processor_measures_prints_and_writes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["--device", "cpu", *TINY, "--batch", "1,2", "--precision", "fp32,tf32", "--quick"]
+    words = ["--device", "cpu", *TINY, "--batch", "1,2", "--precision", "fp32,tf32", "--quick", "--counters"]
     assert main([*words, "--peers", "eager,channels-last,traced", "--out", str(tmp_path)]) == 0
     printed = capsys.readouterr()
     for part in ("b16.conv0", "traced", "gesture to frame on the host", "roofline, measured", "memory saved"):
         assert part in printed.out
     assert "skipped: eager, tf32, batch 1: tf32 is arithmetic of GPUs" in printed.out
+    assert "skipped: hardware counters, batch 1: Hardware counters are those of an NVIDIA GPU." in printed.out
     assert "skipped: plots: left out of this test" in printed.out
     assert "measuring: traced, fp32, batch 2" in printed.err
     report = read_report(tmp_path / "bench.json")
@@ -124,7 +125,7 @@ def test_a_mistake_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("words", [["--peers", "best"], ["--batch", "0"], ["--budget-s", "-1"], ["--precision", "fp8"]])
-def test_values_that_are_none_are_told(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_values_that_are_none_are_reported(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(words)
     assert "expected" in capsys.readouterr().err

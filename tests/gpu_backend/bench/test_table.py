@@ -9,7 +9,7 @@ from gpu_backend.bench.table import number, rate, size, table
 from tests.gpu_backend.bench.made_up import RUN, made_up_report, measurement
 
 
-def test_it_tells_all_there_is() -> None:
+def test_it_reports_all_there_is() -> None:
     text = table(made_up_report())
     for part in (
         "ffhq1024: 1024 x 1024, 30.0 M parameters",
@@ -24,6 +24,17 @@ def test_it_tells_all_there_is() -> None:
         "skipped: compiled, fp16, batch 32: out of memory",
     ):
         assert part in text, text
+
+
+def test_hardware_counters_stand_beside_the_occupancy_that_they_explain() -> None:
+    lines = table(made_up_report()).splitlines()
+    place = next(place for place, line in enumerate(lines) if line.startswith("layer"))
+    head, styles = lines[place], lines[place + 1]
+    assert "occupancy  limited by" in head
+    assert head.split()[-7:] == ["achieved", "SM", "DRAM", "sectors/load", "sectors/store", "waves", "state"]
+    assert "registers, warps" in styles
+    assert styles.split()[-6:-2] == ["31.3%", "50.0%", "25.0%", "9.4"]
+    assert len(head) == len(styles)
 
 
 def test_rows_stand_in_columns_the_fastest_first_and_compare_with_ours() -> None:
@@ -53,7 +64,7 @@ def test_a_step_of_the_processor_above_its_roofline_is_explained(share: float, s
 @pytest.mark.parametrize(
     ("device_ms", "cpu_ms", "is_told"), [(None, 160.0, False), (None, 40.0, True), (0.5, 0.1, False)]
 )
-def test_a_processor_that_others_used_too_is_told(device_ms: float | None, cpu_ms: float, is_told: bool) -> None:
+def test_a_processor_that_others_used_too_is_reported(device_ms: float | None, cpu_ms: float, is_told: bool) -> None:
     (gesture, *_) = made_up_report().gestures
     gesture = replace(gesture, device_ms=device_ms, host_ms=85.0 if device_ms is None else 0.2, cpu_ms=cpu_ms)
     text = table(Report(RUN, (), gestures=(gesture,)))

@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -36,12 +37,27 @@ def test_an_open_range_goes_to_the_last_row() -> None:
 def test_one_row_may_stand_for_all_that_a_direction_covers(name: str) -> None:
     for rows in (RowRange(), RowRange(0, 4)):
         item = DirectionAmount(name, 1.7, rows)
-        assert covers_all_rows(item, 5)
+        assert covers_all_rows(item, DIRECTIONS, 5)
         one = np.zeros((1, 3))
         add_direction(one, item, DIRECTIONS, 5)
         assert np.array_equal(np.repeat(one, 5, axis=0), pushed(item))
-    assert not covers_all_rows(DirectionAmount(name, 1.7, RowRange(0, 3)), 5)
-    assert not covers_all_rows(DirectionAmount(name, 1.7, RowRange(1)), 5)
+    assert not covers_all_rows(DirectionAmount(name, 1.7, RowRange(0, 3)), DIRECTIONS, 5)
+    assert not covers_all_rows(DirectionAmount(name, 1.7, RowRange(1)), DIRECTIONS, 5)
+
+
+@pytest.mark.parametrize(
+    ("rows", "moved"),
+    [(RowRange(), [1, 2]), (RowRange(2), [2]), (RowRange(0, 1), [1]), (RowRange(3), [])],
+)
+def test_a_direction_within_its_own_rows_moves_those_that_its_range_has_of_them(
+    rows: RowRange, moved: list[int]
+) -> None:
+    own = replace(DIRECTIONS, rows=(RowRange(1, 2),) * len(DIRECTIONS))
+    item = DirectionAmount("sefa/1", 1.0, rows, within_own=True)
+    pushed_rows = np.zeros((5, 3))
+    add_direction(pushed_rows, item, own, 5)
+    assert np.flatnonzero(pushed_rows[:, 2]).tolist() == moved
+    assert not covers_all_rows(item, own, 5)
 
 
 def test_an_axis_pushes_one_dimension_of_w() -> None:

@@ -12,9 +12,10 @@ _STRENGTHS = st.lists(st.sampled_from((0.0, 0.25, 0.5, 1.0)), max_size=NUM_WS).m
 _DIRECTIONS = st.lists(
     st.builds(
         DirectionAmount,
-        st.sampled_from(("sefa/0", "axis/2")),
+        st.sampled_from(("sefa/0", "axis/2", "world/sun")),
         st.floats(-2.0, 2.0),
         st.sampled_from((RowRange(), RowRange(1, 3), RowRange(4))),
+        st.booleans(),
     ),
     max_size=2,
 ).map(tuple)

@@ -24,7 +24,9 @@ from gpu_backend.latent.rows import Anchor, LatentSpace, anchors_of, blend_rows
 
 NUM_WS, W_DIM = 6, 4
 W_AVG = np.array([0.5, -0.5, 0.25, 1.0], dtype=np.float32)
-SPACE = LatentSpace(NUM_WS, W_AVG, Directions(("sefa/0",), np.array([[0.0, 1.0, 0.0, 0.0]], dtype=np.float32), (5.0,)))
+VECTORS = np.array([[0.0, 1.0, 0.0, 0.0], [1.0, 0.0, 0.0, 1.0]], dtype=np.float32)
+OWN_ROWS = RowRange(), RowRange(1, 2)
+SPACE = LatentSpace(NUM_WS, W_AVG, Directions(("sefa/0", "world/sun"), VECTORS, (5.0, 5.0), OWN_ROWS))
 
 
 def fake_map(anchor: Anchor) -> np.ndarray:

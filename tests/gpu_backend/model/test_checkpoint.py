@@ -142,7 +142,7 @@ def test_noise_pictures_that_are_missing_are_made_the_same_each_time(tmp_path: P
     path = save_torch(value, tmp_path / "m.pt")
     model, again = read_model(path), read_model(path)
     (warning,) = model.facts.warnings
-    assert "noise pictures" in warning
+    assert "noise maps" in warning
     assert model.spec == made.spec
     pictures = [array for name, array in model.weights.items() if name.endswith("noise_const")]
     assert len(pictures) == len(made.spec.noise_layers)

@@ -146,7 +146,7 @@ def test_of_the_folders_files_the_first_that_fits_is_taken(tmp_path: Path) -> No
     assert class_names_beside(tmp_path / "zoo.pkl", 3) == class_names_beside(tmp_path / "other.pt", 3)
 
 
-def test_a_model_tells_the_names_of_its_classes_and_opens_whatever_lies_beside_it(tmp_path: Path) -> None:
+def test_a_model_has_the_names_of_its_classes_and_opens_whatever_lies_beside_it(tmp_path: Path) -> None:
     path = tmp_path / "zoo.safetensors"
     write_safetensors(make_stylegan2(c_dim=3), path)
     plain = read_model(path).facts

@@ -204,7 +204,7 @@ def test_a_model_is_read_with_the_directions_beside_it(model_path: Path) -> None
     assert model.facts.warnings == ()
 
 
-def test_a_model_is_read_without_directions_that_are_not_its_own_and_says_so(model_path: Path) -> None:
+def test_a_model_is_read_without_directions_that_are_not_its_own_and_reports_it(model_path: Path) -> None:
     write_directions(SOME, direction_path(model_path), MODEL_ID)
     model = read_model(model_path)
     assert model.directions is None

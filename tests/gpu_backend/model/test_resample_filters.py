@@ -135,7 +135,7 @@ def test_a_network_that_doubles_nothing_has_the_filter_of_its_block(tmp_path: Pa
         assert as_stylegan2(read_model(path)).spec.resample_filter == pytest.approx(made.spec.resample_filter, abs=1e-7)
 
 
-def test_a_filter_that_differs_along_rows_and_columns_is_told(tmp_path: Path) -> None:
+def test_a_filter_that_differs_along_rows_and_columns_is_reported(tmp_path: Path) -> None:
     made = make_stylegan2()
     other = np.outer((0.25, 0.5, 0.25), (0.5, 0.25, 0.25)).astype(np.float32)
     tensors = with_filters(made, dict.fromkeys(filter_names(made), other))

@@ -174,7 +174,7 @@ def test_a_written_file_has_ordinary_permissions(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="this system has no limits on the size of files")
-def test_a_disk_that_is_full_leaves_nothing_and_is_told_in_one_sentence(tmp_path: Path) -> None:
+def test_a_disk_that_is_full_leaves_nothing_and_is_reported_in_one_sentence(tmp_path: Path) -> None:
     resource = pytest.importorskip("resource")
     path = tmp_path / "m.safetensors"
     path.write_bytes(b"former")

@@ -76,7 +76,7 @@ def test_the_defaults_of_the_tools_stand_for_arguments_that_are_missing(tmp_path
 
 
 @pytest.mark.parametrize(("fused", "fused_from"), [("auto", 128), (True, 4), (False, 1 << 20)])
-def test_how_pixels_were_doubled_tells_which_way_weights_are_turned(
+def test_the_way_of_doubling_pixels_decides_which_way_weights_are_turned(
     fused: Any, fused_from: int, tmp_path: Path
 ) -> None:
     made = make_stylegan1(resolution=128, channel_max=3, channel_base=512)

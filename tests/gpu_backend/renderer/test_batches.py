@@ -107,7 +107,7 @@ def test_a_layer_comes_back_with_its_statistics() -> None:
         assert [frame.tap.layer for frame in frames if frame.tap is not None] == ["b8.conv1"] * 2
 
 
-def test_a_request_that_does_not_fit_is_told_before_anything_is_rendered(
+def test_a_request_that_does_not_fit_is_reported_before_anything_is_rendered(
     renderer: Renderer, executor: FakeExecutor
 ) -> None:
     requests = [*requests_of(renderer, 9), request_for(renderer, resolution=12)]
@@ -116,7 +116,7 @@ def test_a_request_that_does_not_fit_is_told_before_anything_is_rendered(
     assert not executor.runs("synthesis")
 
 
-def test_a_batch_that_was_given_up_leaves_the_renderer_as_good_as_before(renderer: Renderer) -> None:
+def test_a_batch_that_was_cancelled_leaves_the_renderer_as_good_as_before(renderer: Renderer) -> None:
     requests = requests_of(renderer, 8)
     with pytest.raises(CancelledError):
         renderer.render_batch(requests, should_cancel=lambda: True)

@@ -3,7 +3,25 @@
 import numpy as np
 import pytest
 
-from gpu_backend import Bend, LocalEdits, Model, Renderer, RequestError, StyleOffset
+from gpu_backend import (
+    MASK_SIDE,
+    MAX_BLENDS,
+    Bend,
+    Latent,
+    LocalEdits,
+    MaskedBlend,
+    Model,
+    PictureMask,
+    Point,
+    Recipe,
+    Renderer,
+    RequestError,
+    RowRange,
+    StoredLatent,
+    StyleOffset,
+    Tap,
+)
+from gpu_backend.ops.kernels import kernel_source
 from gpu_backend.plan.edit_inputs import bendable_layers, style_lengths
 from tests.helpers.fake_executor import FakeExecutor
 from tests.helpers.networks import make_stylegan2
@@ -18,6 +36,14 @@ MODELS: dict[str, Model] = {
     "T": make_stylegan3(num_layers=5),
     "R": make_stylegan3(num_layers=5, **R),
 }
+
+
+TOP = PictureMask(bytes([255]) * (MASK_SIDE**2 // 2) + bytes(MASK_SIDE**2 // 2))
+SEVEN = Recipe(Latent(Point(((7, 1.0),))))
+
+
+def blended(*blends: MaskedBlend) -> LocalEdits:
+    return LocalEdits(blends=blends)
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +69,12 @@ def bent(*bends: Bend) -> LocalEdits:
         (LocalEdits(style_offsets=(StyleOffset("b8.skip", 0, 1.0),)), "has no style"),
         (LocalEdits(style_offsets=(StyleOffset("b8.conv0", -1, 1.0),)), "has the style channels 0 to"),
         (LocalEdits(style_offsets=(StyleOffset("b8.conv0", 0, float("nan")),)), "style offset must be in"),
+        (blended(MaskedBlend(SEVEN, TOP, RowRange(99))), "acts on rows of w in 0.."),
+        (blended(MaskedBlend(SEVEN, TOP, RowRange(2, 1))), "but on 2..1 here"),
+        (blended(MaskedBlend(SEVEN, TOP, strength=1.5)), "strength must be in 0..1"),
+        (blended(MaskedBlend(SEVEN, TOP, softness=float("nan"))), "soft edge must be in 0..1"),
+        (blended(*[MaskedBlend(SEVEN, TOP)] * 4), "may have 3 blends"),
+        (blended(MaskedBlend(Recipe(Latent(StoredLatent(bytes(8), 1, 2))), TOP)), "stored latent"),
     ],
 )
 def test_edits_that_do_not_fit_are_refused_with_a_sentence(renderer: Renderer, edits: LocalEdits, words: str) -> None:
@@ -61,6 +93,30 @@ def test_dragging_an_amount_binds_one_plan() -> None:
     assert {"bend/b8.conv0", "style_offsets"} <= executor.runs("synthesis")[-1].inputs
 
 
+def test_a_drag_of_a_blend_binds_one_plan_and_copies_masks_only_when_they_change() -> None:
+    executor = FakeExecutor()
+    renderer = Renderer(MODELS["skip"], executor=executor)
+    before = len(executor.bound)
+    for strength in (1.0, 1.0, 0.5):
+        for seed in (1, 2):
+            edits = blended(MaskedBlend(SEVEN, TOP, strength=strength))
+            renderer.render(request_for(renderer, Latent(Point(((seed, 1.0),))), edits=edits))
+    assert len(executor.bound) == before + 1
+    copied = ["mask/0/16" in run.inputs for run in executor.runs("synthesis")]
+    assert copied == [True, False, False, False, True, False]
+
+
+def test_a_batch_of_blended_pictures_runs_the_second_latent_once() -> None:
+    executor = FakeExecutor()
+    renderer = Renderer(MODELS["skip"], executor=executor)
+    edits = blended(MaskedBlend(SEVEN, TOP))
+    latents = [Latent(Point(((seed, 1.0),))) for seed in range(8)]
+    frames = renderer.render_batch([request_for(renderer, latent, edits=edits) for latent in latents])
+    assert [run.key.batch for run in executor.runs("synthesis")] == [8]
+    assert executor.bound[-1].held["ws"].shape[0] == 9
+    assert len(frames) == 8
+
+
 def test_pictures_with_other_edits_are_not_one_batch() -> None:
     executor = FakeExecutor()
     renderer = Renderer(MODELS["skip"], executor=executor)
@@ -77,10 +133,25 @@ def test_a_gain_of_one_is_the_picture_without_edits_to_the_byte() -> None:
     assert at_rest.pixels.tobytes() == plain.pixels.tobytes() != changed.pixels.tobytes()
 
 
+def test_a_layer_is_shown_without_blends() -> None:
+    executor = FakeExecutor()
+    renderer = Renderer(MODELS["skip"], executor=executor)
+    renderer.render(request_for(renderer, edits=blended(MaskedBlend(SEVEN, TOP)), tap=Tap("b8.conv0")))
+    renderer.render(request_for(renderer, tap=Tap("b8.conv0")))
+    first, second = executor.runs("synthesis")[-2:]
+    assert first.key == second.key
+    assert executor.bound[-1].held["ws"].shape[0] == 1
+
+
+def test_kernels_of_blends_take_as_many_masks_as_a_picture_may_have() -> None:
+    header = kernel_source("blend_samples").headers["parts/masks.cuh"]
+    assert f"MASKS = {MAX_BLENDS}" in header
+
+
 @pytest.mark.gpu
 @pytest.mark.usefixtures("gpu")
 @pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("precision", ["fp32", "fp16"])
+@pytest.mark.parametrize("precision", ["fp32", "tf32", "fp16"])
 def test_a_gpu_edits_as_the_cpu_does(name: str, precision: str) -> None:
     model = MODELS[name]
     layers, styled = list(bendable_layers(model.spec)), list(style_lengths(model.spec).items())
@@ -92,7 +163,14 @@ def test_a_gpu_edits_as_the_cpu_does(name: str, precision: str) -> None:
         Bend(layers[-1], "gain", 1.5, (0, 3)),
     )
     offsets = tuple(StyleOffset(layer, length - 1, 0.3) for layer, length in styled)
-    for edits in (LocalEdits(bends), LocalEdits((), offsets), LocalEdits(bends, offsets)):
+    blends = (MaskedBlend(SEVEN, TOP, RowRange(0, 3), 0.9, 0.3), MaskedBlend(SEVEN, TOP, RowRange(2), 0.7))
+    for edits in (
+        LocalEdits(bends),
+        LocalEdits((), offsets),
+        LocalEdits(bends, offsets),
+        LocalEdits((), (), blends[:1]),
+        LocalEdits(bends, offsets, blends),
+    ):
         with Renderer(model, "cpu") as on_cpu, Renderer(model, "cuda", precision=precision) as on_gpu:  # type: ignore[arg-type]
             expected, found = (
                 one.render(request_for(one, edits=edits, wants_image=True)).image for one in (on_cpu, on_gpu)
@@ -100,4 +178,20 @@ def test_a_gpu_edits_as_the_cpu_does(name: str, precision: str) -> None:
         assert expected is not None
         assert found is not None
         off = np.abs(found - expected).max() / max(1.0, np.abs(expected).max())
-        assert off <= (1e-3 if precision == "fp32" else 0.06)
+        # In fp16 a few activations are rounded across a threshold, which cuts them off or not.
+        assert off <= (1e-3 if precision == "fp32" else 0.1)
+
+
+@pytest.mark.gpu
+@pytest.mark.usefixtures("gpu")
+@pytest.mark.parametrize("name", MODELS)
+def test_a_gpu_blends_batches_as_the_cpu_does(name: str) -> None:
+    model = MODELS[name]
+    edits = blended(MaskedBlend(SEVEN, TOP, RowRange(0, 3), 1.0, 0.2), MaskedBlend(SEVEN, TOP, RowRange(1)))
+    latents = [Latent(Point(((seed, 1.0),))) for seed in range(8)]
+    with Renderer(model, "cpu") as on_cpu, Renderer(model, "cuda") as on_gpu:
+        expected, found = (
+            one.render_batch([request_for(one, latent, edits=edits) for latent in latents]) for one in (on_cpu, on_gpu)
+        )
+        for a, b in zip(expected, found, strict=True):
+            assert np.abs(a.pixels.astype(int) - b.pixels).max() <= 12

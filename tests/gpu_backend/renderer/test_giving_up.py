@@ -19,7 +19,7 @@ def renderer() -> Iterator[Renderer]:
 
 
 @pytest.mark.parametrize("steps", [0, 1, 7, 11])
-def test_after_a_picture_was_given_up_the_next_has_the_bytes_of_a_fresh_renderer(steps: int) -> None:
+def test_after_a_picture_was_cancelled_the_next_has_the_bytes_of_a_fresh_renderer(steps: int) -> None:
     model = make_stylegan2(resolution=32)
     renderer, fresh = Renderer(model, "cpu"), Renderer(model, "cpu")
     before = request_for(renderer, noise=Noise("random", seed=1))

@@ -14,7 +14,8 @@ from gpu_backend.cuda.launches.lowering import lower
 from gpu_backend.cuda.tiles.target import target_of
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.plan.families import build_plan
-from gpu_backend.plan.plan import PlanKey, Precision
+from gpu_backend.plan.plan import PlanEdits, PlanKey, Precision
+from gpu_backend.recipe import RowRange
 from gpu_backend.renderer import kernels
 from tests.helpers.networks import make_stylegan2
 from tests.helpers.stylegan1 import make_stylegan1
@@ -59,16 +60,21 @@ def test_kernels_for_both_networks_are_named_each_once_and_plain_ones_too() -> N
     assert {"styles", "fully_connected", "modulated_conv", "plain_modulated_conv", "to_rgb"} <= stems
 
 
-@pytest.mark.parametrize("precision", ["fp16", "fp32"])
+@pytest.mark.parametrize("precision", ["fp16", "tf32", "fp32"])
 @pytest.mark.parametrize("model", [MODEL, make_stylegan3(), make_stylegan1()], ids=["StyleGAN2", "3", "1"])
 def test_whatever_layer_is_shown_its_kernels_are_among_those_of_layers(model: Model, precision: Precision) -> None:
     pictures, layers = (set(name(model, GPU, precision)) for name in (kernels.recipes_of, kernels.layer_recipes_of))
-    assert {recipe.stem for recipe in layers - pictures} >= {"tap_statistics", "tap_display"}
+    later = {recipe.stem for recipe in layers - pictures}
+    assert later >= {"tap_statistics", "tap_display", "bend_channels", "shift_styles", "blend_samples"}
     target = target_of(GPU, None)
     for layer in model.facts.layers:
         plan = build_plan(model.spec, PlanKey(model.facts.model_id, "synthesis", 1, 0, precision, layer.name))
         for everything_plain in (False, True):
             assert set(lower(plan, model.weights, target, everything_plain=everything_plain).recipes) <= layers
+    edits = PlanEdits(blends=(RowRange(),))
+    key = PlanKey(model.facts.model_id, "synthesis", 1, model.spec.resolution, precision, edits=edits)
+    blended = lower(build_plan(model.spec, key), model.weights, target).recipes
+    assert set(blended) <= layers
 
 
 @pytest.mark.usefixtures("_a_gpu")
@@ -112,7 +118,7 @@ def test_compiled_kernels_are_ready_and_cached(monkeypatch: pytest.MonkeyPatch, 
 
 
 @pytest.mark.usefixtures("_a_gpu")
-def test_compiling_can_be_given_up() -> None:
+def test_compiling_can_be_cancelled() -> None:
     with pytest.raises(CancelledError):
         compile_kernels(MODEL, should_cancel=lambda: True)
 

@@ -140,6 +140,21 @@ def test_comparing_runs_every_way_and_leaves_nothing_behind(renderer: Renderer, 
     assert executor.standing(use_fused=False) == []
 
 
+def test_counters_are_those_of_the_plan_that_renders_a_request(renderer: Renderer, executor: FakeExecutor) -> None:
+    draft = request_for(renderer, resolution=32)
+    for _ in renderer.counter_steps(draft):
+        renderer.render(request_for(renderer, seed(1)))
+    renderer.options = RenderOptions(use_fused=False)
+    for _ in renderer.counter_steps(request_for(renderer)):
+        pass
+    assert [(key.resolution, is_fused) for key, is_fused in executor.counts] == [(32, True)] * 2 + [(64, False)] * 2
+    executor.failing["count"] = DeviceLostError("Gone.")
+    with pytest.raises(DeviceLostError):
+        next(renderer.counter_steps(request_for(renderer)))
+    with pytest.raises(DeviceLostError):
+        renderer.render(request_for(renderer))
+
+
 def test_steps_come_from_the_run(renderer: Renderer) -> None:
     assert renderer.render(request_for(renderer)).timings.steps == ()
     steps = renderer.render(request_for(renderer, measure_steps=True)).timings.steps
@@ -147,7 +162,7 @@ def test_steps_come_from_the_run(renderer: Renderer) -> None:
     assert {step.time_us for step in steps} == {2.5}
 
 
-def test_memory_is_told_in_its_parts(renderer: Renderer, executor: FakeExecutor) -> None:
+def test_memory_is_reported_in_its_parts(renderer: Renderer, executor: FakeExecutor) -> None:
     memory = renderer.memory
     assert (memory.weights, memory.pinned) == (1000, 30)
     assert memory.plans == sum(plan.nbytes for plan in executor.bound)
@@ -221,7 +236,7 @@ def test_where_the_device_was_left_to_us_the_cpu_takes_over_from_a_gpu_without_r
 
 
 @pytest.mark.parametrize("where", ["submit", "wait", "bind"])
-def test_once_the_device_is_lost_every_call_says_so_at_once(where: str) -> None:
+def test_once_the_device_is_lost_every_call_reports_it_at_once(where: str) -> None:
     executor = FakeExecutor()
     renderer = Renderer(MODEL, executor=executor)
     request = request_for(renderer)
@@ -313,7 +328,7 @@ def test_a_device_lost_while_mapping_is_remembered_too(renderer: Renderer, execu
     assert caught.value.details == "ECC"
 
 
-def test_a_frame_that_was_given_up_gets_its_noise_again(renderer: Renderer, executor: FakeExecutor) -> None:
+def test_a_cancelled_frame_gets_its_noise_again(renderer: Renderer, executor: FakeExecutor) -> None:
     noisy = request_for(renderer, noise=Noise("random", 3))
     with pytest.raises(CancelledError):
         renderer.render(noisy, should_cancel=lambda: True)

@@ -10,9 +10,9 @@ from gpu_backend import Renderer
 from gpu_backend.errors import DeviceMemoryError
 from gpu_backend.latent.directions import Directions
 from gpu_backend.model import Model
+from gpu_backend.model_directions import model_directions
 from gpu_backend.plan.executor import Executor as PlanExecutor
 from gpu_backend.renderer import opening
-from gpu_backend.renderer.model_directions import model_directions
 from gpu_backend.renderer.opening import open_model
 from tests.helpers.fake_executor import FakeExecutor
 from tests.helpers.networks import make_stylegan2

@@ -40,7 +40,7 @@ def renderer(driver: FakeDriver, tmp_path: Path) -> Iterator[Renderer]:
     renderer.close()
 
 
-def test_whatever_a_hand_moves_captures_nothing(renderer: Renderer, driver: FakeDriver) -> None:
+def test_whatever_a_gesture_moves_captures_nothing(renderer: Renderer, driver: FakeDriver) -> None:
     renderer.render(request_for(renderer))
     captures = driver.captures
     modes: tuple[NoiseMode, ...] = ("none", "const", "random")

@@ -200,7 +200,7 @@ def test_bytes_stand_in_the_order_of_qt_with_alpha_only_where_the_network_has_it
     renderer.close()
 
 
-def test_a_draft_is_smaller_and_says_so(renderer: Renderer) -> None:
+def test_a_draft_is_smaller_and_marked_as_one(renderer: Renderer) -> None:
     draft, full, named = (renderer.render(request_for(renderer, resolution=side)) for side in (16, None, 32))
     assert (draft.width, draft.height, draft.is_draft) == (16, 16, True)
     assert (full.width, full.height, full.is_draft) == (32, 32, False)
@@ -318,7 +318,7 @@ def test_a_device_that_is_not_there_is_refused_before_the_file_is_read() -> None
         open_renderer("nowhere.pkl", device="tpu")
 
 
-def test_closing_twice_is_fine_and_a_closed_renderer_says_so() -> None:
+def test_closing_twice_is_fine_and_a_closed_renderer_raises_an_error() -> None:
     renderer = Renderer(make_stylegan2(), "cpu")
     request = request_for(renderer)
     renderer.close()
@@ -336,7 +336,7 @@ def test_closing_twice_is_fine_and_a_closed_renderer_says_so() -> None:
     assert renderer.nbytes == 0
 
 
-def test_a_frame_tells_its_rows_and_as_a_stored_latent_they_give_the_same_picture(renderer: Renderer) -> None:
+def test_the_rows_of_a_frame_give_the_same_picture_as_a_stored_latent(renderer: Renderer) -> None:
     frame = renderer.render(request_for(renderer, Latent(plane_point(3.25, 1.5)), 0.6))
     assert frame.ws is not None
     assert frame.ws.shape == (renderer.facts.num_ws, renderer.facts.w_dim)

@@ -57,6 +57,32 @@ def refusals(renderer: Renderer) -> list[tuple[RenderRequest, str]]:
     ]
 
 
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        ({"blend": Recipe()}, "a tuple of (recipe, weight) pairs, not a Recipe"),
+        ({"blend": (Recipe(),)}, "(recipe, weight) pairs, but one item is a Recipe"),
+        ({"blend": ((Recipe(), 1.0, 2.0),)}, "(recipe, weight) pairs, but one item is a tuple of 3"),
+        ({"noise": "const"}, "The noise of a request is a Noise, not a str"),
+    ],
+)
+def test_a_field_of_another_type_is_a_type_error_that_names_the_right_one(
+    renderer: Renderer, fields: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(TypeError, match=re.escape(sentence)):
+        renderer.render(replace(request_for(renderer), **fields))
+
+
+def test_what_is_no_request_is_a_type_error(renderer: Renderer) -> None:
+    with pytest.raises(TypeError, match="renders a RenderRequest, not a Recipe"):
+        renderer.render(Recipe())  # type: ignore[arg-type]
+
+
+def test_a_path_in_place_of_a_model_names_the_function_that_takes_paths() -> None:
+    with pytest.raises(TypeError, match="not a str; open_renderer takes a path"):
+        Renderer("hills.safetensors")  # type: ignore[arg-type]
+
+
 def test_a_request_for_a_feature_the_model_lacks_is_refused_with_one_sentence(renderer: Renderer) -> None:
     for request, words in refusals(renderer):
         with pytest.raises(RequestError, match=re.escape(words)) as caught:

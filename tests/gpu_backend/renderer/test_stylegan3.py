@@ -74,7 +74,7 @@ def test_a_drag_of_the_transform_builds_no_plan(renderer: Renderer) -> None:
     assert renderer._runner._plan_cache.keys == keys
 
 
-def test_noise_that_there_is_not_changes_nothing(renderer: Renderer) -> None:
+def test_missing_noise_changes_nothing(renderer: Renderer) -> None:
     request = request_for(renderer)
     for noise in (Noise("none"), Noise("random", 7), Noise(gain=3.0)):
         assert np.array_equal(renderer.render(replace(request, noise=noise)).pixels, renderer.render(request).pixels)
@@ -97,7 +97,7 @@ def test_every_layer_can_be_the_picture(model: Model) -> None:
     renderer.close()
 
 
-def test_a_shown_layer_can_be_measured_compared_and_given_up(renderer: Renderer) -> None:
+def test_a_shown_layer_can_be_measured_compared_and_cancelled(renderer: Renderer) -> None:
     name = MODEL.spec.layers[2].name
     request = replace(request_for(renderer), tap=Tap(name), transform=Transform(x=0.1).matrix)
     steps = renderer.render(replace(request, measure_steps=True)).timings.steps
@@ -133,7 +133,7 @@ def test_a_feature_the_model_lacks_is_refused_with_one_sentence(renderer: Render
         assert caught.value.sentence.endswith(".")
     with pytest.raises(RequestError, match="nine finite numbers"):
         renderer.synthesize(rows_of(MODEL), transform=np.eye(2))
-    with pytest.raises(RequestError, match="array of nine numbers, but is none"):
+    with pytest.raises(RequestError, match="array of nine numbers, but is not"):
         renderer.synthesize(rows_of(MODEL), transform="left")
     renderer.render(request_for(renderer))
 

@@ -28,7 +28,7 @@ def test_a_picture_has_no_layer(renderer: Renderer) -> None:
 
 
 @pytest.mark.parametrize("channels", [(3,), (3, 0, 2)])
-def test_a_frame_tells_of_each_channel_that_it_shows_and_of_the_layer(
+def test_a_frame_has_statistics_of_each_shown_channel_and_of_the_layer(
     renderer: Renderer, channels: tuple[int, ...]
 ) -> None:
     tap = Tap(LAYER, channels, gain_db=12.0)

@@ -9,14 +9,17 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from gpu_backend import (
+    MASK_SIDE,
     SEED_COUNT,
     Bend,
     BendKind,
     DirectionAmount,
     Latent,
     LocalEdits,
+    MaskedBlend,
     MixSource,
     Noise,
+    PictureMask,
     Point,
     Recipe,
     RenderRequest,
@@ -32,6 +35,7 @@ from gpu_backend import (
     request_to_json,
     stored_from_json,
     stored_in,
+    stored_in_edits,
     stored_latent,
     stored_to_json,
 )
@@ -51,7 +55,7 @@ def latents(inner: st.SearchStrategy[Latent]) -> st.SearchStrategy[Latent]:
         points,
         st.lists(st.tuples(st.integers(0, 1000), numbers), max_size=3).map(tuple),
         st.lists(st.builds(MixSource, inner, st.lists(st.floats(0, 1), max_size=18).map(tuple)), max_size=2).map(tuple),
-        st.lists(st.builds(DirectionAmount, texts(9), numbers, rows), max_size=3).map(tuple),
+        st.lists(st.builds(DirectionAmount, texts(9), numbers, rows, st.booleans()), max_size=3).map(tuple),
     )
 
 
@@ -101,7 +105,7 @@ def test_a_request_comes_back_from_json_as_it_was(request: RenderRequest) -> Non
     assert request_from_json(json.loads(text)) == request
 
 
-def test_requests_are_hashable_so_that_equal_ones_can_be_told() -> None:
+def test_requests_are_hashable_so_that_equal_ones_can_be_recognised() -> None:
     assert len({RenderRequest("a"), RenderRequest("a"), RenderRequest("b")}) == 2
 
 
@@ -177,6 +181,7 @@ GOOD = {"model": "a", "blend": [[{}, 1.0]]}
         ({**GOOD, "blend": [[{"latent": {"seeds": [[10**5000, 1]]}}, 1]]}, "is a whole number of 16610 bits"),
         ({**GOOD, "blend": [[{"latent": {"space": "W" * 9000}}, 1]]}, "space must be 'w' or 'z'"),
         ({**GOOD, "blend": [[{"latent": {"directions": [["sefa/0", 1]]}}, 1]]}, r"\[name, amount, first row, last"),
+        ({**GOOD, "blend": [[{"latent": {"directions": [["a", 1, 0, 1, 2]]}}, 1]]}, r"\[name, amount, first row, last"),
         ({**GOOD, "blend": [[{}, 1]] * 5000}, "may have 4096 items, but has 5000"),
         ({**GOOD, "noise": {"mode": ["const"]}}, "noise mode must be 'none', 'const' or 'random', but is list"),
         ({**GOOD, "transform": [1, 0, 0]}, "nine numbers, but has 3"),
@@ -250,3 +255,32 @@ def test_more_edits_than_a_file_may_hold_are_not_written() -> None:
     too_many = LocalEdits((Bend("b4.conv1", "gain", 1.0),) * 65)
     with pytest.raises(RequestError, match="64 bends"):
         request_to_json(RenderRequest("a", edits=too_many))
+
+
+def test_masks_of_blends_come_back_from_json_by_their_digest() -> None:
+    mask = PictureMask(bytes([0, 255]) * (MASK_SIDE**2 // 2))
+    edits = LocalEdits(blends=(MaskedBlend(Recipe(), mask, RowRange(1, 2), 0.5, 0.25), MaskedBlend(Recipe(), mask)))
+    request = RenderRequest("a", edits=edits)
+    written = json.loads(json.dumps(stored_to_json(stored_in_edits(edits))))
+    assert list(written) == [mask.digest]
+    assert len(written[mask.digest][1]) < 200
+    data = json.loads(json.dumps(request_to_json(request)))
+    assert request_from_json(data, stored_from_json(written)) == request
+    with pytest.raises(RequestError, match="mask of a blend must be in the same file"):
+        request_from_json(data)
+    with pytest.raises(RequestError, match="stored mask is damaged"):
+        stored_from_json({"0" * 64: written[mask.digest]})
+    with pytest.raises(RequestError, match="damaged"):
+        stored_from_json({mask.digest: ["mask", "!"]})
+    data["edits"]["blends"][0].pop()
+    with pytest.raises(RequestError, match="A blend must be"):
+        request_from_json(data, stored_from_json(written))
+
+
+def test_the_latents_of_blends_spend_the_budget_of_the_picture() -> None:
+    seeds = Recipe(Latent(Point(tuple((seed, 1.0) for seed in range(3000)))))
+    mask = PictureMask(bytes([255]) * MASK_SIDE**2)
+    edits = LocalEdits(blends=(MaskedBlend(seeds, mask),))
+    request_to_json(RenderRequest("a", edits=edits))
+    with pytest.raises(RequestError, match="seeds"):
+        request_to_json(RenderRequest("a", ((seeds, 1.0),), edits=edits))

@@ -8,7 +8,7 @@ import pytest
 
 from gpu_backend import DirectionAmount, Latent, NamedDirections, Recipe, Renderer, RequestError, RowRange
 from gpu_backend.model import Model
-from gpu_backend.renderer.model_directions import model_directions, named_part
+from gpu_backend.model_directions import model_directions, named_part
 from tests.helpers.networks import make_stylegan2
 from tests.helpers.requests import request_for
 

@@ -1,0 +1,142 @@
+"""The file of a tuned model: what is added to the weights of another model's file, which it needs.
+
+A safetensors file with the changes of some weights in half precision, and one JSON text in the metadata::
+
+    {"version": 1, "base": "/models/hills.pkl", "base_id": SHA-256 of that file, "of": "photo.png"}
+
+It is opened like every model. The other file lies beside it under the name that is said, or where it was at the time;
+its SHA-256 decides. The tuned model has a SHA-256 of its own, the one of this file.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import safetensors.numpy
+from numpy.typing import NDArray
+
+from gpu_backend.model.companion_file import write_companion
+from gpu_backend.model.found import Found
+from gpu_backend.model.network_json import parse_json
+from gpu_backend.model.refusal import Refusal
+from gpu_backend.model.safetensors_table import SafetensorsTable, looks_like_safetensors
+from gpu_backend.model.source import FileSource, open_source
+from gpu_backend.model.tensors import Loaded
+from gpu_backend.model.watch import Watch
+from gpu_backend.quick_dataclass import dataclass
+
+KEY = "latent-loom-tuned"
+VERSION = 1
+_MAX_TEXT = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """The model that a tuned one changes: where its file was, its SHA-256, and the name of the photo."""
+
+    path: Path
+    model_id: str
+    photo: str
+
+
+def tuned_path(model: str | os.PathLike[str], photo: str | os.PathLike[str]) -> Path:
+    """Return where a model that is tuned to a photo is kept: ``hills.pkl`` -> ``hills.photo.safetensors``."""
+    path = Path(model)
+    return path.with_name(f"{path.stem}.{Path(photo).stem}.safetensors")
+
+
+def write_tuned(changes: Mapping[str, NDArray[np.float32]], base: Base, path: str | os.PathLike[str]) -> None:
+    """Write a tuned model, aside first and then moved into place.
+
+    Parameters
+    ----------
+    changes
+        What is added to weights, by official state-dict names.
+
+    Raises
+    ------
+    ModelFileError
+        If a change does not fit into half precision.
+    LoomError
+        If the file cannot be written; nothing is left behind.
+    """
+    said = {"version": VERSION, "base": str(base.path), "base_id": base.model_id, "of": base.photo}
+
+    def content() -> bytes:
+        arrays: dict[str, NDArray[Any]] = {}
+        for name, array in changes.items():
+            if not np.abs(array).max(initial=0.0) <= np.finfo(np.float16).max:
+                raise ValueError(name)
+            arrays[name] = np.ascontiguousarray(array, np.float16)
+        return safetensors.numpy.save(arrays, {KEY: json.dumps(said, sort_keys=True)})
+
+    write_companion(path, content, safetensors.numpy.load)
+
+
+def find_tuned(source: FileSource, find: Callable[[FileSource], Found]) -> Found | None:
+    """Find the network of a tuned model; None if the file is no such.
+
+    Parameters
+    ----------
+    find
+        Finds the network of the other model's file.
+
+    Raises
+    ------
+    Refusal
+        If the other model's file is missing, or another one, or the changes do not fit it.
+    """
+    table = SafetensorsTable(source)
+    if KEY not in table.metadata:
+        return None
+    base = _base(table.metadata[KEY])
+    beside = source.path.with_name(base.path.name)
+    # A path that a stranger wrote must not reach for another computer, as the paths of Windows shares do.
+    is_far = str(base.path).startswith(("\\\\", "//"))
+    path = beside if is_far or (beside.is_file() and beside != source.path) else base.path
+    expected = f"{base.path.name} beside it, the model that it changes"
+    with open_source(path, expected) as other:
+        if _is_tuned(other):
+            raise Refusal("changes of a model that is not tuned itself", f"{path.name} is")
+        found = find(other)
+
+    def load(watch: Watch) -> Loaded:
+        with open_source(path, expected) as again:
+            loaded = find(again).load(watch.part(0, again.size, again.size + source.size))
+        if loaded.digest != base.model_id:
+            raise Refusal(expected, "another file has its name", "put back the model that was tuned")
+        whole = again.size + source.size
+        changes = table.load(tuple(table.shapes), watch.part(again.size, whole, whole))
+        for name, change in changes.weights.items():
+            weight = loaded.weights.get(name)
+            if weight is None or weight.shape != change.shape:
+                raise Refusal(f"changes of tensors of {path.name}", f"it has no {name[:80]} of the same shape")
+            loaded.weights[name] = weight + change
+        return Loaded(loaded.weights, changes.digest)
+
+    flavour = f"tuned to {base.photo}" if base.photo else "tuned"
+    return Found(
+        found.spec, load, "safetensors", flavour, found.requested, found.ignored, found.warnings, (path, base.model_id)
+    )
+
+
+def _is_tuned(source: FileSource) -> bool:
+    return looks_like_safetensors(source.read(0, 16), source.size) and KEY in SafetensorsTable(source).metadata
+
+
+def _base(text: str) -> Base:
+    said = parse_json(text)
+    if said.get("version") != VERSION:
+        raise Refusal(f"version {VERSION} of tuned models", "this file is of another version")
+    texts = [said.get(key) for key in ("base", "base_id", "of")]
+    if not all(isinstance(text, str) and len(text) <= _MAX_TEXT and text.isprintable() for text in texts):
+        raise Refusal("the name of the model that was tuned", "it is missing or damaged")
+    path, model_id, photo = (str(text) for text in texts)
+    if not Path(path).name:
+        raise Refusal("the name of the model that was tuned", "it is missing or damaged")
+    return Base(Path(path), model_id, photo)

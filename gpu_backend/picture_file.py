@@ -1,0 +1,71 @@
+"""Picture files of other programs, opened by Pillow in ordinary formats only.
+
+Pillow chooses a format by a file's content, whatever its name. Some of its formats run another program: for EPS
+Ghostscript, which executes what is in the file. They are left out here, so opening a picture runs nothing.
+"""
+
+from __future__ import annotations
+
+import io
+import stat
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gpu_backend.errors import LoomError
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+FORMATS = ("PNG", "JPEG", "WEBP", "AVIF", "TIFF", "GIF", "BMP", "PPM", "TGA")
+"""Names of Pillow's formats that are opened."""
+
+MAX_PICTURE_PIXELS = 89_478_485
+"""Pixels of the largest picture, 256 MB as RGB. A small file may hold many more."""
+
+_filters = threading.Lock()
+"""The warning filters belong to all threads."""
+
+
+class PictureFileError(LoomError):
+    """A file is no picture of an ordinary format, is damaged, or has too many pixels."""
+
+
+@contextmanager
+def opened_picture(source: Path | bytes, name: str) -> Iterator[Image.Image]:
+    """Open a picture for the body of a `with` statement, which decodes it.
+
+    Parameters
+    ----------
+    source
+        The file or its bytes. A pipe is refused, as opening one would wait for its other end.
+    name
+        What errors call the picture.
+
+    Raises
+    ------
+    PictureFileError
+        Also for errors of decoding in the body.
+    """
+    # Imported here: it costs the start of the program.
+    from PIL import Image
+
+    try:
+        if isinstance(source, Path) and not stat.S_ISREG(source.stat().st_mode):
+            raise PictureFileError(f"{name} should be a picture, but is a folder, a pipe or a device.")
+        with _filters, warnings.catch_warnings():
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+            picture = Image.open(io.BytesIO(source) if isinstance(source, bytes) else source, formats=FORMATS)
+        with picture:
+            if picture.width * picture.height > MAX_PICTURE_PIXELS:
+                raise PictureFileError(
+                    f"{name} has {picture.width} x {picture.height} pixels, but may have "
+                    f"{MAX_PICTURE_PIXELS // 1_000_000} million; make it smaller."
+                )
+            yield picture
+    # libavif's errors are RuntimeError; a decoder that allocates by a forged header raises MemoryError.
+    except (OSError, ValueError, SyntaxError, RuntimeError, MemoryError, Image.DecompressionBombError) as error:
+        raise PictureFileError(f"{name} should be a picture, but cannot be read as one.", str(error)) from error

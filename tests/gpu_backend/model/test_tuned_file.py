@@ -1,0 +1,126 @@
+"""A tuned model: a file of changes that is opened with the model that it changes."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import safetensors.numpy
+
+from gpu_backend import (
+    Base,
+    ModelFileError,
+    NamedDirections,
+    RowRange,
+    read_model,
+    tuned_path,
+    write_directions,
+    write_safetensors,
+    write_tuned,
+)
+from gpu_backend.model.tuned_file import KEY
+from tests.helpers.networks import make_stylegan2
+
+NAME = "synthesis.b8.conv0.weight"
+
+
+@pytest.fixture
+def base(tmp_path: Path) -> Base:
+    path = tmp_path / "hills.safetensors"
+    write_safetensors(make_stylegan2(), path)
+    return Base(path, read_model(path).facts.model_id, "photo.png")
+
+
+@pytest.fixture
+def changes(base: Base) -> dict[str, np.ndarray]:
+    shape = read_model(base.path).weights[NAME].shape
+    return {NAME: np.random.default_rng(1).standard_normal(shape).astype(np.float16).astype(np.float32)}
+
+
+def test_changes_are_added_to_the_weights_of_the_other_model(base: Base, changes: dict[str, np.ndarray]) -> None:
+    path = tuned_path(base.path, "/photos/lake.jpg")
+    assert path.name == "hills.lake.safetensors"
+    write_tuned(changes, base, path)
+    whole, tuned = read_model(base.path), read_model(path)
+    np.testing.assert_array_equal(tuned.weights[NAME], whole.weights[NAME] + changes[NAME])
+    others = set(whole.weights) - {NAME}
+    assert set(tuned.weights) == set(whole.weights)
+    assert all(np.array_equal(tuned.weights[name], whole.weights[name]) for name in others)
+    assert tuned.facts.model_id != whole.facts.model_id
+    assert tuned.facts.flavour == "tuned to photo.png"
+    assert path.stat().st_size < 0.2 * base.path.stat().st_size
+
+
+def test_both_files_may_move_together(base: Base, changes: dict[str, np.ndarray], tmp_path: Path) -> None:
+    write_tuned(changes, base, tmp_path / "tuned.safetensors")
+    new = tmp_path / "new"
+    new.mkdir()
+    for name in ("hills.safetensors", "tuned.safetensors"):
+        (tmp_path / name).rename(new / name)
+    assert read_model(new / "tuned.safetensors").facts.flavour == "tuned to photo.png"
+
+
+def test_the_progress_of_reading_covers_both_files(base: Base, changes: dict[str, np.ndarray], tmp_path: Path) -> None:
+    write_tuned(changes, base, tmp_path / "tuned.safetensors")
+    seen: list[float] = []
+    read_model(tmp_path / "tuned.safetensors", progress=lambda done, total: seen.append(done / total))
+    assert seen == sorted(seen)
+    assert seen[-1] == 1.0
+
+
+def test_directions_of_the_other_model_are_shared(base: Base, changes: dict[str, np.ndarray], tmp_path: Path) -> None:
+    spec = read_model(base.path).spec
+    named = NamedDirections(
+        names=("world/sun",),
+        vectors=np.ones((1, spec.w_dim), np.float32),
+        rows=(RowRange(0, spec.num_ws - 1),),
+        reach=(3.0,),
+        centre=(0.0,),
+        measures=({},),
+    )
+    write_directions(named, tmp_path / "hills.directions.safetensors", base.model_id)
+    write_tuned(changes, base, tmp_path / "tuned.safetensors")
+    found = read_model(tmp_path / "tuned.safetensors").directions
+    assert found is not None
+    assert found.names == ("world/sun",)
+
+
+def test_what_does_not_fit_is_refused_with_a_sentence(
+    base: Base, changes: dict[str, np.ndarray], tmp_path: Path
+) -> None:
+    tuned = tmp_path / "tuned.safetensors"
+
+    def sentence() -> str:
+        with pytest.raises(ModelFileError) as caught:
+            read_model(tuned)
+        return caught.value.sentence
+
+    write_tuned({NAME: np.zeros((1, 2), np.float32)}, base, tuned)
+    assert "of the same shape" in sentence()
+    write_tuned({"other": np.zeros(3, np.float32)}, base, tuned)
+    assert "it has no other" in sentence()
+    write_tuned(changes, Base(base.path, "0" * 64, ""), tuned)
+    assert "another file has its name" in sentence()
+    write_tuned(changes, Base(tmp_path / "gone.pkl", base.model_id, ""), tuned)
+    assert "gone.pkl beside it" in sentence()
+    write_tuned(changes, Base(Path("//server/share/hills.pkl"), base.model_id, ""), tuned)
+    assert "hills.pkl beside it" in sentence()
+    write_tuned(changes, base, tuned)
+    write_tuned(changes, Base(tuned, base.model_id, ""), tmp_path / "again.safetensors")
+    tuned = tmp_path / "again.safetensors"
+    assert "not tuned itself" in sentence()
+
+
+@pytest.mark.parametrize("said", [{}, {"version": 2}, {"version": 1, "base": 3}, {"version": 1, "base": "", "of": ""}])
+def test_a_damaged_description_is_refused(said: dict[str, object], tmp_path: Path) -> None:
+    path = tmp_path / "tuned.safetensors"
+    path.write_bytes(safetensors.numpy.save({"x": np.zeros(1, np.float32)}, {KEY: json.dumps(said)}))
+    with pytest.raises(ModelFileError, match="tuned"):
+        read_model(path)
+
+
+def test_changes_beyond_half_precision_are_not_written(base: Base, tmp_path: Path) -> None:
+    for value in (1e6, float("nan")):
+        with pytest.raises(ModelFileError):
+            write_tuned({NAME: np.full((2, 2), value, np.float32)}, base, tmp_path / "tuned.safetensors")
+    assert not (tmp_path / "tuned.safetensors").exists()

@@ -1,0 +1,59 @@
+"""Picture files of other programs: ordinary formats are read, everything else is refused and runs nothing."""
+
+import io
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from gpu_backend import PictureFileError, opened_picture, picture_file
+
+EPS = b"""%!PS-Adobe-3.0 EPSF-3.0
+%%BoundingBox: 0 0 8 8
+%%EndComments
+showpage
+%%EOF
+"""
+
+
+def encoded(kind: str) -> bytes:
+    target = io.BytesIO()
+    Image.new("RGB", (8, 8), (200, 100, 50)).save(target, kind)
+    return target.getvalue()
+
+
+@pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP", "TIFF", "GIF", "BMP", "PPM", "TGA"])
+def test_ordinary_formats_are_read_from_files_and_bytes(tmp_path: Path, kind: str) -> None:
+    (tmp_path / "a.png").write_bytes(encoded(kind))
+    for source in (tmp_path / "a.png", encoded(kind)):
+        with opened_picture(source, "a.png") as picture:
+            assert picture.convert("RGB").size == (8, 8)
+
+
+@pytest.mark.parametrize("name", ["a.eps", "a.png"])
+def test_a_picture_that_is_a_program_is_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(EPS)
+    with pytest.raises(PictureFileError, match="should be a picture"), opened_picture(tmp_path / name, name) as picture:
+        picture.load()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pipes in folders")
+def test_a_pipe_and_a_folder_are_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", tmp_path):
+        with pytest.raises(PictureFileError, match="a folder, a pipe or a device"), opened_picture(path, path.name):
+            pass
+
+
+def test_a_picture_of_too_many_pixels_is_refused_before_it_is_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(picture_file, "MAX_PICTURE_PIXELS", 63)
+    with pytest.raises(PictureFileError, match="8 x 8 pixels"), opened_picture(encoded("PNG"), "a.png"):
+        pass
+
+
+@pytest.mark.parametrize("error", [RuntimeError("of libavif"), MemoryError(), OSError("truncated"), SyntaxError()])
+def test_whatever_a_decoder_raises_is_a_sentence(error: Exception) -> None:
+    with pytest.raises(PictureFileError, match=r"a\.png should be a picture"), opened_picture(encoded("PNG"), "a.png"):
+        raise error
