@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from explorer_app.session.local_edits import fit_bends, fit_style_channels
+from explorer_app.session.local_blends import LocalBlend
+from explorer_app.session.local_edits import bends_of, fit_bends, fit_style_channels, resolve_edits, style_channels_of
 from explorer_app.session.parameters import fit_cutoff, fit_rows, fixed_parameters, own_parameters, parameter
 from explorer_app.session.patches import Patch
 from explorer_app.session.session import SLIDER_COUNT, ModelReference, Session, Slider
 from explorer_app.session.tracks import STATE, WALK, Timeline, Track
-from gpu_backend import Latent, ModelFacts, Recipe, RowRange, StoredLatent, Truncation
+from gpu_backend import NO_EDITS, Latent, LocalEdits, ModelFacts, Recipe, RowRange, StoredLatent, Truncation, dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,7 @@ def adapt(session: Session, facts: ModelFacts, usual_cutoff: int | None = None) 
         ),
         bends=fit_bends(session.bends, facts),
         style_channels=fit_style_channels(session.style_channels, facts),
+        blends=_fit_blends(session.blends, facts),
         timeline=_fit_timeline(session.timeline, facts),
         patches=_fit_patches(session.patches, facts),
     )
@@ -66,32 +68,57 @@ def adapt(session: Session, facts: ModelFacts, usual_cutoff: int | None = None) 
         ("the cutoff was lowered", is_lowered),
         (_usual_words(facts), was_something and not is_lowered and fitted.truncation != session.truncation),
         (
-            "stored latents of another shape were taken away",
+            "stored latents of another shape were removed",
             (len(fitted.mix), len(fitted.pinned_blend)) != (len(session.mix), len(session.pinned_blend)),
         ),
         ("mix strengths were fitted to its rows", _strengths(fitted) != _strengths(session)),
-        ("directions it does not have were taken away", len(fitted.sliders) != len(session.sliders)),
+        ("directions it does not have were removed", len(fitted.sliders) != len(session.sliders)),
         ("layer ranges were shortened", _ranges(fitted) != _ranges(session)),
         ("noise strengths of missing layers were dropped", fitted.noise != session.noise),
-        ("the transform, which it does not take, was reset", fitted.transform != session.transform),
-        ("bends of layers that it does not have were taken away", fitted.bends != session.bends),
+        ("the transform, which it does not have, was reset", fitted.transform != session.transform),
+        ("bends of layers that it does not have were removed", fitted.bends != session.bends),
         (
-            "style channels that it does not have were taken away",
+            "style channels that it does not have were removed",
             len(fitted.style_channels) != len(session.style_channels),
         ),
-        ("the picture is shown, since it has no such layer", fitted.tap is None and session.tap is not None),
+        (
+            "blends with stored latents of another shape were removed",
+            len(fitted.blends) != len(session.blends),
+        ),
+        ("the picture is shown, because it has no such layer", fitted.tap is None and session.tap is not None),
         (
             "tracks of parameters that it does not have were removed",
             len(fitted.timeline.tracks) != len(session.timeline.tracks),
         ),
-        ("patches of what it does not have were taken away", len(fitted.patches) != len(session.patches)),
-        ("the layer is shown by channels that it has", fitted.tap is not None and fitted.tap != session.tap),
+        ("patches of parameters that it does not have were removed", len(fitted.patches) != len(session.patches)),
+        (
+            "the channels of the shown layer were limited to those that it has",
+            fitted.tap is not None and fitted.tap != session.tap,
+        ),
     )
     return FittedSession(fitted, tuple(phrase for phrase, is_so in changes if is_so))
 
 
+def fit_edits(edits: LocalEdits, facts: ModelFacts) -> LocalEdits:
+    """Return the edits of a picture that a model can have."""
+    if edits == NO_EDITS:
+        return edits
+    bends, channels = fit_bends(bends_of(edits), facts), fit_style_channels(style_channels_of(edits), facts)
+    blends = tuple(
+        replace(blend, recipe=_fit_recipe(blend.recipe, facts), rows=fit_rows(blend.rows, facts))
+        for blend in edits.blends
+        if _takes(blend.recipe.latent, facts)
+    )
+    return replace(resolve_edits(bends, channels), blends=blends)
+
+
+def _fit_blends(blends: tuple[LocalBlend, ...], facts: ModelFacts) -> tuple[LocalBlend, ...]:
+    """Return the blends with latents that a model has; their rows are fitted as parameters."""
+    return tuple(replace(item, latent=_fit_latent(item.latent, facts)) for item in blends if _takes(item.latent, facts))
+
+
 def _fit_timeline(timeline: Timeline, facts: ModelFacts) -> Timeline:
-    """Return a timeline that moves only what the model has; the very same if nothing has to change."""
+    """Return a timeline that moves only parameters of the model; the same object if nothing changes."""
     tracks = tuple(fitted for track in timeline.tracks if (fitted := _fit_track(track, facts)) is not None)
     is_same = all(a is b for a, b in zip(tracks, timeline.tracks, strict=False)) and len(tracks) == len(timeline.tracks)
     z_dim = facts.z_dim if tracks else timeline.z_dim
@@ -123,7 +150,7 @@ def _fit_track(track: Track, facts: ModelFacts) -> Track | None:
 
 
 def _fit_patches(patches: tuple[Patch, ...], facts: ModelFacts) -> tuple[Patch, ...]:
-    """Return the patches that move what the model has; the very same if all do, so that steps go on sharing them."""
+    """Return the patches that move parameters of the model; the same object if all do, so that steps share it."""
     fitted = tuple(_fit_patch(patch, facts) for patch in patches if _has_parameter(patch.parameter, facts))
     return patches if fitted == patches else fitted
 
@@ -198,7 +225,7 @@ def _strengths(session: Session) -> list[tuple[float, ...]]:
     return [source.strengths for source in session.mix]
 
 
-def _ranges(session: Session) -> dict[str, RowRange]:
+def _ranges(session: Session) -> dict[str, RowRange | None]:
     return {slider.direction: slider.rows for slider in session.sliders}
 
 

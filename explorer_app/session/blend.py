@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from explorer_app.session.session import Session
-from gpu_backend import DirectionAmount, Latent, MixSource, Recipe, plane_point
+from gpu_backend import DirectionAmount, Latent, MixSource, Recipe, RowRange, plane_point
 
 Blend = tuple[tuple[Recipe, float], ...]
 """(recipe, weight) pairs, as in `gpu_backend.RenderRequest`; the weights sum to one."""
+
+_ALL = RowRange()
 
 
 def resolve_blend(session: Session) -> Blend:
@@ -21,7 +23,7 @@ def whole_blend(session: Session) -> Blend:
     """Return the (recipe, weight) pairs that a session describes, including weights of 0."""
     mix = tuple(MixSource(latent=source.latent, strengths=source.strengths) for source in session.mix)
     directions = tuple(
-        DirectionAmount(name=slider.direction, amount=slider.amount, rows=slider.rows)
+        DirectionAmount(slider.direction, slider.amount, slider.rows or _ALL, within_own=slider.rows is None)
         for slider in session.sliders
         if slider.amount != 0.0
     )

@@ -13,7 +13,7 @@ def class_text(number: int, names: Sequence[str]) -> str:
 
 
 def classes_named(text: str, names: Sequence[str]) -> list[int]:
-    """Return the classes of a name in whatever case: by the whole name, else by one of its words between commas."""
+    """Return the classes of a name, ignoring case: by the whole name, else by one of its comma-separated parts."""
     wanted = _plain(text)
     whole = [number for number, name in enumerate(names) if _plain(name) == wanted]
     return whole or [number for number, name in enumerate(names) if wanted in map(_plain, name.split(","))]

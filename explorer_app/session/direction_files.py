@@ -7,14 +7,14 @@ the model's SHA-256. Reading a model joins both; if both have a name, the user's
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import platformdirs
 
 import gpu_backend
-from gpu_backend import LoomError
+from gpu_backend import LoomError, dataclass
 
 if TYPE_CHECKING:
     from gpu_backend import Model, ModelFacts, NamedDirections
@@ -66,7 +66,9 @@ class DirectionFiles:
                     raise
             else:
                 return AddedDirections(path, found.names, before, path.read_bytes())
-        raise LoomError(f"There is no place to keep directions of {facts.name}; keep the model in a folder of yours.")
+        raise LoomError(
+            f"Directions of {facts.name} cannot be saved beside it; copy the model into a folder of your own."
+        )
 
     def take_back(self, added: AddedDirections) -> None:
         """Restore the former content of a file. Raises OSError, and LoomError if it was changed since."""

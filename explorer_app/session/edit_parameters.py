@@ -1,4 +1,4 @@
-"""Parameters of local edits: the numbers of bends, and style channels."""
+"""Parameters of local edits: the numbers of bends, style channels, and blends."""
 
 from __future__ import annotations
 
@@ -7,19 +7,20 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from explorer_app.session.local_blends import LocalBlend
 from explorer_app.session.local_edits import QUANTITIES, StyleChannel
 from explorer_app.session.parameter_row import Kind, Parameter, Value
 from explorer_app.session.session import Session
 from gpu_backend import BEND_REST
 
 _BEND_RANGES: dict[str, tuple[float, float, str]] = {
-    "gain": (-10.0, 10.0, "{:.2f}"),
-    "ablate": (0.0, 1.0, "{:.2f}"),
-    "threshold": (0.0, 100.0, "{:.2f}"),
-    "right": (-2.0, 2.0, "{:.2f}"),
-    "down": (-2.0, 2.0, "{:.2f}"),
-    "turn": (-math.inf, math.inf, "{:.1f}°"),
-    "scale": (0.05, 20.0, "{:.2f}"),
+    "gain": (-10.0, 10.0, "{:z.2f}"),
+    "ablate": (0.0, 1.0, "{:z.2f}"),
+    "threshold": (0.0, 100.0, "{:z.2f}"),
+    "right": (-2.0, 2.0, "{:z.2f}"),
+    "down": (-2.0, 2.0, "{:z.2f}"),
+    "turn": (-math.inf, math.inf, "{:z.1f}°"),
+    "scale": (0.05, 20.0, "{:z.2f}"),
 }
 
 
@@ -81,5 +82,29 @@ def style_field(name: str, label: str, kind: Kind, **options: Any) -> Callable[[
             return session.with_style_channel(replace(session.style_channel(layer, int(channel)), **{name: value}))
 
         return Parameter(path, label, kind, getattr(StyleChannel(layer, 0), name), read, write, **options)
+
+    return make
+
+
+def blend_field(name: str, label: str, kind: Kind, **options: Any) -> Callable[[str, str], Parameter]:
+    """Return what makes the parameter of one field of a blend; writing to a blend that is not there does nothing."""
+    default = getattr(LocalBlend(0), name)
+
+    def make(path: str, number: str) -> Parameter:
+        def write(session: Session, value: Value) -> Session:
+            blends = tuple(
+                replace(blend, **{name: value}) if blend.number == int(number) else blend for blend in session.blends
+            )
+            return session if blends == session.blends else replace(session, blends=blends)
+
+        return Parameter(
+            path,
+            label,
+            kind,
+            default,
+            read=lambda session: getattr(session.blend(int(number)), name, default),
+            write=write,
+            **options,
+        )
 
     return make

@@ -8,11 +8,11 @@ A session holds both in `Session.pinned_blend`, so that the edit can be faded at
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from explorer_app.session.blend import Blend, whole_blend
 from explorer_app.session.session import Session, Slider
-from gpu_backend import Latent, Recipe, StoredLatent
+from gpu_backend import Latent, Recipe, StoredLatent, dataclass
 
 
 @dataclass(frozen=True, slots=True)

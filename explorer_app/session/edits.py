@@ -7,23 +7,28 @@ defined beside the table that it reads (`parameters`); the others add, remove or
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import ClassVar, Protocol
 
+from explorer_app.session.local_blends import LocalBlend
 from explorer_app.session.local_edits import LayerBend, StyleChannel
 from explorer_app.session.parameters import SetParameter, parameter
 from explorer_app.session.session import Position, Session, Slider, Source
 from gpu_backend import (
     BEND_REST,
     MAX_BENDS,
+    MAX_BLENDS,
     MAX_STYLE_OFFSETS,
     SEED_COUNT,
     BendKind,
     Latent,
+    PictureMask,
     RowRange,
     Transform,
     Truncation,
+    dataclass,
+    flat_latent,
 )
 
 ROW_STEP = 100
@@ -103,16 +108,15 @@ def set_strengths(strengths: Sequence[tuple[float, ...]]) -> SetParameters:
     return SetParameters(tuple(edits), "Mix")
 
 
-def set_row_ranges(directions: Sequence[str], rows: RowRange) -> SetParameters:
+def set_row_ranges(rows: Mapping[str, RowRange | None]) -> SetParameters:
     """Return the edit that sets the rows that several directions act on."""
-    return SetParameters(tuple(SetParameter(f"rows/{name}", rows) for name in directions), "Layer range")
+    return SetParameters(tuple(SetParameter(f"rows/{name}", acts_on) for name, acts_on in rows.items()), "Layer range")
 
 
-def set_slider(direction: str, rows: RowRange, edit: SetParameter) -> SetParameters:
-    """Return an edit of a direction's amount, name or star that also sets its rows of w.
-
-    A session holds no rows for an untouched slider, so they come with the first edit of it.
-    """
+def set_slider(direction: str, rows: RowRange | None, edit: SetParameter) -> SetParameters | SetParameter:
+    """Return an edit of a direction's amount that also sets its rows of w, unless these are its own."""
+    if rows is None:
+        return edit
     return SetParameters((edit, SetParameter(f"rows/{direction}", rows)), edit.label, moves=edit.path)
 
 
@@ -170,7 +174,7 @@ class TakeLatent(_Whole):
     label: str = "Take variation"
 
     def apply(self, session: Session) -> Session:
-        """Return the session with the other one's latent."""
+        """Return the session with the latent of another session."""
         taken = self.taken
         return replace(
             session,
@@ -214,15 +218,20 @@ class AddBend(_Whole):
         """Return the session with the bend; the same one if it has as many as a picture may have."""
         if len(session.bends) >= MAX_BENDS:
             return session
-        bend = LayerBend(next_bend(session), self.layer, self.kind, BEND_REST[self.kind], self.channels)
+        bend = LayerBend(
+            next_number(session, "bend", session.bends), self.layer, self.kind, BEND_REST[self.kind], self.channels
+        )
         return replace(session, bends=(*session.bends, bend))
 
 
-def next_bend(session: Session) -> int:
-    """Return the number of the next bend: above every number that something in the session names."""
+def next_number(session: Session, kind: str, present: Iterable[LayerBend | LocalBlend]) -> int:
+    """Return the number of the next bend or blend: above every number that something in the session names.
+
+    Paths of the kind begin with its name.
+    """
     paths = (*(track.path for track in session.timeline.tracks), *(patch.parameter for patch in session.patches))
-    named = (path.split("/")[1] for path in paths if path.startswith("bend/"))
-    return 1 + max((0, *(bend.number for bend in session.bends), *map(int, named)))
+    named = (path.split("/")[1] for path in paths if path.startswith(f"{kind}/"))
+    return 1 + max((0, *(item.number for item in present), *map(int, named)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,6 +246,44 @@ class RemoveBend(_Whole):
     def apply(self, session: Session) -> Session:
         """Return the session without the bend."""
         return replace(session, bends=tuple(bend for bend in session.bends if bend.number != self.number))
+
+
+@dataclass(frozen=True, slots=True)
+class AddBlend(_Whole):
+    """Blend with a second latent, under a mask; the number of the blend is new to tracks and patches too.
+
+    Attributes
+    ----------
+    name
+        What the panel shows ("seed 12", "kept 3"); empty for the number.
+    """
+
+    latent: Latent
+    mask: PictureMask | None = None
+    name: str = ""
+    label: str = "Add blend"
+
+    def apply(self, session: Session) -> Session:
+        """Return the session with the blend; the same one if it has as many as a picture may have."""
+        if len(session.blends) >= MAX_BLENDS:
+            return session
+        number = next_number(session, "blend", session.blends)
+        blend = LocalBlend(number, flat_latent(self.latent), self.mask, label=self.name)
+        return replace(session, blends=(*session.blends, blend))
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveBlend(_Whole):
+    """Remove a blend."""
+
+    number: int
+    label: str = "Remove blend"
+
+    _named_by: ClassVar = ("number",)
+
+    def apply(self, session: Session) -> Session:
+        """Return the session without the blend."""
+        return replace(session, blends=tuple(blend for blend in session.blends if blend.number != self.number))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
 from explorer_app.session.patches import FEATURES, Patch, audio_parts, followed, shaped
@@ -17,7 +17,7 @@ from explorer_app.session.resolve import NO_MODULATION, Modulation, Modulator
 from explorer_app.session.session import Session
 from explorer_app.session.session_json import SessionFileError, read_list, read_mapping, read_text
 from explorer_app.session.tracks import MAX_SECONDS, Sound, Timeline
-from gpu_backend import LazyModule
+from gpu_backend import LazyModule, dataclass
 
 if TYPE_CHECKING:
     import numpy as np
@@ -174,7 +174,7 @@ def _envelope(data: object) -> Envelope:
     except (ValueError, zlib.error) as error:
         raise SessionFileError("The values of an envelope are damaged.", str(error)) from error
     if feature not in FEATURES or not values or len(values) > most or len(values) % 2:
-        raise SessionFileError("An envelope must have a known feature and up to a day of values, but has not.")
+        raise SessionFileError("An envelope must have a known feature and up to a day of values, but does not.")
     return Envelope(read_text(fields.get("sound"), "envelope's sound"), feature, values)
 
 

@@ -38,7 +38,7 @@ class HistoryEntry:
     """A session in the history.
 
     `number` is unique and never changes: it identifies the entry for `Editing.set_starred` and for thumbnails.
-    `label` says what led here ("Walk"); of a kept entry it is the name. `kept_s` and `tags` are as in `KeptSession`.
+    `label` names the edit that led here ("Walk"), or a kept entry. `kept_s` and `tags` are as in `KeptSession`.
     """
 
     number: int
@@ -233,9 +233,9 @@ def _is_same(step: Session, session: Session) -> bool:
 
 
 def place_name(session: Session) -> str:
-    """Return what a session is called when it is kept: "Seed 42", "Near seed 42", "Held picture"."""
+    """Return what a session is called when it is kept: "Seed 42", "Near seed 42", "Pinned latent"."""
     if session.pinned_blend:
-        return "Held picture"
+        return "Pinned latent"
     x, y = session.position.x, session.position.y
     is_on_seed = x == round(x) and y == round(y)
     return f"{'Seed' if is_on_seed else 'Near seed'} {plane_seed(x, y)}"

@@ -1,21 +1,26 @@
-"""Local edits of a session: bent channels of layers, and style channels. Frozen values and pure functions."""
+"""Local edits of a session: bent channels of layers, and style channels; with blends, what the renderer gets of them.
+
+Frozen values and pure functions.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from explorer_app.session.local_blends import LocalBlend, mixed_masked_blends, resolve_blends
 from gpu_backend import (
     BEND_REST,
     MAX_BENDS,
     MAX_STYLE_OFFSETS,
-    NO_EDITS,
     Bend,
     BendKind,
     LocalEdits,
     ModelFacts,
     StyleOffset,
+    Truncation,
+    dataclass,
 )
 
 KIND_NAMES: dict[BendKind, str] = {
@@ -37,6 +42,9 @@ QUANTITIES: dict[str, tuple[BendKind, str]] = {
     "scale": ("scale", "amount"),
 }
 """Name of a number of a bend, which ends its path -> the kind that has it, and its field."""
+
+
+NO_TRUNCATION = Truncation()
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +119,17 @@ class StyleChannel:
         return self.label or f"{self.layer} · {self.channel}"
 
 
-def resolve_edits(bends: Iterable[LayerBend], channels: Iterable[StyleChannel]) -> LocalEdits:
+def resolve_edits(
+    bends: Iterable[LayerBend],
+    channels: Iterable[StyleChannel],
+    blends: Iterable[LocalBlend] = (),
+    truncation: Truncation = NO_TRUNCATION,
+) -> LocalEdits:
     """Return what the renderer does. An amount at rest still counts: a drag through it keeps the plan."""
     return LocalEdits(
         tuple(Bend(item.layer, item.kind, item.amount, item.channels, item.down) for item in bends if item.is_on),
         tuple(StyleOffset(item.layer, item.channel, item.amount) for item in channels),
+        resolve_blends(blends, truncation),
     )
 
 
@@ -165,7 +179,7 @@ def style_lengths(facts: ModelFacts) -> dict[str, int]:
 
 
 def fit_bends(bends: tuple[LayerBend, ...], facts: ModelFacts) -> tuple[LayerBend, ...]:
-    """Return the bends that a model can have, with the channels that it has; the very same if all fit."""
+    """Return the bends that a model can have, with the channels that it has; the same object if all fit."""
     layers = bendable_layers(facts)
     fitted = []
     for bend in bends:
@@ -179,13 +193,6 @@ def fit_style_channels(channels: tuple[StyleChannel, ...], facts: ModelFacts) ->
     """Return the style channels that a model has."""
     lengths = style_lengths(facts) if channels else {}
     return tuple(item for item in channels if item.channel < lengths.get(item.layer, 0))
-
-
-def fit_edits(edits: LocalEdits, facts: ModelFacts) -> LocalEdits:
-    """Return the edits of a picture that a model can have."""
-    if edits == NO_EDITS:
-        return edits
-    return resolve_edits(fit_bends(bends_of(edits), facts), fit_style_channels(style_channels_of(edits), facts))
 
 
 # -- between sessions ------------------------------------------------------------------------------------------------
@@ -237,7 +244,8 @@ def mixed_edits(chosen: Mapping[int, LocalEdits], weights: Mapping[int, float], 
         return next(iter(chosen.values()))
     bends = mixed_bends({index: bends_of(edits) for index, edits in chosen.items()}, weights, before)
     channels = mixed_style_channels({index: style_channels_of(edits) for index, edits in chosen.items()}, weights)
-    return resolve_edits(bends, channels)
+    blends = mixed_masked_blends({index: edits.blends for index, edits in chosen.items()}, weights, before)
+    return replace(resolve_edits(bends, channels), blends=blends)
 
 
 def mixed_amount(kind: BendKind, values: Mapping[int, float], weights: Mapping[int, float]) -> float:

@@ -28,7 +28,7 @@ _Entry = tuple[int, int, int, str]
 
 
 class ModelHashes:
-    """The table and its file. Reading never fails: a damaged table is an empty one, and is written anew.
+    """The table and its file. Reading never fails: a damaged table is an empty one, and is rewritten.
 
     Parameters
     ----------

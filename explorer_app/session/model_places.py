@@ -26,7 +26,7 @@ _FORMAT = "latent-loom-models"
 
 
 class ModelPlaces:
-    """The list and its file. Reading never fails: a damaged list is an empty one, and is written anew.
+    """The list and its file. Reading never fails: a damaged list is an empty one, and is rewritten.
 
     Parameters
     ----------

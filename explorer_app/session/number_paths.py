@@ -9,7 +9,7 @@ _NUMBERED = {"noise.mode": "noise.mode/number", "classes": "classes/number"}
 
 
 def number_path(path: str) -> str:
-    """Return the path of the number that stands for a parameter: mostly its own; empty if there is none.
+    """Return the path of the number that represents a parameter: usually its own; empty if there is none.
 
     Raises
     ------

@@ -42,6 +42,8 @@ def parameter_name(path: str, session: Session) -> str:
         return f"{name}, row {int(row) + 1}" if row else name
     if kind == "bend":
         return _bend_name(path, session)
+    if kind == "blend":
+        return _blend_name(path, session)
     if kind in ("style", "style.name"):
         layer, _, channel = rest.rpartition("/")
         return session.style_channel(layer, int(channel)).name
@@ -59,9 +61,18 @@ def _bend_name(path: str, session: Session) -> str:
     return f"{bend.name}, {quantity}" if quantity in ("right", "down") else bend.name
 
 
+def _blend_name(path: str, session: Session) -> str:
+    """Return the name of a blend, with the field that the path names unless that is the strength."""
+    _, number, field = path.split("/")
+    blend = session.blend(int(number))
+    name = f"Blend {number}" if blend is None else blend.name
+    part = {"softness": "soft edge", "latent": "latent", "mask": "mask", "rows": "layers"}.get(field, "")
+    return f"{name}, {part}" if part else name
+
+
 def name_in_text(path: str, session: Session) -> str:
     """Return what a parameter is called within a sentence: a slider by its own name."""
-    if path.startswith(("slider/", "mix/", "bend/", "style/")):
+    if path.startswith(("slider/", "mix/", "bend/", "blend/", "style/")):
         return parameter_name(path, session)
     name = "truncation ψ" if path == "truncation.psi" else parameter_name(path, session)
     return name[:1].lower() + name[1:]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
 from explorer_app.session.session import Position, Session
-from gpu_backend import Arc, LoomError, ModelFacts
+from gpu_backend import Arc, LoomError, ModelFacts, dataclass
 
 Kind = Literal[
     "number",
@@ -40,7 +40,7 @@ point             Position                                            linear
 latent            ((recipe, weight), …) in place of the point         linear in w
 weights           ((index, weight), …)                                linear for each index
 strengths         one float in 0..1 a row of w                        linear in each row
-rows              RowRange                                            the first until the end
+rows              RowRange, or None: the direction's own             the first until the end
 layer             Tap, None for the picture                           the first until the end
 source            Latent                                              the first until the end
 text              str                                                 the first until the end
@@ -50,11 +50,11 @@ mask              PictureMask, None for nothing frozen                the first 
 """
 
 Value = Any
-"""A value of a parameter; its `Kind` says which type it has."""
+"""A value of a parameter; its `Kind` defines the type."""
 
 
 class ParameterError(LoomError):
-    """There is no such parameter, or a value is none that it can have."""
+    """There is no such parameter, or it cannot have the value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class Parameter:
     high: float = math.inf
     is_geometric: bool = False
     is_merged: bool = True
-    text: str = "{:.2f}"
+    text: str = "{:z.2f}"
     is_available: Callable[[ModelFacts], bool] = lambda facts: True
     fit: Callable[[Value, ModelFacts], Value] = lambda value, facts: value
     is_batched: bool = False
@@ -164,7 +164,7 @@ class Parameter:
             case "strengths":
                 return " ".join(f"{strength:.2f}" for strength in value)
             case "rows":
-                return f"{value.first}–{'end' if value.last is None else value.last}"
+                return "own" if value is None else f"{value.first}–{'end' if value.last is None else value.last}"
             case "latent":
                 return "pinned" if value else "on the plane"
             case "layer":

@@ -13,12 +13,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, lru_cache
 from operator import attrgetter
 from typing import Any, get_args
 
-from explorer_app.session.edit_parameters import bend_field, bend_number, style_field
+from explorer_app.session.edit_parameters import bend_field, bend_number, blend_field, style_field
 from explorer_app.session.local_edits import QUANTITIES
 from explorer_app.session.parameter_row import (
     Kind as Kind,
@@ -28,7 +28,10 @@ from explorer_app.session.parameter_row import (
 )
 from explorer_app.session.session import MAX_SCALE, MIN_SCALE, Position, Session, Slider
 from explorer_app.session.taps import MAX_GAIN_DB, fit_tap
-from gpu_backend import MAX_ITEMS, SEED_COUNT, Latent, ModelFacts, NoiseMode, RowRange
+from gpu_backend import MAX_ITEMS, SEED_COUNT, Latent, ModelFacts, NoiseMode, RowRange, dataclass
+
+BLEND_FIELDS = ("latent", "mask", "rows", "strength", "softness", "on", "name")
+"""Last words of the paths of a blend's parameters."""
 
 
 @lru_cache(maxsize=4096)
@@ -63,7 +66,7 @@ def parameters_of(session: Session, facts: ModelFacts) -> Iterator[Parameter]:
 
 
 def own_parameters(session: Session) -> Iterator[Parameter]:
-    """Return the parameters of the sliders, mix sources, bends and style channels of a session."""
+    """Return the parameters of the sliders, mix sources, bends, style channels and blends of a session."""
     for slider in session.sliders:
         yield from (parameter(f"{field}/{slider.direction}") for field in ("slider", "rows", "name", "star"))
     for index in range(len(session.mix)):
@@ -72,6 +75,8 @@ def own_parameters(session: Session) -> Iterator[Parameter]:
         yield from (parameter(f"bend/{bend.number}/{field}") for field in (*bend.quantities, "on", "name"))
     for channel in session.style_channels:
         yield from (parameter(channel.path), parameter(f"style.name/{channel.layer}/{channel.channel}"))
+    for blend in session.blends:
+        yield from (parameter(f"blend/{blend.number}/{field}") for field in BLEND_FIELDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +151,7 @@ def _rows() -> dict[str, Parameter]:
         _field("noise.mode", "Noise", "choice", is_merged=False),
         _field("noise.seed", "Noise seed", "integer", low=0, high=SEED_COUNT - 1, is_merged=False),
         _field("noise.gain", "Noise", "number", low=0.0, high=10.0, is_merged=False),
-        _field("noise.phase", "Noise phase", "angle", text="{:.0f}°", is_merged=False),
+        _field("noise.phase", "Noise phase", "angle", text="{:z.0f}°", is_merged=False),
         *(
             _field(
                 f"transform.{name}",
@@ -155,7 +160,7 @@ def _rows() -> dict[str, Parameter]:
                 low=low,
                 high=high,
                 is_geometric=name == "scale",
-                text="{:.1f}°" if kind == "angle" else "{:.3f}",
+                text="{:z.1f}°" if kind == "angle" else "{:z.3f}",
                 is_available=lambda facts: facts.has_transform,
             )
             for name, kind, low, high in _TRANSFORM
@@ -189,7 +194,7 @@ def _rows() -> dict[str, Parameter]:
             ),
             low=-MAX_GAIN_DB,
             high=MAX_GAIN_DB,
-            text="{:+.1f} dB",
+            text="{:+z.1f} dB",
         ),
     )
     return {row.path: row for row in rows}
@@ -346,6 +351,11 @@ def fit_rows(rows: RowRange, facts: ModelFacts) -> RowRange:
     return RowRange(rows.first, facts.num_ws - 1)
 
 
+def fit_slider_rows(rows: RowRange | None, facts: ModelFacts) -> RowRange | None:
+    """Return the part of a slider's rows that a model has; the direction's own stay its own."""
+    return None if rows is None else fit_rows(rows, facts)
+
+
 def fit_strengths(strengths: tuple[float, ...], facts: ModelFacts) -> tuple[float, ...]:
     """Return one strength for each w row of a model; missing ones are 0."""
     return (*strengths[: facts.num_ws], *(0.0,) * (facts.num_ws - len(strengths)))
@@ -425,7 +435,7 @@ _FAMILIES: tuple[tuple[str, Callable[..., Parameter]], ...] = (
     (r"noise\.mode/number|classes/number", _numbered),
     (r"noise\.layer/(\d{1,4})", _noise_layer),
     (r"slider/(.{1,4096})", _slider_field("amount", "Slider", "number", is_batched=True)),
-    (r"rows/(.{1,4096})", _slider_field("rows", "Layer range", "rows", is_merged=False, fit=fit_rows)),
+    (r"rows/(.{1,4096})", _slider_field("rows", "Layer range", "rows", is_merged=False, fit=fit_slider_rows)),
     (r"name/(.{1,4096})", _slider_field("label", "Rename slider", "text", is_merged=False)),
     (r"star/(.{1,4096})", _slider_field("starred", "Star slider", "flag", is_merged=False)),
     (r"mix/(\d{1,4})/latent", _source_field("latent", "Source's latent", "source", Latent())),
@@ -437,6 +447,13 @@ _FAMILIES: tuple[tuple[str, Callable[..., Parameter]], ...] = (
     (rf"bend/(\d{{1,6}})/({'|'.join(QUANTITIES)})", bend_number),
     (r"bend/(\d{1,6})/on", bend_field("is_on", "Switch bend", "flag", default=True)),
     (r"bend/(\d{1,6})/name", bend_field("label", "Rename bend", "text", "")),
+    (r"blend/(\d{1,6})/strength", blend_field("strength", "Blend", "number", low=0.0, high=1.0)),
+    (r"blend/(\d{1,6})/softness", blend_field("softness", "Blend's soft edge", "number", low=0.0, high=1.0)),
+    (r"blend/(\d{1,6})/rows", blend_field("rows", "Blend's layers", "rows", is_merged=False, fit=fit_rows)),
+    (r"blend/(\d{1,6})/mask", blend_field("mask", "Blend's mask", "mask", is_merged=False)),
+    (r"blend/(\d{1,6})/latent", blend_field("latent", "Blend's latent", "source", is_merged=False)),
+    (r"blend/(\d{1,6})/on", blend_field("is_on", "Switch blend", "flag", is_merged=False)),
+    (r"blend/(\d{1,6})/name", blend_field("label", "Rename blend", "text", is_merged=False)),
     (r"style/([^/]{1,200})/(\d{1,5})", style_field("amount", "Style channel", "number", low=-1e4, high=1e4)),
     (r"style\.name/([^/]{1,200})/(\d{1,5})", style_field("label", "Rename style channel", "text", is_merged=False)),
 )

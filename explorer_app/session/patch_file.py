@@ -45,14 +45,14 @@ def load_patches(path: Path) -> Patches:
     OSError
         If the system refuses.
     """
-    content = read_regular_file(path, SETTINGS_LIMITS.nbytes, "a preset of controllers")
+    content = read_regular_file(path, SETTINGS_LIMITS.nbytes, "a controller preset")
     try:
-        data = read_mapping(parse_json(content, SETTINGS_LIMITS, "a preset of controllers"), "preset")
+        data = read_mapping(parse_json(content, SETTINGS_LIMITS, "a controller preset"), "preset")
         if data.get("format") != FORMAT or data.get("version") != VERSION:
             raise SessionFileError("its format or version is another")
         return tuple(item for item in patches_from_json(data.get("patches")) if not item.is_of_sound)
     except (ValueError, LoomError) as error:
         sentence = error.sentence if isinstance(error, LoomError) else str(error)
         raise SessionFileError(
-            f"{path.name} is no preset of controllers of this version of Latent Loom.", sentence
+            f"{path.name} is not a controller preset of this version of Latent Loom.", sentence
         ) from error

@@ -10,16 +10,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Hashable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, cast
 
 from explorer_app.session.number_paths import number_path
 from explorer_app.session.parameters import Parameter, parameter
 from explorer_app.session.patches import MAX_PATCHES, Patch, PatchError, PatchMode
-from explorer_app.session.session import Session, with_slider_rows
+from explorer_app.session.session import Session
 from explorer_app.session.session_json import SessionFileError, read_list, read_mapping, read_number, read_text
-from gpu_backend import RowRange
+from gpu_backend import dataclass
 
 PATCHES = "patches"
 """What edits of the table set."""
@@ -33,13 +33,11 @@ Patches = tuple[Patch, ...]
 class SetPatches:
     """The edit that replaces the session's patches; see `explorer_app.session.edits`.
 
-    Several with the label `ADJUST` in a row are one step of undo. `rows` are those of the directions that patches move,
-    for sliders that were never touched.
+    Several with the label `ADJUST` in a row are one step of undo.
     """
 
     patches: Patches
     label: str = LABEL
-    rows: tuple[tuple[str, RowRange], ...] = ()
 
     @property
     def target(self) -> Hashable:
@@ -52,7 +50,7 @@ class SetPatches:
 
     def apply(self, session: Session) -> Session:
         """Return the session with the patches."""
-        return with_slider_rows(replace(session, patches=self.patches), self.rows)
+        return replace(session, patches=self.patches)
 
 
 def target_row(path: str) -> Parameter:
@@ -67,7 +65,7 @@ def target_row(path: str) -> Parameter:
     """
     row = parameter(path)
     if number_path(path) != path:
-        raise PatchError(f"A patch moves a number, but {row.label.lower()} ({path[:80]}) is none.")
+        raise PatchError(f"A patch moves a number, but {row.label.lower()} ({path[:80]}) is not a number.")
     return row
 
 
@@ -93,13 +91,6 @@ def with_changed(patches: Patches, index: int, patch: Patch) -> Patches:
 def without_patch(patches: Patches, index: int) -> Patches:
     """Return the patches without one."""
     return (*patches[:index], *patches[index + 1 :])
-
-
-def moved_patch(patches: Patches, index: int, place: int) -> Patches:
-    """Return the patches with one at another place: later ones see what earlier ones made."""
-    rest = list(without_patch(patches, index))
-    rest.insert(max(0, min(place, len(rest))), patches[index])
-    return tuple(rest)
 
 
 # -- JSON -----------------------------------------------------------------------------------------------------------

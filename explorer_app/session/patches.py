@@ -17,10 +17,9 @@ live: they count in the window only.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from gpu_backend import MAX_TEXT, LoomError
+from gpu_backend import MAX_TEXT, LoomError, dataclass
 
 if TYPE_CHECKING:
     import numpy as np

@@ -1,20 +1,16 @@
-"""The mask of a picture: the region that point dragging preserves. Frozen values and pure functions.
+"""Painting a mask of a picture (`gpu_backend.PictureMask`): what point dragging preserves, where a blend shows. Pure.
 
-A mask covers the picture whatever its resolution: `MASK_SIDE` x `MASK_SIDE` bytes, row by row from the top left, 0 for
-free and 255 for frozen. A session without any frozen part has no mask.
+None stands for a mask that covers nothing.
 """
 
 from __future__ import annotations
 
-import base64
 import itertools
 import math
-import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from gpu_backend import LazyModule, LoomError
+from gpu_backend import MASK_SIDE, LazyModule, PictureMask
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,39 +18,8 @@ if TYPE_CHECKING:
 else:
     np = LazyModule("numpy")
 
-MASK_SIDE = 128
-
-_MOST_TEXT = 4 * MASK_SIDE * MASK_SIDE
 _SPACING = 0.3
 """Distance of the stamps of a brush along its way, in radii."""
-
-
-class MaskError(LoomError):
-    """A text or bytes are no mask."""
-
-
-@dataclass(frozen=True, slots=True)
-class PictureMask:
-    """A mask that freezes something.
-
-    Attributes
-    ----------
-    values
-        MASK_SIDE^2 bytes.
-    """
-
-    values: bytes = field(repr=False)
-
-    def __post_init__(self) -> None:
-        """Check the size. Raises MaskError."""
-        if len(self.values) != MASK_SIDE * MASK_SIDE:
-            raise MaskError(f"A mask has {MASK_SIDE} x {MASK_SIDE} bytes, but one has {len(self.values)}.")
-
-    @property
-    def shares(self) -> NDArray[np.float32]:
-        """The mask as (MASK_SIDE, MASK_SIDE) float32, 0..1."""
-        bytes_ = np.frombuffer(self.values, np.uint8).reshape(MASK_SIDE, MASK_SIDE)
-        return (bytes_ / np.float32(255)).astype(np.float32)
 
 
 def painted(
@@ -94,25 +59,6 @@ def inverted(mask: PictureMask | None) -> PictureMask | None:
     """Return the mask that freezes what this one leaves free."""
     free = np.zeros((MASK_SIDE, MASK_SIDE), np.float32) if mask is None else mask.shares
     return _mask(1.0 - free)
-
-
-def mask_to_text(mask: PictureMask) -> str:
-    """Return a mask as text for a file."""
-    return base64.b64encode(zlib.compress(mask.values, 9)).decode("ascii")
-
-
-def mask_from_text(text: object) -> PictureMask | None:
-    """Read what `mask_to_text` wrote; None for a mask that freezes nothing. Raises MaskError."""
-    if not isinstance(text, str) or len(text) > _MOST_TEXT:
-        raise MaskError("A mask must be a text of a usual length, but is something else.")
-    try:
-        packed = base64.b64decode(text, validate=True)
-        unpacker = zlib.decompressobj()
-        values = unpacker.decompress(packed, MASK_SIDE * MASK_SIDE + 1)
-    except (ValueError, zlib.error) as error:
-        raise MaskError("A mask is damaged.", str(error)) from error
-    mask = PictureMask(values)
-    return mask if any(values) else None
 
 
 def _mask(values: NDArray[np.float32]) -> PictureMask | None:

@@ -9,7 +9,7 @@ the user's session.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal, Protocol
 
 from explorer_app.session.blend import resolve_blend as resolve_blend
@@ -17,7 +17,7 @@ from explorer_app.session.local_edits import resolve_edits
 from explorer_app.session.parameters import Parameter, Value, parameter
 from explorer_app.session.session import Position, Session
 from explorer_app.session.session_writer import SessionWriter
-from gpu_backend import Latent, RenderRequest, Transform, flat_latent
+from gpu_backend import Latent, RenderRequest, Transform, dataclass, flat_latent
 
 
 class Curve(Protocol):
@@ -92,7 +92,7 @@ def resolve(session: Session, *, resolution: int | None = None, measure_steps: b
         resolution=resolution if session.tap is None else None,
         measure_steps=measure_steps,
         tap=session.tap,
-        edits=resolve_edits(session.bends, session.style_channels),
+        edits=resolve_edits(session.bends, session.style_channels, session.blends, session.truncation),
     )
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from gpu_backend import RowRange
+from gpu_backend import RowRange, dataclass
 
 GROUP_NAMES = ("coarse", "middle", "fine")
 

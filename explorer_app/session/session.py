@@ -6,14 +6,25 @@ a session into a request; the history keeps sessions; a `.loom` file and a saved
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Mapping
+from dataclasses import field, replace
 
+from explorer_app.session.local_blends import LocalBlend
 from explorer_app.session.local_edits import LayerBend, StyleChannel
 from explorer_app.session.patches import Patch
-from explorer_app.session.picture_mask import PictureMask
 from explorer_app.session.tracks import NO_TIMELINE, Timeline
-from gpu_backend import MAX_STYLE_OFFSETS, Latent, Noise, Recipe, RowRange, Tap, Transform, Truncation
+from gpu_backend import (
+    MAX_STYLE_OFFSETS,
+    Latent,
+    Noise,
+    PictureMask,
+    Recipe,
+    RowRange,
+    Tap,
+    Transform,
+    Truncation,
+    dataclass,
+)
 
 MIN_SCALE, MAX_SCALE = 1e-3, 1e3
 """How far a transform may scale."""
@@ -48,13 +59,13 @@ class Slider:
     """One direction's slider.
 
     `direction` is a name from `Renderer.directions` (``"world/sun height"``, ``"sefa/0"``) or ``"axis/17"``; `label` is
-    what the user calls it, empty for the default. Only sliders that differ from their default are kept in a session.
-    A named direction that a session does not mention is 0 and acts on the rows that its file suggests.
+    what the user calls it, empty for the default. `rows` None are the direction's own, which the file of named
+    directions suggests. Only sliders that differ from their default are kept in a session.
     """
 
     direction: str
     amount: float = 0.0
-    rows: RowRange = RowRange()
+    rows: RowRange | None = None
     label: str = ""
     starred: bool = False
 
@@ -69,7 +80,7 @@ class _OpenSlider:
 
     direction: str
     amount: float
-    rows: RowRange
+    rows: RowRange | None
     label: str
     starred: bool
 
@@ -143,6 +154,8 @@ class Session:
         Bent channels of layers.
     style_channels
         Channels of styles that have a slider.
+    blends
+        Second latents that replace the picture under masks.
     mask
         The region that point dragging preserves; None if nothing.
     timeline
@@ -164,6 +177,7 @@ class Session:
     tap: Tap | None = None
     bends: tuple[LayerBend, ...] = ()
     style_channels: tuple[StyleChannel, ...] = ()
+    blends: tuple[LocalBlend, ...] = ()
     mask: PictureMask | None = None
     timeline: Timeline = NO_TIMELINE
     patches: tuple[Patch, ...] = ()
@@ -183,8 +197,12 @@ class Session:
         return replace(self, sliders=tuple(item for item in sliders if item != Slider(item.direction)))
 
     def bend(self, number: int) -> LayerBend | None:
-        """Return the bend of a number; None if there is none."""
+        """Return the bend with this number, or None."""
         return next((bend for bend in self.bends if bend.number == number), None)
+
+    def blend(self, number: int) -> LocalBlend | None:
+        """Return the blend with this number, or None."""
+        return next((blend for blend in self.blends if blend.number == number), None)
 
     def style_channel(self, layer: str, channel: int) -> StyleChannel:
         """Return a style channel, an untouched one if the session does not have it."""
@@ -197,14 +215,6 @@ class Session:
         if channel not in channels and len(channels) < MAX_STYLE_OFFSETS:
             channels = (*channels, channel)
         return replace(self, style_channels=channels)
-
-
-def with_slider_rows(session: Session, rows: Iterable[tuple[str, RowRange]]) -> Session:
-    """Return the session with rows for directions, except for sliders that were touched."""
-    for direction, acts_on in rows:
-        if session.slider(direction) == Slider(direction):
-            session = session.with_slider(Slider(direction, rows=acts_on))
-    return session
 
 
 def as_still(session: Session) -> Session:

@@ -13,25 +13,29 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
+from explorer_app.session.local_blends import DEFAULT_SOFTNESS, LocalBlend
 from explorer_app.session.local_edits import LayerBend, StyleChannel
 from explorer_app.session.parameters import Parameter, Value, fixed_parameters
-from explorer_app.session.picture_mask import mask_from_text, mask_to_text
 from explorer_app.session.session import MAX_SCALE, MIN_SCALE, ModelReference, Position, Session, Slider, Source
 from gpu_backend import (
     MAX_BENDS,
+    MAX_BLENDS,
     MAX_ITEMS,
     MAX_STYLE_OFFSETS,
     MAX_TEXT,
     LoomError,
     RecipeBudget,
     RowRange,
-    StoredLatent,
+    StoredPart,
     Transform,
     Truncation,
     bend_from_json,
     flat_latent,
     latent_from_json,
     latent_to_json,
+    mask_from_text,
+    mask_of,
+    mask_to_text,
     noise_from_json,
     noise_to_json,
     recipe_from_json,
@@ -93,7 +97,7 @@ def session_to_json(session: Session) -> dict[str, Any]:
             {
                 "direction": item.direction,
                 "amount": item.amount,
-                "rows": [item.rows.first, item.rows.last],
+                **({} if item.rows is None else {"rows": [item.rows.first, item.rows.last]}),
                 "label": item.label,
                 "starred": item.starred,
             }
@@ -114,6 +118,8 @@ def session_to_json(session: Session) -> dict[str, Any]:
         data["styles"] = [
             [item.layer, item.channel, item.amount, item.reach, item.label] for item in session.style_channels
         ]
+    if session.blends:
+        data["blends"] = [_blend_to_json(blend) for blend in session.blends]
     if session.mask is not None:
         data["mask"] = mask_to_text(session.mask)
     others = {
@@ -126,19 +132,21 @@ def session_to_json(session: Session) -> dict[str, Any]:
     return data
 
 
-def stored_of(sessions: Iterable[Session]) -> dict[str, StoredLatent]:
-    """Return every stored latent that sessions use without their timelines, by digest."""
-    found: dict[str, StoredLatent] = {}
+def stored_of(sessions: Iterable[Session]) -> dict[str, StoredPart]:
+    """Return every stored latent and mask of a blend that sessions use without their timelines, by digest."""
+    found: dict[str, StoredPart] = {}
     for session in sessions:
         found.update(stored_in(recipe.latent for recipe, _ in session.pinned_blend))
         found.update(stored_in(source.latent for source in session.mix))
+        found.update(stored_in(blend.latent for blend in session.blends))
+        found.update((blend.mask.digest, blend.mask) for blend in session.blends if blend.mask is not None)
     return found
 
 
-def session_from_json(data: object, stored: Mapping[str, StoredLatent] | None = None) -> Session:
+def session_from_json(data: object, stored: Mapping[str, StoredPart] | None = None) -> Session:
     """Read what `session_to_json` wrote; a part that is missing gets its default.
 
-    `stored` has the stored latents of the same file, by digest.
+    `stored` has the stored latents and masks of the same file, by digest.
 
     Raises
     ------
@@ -179,6 +187,7 @@ def session_from_json(data: object, stored: Mapping[str, StoredLatent] | None = 
             tap=None if data.get("tap") is None else tap_from_json(data["tap"]),
             bends=_bends(data.get("bends", [])),
             style_channels=_style_channels(data.get("styles", [])),
+            blends=_blends(data.get("blends", []), budget, stored),
             mask=None if data.get("mask") is None else mask_from_text(data["mask"]),
         )
         return _with_parameters(session, read_mapping(data.get("parameters", {}), "parameters"))
@@ -229,23 +238,34 @@ def _position(data: object) -> Position:
 
 
 def _slider(data: object) -> Slider:
+    """Read a slider; all rows of a direction that is not from a file are its own, which older files name."""
     fields = read_mapping(data, "slider")
+    direction = read_text(fields.get("direction"), "slider's direction")
+    rows = None if fields.get("rows") is None else read_rows(fields["rows"], "slider's rows")
+    if rows == RowRange() and direction.startswith(("sefa/", "axis/")):
+        rows = None
     starred = fields.get("starred", False)
     if not isinstance(starred, bool):
         raise SessionFileError("A slider's star must be true or false, but is something else.")
-    rows = read_list(fields.get("rows", [0, None]), "slider's rows")
-    if len(rows) != 2:
-        raise SessionFileError("A slider's rows must be a first and a last, but are not.")
     return Slider(
-        direction=read_text(fields.get("direction"), "slider's direction"),
+        direction=direction,
         amount=read_number(fields.get("amount", 0.0), "slider's amount"),
-        rows=RowRange(read_integer(rows[0], "first row", 0, MAX_ITEMS), _optional_integer(rows[1], "last row")),
+        rows=rows,
         label=read_text(fields.get("label", ""), "slider's label"),
         starred=starred,
     )
 
 
-def _sources(data: object, stored: Mapping[str, StoredLatent] | None) -> tuple[Source, ...]:
+def read_rows(data: object, name: str) -> RowRange:
+    """Read a range of rows of w, [first, last]."""
+    items = read_list(data, name, 2)
+    if len(items) != 2:
+        raise SessionFileError(f"The {name} must be a first and a last row, but are not.")
+    last = None if items[1] is None else read_integer(items[1], "last row", 0, MAX_ITEMS)
+    return RowRange(read_integer(items[0], "first row", 0, MAX_ITEMS), last)
+
+
+def _sources(data: object, stored: Mapping[str, StoredPart] | None) -> tuple[Source, ...]:
     budget = replace(_NESTED_BUDGET)
     sources = tuple(_source(item, budget, stored) for item in read_list(data, "mix"))
     flat = RecipeBudget()
@@ -254,7 +274,7 @@ def _sources(data: object, stored: Mapping[str, StoredLatent] | None) -> tuple[S
     return sources
 
 
-def _source(data: object, budget: RecipeBudget, stored: Mapping[str, StoredLatent] | None) -> Source:
+def _source(data: object, budget: RecipeBudget, stored: Mapping[str, StoredPart] | None) -> Source:
     fields = read_mapping(data, "mix source")
     return Source(
         latent=flat_latent(latent_from_json(_used_parts(fields.get("latent", {})), budget, 1, stored)),
@@ -296,7 +316,7 @@ def _bends(data: object) -> tuple[LayerBend, ...]:
         number = read_integer(fields.get("number"), "bend's number", 1, 999_999)
         is_on = fields.get("on", True)
         if number in bends or not isinstance(is_on, bool):
-            raise SessionFileError("Each bend must have a number of its own and be on or off, but one is not so.")
+            raise SessionFileError("Each bend must have a unique number and be on or off, but one does not.")
         read = bend_from_json(fields.get("bend"))
         label = read_text(fields.get("label", ""), "bend's label")
         bends[number] = LayerBend(number, read.layer, read.kind, read.amount, read.channels, read.down, is_on, label)
@@ -318,6 +338,45 @@ def _style_channels(data: object) -> tuple[StyleChannel, ...]:
             read_text(fields[4], "style channel's label"),
         )
     return tuple(channels.values())
+
+
+def _blend_to_json(blend: LocalBlend) -> dict[str, Any]:
+    return {
+        "number": blend.number,
+        "latent": latent_to_json(blend.latent),
+        "mask": None if blend.mask is None else blend.mask.digest,
+        "rows": [blend.rows.first, blend.rows.last],
+        "strength": blend.strength,
+        "softness": blend.softness,
+        "on": blend.is_on,
+        "label": blend.label,
+    }
+
+
+def _blends(data: object, budget: RecipeBudget, stored: Mapping[str, StoredPart] | None) -> tuple[LocalBlend, ...]:
+    blends: dict[int, LocalBlend] = {}
+    for item in read_list(data, "blends", MAX_BLENDS):
+        fields = read_mapping(item, "blend")
+        number = read_integer(fields.get("number"), "blend's number", 1, 999_999)
+        is_on = fields.get("on", True)
+        if number in blends or not isinstance(is_on, bool):
+            raise SessionFileError("Each blend must have a unique number and be on or off, but one does not.")
+        mask = fields.get("mask")
+        strength, softness = (
+            min(max(read_number(fields.get(name, usual), f"blend's {name}"), 0.0), 1.0)
+            for name, usual in (("strength", 1.0), ("softness", DEFAULT_SOFTNESS))
+        )
+        blends[number] = LocalBlend(
+            number,
+            flat_latent(latent_from_json(fields.get("latent", {}), budget, 0, stored)),
+            None if mask is None else mask_of(mask, stored),
+            read_rows(fields.get("rows", [0, None]), "blend's rows"),
+            strength,
+            softness,
+            is_on,
+            read_text(fields.get("label", ""), "blend's label"),
+        )
+    return tuple(blends.values())
 
 
 def _transform(data: object) -> Transform:

@@ -26,7 +26,7 @@ import re
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -46,6 +46,7 @@ from explorer_app.session.timeline.timeline_json import stored_of_tracks, track_
 from explorer_app.session.timeline.track_pool import TrackPool, read_patch_tables, read_timelines, steps_that_fit
 from explorer_app.session.tracks import Timeline
 from gpu_backend import (
+    MASK_SIDE,
     MAX_KEPT,
     MAX_STEPS,
     MAX_STORED_NBYTES,
@@ -53,8 +54,10 @@ from gpu_backend import (
     SESSION_LIMITS,
     LimitError,
     LoomError,
-    StoredLatent,
+    PictureMask,
+    StoredPart,
     check_json_size,
+    dataclass,
     parse_json,
     read_regular_file,
     write_whole,
@@ -202,12 +205,13 @@ def _with_part(text: bytes, part: bytes) -> bytes:
     return text[:-1] + b"," + part + b"}"
 
 
-def _zipped(text: bytes, stored: Mapping[str, StoredLatent]) -> bytes:
-    """Return the zip of a session's JSON and its stored latents; the same session gives the same bytes."""
-    nbytes = sum(len(latent.rows) for latent in stored.values())
+def _zipped(text: bytes, stored: Mapping[str, StoredPart]) -> bytes:
+    """Return the zip of a session's JSON and its stored parts; the same session gives the same bytes."""
+    nbytes = sum(len(part.values if isinstance(part, PictureMask) else part.rows) for part in stored.values())
     if nbytes > MAX_STORED_NBYTES:
         raise SessionFileError(
-            f"A session holds up to {MAX_STORED_NBYTES >> 20} MB of stored latents, but these are {nbytes >> 20} MB."
+            f"A session holds up to {MAX_STORED_NBYTES >> 20} MB of stored latents and masks, but these are "
+            f"{nbytes >> 20} MB."
         )
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
@@ -223,26 +227,29 @@ def _entry(name: str) -> zipfile.ZipInfo:
     return entry
 
 
-def _tensors(stored: Mapping[str, StoredLatent]) -> bytes:
-    """Return stored latents as a safetensors file."""
+def _tensors(stored: Mapping[str, StoredPart]) -> bytes:
+    """Return stored parts as a safetensors file: latents as float32, masks as uint8."""
     # Imported here, as below: few sessions have any, and NumPy would delay the window.
     import numpy as np
     import safetensors.numpy
 
-    def array(latent: StoredLatent) -> NDArray[np.float32]:
-        return np.frombuffer(latent.rows, dtype="<f4").reshape(latent.num_ws, latent.w_dim)
+    def array(part: StoredPart) -> NDArray[np.float32] | NDArray[np.uint8]:
+        if isinstance(part, PictureMask):
+            return np.frombuffer(part.values, np.uint8).reshape(MASK_SIDE, MASK_SIDE)
+        return np.frombuffer(part.rows, dtype="<f4").reshape(part.num_ws, part.w_dim)
 
-    return safetensors.numpy.save({digest: array(latent) for digest, latent in sorted(stored.items())})
+    return safetensors.numpy.save({digest: array(part) for digest, part in sorted(stored.items())})
 
 
-def _stored(tensors: bytes) -> dict[str, StoredLatent]:
-    """Return the stored latents of a safetensors file.
+def _stored(tensors: bytes) -> dict[str, StoredPart]:
+    """Return the stored parts of a safetensors file.
 
     Raises
     ------
     LoomError
-        If the file or one of its latents is damaged.
+        If the file or one of its parts is damaged.
     """
+    import numpy as np
     import safetensors.numpy
     from safetensors import SafetensorError
 
@@ -252,13 +259,16 @@ def _stored(tensors: bytes) -> dict[str, StoredLatent]:
         arrays = safetensors.numpy.load(tensors)
     except SafetensorError as error:
         raise LoomError("The stored latents are damaged.", str(error)) from error
-    stored = {digest: stored_latent(array) for digest, array in arrays.items()}
+    stored: dict[str, StoredPart] = {
+        digest: PictureMask(array.tobytes()) if array.dtype == np.uint8 else stored_latent(array)
+        for digest, array in arrays.items()
+    }
     if any(latent.digest != digest for digest, latent in stored.items()):
-        raise LoomError("A stored latent is damaged: its rows have another SHA-256 than its name says.")
+        raise LoomError("A stored latent or mask is damaged: it does not match its SHA-256.")
     return stored
 
 
-def _unzipped(content: bytes, name: str) -> tuple[bytes, dict[str, StoredLatent]]:
+def _unzipped(content: bytes, name: str) -> tuple[bytes, dict[str, StoredPart]]:
     """Return JSON and stored latents of a file; one that is no zip is JSON alone. Raises SessionFileError."""
     if not content.startswith(b"PK\x03\x04"):
         return content, {}
@@ -353,7 +363,7 @@ def _step_numbers(data: Mapping[str, Any], name: str, count: int) -> list[object
     """Return the number of each step's timeline or table of patches; None where the file has none."""
     numbers = _list(data.get("history", {}).get(name, []), f"{name} of the steps", MAX_STEPS)
     if numbers and len(numbers) != count:
-        raise SessionFileError(f"The history must have {name} for each step, but has not.")
+        raise SessionFileError(f"The history must have {name} for each step, but does not.")
     return numbers or [None] * count
 
 
@@ -370,7 +380,7 @@ def _with_project(
 
 def _number(number: object, what: str, count: int) -> int:
     if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < count:
-        raise SessionFileError(f"The session's {what} must be of the file, but is not.")
+        raise SessionFileError(f"The session's {what} must refer to the file's tables, but does not.")
     return number
 
 
@@ -386,12 +396,12 @@ def _without_zero_strengths(text: bytes) -> bytes:
     return text
 
 
-def _labelled(data: object, stored: Mapping[str, StoredLatent]) -> LabelledSessions:
+def _labelled(data: object, stored: Mapping[str, StoredPart]) -> LabelledSessions:
     """Read the steps of a history."""
     return tuple((_session(item, 2, stored), item[0]) for item in _list(data, "steps", MAX_STEPS))
 
 
-def _kept(data: object, stored: Mapping[str, StoredLatent]) -> KeptSessions:
+def _kept(data: object, stored: Mapping[str, StoredPart]) -> KeptSessions:
     """Read what was kept; former versions did not say when, and had no tags."""
     kept = []
     for item in _list(data, "kept sessions", MAX_KEPT):
@@ -413,7 +423,7 @@ def _checked_tags(tags: object) -> Tags:
     return tuple(tags)
 
 
-def _session(item: Any, most: int, stored: Mapping[str, StoredLatent]) -> Session:
+def _session(item: Any, most: int, stored: Mapping[str, StoredPart]) -> Session:
     """Read [label, session] with up to `most` items in all."""
     if not isinstance(item, list) or not 2 <= len(item) <= most:
         raise SessionFileError("Each step and each kept session must be a list with a label and a session.")

@@ -206,7 +206,7 @@ class Timeline:
         return self._hash
 
     def track(self, path: str) -> Track | None:
-        """Return the track of a path; None if there is none."""
+        """Return the track of a path, or None."""
         return next((track for track in self.tracks if track.path == path), None)
 
     def seconds(self, key: Key) -> Fraction:

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from explorer_app.session.blend import resolve_blend
 from explorer_app.session.row_groups import RowGroup, held_rows
 from explorer_app.session.session import Session, Slider, as_still
-from gpu_backend import SEED_COUNT, Latent, Point, Recipe, RequestError, RowRange, combined_latent
+from gpu_backend import SEED_COUNT, Latent, Point, Recipe, RequestError, RowRange, combined_latent, dataclass
 
 Cell = tuple[int, int]
 """Offset from the middle cell of a grid: rows down, columns right."""
@@ -91,11 +91,10 @@ def random_neighbours(
 
 @dataclass(frozen=True, slots=True)
 class GridAxis:
-    """A direction along which a grid goes: the amount added from the middle to the edge, in some rows of w."""
+    """A direction along which a grid goes, and the amount added from the middle to the edge."""
 
     direction: str
     reach: float
-    rows: RowRange = RowRange()
 
 
 def along_axes(session: Session, cells: Sequence[Cell], across: GridAxis, down: GridAxis) -> tuple[Session, ...]:
@@ -192,11 +191,10 @@ def _moved(session: Session, axis: GridAxis, share: float) -> Session:
     if share == 0.0 or not axis.direction:
         return session
     slider = session.slider(axis.direction)
-    rows = slider.rows if slider != Slider(axis.direction) else axis.rows
-    return session.with_slider(replace(slider, amount=slider.amount + share * axis.reach, rows=rows))
+    return session.with_slider(replace(slider, amount=slider.amount + share * axis.reach))
 
 
-def _amounts(session: Session) -> tuple[tuple[str, float, RowRange], ...]:
+def _amounts(session: Session) -> tuple[tuple[str, float, RowRange | None], ...]:
     return tuple((item.direction, item.amount, item.rows) for item in session.sliders if item.amount != 0.0)
 
 

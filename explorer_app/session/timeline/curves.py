@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from explorer_app.session.blend import Blend
 from explorer_app.session.parameters import Parameter, Value
-from explorer_app.session.timeline.easing import bezier, bezier_terms, eased
+from explorer_app.session.timeline.easing import bezier_curve, eased
 from explorer_app.session.timeline.spline import spline_weights
 from explorer_app.session.tracks import Key, Timeline, Track
 from gpu_backend import blend_between, is_on_seed, weighted_blend
@@ -27,7 +27,7 @@ _CODES = {
 
 
 _Segment = tuple[float, float, float, float, float, int, Any]
-"""Start, end, one over the length, first value, change, code of the easing, terms of a Bezier curve."""
+"""Start, end, one over the length, first value, change, code of the easing, share of the change of a Bezier curve."""
 
 
 class Curve(Protocol):
@@ -113,7 +113,7 @@ def _eased_number(
 
     def at(t: float) -> float:
         nonlocal recent
-        start, end, rate, value, change, code, terms = recent
+        start, end, rate, value, change, code, curve = recent
         if not start <= t < end:
             if t < first or t >= last:
                 t = clock.folded(t)
@@ -121,14 +121,15 @@ def _eased_number(
                     return first_value
                 if t >= last:
                     return last_value
-            recent = start, end, rate, value, change, code, terms = segments[bisect_right(times, t) - 1]
+            recent = start, end, rate, value, change, code, curve = segments[bisect_right(times, t) - 1]
         u = (t - start) * rate
         if code == _SMOOTH:
             return value + change * (u * u * (3.0 - 2.0 * u))
         if code == _LINEAR:
             return value + change * u
         if code == _BEZIER:
-            return value + change * bezier(terms, u)
+            share: float = curve(u)
+            return value + change * share
         if code == _HOLD:
             return value
         if code == _IN:
@@ -142,8 +143,8 @@ def _eased_number(
 
 def _segment(key: Key, start: float, end: float, value: float, change: float) -> _Segment:
     code = _CODES[key.easing.kind] if change else _HOLD
-    terms = bezier_terms(key.easing.handles) if code == _BEZIER else None
-    return start, end, 1.0 / (end - start), value, change, code, terms
+    curve = bezier_curve(key.easing.handles) if code == _BEZIER else None
+    return start, end, 1.0 / (end - start), value, change, code, curve
 
 
 class ValueCurve:

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from explorer_app.session.parameters import Parameter, parameter
-from explorer_app.session.session import Session, as_still, with_slider_rows
+from explorer_app.session.parameters import Parameter, SetParameter, parameter
+from explorer_app.session.session import Session, as_still
 from explorer_app.session.timeline.evaluation import track_session, value_at
 from explorer_app.session.tracks import (
     HOLD,
-    LINEAR,
     MAX_KEYS,
     MAX_TRACKS,
     NOISE_LOOP,
@@ -30,7 +29,7 @@ from explorer_app.session.tracks import (
     Timeline,
     Track,
 )
-from gpu_backend import LoomError, RowRange
+from gpu_backend import LoomError, dataclass
 
 KeyName = tuple[str, Fraction]
 """A track's path, and the key's time in seconds."""
@@ -55,12 +54,12 @@ class TimelineError(LoomError):
 class SetTimeline:
     """The edit that replaces the session's timeline; see `explorer_app.session.edits`.
 
-    `rows` are those of the directions that its tracks move, for sliders that were never touched.
+    `also` sets what a recorded gesture chose at its beginning, such as rows of w: it does not move, so needs no track.
     """
 
     timeline: Timeline
     label: str = LABEL
-    rows: tuple[tuple[str, RowRange], ...] = ()
+    also: tuple[SetParameter, ...] = ()
 
     @property
     def target(self) -> Hashable:
@@ -73,7 +72,10 @@ class SetTimeline:
 
     def apply(self, session: Session) -> Session:
         """Return the session with the timeline."""
-        return with_slider_rows(replace(session, timeline=self.timeline), self.rows)
+        session = replace(session, timeline=self.timeline)
+        for edit in self.also:
+            session = edit.apply(session)
+        return session
 
 
 # -- tracks -------------------------------------------------------------------------------------------------------
@@ -247,49 +249,6 @@ def snapped(timeline: Timeline, t: Fraction) -> Fraction:
             return t
 
 
-FULL_CIRCLE = 360.0
-"""Radius of a noise loop that turns once round."""
-
-_OUT = Easing("bezier", (1 / 3, math.pi / 6, 2 / 3, 1.0))
-_BACK = Easing("bezier", (1 / 3, 0.0, 2 / 3, 1.0 - math.pi / 6))
-"""Quarters of a sine, with its slopes at both ends: away from the middle, and back to it."""
-
-
-def with_noise_loop(timeline: Timeline, period: Fraction | None = None, radius: float = FULL_CIRCLE) -> Timeline:
-    """Return the timeline with a noise phase that comes back to its start, and goes on so outside of its keys.
-
-    Parameters
-    ----------
-    period
-        Seconds until it closes; by default those of the range that plays.
-    radius
-        How far the phase goes from the noise of its seed, in degrees: a full circle turns steadily, a smaller radius
-        swings as a sine to both sides.
-    """
-    first, last = timeline.playing_range
-    track = timeline.track(NOISE_LOOP)
-    if track is not None and track.keys:
-        first = timeline.seconds(track.keys[0])
-    period = last - first if period is None else period
-    if radius >= FULL_CIRCLE:
-        places = [(0.0, LINEAR), (FULL_CIRCLE, LINEAR)]
-    else:
-        places = [(0.0, _OUT), (radius, _BACK), (0.0, _OUT), (-radius, _BACK), (0.0, _OUT)]
-    step = period / (len(places) - 1)
-    keys = tuple(Key(first + index * step, value, easing) for index, (value, easing) in enumerate(places))
-    made = Track(NOISE_LOOP, keys, outside="loop") if track is None else replace(track, keys=keys, outside="loop")
-    return with_track(timeline, made)
-
-
-def noise_loop_of(timeline: Timeline) -> tuple[Fraction, float]:
-    """Return period and radius of the timeline's noise loop: how long its keys are, and how far they go."""
-    track = timeline.track(NOISE_LOOP)
-    if track is None or len(track.keys) < 2:
-        return timeline.end, FULL_CIRCLE
-    run = timeline.seconds(track.keys[-1]) - timeline.seconds(track.keys[0])
-    return run, min(FULL_CIRCLE, max(abs(float(key.value)) for key in track.keys))
-
-
 def with_state(timeline: Timeline, session: Session, t: Fraction) -> Timeline:
     """Return the timeline with a key that keeps the whole picture at a time in seconds.
 
@@ -339,15 +298,15 @@ def with_parameter_key(timeline: Timeline, session: Session, path: str, t: Fract
     return with_key(timeline, path, t, parameter(path).read(session))
 
 
-def with_recorded(timeline: Timeline, path: str, points: Iterable[tuple[Fraction, Any]], easing: Easing) -> Timeline:
-    """Return the timeline with a recorded take: its points replace the keys of that stretch of time."""
-    taken = [(max(Fraction(0), t), value) for t, value in points]
+def with_recorded(timeline: Timeline, path: str, points: Iterable[tuple[Fraction, Any, Easing]]) -> Timeline:
+    """Return the timeline with a recorded take: times, values and easings that replace the keys of that stretch."""
+    taken = [(max(Fraction(0), t), value, easing) for t, value, easing in points]
     if not taken:
         return timeline
     first, last = taken[0][0], taken[-1][0]
     track = timeline.track(path) or Track(path)
     kept = [key for key in track.keys if not first <= timeline.seconds(key) <= last]
-    keys = [Key(t, value, easing) for t, value in taken]
+    keys = [Key(t, value, easing) for t, value, easing in taken]
     longer = replace(timeline, end=max(timeline.end, last))
     return with_track(longer, _with_keys(timeline, track, (*kept, *keys)))
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 
 from explorer_app.session.tracks import Timeline
+from gpu_backend import dataclass
 
 
 @dataclass(frozen=True, slots=True)

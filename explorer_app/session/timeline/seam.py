@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from explorer_app.session.resolve import resolve
 from explorer_app.session.session import Session
 from explorer_app.session.timeline.evaluation import session_at
-from gpu_backend import BEND_REST, Arc, Point, StoredLatent
+from gpu_backend import BEND_REST, Arc, Point, StoredLatent, dataclass
 
 _STEP_S = 1e-3
 """Velocities are differences over this time."""
@@ -73,6 +72,10 @@ def _numbers(session: Session, t: float) -> dict[Any, float]:
         found[(*name, "amount")], found[(*name, "down")] = bend.amount - BEND_REST[bend.kind], bend.down
     for offset in request.edits.style_offsets:
         found["style", offset.layer, offset.channel] = offset.amount
+    for blend in request.edits.blends:
+        parts = ("blend", blend.recipe, blend.mask, blend.rows)
+        found[(*parts, "strength")] = found.get((*parts, "strength"), 0.0) + blend.strength
+        found[(*parts, "softness")] = blend.softness
     for recipe, weight in request.blend:
         latent, point = recipe.latent, recipe.latent.point
         sources = tuple((source.latent, tuple(source.strengths)) for source in latent.mix)

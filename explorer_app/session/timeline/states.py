@@ -11,29 +11,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from explorer_app.session.blend import Blend, resolve_blend
+from explorer_app.session.local_blends import mixed_local_blends
 from explorer_app.session.local_edits import mixed_bends, mixed_style_channels
 from explorer_app.session.session import MAX_SCALE, MIN_SCALE, Session, Slider
-from gpu_backend import Noise, PathKind, RequestError, RowRange, Transform, blend_between, weighted_blend
+from gpu_backend import Noise, PathKind, RequestError, Transform, blend_between, weighted_blend
 
 
 def placed(state: Session, session: Session) -> Session:
-    """Return the session with everything that a state sets; model, timeline and patches stay the session's.
-
-    Sliders that the state does not have are at zero. They keep their rows, which a track or a patch may need.
-    """
-    named = {slider.direction for slider in state.sliders}
-    idle = tuple(
-        replace(slider, amount=0.0)
-        for slider in session.sliders
-        if slider.direction not in named and slider.rows != RowRange()
-    )
-    return replace(
-        state,
-        model=session.model,
-        timeline=session.timeline,
-        patches=session.patches,
-        sliders=(*state.sliders, *idle),
-    )
+    """Return the session with everything that a state sets; model, timeline and patches stay the session's."""
+    return replace(state, model=session.model, timeline=session.timeline, patches=session.patches)
 
 
 def mixed_states(states: Sequence[Session], weights: Mapping[int, float], before: int) -> Session:
@@ -64,6 +50,7 @@ def mixed_states(states: Sequence[Session], weights: Mapping[int, float], before
         transform=_mixed_transform({index: state.transform for index, state in chosen.items()}, weights),
         bends=mixed_bends({index: state.bends for index, state in chosen.items()}, weights, before),
         style_channels=mixed_style_channels({index: state.style_channels for index, state in chosen.items()}, weights),
+        blends=mixed_local_blends({index: state.blends for index, state in chosen.items()}, weights, before),
     )
 
 

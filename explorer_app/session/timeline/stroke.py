@@ -51,4 +51,4 @@ def with_stroke(
         t = start + Fraction(round(1000 * (times[index] - times[0])), 1000) * factor
         keys[t] = ((Recipe(Latent(latents[index], session.classes), session.truncation), 1.0),)
     keys[start + span] = keys.pop(max(keys))
-    return with_recorded(timeline, "pinned_blend", sorted(keys.items()), LINEAR)
+    return with_recorded(timeline, "pinned_blend", [(t, blend, LINEAR) for t, blend in sorted(keys.items())])

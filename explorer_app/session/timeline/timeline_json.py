@@ -24,7 +24,6 @@ from itertools import pairwise
 from typing import Any, cast, get_args
 
 from explorer_app.session.parameters import Value, parameter
-from explorer_app.session.picture_mask import mask_from_text, mask_to_text
 from explorer_app.session.session import Position, Session
 from explorer_app.session.session_json import (
     SessionFileError,
@@ -33,6 +32,7 @@ from explorer_app.session.session_json import (
     read_mapping,
     read_number,
     read_pairs,
+    read_rows,
     read_text,
     session_from_json,
     session_to_json,
@@ -56,15 +56,15 @@ from explorer_app.session.tracks import (
     Track,
 )
 from gpu_backend import (
-    MAX_ITEMS,
     SEED_COUNT,
     LoomError,
     PathKind,
     RecipeBudget,
-    RowRange,
-    StoredLatent,
+    StoredPart,
     latent_from_json,
     latent_to_json,
+    mask_from_text,
+    mask_to_text,
     recipe_from_json,
     recipe_to_json,
     stored_in,
@@ -78,7 +78,7 @@ MAX_FPS = 1000
 _MAX_TERM = 1 << 62
 """Largest numerator and denominator of a time."""
 
-Stored = Mapping[str, StoredLatent] | None
+Stored = Mapping[str, StoredPart] | None
 
 
 def track_bytes(track: Track) -> bytes:
@@ -135,9 +135,9 @@ def timeline_to_json(timeline: Timeline, numbers: Sequence[int]) -> dict[str, An
     }
 
 
-def stored_of_tracks(tracks: Iterable[Track]) -> dict[str, StoredLatent]:
+def stored_of_tracks(tracks: Iterable[Track]) -> dict[str, StoredPart]:
     """Return every stored latent that keys use, by digest."""
-    found: dict[str, StoredLatent] = {}
+    found: dict[str, StoredPart] = {}
     for track in tracks:
         if track.path == STATE:
             found.update(stored_of(key.value for key in track.keys))
@@ -196,7 +196,7 @@ def timeline_from_json(data: object, tracks: Sequence[Track]) -> Timeline:
     )
     chosen = tuple(_in_order(tracks[number], timeline) for number in numbers)
     if len({track.path for track in chosen}) != len(chosen):
-        raise SessionFileError("A timeline must have one track for a parameter, but has two.")
+        raise SessionFileError("A timeline must have at most one track per parameter, but has two.")
     if sum(len(track.keys) for track in chosen) > MAX_KEYS:
         raise SessionFileError(f"A timeline may have {MAX_KEYS:,} keys, but this one has more.")
     return replace(timeline, tracks=chosen)
@@ -225,7 +225,7 @@ def _sound(data: object) -> Sound:
     fields = read_mapping(data, "sound")
     digest, path = read_text(fields.get("sha256"), "sound's SHA-256"), read_text(fields.get("path"), "sound's path")
     if not re.fullmatch("[0-9a-f]{64}", digest):
-        raise SessionFileError("A sound's SHA-256 must have 64 hexadecimal digits, but has not.")
+        raise SessionFileError("A sound's SHA-256 must have 64 hexadecimal digits, but does not.")
     if not path or path.startswith(("/", "\\")) or ":" in path or ".." in path.split("/"):
         raise SessionFileError("A sound's path must lead into the project's folder, but does not.")
     seconds, gain = read_number(fields.get("seconds"), "sound's length"), read_number(fields.get("gain", 0.0), "gain")
@@ -287,7 +287,7 @@ def _value_to_json(path: str, value: Value) -> Any:
         case "strengths":
             return list(value)
         case "rows":
-            return [value.first, value.last]
+            return None if value is None else [value.first, value.last]
         case "layer":
             return None if value is None else tap_to_json(value)
         case "source":
@@ -332,11 +332,7 @@ def _value(path: str, data: Any, stored: Stored) -> Value:
         case "strengths":
             return tuple(read_number(item, name) for item in read_list(data, name))
         case "rows":
-            items = read_list(data, name, 2)
-            if len(items) != 2:
-                raise SessionFileError(f"The {name} must be a first and a last row, but is not.")
-            last = None if items[1] is None else read_integer(items[1], "last row", 0, MAX_ITEMS)
-            return RowRange(read_integer(items[0], "first row", 0, MAX_ITEMS), last)
+            return None if data is None else read_rows(data, name)
         case "layer":
             return None if data is None else tap_from_json(data)
         case "source":

@@ -15,7 +15,7 @@ from explorer_app.session.timeline.timeline_json import (
     track_from_json,
 )
 from explorer_app.session.tracks import NO_TIMELINE, Timeline, Track
-from gpu_backend import MAX_STEPS, SESSION_LIMITS, LoomError, StoredLatent
+from gpu_backend import MAX_STEPS, SESSION_LIMITS, LoomError, StoredPart
 
 
 class TrackPool:
@@ -113,7 +113,7 @@ def read_patch_tables(data: object) -> list[Patches]:
         raise SessionFileError(f"The patches are damaged: {error.sentence}", error.details) from error
 
 
-def read_timelines(tracks: object, timelines: object, stored: Mapping[str, StoredLatent]) -> list[Timeline]:
+def read_timelines(tracks: object, timelines: object, stored: Mapping[str, StoredPart]) -> list[Timeline]:
     """Return the timelines of a file's tracks. Raises SessionFileError."""
     try:
         made = [track_from_json(item, stored) for item in read_list(tracks, "tracks", SESSION_LIMITS.values)]

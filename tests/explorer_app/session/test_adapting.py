@@ -40,13 +40,15 @@ def test_directions_and_ranges_that_it_lacks_go() -> None:
         Slider("axis/x", 1.0),
         Slider("sefa/1", 1.0, RowRange(2, 99)),
         Slider("sefa/2", 1.0, RowRange(50, 60)),
+        Slider("sefa/3", 1.0),
     )
     fitted = adapt(Session(model=ELSEWHERE, sliders=sliders), FACTS)
     assert [(item.direction, item.rows) for item in fitted.session.sliders] == [
         ("sefa/1", RowRange(2, FACTS.num_ws - 1)),
         ("sefa/2", RowRange()),
+        ("sefa/3", None),
     ]
-    assert "directions it does not have were taken away" in fitted.changes
+    assert "directions it does not have were removed" in fitted.changes
     assert "layer ranges were shortened" in fitted.changes
 
 
@@ -56,7 +58,7 @@ def test_named_directions_stay_where_the_model_has_them() -> None:
     assert [item.direction for item in adapt(session, facts).session.sliders] == ["world/sun height"]
 
 
-def test_a_missing_class_gives_way_to_the_first_and_none_stays_a_choice() -> None:
+def test_a_missing_class_is_replaced_by_the_first_and_none_stays_a_choice() -> None:
     assert adapt(Session(model=HERE, classes=((7, 1.0),)), FACTS).session.classes == ((0, 1.0),)
     assert adapt(Session(model=HERE), FACTS).session.classes == ()
     assert adapt(Session(model=ELSEWHERE), FACTS).session.classes == ((0, 1.0),)
@@ -101,18 +103,18 @@ def test_a_transform_goes_where_the_network_takes_none() -> None:
     session = Session(model=ELSEWHERE, transform=Transform(degrees=10.0))
     fitted = adapt(session, FACTS)
     assert fitted.session.transform == Transform()
-    assert "the transform, which it does not take, was reset" in fitted.changes
+    assert "the transform, which it does not have, was reset" in fitted.changes
     assert adapt(session, make_stylegan3().facts).session.transform == Transform(degrees=10.0)
 
 
-def test_a_layer_stays_on_show_where_the_network_has_it_and_gives_way_to_the_picture_where_not() -> None:
+def test_a_layer_stays_shown_if_the_network_has_it_and_is_replaced_by_the_picture_if_not() -> None:
     session = Session(model=ELSEWHERE, tap=Tap("b8.conv1", (1,), 6.0, is_normalized=False))
     kept = adapt(session, FACTS)
     assert kept.session.tap == session.tap
     assert not any("layer" in change for change in kept.changes)
     gone = adapt(session, make_stylegan3().facts)
     assert gone.session.tap is None
-    assert "the picture is shown, since it has no such layer" in gone.changes
+    assert "the picture is shown, because it has no such layer" in gone.changes
 
 
 def test_a_layer_is_shown_by_channels_that_it_has() -> None:
@@ -120,7 +122,7 @@ def test_a_layer_is_shown_by_channels_that_it_has() -> None:
     for channels, fitted in (((count,), (0,)), ((0, count, 1), (0, 1, 2)), ((0, 1), (0,)), ((), (0,))):
         session = Session(model=ELSEWHERE, tap=Tap("b8.conv1", channels))
         assert adapt(session, FACTS).session.tap == Tap("b8.conv1", fitted)
-        assert "the layer is shown by channels that it has" in adapt(session, FACTS).changes
+        assert "the channels of the shown layer were limited to those that it has" in adapt(session, FACTS).changes
     loud = adapt(Session(model=HERE, tap=Tap("b8.conv1", gain_db=-1e6)), FACTS).session.tap
     assert loud == Tap("b8.conv1", gain_db=-100.0)
 

@@ -5,7 +5,6 @@ from explorer_app.session.edits import (
     AddSources,
     GoToSeed,
     RemoveSource,
-    SetParameters,
     ZeroSliders,
     set_slider,
     set_source,
@@ -50,17 +49,20 @@ def test_a_slider_back_at_its_default_leaves_no_trace() -> None:
     assert SetParameter("slider/sefa/0", 0.0).apply(session) == PLAIN
 
 
-def test_the_first_amount_of_a_direction_brings_its_rows_and_a_drag_back_to_zero_drops_both() -> None:
-    def drag(amount: float) -> SetParameters:
-        rows = RowRange(0, 4) if amount else RowRange()
-        return set_slider("world/sun", rows, SetParameter("slider/world/sun", amount))
+def test_a_slider_without_rows_goes_to_the_request_on_its_directions_own_rows() -> None:
+    (item,) = resolve(SetParameter("slider/world/sun", 2.0).apply(PLAIN)).blend[0][0].latent.directions
+    assert (item.rows, item.within_own) == (RowRange(), True)
+    chosen = SetParameter("rows/world/sun", RowRange()).apply(SetParameter("slider/world/sun", 2.0).apply(PLAIN))
+    (item,) = resolve(chosen).blend[0][0].latent.directions
+    assert (item.rows, item.within_own) == (RowRange(), False), "all rows are a choice like others"
 
-    assert drag(1.0).target == drag(2.0).target == "slider/world/sun"
-    session = drag(1.0).apply(PLAIN)
-    assert session.sliders == (Slider("world/sun", 1.0, RowRange(0, 4)),)
-    assert not drag(1.0).is_nudge(PLAIN), "the first amount is a step of its own"
-    assert drag(1.5).is_nudge(session)
-    assert drag(0.0).apply(session) == PLAIN
+
+def test_rows_chosen_before_a_dimension_is_moved_come_with_its_first_amount() -> None:
+    edit = set_slider("axis/3", RowRange(0, 4), SetParameter("slider/axis/3", 1.0))
+    assert edit.target == "slider/axis/3"
+    assert edit.apply(PLAIN).sliders == (Slider("axis/3", 1.0, RowRange(0, 4)),)
+    plain = SetParameter("slider/axis/3", 1.0)
+    assert set_slider("axis/3", None, plain) is plain
 
 
 def test_zeroing_keeps_names_stars_and_ranges() -> None:
@@ -103,7 +105,7 @@ def test_a_transform_reaches_the_request_and_none_leaves_the_network_its_own() -
     assert resolve(PLAIN).transform is None
 
 
-def test_a_layer_on_show_is_asked_for_at_its_own_resolution() -> None:
+def test_a_layer_on_show_is_requested_at_its_own_resolution() -> None:
     tap = Tap("b8.conv1", (2, 0, 1), 6.0, is_normalized=False)
     session = SetParameter("layer", tap).apply(PLAIN)
     assert resolve(session, resolution=64) == replace(resolve(PLAIN), tap=tap)

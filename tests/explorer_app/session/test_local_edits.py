@@ -10,13 +10,12 @@ from explorer_app.controller.restoring import picture_session
 from explorer_app.exporting.keyframes import Keyframe, KeyframePath
 from explorer_app.exporting.picture_document import PictureDocument, document_from_text, document_to_text
 from explorer_app.exporting.recipe_text import as_python
-from explorer_app.session.adapting import adapt
+from explorer_app.session.adapting import adapt, fit_edits
 from explorer_app.session.edits import AddBend, AddStyleChannels, RemoveBend, RemoveStyleChannel
 from explorer_app.session.local_edits import (
     LayerBend,
     StyleChannel,
     bendable_layers,
-    fit_edits,
     mixed_bends,
     mixed_style_channels,
     style_lengths,

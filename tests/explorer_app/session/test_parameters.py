@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 
 from explorer_app.session.edits import SetParameters
+from explorer_app.session.local_blends import LocalBlend
 from explorer_app.session.local_edits import LayerBend, StyleChannel
 from explorer_app.session.parameters import ParameterError, SetParameter, fixed_parameters, parameter, parameters_of
 from explorer_app.session.picture_mask import inverted
 from explorer_app.session.resolve import Modulation, Modulator, evaluate
 from explorer_app.session.session import Position, Session, Slider, Source
-from explorer_app.session.session_json import session_from_json, session_to_json
+from explorer_app.session.session_json import session_from_json, session_to_json, stored_of
 from gpu_backend import BEND_REST, BendKind, Latent, Noise, Point, Recipe, RowRange, Tap, Transform, Truncation
 from tests.helpers.fake_controller import facts
 
@@ -66,6 +67,13 @@ VALUES = {
     "bend/6/scale": 2.0,
     "style/b8.conv0/3": 4.0,
     "style.name/b8.conv0/3": "haze",
+    "blend/1/latent": Latent(Point(((7, 1.0),))),
+    "blend/1/mask": inverted(None),
+    "blend/1/rows": RowRange(1, 2),
+    "blend/1/strength": 0.25,
+    "blend/1/softness": 0.5,
+    "blend/1/on": False,
+    "blend/1/name": "sky",
     "position.x": 3.5,
     "position.y": -2.0,
 }
@@ -73,6 +81,7 @@ SESSION = Session(
     mix=(Source(Latent(), (0.0, 0.0), "a"), Source(Latent(Point(((5, 1.0),))), (1.0, 1.0), "b")),
     bends=tuple(LayerBend(number, "b8.conv0", kind, BEND_REST[kind]) for number, kind in enumerate(KINDS, 1)),
     style_channels=(StyleChannel("b8.conv0", 3),),
+    blends=(LocalBlend(1),),
 )
 
 
@@ -97,7 +106,7 @@ def test_every_fixed_parameter_has_the_default_of_a_new_session_and_a_test() -> 
 def test_every_parameter_is_in_a_file_and_in_a_session_that_is_modulated(path: str) -> None:
     value = VALUES[path]
     changed = SetParameter(path, value).apply(SESSION)
-    assert parameter(path).read(session_from_json(session_to_json(changed))) == value
+    assert parameter(path).read(session_from_json(session_to_json(changed), stored_of((changed,)))) == value
     modulation = Modulation((Modulator(path, Fixed(value)),))
     assert parameter(path).read(evaluate(SESSION, modulation, 0.0)) == parameter(path).clamped(value)
 
@@ -197,3 +206,8 @@ def test_a_number_goes_through_the_kinds_of_noise_and_through_the_classes() -> N
     assert (mode.read(session), classes.read(session)) == (1, 5)
     moved = classes.write(mode.write(session, mode.clamped(1.7)), classes.clamped(6.4))
     assert (moved.noise.mode, moved.classes) == ("random", ((6, 1.0),))
+
+
+@pytest.mark.parametrize(("path", "text"), [("slider/a", "0.00"), ("noise.phase", "0°"), ("transform.x", "0.000")])
+def test_a_value_that_rounds_to_zero_has_no_sign(path: str, text: str) -> None:
+    assert parameter(path).shown(-0.0001) == text

@@ -18,7 +18,6 @@ from explorer_app.session.parameters import ParameterError, parameter
 from explorer_app.session.patch_table import (
     ADJUST,
     SetPatches,
-    moved_patch,
     patches_from_json,
     patches_to_json,
     with_changed,
@@ -101,7 +100,6 @@ def test_a_patch_out_of_range_is_refused(change: dict[str, Any]) -> None:
 def test_patches_are_added_changed_moved_and_removed() -> None:
     both = with_patch(with_patch((), PSI), SUN)
     assert both == (PSI, SUN)
-    assert moved_patch(both, 0, 1) == (SUN, PSI)
     assert without_patch(both, 0) == (SUN,)
     louder = replace(PSI, high=1.0)
     assert with_changed(both, 0, louder) == (louder, SUN)
@@ -209,5 +207,5 @@ def test_another_model_keeps_the_patches_of_what_it_has() -> None:
     lacks = Patch("osc/a", "slider/world/sun")
     fitted = adapt(Session(patches=(PSI, SUN, lacks), sliders=(Slider("sefa/1"),)), facts)
     assert fitted.session.patches == (PSI, SUN)
-    assert "patches of what it does not have were taken away" in fitted.changes
+    assert "patches of parameters that it does not have were removed" in fitted.changes
     assert adapt(fitted.session, facts).session.patches is fitted.session.patches

@@ -8,17 +8,10 @@ import zlib
 
 import pytest
 
-from explorer_app.session.picture_mask import (
-    MASK_SIDE,
-    MaskError,
-    PictureMask,
-    inverted,
-    mask_from_text,
-    mask_to_text,
-    painted,
-)
+from explorer_app.session.picture_mask import inverted, painted
 from explorer_app.session.session import Session
 from explorer_app.session.session_json import SessionFileError, session_from_json, session_to_json
+from gpu_backend import MASK_SIDE, MaskError, PictureMask, mask_from_text, mask_to_text
 
 
 def test_a_hard_brush_freezes_a_disc_and_thaws_it_again() -> None:

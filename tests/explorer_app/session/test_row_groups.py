@@ -67,8 +67,9 @@ def test_an_open_end_is_the_last_row() -> None:
 
 def test_ranges_of_several_directions_change_in_one_step_and_defaults_are_dropped() -> None:
     session = Session(sliders=(Slider("sefa/1", 2.0), Slider("sefa/0", rows=RowRange(0, 3))))
-    narrowed = set_row_ranges(("sefa/0", "sefa/1", "sefa/2"), RowRange(5, 8)).apply(session)
+    names = ("sefa/0", "sefa/1", "sefa/2")
+    narrowed = set_row_ranges(dict.fromkeys(names, RowRange(5, 8))).apply(session)
     assert [narrowed.slider(f"sefa/{index}").rows for index in range(3)] == [RowRange(5, 8)] * 3
     assert narrowed.slider("sefa/1").amount == 2.0
-    widened = set_row_ranges(("sefa/0", "sefa/1", "sefa/2"), RowRange()).apply(narrowed)
+    widened = set_row_ranges(dict.fromkeys(names, None)).apply(narrowed)
     assert widened.sliders == (Slider("sefa/1", 2.0),)

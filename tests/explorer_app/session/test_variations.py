@@ -108,7 +108,7 @@ def test_axes_move_two_sliders_across_and_up() -> None:
                 at(3, sliders=(Slider("sefa/0", 1.0),)),
                 grid_cells(3, 3),
                 GridAxis("sefa/0", 4.0),
-                GridAxis("world/sun", 2.0, FINE),
+                GridAxis("world/sun", 2.0),
             ),
             strict=True,
         )
@@ -116,7 +116,7 @@ def test_axes_move_two_sliders_across_and_up() -> None:
     assert moved[MIDDLE].sliders == (Slider("sefa/0", 1.0),)
     right, top = moved[0, 1], moved[-1, 0]
     assert (right.slider("sefa/0").amount, right.slider("world/sun").amount) == (5.0, 0.0)
-    assert top.slider("world/sun") == Slider("world/sun", 2.0, FINE)
+    assert top.slider("world/sun") == Slider("world/sun", 2.0)
     assert moved[1, -1].slider("sefa/0").amount == -3.0
 
 

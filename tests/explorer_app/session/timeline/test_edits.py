@@ -28,7 +28,6 @@ from explorer_app.session.timeline.edits import (
     with_grid,
     with_key,
     with_loop_closed,
-    with_noise_loop,
     with_recorded,
     with_state,
     with_track,
@@ -36,8 +35,8 @@ from explorer_app.session.timeline.edits import (
     without_track,
 )
 from explorer_app.session.timeline.evaluation import session_at
+from explorer_app.session.timeline.noise_loop import with_noise_loop
 from explorer_app.session.timeline.seam import Seam, seam
-from explorer_app.session.timeline.simplify import simplified
 from explorer_app.session.tracks import (
     HOLD,
     LINEAR,
@@ -47,6 +46,7 @@ from explorer_app.session.tracks import (
     WALK,
     BeatGrid,
     Easing,
+    Handles,
     Key,
     Timeline,
     Track,
@@ -192,6 +192,44 @@ def test_every_easing_becomes_a_bezier_of_the_same_shape() -> None:
     assert eased(as_bezier(Easing("in-out")), 0.5) == pytest.approx(0.5)
 
 
+@pytest.mark.parametrize(
+    "handles",
+    [
+        (0.0, 0.3, 1.0, 0.7),  # turns at both ends
+        (0.25, 0.1, 0.25, 1.0),  # grows everywhere
+        (0.9, 0.0, 0.95, 1.0),  # the turning points lie after it
+        (0.05, 0.0, 0.1, 1.0),  # and before it
+        (0.0, 0.0, 0.2, 1.0),
+        (1 / 3, 0.2, 2 / 3, 1.3),  # straight in time
+        (0.334, 2.0, 0.666, -1.0),  # nearly so
+        (1 / 3, 2.0, 0.68, -1.0),
+        (0.4, 0.0, 0.7, 1.0),  # nearly a parabola
+        (1.0, 0.0, 0.0, 1.0),  # stands still in the middle
+    ],
+)
+def test_a_bezier_curve_has_the_height_that_bisection_finds(handles: Handles) -> None:
+    x1, y1, x2, y2 = handles
+    for u in (0.0, 1e-9, 0.01, 0.2, 0.4999, 0.5001, 0.77, 0.99, 1.0 - 1e-9):
+        low, high = 0.0, 1.0
+        for _ in range(60):
+            s = 0.5 * (low + high)
+            if 3 * s * (1 - s) ** 2 * x1 + 3 * s * s * (1 - s) * x2 + s**3 < u:
+                low = s
+            else:
+                high = s
+        expected = 3 * s * (1 - s) ** 2 * y1 + 3 * s * s * (1 - s) * y2 + s**3
+        assert eased(Easing("bezier", handles), u) == pytest.approx(expected, abs=1e-8)
+
+
+def test_newtons_method_is_left_to_curves_that_are_nearly_parabolas(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> float:
+        raise AssertionError("It takes twice as long.")
+
+    monkeypatch.setattr("explorer_app.session.timeline.easing._bezier_by_newton", refuse)
+    for x1, x2 in ((1 / 3, 2 / 3), (0.34, 0.66), (0.3, 0.7), (0.5, 0.8), (0.9, 0.1)):
+        assert 0.0 < eased(Easing("bezier", (x1, 0.0, x2, 1.0)), 0.4) < 1.0
+
+
 def test_a_steep_bezier_is_still_solved() -> None:
     steep = Easing("bezier", (1.0, 0.0, 0.0, 1.0))
     values = [eased(steep, step / 50) for step in range(51)]
@@ -199,28 +237,13 @@ def test_a_steep_bezier_is_still_solved() -> None:
     assert (values[0], values[-1]) == (pytest.approx(0.0), pytest.approx(1.0))
 
 
-def test_a_recording_is_simplified_within_its_tolerance() -> None:
-    samples = [(Fraction(n, 100), (n / 100) ** 2) for n in range(201)]
-    kept = simplified(samples, 0.01)
-    assert len(kept) < 25
-    timeline = with_recorded(Timeline(), "slider/a", kept, LINEAR)
-    session = Session(timeline=timeline)
-    for t, value in samples:
-        assert session_at(session, float(t)).slider("a").amount == pytest.approx(value, abs=0.01 + 1e-9)
-
-
-def test_of_values_that_are_no_numbers_every_change_is_kept() -> None:
-    samples = [(Fraction(0), "const"), (Fraction(1), "const"), (Fraction(2), "random"), (Fraction(3), "random")]
-    assert simplified(samples, 0.1) == [samples[0], samples[2]]
-
-
 def test_a_take_replaces_the_keys_of_its_time() -> None:
     timeline = piece((0, 0.0), (2, 0.2), (3, 0.3), (9, 0.9))
-    taken = with_recorded(timeline, PSI, [(Fraction(1), 1.0), (Fraction(4), 1.5)], LINEAR)
+    taken = with_recorded(timeline, PSI, [(Fraction(1), 1.0, LINEAR), (Fraction(4), 1.5, LINEAR)])
     assert times(taken) == [0, 1, 4, 9]
 
 
-def test_the_loop_check_tells_values_from_velocities() -> None:
+def test_the_loop_check_distinguishes_values_from_velocities() -> None:
     def loop(*values: float, easing: Easing = LINEAR) -> Session:
         keys = tuple(Key(Fraction(n), value, easing) for n, value in enumerate(values))
         return Session(timeline=Timeline((Track("slider/a", keys),)))
@@ -233,7 +256,7 @@ def test_the_loop_check_tells_values_from_velocities() -> None:
     assert (smooth.value_meets, smooth.velocity_meets) == (True, True)
 
 
-def test_closing_the_loop_makes_ends_meet_and_leaves_what_stands_still_or_turns_round() -> None:
+def test_closing_the_loop_makes_ends_meet_and_leaves_what_is_at_rest_or_turns_round() -> None:
     timeline = piece((1, 0.2), (6, 0.8), end=Fraction(10), loop=(Fraction(0), Fraction(8)))
     timeline = with_noise_loop(with_key(timeline, GAIN, Fraction(3), 0.5))
     timeline = with_track(timeline, Track(WALK, period=Fraction(3)))

@@ -46,7 +46,7 @@ def everything() -> Timeline:
             Track("noise.seed", keys(4, 5)),
             Track("truncation.cutoff", keys(None, 7)),
             Track("layer", keys(None, Tap("b8.conv0", (1, 2, 3), 6.0))),
-            Track("rows/sefa/1", keys(RowRange(2, 5), RowRange(3))),
+            Track("rows/sefa/1", keys(RowRange(2, 5), RowRange(3), None)),
             Track("slider/world/sun", keys(0.5, -2.0), is_muted=True),
             Track("mix/0/latent", keys(Latent(STORED), Latent(Point(((7, 1.0),))))),
             Track("mix/0/name", keys("a", "b")),

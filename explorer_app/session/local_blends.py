@@ -1,0 +1,137 @@
+"""Blends of a session's picture with second latents under masks. Frozen values and pure functions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from gpu_backend import (
+    MAX_BLENDS,
+    Latent,
+    MaskedBlend,
+    PictureMask,
+    Recipe,
+    RowRange,
+    Truncation,
+    dataclass,
+)
+
+DEFAULT_SOFTNESS = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class LocalBlend:
+    """One blend.
+
+    Attributes
+    ----------
+    number
+        Names it in paths of parameters: ``blend/3/strength``. No other blend of the session has it.
+    latent
+        The second latent; the session's truncation acts on it too.
+    mask
+        Where it shows; None as long as nothing is painted, and then it does not act.
+    rows, strength, softness
+        As in `gpu_backend.MaskedBlend`.
+    is_on
+        Whether it acts.
+    label
+        What the user calls it; empty for the default.
+    """
+
+    number: int
+    latent: Latent = Latent()
+    mask: PictureMask | None = None
+    rows: RowRange = RowRange()
+    strength: float = 1.0
+    softness: float = DEFAULT_SOFTNESS
+    is_on: bool = True
+    label: str = ""
+
+    @property
+    def name(self) -> str:
+        """The user's name, else its number."""
+        return self.label or f"Blend {self.number}"
+
+    @property
+    def acts(self) -> bool:
+        """Whether a picture has it, at any strength."""
+        return self.is_on and self.mask is not None
+
+
+def resolve_blends(blends: Iterable[LocalBlend], truncation: Truncation) -> tuple[MaskedBlend, ...]:
+    """Return what the renderer does. One of strength 0 still counts: a drag through it keeps the plan."""
+    return tuple(
+        MaskedBlend(Recipe(item.latent, truncation), item.mask, item.rows, item.strength, item.softness)
+        for item in blends
+        if item.is_on and item.mask is not None
+    )
+
+
+def blends_of(blends: Iterable[MaskedBlend]) -> tuple[LocalBlend, ...]:
+    """Return the blends of a request, numbered in order; the session's truncation replaces theirs."""
+    return tuple(
+        LocalBlend(number, item.recipe.latent, item.mask, item.rows, item.strength, item.softness)
+        for number, item in enumerate(blends, 1)
+    )
+
+
+def mixed_local_blends(
+    chosen: Mapping[int, Sequence[LocalBlend]], weights: Mapping[int, float], before: int
+) -> tuple[LocalBlend, ...]:
+    """Return the blends between states, by number; one that a state lacks has no strength there.
+
+    The blend of a number whose latent, mask or rows differ between states is that of the state `before`.
+    """
+    places: dict[int, dict[int, LocalBlend]] = {}
+    for index, blends in chosen.items():
+        for blend in blends:
+            places.setdefault(blend.number, {})[index] = blend
+    made: list[LocalBlend] = []
+    for found in places.values():
+        acting = {index: blend for index, blend in found.items() if blend.acts}
+        if acting:
+            made += _mixed(acting, chosen, weights, before, lambda item: (item.latent, item.mask, item.rows))
+        else:
+            made.append(found.get(before, next(iter(found.values()))))
+    return tuple(made)[:MAX_BLENDS]
+
+
+def mixed_masked_blends(
+    chosen: Mapping[int, Sequence[MaskedBlend]], weights: Mapping[int, float], before: int
+) -> tuple[MaskedBlend, ...]:
+    """Return the blends of a picture between keyframes: those in the same place of the list are the same blend."""
+    made: list[MaskedBlend] = []
+    for place in range(max(map(len, chosen.values()), default=0)):
+        found = {index: blends[place] for index, blends in chosen.items() if place < len(blends)}
+        made += _mixed(found, chosen, weights, before, lambda item: (item.recipe, item.mask, item.rows))
+    return tuple(made)
+
+
+_Blend = TypeVar("_Blend", LocalBlend, MaskedBlend)
+
+
+def _mixed(
+    found: Mapping[int, _Blend],
+    chosen: Iterable[int],
+    weights: Mapping[int, float],
+    before: int,
+    shape: Callable[[_Blend], object],
+) -> list[_Blend]:
+    """Return one blend between states, in a list that is empty if it is not one."""
+    first = found.get(before, next(iter(found.values())))
+    if any(shape(item) != shape(first) for item in found.values()):
+        return [found[before]] if before in found else []
+    strengths = {index: found[index].strength if index in found else 0.0 for index in chosen}
+    softnesses = {index: found[index].softness if index in found else first.softness for index in chosen}
+    return [replace(first, strength=_between(strengths, weights), softness=_between(softnesses, weights))]
+
+
+def _between(values: Mapping[int, float], weights: Mapping[int, float]) -> float:
+    """Return a weighted sum within 0..1; equal values give exactly that value, since weights sum to 1 only nearly."""
+    first, *others = values.values()
+    if all(other == first for other in others):
+        return first
+    return min(max(math.fsum(weight * values[index] for index, weight in weights.items()), 0.0), 1.0)
