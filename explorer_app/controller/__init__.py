@@ -15,7 +15,7 @@
      ├─ playback: Playback        the playhead: plays, scrubs, records              playback.py
      ├─ photo_projection: PhotoProjection
      │                            the latent of a photo                             photo_projection.py
-     ├─ point_drag: PointDrag     handles, pins and strokes in the picture          point_drag.py
+     ├─ point_drag: PointDrag     handles, pins and strokes in the picture          point_drag.py, drag_points.py
      ├─ local_editing: LocalEditing
      │                            channels of layers, search for style channels     local_editing.py
      ├─ sounds: Sounds            the timeline's sounds: read, heard, what they move sounds.py
@@ -52,6 +52,7 @@ from explorer_app.controller.device_selector import (
 )
 from explorer_app.controller.device_state import Compiling, DeviceState
 from explorer_app.controller.direction_finding import DirectionFinding
+from explorer_app.controller.drag_points import DragPoint
 from explorer_app.controller.editing import Editing
 from explorer_app.controller.encoder_learning import EncoderLearning, LearningState
 from explorer_app.controller.engine import Engine
@@ -64,7 +65,7 @@ from explorer_app.controller.live_inputs import InputKind, InputState, LiveInput
 from explorer_app.controller.local_editing import LocalEditing
 from explorer_app.controller.photo_projection import PhotoProjection
 from explorer_app.controller.playback import Playback
-from explorer_app.controller.point_drag import DragPoint, PointDrag
+from explorer_app.controller.point_drag import PointDrag
 from explorer_app.controller.preview import Preview
 from explorer_app.controller.progress import ExportProgress, Loading
 from explorer_app.controller.snapshots import Snapshots

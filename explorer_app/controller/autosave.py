@@ -237,6 +237,6 @@ class Autosave(QObject):
         with contextlib.suppress(OSError):
             os.replace(path, aside)
         self._messages.warning(
-            f"What was kept from the last time cannot be read, so this is a new start; the file is now {aside.name}.",
+            f"The session of the last time cannot be read, so a new one was started; the file is now {aside.name}.",
             f"{error.sentence}\n{aside}",
         )

@@ -186,7 +186,7 @@ class Controller(QObject):
             renders, model, preview, editing, self.playback, messages, make_drag_maker, clock, parent=self
         )
         self.photo_projection = PhotoProjection(
-            renders, editing, self.playback, messages, make_projection, clock, parent=self
+            renders, editing, self.playback, messages, worker, model.open, make_projection, clock, parent=self
         )
         self.learning = EncoderLearning(renders, worker, messages, clock=clock, parent=self)
         pending = PendingDocument(worker)
@@ -216,7 +216,7 @@ class Controller(QObject):
 
         `document` is a session or a picture to open on top of it.
         """
-        self.bring_back(model, document)
+        self.restore_last(model, document)
         self.export.open_list(self._autosave.shared_folder, self._autosave.folder)
         self._renders.start()
         self.engine.preview.set_measuring(self._settings.values.performance_visible)
@@ -225,7 +225,7 @@ class Controller(QObject):
         if self.engine.model.loading is None:
             self.engine.model.open_first(model, self._last_model)
 
-    def bring_back(self, model: Path | None = None, document: Path | None = None) -> None:
+    def restore_last(self, model: Path | None = None, document: Path | None = None) -> None:
         """Restore the last session, the last picture, and the known facts of the model before its file is read.
 
         `start` does it too; called before the window is shown, it lets the window open with a picture and with controls
@@ -365,7 +365,7 @@ class Controller(QObject):
                 self.engine.take(event)
 
     def _take_opened(self, event: ModelOpened) -> None:
-        """Show another model, or the model that `bring_back` showed before it was read."""
+        """Show another model, or the model that `restore_last` showed before it was read."""
         self._last_start.remember_model(event.facts, event.directions)
         before, is_expected = self.engine.model.facts, self.engine.model.is_expected(event)
         if not is_expected:

@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject, Signal, Slot
 
 from explorer_app.controller.device_state import Compiling, DeviceState
 from explorer_app.messages import Action, MessageLog, describe, without_cpu_advice
-from explorer_app.rendering.device_choice import DeviceChoice, Precision
+from explorer_app.rendering.device_choice import DeviceChoice, Precision, precision_of
 from explorer_app.rendering.render_events import (
     DeviceChanged,
     DeviceFailed,
@@ -73,7 +73,7 @@ class DeviceSelector(QObject):
 
     @Slot(str)
     def choose_precision(self, precision: Precision) -> None:
-        """Render with activations of another precision on GPUs: "fp16", "fp32"."""
+        """Render with activations of another precision on GPUs: "fp16", "tf32" or "fp32"."""
         self._choose(replace(self._state.choice, precision=precision))
 
     @Slot()
@@ -167,5 +167,4 @@ def expects_gpu(settings: Settings, choice: DeviceChoice) -> bool:
 
 def preferred_choice(settings: Settings, device: str = "", precision: str = "") -> DeviceChoice:
     """Return the choice of the command line, with the preferences' choice where a name is empty."""
-    exact = precision or settings.values.precision
-    return DeviceChoice(device or settings.values.device, "fp32" if exact == "fp32" else "fp16")
+    return DeviceChoice(device or settings.values.device, precision_of(precision or settings.values.precision))

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from explorer_app.rendering.device_choice import DeviceChoice
 from explorer_app.rendering.renderer_like import PROCESSOR_ID, DeviceLike, MemoryLike
+from gpu_backend import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,7 @@ from explorer_app.session.adapting import adapt
 from explorer_app.session.direction_files import AddedDirections, DirectionFiles
 from explorer_app.session.resolve import resolve_blend
 from explorer_app.session.session import Session
-from gpu_backend import LoomError, ModelFacts
+from gpu_backend import LoomError, ModelFacts, dataclass
 
 if TYPE_CHECKING:
     from gpu_backend import DirectionFinder, DirectionSearch
@@ -93,7 +93,7 @@ class DirectionFinding(QObject):
         Parameters
         ----------
         search
-            Its name gets a number where it is taken; its examples are the sessions'.
+            Its name gets a number if it is taken; its examples are the sessions'.
         having, lacking
             For a search from examples: sessions with what the direction is to add, and without it.
         """

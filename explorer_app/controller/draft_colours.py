@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from explorer_app.rendering.thumbnails import shrink
 from explorer_app.session.resolve import unobserved
-from gpu_backend import Frame, LazyModule, RenderRequest
+from gpu_backend import Frame, LazyModule, RenderRequest, dataclass
 
 if TYPE_CHECKING:
     import numpy as np
@@ -65,7 +65,7 @@ class DraftColours:
         self._learned.clear()
 
     def wanted(self, full: Frame, resolution: int) -> RenderRequest | None:
-        """Return the request for the draft to learn from beside a full picture; None if that was done, or is none."""
+        """Return the request for the draft that belongs to a full picture; None if it was learned or does not exist."""
         request = unobserved(full.request)
         if full.is_draft or request.tap is not None or self._learned.get(resolution) == request:
             return None

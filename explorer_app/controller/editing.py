@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Protocol
@@ -23,7 +23,6 @@ from explorer_app.session.adapting import adapt
 from explorer_app.session.edits import PLACE, AddSources, Edit, GoToSeed
 from explorer_app.session.history import History, KeptSession, place_name, tags_of
 from explorer_app.session.parameters import SetParameter
-from explorer_app.session.patch_table import SetPatches
 from explorer_app.session.resolve import NO_MODULATION, Modulation, evaluate, kept_latent, resolve, unobserved
 from explorer_app.session.session import Position, Session, Source
 from explorer_app.session.storage import KeptSessions, SessionFile
@@ -39,12 +38,10 @@ from gpu_backend import (
     ModelFacts,
     RecipeBudget,
     RequestError,
-    RowRange,
     StoredLatent,
     spend_latent,
 )
 
-_SLIDER = "slider/"
 _DRIFT = "drift"
 """The source of the edits of drifting."""
 
@@ -228,10 +225,6 @@ class Editing(QObject):
         recorder = self.recorder
         if recorder is not None and recorder.takes(edit):
             edit = self._recorded(edit, final, source, recorder)
-        if isinstance(edit, SetTimeline):
-            edit = replace(edit, rows=edit.rows + self._rows_of(track.path for track in edit.timeline.tracks))
-        elif isinstance(edit, SetPatches):
-            edit = replace(edit, rows=self._rows_of(patch.parameter for patch in edit.patches))
         self._editor.edit(edit, final, self._clock(), source)
         if edit.target == TIMELINE:
             self._follow_time()
@@ -243,14 +236,6 @@ class Editing(QObject):
         if facts is None or edit.timeline.z_dim == facts.z_dim:
             return edit
         return replace(edit, timeline=replace(edit.timeline, z_dim=facts.z_dim))
-
-    def _rows_of(self, paths: Iterable[str]) -> tuple[tuple[str, RowRange], ...]:
-        """Return the suggested rows of the directions among the paths of parameters."""
-        directions = self._model.directions
-        moved = {path.removeprefix(_SLIDER) for path in paths if path.startswith(_SLIDER)}
-        if directions is None or not moved:
-            return ()
-        return tuple(item for item in zip(directions.names, directions.rows, strict=True) if item[0] in moved)
 
     def _recorded(self, edit: Edit, final: bool, source: str, recorder: Recorder) -> Edit:
         """Record what an edit sets; return the edit to make: at the end of a gesture, that of the timeline."""
@@ -271,11 +256,6 @@ class Editing(QObject):
             self._show(live=self._editor.is_gesturing() or self._is_time_moving)
 
     # -- time -------------------------------------------------------------------------------------------------------
-
-    @property
-    def time_s(self) -> float:
-        """Time of the playhead, in seconds."""
-        return self._time_s
 
     def advance(self, t: Fraction, *, live: bool) -> None:
         """Show the session as its timeline has it at a time in seconds, without a step or a save.
@@ -378,7 +358,7 @@ class Editing(QObject):
         """Keep the step with this number (`HistoryEntry.number`), or no longer."""
         history = self._editor.history
         if starred and len(history.kept) >= MAX_KEPT and not history.is_kept(number):
-            self._messages.warning(f"{MAX_KEPT:,} latents are kept already; take a star away to keep another.")
+            self._messages.warning(f"{MAX_KEPT:,} latents are kept already; remove a star to keep another.")
             return
         self._editor.star(number, starred, time.time())
         self._kept_changed()

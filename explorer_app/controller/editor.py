@@ -12,12 +12,13 @@ So a step never contains half of another gesture, and undo reverts exactly one g
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from explorer_app.session.edits import Edit, RemoveSource
-from explorer_app.session.history import History, KeptSession, Tags
+from explorer_app.session.history import History, HistoryEntry, KeptSession, Tags
 from explorer_app.session.session import Session, in_project_of
 from explorer_app.session.timeline.edits import TIMELINE
+from gpu_backend import dataclass
 
 MERGE_S = 0.6
 """Nudges of one target within this many seconds of each other are one step."""
@@ -42,6 +43,8 @@ class Editor:
         self._history = History().added(self._session, "Start")
         self._gestures: dict[_Key, _Gesture] = {}
         """Ordered by newest edit, the newest last."""
+        self._kept: tuple[tuple[HistoryEntry, ...], tuple[KeptSession, ...]] = ((), ())
+        """Kept entries of the history, and the sessions that `kept` made of them."""
         self._last_nudge: tuple[Hashable, float, int] | None = None
 
     @property
@@ -56,8 +59,12 @@ class Editor:
 
     @property
     def kept(self) -> tuple[KeptSession, ...]:
-        """Kept sessions, in the user's order."""
-        return tuple(KeptSession(entry.session, entry.label, entry.kept_s, entry.tags) for entry in self._history.kept)
+        """Kept sessions, in the user's order; made once a change, since a library may have thousands."""
+        entries = self._history.kept
+        if self._kept[0] is not entries:
+            made = (KeptSession(entry.session, entry.label, entry.kept_s, entry.tags) for entry in entries)
+            self._kept = entries, tuple(made)
+        return self._kept[1]
 
     def is_gesturing(self, *, besides: str | None = None) -> bool:
         """Return whether a gesture is active, not counting those of the source `besides`."""

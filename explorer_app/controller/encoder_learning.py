@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -16,6 +16,7 @@ from explorer_app.controller.file_worker import FileWorker
 from explorer_app.messages import MessageLog
 from explorer_app.rendering.render_events import LearningAdvanced, LearningEnded
 from explorer_app.rendering.tasks.learning import TrainingLike
+from gpu_backend import dataclass
 
 if TYPE_CHECKING:
     from gpu_backend import EncoderFile, EncoderReport, Model, ModelFacts
@@ -109,7 +110,7 @@ class EncoderLearning(QObject):
         if self.state.is_running:
             return
         if model is None:
-            self._messages.warning("Open a model first: an encoder is one of a model.")
+            self._messages.warning("Open a model first: an encoder belongs to a model.")
             return
         self._number += 1
         self._facts = model.facts
@@ -159,7 +160,7 @@ class EncoderLearning(QObject):
         )
 
     def _take_kept(self, path: Path) -> None:
-        self._messages.info("The model has learnt to read pictures: searches for photos begin nearer.", str(path))
+        self._messages.info("The encoder is trained: searches for photos now start nearer to the photo.", str(path))
         self._show(replace(self.state, kept=path))
 
     def _show(self, state: LearningState) -> None:

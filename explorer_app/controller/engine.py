@@ -18,6 +18,7 @@ from explorer_app.messages import MessageLog
 from explorer_app.rendering.render_events import (
     Compared,
     CompareFailed,
+    CountersMeasured,
     DeviceChanged,
     DeviceFailed,
     DevicesFound,
@@ -59,6 +60,8 @@ class Engine(QObject):
     options_changed = Signal()
     comparison_changed = Signal()
     """`comparison`, `is_comparing`."""
+    counting_changed = Signal()
+    """`is_counting`."""
 
     def __init__(
         self,
@@ -83,6 +86,7 @@ class Engine(QObject):
         self._options: RenderOptions | None = None
         self._comparison: Comparison | None = None
         self._is_comparing = False
+        self._is_counting = False
         self._warned: set[str] = set()
         self._has_failed = False
         """Whether the last picture failed: a gesture requests it a hundred times, and one message is enough."""
@@ -102,6 +106,11 @@ class Engine(QObject):
     def is_comparing(self) -> bool:
         """Whether a comparison is under way."""
         return self._is_comparing
+
+    @property
+    def is_counting(self) -> bool:
+        """Whether hardware counters are being measured."""
+        return self._is_counting
 
     @property
     def whole_frame(self) -> Frame | None:
@@ -129,6 +138,15 @@ class Engine(QObject):
             self._is_comparing = True
             self.comparison_changed.emit()
             self._renders.compare(resolve(session))
+
+    @Slot()
+    def measure_counters(self) -> None:
+        """Measure the hardware counters of the current picture's kernels; the next measured frame reports them."""
+        session = self.preview.session
+        if self.model.facts is not None and session is not None and not self._is_counting:
+            self._is_counting = True
+            self.counting_changed.emit()
+            self._renders.measure_counters(resolve(session))
 
     @Slot(bool)
     def set_measuring(self, on: bool) -> None:
@@ -202,6 +220,12 @@ class Engine(QObject):
             case CompareFailed(error=error):
                 self._show_comparison(None)
                 self._messages.exception(error)
+            case CountersMeasured(error=error):
+                self._end_counting()
+                if error is None:
+                    self.preview.measure_again()
+                else:
+                    self._messages.exception(error)
             case RenderFailed(error=error):
                 self.preview.render_failed()
                 if not self._has_failed:
@@ -229,6 +253,12 @@ class Engine(QObject):
         self.comparison_changed.emit()
 
     def _forget_comparison(self) -> None:
-        """Drop a comparison, finished or under way, that belongs to another device or model."""
+        """Drop a comparison, and counters under way, that belong to another device or model."""
         if self._is_comparing or self._comparison is not None:
             self._show_comparison(None)
+        self._end_counting()
+
+    def _end_counting(self) -> None:
+        if self._is_counting:
+            self._is_counting = False
+            self.counting_changed.emit()

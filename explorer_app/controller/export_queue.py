@@ -115,6 +115,9 @@ class ExportQueueController(QObject):
         self._is_closed = False
         self._has_succeeded = False
         self._has_failed = False
+        self._run: list[str] = []
+        """Jobs that ended since the last `finished`."""
+        self._last_run: Jobs = ()
         self._meter = ProgressMeter(0)
         self._progress: ExportProgress | None = None
         self._picture_s = float("-inf")
@@ -130,6 +133,11 @@ class ExportQueueController(QObject):
     def has_succeeded(self) -> bool:
         """Whether all sequences of the last uninterrupted run were exported completely."""
         return self._has_succeeded
+
+    @property
+    def last_run(self) -> Jobs:
+        """The jobs that ended one after the other before the last `finished`, with their final states."""
+        return self._last_run
 
     @property
     def jobs(self) -> Jobs:
@@ -192,11 +200,11 @@ class ExportQueueController(QObject):
         self._put(settings, place)
 
     def find_encoders(self) -> None:
-        """Look for hardware encoders in the background, which loads drivers; `encoders_found` brings them."""
+        """Look for hardware encoders in the background, which loads drivers; `encoders_found` delivers them."""
         self._worker.fetch(hardware_encoders, self.encoders_found.emit)
 
     def request_log(self, worker: str) -> None:
-        """Fetch what a worker of the farm that renders the current export logged last; `log_arrived` brings it."""
+        """Fetch the latest log lines of a worker of the current export's farm; `log_arrived` delivers them."""
         if self._farm is None:
             self.log_arrived.emit(worker, None)
         else:
@@ -265,6 +273,16 @@ class ExportQueueController(QObject):
     def move(self, job_id: str, step: Literal[-1, 1]) -> None:
         """Let a waiting job begin before the waiting one before it (-1), or after the one after it (1)."""
         self._list.change(lambda jobs: moved(jobs, job_id, step))
+
+    @Slot(str, int)
+    def set_priority(self, job_id: str, priority: int) -> None:
+        """Let the frames of a job on a farm come before or after those of others, from the next ones on."""
+        record = self._list.find(job_id)
+        if record is None or not self.is_own(record):
+            return
+        if job_id == self._current and self._farm is not None:
+            self._farm.job.set_priority(priority)
+        self._set(job_id, priority=priority)
 
     @Slot()
     def model_opened(self) -> None:
@@ -354,7 +372,7 @@ class ExportQueueController(QObject):
         self._advance()
         waits = self._progress is not None and self._progress.waiting
         if waits:
-            self._messages.info(f"The export “{settings.name}” begins when the ones before it are done.")
+            self._messages.info(f"The export “{settings.name}” starts when the exports before it are done.")
 
     @property
     def _end_is_open(self) -> bool:
@@ -424,6 +442,9 @@ class ExportQueueController(QObject):
         job = farm.job
         for sentence in job.take_messages():
             self._messages.warning(sentence)
+        record = self._list.find(self._current)
+        if record is not None and record.priority != job.priority:
+            self._set(self._current, priority=job.priority)
         made = job.progress
         self._show(
             replace(
@@ -470,11 +491,14 @@ class ExportQueueController(QObject):
 
     def _close_current(self, state: JobState, done: int, error: str = "") -> None:
         self._set(self._current, state=state, done=done, error=error)
+        self._run.append(self._current)
         self._current = ""
         self._has_failed = self._has_failed or state != "done"
 
     def _end_run(self) -> None:
         self._has_succeeded, self._has_failed = not self._has_failed, False
+        self._last_run = tuple(filter(None, map(self._list.find, self._run)))
+        self._run = []
         self._show(None)
         self.finished.emit()
 

@@ -51,7 +51,7 @@ class FarmExport(QObject):
         self.job.start(self._announce)
 
     def request_log(self, worker: str) -> None:
-        """Fetch what a worker logged last; `log_arrived` brings it."""
+        """Fetch the latest log lines of a worker; `log_arrived` delivers them."""
 
         def receive(lines: Sequence[str] | None) -> None:
             with contextlib.suppress(RuntimeError):  # the window has closed
@@ -110,6 +110,7 @@ def farm_job(
         farm_model(facts, named),
         lambda: _farm_at(place, say),
         precision=precision,
+        priority=place.priority,
         workers_patience_s=_PATIENCE_S if is_private else None,
         after=after,
     )

@@ -204,7 +204,7 @@ class Files(QObject):
         path = Path(path)
         stored = self._editing.shown_latent
         if stored is None:
-            self._messages.warning("The latent can be exported once its picture is there; wait a moment.")
+            self._messages.warning("The latent can be exported once its picture is rendered; wait a moment.")
             return
         self._worker.submit(
             lambda: gpu_backend.write_latent(path, stored),
@@ -293,7 +293,7 @@ class Files(QObject):
             self._apply(restoring, facts)
 
     def _apply(self, restoring: Restoring, facts: ModelFacts) -> None:
-        """Show a document with the open model, and say so if that is not the document's own."""
+        """Show a document with the open model, with a message if it is not the document's own model."""
         fitted = adapt(restoring.session, facts)
         if restoring.model.model_id not in ("", facts.model_id):
             self._pending.wait_until_found(restoring)
@@ -311,7 +311,7 @@ class Files(QObject):
 
     @Slot()
     def _follow_model(self) -> None:
-        """Open the model that the current step was made with; where that is impossible, say so."""
+        """Open the model that the current step was made with, or show a message why that is impossible."""
         step, facts = self._editing.history.current, self._model.facts
         if step is None or facts is None:
             return

@@ -60,7 +60,7 @@ class KeptArithmetic(QObject):
             self._messages.warning(f"Weights must be numbers like 1, 0.5, -0.5, but this is {text[:60]!r}.")
             return
         if len(weights) != len(entries):
-            self._messages.warning(f"{len(entries)} latents are selected, so give {len(entries)} weights.")
+            self._messages.warning(f"{len(entries)} latents are selected, so enter {len(entries)} weights.")
             return
         self._show(entries, weights, "Weighted sum of kept")
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import types
-from dataclasses import MISSING, asdict, dataclass, fields, is_dataclass, replace
+from dataclasses import MISSING, asdict, fields, is_dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from explorer_app.rendering.renderer_like import DirectionsLike
-from gpu_backend import ModelFacts, RowRange
+from gpu_backend import ModelFacts, RowRange, dataclass
 
 VERSION = 1
 _T = TypeVar("_T")
@@ -51,7 +51,7 @@ class KnownModel:
         Raises
         ------
         OSError
-            If its file is not there any more.
+            If its file no longer exists.
         """
         known = KnownDirections(directions.names, directions.reach, directions.rows, directions.centre)
         return KnownModel(facts, known, Path(facts.path).stat().st_mtime_ns)

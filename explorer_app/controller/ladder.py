@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal, Slot
@@ -11,6 +11,7 @@ from explorer_app.controller.engine import Engine
 from explorer_app.messages import MessageLog
 from explorer_app.rendering.render_events import LadderAdvanced, LadderEnded, LadderFound
 from explorer_app.rendering.render_thread import RenderThread
+from gpu_backend import dataclass
 
 if TYPE_CHECKING:
     from gpu_backend import LadderShare, RungResult

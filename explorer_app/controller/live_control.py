@@ -6,7 +6,7 @@ Values never pass the undo history; patches, which say what moves what, do, and 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
@@ -28,7 +28,7 @@ from explorer_app.session.patch_table import ADJUST, Patches, SetPatches, checke
 from explorer_app.session.patches import Patch
 from explorer_app.session.resolve import Modulation
 from explorer_app.session.session import Session
-from gpu_backend import LoomError
+from gpu_backend import LoomError, dataclass
 
 _LEARN_TRAVEL = 0.05
 """How far a control has to move to be learned: farther than a fader that trembles."""
@@ -138,7 +138,7 @@ class LiveControl(QObject):
         """Wait for a control to move, and map it to a parameter; `low` and `high` are the values at its ends."""
         number = number_path(path)
         if not number:
-            self._messages.warning(f"A controller moves numbers, and {parameter(path).label.lower()} is none.")
+            self._messages.warning(f"A controller moves numbers, but {parameter(path).label.lower()} is not a number.")
             return
         path = number
         if not self.inputs.open_available():

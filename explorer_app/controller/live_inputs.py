@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
@@ -18,7 +17,7 @@ from explorer_app.inputs.osc_input import DEFAULT_HOST, DEFAULT_PORT, OscInput
 from explorer_app.messages import MessageLog
 from explorer_app.session.patches import INPUT
 from explorer_app.settings import Settings
-from gpu_backend import LoomError
+from gpu_backend import LoomError, dataclass
 
 InputKind = Literal["midi", "gamepad", "input", "osc", "feedback"]
 
@@ -31,7 +30,7 @@ FEEDBACK_ADDRESS = f"{DEFAULT_HOST}:{DEFAULT_PORT + 1}"
 
 @dataclass(frozen=True, slots=True)
 class InputState:
-    """How an input or output stands.
+    """The state of an input or output.
 
     Attributes
     ----------
@@ -77,7 +76,7 @@ class LiveInputs(QObject):
 
     changed = Signal()
     """What `state` returns, counters apart."""
-    _port_told = Signal(object)
+    _port_changed = Signal(object)
 
     def __init__(
         self,
@@ -106,7 +105,7 @@ class LiveInputs(QObject):
         self._problems: dict[InputKind, str] = {}
         self._known_ports: set[str] = set()
         """Ports that were open since the start: one that appears first is no news, one that returns is."""
-        self._port_told.connect(self._take_port, Qt.ConnectionType.QueuedConnection)
+        self._port_changed.connect(self._take_port, Qt.ConnectionType.QueuedConnection)
 
     @property
     def is_any_on(self) -> bool:
@@ -121,7 +120,7 @@ class LiveInputs(QObject):
         return any(item is not None for item in (self._osc, self._midi, self._gamepads))
 
     def state(self, kind: InputKind) -> InputState:
-        """Return how an input or output stands."""
+        """Return the state of an input or output."""
         problem = self._problems.get(kind, "")
         if kind == "input":
             microphone = self._microphone
@@ -228,9 +227,9 @@ class LiveInputs(QObject):
                 self._osc = OscInput(self.board, *parsed_address(self.address("osc")))
             case "midi":
                 ports = None if self._midi_ports is None else self._midi_ports()
-                self._midi = MidiInput(self.board, self._port_told.emit, ports)
+                self._midi = MidiInput(self.board, self._port_changed.emit, ports)
             case "gamepad":
-                self._gamepads = GamepadInput(self.board, self._port_told.emit, self._make_pads)
+                self._gamepads = GamepadInput(self.board, self._port_changed.emit, self._make_pads)
             case "input":
                 self._microphone = AudioInput(self.board.put_all, self._open_microphone)
             case "feedback":

@@ -17,8 +17,9 @@ REFRESH_HZ = 60.0
 
 _MOST_HZ = 250.0
 
-_DUE_S = 0.001
-"""A tick that ends within this time is over: a drag ticks at the same rate, and would wait for this one each time."""
+_EARLY = 0.25
+"""A tick is over this part of a refresh before its end: a drag reports at the same rate, and would otherwise wait for a
+timer whenever a report comes a little earlier than the one before it."""
 
 REFRESHES_PER_PANEL_UPDATE = 6
 """Panels update at most every sixth screen refresh: numbers that change faster are unreadable."""
@@ -35,6 +36,16 @@ def refresh_ms(hz: float = REFRESH_HZ) -> int:
 def refresh_s(hz: float = REFRESH_HZ) -> float:
     """Return the refresh interval of a screen in seconds, that of 60 Hz if its rate in Hz is not known."""
     return 1.0 / min(_MOST_HZ, hz if hz >= 1.0 else REFRESH_HZ)
+
+
+def next_tick_s(end_s: float, now_s: float, period_s: float) -> float:
+    """Return when the tick ends that begins now, at the end of another one that was to end at `end_s`, all in seconds.
+
+    A tick that begins a little early or late moves no later one, so that their rate is that of the screen. Ticks that
+    were missed are not made up for.
+    """
+    end_s += period_s
+    return end_s if period_s / 2 < end_s - now_s <= (1.0 + _EARLY) * period_s else now_s + period_s
 
 
 class LiveUpdates(QObject):
@@ -61,7 +72,7 @@ class LiveUpdates(QObject):
         self._request, self._update_panels, self._clock = request, update_panels, clock
         self._needs_request = self._needs_panel_update = self._has_frame = False
         self._panels_updated_s = self._tick_end_s = float("-inf")
-        self._interval_ms = refresh_ms()
+        self._interval_s = refresh_s()
         # Changes come once a tick during a drag. Both timers run only while something waits for them, and what is known
         # of them is kept here: starting a timer, or asking it, costs as much as all the rest of a change.
         self._waits_for_tick = self._waits_for_panels = False
@@ -76,7 +87,7 @@ class LiveUpdates(QObject):
 
     def follow_screen(self, hz: float) -> None:
         """Set the tick interval from a screen's refresh rate in Hz."""
-        self._interval_ms = refresh_ms(hz)
+        self._interval_s = refresh_s(hz)
 
     def changed(self, *, panels: bool = True) -> None:
         """Record that the session changed; further changes wait for the next tick.
@@ -86,11 +97,11 @@ class LiveUpdates(QObject):
         self._needs_request = True
         self._needs_panel_update |= panels
         left_s = self._tick_end_s - self._clock()
-        if left_s <= _DUE_S:
+        if left_s <= _EARLY * self._interval_s:
             self._advance()
         elif not self._waits_for_tick:
             self._waits_for_tick = True
-            self._tick.start(max(1, round(1000.0 * left_s)))
+            self._tick.start(max(1, int(1000.0 * left_s)))
 
     def frame_shown(self) -> None:
         """Record that a frame was painted, and update the panels if their interval has passed."""
@@ -111,7 +122,7 @@ class LiveUpdates(QObject):
     @property
     def _panel_interval_ms(self) -> int:
         """Shortest interval between panel updates in ms: 10 updates per second on a 60 Hz screen."""
-        return REFRESHES_PER_PANEL_UPDATE * self._interval_ms
+        return REFRESHES_PER_PANEL_UPDATE * int(1000.0 * self._interval_s)
 
     @Slot()
     def _advance(self) -> None:
@@ -119,12 +130,15 @@ class LiveUpdates(QObject):
         if self._waits_for_tick:
             self._waits_for_tick = False
             self._tick.stop()
-        had_frame = self._has_frame
-        if self._needs_request:
-            self._tick_end_s = self._clock() + self._interval_ms / 1000.0
+        if not self._needs_request:
+            self._update_panels_after(self._panel_interval_ms)
+        else:
+            had_frame = self._has_frame
+            self._tick_end_s = next_tick_s(self._tick_end_s, self._clock(), self._interval_s)
             self._needs_request = self._has_frame = False
             self._request()
-        self._update_panels_after(self._panel_interval_ms if had_frame else PATIENCE_MS)
+            if not had_frame:  # while frames come, they update the panels, which are then painted with the picture
+                self._update_panels_after(PATIENCE_MS)
         if self._needs_panel_update and not self._waits_for_panels:
             self._waits_for_panels = True
             self._late.start()

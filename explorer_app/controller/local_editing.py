@@ -1,4 +1,4 @@
-"""What local edits need from the model: the channels of a layer, and the style channels that move a painted region."""
+"""Local edits: second latents of blends; channels of a layer, and style channels that move a painted region."""
 
 from __future__ import annotations
 
@@ -14,10 +14,25 @@ from explorer_app.controller.file_worker import FileWorker
 from explorer_app.messages import MessageLog
 from explorer_app.rendering.render_events import MapsFailed, MapsMade
 from explorer_app.rendering.render_thread import RenderThread
-from explorer_app.session.edits import AddStyleChannels
+from explorer_app.session.adapting import adapt
+from explorer_app.session.edits import AddBlend, AddStyleChannels, SetParameters
 from explorer_app.session.local_edits import StyleChannel
-from explorer_app.session.resolve import resolve
-from gpu_backend import LazyModule, LoomError, Noise, StoredLatent
+from explorer_app.session.parameters import SetParameter
+from explorer_app.session.resolve import kept_latent, resolve
+from gpu_backend import (
+    MAX_BLENDS,
+    Latent,
+    LazyModule,
+    LocalEdits,
+    LoomError,
+    Noise,
+    Point,
+    RecipeBudget,
+    RequestError,
+    StoredLatent,
+    flat_latent,
+    spend_latent,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -43,7 +58,7 @@ class SearchLike(Protocol):
         ...
 
 
-MakesSearches = Callable[["Model", Noise, StoredLatent, "NDArray[np.float32]"], SearchLike]
+MakesSearches = Callable[["Model", Noise, LocalEdits, StoredLatent, "NDArray[np.float32]"], SearchLike]
 """Makes a search on any thread. Raises LoomError."""
 
 
@@ -60,11 +75,14 @@ class LocalEditing(QObject):
         They cannot be rendered; one sentence.
     search_changed()
         `text` and `is_searching`.
+    mask_needed(int)
+        The blend of this number was added; nothing is painted yet.
     """
 
     maps_made = Signal(object)
     maps_failed = Signal(str)
     search_changed = Signal()
+    mask_needed = Signal(int)
     _advanced = Signal()
 
     def __init__(
@@ -93,13 +111,56 @@ class LocalEditing(QObject):
         share = self._share
         if share is None:
             return ""
-        return f"Searching: {share:.0%}" if share else "Searching: the network is opened."
+        return f"Searching: {share:.0%}" if share else "Searching: opening the network."
 
     @Slot(str)
     def request_maps(self, layer: str) -> None:
         """Render the channels of a layer for the picture that is shown, without its edits."""
         shown = self._editing.shown
         self._renders.request_maps(resolve(self._editing.session if shown is None else shown[0]), layer)
+
+    # -- blends -----------------------------------------------------------------------------------------------------
+
+    @Slot(int, int)
+    def blend_with_seed(self, seed: int, number: int = 0) -> None:
+        """Make a seed the second latent of a blend; 0 adds a blend. The mask is at first what is frozen."""
+        classes = self._editing.session.classes
+        self._blend_with(Latent(Point(((seed, 1.0),)), classes), f"seed {seed}", number)
+
+    @Slot(int)
+    def blend_with_shown(self, number: int = 0) -> None:
+        """Make what is shown the second latent of a blend; 0 adds a blend."""
+        self._blend_with(kept_latent(self._editing.session), "", number)
+
+    @Slot(int, int)
+    def blend_with_kept(self, kept: int, number: int = 0) -> None:
+        """Make a kept entry the second latent of a blend; 0 adds a blend."""
+        model, entry = self._renders.model, self._editing.history.entry(kept)
+        if model is not None and entry is not None:
+            self._blend_with(kept_latent(adapt(entry.session, model.facts).session), entry.label, number)
+
+    def _blend_with(self, latent: Latent, name: str, number: int) -> None:
+        session = self._editing.session
+        others = [blend.latent for blend in session.blends if blend.number != number]
+        try:
+            budget = RecipeBudget()
+            for item in (*others, latent):
+                spend_latent(item, budget, 1)
+        except RequestError as error:
+            self._messages.warning(f"This latent is too complex for a blend. {error.sentence}")
+            return
+        if session.blend(number) is not None:
+            path = f"blend/{number}"
+            edits = (SetParameter(f"{path}/latent", flat_latent(latent)), SetParameter(f"{path}/name", name))
+            self._editing.edit(SetParameters(edits, "Blend's latent"))
+        elif len(others) >= MAX_BLENDS:
+            self._messages.info(f"A picture has at most {MAX_BLENDS} blends; remove one to add another.")
+        else:
+            self._editing.edit(AddBlend(latent, session.mask, name))
+            if session.mask is None:
+                self.mask_needed.emit(self._editing.session.blends[-1].number)
+
+    # -- channels ---------------------------------------------------------------------------------------------------
 
     @Slot()
     def find_style_channels(self) -> None:
@@ -111,17 +172,17 @@ class LocalEditing(QObject):
             self._messages.info(NO_MASK)
             return
         if model is None or rows is None:
-            self._messages.warning("Style channels can be searched once the model's picture is there; wait a moment.")
+            self._messages.warning("Style channels can be searched once the picture is rendered; wait a moment.")
             return
         if self._worker is None:
             self._worker = FileWorker(self._messages, self)
         stop = self._stop = threading.Event()
         self._share = 0.0
-        noise, shares = self._editing.session.noise, mask.shares
+        request, shares = resolve(self._editing.session), mask.shares
 
         def run() -> tuple[FoundStyle, ...] | LoomError:
             try:
-                search = self.make_search(model, noise, rows, shares)
+                search = self.make_search(model, request.noise, request.edits, rows, shares)
                 found = None
                 while found is None and not stop.is_set():
                     found = search.step()
@@ -171,8 +232,10 @@ class LocalEditing(QObject):
         self.search_changed.emit()
 
 
-def _search(model: Model, noise: Noise, latent: StoredLatent, mask: NDArray[np.float32]) -> SearchLike:
-    network = gpu_backend.open_gradients(model, noise, "cpu")
+def _search(
+    model: Model, noise: Noise, edits: LocalEdits, latent: StoredLatent, mask: NDArray[np.float32]
+) -> SearchLike:
+    network = gpu_backend.open_gradients(model, noise, "cpu").edited(edits)
     rows: NDArray[np.float32] = np.frombuffer(latent.rows, "<f4").reshape(latent.num_ws, latent.w_dim)
     if latent.num_ws == 1:
         rows = np.repeat(rows, network.spec.num_ws, axis=0)

@@ -135,8 +135,8 @@ class ModelOpener(QObject):
         is_lost = path is None and (last.model_id or place) and self._last_path(last) is None
         if is_lost and (self._bundled is None or name != self._bundled.stem):
             self._messages.warning(
-                f"The model {name or 'of the last session'} is not where it was, so another is shown; "
-                "open it from where it is now."
+                f"The model {name or 'of the last session'} was moved or deleted, so another model is shown; "
+                "open it from its new place."
             )
         self.open(self.first_path(path, last))
 

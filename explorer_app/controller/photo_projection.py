@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
@@ -13,24 +13,35 @@ from PySide6.QtCore import QObject, Signal, Slot
 
 import gpu_backend
 from explorer_app.controller.editing import Editing
+from explorer_app.controller.file_worker import FileWorker
 from explorer_app.controller.playback import Playback
 from explorer_app.messages import MessageLog
 from explorer_app.rendering.render_events import ProjectionAdvanced, ProjectionEnded, ProjectionFailed
 from explorer_app.rendering.tasks.projection import ProjectionLike
 from explorer_app.session.edited_latent import TakeEditedRows, recipe_before
-from gpu_backend import Crop, Noise, StoredLatent
+from explorer_app.session.resolve import resolve
+from gpu_backend import Crop, LocalEdits, Noise, StoredLatent
 
 if TYPE_CHECKING:
-    from gpu_backend import Model, ProjectionReport
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from gpu_backend import Model, ModelFacts, ProjectionReport
 
 Phase = Literal["rest", "preparing", "searching", "ending"]
 
 SOURCE = "PhotoProjection"
 """Source of the edits."""
 
-_STAGES = {"random": "random latents", "w": "one row for all layers", "rows": "each layer's row"}
+_STAGES = {
+    "random": "random latents",
+    "w": "one row for all layers",
+    "rows": "each layer's row",
+    "weights": "weights of the model",
+}
 _RANDOM_SHARE = 0.1
-"""Share of the progress for random latents."""
+_TUNING_SHARE = 0.5
+"""Share of the progress for random latents, and for a tuning where there is one."""
 _LEAST_STEPS = 3
 """Steps along gradients before the time left is estimated."""
 
@@ -59,8 +70,10 @@ class ProjectionRenders(Protocol):
 class MakesProjections(Protocol):
     """Makes a projection of a part of a picture file, on any thread."""
 
-    def __call__(self, model: Model, noise: Noise, path: Path, crop: Crop) -> ProjectionLike:
-        """Make it. Raises LoomError."""
+    def __call__(
+        self, model: Model, noise: Noise, edits: LocalEdits, path: Path, crop: Crop, *, tune: bool
+    ) -> ProjectionLike:
+        """Make it; `edits` are those of the pictures that are compared with the photo. Raises LoomError."""
         ...
 
 
@@ -76,6 +89,10 @@ class PhotoProjection(QObject):
 
     Parameters
     ----------
+    worker
+        Writes tuned models.
+    open_model
+        Opens a tuned model.
     make
         None for the backend's projection.
     clock
@@ -91,6 +108,8 @@ class PhotoProjection(QObject):
         editing: Editing,
         playback: Playback,
         messages: MessageLog,
+        worker: FileWorker,
+        open_model: Callable[[Path], None],
         make: MakesProjections | None = None,
         clock: Callable[[], float] = time.monotonic,
         parent: QObject | None = None,
@@ -100,11 +119,17 @@ class PhotoProjection(QObject):
         self._editing = editing
         self._playback = playback
         self._messages = messages
+        self._worker = worker
+        self._open_model = open_model
         self._make = make or _project
         self._clock = clock
         self._number = 0
         self._phase: Phase = "rest"
         self._name = ""
+        self._photo = Path()
+        self._tunes = False
+        self._model: Model | None = None
+        """The one that is searched."""
         self._report: ProjectionReport | None = None
         self._began: tuple[float, int] | None = None
         """When the first step along gradients was reported, and its number."""
@@ -130,8 +155,11 @@ class PhotoProjection(QObject):
         report = self._report
         if report is None:
             return 0.0
-        share = report.step / report.steps
-        return _RANDOM_SHARE * share if report.stage == "random" else _RANDOM_SHARE + (1.0 - _RANDOM_SHARE) * share
+        share, last = report.step / report.steps, _TUNING_SHARE if self._tunes else 0.0
+        if report.stage == "weights":
+            return 1.0 - last + last * share
+        share = _RANDOM_SHARE * share if report.stage == "random" else _RANDOM_SHARE + (1.0 - _RANDOM_SHARE) * share
+        return (1.0 - last) * share
 
     @property
     def text(self) -> str:
@@ -140,9 +168,9 @@ class PhotoProjection(QObject):
         if self._phase == "rest":
             return ""
         if report is None:
-            return "Preparing: the network is opened for gradients."
+            return "Preparing: opening the network for gradients."
         if not math.isfinite(report.loss):
-            return "Preparing: drafts are matched to pictures."
+            return "Preparing: matching drafts to pictures."
         text = f"{_STAGES[report.stage].capitalize()}: {report.step} of {report.steps}, loss {report.loss:.3f}"
         left = self.seconds_left
         return text if left is None else f"{text}, at least {_duration(left)} left"
@@ -158,12 +186,15 @@ class PhotoProjection(QObject):
 
     # -- what the window requests -----------------------------------------------------------------------------------
 
-    def begin(self, path: Path, crop: Crop) -> bool:
-        """Search for a square part of a picture file; return whether the search began. A message says why if not."""
+    def begin(self, path: Path, crop: Crop, *, tune: bool = False) -> bool:
+        """Search for a square part of a picture file; return whether it began. A message gives the reason if not.
+
+        With `tune` the weights are tuned to it afterwards, and the tuned model is kept beside the model and opened.
+        """
         self.finish()
         model, rows = self._renders.model, self._editing.shown_latent
         if model is None or rows is None:
-            self._messages.warning("A latent can be searched once the model's picture is there; wait a moment.")
+            self._messages.warning("The search can start once the picture is rendered; wait a moment.")
             return False
         self._playback.set_playing(False)
         self._editing.set_drifting(False)
@@ -171,8 +202,10 @@ class PhotoProjection(QObject):
         self._before = recipe_before(session, rows)
         self._number += 1
         self._name, self._report, self._began, self._edit = path.stem, None, None, None
+        self._photo, self._tunes, self._model = path, tune, model
         self._phase = "preparing"
-        self._renders.begin_projection(self._number, partial(self._make, model, session.noise, path, crop))
+        make = partial(self._make, model, session.noise, resolve(session).edits, path, crop, tune=tune)
+        self._renders.begin_projection(self._number, make)
         self.changed.emit()
         return True
 
@@ -190,7 +223,7 @@ class PhotoProjection(QObject):
             self._take()
 
     def cancel(self) -> None:
-        """End the search, and bring the picture back that was there before."""
+        """End the search and restore the former picture."""
         if self._phase != "rest":
             self._renders.cancel_projection()
             self._editing.cancel_gesture(SOURCE)
@@ -202,9 +235,12 @@ class PhotoProjection(QObject):
         """Show the report, and the latent if it is a better one."""
         if event.number != self._number or self._phase == "rest":
             return
-        report = self._report = event.report
+        before, report = self._report, event.report
+        self._report = report
         if self._phase == "preparing":
             self._phase = "searching"
+        if before is not None and before.stage != report.stage == "weights":
+            self._began = None
         if report.stage != "random" and self._began is None:
             self._began = self._clock(), report.step
         if event.latent is not None:
@@ -217,9 +253,15 @@ class PhotoProjection(QObject):
             if event.latent is not None:
                 self._show(event.latent)
             self._take()
+            if event.changes and self._model is not None:
+                self._worker.fetch(
+                    partial(_write_tuned, event.changes, self._model.facts, self._photo),
+                    self._take_tuned,
+                    failed=f"The model that is tuned to {self._name} could not be written",
+                )
 
     def take_failed(self, event: ProjectionFailed) -> None:
-        """Bring the picture back that was there before, and say why."""
+        """Restore the former picture and show the error."""
         if event.number == self._number and self._phase != "rest":
             self.cancel()
             self._messages.exception(event.error)
@@ -246,8 +288,12 @@ class PhotoProjection(QObject):
         if current is not None:
             self._editing.set_starred(current.number, True)
             self._editing.rename_kept(current.number, name)
-        self._messages.info(f"The latent of {name} is kept; Reconstruct, beside the points (D), fades it.")
+        self._messages.info(f"The latent of {name} is kept; Reconstruct in the point tool (D) fades between both.")
         self._rest(has_taken=True)
+
+    def _take_tuned(self, path: Path) -> None:
+        self._messages.info(f"The model was tuned to {self._name} and is being opened.", str(path))
+        self._open_model(path)
 
     def _rest(self, *, has_taken: bool = False) -> None:
         self._number += 1
@@ -268,11 +314,26 @@ class PhotoProjection(QObject):
             self._rest()
 
 
-def _project(model: Model, noise: Noise, path: Path, crop: Crop) -> ProjectionLike:
-    network = gpu_backend.open_gradients(model, noise)
+def _project(model: Model, noise: Noise, edits: LocalEdits, path: Path, crop: Crop, *, tune: bool) -> ProjectionLike:
+    network = gpu_backend.open_gradients(model, noise).edited(edits)
     spec = network.spec
     picture = gpu_backend.read_photo(path, spec.resolution, spec.img_channels, crop)
-    return gpu_backend.Projection(network, picture, encoder=gpu_backend.open_encoder(model, network))
+    encoder = gpu_backend.open_encoder(model, network)
+    features = gpu_backend.open_features(model, network, encoder)
+    projection = gpu_backend.Projection(network, picture[None], encoder=encoder, features=features)
+    return gpu_backend.TunedProjection(network, picture, projection, features) if tune else projection
+
+
+def _write_tuned(changes: Mapping[str, NDArray[np.float32]], facts: ModelFacts, photo: Path) -> Path:
+    """Keep a tuned model beside its model, under a name that is free; return its path."""
+    path = first = gpu_backend.tuned_path(facts.path, photo)
+    number = 1
+    while path.exists():
+        number += 1
+        path = first.with_name(f"{first.stem} {number}.safetensors")
+    base = gpu_backend.Base(Path(facts.path).absolute(), facts.model_id, photo.name)
+    gpu_backend.write_tuned(changes, base, path)
+    return path
 
 
 def _duration(seconds: float) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from operator import itemgetter
 from typing import Any, Protocol
@@ -21,19 +21,15 @@ from explorer_app.session.timeline.edits import (
     with_state,
 )
 from explorer_app.session.timeline.playing import played
-from explorer_app.session.timeline.simplify import simplified
-from explorer_app.session.tracks import HOLD, LINEAR, MAX_SECONDS, Timeline
-from gpu_backend import LoomError, RowRange
+from explorer_app.session.timeline.simplify import recorded_keys
+from explorer_app.session.tracks import MAX_SECONDS, Timeline
+from gpu_backend import LoomError
 
 _LEAST_TICK_MS = 4
 
 _STATE_GAP_S = 2
 """Seconds between the keys of states that are put on the timeline together."""
 
-_TOLERANCE = 0.005
-"""What a recorded curve may miss, as a share of the range that it covers."""
-
-_SLIDER = "slider/"
 _STEPPED = ("choice", "rows", "layer", "source", "text", "flag", "mask", "integer")
 
 
@@ -235,9 +231,7 @@ class Playback(QObject):
             timeline = self.timeline
             for place, path in enumerate(dict.fromkeys(paths), start=1):
                 samples = [(start + Fraction(round(1000 * point[0]), 1000), point[place]) for point in points]
-                values = [value for _, value in samples]
-                kept = simplified(samples, max(_TOLERANCE * (max(values) - min(values)), 1e-6))
-                timeline = with_recorded(timeline, path, kept, LINEAR)
+                timeline = with_recorded(timeline, path, recorded_keys(samples))
             return timeline
 
         if points:
@@ -248,6 +242,11 @@ class Playback(QObject):
             self._editing.edit(SetTimeline(change(), label))
         except LoomError as error:
             self._messages.warning(error.sentence)
+
+    @property
+    def recorded(self) -> Mapping[str, Sequence[Sequence[tuple[Fraction, Any]]]]:
+        """What gestures under way record: by path, (seconds, value) pairs of each pass. The same object always."""
+        return self._samples
 
     # -- recording, called by `Editing` ------------------------------------------------------------------------------
 
@@ -274,25 +273,15 @@ class Playback(QObject):
     def take(self, edit: Edit, session: Session) -> SetTimeline:
         """Return the edit that puts a gesture's simplified curves into the timeline."""
         timeline, paths = session.timeline, _paths(edit)
-        rows = self._rows_taken(paths)
         for path in paths:
-            easing = HOLD if parameter(path).kind in _STEPPED else LINEAR
+            row = parameter(path)
             for taken in self._samples.pop(path, ()):  # a later pass replaces what it covers of an earlier one
                 samples = sorted(taken, key=itemgetter(0))  # played backwards, the last comes first
-                values = [value for _, value in samples if isinstance(value, int | float)]
-                span = max(values) - min(values) if values else 1.0
-                points = simplified(samples, max(_TOLERANCE * span, 1e-6))
-                timeline = with_recorded(timeline, path, points, easing)
-        return SetTimeline(timeline, f"Record {_label(paths[0])}", rows)
-
-    def _rows_taken(self, paths: tuple[str, ...]) -> tuple[tuple[str, RowRange], ...]:
-        """Take the rows that the first touch of sliders set from the samples: they do not move, so need no track."""
-        rows = []
-        for path in paths:
-            passes = self._samples.pop(f"rows/{path[len(_SLIDER) :]}", ()) if path.startswith(_SLIDER) else ()
-            if passes and isinstance(value := passes[-1][-1][1], RowRange):
-                rows.append((path[len(_SLIDER) :], value))
-        return tuple(rows)
+                keys = recorded_keys(samples, is_stepped=row.kind in _STEPPED, is_geometric=row.is_geometric)
+                timeline = with_recorded(timeline, path, keys)
+        set_once = edit.edits if isinstance(edit, SetParameters) else ()
+        also = tuple(item for item in set_once if item.path not in paths)
+        return SetTimeline(timeline, f"Record {_label(paths[0])}", also)
 
     def drop(self) -> None:
         """Forget what a gesture that was cancelled recorded."""
@@ -350,11 +339,11 @@ class Playback(QObject):
 
 
 def _paths(edit: Edit) -> tuple[str, ...]:
-    """Return the paths of the parameters that an edit sets; none for one that does something else."""
+    """Return the paths of the parameters that an edit moves; none for one that does something else."""
     if isinstance(edit, SetParameter):
         return (edit.path,)
     if isinstance(edit, SetParameters):
-        return tuple(item.path for item in edit.edits)
+        return (edit.moves,) if edit.moves else tuple(item.path for item in edit.edits)
     return ()
 
 

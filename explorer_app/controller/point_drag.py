@@ -11,13 +11,14 @@ import math
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from PySide6.QtCore import QObject, Signal, Slot
 
 import gpu_backend
+from explorer_app.controller.drag_points import DragPoint, Pixels, followed, given_up, problem_of
 from explorer_app.controller.editing import Editing
 from explorer_app.controller.model_opener import ModelOpener
 from explorer_app.controller.playback import Playback
@@ -25,20 +26,16 @@ from explorer_app.controller.preview import Preview
 from explorer_app.messages import MessageLog
 from explorer_app.rendering.render_events import DragAdvanced, DragFailed
 from explorer_app.rendering.tasks.drag import DragLike, MakesDrags
-from explorer_app.session.blend import Blend
 from explorer_app.session.edited_latent import FadeEdit, TakeEditedRows, edited_latent, recipe_before
-from explorer_app.session.resolve import resolve_blend
+from explorer_app.session.resolve import resolve
 from explorer_app.session.timeline.edits import SetTimeline
 from explorer_app.session.timeline.stroke import with_stroke
-from gpu_backend import LoomError, Noise, Recipe, RowRange, StoredLatent, Transform
+from gpu_backend import LoomError, Recipe, RenderRequest, RowRange, StoredLatent, Transform
 
 if TYPE_CHECKING:
     from gpu_backend import DragReport, Model
 
 _log = logging.getLogger(__name__)
-
-Pixels = tuple[float, float]
-"""x and y in pixels of the full picture; whole numbers are centres of pixels."""
 
 Phase = Literal["rest", "preparing", "moving", "settling"]
 
@@ -48,13 +45,12 @@ SOURCE = "PointDrag"
 MOST_POINTS = 32
 
 _PATIENCE_STEPS = 60
-"""A stroke that was let go ends if no handle came nearer for so many steps."""
+"""A released stroke ends after this number of steps in which no handle came nearer."""
 _NEARER_PX = 0.25
+_MISSED = 1 / 64
+"""Distance to its target, in widths of the picture, from which a handle that comes no nearer is frozen."""
 _MOST_SAMPLES = 512
 _JOIN_S = 10.0
-
-WEAK = "The picture has no texture along this way, so there is nothing to hold on to."
-LOST = "This model has no such picture: the handle is frozen."
 
 
 class DragRenders(Protocol):
@@ -76,34 +72,6 @@ class DragRenders(Protocol):
     def end_drag(self) -> None:
         """End the drag."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class DragPoint:
-    """A handle, or a pin that stays where it is.
-
-    Attributes
-    ----------
-    place
-        Where the content is that was taken hold of.
-    target
-        Where it is to be; of a pin, `place`.
-    is_weak
-        The picture has too little texture along the way; the handle does not pull.
-    is_lost
-        The content did not come along; the handle is frozen until the next stroke.
-    """
-
-    place: Pixels
-    target: Pixels
-    is_pin: bool = False
-    is_weak: bool = False
-    is_lost: bool = False
-
-    @property
-    def distance(self) -> float:
-        """Pixels from the place to the target; 0 if it does not pull."""
-        return 0.0 if self.is_weak or self.is_lost else math.dist(self.place, self.target)
 
 
 class PointDrag(QObject):
@@ -160,7 +128,7 @@ class PointDrag(QObject):
         self._before: tuple[tuple[DragPoint, ...], int | None] = (), None
         """Points and selection at the start of the stroke."""
         self._moved: dict[int, Pixels] = {}
-        """Index of each handle that the hand moves -> its target at the start of the stroke."""
+        """Index of each dragged handle -> its target at the start of the stroke."""
         self._waits_for_rows = False
         self._recipe = Recipe()
         self._edit: TakeEditedRows | None = None
@@ -172,8 +140,10 @@ class PointDrag(QObject):
         self._stroke: tuple[tuple[float, StoredLatent], ...] = ()
         self._rows: RowRange | None = None
         self._block: int | None = None
-        self._blend: Blend = ()
-        """The latent whose picture the handles are set in."""
+        self._picture = _picture_of(resolve(editing.session))
+        """What the picture is made of that the points are set in."""
+        self._slower_because = ""
+        """What was said last about the pace of drags."""
         self._shown_share: float | None = None
         editing.before_edit.append(self._edit_coming)
         editing.session_changed.connect(self._session_changed)
@@ -204,9 +174,7 @@ class PointDrag(QObject):
     @property
     def problem(self) -> str:
         """A sentence about a handle that does not follow; empty if all do."""
-        if any(point.is_lost for point in self._points):
-            return LOST
-        return WEAK if any(point.is_weak for point in self._points) else ""
+        return problem_of(self._points)
 
     @property
     def rows(self) -> RowRange | None:
@@ -240,9 +208,9 @@ class PointDrag(QObject):
         model = self._renders.model
         if model is None or (self._preparing is not None and self._preparing.is_alive()):
             return
-        maker, noise = self._drag_maker(), self._editing.session.noise
+        maker, request = self._drag_maker(), resolve(self._editing.session)
         self._preparing = threading.Thread(
-            target=_prepare, args=(maker, model, noise), name="preparing dragging", daemon=True
+            target=_prepare, args=(maker, model, request), name="preparing dragging", daemon=True
         )
         self._preparing.start()
 
@@ -255,7 +223,7 @@ class PointDrag(QObject):
             self._messages.warning(f"{MOST_POINTS} points are set; remove one to set another.")
             return
         self._points = (*self._points, DragPoint(place, place, is_pin))
-        self._blend = resolve_blend(self._editing.session)
+        self._picture = _picture_of(resolve(self._editing.session))
         self._selected = len(self._points) - 1
         self.changed.emit()
 
@@ -304,7 +272,7 @@ class PointDrag(QObject):
         self._playback.set_playing(False)
         self._editing.set_drifting(False)
         self._before = self._points, self._selected
-        points = [replace(point, is_weak=False, is_lost=False) for point in self._points]
+        points = [replace(point, is_weak=False, is_lost=False, is_covered=False) for point in self._points]
         if index is None:
             kept = points if together else [point for point in points if point.is_pin]
             points = [*kept, DragPoint(place, place)]
@@ -322,7 +290,7 @@ class PointDrag(QObject):
         return True
 
     def aim(self, dx: float, dy: float) -> None:
-        """Move the targets of the handles under the hand to where they were at the press, plus so many pixels."""
+        """Move the targets of the dragged handles to their places at the press plus an offset in pixels."""
         if self._phase not in ("preparing", "moving"):
             return
         side = self._side
@@ -418,15 +386,20 @@ class PointDrag(QObject):
         """Show where the handles are, and the latent."""
         if event.number != self._number or self._phase == "rest":
             return
+        if self._report is None:
+            self._say_why_slower()
         report = self._report = event.report
-        self._show_handles(report)
+        self._points = followed(self._points, report)
         if self._phase == "preparing":
             self._phase = "moving"
         if report.step > 0:
             self._edit = TakeEditedRows(self._recipe, event.latent)
             self._note(event.latent)
             self._editing.edit(self._edit, False, SOURCE)
-        if self._phase == "settling" and (report.is_settled or self._is_stuck(report)):
+        is_stuck = self._phase == "settling" and not report.is_settled and self._is_stuck(report)
+        if is_stuck:
+            self._points = given_up(self._points, self._side * _MISSED)
+        if is_stuck or (self._phase == "settling" and report.is_settled):
             self.finish()
         else:
             self.changed.emit()
@@ -472,9 +445,9 @@ class PointDrag(QObject):
         if session.tap is not None:
             return "A layer is shown; go back to the picture (L) to drag its points."
         if session.transform != Transform():
-            return "Points are those of the picture at rest; reset its transform to drag them."
-        if resolve_blend(self._editing.effective) != resolve_blend(session):
-            return "Sound, a controller or a walk moves the latent; switch that off to drag points."
+            return "Points cannot be dragged in a transformed picture; reset its transform first."
+        if _picture_of(resolve(self._editing.effective)) != _picture_of(resolve(session)):
+            return "Sound, a controller or a walk moves the picture; switch that off to drag points."
         return ""
 
     @Slot()
@@ -485,7 +458,7 @@ class PointDrag(QObject):
             return
         self._wait_for_rows(False)
         self._number += 1
-        session = self._editing.session
+        session, request = self._editing.session, resolve(self._editing.session)
         self._recipe = recipe_before(session, latent)
         self._note(latent)
         handles = [gpu_backend.Handle(point.place, point.target) for point in self._points if not point.is_pin]
@@ -495,12 +468,12 @@ class PointDrag(QObject):
             rows=self._rows,
             block=self._block,
         )
-        make = partial(self._drag_maker().make, model, session.noise, latent, handles, settings)
+        make = partial(self._drag_maker().make, model, request.noise, request.edits, latent, handles, settings)
         self._renders.begin_drag(self._number, make)
 
     def _latent(self) -> StoredLatent | None:
         """Return the rows of w of the session; None until its picture has arrived."""
-        blend = resolve_blend(self._editing.session)
+        blend = resolve(self._editing.session).blend
         if len(blend) == 1:
             latent = blend[0][0].latent
             if isinstance(latent.point, StoredLatent) and not latent.mix and not latent.directions:
@@ -509,17 +482,6 @@ class PointDrag(QObject):
 
     def _place_among_handles(self, index: int) -> int:
         return sum(not point.is_pin for point in self._points[:index])
-
-    def _show_handles(self, report: DragReport) -> None:
-        states = iter(report.handles)
-        points = []
-        for point in self._points:
-            state = None if point.is_pin else next(states, None)
-            if state is not None:
-                place = state.tracked if state.is_lost else state.position
-                point = replace(point, place=place, is_weak=state.is_weak, is_lost=state.is_lost)
-            points.append(point)
-        self._points = tuple(points)
 
     def _note(self, latent: StoredLatent) -> None:
         """Record a latent of the stroke; a long stroke is thinned out."""
@@ -541,9 +503,16 @@ class PointDrag(QObject):
         self._number += 1
         self._wait_for_rows(False)
 
+    def _say_why_slower(self) -> None:
+        """Say once why steps take longer than without edits."""
+        sentence = self._drag_maker().slower_because
+        if sentence and sentence != self._slower_because:
+            self._messages.info(sentence)
+        self._slower_because = sentence
+
     def _rest(self) -> None:
         self._phase = "rest"
-        self._blend = resolve_blend(self._editing.session)
+        self._picture = _picture_of(resolve(self._editing.session))
         self.changed.emit()
 
     def _wait_for_rows(self, on: bool) -> None:
@@ -575,7 +544,7 @@ class PointDrag(QObject):
         share = self.share
         is_other = share != self._shown_share
         self._shown_share = share
-        if self._phase == "rest" and self._points and resolve_blend(self._editing.session) != self._blend:
+        if self._phase == "rest" and self._points and _picture_of(resolve(self._editing.session)) != self._picture:
             pins = tuple(point for point in self._points if point.is_pin)
             is_other = is_other or pins != self._points
             if pins != self._points:
@@ -584,8 +553,14 @@ class PointDrag(QObject):
             self.changed.emit()
 
 
-def _prepare(maker: MakesDrags, model: Model, noise: Noise) -> None:
+def _picture_of(request: RenderRequest) -> tuple[object, ...]:
+    """Return what moves the content of the picture: its latent and its edits."""
+    return request.blend, request.edits.acting
+
+
+def _prepare(maker: MakesDrags, model: Model, request: RenderRequest) -> None:
     try:
-        maker.prepare(model, noise)
+        maker.prepare(model, request.noise, request.edits)
     except LoomError as error:
-        _log.info("Dragging could not be prepared: %s", error.sentence)  # the first stroke says so in the window
+        # The first stroke shows the error in the window.
+        _log.info("Dragging could not be prepared: %s", error.sentence)

@@ -44,7 +44,7 @@ class Preview(QObject):
         self._facts: ModelFacts | None = None
         self._session: Session | None = None
         self._frame: Frame | None = None
-        self._asked: RenderRequest | None = None
+        self._requested: RenderRequest | None = None
         self._is_new = False
         """Whether nothing of this model was requested yet."""
         self._first: RenderRequest | None = None
@@ -88,16 +88,16 @@ class Preview(QObject):
         self._facts = facts
         self._is_new = not has_picture
         self._colours.clear()
-        self._asked = self._measured = None
+        self._requested = self._measured = None
         self._measure_next = False
         self.show_device(is_gpu)
 
     def show_no_model(self) -> None:
         """Request nothing until there is a model."""
-        self._facts = self._asked = None
+        self._facts = self._requested = None
 
     def show_device(self, is_gpu: bool) -> None:
-        """Start measuring costs anew: another device renders, and repeats the last request by itself."""
+        """Measure costs from the start: another device renders, and repeats the last request by itself."""
         self._policy.clear(expects_quick=is_gpu)
         self._measured = None
         self.statistics.clear()
@@ -107,7 +107,7 @@ class Preview(QObject):
     def refresh(self) -> None:
         """Request the picture on the screen again: it is rendered in another way now."""
         self.show_device(self._policy.expects_quick)
-        self._asked = None
+        self._requested = None
         self._request_again()
 
     @Slot(float)
@@ -138,9 +138,9 @@ class Preview(QObject):
             self._rest.stop()
         else:
             self._rest.start()
-        if request == self._asked:
+        if request == self._requested:
             return  # requested already, or on the screen
-        self._asked = request
+        self._requested = request
         self._measured = None  # a measured request under way is replaced by this one
         if self._measure_next:  # until a measured frame arrives: a newer request may replace this one
             self._measured = request
@@ -163,7 +163,7 @@ class Preview(QObject):
 
     def render_failed(self) -> None:
         """Forget the last request, so that the same can be made again."""
-        self._asked = self._measured = self._first = None
+        self._requested = self._measured = self._first = None
 
     @Slot(object)
     def frame_painted(self, frame: Frame) -> None:
@@ -185,13 +185,17 @@ class Preview(QObject):
             self._measure.stop()
             self._measure_next = False
 
+    def measure_again(self) -> None:
+        """Measure the steps of the picture on the screen once more: there is more to be known of them now."""
+        self._measured = None
+
     @Slot(bool)
     def set_reading_values(self, on: bool) -> None:
         """Include a shown layer's values in its frames, starting with the frame on the screen."""
         self._wants_values = on
         shown = self._frame.tap if self._frame is not None else None
         if on and shown is not None and shown.values is None:
-            self._asked = None
+            self._requested = None
             self._request_again()
 
     def close(self) -> None:
@@ -246,7 +250,7 @@ class Preview(QObject):
 
     def _request_full(self) -> None:
         """Request the full picture after a rest; not before the first draft has arrived, which it would replace."""
-        if self._first is not None and self._first == self._asked:
+        if self._first is not None and self._first == self._requested:
             self._rest.start()
         else:
             self._request_again()
@@ -261,8 +265,8 @@ class Preview(QObject):
         Measured pictures count in no frame times, so a model's first picture is a plain one.
         """
         is_timed = self.statistics.newest_ms > 0
-        if is_timed and self._asked is not None and self._asked != self._measured:
+        if is_timed and self._requested is not None and self._requested != self._measured:
             self._measure_next = True
-            if not self._rest.is_active and self._frame_answers(self._asked):
-                self._asked = None
+            if not self._rest.is_active and self._frame_answers(self._requested):
+                self._requested = None
                 self._request_again()

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from explorer_app.exporting.picture_document import PictureDocument
+from explorer_app.session.local_blends import blends_of
 from explorer_app.session.local_edits import bends_of, style_channels_of
 from explorer_app.session.session import ModelReference, Session
 from explorer_app.session.storage import LabelledSessions
-from gpu_backend import ModelFacts, Transform
+from gpu_backend import ModelFacts, Transform, dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +56,13 @@ def picture_session(document: PictureDocument) -> Session:
         tap=document.request.tap,
         bends=bends_of(document.request.edits),
         style_channels=style_channels_of(document.request.edits),
+        blends=blends_of(document.request.edits.blends),
     )
 
 
 def difference(restoring: Restoring, facts: ModelFacts, changes: tuple[str, ...]) -> tuple[str, str]:
     """Return the message and its details for a document that another model shows."""
-    name = restoring.model.name or "a model without a name"
+    name = restoring.model.name or "an unnamed model"
     model_id = restoring.model.model_id or "(unknown)"
     return (
         f"{restoring.what} was made with {name}, which was not found; {facts.name} shows it differently "

@@ -14,7 +14,7 @@ from explorer_app.controller.model_opener import ModelOpener
 from explorer_app.messages import MessageLog
 
 MODEL_ENDINGS = (".pkl", ".pt", ".pth", ".safetensors")
-_BESIDE = (".directions.safetensors", ".drafts.safetensors")
+_BESIDE = (".directions.safetensors", ".drafts.safetensors", ".encoder.safetensors")
 """Suffixes of files that accompany models and are no models."""
 
 MOST_SNAPSHOTS = 10_000
@@ -40,7 +40,7 @@ class Snapshots(QObject):
         self._messages = messages
         self._files: tuple[Path, ...] = ()
         self._index = 0
-        self._asked: Path | None = None
+        self._requested: Path | None = None
         """The file that was requested last."""
         self._open: Path | None = None
         """The snapshot that was open when a model was opened last."""
@@ -70,6 +70,10 @@ class Snapshots(QObject):
         """Whether the chosen snapshot was read and could not be opened."""
         return bool(self._files) and self._failed == self._files[self._index]
 
+    def has(self, path: str) -> bool:
+        """Return whether a file is one of the snapshots."""
+        return any(str(item) == path for item in self._files)
+
     def open_folder(self, folder: Path) -> None:
         """Read the names of a folder's models in the background, and open the first."""
 
@@ -77,7 +81,7 @@ class Snapshots(QObject):
             if not files:
                 self._messages.warning(f"{folder.name} holds no models; choose a folder of .pkl or .pt snapshots.")
                 return
-            self._files, self._asked = tuple(files), None
+            self._files, self._requested = tuple(files), None
             facts = self._model.facts
             names = [str(path) for path in files]
             self._index = names.index(facts.path) if facts is not None and facts.path in names else 0
@@ -97,14 +101,14 @@ class Snapshots(QObject):
 
     def leave(self) -> None:
         """Close the folder; the open model stays, and counts as opened from now on."""
-        self._files, self._asked = (), None
+        self._files, self._requested = (), None
         self._model.is_browsing = False
         self.changed.emit()
 
     @Slot()
     def _open_failed(self) -> None:
-        if self._files and self._model.loading is None and self.shown != self._asked:
-            self._failed = self._asked
+        if self._files and self._model.loading is None and self.shown != self._requested:
+            self._failed = self._requested
             self.changed.emit()
 
     @Slot()
@@ -112,17 +116,17 @@ class Snapshots(QObject):
         if not self._files or self._model.loading is not None:
             return
         before, self._open = self._open, self.shown
-        if self._open not in (None, before, self._asked, self._files[self._index]):
+        if self._open not in (None, before, self._requested, self._files[self._index]):
             assert self._open is not None
-            self._index, self._asked = self._files.index(self._open), self._open  # it was opened by other means
+            self._index, self._requested = self._files.index(self._open), self._open  # it was opened by other means
         self.changed.emit()
         self._open_next()
 
     def _open_next(self) -> None:
         """Open the chosen snapshot, unless one is being read."""
         wanted = self._files[self._index]
-        if self._model.loading is None and wanted != self._asked:
-            self._asked, self._failed = wanted, None
+        if self._model.loading is None and wanted != self._requested:
+            self._requested, self._failed = wanted, None
             if wanted != self.shown:
                 self._opener.open_model(wanted)
 

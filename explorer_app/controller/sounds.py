@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -32,7 +32,7 @@ from explorer_app.session.resolve import NO_MODULATION, Modulation
 from explorer_app.session.session import Session
 from explorer_app.session.timeline.edits import SetTimeline, with_grid
 from explorer_app.session.tracks import Sound, Timeline
-from gpu_backend import LoomError
+from gpu_backend import LoomError, dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class Sounds(QObject):
         self._is_closed = False
         self._analyses: dict[str, Analysis] = {}
         self._paths: dict[str, Path] = {}
-        self._asked: set[str] = set()
+        self._requested: set[str] = set()
         """Sounds that are being read, and those that are missing: neither is read again by itself."""
         self._missing: set[str] = set()
         self._envelopes: dict[EnvelopeKey, Envelope] = {}
@@ -166,11 +166,9 @@ class Sounds(QObject):
 
         def take(is_same: bool) -> None:
             if not is_same:
-                self._messages.warning(
-                    f"{path.name} is not the file that “{name}” was made with; add it as a new sound."
-                )
+                self._messages.warning(f"{path.name} is another file than the sound “{name}”; add it as a new sound.")
                 return
-            self._asked.discard(sound.digest)
+            self._requested.discard(sound.digest)
             self._missing.discard(sound.digest)
             self._follow()
 
@@ -239,8 +237,8 @@ class Sounds(QObject):
             if self._playback.is_playing:
                 self._playback.restart_sound()
         for sound in sounds:
-            if sound.digest not in self._asked:
-                self._asked.add(sound.digest)
+            if sound.digest not in self._requested:
+                self._requested.add(sound.digest)
                 self._worker.fetch(partial(self._read, sound), self._take)
 
     def _read(self, sound: Sound) -> _Read:
@@ -254,7 +252,7 @@ class Sounds(QObject):
     def _take(self, read: _Read) -> None:
         if read.analysis is None or read.path is None:
             self._missing.add(read.digest)
-            self._messages.warning(f"{read.problem} Locate it in the timeline, by a right click on its row.")
+            self._messages.warning(f"{read.problem} Right-click its row in the timeline to locate it.")
         else:
             self._analyses[read.digest], self._paths[read.digest] = read.analysis, read.path
             self._editing.refresh()

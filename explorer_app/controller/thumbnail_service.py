@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
@@ -18,11 +18,10 @@ from explorer_app.rendering.render_events import ThumbnailFailed, ThumbnailMade
 from explorer_app.rendering.render_thread import RenderThread
 from explorer_app.rendering.thumbnail_file import StoredThumbnail, ThumbnailFile, session_digest
 from explorer_app.rendering.thumbnails import ThumbnailStore, shrink
-from explorer_app.session.adapting import adapt
-from explorer_app.session.local_edits import fit_edits
+from explorer_app.session.adapting import adapt, fit_edits
 from explorer_app.session.resolve import resolve
 from explorer_app.session.session import Session, as_still
-from gpu_backend import Frame, FrameTimings, ModelFacts, RenderRequest, StoredLatent
+from gpu_backend import Frame, FrameTimings, ModelFacts, RenderRequest, StoredLatent, dataclass
 
 _WRITE_MS = 2000
 _NO_TIMINGS = FrameTimings(0.0, 0.0, 0.0)
@@ -41,7 +40,7 @@ class _RowKey:
 
 @dataclass(frozen=True, slots=True)
 class _RowFetch:
-    """W rows that have arrived, and who gets them once all have."""
+    """W rows that have arrived, and the callback that gets them once all have."""
 
     rows: list[StoredLatent | None]
     take: Callable[[Sequence[StoredLatent]], None]

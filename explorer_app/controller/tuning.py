@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal, Slot
@@ -12,9 +12,10 @@ from explorer_app.controller.export_queue import ExportQueueController
 from explorer_app.messages import MessageLog
 from explorer_app.rendering.render_events import TuningAdvanced, TuningEnded, TuningFound
 from explorer_app.rendering.render_thread import RenderThread
+from gpu_backend import dataclass
 
 if TYPE_CHECKING:
-    from gpu_backend import TileFinding, TileProgress
+    from gpu_backend import PredictionQuality, TileFinding, TileProgress
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +32,15 @@ class TuningState:
         Whether it ends after the step under way.
     findings
         Results of the tuning under way, or of the last one.
+    quality
+        How well its timings predict those of shapes that are left out; None if unknown.
     """
 
     share: float | None = None
     progress: TileProgress | None = None
     is_stopping: bool = False
     findings: tuple[TileFinding, ...] = ()
+    quality: PredictionQuality | None = None
 
     @property
     def gains(self) -> tuple[TileFinding, ...]:
@@ -89,7 +93,8 @@ class Tuning(QObject):
     def take_advanced(self, event: TuningAdvanced) -> None:
         """Show progress."""
         if self.state.share is not None:
-            self._show(replace(self.state, share=event.state.share, progress=event.state.progress))
+            state = event.state
+            self._show(replace(self.state, share=state.share, progress=state.progress, quality=state.quality))
 
     def take_found(self, event: TuningFound) -> None:
         """Show what was found."""

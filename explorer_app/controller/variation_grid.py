@@ -164,7 +164,7 @@ class VariationGrid(QObject):
         self._sides: MixSides | None = None
         self._cells: dict[Cell, GridCell] = {}
         self._based_on: object = None
-        """The sessions that the cells were computed from; None computes them anew."""
+        """The sessions that the cells were computed from; None computes them again."""
         self._number = self._first_number = 0
         """Numbers of the newest order, and of the first one whose pictures belong into these cells."""
         self._cell_px = 128
@@ -447,7 +447,7 @@ class VariationGrid(QObject):
         self._based_on = None
 
     def _drop_pictures(self) -> None:
-        """Start anew: pictures under way belong to other cells."""
+        """Start over: pictures under way belong to other cells."""
         self._cells = {}
         self._first_number = self._number + 1
 
@@ -462,7 +462,7 @@ class VariationGrid(QObject):
         if name not in directions.names:
             return GridAxis("", 1.0)
         place = directions.names.index(name)
-        return GridAxis(name, directions.reach[place], directions.rows[place])
+        return GridAxis(name, directions.reach[place])
 
     def _with_axes(self, settings: GridSettings) -> GridSettings:
         """Return settings with the first two directions of the model as axes."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from PySide6.QtCore import QObject, Signal, Slot
 
@@ -16,7 +16,7 @@ from explorer_app.rendering.render_thread import RenderThread
 from explorer_app.session.adapting import adapt
 from explorer_app.session.resolve import resolve, unobserved
 from explorer_app.session.session import Session
-from gpu_backend import Frame, RenderRequest
+from gpu_backend import Frame, RenderRequest, dataclass
 
 _CAPACITY = 6
 _REST_MS = 300

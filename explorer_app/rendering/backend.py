@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import gpu_backend
 from explorer_app import start_times
-from explorer_app.rendering.device_choice import DeviceChoice
+from explorer_app.rendering.device_choice import DeviceChoice, Precision
 from explorer_app.rendering.renderer_like import DeviceLike, RendererLike
 
 if TYPE_CHECKING:
@@ -169,8 +169,8 @@ class BackendLike(Protocol):
         """
         ...
 
-    def make_tuning(self, model: Model, device: str, budget_s: float) -> TuningLike:
-        """Return a search for the fastest tiles of a model on a GPU, on any thread.
+    def make_tuning(self, model: Model, choice: DeviceChoice, budget_s: float) -> TuningLike:
+        """Return a search for the fastest tiles of a model on a GPU in a precision, on any thread.
 
         Raises
         ------
@@ -253,9 +253,11 @@ class Backend:
         """Look into the record of verdicts."""
         return gpu_backend.kernel_checks(model, choice.device, precision=choice.precision)
 
-    def make_tuning(self, model: Model, device: str, budget_s: float) -> TuningLike:
-        """Make a tuning that leaves a core to the window."""
-        return gpu_backend.TuningRun(gpu_backend.TileTuning(model, device, spare_cores=1), budget_s)
+    def make_tuning(self, model: Model, choice: DeviceChoice, budget_s: float) -> TuningLike:
+        """Make a tuning that leaves a core to the window; where plain kernels render, which have no tiles, of fp16."""
+        precision: Precision = "tf32" if choice.precision == "tf32" else "fp16"
+        tuning = gpu_backend.TileTuning(model, choice.device, precision=precision, spare_cores=1)
+        return gpu_backend.TuningRun(tuning, budget_s)
 
     def make_ladder(self, model: Model, device: str) -> LadderLike:
         """Make a ladder."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
-Precision = Literal["fp16", "fp32"]
+from gpu_backend import dataclass
+
+Precision = Literal["fp16", "tf32", "fp32"]
+PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +19,8 @@ class DeviceChoice:
     device
         ``"auto"``, ``"cpu"``, ``"cuda"`` or ``"cuda:1"``.
     precision
-        Of the activations on a GPU; the CPU always renders in fp32.
+        On a GPU: fp16; tf32, which keeps activations in fp32 and multiplies 10 bits of their fraction; or exact fp32.
+        The CPU always renders in fp32.
     """
 
     device: str = "auto"
@@ -27,6 +30,11 @@ class DeviceChoice:
     def wants_gpu(self) -> bool:
         """Whether a GPU may render."""
         return self.device != "cpu"
+
+
+def precision_of(text: str | None) -> Precision:
+    """Return a precision by its name; the fast one for any other text."""
+    return next((known for known in PRECISIONS if known == text), "fp16")
 
 
 PROCESSOR = DeviceChoice("cpu", "fp32")

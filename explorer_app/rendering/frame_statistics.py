@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from explorer_app.exporting.chrome_trace import TracedFrame
-from gpu_backend import Frame, KernelFacts, LazyModule
+from gpu_backend import Frame, KernelFacts, LazyModule, dataclass
 
 if TYPE_CHECKING:
     import numpy as np

@@ -1,7 +1,7 @@
 """Compiles kernels on its own thread; the CPU shows pictures meanwhile. No Qt.
 
-Once a GPU renders pictures, the kernels that show layers are compiled silently, so that choosing a layer compiles
-nothing on the render thread.
+Once a GPU renders pictures, the kernels that show and edit layers are compiled silently, so that choosing a layer or
+painting a blend compiles nothing on the render thread.
 """
 
 from __future__ import annotations
@@ -9,14 +9,13 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from explorer_app.rendering.backend import BackendLike
 from explorer_app.rendering.device_choice import DeviceChoice
 from explorer_app.rendering.mailbox import Mailbox
 from explorer_app.rendering.render_events import KernelsCompiling, RenderEvent
-from gpu_backend import CancelledError
+from gpu_backend import CancelledError, dataclass
 
 if TYPE_CHECKING:
     from gpu_backend import Model

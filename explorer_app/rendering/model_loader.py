@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -11,7 +10,7 @@ from PySide6.QtCore import QObject, Signal
 
 from explorer_app import start_times
 from explorer_app.rendering.mailbox import Mailbox
-from gpu_backend import CancelledError
+from gpu_backend import CancelledError, dataclass
 
 if TYPE_CHECKING:
     from gpu_backend import Model

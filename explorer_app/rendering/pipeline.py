@@ -26,14 +26,14 @@ class Pipeline:
     def __init__(self, next_request: Callable[[], RenderRequest | None]) -> None:
         self._next_request = next_request
         self._renderer: AnswersRequests | None = None
-        self._asked: deque[RenderRequest] = deque()
+        self._unanswered: deque[RenderRequest] = deque()
         """Unanswered requests; the first ones are in flight."""
         self._in_flight: deque[PendingLike] = deque()
 
     @property
     def has_in_flight(self) -> bool:
         """Whether a frame is in flight, or a former renderer left one unanswered."""
-        return bool(self._asked)
+        return bool(self._unanswered)
 
     def next_frame(self, renderer: AnswersRequests, *, should_cancel: Callable[[], bool] | None = None) -> Frame | None:
         """Return the next frame, None if none is under way and there is no request now.
@@ -59,7 +59,7 @@ class Pipeline:
             if frame is not None:
                 self._in_flight.popleft()
         if frame is not None:
-            self._asked.popleft()
+            self._unanswered.popleft()
         return frame
 
     def close(self) -> None:
@@ -67,14 +67,14 @@ class Pipeline:
         while self._in_flight:
             try:
                 self._in_flight.popleft().wait()
-            except Exception:  # its frame is not needed any more, nor is its error
+            except Exception:  # neither its frame nor its error is needed
                 continue
 
     def _request(self, place: int) -> RenderRequest | None:
         """Return the unanswered request at an index."""
-        if place == len(self._asked):
+        if place == len(self._unanswered):
             request = self._next_request()
             if request is None:
                 return None
-            self._asked.append(request)
-        return self._asked[place]
+            self._unanswered.append(request)
+        return self._unanswered[place]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from explorer_app.rendering.export_job import ExportJob
@@ -10,6 +11,9 @@ from explorer_app.rendering.renderer_like import DeviceLike, DirectionsLike, Mem
 from gpu_backend import Frame, ModelFacts, dataclass
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from gpu_backend import (
         ChannelMaps,
         Comparison,
@@ -104,6 +108,13 @@ class CompareFailed:
     """A picture could not be compared."""
 
     error: BaseException
+
+
+@dataclass(frozen=True, slots=True)
+class CountersMeasured:
+    """Hardware counters of the picture's kernels were measured: frames report them. `error` says why not, else."""
+
+    error: Exception | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +255,7 @@ class GridFailed:
 
 @dataclass(frozen=True, slots=True)
 class DragAdvanced:
-    """The drag `number` did steps: where its handles are, and the rows of w by now."""
+    """The drag `number` did steps: the places of its handles and the present rows of w."""
 
     number: int
     report: DragReport
@@ -270,10 +281,14 @@ class ProjectionAdvanced:
 
 @dataclass(frozen=True, slots=True)
 class ProjectionEnded:
-    """The projection `number` is done or was stopped; `latent` is the best, None if nothing was compared."""
+    """The projection `number` is done or was stopped; `latent` is the best, None if nothing was compared.
+
+    `changes` are those of weights, by official state-dict names, if the model was tuned to the picture.
+    """
 
     number: int
     latent: StoredLatent | None
+    changes: Mapping[str, NDArray[np.float32]] = field(default_factory=dict, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,6 +327,7 @@ RenderEvent = (
     | MemoryChanged
     | Compared
     | CompareFailed
+    | CountersMeasured
     | MapsMade
     | MapsFailed
     | DirectionsAdvanced

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Signal
 
 from explorer_app.rendering.backend import BackendLike, LadderLike, TuningLike
-from explorer_app.rendering.device_choice import DeviceChoice
+from explorer_app.rendering.device_choice import DeviceChoice, precision_of
 from explorer_app.rendering.device_work import DeviceWork
 from explorer_app.rendering.event_queue import EventQueue
 from explorer_app.rendering.export_job import ExportJob
@@ -37,6 +37,7 @@ from explorer_app.rendering.mailbox import Mailbox
 from explorer_app.rendering.preview_request import PreviewFrame, PreviewRequest
 from explorer_app.rendering.render_events import RenderEvent, RenderFailed
 from explorer_app.rendering.tasks.comparison import ComparisonTask
+from explorer_app.rendering.tasks.counters import CountersTask
 from explorer_app.rendering.tasks.device import DeviceTask, FindDevicesTask, OpenModelTask, OptionsTask, SelfCheckTask
 from explorer_app.rendering.tasks.directions import DirectionsTask
 from explorer_app.rendering.tasks.drag import DragLike, DragTask
@@ -107,6 +108,7 @@ class RenderThread(QObject):
         self._learning = LearningTask(self._condition, report)
         self._maps = MapsTask(self._condition, report, recovers)
         self._comparison = ComparisonTask(self._condition, report, recovers)
+        self._counters = CountersTask(self._condition, report, recovers)
         self._pictures = SavePictureTask(self._condition, report, recovers)
         self._exports = ExportTask(self._condition, report, recovers)
         self._directions = DirectionsTask(self._condition, report, recovers)
@@ -125,6 +127,7 @@ class RenderThread(QObject):
                 self._preview,
                 self._drag,
                 self._comparison,
+                self._counters,
                 self._maps,
                 self._pictures,
                 self._grid,
@@ -227,6 +230,10 @@ class RenderThread(QObject):
         """Render a picture in every way; an event has the comparison. The newest wins."""
         self._comparison.request(request)
 
+    def measure_counters(self, request: RenderRequest) -> None:
+        """Measure the hardware counters of a picture's kernels; an event reports the end. The newest wins."""
+        self._counters.request(request)
+
     def request_maps(self, request: RenderRequest, layer: str) -> None:
         """Render the channels of a layer as small pictures; an event has them. The newest wins."""
         self._maps.request(request, layer)
@@ -261,7 +268,7 @@ class RenderThread(QObject):
 
     def end_drag(self) -> None:
         """End the drag, without an event."""
-        self._drag.end()
+        self._drag.cancel()
 
     def begin_projection(self, number: int, make: Callable[[], ProjectionLike]) -> None:
         """Search the rows of w for a photo; events report the best so far. The newest wins; see `ProjectionTask`.
@@ -360,7 +367,8 @@ class RenderThread(QObject):
         model, renderer = self._manager.model, self._manager.renderer
         if model is None or renderer is None or not self._manager.is_on_gpu:
             raise DeviceError("Tuning is for a GPU that renders, but none does; choose a GPU in the device menu.")
-        return self._backend.make_tuning(model, renderer.device.id, budget_s)
+        device = renderer.device
+        return self._backend.make_tuning(model, DeviceChoice(device.id, precision_of(device.precision)), budget_s)
 
     def _make_ladder(self) -> LadderLike:
         """Make a ladder of the open model on the device that renders, on any thread. Raises DeviceError."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from gpu_backend import Frame, ModelFacts, RenderRequest, RowRange
@@ -29,7 +29,7 @@ class DeviceLike(Protocol):
 
     @property
     def precision(self) -> str:
-        """Precision of the activations: "fp32"."""
+        """Precision: "fp16", "tf32" or "fp32"."""
         ...
 
     @property
@@ -162,6 +162,10 @@ class RendererLike(AnswersRequests, Protocol):
 
     def compare(self, request: RenderRequest, *, should_cancel: Callable[[], bool] | None = None) -> Comparison:
         """Render a picture in every way; return times and differences. `should_cancel` as in `render`."""
+        ...
+
+    def counter_steps(self, request: RenderRequest) -> Generator[None, None, None]:
+        """Measure the hardware counters of the kernels of a picture, in bounded steps; measured frames report them."""
         ...
 
     def close(self) -> None:

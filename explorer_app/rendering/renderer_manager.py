@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from explorer_app.rendering.backend import BackendLike, ChecksLike
@@ -34,7 +34,7 @@ from explorer_app.rendering.render_events import (
     RenderEvent,
 )
 from explorer_app.rendering.renderer_like import PROCESSOR_ID, MemoryLike, RendererLike
-from gpu_backend import CancelledError, DeviceLostError, DeviceMemoryError, TorchError
+from gpu_backend import CancelledError, DeviceLostError, DeviceMemoryError, TorchError, dataclass
 
 if TYPE_CHECKING:
     from gpu_backend import Model, RenderOptions

@@ -1,7 +1,7 @@
 """Small pictures on disk, so that what was kept shows at once, without its model.
 
 One SQLite database for all windows of a user: what a power cut leaves is whole, and two windows may write at a time. It
-is a cache: a database that is damaged is made anew.
+is a cache: a damaged database is created again.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from __future__ import annotations
 import contextlib
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from explorer_app.rendering.thumbnails import THUMBNAIL_PX
 from explorer_app.session.session import Session, as_still
 from explorer_app.session.storage import session_bytes
-from gpu_backend import LazyModule
+from gpu_backend import LazyModule, dataclass
 
 if TYPE_CHECKING:
     import sqlite3
@@ -99,7 +99,7 @@ class ThumbnailFile:
 
     def _open(self) -> sqlite3.Connection:
         if self._is_broken:
-            raise sqlite3.OperationalError("The database could not be used before.")
+            raise sqlite3.OperationalError("The database failed before.")
         if self._connection is None:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             connection = sqlite3.connect(self._path, timeout=_PATIENCE_S, check_same_thread=False)
@@ -117,7 +117,7 @@ class ThumbnailFile:
         return self._connection
 
     def _fail(self, error: sqlite3.Error | OSError) -> None:
-        """Make a damaged database anew; give up one that cannot be used."""
+        """Recreate a damaged database; give up one that cannot be used."""
         self.close()
         is_damaged = isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError)
         if is_damaged and not self._is_broken:

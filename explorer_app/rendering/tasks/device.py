@@ -19,7 +19,7 @@ Swap = Callable[[Callable[[], None]], None]
 
 
 class DeviceTask(RenderTask):
-    """Another device that was chosen, or found late, or whose kernels are compiled by now."""
+    """A device that was chosen, or found late, or whose kernels have been compiled."""
 
     priority = Priority.DEVICE
     needs_renderer = False

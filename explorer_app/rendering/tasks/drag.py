@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
-from functools import partial
-from threading import Condition
 from typing import TYPE_CHECKING, Protocol
 
 from explorer_app.rendering.render_events import DragAdvanced, DragFailed, RenderEvent
 from explorer_app.rendering.renderer_like import RendererLike
-from explorer_app.rendering.tasks.making import MakerThreads
-from explorer_app.rendering.tasks.task import URGENT, Priority, RenderTask
+from explorer_app.rendering.tasks.burst import BurstTask
+from explorer_app.rendering.tasks.task import URGENT, Priority
 
 if TYPE_CHECKING:
-    from gpu_backend import DragReport, DragSettings, Handle, Model, Noise, StoredLatent
+    from gpu_backend import DragReport, DragSettings, Handle, LocalEdits, Model, Noise, StoredLatent
 
 BURST_S = 0.008
 """A burst ends with the first step after this time, so that a preview waits for one step more at most."""
@@ -45,67 +42,52 @@ class DragLike(Protocol):
 class MakesDrags(Protocol):
     """What a maker of drags does: `gpu_backend.DragMaker`. Callable from any thread."""
 
-    def prepare(self, model: Model, noise: Noise) -> None:
+    @property
+    def slower_because(self) -> str:
+        """A sentence if the last drag takes a slower way than it could; else empty."""
+        ...
+
+    def prepare(self, model: Model, noise: Noise, edits: LocalEdits) -> None:
         """Open the network of a model."""
         ...
 
     def make(
-        self, model: Model, noise: Noise, latent: StoredLatent, handles: Sequence[Handle], settings: DragSettings
+        self,
+        model: Model,
+        noise: Noise,
+        edits: LocalEdits,
+        latent: StoredLatent,
+        handles: Sequence[Handle],
+        settings: DragSettings,
     ) -> DragLike:
         """Make a drag."""
         ...
 
 
-class DragTask(RenderTask):
-    """Steps the drag under way; of several, the newest wins.
+class DragTask(BurstTask[DragLike]):
+    """Steps the drag under way; the newest replaces the one before.
 
-    A tool on the canvas uses it so, through `RenderThread`:
+    How a tool on the canvas uses it, through `RenderThread`:
 
-    1. On a press, `begin` with a number of its own and a function that makes a `DragOptimizer` from the present rows,
-       the handle, pins, mask and row range. The function runs on a thread of its own, since it may import torch.
+    1. On a press, `begin` with a new number and a function that makes a `DragOptimizer` from the present rows, the
+       handle, pins, mask and row range.
     2. While the pointer moves, `aim` at where it is.
     3. Each `DragAdvanced` event of its number has a stored latent: the tool sets it as the transient latent of its
        gesture, which requests a preview, and draws the handles where the report has them.
-    4. On release, it waits until the report is settled, or calls `end`; then it commits the latent as one undo step.
-       On Escape it calls `end` and drops the gesture, which brings the former latent back.
-
-    Parameters
-    ----------
-    condition, report
-        As for `PreviewTask`.
+    4. On release, it waits until the report is settled, or calls `cancel`; then it commits the latent as one undo step.
+       On Escape it calls `cancel` and drops the gesture, which brings the former latent back.
     """
 
     priority = Priority.DRAG
     yields_to = URGENT | {Priority.PREVIEW}
     preview_share = 0.5
+    burst_s = BURST_S
+    maker_name = "preparing drag"
 
-    def __init__(
-        self, condition: Condition, report: Callable[[RenderEvent], None], clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._condition = condition
-        self._report = report
-        self._clock = clock
-        self._number = -1
-        """Of the newest drag; -1 for none."""
-        self._drag: DragLike | None = None
-        self._targets: dict[int, tuple[float, float]] = {}
-        self._is_settled = False
-        self._makers = MakerThreads("preparing drag")
-
-    def begin(self, number: int, make: Callable[[], DragLike]) -> None:
-        """Replace the drag under way.
-
-        Parameters
-        ----------
-        number
-            At least 0; events carry it.
-        make
-            Called on a thread of its own.
-        """
-        with self._condition:
-            self._number, self._drag = number, None
-            self._targets = {}
-        self._makers.start(partial(self._make, number, make))
+    _targets: dict[int, tuple[float, float]]
+    """New targets of handles, by index, since the last burst."""
+    _settled: DragLike | None = None
+    """The drag that settled last."""
 
     def aim(self, index: int, target: tuple[float, float]) -> None:
         """Move the target of a handle; the newest wins, also while the drag is being made."""
@@ -114,60 +96,28 @@ class DragTask(RenderTask):
                 self._targets[index] = target
                 self._condition.notify_all()
 
-    def end(self) -> None:
-        """End the drag without an event; a step under way is finished and not reported."""
-        with self._condition:
-            self._number, self._drag = -1, None
-            self._targets = {}
-
-    def close(self) -> None:
-        """End the drag and wait for threads that make one."""
-        self.end()
-        self._makers.close()
-
     def seconds_until_ready(self) -> float | None:
         """Return 0 while a drag is not settled, or a target moved."""
-        return 0.0 if self._drag is not None and (not self._is_settled or self._targets) else None
+        is_ready = self._work is not None and (self._work is not self._settled or bool(self._targets))
+        return 0.0 if is_ready else None
 
-    def step(self, renderer: RendererLike | None, should_yield: Callable[[], bool]) -> bool:
-        """Do steps for `BURST_S`, at least one, and report the latent."""
+    def _burst(self, work: DragLike, renderer: RendererLike | None, should_yield: Callable[[], bool]) -> None:
         with self._condition:
-            number, drag = self._number, self._drag
             targets, self._targets = self._targets, {}
-        if drag is None:
-            return True
-        try:
-            for index, target in targets.items():
-                drag.set_target(index, target)
-            end_s = self._clock() + BURST_S
-            report = drag.step()
-            while not report.is_settled and self._clock() < end_s and not should_yield():
-                report = drag.step()
-            latent = drag.latent
-        except Exception as error:
-            self._fail(number, error)
-            return True
-        with self._condition:
-            if number != self._number:
-                return True
-            self._is_settled = report.is_settled
-        self._report(DragAdvanced(number, report, latent))
-        return True
+        for index, target in targets.items():
+            work.set_target(index, target)
+        super()._burst(work, renderer, should_yield)
 
-    def _make(self, number: int, make: Callable[[], DragLike]) -> None:
-        try:
-            drag = make()
-        except Exception as error:
-            self._fail(number, error)
-            return
-        with self._condition:
-            if number == self._number:
-                self._drag, self._is_settled = drag, False
-                self._condition.notify_all()
+    def _step_once(self, work: DragLike, renderer: RendererLike | None) -> bool:
+        return work.step().is_settled
 
-    def _fail(self, number: int, error: Exception) -> None:
-        with self._condition:
-            if number != self._number:
-                return
-            self._number, self._drag = -1, None
-        self._report(DragFailed(number, error))
+    def _event(self, number: int, work: DragLike) -> tuple[RenderEvent, bool]:
+        report = work.report
+        self._settled = work if report.is_settled else None
+        return DragAdvanced(number, report, work.latent), False
+
+    def _failed(self, number: int, work: DragLike | None, error: Exception) -> RenderEvent:
+        return DragFailed(number, error)
+
+    def _reset(self) -> None:
+        self._targets = {}

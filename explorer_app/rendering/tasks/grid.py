@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
 from threading import Condition
 
 from explorer_app.rendering.render_events import GridFailed, GridRendered, RenderEvent
 from explorer_app.rendering.renderer_like import PROCESSOR_ID, RendererLike
 from explorer_app.rendering.tasks.task import URGENT, Priority, RenderTask
 from explorer_app.rendering.thumbnails import shrink
-from gpu_backend import CancelledError, Frame, RenderRequest
+from gpu_backend import CancelledError, Frame, RenderRequest, dataclass
 
 BATCH = 8
 """Pictures of one step on a GPU; the CPU, which gains nothing from batches, renders one a step."""

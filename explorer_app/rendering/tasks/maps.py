@@ -38,14 +38,14 @@ class MapsTask(RenderTask):
 
     def step(self, renderer: RendererLike | None, should_yield: Callable[[], bool]) -> bool:
         """Render; a request for a model that has gone is dropped."""
-        asked = self._requests.take()
-        if asked is None or renderer is None or asked[0].model_id != renderer.facts.model_id:
+        waiting = self._requests.take()
+        if waiting is None or renderer is None or waiting[0].model_id != renderer.facts.model_id:
             return True
         try:
-            self._report(MapsMade(renderer.channel_maps(*asked)))
+            self._report(MapsMade(renderer.channel_maps(*waiting)))
         except Exception as error:
             if self._recovers(error):
-                self._requests.put_back(asked)
+                self._requests.put_back(waiting)
             else:
-                self._report(MapsFailed(asked[1], error))
+                self._report(MapsFailed(waiting[1], error))
         return True

@@ -51,7 +51,7 @@ class PreviewTask(RenderTask):
         self._recovers = recovers
         self._moved_s = float("-inf")
         self._newest: PreviewRequest | None = None
-        self._was_given_up = False
+        self._was_cancelled = False
 
     def request(self, request: PreviewRequest) -> None:
         """Replace the waiting request."""
@@ -88,14 +88,14 @@ class PreviewTask(RenderTask):
                 return True
             frame = renderer.render(newest.request, should_cancel=lambda: should_yield() or self._is_outdated(newest))
         except CancelledError:
-            self._was_given_up = True
+            self._was_cancelled = True
             self._requests.put_back(newest)
             return False
         except Exception as error:
             if not self._recovers(error):
                 self._report(RenderFailed(error))
             return True
-        self._was_given_up = False
+        self._was_cancelled = False
         if not newest.is_at_rest:
             self._moved_s = time.monotonic()
         self._show(PreviewFrame(frame, newest.requested_s))
@@ -105,4 +105,4 @@ class PreviewTask(RenderTask):
         newer = self._requests.peek() if newest.is_at_rest else None
         if newer is None or newer.request == newest.request:
             return False
-        return not (newer.is_at_rest and self._was_given_up)
+        return not (newer.is_at_rest and self._was_cancelled)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-from functools import partial
-from threading import Condition
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from explorer_app.rendering.render_events import (
@@ -15,10 +12,13 @@ from explorer_app.rendering.render_events import (
     RenderEvent,
 )
 from explorer_app.rendering.renderer_like import RendererLike
-from explorer_app.rendering.tasks.making import MakerThreads
-from explorer_app.rendering.tasks.task import URGENT, Priority, RenderTask
+from explorer_app.rendering.tasks.burst import SearchTask
+from explorer_app.rendering.tasks.task import URGENT, Priority
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from gpu_backend import ProjectionReport, StoredLatent
 
 BURST_S = 0.03
@@ -38,7 +38,16 @@ class ProjectionLike(Protocol):
 
     @property
     def latent(self) -> StoredLatent:
-        """The best rows so far."""
+        """The best rows so far; on a GPU they are copied from its memory."""
+        ...
+
+    @property
+    def latent_version(self) -> tuple[float, int]:
+        """A value that differs whenever `latent` does, and costs nothing."""
+        ...
+
+    def changes(self) -> Mapping[str, NDArray[np.float32]]:
+        """Return the changes of weights so far, by official state-dict names; empty without a tuning."""
         ...
 
     def step(self) -> ProjectionReport:
@@ -46,113 +55,42 @@ class ProjectionLike(Protocol):
         ...
 
 
-class ProjectionTask(RenderTask):
-    """Steps the projection under way; of several, the newest wins. Parameters as for `DragTask`.
+class ProjectionTask(SearchTask[ProjectionLike]):
+    """Steps the projection under way; the newest replaces the one before.
 
     Every burst is a `ProjectionAdvanced` event; the last step and `stop` end the projection with a `ProjectionEnded`,
-    `cancel` without an event.
+    an error with a `ProjectionFailed`.
     """
 
     priority = Priority.PROJECTION
     yields_to = URGENT | {Priority.PREVIEW, Priority.DRAG}
     preview_share = 0.5
+    burst_s = BURST_S
+    maker_name = "preparing projection"
 
-    def __init__(
-        self, condition: Condition, report: Callable[[RenderEvent], None], clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._condition = condition
-        self._report = report
-        self._clock = clock
-        self._number = -1
-        """Of the newest projection; -1 for none."""
-        self._projection: ProjectionLike | None = None
-        self._is_stopping = False
-        self._best: float | None = None
-        """Loss and resolution of the latent that was reported last decide whether there is a better one."""
-        self._side = 0
-        self._makers = MakerThreads("preparing projection")
+    _reported: tuple[float, int] | None
+    """`latent_version` of the latent that was reported last."""
 
-    def begin(self, number: int, make: Callable[[], ProjectionLike]) -> None:
-        """Replace the projection under way. `make` runs on a thread of its own; events carry `number`, at least 0."""
-        with self._condition:
-            self._number, self._projection = number, None
-            self._is_stopping, self._best = False, None
-        self._makers.start(partial(self._make, number, make))
+    def _step_once(self, work: ProjectionLike, renderer: RendererLike | None) -> bool:
+        return work.step().is_done
 
-    def stop(self) -> None:
-        """End the projection with the best latent so far; one that is still being made has none."""
-        with self._condition:
-            if self._number < 0:
-                return
-            number = self._number
-            is_made = self._projection is not None
-            self._is_stopping = True
-            if not is_made:
-                self._number = -1
-            self._condition.notify_all()
-        if not is_made:
-            self._report(ProjectionEnded(number, None))
+    def _is_done(self, work: ProjectionLike) -> bool:
+        return work.report.is_done
 
-    def cancel(self) -> None:
-        """End the projection without an event."""
-        with self._condition:
-            self._number, self._projection = -1, None
+    def _advanced(self, number: int, work: ProjectionLike) -> RenderEvent:
+        if not work.has_found or work.latent_version == self._reported:
+            return ProjectionAdvanced(number, work.report, None)
+        self._reported = work.latent_version
+        return ProjectionAdvanced(number, work.report, work.latent)
 
-    def close(self) -> None:
-        """End the projection and wait for threads that make one."""
-        self.cancel()
-        self._makers.close()
+    def _ended(self, number: int, work: ProjectionLike | None) -> RenderEvent:
+        if work is None or not work.has_found:
+            return ProjectionEnded(number, None)
+        return ProjectionEnded(number, work.latent, work.changes())
 
-    def seconds_until_ready(self) -> float | None:
-        """Return 0 while there is a projection."""
-        return None if self._projection is None else 0.0
+    def _failed(self, number: int, work: ProjectionLike | None, error: Exception) -> RenderEvent:
+        return ProjectionFailed(number, error)
 
-    def step(self, renderer: RendererLike | None, should_yield: Callable[[], bool]) -> bool:
-        """Do steps for `BURST_S`, at least one, and report them; or end the projection."""
-        with self._condition:
-            number, projection, is_stopping = self._number, self._projection, self._is_stopping
-        if projection is None:
-            return True
-        try:
-            if not is_stopping:
-                end_s = self._clock() + BURST_S
-                report = projection.step()
-                while not report.is_done and self._clock() < end_s and not should_yield():
-                    report = projection.step()
-            event = self._event(number, projection, is_stopping)
-        except Exception as error:
-            self._fail(number, error)
-            return True
-        with self._condition:
-            if number != self._number:
-                return True
-            if isinstance(event, ProjectionEnded):
-                self._number, self._projection = -1, None
-        self._report(event)
-        return True
-
-    def _event(self, number: int, projection: ProjectionLike, is_stopping: bool) -> RenderEvent:
-        report = projection.report
-        if is_stopping or report.is_done:
-            return ProjectionEnded(number, projection.latent if projection.has_found else None)
-        is_better = projection.has_found and (self._best, self._side) != (report.loss, report.resolution)
-        self._best, self._side = report.loss, report.resolution
-        return ProjectionAdvanced(number, report, projection.latent if is_better else None)
-
-    def _make(self, number: int, make: Callable[[], ProjectionLike]) -> None:
-        try:
-            projection = make()
-        except Exception as error:
-            self._fail(number, error)
-            return
-        with self._condition:
-            if number == self._number:
-                self._projection = projection
-                self._condition.notify_all()
-
-    def _fail(self, number: int, error: Exception) -> None:
-        with self._condition:
-            if number != self._number:
-                return
-            self._number, self._projection = -1, None
-        self._report(ProjectionFailed(number, error))
+    def _reset(self) -> None:
+        super()._reset()
+        self._reported = None

@@ -27,27 +27,29 @@ class Priority(IntEnum):
     """Kernels are checked on a GPU that is to take over or to open a model."""
     COMPARISON = 6
     """The same picture in every way of rendering, with times and differences."""
-    MAPS = 7
+    COUNTERS = 7
+    """Hardware counters of the kernels of a picture."""
+    MAPS = 8
     """Channels of a layer as small pictures."""
-    PICTURE = 8
+    PICTURE = 9
     """A single picture that a user saves."""
-    GRID = 9
+    GRID = 10
     """The pictures of a grid of variations."""
-    PROJECTION = 10
+    PROJECTION = 11
     """Rows of w are searched for a photo."""
-    EXPORT = 11
+    EXPORT = 12
     """Frames of sequences."""
-    SEARCH = 12
+    SEARCH = 13
     """A search for directions."""
-    LEARNING = 13
+    LEARNING = 14
     """An encoder of the model is trained, while nothing moves."""
-    THUMBNAIL = 14
+    THUMBNAIL = 15
     """Small pictures, while nothing moves."""
-    TUNING = 15
+    TUNING = 16
     """A search for the fastest tiles of this GPU, while nothing moves."""
-    LADDER = 16
+    LADDER = 17
     """What each optimisation gains, measured while nothing moves."""
-    IDLE = 17
+    IDLE = 18
     """Work that runs when nothing else is ready."""
 
 

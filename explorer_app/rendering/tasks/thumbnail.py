@@ -5,14 +5,13 @@ from __future__ import annotations
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
 from threading import Condition
 
 from explorer_app.rendering.render_events import RenderEvent, ThumbnailFailed, ThumbnailMade
 from explorer_app.rendering.renderer_like import RendererLike
 from explorer_app.rendering.tasks.task import URGENT, Priority, RenderTask
 from explorer_app.rendering.thumbnails import THUMBNAIL_PX, shrink
-from gpu_backend import CancelledError, RenderRequest
+from gpu_backend import CancelledError, RenderRequest, dataclass
 
 MAX_WAITING = 1024
 """Largest number of waiting requests; beyond it the oldest is dropped: it has scrolled away."""

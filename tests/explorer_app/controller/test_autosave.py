@@ -75,7 +75,7 @@ def test_steps_made_before_the_old_history_is_read_come_after_it(open_harness: H
     again.close()
 
 
-def test_a_session_that_never_rests_is_saved_all_the_same(open_harness: Harness) -> None:
+def test_a_session_that_never_rests_is_saved_nevertheless(open_harness: Harness) -> None:
     harness, path = open_harness, open_harness.state / "session.loom"
     harness.controller._autosave._timer.setInterval(20)
 
@@ -159,7 +159,7 @@ def test_a_star_that_one_window_takes_away_does_not_come_back_from_the_other(two
     assert saved_seeds(second) == {2.0, 3.0}
 
 
-def test_a_state_folder_that_cannot_be_made_is_told_and_stops_nothing(harness: Harness) -> None:
+def test_a_state_folder_that_cannot_be_made_is_reported_and_stops_nothing(harness: Harness) -> None:
     harness.state.write_text("in the way")
     harness.start()
     assert "cannot be kept" in harness.said(Level.WARNING)[0]

@@ -10,7 +10,7 @@ from tests.helpers.controller_harness import Harness
 
 def test_the_controller_itself_only_starts_and_closes() -> None:
     public = {name for name in vars(Controller) if not name.startswith("_") and name != "staticMetaObject"}
-    assert public == {"start", "bring_back", "close"}
+    assert public == {"start", "restore_last", "close"}
 
 
 def test_each_object_has_signals_of_its_own(harness: Harness) -> None:

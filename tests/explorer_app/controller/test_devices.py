@@ -100,7 +100,7 @@ def test_a_choice_is_kept_for_the_next_start_and_changes_neither_session_nor_pic
     [LOST, DeviceMemoryError("The GPU has no room for this picture.")],
     ids=["lost", "out of memory"],
 )
-def test_a_gpu_that_fails_is_told_in_one_sentence_and_the_session_is_saved_at_once(
+def test_a_gpu_that_fails_is_reported_in_one_sentence_and_the_session_is_saved_at_once(
     open_harness: Harness, error: DeviceError
 ) -> None:
     harness = open_harness
@@ -155,7 +155,7 @@ def test_a_lost_gpu_is_tried_again_from_its_message(open_harness: Harness) -> No
     assert not action.is_needed()
 
 
-def test_an_old_driver_is_told_once_and_the_processor_renders(harness: Harness) -> None:
+def test_an_old_driver_is_reported_once_and_the_processor_renders(harness: Harness) -> None:
     error = DeviceError("CUDA 13 needs driver 580 or newer, but this is 535.")
     harness.settings.change(device="cuda:0")
     harness.engine.gpu_missing = error
@@ -175,7 +175,7 @@ def test_without_a_gpu_nothing_is_said_but_why(harness: Harness) -> None:
     assert harness.controller.engine.devices.state.why_no_gpu == "For a test."
 
 
-def test_a_gpu_whose_driver_is_too_old_is_told_at_the_first_start_only(harness: Harness) -> None:
+def test_a_gpu_whose_driver_is_too_old_is_reported_at_the_first_start_only(harness: Harness) -> None:
     harness.engine.gpus = ()
     harness.engine.processor = FakeDevice(reason="CPU: CUDA 13 needs driver 580 or newer.", driver="535.54")
     harness.start()
@@ -190,7 +190,7 @@ def test_a_gpu_whose_driver_is_too_old_is_told_at_the_first_start_only(harness: 
     again.close()
 
 
-def test_a_wish_that_cannot_be_met_leaves_the_gpu_that_renders(open_harness: Harness) -> None:
+def test_a_device_that_cannot_be_used_leaves_the_gpu_that_renders(open_harness: Harness) -> None:
     harness = open_harness
     harness.engine.gpu_missing = DeviceError("There is no cuda:7.")
     harness.controller.engine.devices.choose_device("cuda:7")
@@ -226,7 +226,7 @@ def test_a_large_model_on_a_gpu_gets_no_draft_before_the_first_measurement(harne
     assert not any(frame.is_draft for frame in harness.frames)
 
 
-def test_figures_of_another_device_begin_anew(open_harness: Harness) -> None:
+def test_figures_of_another_device_start_over(open_harness: Harness) -> None:
     harness = open_harness
     for x in (1.0, 2.0, 3.0):
         harness.drag(x)
@@ -265,7 +265,7 @@ def test_comparing_asks_once_and_brings_what_was_found(open_harness: Harness) ->
     assert harness.controller.engine.comparison is None, "that was another device"
 
 
-def test_a_comparison_that_fails_is_told(open_harness: Harness) -> None:
+def test_a_comparison_that_fails_is_reported(open_harness: Harness) -> None:
     harness = open_harness
     harness.engine.failing = RequestError("No.")
     harness.controller.engine.compare()
@@ -274,9 +274,27 @@ def test_a_comparison_that_fails_is_told(open_harness: Harness) -> None:
     assert (harness.controller.engine.is_comparing, harness.controller.engine.comparison) == (False, None)
 
 
-def test_comparing_without_a_model_does_nothing(harness: Harness) -> None:
+def test_comparing_or_counting_without_a_model_does_nothing(harness: Harness) -> None:
     harness.controller.engine.compare()
+    harness.controller.engine.measure_counters()
     assert not harness.controller.engine.is_comparing
+    assert not harness.controller.engine.is_counting
+
+
+def test_counters_are_measured_in_steps_once_and_a_refusal_is_reported(open_harness: Harness) -> None:
+    harness = open_harness
+    engine = harness.controller.engine
+    engine.measure_counters()
+    engine.measure_counters()
+    assert engine.is_counting
+    harness.until(lambda: not engine.is_counting)
+    assert harness.engine.calls.count("count") == 3
+    assert harness.said() == []
+    harness.engine.failing = DeviceError("The driver shows counters to administrators only.")
+    engine.measure_counters()
+    harness.until(harness.said)
+    assert harness.said() == ["The driver shows counters to administrators only."]
+    assert not engine.is_counting
 
 
 @pytest.mark.parametrize("moment", ["compiling", "taking over", "comparing"])

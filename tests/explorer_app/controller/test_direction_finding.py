@@ -158,7 +158,7 @@ def test_directions_of_the_bundled_model_are_kept_in_the_users_folder(open_harne
     assert model.facts.named_directions == ("mine/0", "mine/1", "mine/2")
 
 
-def test_a_search_without_examples_says_so_and_a_cancelled_one_says_nothing(open_harness: Harness) -> None:
+def test_a_search_without_examples_reports_it_and_a_cancelled_one_says_nothing(open_harness: Harness) -> None:
     controller = open_harness.controller
     controller.directions.find(DirectionSearch("examples", "smile", RowRange()), [Session()], [])
     assert "both sides" in open_harness.said(Level.ERROR)[-1]
@@ -169,7 +169,7 @@ def test_a_search_without_examples_says_so_and_a_cancelled_one_says_nothing(open
     assert controller.directions.state.share is None
 
 
-def test_a_search_that_does_not_fit_the_model_is_told(open_harness: Harness) -> None:
+def test_a_search_that_does_not_fit_the_model_is_reported(open_harness: Harness) -> None:
     open_harness.controller.directions.find(DirectionSearch("sefa", "mine", RowRange(0, 99)))
     open_harness.until(lambda: open_harness.said(Level.ERROR))
     assert "Rows of this model" in open_harness.said(Level.ERROR)[-1]

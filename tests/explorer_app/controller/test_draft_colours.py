@@ -52,7 +52,7 @@ def test_a_draft_gets_the_colours_of_its_full_picture_and_stays_a_draft() -> Non
     assert np.array_equal(draft.pixels, before)
 
 
-def test_a_full_picture_is_the_very_frame_that_came() -> None:
+def test_a_full_picture_is_the_same_frame_that_came() -> None:
     full = frame(colours(256), is_full=True)
     assert learned(0).corrected(full) is full
 
@@ -123,7 +123,7 @@ def test_a_draft_is_wanted_once_for_each_full_picture_that_is_no_layer() -> None
     assert found.wanted(frame(colours(256), replace(REQUEST, tap=Tap("b4.conv1")), is_full=True), 64) is None
 
 
-def test_another_model_begins_anew() -> None:
+def test_another_model_starts_over() -> None:
     found = learned(0)
     found.clear()
     draft = frame(colours(64))

@@ -118,6 +118,17 @@ def test_a_size_stays_while_its_times_go_a_little_up_and_down() -> None:
     assert made.resolution(FACTS) == 64
 
 
+@pytest.mark.parametrize(("draft_ms", "stays"), [(47.0, True), (49.0, False)])
+def test_a_size_stays_only_while_it_leaves_twenty_frames_a_second(draft_ms: float, stays: bool) -> None:
+    made = DraftPolicy()
+    for ms in (1e3, 30.0, 30.0):
+        made.frame_arrived(frame(ms, 128 if ms < 1e3 else None), FACTS)
+    assert made.resolution(FACTS) == 128
+    for _ in range(5):
+        made.frame_arrived(frame(draft_ms, 128), FACTS)
+    assert (made.resolution(FACTS) == 128) is stays
+
+
 def test_a_size_that_was_too_slow_long_ago_is_tried_again() -> None:
     made = policy(frame(80.0), *[frame(60.0, 256)] * 5)
     made.frame_arrived(frame(20.0, 128), FACTS)

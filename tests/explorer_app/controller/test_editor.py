@@ -16,6 +16,7 @@ from explorer_app.session.edits import (
     set_transform,
     set_truncation,
 )
+from explorer_app.session.history import KeptSession
 from explorer_app.session.parameters import SetParameter
 from explorer_app.session.session import Position, Session, Source
 from gpu_backend import Latent, Noise, Transform, Truncation
@@ -133,3 +134,14 @@ def test_undo_during_two_gestures_takes_back_the_newest_of_them() -> None:
 @pytest.mark.parametrize("source", [None, "canvas"])
 def test_there_is_nothing_to_cancel_without_a_gesture(source: str | None) -> None:
     assert not Editor().cancel(source)
+
+
+def test_kept_sessions_are_listed_once_a_change() -> None:
+    editor = Editor()
+    editor.keep((KeptSession(Session(position=Position(1.0, 0.0)), "one"),))
+    listed = editor.kept
+    assert editor.kept is listed
+    editor.edit(walk(3.0), True, 0.0)
+    assert editor.kept is listed
+    editor.keep((KeptSession(Session(position=Position(2.0, 0.0)), "two"),))
+    assert [item.label for item in editor.kept] == ["one", "two"]

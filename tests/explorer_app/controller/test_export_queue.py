@@ -68,6 +68,7 @@ def test_the_end_of_the_last_is_announced_once(open_harness: Harness) -> None:
     export.finished.connect(lambda: ends.append(export.has_succeeded))
     finish(open_harness)
     assert ends == [True]
+    assert [(item.name, item.state) for item in export.last_run] == [("one", "done"), ("two", "done")]
 
 
 def test_a_failure_is_kept_with_its_sentence_and_the_next_runs(open_harness: Harness) -> None:

@@ -32,6 +32,7 @@ class FakeFarmJob:
 
     def __init__(self, settings: SequenceSettings, place: ExportPlace) -> None:
         self.settings, self.place = settings, place
+        self.priority = place.priority
         self.total = settings.frame_count
         self.done = 0
         self.is_over = self.has_ended = False
@@ -60,6 +61,9 @@ class FakeFarmJob:
 
     def request_log(self, worker: str, receive: Callable[[list[str] | None], None]) -> None:
         receive([f"{worker} rendered"] if worker == "gpu0" else None)
+
+    def set_priority(self, priority: int) -> None:
+        self.priority = priority
 
     def stop(self, *, cancelled: bool) -> None:
         self.stopped.append(cancelled)
@@ -150,9 +154,30 @@ def test_the_place_survives_the_program_and_lists_of_earlier_versions_have_none(
     assert record_of({**fields, "where": "farm", "address": "render.local", "keys": "/keys/farm.pem"}) == replace(
         record, where="farm", address="render.local", keys="/keys/farm.pem"
     )
-    old = {name: value for name, value in fields.items() if name not in ("where", "address", "keys")}
+    old = {name: value for name, value in fields.items() if name not in ("where", "address", "keys", "priority")}
     assert record_of(old) == record
+    assert record_of({**fields, "priority": -10}) == replace(record, priority=-10)
     assert record_of({**fields, "where": "elsewhere"}) is None
+    assert record_of({**fields, "priority": "high"}) is None
+
+
+def test_the_priority_of_a_job_is_changed_here_or_from_elsewhere_and_kept(
+    open_harness: Harness, jobs: list[FakeFarmJob]
+) -> None:
+    export = open_harness.controller.export
+    export.start(walk(open_harness, "far"), replace(FARM, priority=10))
+    assert jobs[0].place.priority == 10
+    export.set_priority(export.current, -10)
+    assert (jobs[0].priority, export.jobs[0].priority) == (-10, -10)
+    jobs[0].set_priority(7)  # as `latentloom farm priority` does
+    jobs[0].changed()
+    open_harness.until(lambda: export.jobs[0].priority == 7)
+    export.pause(export.current)
+    jobs[0].end(by_itself=False)
+    open_harness.until(lambda: states(open_harness) == {"far": "paused"})
+    export.set_priority(export.jobs[0].job_id, 0)
+    export.resume_job(export.jobs[0].job_id)
+    assert jobs[1].place.priority == 0
 
 
 def test_a_worker_is_described_in_one_line() -> None:
@@ -179,6 +204,7 @@ def test_a_farm_gets_the_named_directions_of_the_open_model() -> None:
     directions = Directions(("world/sun", "sefa/0"), vectors, (3.0, 5.0), (RowRange(0, 3), RowRange()))
     key = Keyframe(((Recipe(Latent(directions=(DirectionAmount("world/sun", 1.0),))), 1.0),))
     settings = SequenceSettings((key,), Path("out"), "walk", ModelReference("", "m", "ab" * 32))
-    job = farm_job(settings, FARM, facts(), directions, "fp16", None, lambda _: None)
+    job = farm_job(settings, replace(FARM, priority=10), facts(), directions, "fp16", None, lambda _: None)
+    assert job.priority == 10
     assert b"world/sun" in job._work.model.directions
     assert b"sefa" not in job._work.model.directions

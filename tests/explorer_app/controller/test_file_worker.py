@@ -33,7 +33,9 @@ def test_a_result_is_made_on_the_thread_and_taken_by_the_window(worker: FileWork
     assert made != [threading.get_ident()]
 
 
-def test_a_task_that_fails_is_told_and_brings_nothing(worker: FileWorker, messages: MessageLog, qtbot: QtBot) -> None:
+def test_a_task_that_fails_is_reported_and_brings_nothing(
+    worker: FileWorker, messages: MessageLog, qtbot: QtBot
+) -> None:
     taken: list[object] = []
 
     def fail() -> None:

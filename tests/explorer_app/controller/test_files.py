@@ -89,7 +89,7 @@ def test_a_picture_is_saved_in_full_even_while_drafts_are_shown(harness: Harness
     assert read_picture(harness.folder / "kept.png").request.resolution is None
 
 
-def test_a_picture_that_cannot_be_written_is_told(open_harness: Harness) -> None:
+def test_a_picture_that_cannot_be_written_is_reported(open_harness: Harness) -> None:
     harness = open_harness
     (harness.folder / "file").write_text("in the way")
     harness.controller.export.save_picture(harness.folder / "file" / "kept.png")
@@ -160,7 +160,7 @@ def test_a_picture_of_a_sheet_is_opened_after_it_was_chosen(open_harness: Harnes
     harness.until(lambda: resolve(harness.controller.editing.session) == request)
 
 
-def test_a_picture_without_a_recipe_says_so_and_changes_nothing(open_harness: Harness) -> None:
+def test_a_picture_without_a_recipe_reports_it_and_changes_nothing(open_harness: Harness) -> None:
     harness, before = open_harness, open_harness.controller.editing.session
     (harness.folder / "photo.png").write_bytes(b"no picture")
     harness.controller.files.open(harness.folder / "photo.png")
@@ -184,7 +184,7 @@ def test_a_session_goes_to_a_file_and_comes_back_with_what_was_kept(open_harness
     assert [entry.session for entry in harness.controller.editing.history.kept] == [wanted]
 
 
-def test_a_broken_session_file_says_so_and_changes_nothing(open_harness: Harness) -> None:
+def test_a_broken_session_file_reports_it_and_changes_nothing(open_harness: Harness) -> None:
     harness, before = open_harness, open_harness.controller.editing.session
     (harness.folder / "evening.loom").write_text("{}")
     harness.controller.files.open_session(harness.folder / "evening.loom")
@@ -455,7 +455,7 @@ def test_a_latent_of_another_model_is_refused_and_changes_nothing(open_harness: 
 def test_the_rows_of_the_picture_are_exported_once_it_is_there(open_harness: Harness) -> None:
     harness = open_harness
     harness.controller.files.export_latent(harness.folder / "face.npz")
-    assert "once its picture is there" in harness.said(Level.WARNING)[0]  # the fake renderer tells no rows
+    assert "once its picture is rendered" in harness.said(Level.WARNING)[0]  # the fake renderer tells no rows
     rows = rows_for(harness)
     harness.controller.engine.preview._frame = replace(harness.frames[-1], ws=rows)
     harness.controller.files.export_latent(harness.folder / "face.npz")
@@ -516,14 +516,14 @@ def test_a_latent_between_recipes_is_kept_as_rows(open_harness: Harness) -> None
     assert harness.controller.editing.session.mix[0].latent == Latent(stored_latent(rows))
 
 
-def test_a_model_of_another_shape_lets_go_of_stored_latents_and_says_so(open_harness: Harness) -> None:
+def test_a_model_of_another_shape_lets_go_of_stored_latents_and_reports_it(open_harness: Harness) -> None:
     facts = open_harness.controller.engine.model.facts
     assert facts is not None
     stored = Latent(stored_latent(np.zeros((3, 5), np.float32)))
     session = Session(pinned_blend=((Recipe(stored), 1.0),), mix=(Source(stored, (0.0,) * facts.num_ws, "kept 1"),))
     fitted = adapt(session, facts)
     assert (fitted.session.pinned_blend, fitted.session.mix) == ((), ())
-    assert "stored latents of another shape were taken away" in fitted.changes
+    assert "stored latents of another shape were removed" in fitted.changes
 
 
 def test_a_picture_of_a_model_that_is_opened_later_is_brought_back_then(open_harness: Harness) -> None:

@@ -65,7 +65,7 @@ def test_the_direction_from_the_picture_to_a_kept_one_is_named_after_it(open_har
 def test_weights_that_do_not_fit_are_refused_with_a_sentence(open_harness: Harness) -> None:
     numbers = keep(open_harness, 3, 5)
     steps = list(open_harness.labels)
-    for text, words in (("1, two", "must be numbers"), ("1 1 1", "give 2 weights"), ("1, -1", "must not sum to zero")):
+    for text, words in (("1, two", "must be numbers"), ("1 1 1", "enter 2 weights"), ("1, -1", "must not sum to zero")):
         open_harness.controller.arithmetic.weighted(numbers, text)
         assert words in open_harness.said(Level.WARNING)[-1]
     assert open_harness.labels == steps

@@ -39,7 +39,7 @@ def second(harness: Harness) -> Iterator[Harness]:
 
 
 def test_session_facts_and_picture_are_there_before_any_file_is_read_or_renderer_made(second: Harness) -> None:
-    second.controller.bring_back()
+    second.controller.restore_last()
     assert second.controller.engine.model.facts is not None
     assert second.controller.engine.model.facts.name == "cats"
     assert second.controller.engine.model.directions is not None
@@ -53,7 +53,7 @@ def test_session_facts_and_picture_are_there_before_any_file_is_read_or_renderer
 
 
 def test_gestures_before_the_renderer_is_ready_are_rendered_once_it_is(second: Harness) -> None:
-    second.controller.bring_back()
+    second.controller.restore_last()
     second.controller.editing.edit(GoToSeed(9))
     second.engine.gate.open()
     second.library.gate.open()
@@ -63,7 +63,7 @@ def test_gestures_before_the_renderer_is_ready_are_rendered_once_it_is(second: H
     assert second.controller.engine.stored_picture is None
 
 
-def test_the_picture_is_asked_for_once_though_the_model_was_known_before(second: Harness) -> None:
+def test_the_picture_is_requested_once_though_the_model_was_known_before(second: Harness) -> None:
     second.engine.gate.open()
     second.library.gate.open()
     second.start()
@@ -84,7 +84,7 @@ def test_a_first_start_shows_the_picture_and_the_controls_that_lie_beside_the_bu
     first = Harness(harness.folder, harness._qtbot, harness.messages)
     first.state = harness.folder / "nothing yet"
     first.bundled_seed = 38
-    first.controller.bring_back()
+    first.controller.restore_last()
     first.close()
     assert first.controller.engine.stored_picture is not None
     assert first.controller.engine.stored_picture.pixelColor(8, 8).red() > 200
@@ -95,7 +95,7 @@ def test_a_first_start_shows_the_picture_and_the_controls_that_lie_beside_the_bu
 def test_a_file_that_was_replaced_is_not_taken_for_the_one_that_is_known(second: Harness) -> None:
     path = second.path("cats")
     path.write_bytes(path.read_bytes() + b" ")
-    second.controller.bring_back()
+    second.controller.restore_last()
     assert second.controller.engine.model.facts is None
     assert second.controller.engine.stored_picture is None
 
@@ -117,7 +117,7 @@ def test_a_model_that_is_refused_after_all_takes_its_controls_and_picture_away(s
 
 
 def test_another_file_on_the_command_line_gets_neither_facts_nor_picture_of_the_last_one(second: Harness) -> None:
-    second.controller.bring_back(second.path("dogs"))
+    second.controller.restore_last(second.path("dogs"))
     assert second.controller.engine.model.facts is None
     assert second.controller.engine.stored_picture is None
 
@@ -127,7 +127,7 @@ def test_a_damaged_file_costs_nothing_but_a_moment(second: Harness, damage: byte
     (second.state / MODEL_NAME).write_bytes(damage)
     (second.state / PICTURE_NAME).write_bytes(b"no picture")
     before = second.said()
-    second.controller.bring_back()
+    second.controller.restore_last()
     assert second.controller.engine.model.facts is None
     assert second.said() == before
 

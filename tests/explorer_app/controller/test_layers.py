@@ -19,7 +19,7 @@ def values_of(frame: Frame) -> object:
     return frame.tap.values
 
 
-def test_a_hand_that_moves_gets_the_layer_and_no_drafts(harness: Harness) -> None:
+def test_a_gesture_that_moves_gets_the_layer_and_no_drafts(harness: Harness) -> None:
     harness.engine.full_ms = 5e3
     harness.start()
     harness.controller.editing.edit(SetParameter("layer", LAYER))
@@ -104,7 +104,7 @@ def test_a_saved_picture_is_what_the_canvas_shows_and_brings_the_layer_back(open
     harness.until(lambda: harness.controller.editing.session.tap == LAYER)
 
 
-def test_a_layer_that_the_next_model_lacks_gives_way_to_its_picture(open_harness: Harness) -> None:
+def test_a_layer_that_the_next_model_lacks_is_replaced_by_its_picture(open_harness: Harness) -> None:
     harness = open_harness
     harness.library.options["dogs"] = {"resolution": 16}
     harness.controller.editing.edit(SetParameter("layer", Tap("b128.conv1")))

@@ -168,7 +168,7 @@ def test_learning_can_be_ended_and_a_parameter_forgets_its_controller(stage: Sta
 def test_only_numbers_can_be_learned(stage: Stage) -> None:
     stage.live.learn("pinned_blend", 0.0, 1.0)
     assert stage.live.learning is None
-    assert stage.harness.said(Level.WARNING) == ["A controller moves numbers, and latent is none."]
+    assert stage.harness.said(Level.WARNING) == ["A controller moves numbers, but latent is not a number."]
 
 
 def test_learning_opens_the_inputs_that_there_are(open_harness: Harness) -> None:
@@ -312,7 +312,7 @@ def test_a_preset_brings_its_patches_and_leaves_those_of_sounds(stage: Stage, tm
     stage.harness.until(lambda: stage.live.patches == (sound, PATCH))
     path.write_text("[]")
     stage.live.load_preset(path)
-    stage.harness.until(lambda: "is no preset of controllers" in stage.harness.said()[-1])
+    stage.harness.until(lambda: "is not a controller preset" in stage.harness.said()[-1])
 
 
 def test_feedback_sends_where_each_control_belongs(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,13 @@ from collections.abc import Iterator
 import pytest
 from pytestqt.qtbot import QtBot
 
-from explorer_app.controller.live_updates import PATIENCE_MS, REFRESHES_PER_PANEL_UPDATE, LiveUpdates, refresh_ms
+from explorer_app.controller.live_updates import (
+    PATIENCE_MS,
+    REFRESHES_PER_PANEL_UPDATE,
+    LiveUpdates,
+    refresh_ms,
+    refresh_s,
+)
 
 TELL_MS = REFRESHES_PER_PANEL_UPDATE * refresh_ms()
 
@@ -39,7 +45,7 @@ def heard(qapp: object) -> Iterator[Heard]:
     heard.live.stop()
 
 
-def test_the_first_change_is_asked_for_and_told_at_once(heard: Heard) -> None:
+def test_the_first_change_is_requested_and_reported_at_once(heard: Heard) -> None:
     heard.live.changed()
     assert (heard.calls, heard.told) == (1, 1)
 
@@ -55,17 +61,41 @@ def test_a_thousand_changes_between_two_frames_are_one_request_and_one_notificat
     assert (heard.calls, heard.told) == (2, 2)
 
 
-def test_a_change_at_the_very_end_of_a_tick_does_not_wait_for_its_timer(heard: Heard) -> None:
+def test_a_change_near_the_end_of_a_tick_does_not_wait_for_its_timer(heard: Heard) -> None:
     heard.live.changed()
-    heard.now_s += refresh_ms() / 1000.0 - 0.002
+    heard.now_s += refresh_s() / 2
     heard.live.changed()
     assert heard.calls == 1
-    heard.now_s += 0.0015
+    heard.now_s += 0.3 * refresh_s()
     heard.live.changed()
     assert heard.calls == 2
 
 
-def test_the_newest_change_is_asked_for_by_the_timer(heard: Heard, qtbot: QtBot) -> None:
+def test_changes_that_come_early_by_turns_start_no_timer_and_no_more_requests_than_refreshes(heard: Heard) -> None:
+    for number in range(60):
+        heard.now_s = number * refresh_s() - (0.003 if number % 2 else 0.0)
+        heard.live.changed()
+        assert not heard.live._tick.isActive()
+    assert heard.calls == 60
+    for number in range(1000):  # a thousand a second, which nothing paces
+        heard.now_s = 1.0 + number / 1000.0
+        heard.live.changed()
+        if heard.live._tick.isActive() and heard.now_s >= heard.live._tick_end_s:
+            heard.live._advance()
+    assert heard.calls <= 60 + 61
+
+
+def test_panels_are_updated_with_a_frame_while_frames_come(heard: Heard) -> None:
+    heard.live.changed()
+    heard.live.frame_shown()
+    heard.now_s += TELL_MS / 1000.0
+    heard.live.changed()
+    assert (heard.calls, heard.told) == (2, 1)
+    heard.live.frame_shown()
+    assert heard.told == 2
+
+
+def test_the_newest_change_is_requested_by_the_timer(heard: Heard, qtbot: QtBot) -> None:
     heard.live.changed()
     heard.live.changed()
     qtbot.waitUntil(lambda: heard.calls == 2)
@@ -87,7 +117,7 @@ def test_requests_follow_the_refresh_rate_of_the_screen(heard: Heard, hz: float,
     assert heard.live._tick.interval() == refresh_ms(hz) == ms
 
 
-def test_a_change_that_was_answered_too_soon_to_be_told_is_told_later(heard: Heard) -> None:
+def test_a_change_that_was_answered_too_soon_is_reported_later(heard: Heard) -> None:
     heard.live.changed()
     heard.live.changed()
     heard.tick(1.0)

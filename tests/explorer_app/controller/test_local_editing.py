@@ -16,11 +16,14 @@ from explorer_app.controller.drafts import draft_with_edits
 from explorer_app.controller.local_editing import NO_MASK, LocalEditing
 from explorer_app.controller.thumbnail_service import thumbnail_request
 from explorer_app.messages import MessageLog
-from explorer_app.session.edits import AddBend
+from explorer_app.session.edits import AddBend, GoToSeed
 from explorer_app.session.local_edits import StyleChannel, bendable_layers
+from explorer_app.session.parameters import SetParameter
 from explorer_app.session.picture_mask import inverted
+from explorer_app.session.resolve import resolve
 from explorer_app.session.session import Session
 from gpu_backend import (
+    MAX_BLENDS,
     NO_EDITS,
     Bend,
     ChannelMaps,
@@ -28,6 +31,7 @@ from gpu_backend import (
     FoundStyle,
     LocalEdits,
     LoomError,
+    Point,
     RenderRequest,
     StoredLatent,
     StyleOffset,
@@ -86,6 +90,9 @@ class ScriptedSearch:
         return (FoundStyle("b8.conv0", 3, 1.0, 0.1, 6.5),) if self.passes == 2 else None
 
 
+BENT = SetParameter("bend/1/gain", 2.0).apply(AddBend("b8.conv0", "gain").apply(Session(mask=inverted(None))))
+
+
 @dataclass
 class FakeEditing:
     """What the search needs of `Editing`."""
@@ -99,7 +106,7 @@ class FakeEditing:
 
 @pytest.fixture
 def searching(qtbot: QtBot) -> Iterator[tuple[LocalEditing, FakeEditing, MessageLog]]:
-    editing, messages = FakeEditing(Session(mask=inverted(None))), MessageLog()
+    editing, messages = FakeEditing(BENT), MessageLog()
     renders = SimpleNamespace(model=SimpleNamespace(facts=SimpleNamespace(model_id="")))
     local = LocalEditing(renders, editing, messages)  # type: ignore[arg-type]
     yield local, editing, messages
@@ -111,8 +118,10 @@ def test_a_search_shows_the_channels_of_the_painted_region_as_sliders(
 ) -> None:
     local, editing, messages = searching
     masks: list[float] = []
+    made: list[LocalEdits] = []
 
-    def make(model: object, noise: object, latent: object, mask: np.ndarray) -> ScriptedSearch:
+    def make(model: object, noise: object, edits: LocalEdits, latent: object, mask: np.ndarray) -> ScriptedSearch:
+        made.append(edits)
         masks.append(float(mask.mean()))
         return ScriptedSearch()
 
@@ -128,6 +137,7 @@ def test_a_search_shows_the_channels_of_the_painted_region_as_sliders(
     qtbot.waitUntil(lambda: not local.is_searching)
     assert editing.session.style_channels == (StyleChannel("b8.conv0", 3, 0.0, 6.5),)
     assert masks == [1.0]
+    assert made == [resolve(BENT).edits], "the region is that of the picture with its edits"
     assert local.text == ""
 
 
@@ -174,3 +184,32 @@ def test_a_thumbnail_keeps_the_edits_that_its_model_has() -> None:
     layer = next(iter(bendable_layers(model)))
     edits = LocalEdits((Bend(layer, "gain", 2.0), Bend("b999.conv0", "gain", 2.0)))
     assert thumbnail_request(RenderRequest("other", edits=edits), model).edits == LocalEdits(edits.bends[:1])
+
+
+def test_seeds_kept_pictures_and_what_is_shown_become_second_latents(harness: Harness) -> None:
+    harness.start()
+    editing, local = harness.controller.editing, harness.controller.local_editing
+    needed: list[int] = []
+    local.mask_needed.connect(needed.append)
+    local.blend_with_seed(7)
+    (blend,) = editing.session.blends
+    assert (blend.latent.point, blend.label, blend.mask) == (Point(((7, 1.0),)), "seed 7", None)
+    editing.edit(SetParameter("mask", inverted(None)))
+    editing.edit(GoToSeed(9))
+    local.blend_with_shown()
+    assert editing.session.blends[1].latent.point == Point(((9, 1.0),))
+    assert editing.session.blends[1].mask == inverted(None), "what is frozen is the first mask"
+    entry = editing.history.current
+    assert entry is not None
+    editing.set_starred(entry.number, True)
+    editing.edit(GoToSeed(3))
+    local.blend_with_kept(entry.number, 1)
+    assert editing.session.blends[0].latent.point == Point(((9, 1.0),))
+    assert editing.session.blends[0].number == 1
+    editing.undo()
+    assert editing.session.blends[0].label == "seed 7", "latent and name are one step"
+    local.blend_with_seed(11)
+    local.blend_with_seed(12)
+    assert len(editing.session.blends) == MAX_BLENDS == 3
+    assert "at most 3 blends" in harness.messages.messages[-1].sentence
+    assert needed == [1]

@@ -69,24 +69,24 @@ def test_the_last_model_comes_back_at_the_next_start(open_harness: Harness) -> N
     again.close()
 
 
-def test_a_last_model_that_has_gone_gives_way_to_the_bundled_one_with_a_word(open_harness: Harness) -> None:
+def test_a_last_model_that_is_gone_is_replaced_by_the_bundled_one_with_a_message(open_harness: Harness) -> None:
     open_harness.open("dogs")
     again = open_harness.reopened()
     again.path("dogs").unlink()
     again.start()
     assert again.controller.engine.model.is_bundled
-    assert any("dogs is not where it was" in sentence for sentence in again.said(Level.WARNING))
+    assert any("dogs was moved or deleted" in sentence for sentence in again.said(Level.WARNING))
     again.close()
 
 
-def test_a_first_model_that_is_broken_gives_way_to_the_bundled_one(harness: Harness) -> None:
+def test_a_first_model_that_is_broken_is_replaced_by_the_bundled_one(harness: Harness) -> None:
     harness.path("dogs").write_text("broken")
     harness.start(model=harness.path("dogs"))
     assert harness.controller.engine.model.is_bundled
     assert harness.said(Level.ERROR) == ["dogs.pkl is broken."]
 
 
-def test_without_any_model_the_program_starts_and_says_so(harness: Harness) -> None:
+def test_without_any_model_the_program_starts_with_a_message(harness: Harness) -> None:
     harness.bundled = None
     harness.controller.start()
     assert harness.controller.engine.model.facts is None
@@ -225,7 +225,7 @@ def test_undo_leads_back_to_the_model_before_and_redo_to_the_one_after(open_harn
     assert harness.said(Level.WARNING) == []
 
 
-def test_a_model_that_undo_leads_to_is_given_up_when_redo_leaves_it(open_harness: Harness) -> None:
+def test_loading_a_model_by_undo_is_cancelled_by_redo(open_harness: Harness) -> None:
     harness = open_harness
     harness.open("dogs")
     harness.library.gate.shut()
@@ -315,7 +315,7 @@ def test_a_kept_latent_reopens_the_model_it_was_kept_with(open_harness: Harness)
     assert harness.said(Level.WARNING) == []
 
 
-def test_a_model_that_something_kept_leads_to_is_given_up_for_something_else_kept(open_harness: Harness) -> None:
+def test_loading_the_model_of_something_kept_is_cancelled_for_another(open_harness: Harness) -> None:
     harness = open_harness
     of_cats = keep(harness)
     harness.open("dogs")
@@ -349,7 +349,7 @@ def test_where_the_model_of_something_kept_has_gone_the_open_one_shows_it_and_it
     assert harness.said(Level.WARNING) == ["“Kept” was made with dogs, which was not found; birds shows it."]
 
 
-def test_a_class_that_the_next_model_lacks_gives_way_to_its_first(open_harness: Harness) -> None:
+def test_a_class_that_the_next_model_lacks_is_replaced_by_its_first(open_harness: Harness) -> None:
     harness = open_harness
     harness.library.options["dogs"] = {"c_dim": 5}
     harness.library.options["birds"] = {"c_dim": 2}
@@ -371,7 +371,7 @@ def test_small_pictures_of_the_former_model_are_forgotten(open_harness: Harness)
     assert len(harness.controller.thumbnails.store) == 0
 
 
-def test_warnings_about_a_model_are_told(open_harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_warnings_about_a_model_are_reported(open_harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
     harness = open_harness
     from dataclasses import replace
 

@@ -8,15 +8,31 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from explorer_app.controller import PhotoProjection
+from explorer_app.controller.photo_projection import _project
 from explorer_app.messages import Level
-from explorer_app.rendering.render_events import ProjectionAdvanced
+from explorer_app.rendering.render_events import ProjectionAdvanced, ProjectionEnded
 from explorer_app.session.edited_latent import edited_latent
-from explorer_app.session.edits import GoToSeed
-from gpu_backend import Crop, ProjectionReport, RequestError
+from explorer_app.session.edits import AddBend, GoToSeed
+from explorer_app.session.parameters import SetParameter
+from explorer_app.session.resolve import resolve
+from gpu_backend import (
+    Bend,
+    Crop,
+    LocalEdits,
+    Noise,
+    Projection,
+    ProjectionReport,
+    RequestError,
+    TunedProjection,
+    read_model,
+    write_safetensors,
+)
 from tests.helpers.controller_harness import Harness
 from tests.helpers.fake_projection import FakeProjection, FakeProjectionRenders
+from tests.helpers.networks import make_stylegan2
 
 CROP = Crop(1.0, 2.0, 30.0)
 
@@ -49,12 +65,19 @@ def search(harness: Harness) -> Iterator[Search]:
     width = facts.w_dim
     renders = FakeProjectionRenders()
 
-    def make(model: object, noise: object, path: Path, crop: Crop) -> FakeProjection:
-        renders.make(model, noise, path, crop)  # type: ignore[arg-type]
+    def make(model: object, noise: Noise, edits: LocalEdits, path: Path, crop: Crop, *, tune: bool) -> FakeProjection:
+        renders.make(model, noise, edits, path, crop, tune=tune)
         return FakeProjection(renders.steps, width)
 
     projection = PhotoProjection(
-        renders, controller.editing, controller.playback, harness.messages, make, lambda: harness.now_s
+        renders,
+        controller.editing,
+        controller.playback,
+        harness.messages,
+        renders.worker,  # type: ignore[arg-type]
+        renders.opened.append,
+        make,
+        lambda: harness.now_s,
     )
     renders.projection = projection
     ends: list[bool] = []
@@ -77,6 +100,29 @@ def test_the_best_latent_shows_while_it_is_searched_and_the_end_is_one_step_that
     assert search.ends == [True]
     search.harness.controller.editing.undo()
     assert search.rows is None
+
+
+def test_a_search_compares_pictures_with_the_edits_and_its_result_keeps_them(search: Search) -> None:
+    editing = search.harness.controller.editing
+    editing.edit(AddBend("b8.conv0", "gain"))
+    editing.edit(SetParameter("bend/1/gain", 2.0))
+    search.begin()
+    search.renders.advance(5)
+    assert search.renders.edits == [LocalEdits((Bend("b8.conv0", "gain", 2.0),))]
+    assert resolve(editing.session).edits == search.renders.edits[0]
+    assert search.rows == 5.0
+
+
+@pytest.mark.parametrize("tune", [False, True])
+def test_the_network_of_a_search_has_the_edits(tmp_path: Path, tune: bool, caplog: pytest.LogCaptureFixture) -> None:
+    photo = tmp_path / "garden.png"
+    Image.new("RGB", (16, 16), (90, 140, 60)).save(photo)
+    edits = LocalEdits((Bend("b8.conv0", "gain", 2.0),))
+    found = _project(make_stylegan2(resolution=16), Noise(), edits, photo, CROP, tune=tune)
+    assert isinstance(found, TunedProjection if tune else Projection)
+    assert found._network.edits == edits
+    assert "without its discriminator" in caplog.text, "the file of this model was never written"
+    caplog.clear()
 
 
 def test_stopping_keeps_the_best_so_far(search: Search) -> None:
@@ -115,14 +161,14 @@ def test_undo_during_a_search_reverts_it(search: Search) -> None:
     assert search.projection.phase == "rest"
 
 
-def test_step_loss_and_time_left_are_told(search: Search) -> None:
+def test_step_loss_and_time_left_are_reported(search: Search) -> None:
     search.renders.steps = 100
     assert search.projection.text == ""
     search.begin()
-    assert "network is opened" in search.projection.text
+    assert "opening the network" in search.projection.text
     before = ProjectionReport("random", 0, 500, float("inf"), 32)
     search.projection.take_advanced(ProjectionAdvanced(search.renders.number, before, None))
-    assert search.projection.text == "Preparing: drafts are matched to pictures.", "there is no loss yet"
+    assert search.projection.text == "Preparing: matching drafts to pictures.", "there is no loss yet"
     for _ in range(11):
         search.renders.advance()
         search.harness.now_s += 2.0
@@ -130,12 +176,41 @@ def test_step_loss_and_time_left_are_told(search: Search) -> None:
     assert search.projection.share == pytest.approx(0.1 + 0.9 * 0.11)
 
 
-def test_a_photo_that_cannot_be_read_says_so_and_leaves_the_picture(search: Search) -> None:
+def test_a_photo_that_cannot_be_read_reports_it_and_leaves_the_picture(search: Search) -> None:
     before = list(search.harness.labels)
     search.renders.error = RequestError("garden.jpg should be a picture.")
     search.projection.begin(Path("garden.jpg"), CROP)
     assert search.harness.said(Level.ERROR) == ["garden.jpg should be a picture."]
     assert (search.harness.labels, search.ends, search.projection.phase) == (before, [False], "rest")
+
+
+def test_a_model_that_is_tuned_is_kept_beside_the_model_and_opened(search: Search, tmp_path: Path) -> None:
+    path = tmp_path / "hills.safetensors"
+    write_safetensors(make_stylegan2(), path)
+    model = read_model(path)
+    search.renders.model = model
+    changes = {"synthesis.b4.torgb.bias": np.full_like(model.weights["synthesis.b4.torgb.bias"], 0.5)}
+    assert search.projection.begin(Path("/photos/lake.jpg"), CROP, tune=True)
+    assert search.renders.tuned == [True]
+    number, work = search.renders.number, search.renders.work
+    work.report = ProjectionReport("rows", 150, 300, 0.5, 64)
+    search.projection.take_advanced(ProjectionAdvanced(number, work.report, work.latent))
+    assert search.projection.share == pytest.approx(0.5 * 0.55)
+    search.projection.take_advanced(ProjectionAdvanced(number, ProjectionReport("weights", 75, 150, 0.1, 64), None))
+    assert search.projection.share == pytest.approx(0.75)
+    assert search.projection.text.startswith("Weights of the model: 75 of 150, loss 0.100")
+    for _ in range(2):
+        search.projection.finish()
+        search.harness.rest()
+        assert search.projection.begin(Path("/photos/lake.jpg"), CROP, tune=True)
+        search.projection.take_ended(ProjectionEnded(search.renders.number, work.latent, changes))
+    names = ["hills.lake.safetensors", "hills.lake 2.safetensors"]
+    assert search.renders.opened == [tmp_path / name for name in names]
+    tuned = read_model(tmp_path / names[0])
+    np.testing.assert_allclose(
+        tuned.weights["synthesis.b4.torgb.bias"], model.weights["synthesis.b4.torgb.bias"] + 0.5, atol=1e-3
+    )
+    assert "tuned to lake" in search.harness.said(Level.INFO)[-1]
 
 
 def test_without_a_model_nothing_begins(search: Search) -> None:
@@ -146,7 +221,7 @@ def test_without_a_model_nothing_begins(search: Search) -> None:
 
 def test_a_search_on_the_real_render_thread(harness: Harness) -> None:
     harness.engine.gives_rows = True
-    harness.make_projection = lambda model, noise, path, crop: FakeProjection(4, model.facts.w_dim)
+    harness.make_projection = lambda model, noise, edits, path, crop, tune: FakeProjection(4, model.facts.w_dim)
     harness.start()
     projection = harness.controller.photo_projection
     assert projection.begin(Path("garden.jpg"), CROP)

@@ -4,25 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
 from typing import Any
 
 import pytest
 
 from explorer_app.session.edits import GoToSeed, set_slider
 from explorer_app.session.parameters import SetParameter
-from explorer_app.session.patch_table import SetPatches
-from explorer_app.session.patches import Patch
 from explorer_app.session.resolve import resolve
-from explorer_app.session.session import Session, Slider, as_still
+from explorer_app.session.session import Session
 from explorer_app.session.storage import load_session, load_session_file
 from explorer_app.session.timeline.edits import SetTimeline, with_key, with_state
 from explorer_app.session.timeline.evaluation import session_at
 from explorer_app.session.tracks import STATE, WALK, Timeline, Track
-from gpu_backend import RowRange
-from tests.helpers import fake_renderer
+from gpu_backend import DirectionAmount, RowRange
 from tests.helpers.controller_harness import Harness
-from tests.helpers.fake_renderer import FakeDirections
 
 PSI = "truncation.psi"
 
@@ -57,7 +52,7 @@ def test_scrubbing_shows_the_picture_at_the_playhead_and_makes_no_step(ramp: Har
     assert len(ramp.labels) == steps
 
 
-def test_playing_keeps_time_however_late_it_is_asked(ramp: Harness) -> None:
+def test_playing_keeps_time_however_late_it_is_polled(ramp: Harness) -> None:
     playback = ramp.controller.playback
     playback.set_playing(True)
     wind(ramp, 0.5)
@@ -81,7 +76,7 @@ def test_playing_once_ends_at_the_end_and_begins_again_from_the_start(ramp: Harn
     assert playback.time == 0
 
 
-def test_a_hand_moves_on_from_what_is_shown_and_undo_takes_only_that_back(ramp: Harness) -> None:
+def test_a_gesture_moves_on_from_what_is_shown_and_undo_takes_only_that_back(ramp: Harness) -> None:
     editing = ramp.controller.editing
     ramp.controller.playback.seek(Fraction(10))
     editing.edit(SetParameter("noise.gain", 0.5), False)
@@ -91,7 +86,7 @@ def test_a_hand_moves_on_from_what_is_shown_and_undo_takes_only_that_back(ramp: 
     assert editing.session.noise.gain == 1.0
 
 
-def test_a_hand_on_what_is_animated_wins_until_the_playhead_moves(ramp: Harness) -> None:
+def test_a_gesture_on_what_is_animated_wins_until_the_playhead_moves(ramp: Harness) -> None:
     editing, playback = ramp.controller.editing, ramp.controller.playback
     playback.seek(Fraction(5))
     editing.edit(SetParameter(PSI, 0.9))
@@ -308,25 +303,15 @@ def test_a_drawn_path_becomes_keys_from_the_playhead_on_as_one_step(open_harness
     assert controller.editing.session.timeline.tracks == ()
 
 
-def test_a_slider_that_a_track_or_a_patch_begins_to_move_acts_on_its_directions_own_rows(
-    harness: Harness, monkeypatch: pytest.MonkeyPatch
+def test_a_slider_that_a_gesture_resets_while_a_track_moves_it_stays_on_its_directions_own_rows(
+    open_harness: Harness,
 ) -> None:
-    rows = RowRange(0, 3), RowRange(4, 7)
-    monkeypatch.setattr(fake_renderer, "FakeDirections", partial(FakeDirections, rows=rows))
-    harness.start()
-    editing = harness.controller.editing
-    timeline = with_key(Timeline(), "slider/sefa/0", Fraction(0), 2.0)
-    editing.edit(SetTimeline(timeline))
-    assert editing.session.slider("sefa/0") == Slider("sefa/0", 2.0, rows[0])
-    editing.edit(SetPatches((Patch("osc/fader", "slider/sefa/1", 0.0, 1.0),)))
-    assert editing.session.slider("sefa/1").rows == rows[1]
-    state = replace(as_still(editing.session), sliders=())
-    editing.edit(SetTimeline(with_key(editing.session.timeline, STATE, Fraction(0), state)))
-    assert editing.session.slider("sefa/0") == Slider("sefa/0", 2.0, rows[0]), "pictures on the timeline do not have it"
-    editing.undo()
-    editing.undo()
-    editing.undo()
-    assert editing.session.sliders == ()
+    editing = open_harness.controller.editing
+    editing.edit(SetTimeline(with_key(Timeline(), "slider/world/sun", Fraction(0), 2.0)))
+    own = DirectionAmount("world/sun", 2.0, within_own=True)
+    assert resolve(session_at(editing.session, 1.0)).blend[0][0].latent.directions == (own,)
+    editing.edit(SetParameter("slider/world/sun", 0.0))
+    assert resolve(session_at(editing.session, 1.0)).blend[0][0].latent.directions == (own,)
 
 
 def test_a_recorded_slider_keeps_its_rows_without_a_track_of_them(ramp: Harness) -> None:

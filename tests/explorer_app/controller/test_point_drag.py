@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 
 from explorer_app.controller import PointDrag
-from explorer_app.controller.point_drag import LOST, WEAK
+from explorer_app.controller.drag_points import COVERED, LOST, WEAK
 from explorer_app.messages import Level
 from explorer_app.session.edited_latent import edited_latent
-from explorer_app.session.edits import PLACE, AddSources, GoToSeed, set_transform
+from explorer_app.session.edits import PLACE, AddBend, AddSources, GoToSeed, set_transform
 from explorer_app.session.parameters import SetParameter
-from explorer_app.session.picture_mask import MASK_SIDE, painted
-from explorer_app.session.resolve import resolve_blend
+from explorer_app.session.picture_mask import painted
+from explorer_app.session.resolve import resolve, resolve_blend
 from explorer_app.session.session import Position, Source
-from gpu_backend import Latent, Recipe, RequestError, StoredLatent, Tap, Transform
+from gpu_backend import MASK_SIDE, Bend, Latent, LocalEdits, Recipe, RequestError, StoredLatent, Tap, Transform
 from tests.helpers.controller_harness import Harness
 from tests.helpers.fake_drag import FakeDragMaker, FakeDragRenders
 
@@ -227,7 +227,7 @@ def test_a_target_stays_in_the_picture(hand: Hand) -> None:
     assert hand.drag.points[0].place == (0.0, side - 1.0)
 
 
-def test_a_handle_without_texture_says_so_and_leaves_no_step(hand: Hand) -> None:
+def test_a_handle_without_texture_reports_it_and_leaves_no_step(hand: Hand) -> None:
     before = list(hand.steps)
     hand.maker.weak = {0}
     hand.stroke()
@@ -236,7 +236,20 @@ def test_a_handle_without_texture_says_so_and_leaves_no_step(hand: Hand) -> None
     assert hand.drag.points[0].target == hand.drag.points[0].place == (4.0, 4.0)
 
 
-def test_a_lost_handle_freezes_and_says_so(hand: Hand) -> None:
+def test_a_handle_on_the_second_picture_of_a_blend_reports_it_and_leaves_no_step(hand: Hand) -> None:
+    before = list(hand.steps)
+    hand.drag.begin((4.0, 4.0))
+    hand.renders.drag.covered = {0}
+    hand.drag.aim(8.0, 0.0)
+    hand.renders.advance()
+    assert hand.drag.problem == COVERED
+    assert hand.drag.distance == 0.0
+    hand.drag.release()
+    hand.renders.run_to_rest()
+    assert hand.steps == before
+
+
+def test_a_lost_handle_freezes_and_is_reported(hand: Hand) -> None:
     hand.drag.begin((4.0, 4.0))
     hand.drag.aim(12.0, 0.0)
     hand.renders.advance()
@@ -271,6 +284,7 @@ def test_a_stroke_that_comes_no_nearer_ends_by_itself(hand: Hand) -> None:
     drag.step = stuck
     hand.renders.run_to_rest()
     assert hand.steps[-1] == "Drag a point"
+    assert hand.drag.problem == LOST, "the model has no picture that is nearer"
 
 
 @pytest.mark.parametrize(
@@ -280,7 +294,7 @@ def test_a_stroke_that_comes_no_nearer_ends_by_itself(hand: Hand) -> None:
         (set_transform(Transform(x=0.25)), "transform"),
     ],
 )
-def test_what_stands_in_the_way_is_said_in_a_sentence(hand: Hand, change: object, words: str) -> None:
+def test_an_obstacle_is_reported_in_a_sentence(hand: Hand, change: object, words: str) -> None:
     editing = hand.harness.controller.editing
     editing._editor.set_transient(change.apply(editing.session))  # type: ignore[attr-defined]
     assert not hand.drag.begin((4.0, 4.0))
@@ -358,6 +372,37 @@ def test_a_stroke_becomes_keys_of_the_timeline(hand: Hand) -> None:
     assert firsts[0] == 0.0
     assert [track.keys[0].time, track.keys[-1].time] == [Fraction(0), Fraction(2)]
     assert hand.steps[-1] == "Keep stroke as keys"
+
+
+def test_a_stroke_drags_the_picture_with_its_edits_and_its_result_keeps_them(hand: Hand) -> None:
+    editing = hand.harness.controller.editing
+    editing.edit(AddBend("b8.conv0", "gain"))
+    editing.edit(SetParameter("bend/1/gain", 2.0))
+    hand.stroke()
+    assert hand.maker.edits == [LocalEdits((Bend("b8.conv0", "gain", 2.0),))]
+    assert resolve(editing.session).edits == hand.maker.edits[0]
+    assert hand.steps[-1] == "Drag a point"
+
+
+def test_edits_remove_handles_once_they_change_the_picture(hand: Hand) -> None:
+    editing = hand.harness.controller.editing
+    hand.drag.add((3.0, 3.0), is_pin=False)
+    editing.edit(AddBend("b8.conv0", "gain"))
+    assert hand.drag.points, "a bend at rest changes nothing"
+    editing.edit(SetParameter("bend/1/gain", 2.0))
+    assert not hand.drag.points
+
+
+def test_a_slower_way_is_announced_once_until_another_one_is_taken(hand: Hand) -> None:
+    hand.maker.slower_because = "Steps take longer."
+    hand.stroke()
+    hand.stroke()
+    hand.maker.slower_because = ""
+    hand.stroke()
+    assert [message.sentence for message in hand.harness.messages.messages] == ["Steps take longer."]
+    hand.maker.slower_because = "Steps take longer."
+    hand.stroke()
+    assert len(hand.harness.messages.messages) == 2
 
 
 def test_a_walk_removes_handles_and_leaves_pins(hand: Hand) -> None:

@@ -80,7 +80,7 @@ def test_a_draft_in_which_nothing_is_to_be_seen_is_not_shown_and_a_larger_one_co
     assert all(frame.request.resolution != 32 for frame in harness.frames)
 
 
-def test_a_hand_that_holds_still_gets_the_full_picture_without_letting_go(harness: Harness) -> None:
+def test_a_gesture_that_holds_still_gets_the_full_picture_without_letting_go(harness: Harness) -> None:
     harness.engine.full_ms = 50.0
     harness.start()
     harness.drag(0.5, release=False)
@@ -127,13 +127,18 @@ def test_the_steps_of_the_picture_are_measured_once_while_the_panel_is_visible(o
     assert harness.controller.engine.preview.statistics.steps == ()
     harness.controller.engine.set_measuring(True)
     harness.until(lambda: harness.controller.engine.preview.statistics.steps)
-    measured = [item for item in harness.engine.requests if item.measure_steps]
-    assert len(measured) == 1
+
+    def measured() -> int:
+        return len([item for item in harness.engine.requests if item.measure_steps])
+
+    assert measured() == 1
     assert harness.settings.values.performance_visible
+    harness.controller.engine.measure_counters()  # a measured picture reports them
+    harness.until(lambda: measured() == 2)
     harness.controller.engine.set_measuring(False)
     harness.drag(0.5)
     harness.rest()
-    assert len([item for item in harness.engine.requests if item.measure_steps]) == 1
+    assert measured() == 2
 
 
 def measuring_is_due(harness: Harness, qtbot: QtBot) -> QTimer:
@@ -194,7 +199,7 @@ def test_a_restored_picture_of_another_model_has_its_steps_measured_at_rest(open
     assert harness.controller.engine.preview.statistics.newest_ms > 0
 
 
-def test_a_measured_picture_that_gives_way_to_another_passes_the_measuring_on(
+def test_a_measured_picture_that_yields_to_another_passes_the_measurement_on(
     open_harness: Harness, qtbot: QtBot
 ) -> None:
     harness = open_harness
@@ -239,7 +244,7 @@ def test_small_pictures_of_a_large_network_are_made_at_an_exit_that_shows_its_co
 
 
 @pytest.mark.parametrize("has_transform", [False, True])
-def test_small_pictures_of_another_network_are_asked_for_with_what_this_one_has(
+def test_small_pictures_of_another_network_are_requested_with_what_this_one_has(
     harness: Harness, has_transform: bool
 ) -> None:
     harness.library.options["cats"] = {"has_transform": has_transform}

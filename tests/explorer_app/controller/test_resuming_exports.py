@@ -126,7 +126,7 @@ def test_an_export_whose_end_was_not_noted_is_done_by_its_manifest(open_harness:
     assert offers(again) == []
 
 
-def test_an_export_whose_files_were_deleted_meanwhile_begins_anew(
+def test_an_export_whose_files_were_deleted_meanwhile_starts_over(
     open_harness: Harness, undisturbed: dict[str, bytes]
 ) -> None:
     settings = sequence(open_harness)
@@ -175,7 +175,7 @@ def test_an_export_of_another_model_opens_that_model(open_harness: Harness, undi
     assert harness.controller.engine.model.facts.name == "cats"
 
 
-def test_an_export_of_a_model_that_is_not_at_hand_says_so(open_harness: Harness) -> None:
+def test_an_export_of_a_missing_model_reports_it(open_harness: Harness) -> None:
     harness = open_harness
     settings = sequence(harness)
     settings = replace(settings, model=replace(settings.model, path="", name="zebras", model_id="f" * 64))

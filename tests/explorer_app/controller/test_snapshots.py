@@ -23,7 +23,14 @@ def is_open(harness: Harness, name: str) -> bool:
 
 
 def test_snapshots_come_in_the_order_of_their_numbers_without_the_files_beside_them(tmp_path: Path) -> None:
-    for name in ("net-1000.pkl", "net-200.pkl", "net-200.directions.safetensors", "log.txt", "Net-30.PT"):
+    for name in (
+        "net-1000.pkl",
+        "net-200.pkl",
+        "net-200.directions.safetensors",
+        "net-200.encoder.safetensors",
+        "log.txt",
+        "Net-30.PT",
+    ):
         (tmp_path / name).write_text("")
     (tmp_path / "folder.pkl").mkdir()
     assert [path.name for path in snapshot_files(tmp_path)] == ["Net-30.PT", "net-200.pkl", "net-1000.pkl"]

@@ -114,7 +114,7 @@ def test_while_sound_is_heard_the_playhead_follows_it_and_not_the_clock(
     assert player.calls[-1] == "stop"
 
 
-def test_a_sound_that_is_muted_or_moved_while_it_plays_is_heard_anew(
+def test_a_sound_that_is_muted_or_moved_while_it_plays_is_heard_from_there(
     harness: Harness, sounds: Sounds, burst: Path
 ) -> None:
     add(harness, sounds, burst)
@@ -144,7 +144,7 @@ def test_a_sound_whose_file_is_gone_is_said_and_can_be_located(
     assert not fresh.is_missing(digest)
     said = [message.sentence for message in harness.messages.messages]
     assert any("burst.wav was not found" in text for text in said)
-    assert any("wrong.wav is not the file" in text for text in said)
+    assert any("wrong.wav is another file than the sound" in text for text in said)
     fresh.close()
 
 

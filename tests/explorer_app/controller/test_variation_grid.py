@@ -188,7 +188,7 @@ def test_settings_keep_to_their_ranges(open_harness: Harness) -> None:
     assert (grid.settings.side, grid.settings.spread) == (3, 0.0)
 
 
-def test_another_model_starts_anew_and_its_pictures_come(open_harness: Harness) -> None:
+def test_another_model_starts_over_and_its_pictures_come(open_harness: Harness) -> None:
     grid = shown(open_harness)
     grid.toggle_locked((1, 1))
     open_harness.open("dogs")

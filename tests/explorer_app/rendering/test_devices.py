@@ -100,7 +100,7 @@ def test_while_kernels_are_compiled_the_processor_shows_pictures_and_then_the_gp
     assert engine.threads == {"rendering", "compiling kernels"}
 
 
-def test_a_slow_picture_of_the_processor_gives_way_to_the_gpu(start: Callable[..., Harness], engine: Engine) -> None:
+def test_a_slow_picture_of_the_processor_yields_to_the_gpu(start: Callable[..., Harness], engine: Engine) -> None:
     engine.missing = 1
     engine.compile_gate.shut()
     harness = start()
@@ -169,7 +169,7 @@ def test_a_chosen_gpu_is_started_once_devices_are_known_and_none_for_the_cpu(
     assert engine.prepared == ["auto"]
 
 
-def test_without_torch_and_without_a_gpu_the_reason_is_told(start: Callable[..., Harness], engine: Engine) -> None:
+def test_without_torch_and_without_a_gpu_the_reason_is_reported(start: Callable[..., Harness], engine: Engine) -> None:
     engine.cpu_refusing = TorchError("Rendering on the CPU needs torch.")
     engine.gpus = ()
     harness = start(opens=False)
@@ -206,7 +206,7 @@ def test_a_network_that_no_gpu_runs_is_rendered_by_the_processor_and_the_next_on
     harness.until(lambda: harness.frames)
 
 
-def test_opening_another_model_gives_the_compiling_up(start: Callable[..., Harness], engine: Engine) -> None:
+def test_opening_another_model_cancels_compiling(start: Callable[..., Harness], engine: Engine) -> None:
     engine.missing = 5
     engine.compile_gate.shut()
     harness = start()
@@ -244,7 +244,7 @@ def test_another_device_and_another_precision_take_over_with_the_same_picture(
     assert len(harness.of(ModelOpened)) == 1
 
 
-def test_a_wish_before_any_model_counts_for_the_first(start: Callable[..., Harness], engine: Engine) -> None:
+def test_a_device_chosen_before_any_model_counts_for_the_first(start: Callable[..., Harness], engine: Engine) -> None:
     harness = start(opens=False)
     harness.thread.use(DeviceChoice("cuda:1"))
     harness.open()
@@ -266,7 +266,7 @@ def test_the_renderer_stays_in_use_while_kernels_for_another_choice_compile(
     assert engine.made_on[-1] == ("cuda:0", "fp32")
 
 
-def test_a_wish_that_is_taken_back_while_kernels_are_compiled_is_forgotten(
+def test_a_choice_that_is_reverted_while_kernels_are_compiled_is_forgotten(
     start: Callable[..., Harness], engine: Engine
 ) -> None:
     harness = start(DeviceChoice("cpu"))
@@ -308,7 +308,7 @@ def test_a_comparison_comes_back_as_news(start: Callable[..., Harness], engine: 
     assert harness.devices == ["cuda:0", "cpu"]
 
 
-def test_memory_is_told_again_only_when_it_changed(start: Callable[..., Harness]) -> None:
+def test_memory_is_reported_again_only_when_it_changed(start: Callable[..., Harness]) -> None:
     from dataclasses import replace
 
     harness = start()

@@ -92,7 +92,7 @@ def test_gaps_are_unknown_where_events_include_them_in_kernels() -> None:
     assert statistics.idle_ms is None
 
 
-def test_a_step_tells_its_rates_and_keeps_what_is_known_of_its_kernel() -> None:
+def test_a_step_has_its_rates_and_keeps_what_is_known_of_its_kernel() -> None:
     step = gpu_statistics(fallback=0).steps[0]
     assert step.flop_per_s == pytest.approx(8e9 / 20e-6)
     assert step.bytes_per_s == pytest.approx(4e6 / 20e-6)

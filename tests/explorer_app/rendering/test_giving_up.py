@@ -20,7 +20,7 @@ from tests.helpers.fake_renderer import Engine
 from tests.helpers.render_harness import OTHER, Harness, Job, request, seed_of
 
 
-def test_a_cancelled_export_gives_up_the_frame_under_way(harness: Harness, engine: Engine) -> None:
+def test_a_cancelled_export_cancels_the_frame_under_way(harness: Harness, engine: Engine) -> None:
     engine.gate.shut()
     job = Job(1, 2, 3)
     harness.thread.export(job)
@@ -46,7 +46,7 @@ def seeds(requests: list[RenderRequest]) -> list[int]:
 
 
 @pytest.mark.parametrize("at_rest", [True, False])
-def test_a_picture_at_rest_is_given_up_for_whatever_is_newer(harness: Harness, engine: Engine, at_rest: bool) -> None:
+def test_a_picture_at_rest_is_cancelled_for_whatever_is_newer(harness: Harness, engine: Engine, at_rest: bool) -> None:
     under_way(harness, engine, 1, at_rest=True)
     harness.thread.submit(request(2), 0.0, at_rest=at_rest)
     engine.gate.open()
@@ -67,7 +67,7 @@ def test_a_picture_in_a_movement_is_finished_so_that_an_endless_drag_shows_somet
     assert not engine.given_up
 
 
-def test_a_picture_is_not_given_up_for_itself(harness: Harness, engine: Engine) -> None:
+def test_a_picture_is_not_cancelled_for_itself(harness: Harness, engine: Engine) -> None:
     under_way(harness, engine, 1, at_rest=True)
     harness.thread.submit(request(1), 0.0, at_rest=True)
     engine.gate.open()
@@ -101,7 +101,7 @@ def test_a_preview_comes_before_the_turn_of_an_export(harness: Harness, engine: 
     assert seeds(engine.requests) == [2, 100]
 
 
-def test_a_thumbnail_is_given_up_for_a_preview_and_made_afterwards(harness: Harness, engine: Engine) -> None:
+def test_a_thumbnail_is_cancelled_for_a_preview_and_made_afterwards(harness: Harness, engine: Engine) -> None:
     engine.gate.shut()
     harness.thread.request_thumbnail("key", lambda: request(50))
     engine.gate.wait_for_knock()
@@ -113,7 +113,7 @@ def test_a_thumbnail_is_given_up_for_a_preview_and_made_afterwards(harness: Harn
 
 
 @pytest.mark.parametrize("at_rest", [True, False])
-def test_a_preview_gives_way_to_a_model_and_is_made_after_all_if_that_is_refused(
+def test_a_preview_yields_to_a_model_and_is_rendered_after_all_if_that_is_refused(
     harness: Harness, engine: Engine, at_rest: bool
 ) -> None:
     under_way(harness, engine, 1, at_rest=at_rest)
@@ -125,7 +125,7 @@ def test_a_preview_gives_way_to_a_model_and_is_made_after_all_if_that_is_refused
     assert (seeds(engine.given_up), seeds(engine.requests)) == ([1], [1])
 
 
-def test_an_export_frame_is_not_given_up_for_a_preview(harness: Harness, engine: Engine) -> None:
+def test_an_export_frame_is_not_cancelled_for_a_preview(harness: Harness, engine: Engine) -> None:
     engine.gate.shut()
     harness.thread.export(Job(100))
     engine.gate.wait_for_knock()
@@ -150,7 +150,7 @@ def begin_to_close(harness: Harness, engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("at_rest", [True, False])
-def test_closing_gives_up_the_picture_under_way(harness: Harness, engine: Engine, at_rest: bool) -> None:
+def test_closing_cancels_the_picture_under_way(harness: Harness, engine: Engine, at_rest: bool) -> None:
     under_way(harness, engine, 1, at_rest=at_rest)
     begin_to_close(harness, engine)
     assert (seeds(engine.given_up), seeds(engine.requests)) == ([1], [])
@@ -158,7 +158,7 @@ def test_closing_gives_up_the_picture_under_way(harness: Harness, engine: Engine
     assert not harness.of(RenderFailed)
 
 
-def test_closing_gives_up_the_frame_of_a_sequence_but_no_picture_that_was_saved(
+def test_closing_cancels_the_frame_of_a_sequence_but_no_picture_that_was_saved(
     harness: Harness, engine: Engine
 ) -> None:
     engine.gate.shut()

@@ -48,7 +48,7 @@ def workshop() -> Iterator[Workshop]:
     assert not made.threads()
 
 
-def test_it_tells_how_far_it_is_and_then_that_it_ended(workshop: Workshop) -> None:
+def test_it_reports_progress_and_then_its_end(workshop: Workshop) -> None:
     workshop.compiler.start(MODEL, CHOICE)
     workshop.wait_for(lambda: workshop.compiler.has_ended)
     ended = workshop.compiler.take()
@@ -118,7 +118,7 @@ def test_the_layer_kernels_compile_without_messages(workshop: Workshop) -> None:
     assert not workshop.compiler.has_ended
 
 
-def test_a_layer_whose_kernels_do_not_compile_is_told_of_only_when_it_is_shown(workshop: Workshop) -> None:
+def test_a_layer_whose_kernels_do_not_compile_is_reported_only_when_it_is_shown(workshop: Workshop) -> None:
     workshop.engine.compile_failing = DeviceError("There is no compiler.")
     workshop.compiler.start_layers(MODEL, CHOICE)
     workshop.join()

@@ -51,7 +51,7 @@ def file(tmp_path: Path, name: str, text: str = "a model") -> Path:
     return path
 
 
-def test_a_file_is_read_beside_and_tells_how_far_it_is(
+def test_a_file_is_read_on_a_thread_and_reports_progress(
     loader: ModelLoader, ear: Ear, library: Library, tmp_path: Path, qtbot: Any
 ) -> None:
     library.gate.shut()
@@ -82,7 +82,7 @@ def test_a_cancelled_reading_ends_silently(
     assert ear.ends == []
 
 
-def test_starting_another_file_gives_the_first_one_up(
+def test_starting_another_file_cancels_the_first(
     loader: ModelLoader, ear: Ear, library: Library, tmp_path: Path, qtbot: Any
 ) -> None:
     library.gate.shut()

@@ -73,7 +73,7 @@ def test_a_gpu_that_takes_over_goes_on_where_the_processor_was(gpu: FakeRenderer
     assert list(frames(pipeline, gpu)) == [2, 3]
 
 
-def test_a_picture_that_was_given_up_is_the_next_again(processor: FakeRenderer) -> None:
+def test_a_picture_that_was_cancelled_is_the_next_again(processor: FakeRenderer) -> None:
     pipeline = pipeline_of(1, 2)
     with pytest.raises(CancelledError):
         pipeline.next_frame(processor, should_cancel=lambda: True)
@@ -89,7 +89,7 @@ def test_closing_leaves_nothing_in_flight_even_if_the_gpu_was_lost(gpu: FakeRend
     assert gpu.in_flight == 0
 
 
-def test_a_request_that_cannot_be_planned_is_told_once_it_is_its_turn(gpu: FakeRenderer) -> None:
+def test_a_request_that_cannot_be_planned_is_reported_once_it_is_its_turn(gpu: FakeRenderer) -> None:
     def broken() -> RenderRequest | None:
         raise OSError("The folder is gone.")
 

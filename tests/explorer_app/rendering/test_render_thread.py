@@ -110,7 +110,7 @@ def test_an_error_of_a_job_stops_that_job_alone(harness: Harness) -> None:
     assert good.got == [3]
 
 
-def test_a_failing_render_is_told_and_the_thread_goes_on(harness: Harness, engine: Engine) -> None:
+def test_a_failing_render_is_reported_and_the_thread_goes_on(harness: Harness, engine: Engine) -> None:
     engine.failing = DeviceError("Out of memory.")
     harness.submit(1)
     harness.until(lambda: harness.of(RenderFailed))
@@ -135,7 +135,7 @@ def test_the_former_renderer_is_closed_when_the_next_one_takes_over(harness: Har
     harness.until(lambda: [renderer.closed for renderer in engine.made] == [1, 0])
 
 
-def test_a_model_is_told_open_before_the_former_renderer_is_closed(
+def test_a_model_is_reported_open_before_the_former_renderer_is_closed(
     harness: Harness, engine: Engine, monkeypatch: Any
 ) -> None:
     told = threading.Event()
@@ -175,7 +175,7 @@ def test_thumbnails_stay_away_while_pictures_move(engine: Engine, qtbot: Any, qa
     assert not harness.of(ThumbnailMade)
 
 
-def test_a_thumbnail_that_cannot_be_made_is_told_once(harness: Harness, engine: Engine) -> None:
+def test_a_thumbnail_that_cannot_be_made_is_reported_once(harness: Harness, engine: Engine) -> None:
     engine.failing = DeviceError("No.")
     harness.thread.request_thumbnail("key", lambda: request(50))
     harness.until(lambda: harness.of(ThumbnailFailed))

@@ -72,7 +72,9 @@ def test_another_model_is_opened_meanwhile_and_finds_the_gpu_later(
     assert engine.made[-1].facts == OTHER.facts
 
 
-def test_a_wish_waits_for_the_driver_and_pictures_do_not(start: Callable[..., Harness], engine: Engine) -> None:
+def test_a_chosen_device_waits_for_the_driver_and_pictures_do_not(
+    start: Callable[..., Harness], engine: Engine
+) -> None:
     harness = start(DeviceChoice("cpu"))
     harness.thread.use(DeviceChoice("cuda:1"))
     for seed in (1, 2, 3):
@@ -95,7 +97,9 @@ def test_a_driver_that_never_answers_does_not_block_closing(
     assert harness.thread.state is Lifecycle.CLOSED
 
 
-def test_looking_that_fails_is_told_and_the_processor_renders(start: Callable[..., Harness], engine: Engine) -> None:
+def test_looking_that_fails_is_reported_and_the_processor_renders(
+    start: Callable[..., Harness], engine: Engine
+) -> None:
     class Broken(Engine):
         def find_devices(self) -> Any:
             raise RuntimeError("No such library.")

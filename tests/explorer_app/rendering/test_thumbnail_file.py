@@ -53,7 +53,7 @@ def test_two_windows_share_the_file(tmp_path: Path, file: ThumbnailFile) -> None
     other.close()
 
 
-def test_a_damaged_file_is_made_anew_and_an_impossible_one_given_up(tmp_path: Path, file: ThumbnailFile) -> None:
+def test_a_damaged_file_is_recreated_and_an_impossible_one_given_up(tmp_path: Path, file: ThumbnailFile) -> None:
     path = tmp_path / "state" / "thumbnails.sqlite"
     path.parent.mkdir()
     path.write_bytes(b"no database, but long enough to be taken for one " * 100)

@@ -1,6 +1,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from explorer_app.rendering.thumbnails import ThumbnailStore, shrink
 from gpu_backend import Frame, FrameTimings, RenderRequest
@@ -37,6 +38,19 @@ def test_a_large_frame_shrinks_to_the_mean_of_its_blocks() -> None:
     assert (small.width, small.height) == (64, 64)
     assert (small.pixels == 100).all()
     assert small.pixels.flags.c_contiguous
+
+
+@pytest.mark.parametrize(("width", "height", "side"), [(100, 70, 30), (300, 300, 1)])
+def test_a_block_s_mean_is_rounded_from_the_exact_sum_however_large_it_is(width: int, height: int, side: int) -> None:
+    pixels = np.random.default_rng(1).integers(0, 256, (height, width, 4), np.uint8)
+    small = shrink(frame_of(pixels), side).pixels
+    factor = -(-width // side)
+    means = [
+        pixels[y * factor : (y + 1) * factor, x * factor : (x + 1) * factor].reshape(-1, 4).mean(axis=0)
+        for y in range(height // factor)
+        for x in range(width // factor)
+    ]
+    assert small.reshape(-1, 4).tolist() == np.rint(np.array(means).reshape(-1, 4)).tolist()
 
 
 def test_a_frame_that_is_small_already_stays_as_it_is() -> None:

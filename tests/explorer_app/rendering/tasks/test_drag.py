@@ -81,7 +81,7 @@ def test_targets_that_move_while_a_drag_is_made_are_not_lost() -> None:
     assert drag.targets == [(1, (2.0, 3.0))]
 
 
-def test_the_newest_drag_wins_and_the_former_one_is_not_reported_any_more() -> None:
+def test_the_newest_drag_wins_and_the_former_one_is_no_longer_reported() -> None:
     harness = Harness()
     first, second = FakeDrag(harness.clock), FakeDrag(harness.clock)
     harness.begin(1, first)
@@ -96,7 +96,7 @@ def test_a_drag_that_ends_during_a_step_is_not_reported() -> None:
     harness.begin(1, FakeDrag(harness.clock))
 
     def end() -> bool:
-        harness.task.end()
+        harness.task.cancel()
         return True
 
     harness.task.step(None, end)

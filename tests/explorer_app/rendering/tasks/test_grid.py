@@ -87,7 +87,7 @@ def test_an_order_that_comes_during_a_step_loses_no_cell() -> None:
     assert sorted(made(events)) == [(1, 0), (2, 0), (2, 1), (2, 2)]
 
 
-def test_final_pictures_wait_until_previews_rest_and_give_way_to_them() -> None:
+def test_final_pictures_wait_until_previews_rest_and_yield_to_them() -> None:
     events: list[RenderEvent] = []
     task = task_of(events, 3600.0)
     renderer = FakeRenderer(MODEL, Engine())

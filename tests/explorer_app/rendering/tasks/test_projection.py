@@ -77,6 +77,21 @@ def test_rows_that_are_no_better_are_not_sent_again() -> None:
     assert event.latent is None
 
 
+def test_steps_that_tune_weights_neither_read_nor_send_the_rows_again() -> None:
+    class Tuning(Timed):
+        latent_version = (0.5, 64)
+
+    harness = Harness()
+    work = Tuning(harness.clock)
+    harness.begin(0, lambda: work)
+    harness.step(yields=True)
+    harness.step(yields=True)
+    event = harness.events[-1]
+    assert isinstance(event, ProjectionAdvanced)
+    assert (event.report.step, event.latent) == (2, None), "the loss is less, the rows are the same"
+    assert work.latents_read == 1
+
+
 def test_the_last_step_ends_the_search_and_so_does_stopping() -> None:
     harness = Harness()
     harness.begin(1)

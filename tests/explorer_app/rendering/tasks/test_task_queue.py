@@ -142,7 +142,7 @@ def test_a_task_that_renders_nothing_needs_no_share(thread: Thread) -> None:
     assert order(queue, 1) == ["EXPORT"]
 
 
-def test_a_preview_that_was_given_up_earns_others_nothing(thread: Thread) -> None:
+def test_a_preview_that_was_cancelled_earns_others_nothing(thread: Thread) -> None:
     preview = Task(Priority.PREVIEW)
     queue = thread.queue(preview, Task(Priority.EXPORT, preview_share=0.5))
     assert queue.next() is preview

@@ -12,7 +12,7 @@ def made(event: list[RenderEvent]) -> list[object]:
     return [item.key for item in event if isinstance(item, ThumbnailMade)]
 
 
-def test_the_thumbnail_asked_for_last_is_made_first_and_each_key_once() -> None:
+def test_the_thumbnail_requested_last_is_made_first_and_each_key_once() -> None:
     event: list[RenderEvent] = []
     task = ThumbnailTask(threading.Condition(), event.append, lambda error: False, 0.0)
     for key in ("a", "b", "c", "a"):
@@ -23,7 +23,7 @@ def test_the_thumbnail_asked_for_last_is_made_first_and_each_key_once() -> None:
     assert made(event) == ["a", "c", "b"]
 
 
-def test_a_thumbnail_that_was_given_up_is_made_later_unless_it_was_ordered_anew() -> None:
+def test_a_thumbnail_that_was_cancelled_is_made_later_unless_it_was_requested_again() -> None:
     event: list[RenderEvent] = []
     task = ThumbnailTask(threading.Condition(), event.append, lambda error: False, 0.0)
     task.request("a", lambda: request(1))

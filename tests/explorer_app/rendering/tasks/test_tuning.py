@@ -15,11 +15,11 @@ def test_a_tuning_takes_its_steps_on_the_render_thread_and_reports_each_finding(
     start: Callable[..., Harness], engine: Engine
 ) -> None:
     engine.gpus = (GPU,)
-    harness = start(DeviceChoice("cuda:0"))
+    harness = start(DeviceChoice("cuda:0", "tf32"))
     harness.thread.tune(60.0)
     harness.until(lambda: harness.of(TuningEnded))
     (tuning,) = engine.tunings
-    assert tuning.device == "cuda:0"
+    assert tuning.choice == DeviceChoice("cuda:0", "tf32"), "what renders is tuned"
     assert [event.found.shape.cout for event in harness.of(TuningFound)] == [8, 16, 24]
     assert harness.of(TuningAdvanced)[-1].state.share == 1.0
     assert [event.error for event in harness.of(TuningEnded)] == [None]
@@ -40,7 +40,7 @@ def test_while_kernels_are_compiled_every_picture_is_rendered(start: Callable[..
     assert [seed_of(item) for item in engine.requests] == list(range(5))
 
 
-def test_a_tuning_that_is_stopped_frees_the_gpu_and_says_so(start: Callable[..., Harness], engine: Engine) -> None:
+def test_a_tuning_that_is_stopped_frees_the_gpu_and_reports_it(start: Callable[..., Harness], engine: Engine) -> None:
     engine.gpus, engine.tuning_waits = (GPU,), True
     harness = start(DeviceChoice("cuda:0"))
     harness.thread.tune(60.0)
