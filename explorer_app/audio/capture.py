@@ -32,7 +32,7 @@ _ONSET_FALL = 0.92
 """What is left of an onset after a hundredth of a second."""
 
 _ONSET_FACTOR = 2.5
-"""An onset's flux is at least so many times the mean of the last second."""
+"""Least ratio of an onset's flux to the mean flux of the last second."""
 
 Sink = Generator[None, bytes, None]
 Publish = Callable[[dict[str, float]], None]

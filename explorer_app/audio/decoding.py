@@ -1,25 +1,25 @@
 """Sound files as blocks of samples, and their resampling.
 
-WAV is read by the standard library, so that it needs no extra; FLAC, MP3 and Ogg Vorbis by miniaudio (extra `live`),
-at the file's own rate. Resampling is done here, so that all files take part in a mix to the sample.
+WAV of whole numbers (PCM) is read by the standard library, so that it needs no extra; WAV of floats, FLAC, MP3 and Ogg
+Vorbis by miniaudio (extra `live`), at the file's own rate. Resampling is done here, so that all files take part in a
+mix to the sample.
 """
 
 from __future__ import annotations
 
 import hashlib
 import importlib.util
-import math
 import os
 import stat
+import struct
 import wave
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from explorer_app.session.tracks import MAX_SECONDS
-from gpu_backend import LazyModule, LoomError
+from gpu_backend import LazyModule, LoomError, dataclass
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,8 +35,13 @@ MAX_NBYTES = 1 << 30
 """Largest sound file."""
 
 MAX_CHANNELS = 32
+MAX_RATE_HZ = 768_000
+"""Samples a second: the most that converters have. Resampling reads as many more of a file as its rate is higher."""
 BLOCK = 1 << 16
 """Frames that are decoded at a time."""
+
+_DAMAGE = (wave.Error, EOFError, OSError, RuntimeError, struct.error)
+"""What the standard library raises for damaged WAV files; RuntimeError where a chunk is said to end beyond the file."""
 
 _INSTALL = "install it with pip install 'latentloom[live]'"
 
@@ -66,7 +71,7 @@ def can_decode_all() -> bool:
 
 
 def sound_facts(path: Path) -> SoundFacts:
-    """Read what a sound file says about itself.
+    """Read the header of a sound file.
 
     Raises
     ------
@@ -74,9 +79,13 @@ def sound_facts(path: Path) -> SoundFacts:
         If it cannot be opened, is larger than `MAX_NBYTES`, longer than a day, or no sound that can be read.
     """
     kind = _kind(path)
-    facts = _wav_facts(path) if kind == "wav" else _other_facts(path, kind)
+    facts = _wav_facts(path) if kind == "wav" and _is_pcm(path) else _other_facts(path, kind)
     if facts.frames < 1 or facts.rate_hz < 1 or not 1 <= facts.channels <= MAX_CHANNELS:
         raise SoundError(f"{path.name} holds no sound.")
+    if facts.rate_hz > MAX_RATE_HZ:
+        raise SoundError(
+            f"A sound may have {MAX_RATE_HZ:,} samples a second, but {path.name} has {facts.rate_hz:,}; it is damaged."
+        )
     if facts.seconds > MAX_SECONDS:
         raise SoundError(f"A sound may last a day, but {path.name} lasts {facts.seconds / 3600:.0f} hours.")
     return facts
@@ -99,7 +108,7 @@ def file_digest(path: Path, should_stop: Callable[[], bool] = lambda: False) -> 
 def decoded(path: Path, start: int = 0) -> Iterator[Samples]:
     """Yield a file's samples from a frame on, in blocks of at most `BLOCK` frames. Raises SoundError."""
     kind = _kind(path)
-    yield from _wav_blocks(path, start) if kind == "wav" else _other_blocks(path, start, kind)
+    yield from _wav_blocks(path, start) if kind == "wav" and _is_pcm(path) else _other_blocks(path, start, kind)
 
 
 def _kind(path: Path) -> str:
@@ -123,10 +132,24 @@ def _kind(path: Path) -> str:
         return "flac" if head[:4] == b"fLaC" else "ogg"
     if head[:3] == b"ID3" or (len(head) > 1 and head[0] == 0xFF and head[1] & 0xE0 == 0xE0):
         return "mp3"
-    raise SoundError(f"{path.name} must be a WAV, FLAC, MP3 or Ogg Vorbis file, but is none of them.")
+    raise SoundError(f"{path.name} must be a WAV, FLAC, MP3 or Ogg Vorbis file, but is something else.")
 
 
 # -- WAV ------------------------------------------------------------------------------------------------------------
+
+
+def _is_pcm(path: Path) -> bool:
+    """Return whether the standard library reads a WAV file: whole numbers, not floats or compressed ones.
+
+    Without the extra it is the only reader, and says what is wrong with the file.
+    """
+    if not can_decode_all():
+        return True
+    try:
+        with _wav(path):
+            return True
+    except SoundError:
+        return False
 
 
 def _wav_facts(path: Path) -> SoundFacts:
@@ -137,10 +160,10 @@ def _wav_facts(path: Path) -> SoundFacts:
 def _wav(path: Path) -> wave.Wave_read:
     try:
         file = wave.open(str(path), "rb")  # noqa: SIM115 - the caller closes it
-    except (wave.Error, EOFError, OSError) as error:
+    except _DAMAGE as error:
         raise SoundError(
             f"{path.name} must be a WAV file of whole numbers (PCM), but is damaged or of another kind; "
-            "save it as PCM or FLAC.",
+            f"save it as PCM, or add the extra that decodes sound: {_INSTALL}.",
             str(error),
         ) from error
     if file.getsampwidth() not in (1, 2, 3, 4):
@@ -157,7 +180,7 @@ def _wav_blocks(path: Path, start: int) -> Iterator[Samples]:
             file.setpos(start)
             while data := file.readframes(BLOCK):
                 yield _of_pcm(data, file.getsampwidth(), file.getnchannels())
-        except (wave.Error, EOFError, OSError) as error:
+        except _DAMAGE as error:
             raise SoundError(f"{path.name} is damaged.", str(error)) from error
 
 
@@ -316,8 +339,3 @@ def pcm16(samples: Samples) -> NDArray[np.int16]:
     """Return samples as 16-bit whole numbers."""
     whole: NDArray[np.int16] = np.rint(np.clip(samples, -1.0, 1.0) * 32767.0).astype("<i2")
     return whole
-
-
-def frames_of(seconds: float, rate_hz: int) -> int:
-    """Return the frame at a time."""
-    return math.floor(seconds * rate_hz + 0.5)

@@ -12,7 +12,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Generator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -21,7 +20,7 @@ from explorer_app.audio.decoding import can_decode_all
 from explorer_app.audio.mixing import MIX_HZ, Mixer
 from explorer_app.session.timeline.playing import first_frame, frame_range
 from explorer_app.session.tracks import Timeline
-from gpu_backend import LazyModule, LoomError
+from gpu_backend import LazyModule, LoomError, dataclass
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -42,7 +41,7 @@ _LOST_S, _OPENING_S = 1.0, 5.0
 """A device that asks for nothing for so long is taken for lost: once it plays, and while it is being opened."""
 
 _REOPEN_S = 5.0
-"""A lost device is opened anew whenever it has asked for nothing for so long: it may be another one by then."""
+"""A lost device is opened again whenever it has requested nothing for so long: it may be another one by then."""
 
 LOST = "The sound device stopped answering, so the picture plays on without sound."
 FOUND = "The sound device answers again, and plays from where the picture is."
@@ -210,10 +209,10 @@ class _Run:
         self._ready: deque[NDArray[np.float32]] = deque()
         self._rest: NDArray[np.float32] | None = None
         """What is left of the block that the device took last."""
-        self._asked = 0
+        self._delivered = 0
         """Frames that the device took, silence not counted."""
         self._heard = 0
-        """Those of them that it had taken before it asked last: they were played when it asked."""
+        """Frames that the device had taken before its last request: they were played by then."""
         self._mixed = 0
         """Frames that were mixed."""
         self._requested_at = clock()
@@ -234,7 +233,7 @@ class _Run:
                     self._condition.notify_all()
                 return None
             if passed <= (_LOST_S if self._has_begun else _OPENING_S):
-                return min(self._heard + passed * MIX_HZ, self._asked) / MIX_HZ
+                return min(self._heard + passed * MIX_HZ, self._delivered) / MIX_HZ
             self._is_silent = True
             self._tell(LOST)
         return None
@@ -247,9 +246,9 @@ class _Run:
 
     def stream(self) -> Stream:
         """Yield the frames that the device requests."""
-        asked = yield b""
+        requested = yield b""
         while True:
-            asked = yield (self._taken(asked) * np.float32(self.volume)).tobytes()
+            requested = yield (self._taken(requested) * np.float32(self.volume)).tobytes()
 
     def _taken(self, count: int) -> NDArray[np.float32]:
         result = np.zeros((count, 2), np.float32)
@@ -257,7 +256,7 @@ class _Run:
         with self._condition:
             if self._is_silent and not self._has_ended:
                 self._rejoin()
-            self._heard, self._requested_at = self._asked, self._clock()
+            self._heard, self._requested_at = self._delivered, self._clock()
             while filled < count:
                 block = self._rest if self._rest is not None else (self._ready.popleft() if self._ready else None)
                 if block is None:
@@ -266,7 +265,7 @@ class _Run:
                 result[filled : filled + len(part)] = part
                 filled += len(part)
                 self._rest = block[len(part) :] if len(part) < len(block) else None
-            self._asked += filled
+            self._delivered += filled
             self._condition.notify_all()
         return result
 
@@ -275,7 +274,7 @@ class _Run:
         place = max(0, round((self._clock() - self._begun_s) * MIX_HZ))
         self._ready.clear()
         self._rest = None
-        self._asked = self._mixed = place
+        self._delivered = self._mixed = place
         self._is_silent = False
         self._tell(FOUND)
 
@@ -289,10 +288,10 @@ class _Run:
                     continue
                 if device is not None:
                     gone, device = device, None
-                    with suppress(Exception):  # it is gone, whatever it says of it
+                    with suppress(Exception):  # the device is gone; its error adds nothing
                         gone.close()
                 device = self._opened()
-        except Exception as error:  # whatever a device or a damaged file does, the picture plays on
+        except Exception as error:  # the picture plays on after any error of a device or a file
             with self._condition:
                 self._has_ended = True
             sentence = error.sentence if isinstance(error, LoomError) else "The sound device failed."

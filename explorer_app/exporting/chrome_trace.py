@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from explorer_app.exporting.output_file import write_output
-from gpu_backend import Disk, FrameTimings, StepTime
+from gpu_backend import Disk, FrameTimings, StepTime, dataclass
 
 _PROCESS = 1
 _FIRST_LANE = 1
 _STEPS_LANE = 100
-"""Far below the lanes of frames, whatever their number."""
+"""Beyond the lane of any frame."""
 
 
 @dataclass(frozen=True, slots=True)

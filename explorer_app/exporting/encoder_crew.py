@@ -18,12 +18,11 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from explorer_app.exporting.formats.picture_format import PictureFormat, Size
-from gpu_backend import Frame, FrameTimings, LazyModule, RenderRequest
+from gpu_backend import Frame, FrameTimings, LazyModule, RenderRequest, dataclass
 
 if TYPE_CHECKING:
     import numpy as np
@@ -203,7 +202,7 @@ class EncoderProcess:
     def take_memory(
         self, memory: NDArray[np.uint8], place: int, chunks: int, chunk_frames: int, frame_nbytes: int
     ) -> None:
-        """Get a part of the shared memory, from `place` on, for so many chunks of frames of so many bytes."""
+        """Take a part of the shared memory, from `place` on, for `chunks` chunks of frames of a fixed size."""
         self._memory, self._place = memory, place
         self._chunks, self.chunk_frames, self._frame_nbytes = chunks, chunk_frames, frame_nbytes
 
@@ -414,12 +413,12 @@ def received_message(pipe: IO[bytes]) -> Any:
 
 
 def greeting(pid: int) -> bytes:
-    """Return what a process says first."""
+    """Return the first message of a process."""
     return READY + _LENGTH.pack(pid)
 
 
 def _received(pipe: IO[bytes], nbytes: int) -> bytes:
-    """Read so many bytes; raise EOFError if the other end is gone."""
+    """Read exactly `nbytes` bytes; raise EOFError if the other end is closed."""
     data = b""
     while len(data) < nbytes:
         more = pipe.read(nbytes - len(data))

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal, get_args
 
 from explorer_app.exporting.sequence import SequenceSettings
+from gpu_backend import dataclass
 
 JobState = Literal["waiting", "running", "paused", "failed", "cancelled", "done"]
 
@@ -23,6 +24,9 @@ MAX_FINISHED = 50
 
 MAX_JOBS = 1000
 
+MAX_PRIORITY = 999_999
+"""Of a job on a farm, above and below 0."""
+
 
 @dataclass(frozen=True, slots=True)
 class ExportPlace:
@@ -32,11 +36,14 @@ class ExportPlace:
     ----------
     address, keys
         Of a farm: HOST or HOST:PORT, and the file of its keys; empty for the usual one.
+    priority
+        On a farm, frames of jobs with a higher one come first.
     """
 
     where: Where = "here"
     address: str = ""
     keys: str = ""
+    priority: int = 0
 
 
 HERE = ExportPlace()
@@ -66,7 +73,7 @@ class ExportRecord:
         The window that runs it, as `StateFolder` names its folder; see `export_store`.
     error
         The sentence of a failed job.
-    where, address, keys
+    where, address, keys, priority
         Of `ExportPlace`.
     """
 
@@ -85,11 +92,12 @@ class ExportRecord:
     where: Where = "here"
     address: str = ""
     keys: str = ""
+    priority: int = 0
 
     @property
     def place(self) -> ExportPlace:
         """Where it is rendered."""
-        return ExportPlace(self.where, self.address, self.keys)
+        return ExportPlace(self.where, self.address, self.keys, self.priority)
 
     @property
     def is_unfinished(self) -> bool:
@@ -128,11 +136,12 @@ def new_record(settings: SequenceSettings, owner: str, place: ExportPlace = HERE
         where=place.where,
         address=place.address,
         keys=place.keys,
+        priority=place.priority,
     )
 
 
 def find(jobs: Jobs, job_id: str) -> ExportRecord | None:
-    """Return a job, None if it is not in the list any more."""
+    """Return a job, None if it is no longer in the list."""
     return next((job for job in jobs if job.job_id == job_id), None)
 
 
@@ -191,7 +200,7 @@ def taken_over(jobs: Jobs, owner: str, is_alive: Callable[[str], bool]) -> Jobs:
 
 
 def record_of(fields: Any) -> ExportRecord | None:
-    """Return the job of a JSON object; None if it is none."""
+    """Return the job of a JSON object; None if the object is invalid."""
     if not isinstance(fields, dict):
         return None
     texts = ("job_id", "folder", "name", "file", "kind", "model", "model_id", "owner", "error")
@@ -207,10 +216,14 @@ def record_of(fields: Any) -> ExportRecord | None:
     where, *farm = (fields.get(name, "") for name in ("where", "address", "keys"))  # missing in older lists
     if where not in ("", *get_args(Where)) or not all(isinstance(text, str) for text in farm):
         return None
+    priority = fields.get("priority", 0)
+    if type(priority) is not int or abs(priority) > MAX_PRIORITY:
+        return None
     return ExportRecord(
         state=fields["state"],
         where=where or "here",
         address=farm[0],
         keys=farm[1],
+        priority=priority,
         **{name: fields[name] for name in (*texts, *numbers)},
     )

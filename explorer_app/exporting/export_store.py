@@ -107,7 +107,7 @@ class ExportStore:
             return self._update(change)
 
     def update(self, change: Change) -> Jobs:
-        """Change the list, whatever other windows have made of it, and return it."""
+        """Change the list as other windows have left it, and return it."""
         self._shared.mkdir(parents=True, exist_ok=True)
         with self._locked():
             return self._update(change)
@@ -150,7 +150,7 @@ class ExportStore:
         return jobs
 
     def _forget(self, job_ids: set[str]) -> None:
-        """Delete settings that no job needs any more."""
+        """Delete settings that no job needs."""
         for job_id in job_ids:
             with contextlib.suppress(OSError):
                 self._settings_path(job_id).unlink(missing_ok=True)

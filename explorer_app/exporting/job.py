@@ -85,7 +85,7 @@ class SequenceJob:
         self._changed: Callable[[], None] = lambda: None
         lock = threading.RLock()
         self._condition = threading.Condition(lock)
-        """For who renders."""
+        """For the renderer."""
         self._search_condition = threading.Condition(lock)
         """For the job's own thread, which is woken only when it has something to do."""
         self._thread = threading.Thread(target=self._run, name=f"export {settings.name}", daemon=True)
@@ -317,7 +317,7 @@ class SequenceJob:
             ):
                 del self._awaited[place]
                 return index
-        raise ExportError("The exporter received a picture that it had not requested; start the export again.")
+        raise ExportError("The exporter received a picture that it did not request; start the export again.")
 
     def _write_manifest(self, state: State) -> None:
         data = manifest_bytes(self.settings, state, None if state == "unfinished" else self.done, self._made_on)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from explorer_app.session.local_edits import mixed_edits
 from explorer_app.session.session import MAX_SCALE, MIN_SCALE
-from gpu_backend import NO_EDITS, LatentPath, LocalEdits, Noise, PathKind, Recipe, RenderRequest, Transform
+from gpu_backend import NO_EDITS, LatentPath, LocalEdits, Noise, PathKind, Recipe, RenderRequest, Transform, dataclass
 
 Blend = tuple[tuple[Recipe, float], ...]
 Matrix = tuple[float, ...]

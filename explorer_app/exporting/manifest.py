@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
@@ -37,8 +37,9 @@ from gpu_backend import (
     LimitError,
     LoomError,
     PathKind,
-    StoredLatent,
+    StoredPart,
     check_json_size,
+    dataclass,
     edits_to_json,
     noise_to_json,
     parse_json,
@@ -47,6 +48,7 @@ from gpu_backend import (
     request_from_json,
     stored_from_json,
     stored_in,
+    stored_in_edits,
     stored_to_json,
 )
 
@@ -128,6 +130,8 @@ def manifest_bytes(
     keys = ",\n".join(json.dumps(_key_to_json(key)) for key in settings.keys)
     lines.append(f'"keys": [\n{keys}\n]')
     stored = stored_in(recipe.latent for key in settings.keys for recipe, _ in key.blend)
+    for key in settings.keys:
+        stored.update(stored_in_edits(key.edits))
     if settings.piece is not None:
         lines.append(f'"piece": {json.dumps(piece_to_json(settings.piece))}')
         stored = piece_stored(settings.piece)
@@ -402,7 +406,7 @@ def _keys(fields: Mapping[str, Any]) -> list[Any]:
     return keys
 
 
-def _key(item: object, stored: Mapping[str, StoredLatent]) -> Keyframe:
+def _key(item: object, stored: Mapping[str, StoredPart]) -> Keyframe:
     """Read a keyframe, which has fields of a request."""
     if not isinstance(item, Mapping):
         raise ExportError("a keyframe should be a set of named fields.")

@@ -51,7 +51,7 @@ def write_outputs(files: Mapping[Path, bytes], disk: Disk | None = None) -> None
 
 @contextlib.contextmanager
 def as_export_error(path: Path) -> Iterator[None]:
-    """Raise an OSError of writing `path` as an ExportError that says what to do."""
+    """Raise an OSError of writing `path` as an ExportError whose sentence names a remedy."""
     try:
         yield
     except OSError as error:
@@ -59,7 +59,7 @@ def as_export_error(path: Path) -> Iterator[None]:
 
 
 def output_error(error: OSError, path: Path) -> ExportError:
-    """Return an OSError of writing `path` as an ExportError that says what to do."""
+    """Return an OSError of writing `path` as an ExportError whose sentence names a remedy."""
     return ExportError(_sentence(error, path), details=str(error))
 
 

@@ -79,6 +79,6 @@ def read_picture(path: Path) -> PictureDocument:
     if scan.text is None:
         raise NoRecipeError(
             f"This picture holds no Latent Loom recipe: {path.name} was made by another program "
-            "or lost its text on the way; choose a picture as Latent Loom saved it."
+            "or lost its metadata; choose a picture as Latent Loom saved it."
         )
     return document_from_text(scan.text)

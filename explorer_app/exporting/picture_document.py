@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from explorer_app.exporting.errors import PictureError
@@ -16,11 +15,13 @@ from gpu_backend import (
     LoomError,
     RenderRequest,
     check_json_size,
+    dataclass,
     parse_json,
     request_from_json,
     request_to_json,
     stored_from_json,
     stored_in,
+    stored_in_edits,
     stored_to_json,
 )
 
@@ -73,8 +74,9 @@ def document_to_text(document: PictureDocument) -> str:
         data["session"] = session_to_json(document.session)
     data["request"] = request_to_json(document.request)
     stored = stored_in(recipe.latent for recipe, _ in document.request.blend)
+    stored.update(stored_in_edits(document.request.edits))
     if document.session is not None:
-        stored = {**stored, **stored_of((document.session,))}
+        stored.update(stored_of((document.session,)))
     if stored:
         data["latents"] = stored_to_json(stored)
     data["model"] = {"name": document.model_name, "sha256": document.request.model_id}
@@ -84,7 +86,7 @@ def document_to_text(document: PictureDocument) -> str:
     try:
         check_json_size(text, PICTURE_LIMITS, "a picture's recipe")
     except LimitError as error:
-        raise PictureError(f"{error.sentence.rstrip('.')}; take some mix sources away.") from error
+        raise PictureError(f"{error.sentence.rstrip('.')}; remove some mix sources.") from error
     return text
 
 

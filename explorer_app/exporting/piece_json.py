@@ -29,7 +29,7 @@ from explorer_app.session.timeline.timeline_json import (
     track_to_json,
 )
 from explorer_app.session.tracks import MAX_TRACKS
-from gpu_backend import StoredLatent
+from gpu_backend import StoredPart
 
 _MAX_FPS = 100 * MAX_CELLS
 """A sheet may show the pictures of a hundredth of a second."""
@@ -50,12 +50,12 @@ def piece_to_json(piece: Piece) -> dict[str, Any]:
     }
 
 
-def piece_stored(piece: Piece) -> dict[str, StoredLatent]:
+def piece_stored(piece: Piece) -> dict[str, StoredPart]:
     """Return the stored latents of a piece, by digest."""
     return {**stored_of((piece.session,)), **stored_of_tracks(piece.session.timeline.tracks)}
 
 
-def piece_from_json(data: object, stored: Mapping[str, StoredLatent]) -> Piece:
+def piece_from_json(data: object, stored: Mapping[str, StoredPart]) -> Piece:
     """Read what `piece_to_json` wrote. Raises LoomError."""
     fields = read_mapping(data, "piece")
     tracks = [track_from_json(item, stored) for item in read_list(fields.get("tracks", []), "tracks", MAX_TRACKS)]
@@ -63,7 +63,7 @@ def piece_from_json(data: object, stored: Mapping[str, StoredLatent]) -> Piece:
     patches = patches_from_json(fields.get("patches", []))
     return Piece(
         replace(session_from_json(fields.get("session"), stored), timeline=timeline, patches=patches),
-        read_positive(fields.get("fps"), "frames a second", _MAX_FPS),
+        read_positive(fields.get("fps"), "frames per second", _MAX_FPS),
         read_time(fields.get("start"), "start"),
         read_time(fields.get("end"), "end"),
         envelopes_from_json(fields.get("envelopes", [])),

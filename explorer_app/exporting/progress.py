@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+
+from gpu_backend import dataclass
 
 _WINDOW = 32
 """Frames that the estimate looks back on: long enough to be calm, short enough to follow a changing load."""

@@ -23,7 +23,7 @@ from typing import Any
 
 from explorer_app.exporting.errors import PictureError
 from explorer_app.exporting.picture_document import PictureDocument, document_from_text, document_to_text
-from gpu_backend import PICTURE_LIMITS, RenderRequest, StoredLatent
+from gpu_backend import PICTURE_LIMITS, PictureMask, RenderRequest, StoredLatent, mask_from_text, mask_to_text
 
 PREFIX = "recipe:"
 
@@ -33,7 +33,7 @@ MAX_WORD = 30_000 if sys.platform == "win32" else 120_000
 _WIDTH = 80
 
 
-def recipe_word(document: PictureDocument) -> str:
+def recipe_argument(document: PictureDocument) -> str:
     """Return a document as one word of a command line.
 
     Raises
@@ -48,8 +48,8 @@ def recipe_word(document: PictureDocument) -> str:
     return word
 
 
-def document_of_word(word: str) -> PictureDocument:
-    """Read what `recipe_word` wrote.
+def document_of_argument(word: str) -> PictureDocument:
+    """Read what `recipe_argument` wrote.
 
     Raises
     ------
@@ -72,7 +72,7 @@ def document_of_word(word: str) -> PictureDocument:
 def as_command(document: PictureDocument, network: Path | None) -> str:
     """Return the command that renders a picture again; `network` None is the bundled model. Raises PictureError."""
     of_network = [] if network is None else ["--network", str(network)]
-    words = ["latentloom", "render", *of_network, "--from", recipe_word(document), "--outdir", "."]
+    words = ["latentloom", "render", *of_network, "--from", recipe_argument(document), "--outdir", "."]
     return subprocess.list2cmdline(words) if sys.platform == "win32" else shlex.join(words)
 
 
@@ -102,7 +102,7 @@ def as_python(request: RenderRequest, network: Path) -> str:
 
 def _values(value: Any) -> Iterator[Any]:
     """Return the fields of a value that differ from their defaults, or the items of a tuple."""
-    if is_dataclass(value) and not isinstance(value, type):
+    if is_dataclass(value) and not isinstance(value, type | PictureMask):
         for _, item in _given(value):
             yield item
     elif isinstance(value, tuple):
@@ -115,7 +115,9 @@ def _given(value: Any) -> list[tuple[str, Any]]:
 
 
 def _names(value: Any) -> Iterator[str]:
-    if is_dataclass(value):
+    if isinstance(value, PictureMask):
+        yield mask_from_text.__name__
+    elif is_dataclass(value):
         yield type(value).__name__
     for item in _values(value):
         yield from _names(item)
@@ -129,6 +131,8 @@ def _code(value: Any, indent: int) -> str:
     """Return the expression of a value; one that is too long for a line is broken after each part."""
     if isinstance(value, bytes):
         return f"base64.b64decode({base64.b64encode(value).decode()!r})"
+    if isinstance(value, PictureMask):
+        return f"{mask_from_text.__name__}({mask_to_text(value)!r})"
     if is_dataclass(value):
         head, tail = f"{type(value).__name__}(", ")"
         parts = [f"{name}={_code(item, indent + 4)}" for name, item in _given(value)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from itertools import accumulate, pairwise
 from pathlib import Path
@@ -29,7 +29,7 @@ from explorer_app.session.envelopes import (
 from explorer_app.session.resolve import Modulation, resolve
 from explorer_app.session.session import ModelReference, Session
 from explorer_app.session.timeline.evaluation import is_blended, keyed_at, session_at
-from gpu_backend import PathKind, RecipeBudget, RenderRequest, RequestError, spend_blend, spend_latent
+from gpu_backend import PathKind, RecipeBudget, RenderRequest, RequestError, dataclass, spend_blend, spend_latent
 
 MAX_FRAMES = 100_000
 """The largest number of five digits."""

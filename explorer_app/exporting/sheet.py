@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -29,6 +28,7 @@ from gpu_backend import (
     LimitError,
     RenderRequest,
     check_json_size,
+    dataclass,
     parse_json,
 )
 
@@ -84,7 +84,7 @@ class SheetLayout:
             raise ExportError(f"A sheet's paper is black or white, not {str(self.paper)[:20]}.")
 
     def rows(self, count: int) -> int:
-        """Return how many rows so many pictures take."""
+        """Return the number of rows for a number of pictures."""
         return max(1, -(-count // self.columns))
 
     def cell_side(self, count: int, sheet: Size) -> int:
@@ -177,10 +177,10 @@ def sheet_from_text(text: str) -> SheetDocument:
     numbers = [data.get("columns"), data.get("gap"), *_pair(data.get("cell")), *_pair(data.get("at"))]
     cells = data.get("cells")
     if not all(type(number) is int and 0 <= number <= 1 << 20 for number in numbers) or not isinstance(cells, list):
-        raise PictureError("The recipes of this sheet are damaged: it should say where its pictures stand.")
+        raise PictureError("The recipes of this sheet are damaged: it should list the places of its pictures.")
     columns, gap_px, width, height, left, top = numbers
     if not columns or not width or not height or len(cells) > MAX_CELLS:
-        raise PictureError(f"A sheet has 1 to {MAX_CELLS:,} pictures of at least one pixel, but this one has not.")
+        raise PictureError(f"A sheet has 1 to {MAX_CELLS:,} pictures of at least one pixel, but this one does not.")
     documents = [None if cell is None else document_from_text(json.dumps(cell)) for cell in cells]
     sequence = data.get("sequence")
     return SheetDocument(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 from explorer_app.farm.errors import FarmError
 from explorer_app.farm.keys import FarmKeys, default_keys_path, make_keys, read_keys
+from gpu_backend import dataclass
 
 DEFAULT_PORT = 8786
 """The default port of Dask's schedulers."""

@@ -9,7 +9,6 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from explorer_app.exporting.formats.picture_format import PictureFormat
@@ -26,7 +25,7 @@ from explorer_app.farm.local_farm import CrewMember, LocalFarm
 from explorer_app.farm.work import JobRecipe, Member
 from explorer_app.rendering.device_choice import Precision
 from explorer_app.session.session import ModelReference
-from gpu_backend import Latent, ModelFacts, Noise, Point, Recipe, Truncation
+from gpu_backend import Latent, ModelFacts, Noise, Point, Recipe, Truncation, dataclass
 
 DEVICE_BYTES = "device bytes"
 BATCH = 8
@@ -155,7 +154,7 @@ async def _to_device_bytes(
 
 
 async def _members(link: FarmLink, count: int) -> list[Member]:
-    """Wait until so many workers are there."""
+    """Wait until `count` workers have joined."""
     end_s = time.monotonic() + _START_S
     while time.monotonic() < end_s:
         members, _ = await link.exchange(None)
@@ -218,7 +217,7 @@ def _with_a_kill(wanted: FarmBenchmark, farm: LocalFarm, form: PictureFormat, fr
 
 
 def _settings(wanted: FarmBenchmark, form: PictureFormat, frames: int) -> SequenceSettings:
-    """Return a loop through random seeds with about so many frames."""
+    """Return a loop through random seeds with about `frames` frames."""
     keys = tuple(
         Keyframe(((Recipe(Latent(Point(((seed, 1.0),))), Truncation(0.7)), 1.0),), Noise(), None)
         for seed in range(_KEYS)

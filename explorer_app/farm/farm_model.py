@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import tempfile
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import gpu_backend
+from gpu_backend import dataclass
 
 if TYPE_CHECKING:
     from gpu_backend import Model, ModelFacts, NamedDirections

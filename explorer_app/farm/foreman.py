@@ -13,7 +13,6 @@ import logging
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from explorer_app.exporting.errors import ExportError
@@ -30,7 +29,7 @@ from explorer_app.farm.link import FarmLink
 from explorer_app.farm.model_delivery import ModelDelivery
 from explorer_app.farm.work import Chunk, ChunkReport, JobRecipe, JobStatus, Member, Opened, Order, Output, WorkerStatus
 from explorer_app.rendering.device_choice import Precision
-from gpu_backend import Disk
+from gpu_backend import Disk, dataclass
 
 LANES = 2
 """Chunks that a worker has at a time."""
@@ -370,7 +369,7 @@ class Foreman:
         """
         reported = sorted(unit.unit for unit in report.units)
         if reported != list(units) and not (report.is_cancelled and set(reported) <= set(units)):
-            raise StationError(f"{record.name} sent other frames than it was chosen.")
+            raise StationError(f"{record.name} sent other frames than requested.")
 
         def store() -> None:
             if output == "returned":
@@ -379,7 +378,9 @@ class Foreman:
             for unit in report.units:
                 path = self._sink.unit_path(unit.unit)
                 if not path.is_file() or path.stat().st_size != unit.nbytes:
-                    raise StationError(f"{record.name} says that it wrote {path.name}, but that is not there whole.")
+                    raise StationError(
+                        f"{record.name} reported {path.name} as written, but the file is missing or incomplete."
+                    )
 
         await asyncio.to_thread(store)
         for warning in report.warnings:

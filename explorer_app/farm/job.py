@@ -233,6 +233,11 @@ class FarmJob:
         """Go on after `pause`."""
         self._control.resume()
 
+    @property
+    def priority(self) -> int:
+        """The present priority; another program may have changed it."""
+        return self._control.priority
+
     def set_priority(self, priority: int) -> None:
         """Change the priority of the chunks that are handed out from now on."""
         self._control.priority = priority
@@ -327,7 +332,7 @@ class FarmJob:
         return UnitPool(missing, size), found
 
     async def _serve(self, address: FarmAddress, foreman: Foreman) -> None:
-        """Render what is missing; connect again if the scheduler goes away."""
+        """Render the missing frames; reconnect if the scheduler disappears."""
         lost_s: float | None = None
         while not self._control.is_stopped:
             try:
@@ -357,7 +362,7 @@ class FarmJob:
             await self._control.wait(_RETRY_S)
 
     async def _check_spots(self, link: FarmLink, foreman: Foreman) -> None:
-        """Render a few frames on two workers each, and say whether they are equal."""
+        """Render a few frames on two workers each, and report whether they are equal."""
         members, _ = await link.exchange(None)
         ready = [
             (member.address, record)

@@ -14,14 +14,13 @@ import datetime
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import platformdirs
 
 from explorer_app.farm.errors import FarmError, require_farm_extra
-from gpu_backend import Disk, LimitError, read_regular_file, write_whole
+from gpu_backend import Disk, LimitError, dataclass, read_regular_file, write_whole
 
 if TYPE_CHECKING:
     from cryptography import x509

@@ -138,7 +138,7 @@ class DaskLink:
             async with asyncio.timeout(_ANSWER_S):
                 return await self._client.run_on_scheduler(function, *arguments)
         except (OSError, TimeoutError) as error:
-            raise ConnectionLostError("The farm does not answer any more.", str(error)) from error
+            raise ConnectionLostError("The farm no longer answers.", str(error)) from error
 
 
 @contextlib.asynccontextmanager
@@ -200,4 +200,4 @@ def _as_connection_loss() -> Any:
     except FutureCancelledError as error:
         raise WorkerLostError("A worker left while it rendered.") from error
     except (CommClosedError, TimeoutError) as error:
-        raise WorkerLostError("A worker does not answer any more.") from error
+        raise WorkerLostError("A worker no longer answers.") from error

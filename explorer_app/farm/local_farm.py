@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from types import TracebackType
 
@@ -25,6 +25,7 @@ from explorer_app.farm.keys import make_keys
 from explorer_app.farm.worker import worker_name
 from explorer_app.logs import log_path
 from explorer_app.rendering.renderer_like import PROCESSOR_ID
+from gpu_backend import dataclass
 
 _START_S = 60.0
 _END_S = 15.0
@@ -101,7 +102,7 @@ def crew_of_this_machine(gpus: Sequence[int] | None, cpu_workers: int) -> tuple[
     )
 
 
-@dataclass
+@dataclass(slots=True)
 class _Child:
     """A process that is kept running."""
 

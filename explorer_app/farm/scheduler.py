@@ -106,7 +106,7 @@ async def run_scheduler(
     )
     try:
         await scheduler
-    except (OSError, RuntimeError) as error:  # Dask wraps what the system says
+    except (OSError, RuntimeError) as error:  # Dask wraps the system's error
         problem = error if isinstance(error, OSError) else error.__cause__
         reason = problem.strerror if isinstance(problem, OSError) and problem.strerror else str(problem or error)
         raise FarmError(f"A farm cannot listen on {host}:{port} ({reason}); choose another --address.") from error

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from explorer_app.farm.dispatch import WorkerRecord
 from explorer_app.farm.link import FarmLink
+from gpu_backend import dataclass
 
 ALLOWED_STEPS = 1
 """Steps of 255 by which a byte may differ between different devices."""

@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -46,6 +46,7 @@ from gpu_backend import (
     Model,
     ModelFileError,
     RenderRequest,
+    dataclass,
     read_model,
 )
 
@@ -76,7 +77,7 @@ class Station:
     choice
         The device of this worker; the precision is the job's.
     store
-        Models that were brought here.
+        Models that were sent to this machine.
     threads
         Pictures that are encoded at a time.
     backend
@@ -108,12 +109,12 @@ class Station:
         self._render_thread = ThreadPoolExecutor(1, "farm-render")
         self._encoders = ThreadPoolExecutor(threads, "farm-encoder")
         self.is_broken = False
-        """The device was lost: this process cannot use it any more."""
+        """The device was lost; this process can no longer use it."""
 
     # -- models -----------------------------------------------------------------------------------------------------
 
     def identity(self) -> str:
-        """Return a text that is the same for workers which share the models that were brought."""
+        """Return a text that is equal for workers that share one model store."""
         return self._store.identity
 
     def begin_model(self) -> None:
@@ -168,7 +169,7 @@ class Station:
         """
         job = self._jobs.get(chunk.job)
         if job is None:
-            raise FarmError("This worker does not know the job any more.")
+            raise FarmError("This worker no longer knows the job.")
         found, missing = self._missing(job, chunk)
         started: list[float] = []
         warnings: dict[str, None] = {}
@@ -222,12 +223,12 @@ class Station:
         """Return width, height and pixels (B, G, R, X) of one frame, for a comparison of workers. Raises LoomError."""
         job = self._jobs.get(job_id)
         if job is None:
-            raise FarmError("This worker does not know the job any more.")
+            raise FarmError("This worker no longer knows the job.")
         frame = self._render_thread.submit(self._sample, job, index).result()
         return frame.width, frame.height, frame.pixels.tobytes()
 
     def render_to_device(self, recipe: JobRecipe, pictures: int, batch: int) -> int:
-        """Render at least so many pictures without copying them to the host; return how many. For a benchmark."""
+        """Render at least `pictures` pictures without copying them to the host; return how many. For a benchmark."""
         return self._render_thread.submit(self._render_to_device, recipe, pictures, batch).result()
 
     def end_benchmark(self) -> None:
@@ -308,13 +309,13 @@ class Station:
             renderer = self._renderer
             if renderer is None:
                 raise FarmError("This worker has lost the job's model.")
-            asked = deque(indices)
+            waiting_indices = deque(indices)
             waiting: deque[int] = deque()
 
             def next_request() -> RenderRequest | None:
-                if not asked:
+                if not waiting_indices:
                     return None
-                waiting.append(asked.popleft())
+                waiting.append(waiting_indices.popleft())
                 return job.plan.request(waiting[-1])
 
             pipeline = Pipeline(next_request)

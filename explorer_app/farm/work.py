@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from explorer_app.rendering.device_choice import Precision
+from gpu_backend import dataclass
 
 PIECE_NBYTES = 8 << 20
 """A model travels in pieces of this size."""
@@ -111,7 +112,7 @@ class Opened:
     Attributes
     ----------
     has_model
-        False if the model has to be brought first.
+        False if the model must be sent first.
     device
         What renders: name, driver, precision and version; equal texts promise equal bytes.
     answer

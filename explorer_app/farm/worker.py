@@ -10,13 +10,12 @@ import shutil
 import socket
 import tempfile
 from collections import deque
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from explorer_app.farm.address import FarmAddress, is_loopback
 from explorer_app.farm.dask_setup import CONNECT_S, set_up_dask
 from explorer_app.farm.station import Station
-from gpu_backend import CancelledError, LoomError
+from gpu_backend import CancelledError, LoomError, dataclass
 
 if TYPE_CHECKING:
     from distributed import Worker

@@ -13,5 +13,5 @@ class InputError(LoomError):
 
 
 def missing_extra(subject: str) -> InputError:
-    """Return the error that says how to add a missing library; `subject` is "OSC", "MIDI"."""
+    """Return the error that explains how to add a missing library; `subject` is "OSC", "MIDI"."""
     return InputError(f"{subject} needs libraries that are not installed: run {EXTRA_COMMAND} and start again.")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import threading
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from explorer_app.inputs.board import ValueBoard
 from explorer_app.inputs.errors import missing_extra
 from explorer_app.inputs.midi_input import PortEvent
+from gpu_backend import dataclass
 
 POLL_S = 0.008
 """SDL is polled for changes twice a frame."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from explorer_app.inputs.board import ValueBoard
 from explorer_app.inputs.errors import InputError, missing_extra
 from explorer_app.inputs.sources import midi_source, port_name
+from gpu_backend import dataclass
 
 LOOK_S = 1.0
 """How often ports are listed."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import math
 import socket
 import threading
 from collections.abc import Iterable
@@ -48,10 +49,10 @@ class OscInput:
 
     def __init__(self, board: ValueBoard, host: str = DEFAULT_HOST, port: int = DEFAULT_PORT) -> None:
         try:
-            from pythonosc.osc_packet import OscPacket, ParseError
+            from pythonosc.osc_packet import OscPacket
         except ImportError as error:
             raise missing_extra("OSC") from error
-        self._parse, self._parse_error = OscPacket, ParseError
+        self._parse = OscPacket
         self._board = board
         self._spans: dict[str, tuple[float, float]] = {}
         """Source -> low and high end, for those that are not 0..1."""
@@ -88,7 +89,10 @@ class OscInput:
         bundles: list[bytes] = []
         for index in range(_MAX_AT_ONCE):
             try:
-                self._socket.settimeout(0.5 if index == 0 else 0.0)
+                if (
+                    index < 2
+                ):  # waits for the first packet alone; a call for each packet costs half as much as receiving it
+                    self._socket.settimeout(0.5 if index == 0 else 0.0)
                 packet = self._socket.recv(_MAX_PACKET)
             except (BlockingIOError, TimeoutError):
                 break
@@ -109,7 +113,7 @@ class OscInput:
             try:
                 for timed in self._parse(packet).messages:
                     self._read(timed.message.address, timed.message.params, values)
-            except Exception:  # whatever a malformed packet does to the library, the next one is read
+            except Exception:  # a malformed packet may raise anything; the next one is read
                 self.dropped += 1
                 continue
             self.received += 1
@@ -119,7 +123,7 @@ class OscInput:
         if not arguments:
             values[osc_source(address, 0)] = 1.0
         for index, argument in enumerate(arguments[:_MAX_ARGUMENTS]):
-            if isinstance(argument, int | float):
+            if isinstance(argument, int | float) and math.isfinite(argument):
                 source = osc_source(address, index)
                 values[source] = self._normalised(source, float(argument))
 
@@ -139,7 +143,7 @@ def _bound(host: str, port: int) -> socket.socket:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)[0][0]
         made = socket.socket(family, socket.SOCK_DGRAM)
     except (OSError, UnicodeError) as error:
-        raise InputError(f"OSC cannot listen on {host}: it is no address of this machine.") from error
+        raise InputError(f"OSC cannot listen on {host}: it is not an address of this machine.") from error
     try:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
         made.bind((host, port))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 
 from explorer_app.inputs.sources import is_live
 from explorer_app.session.parameters import parameter
@@ -11,6 +10,7 @@ from explorer_app.session.patches import Follower, Patch, shaped
 from explorer_app.session.resolve import Modulation, Modulator
 from explorer_app.session.session import Session
 from explorer_app.session.session_writer import SessionWriter
+from gpu_backend import dataclass
 
 TOUCH_S = 0.25
 """A control counts as touched until it has rested for so long."""

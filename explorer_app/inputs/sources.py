@@ -33,7 +33,7 @@ def is_live(source: str) -> bool:
 
 
 def port_name(name: str) -> str:
-    """Return the name of a MIDI port without the numbers that ALSA gives it anew at every plug, and without slashes."""
+    """Return the name of a MIDI port without the numbers that ALSA changes at every plug, and without slashes."""
     text = re.sub(r"\s+\d+:\d+$", "", name).replace("/", "-").strip()
     return text[:MAX_NAME] or "MIDI"
 

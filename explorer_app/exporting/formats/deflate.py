@@ -1,4 +1,4 @@
-"""Deflate in the zlib format at a level that keeps up with a renderer."""
+"""Deflate in the zlib format at a level that keeps up with a renderer, and the checksum of PNG chunks."""
 
 from __future__ import annotations
 
@@ -17,6 +17,22 @@ _ZLIB_LEVEL = 1
 def deflate_fast(data: NDArray[Any]) -> bytes:
     """Return compressed bytes. Releases Python's lock."""
     return _compressor()(data)
+
+
+def checksum(data: bytes, before: int = 0) -> int:
+    """Return the CRC-32 of bytes that follow others, whose CRC-32 is `before`."""
+    return _checksum()(data, before)
+
+
+@functools.cache
+def _checksum() -> Callable[[bytes, int], int]:
+    """Return isa-l's CRC-32, or zlib's at a quarter of its speed."""
+    try:
+        from isal import isal_zlib
+    except ImportError:
+        return zlib.crc32
+    crc32: Callable[[bytes, int], int] = isal_zlib.crc32
+    return crc32
 
 
 @functools.cache

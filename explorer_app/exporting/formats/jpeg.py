@@ -50,7 +50,8 @@ def encode_jpeg(pixels: NDArray[np.uint8], text: str, quality: int, dpi: int | N
         b"\xff\xfe" + struct.pack(">H", 2 + len(_MARK) + len(part)) + _MARK + part
         for part in (note[first : first + size] for first in range(0, len(note), size))
     ]
-    return b"".join((data[:2], *segments, data[2:]))
+    whole = memoryview(data)
+    return b"".join((whole[:2], *segments, whole[2:]))
 
 
 def scan_jpeg(file: BinaryIO, nbytes: int, max_text: int) -> PictureScan:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
 from explorer_app.exporting.errors import ExportError
+from gpu_backend import dataclass
 
 FormatName = Literal["png", "png16", "jpeg", "webp", "avif", "tiff", "exr"]
 
@@ -127,7 +127,7 @@ def is_background(text: str) -> bool:
 
 
 def pixels_of_print(text: str, dpi: int) -> Size | None:
-    """Return the pixels of a size in print, such as ``210x297mm`` or ``8 × 10 in``; None if it is none.
+    """Return the pixels of a size in print, such as ``210x297mm`` or ``8 × 10 in``; None if the text is something else.
 
     Raises
     ------

@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from explorer_app.exporting.formats.deflate import deflate_fast
+from explorer_app.exporting.formats.deflate import checksum, deflate_fast
 from explorer_app.exporting.formats.picture_format import Compression
 from explorer_app.exporting.formats.scan import PictureScan, RecipeError
 from gpu_backend import LazyModule
@@ -79,11 +79,11 @@ def encode_png(
     per_metre = 0 if dpi is None else round(dpi / _METRES_PER_INCH)
     density = () if dpi is None else (_chunk(b"pHYs", struct.pack(">IIB", per_metre, per_metre, _PER_METRE)),)
     parts = (_chunk(b"IHDR", head), *density, _chunk(b"iTXt", note), _chunk(b"IDAT", data), _chunk(b"IEND", b""))
-    return SIGNATURE + b"".join(piece for part in parts for piece in part)
+    return b"".join((SIGNATURE, *(piece for part in parts for piece in part)))
 
 
 def _chunk(kind: bytes, data: bytes) -> tuple[bytes, bytes, bytes]:
-    return struct.pack(">I", len(data)) + kind, data, struct.pack(">I", zlib.crc32(data, zlib.crc32(kind)))
+    return struct.pack(">I", len(data)) + kind, data, struct.pack(">I", checksum(data, checksum(kind)))
 
 
 def _filtered_up(samples: NDArray[np.uint8], places: Sequence[int]) -> NDArray[np.uint8]:
@@ -179,8 +179,8 @@ def scan_png(file: BinaryIO, nbytes: int, max_text: int) -> PictureScan:
 def _checked(file: BinaryIO, kind: bytes, length: int) -> bytes | None:
     """Return a chunk's data if its checksum is right."""
     data = file.read(length)
-    checksum = int.from_bytes(file.read(4), "big")
-    return data if zlib.crc32(data, zlib.crc32(kind)) == checksum else None
+    stored = int.from_bytes(file.read(4), "big")
+    return data if checksum(data, checksum(kind)) == stored else None
 
 
 def _starts_with(file: BinaryIO, keyword: bytes, length: int) -> bool:

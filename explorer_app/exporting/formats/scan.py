@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 from explorer_app.exporting.errors import PictureError
+from gpu_backend import dataclass
 
 
 @dataclass(frozen=True, slots=True)

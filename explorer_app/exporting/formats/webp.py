@@ -97,7 +97,7 @@ def xmp_packet(text: str) -> bytes:
 
 
 def exif_of(dpi: int) -> bytes:
-    """Return EXIF that says how many pixels an inch has."""
+    """Return EXIF with the resolution in pixels per inch."""
     from PIL import Image
 
     exif = Image.Exif()

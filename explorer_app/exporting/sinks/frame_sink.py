@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
 
 from explorer_app.exporting.picture_document import PictureDocument, document_to_text
-from gpu_backend import Frame, RenderRequest
+from gpu_backend import Frame, RenderRequest, dataclass
 
 
 class FramePlan(Protocol):

@@ -72,6 +72,8 @@ class VideoFile:
         self._is_closing = self._is_discarding = self._is_closed = False
         self._is_whole = False
         self._written = 0
+        self._stored_units: set[int] = set()
+        """Segments that were found or written."""
         self._failure: BaseException | None = None
 
     @property
@@ -122,6 +124,7 @@ class VideoFile:
                 return None
             if not self.unit_path(index // self.segment_frames).exists():
                 return index
+            self._stored_units.add(index // self.segment_frames)
             index = (index // self.segment_frames + 1) * self.segment_frames
         return None
 
@@ -163,6 +166,7 @@ class VideoFile:
                 segment = index // self.segment_frames
                 if index + 1 in (len(self._plan or ()), (segment + 1) * self.segment_frames):
                     write_output(self.unit_path(segment), encoder.finish(), self._disk)
+                    self._stored_units.add(segment)
                     self._written += index + 1 - segment * self.segment_frames
                     encoder = None
                 self._changed()
@@ -186,7 +190,13 @@ class VideoFile:
         assert self._plan is not None
         total = len(self._plan)
         paths = [self.unit_path(place) for place in range(-(-total // self.segment_frames))]
-        if not all(path.exists() for path in paths):
+        missing = [path for path in paths if not path.exists()]
+        if missing:
+            if len(self._stored_units) == len(paths):  # otherwise the job was stopped before them
+                self._failure = ExportError(
+                    f"{missing[0].name} of {self._path.name} was deleted while it was exported; start the same export "
+                    "again."
+                )
             return
         try:
             with as_export_error(self._path):

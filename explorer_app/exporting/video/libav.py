@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import io
 import os
+import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,7 @@ from explorer_app.exporting.formats.resize import over_white, resized
 from explorer_app.exporting.video.hardware import PIXEL_FORMATS
 from explorer_app.exporting.video.soundtrack import SoundEncoder, Soundtrack
 from explorer_app.exporting.video.video_format import HARDWARE_ENCODERS, CodecName, HardwareName, VideoFormat
-from gpu_backend import Frame
+from gpu_backend import Frame, dataclass
 
 if TYPE_CHECKING:
     import av
@@ -105,15 +105,22 @@ class VideoCodec:
         self._size = size
         self._soundtrack = soundtrack
         self._encoder = _encoder_of(form.codec, form.chosen_quality, form.hardware)
+        self._of_thread = threading.local()
+        """`reformatter`: FFmpeg's context of conversions. To make one takes longer than to convert a small picture."""
         self.segment_ending = form.file_ending
 
     def converted(self, frame: Frame) -> av.VideoFrame:
         """Return a frame in the encoder's pixel format."""
         import av
+        from av.video.reformatter import VideoReformatter
 
+        reformatter = getattr(self._of_thread, "reformatter", None)
+        if reformatter is None:
+            reformatter = self._of_thread.reformatter = VideoReformatter()
         pixels = over_white(frame.pixels) if frame.has_alpha else frame.pixels
         pixels = resized(pixels, even_size(self._size or (frame.width, frame.height)))
-        converted = av.VideoFrame.from_ndarray(pixels, format="bgra").reformat(
+        converted = reformatter.reformat(
+            av.VideoFrame.from_numpy_buffer(pixels, format="bgra"),  # a copy would take longer than converting
             format=self._encoder.pixel_format,
             src_colorspace=_BT709,
             dst_colorspace=_BT709,

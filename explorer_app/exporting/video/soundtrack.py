@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,7 @@ from explorer_app.audio.mixing import MIX_HZ, Mixer
 from explorer_app.audio.sound_files import SoundFiles
 from explorer_app.exporting.video.video_format import VideoFormat
 from explorer_app.session.tracks import Sound
-from gpu_backend import LazyModule
+from gpu_backend import LazyModule, dataclass
 
 if TYPE_CHECKING:
     import numpy as np

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import importlib.util
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Literal
 
 from explorer_app.exporting.errors import ExportError
+from gpu_backend import dataclass
 
 CodecName = Literal["av1", "vp9", "prores", "h264", "h265", "gif", "apng", "webp"]
 

@@ -120,7 +120,7 @@ def test_silence_for_want_of_sound_does_not_count(bench: Bench) -> None:
     bench.player.stop()
 
 
-def test_a_device_that_falls_silent_is_told_once_and_the_picture_goes_by_the_clock(bench: Bench) -> None:
+def test_a_device_that_falls_silent_is_reported_once_and_the_picture_goes_by_the_clock(bench: Bench) -> None:
     bench.start(bench.timeline())
     bench.device.ask(960)
     bench.now_s = 3.0
@@ -155,7 +155,7 @@ def test_a_device_that_answers_again_plays_from_where_the_picture_is(bench: Benc
     bench.player.stop()
 
 
-def test_a_device_that_is_pulled_out_gives_way_to_another_one(tmp_path: Path) -> None:
+def test_a_device_that_is_pulled_out_is_replaced_by_another_one(tmp_path: Path) -> None:
     devices = [HandDevice(), HandDevice()]
     left: list[HandDevice | None] = [devices[0], None, devices[1]]
     has_failed = threading.Event()
@@ -187,7 +187,7 @@ def test_a_device_that_is_pulled_out_gives_way_to_another_one(tmp_path: Path) ->
     assert devices[1].is_closed
 
 
-def test_without_a_device_a_sentence_says_so_and_nothing_is_heard(tmp_path: Path) -> None:
+def test_without_a_device_a_sentence_reports_it_and_nothing_is_heard(tmp_path: Path) -> None:
     def none() -> HandDevice:
         raise LoomError("No sound device was found.")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from explorer_app.audio import decoding
 from explorer_app.audio.analysis import Analysis, analyse
 from explorer_app.audio.analysis_cache import analysis_of, envelope_of
-from explorer_app.audio.decoding import SoundError, StereoReader, decoded, sound_facts, write_wav
+from explorer_app.audio.decoding import SoundError, SoundFacts, StereoReader, decoded, sound_facts, write_wav
 from explorer_app.audio.sound_files import SoundFiles, envelopes_of, with_files, with_relative_paths
 from explorer_app.audio.synthesis import RATE_HZ, stems
 from explorer_app.session.patches import FEATURES, Patch
@@ -146,6 +147,30 @@ def test_flac_mp3_and_ogg_are_decoded_and_begin_where_the_wav_does(tmp_path: Pat
             assert np.concatenate(list(decoded(path, 1000)))[:, 0] == pytest.approx(found[1000:])
 
 
+def float_wav(path: Path, samples: np.ndarray, form: str = "<f4", tag: int = 3) -> Path:
+    """Write samples of shape (frames, channels) as a WAV file of floats."""
+    data, channels = samples.astype(form).tobytes(), samples.shape[1]
+    size = np.dtype(form).itemsize
+    head = struct.pack("<HHIIHH", tag, channels, RATE, RATE * channels * size, channels * size, 8 * size)
+    chunks = b"fmt " + struct.pack("<I", len(head)) + head + b"data" + struct.pack("<I", len(data)) + data
+    path.write_bytes(b"RIFF" + struct.pack("<I", 4 + len(chunks)) + b"WAVE" + chunks)
+    return path
+
+
+@pytest.mark.parametrize("form", ["<f4", "<f8"])
+def test_wav_files_of_floats_are_read_by_the_extra_and_refused_without_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    pytest.importorskip("miniaudio")
+    samples = np.random.default_rng(1).uniform(-1.0, 1.0, (3000, 2)).astype(np.float32)
+    path = float_wav(tmp_path / "mix.wav", samples, form)
+    assert sound_facts(path) == SoundFacts("wav", RATE, 2, 3000)
+    assert np.concatenate(list(decoded(path, 1000))) == pytest.approx(samples[1000:], abs=1e-6)
+    monkeypatch.setattr(decoding, "can_decode_all", lambda: False)
+    with pytest.raises(SoundError, match="latentloom"):
+        sound_facts(path)
+
+
 def test_a_tone_keeps_its_place_and_its_pitch_when_it_is_resampled(tmp_path: Path) -> None:
     t = np.arange(44_100) / 44_100
     write_wav(tmp_path / "tone.wav", (0.5 * np.sin(2 * np.pi * 440 * t)).astype(np.float32)[:, None], 44_100)
@@ -165,6 +190,7 @@ def test_a_tone_keeps_its_place_and_its_pitch_when_it_is_resampled(tmp_path: Pat
         (b"", "must be a WAV"),
         (b"hello, this is no sound", "must be a WAV"),
         (b"RIFF\x00\x00\x00\x00WAVEfmt ", "damaged"),
+        (b"RIFF\x24\x00\x00\x00WAVEJUNK\xff\xff\xff\x7f" + bytes(40), "damaged"),
         (b"fLaC" + bytes(100), "damaged"),
         (b"ID3" + bytes(100), "damaged|no sound"),
     ],
@@ -172,6 +198,12 @@ def test_a_tone_keeps_its_place_and_its_pitch_when_it_is_resampled(tmp_path: Pat
 def test_a_file_without_sound_is_refused_with_a_sentence(tmp_path: Path, content: bytes, part: str) -> None:
     (tmp_path / "a.wav").write_bytes(content)
     with pytest.raises(SoundError, match=part):
+        sound_facts(tmp_path / "a.wav")
+
+
+def test_a_rate_that_no_converter_has_is_refused(tmp_path: Path) -> None:
+    write_wav(tmp_path / "a.wav", np.zeros((100, 1), np.float32), 4_000_000_000 // 2)
+    with pytest.raises(SoundError, match="768,000 samples a second"):
         sound_facts(tmp_path / "a.wav")
 
 

@@ -72,7 +72,7 @@ def test_the_file_is_json_and_there_whole(tmp_path: Path) -> None:
     assert [entry.name for entry in path.parent.iterdir()] == ["trace.json"]
 
 
-def test_a_full_disk_is_told_in_a_sentence_and_leaves_nothing(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_in_a_sentence_and_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(ExportError, match="disk is full"):
         write_trace(tmp_path / "trace.json", [traced(1.0)], "CPU", FullDisk(0))
     assert list(tmp_path.iterdir()) == []

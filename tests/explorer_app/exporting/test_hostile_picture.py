@@ -58,7 +58,7 @@ def sentence_for(path: Path, data: bytes) -> str:
     return sentence
 
 
-def test_a_picture_of_another_program_is_told_apart(tmp_path: Path) -> None:
+def test_a_picture_of_another_program_is_distinguished(tmp_path: Path) -> None:
     sentence = sentence_for(tmp_path / "a.png", png(chunk(b"tEXt", b"Software\0other")))
     assert sentence.startswith("This picture holds no Latent Loom recipe: a.png was made by another program")
 

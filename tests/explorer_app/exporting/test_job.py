@@ -203,7 +203,7 @@ def test_a_finished_sequence_is_left_untouched(wanted: SequenceSettings) -> None
     ],
     ids=["cut by a byte", "cut in half", "longer", "empty", "another keyword", "zeros at the end"],
 )
-def test_a_damaged_frame_is_made_anew(
+def test_a_damaged_frame_is_recreated(
     wanted: SequenceSettings, undisturbed: Folder, damage: Callable[[bytes], bytes]
 ) -> None:
     export(wanted)
@@ -213,7 +213,7 @@ def test_a_damaged_frame_is_made_anew(
     assert content(wanted.folder) == undisturbed
 
 
-def test_a_frame_that_belongs_elsewhere_in_the_sequence_is_made_anew(
+def test_a_frame_that_belongs_elsewhere_in_the_sequence_is_recreated(
     wanted: SequenceSettings, undisturbed: Folder
 ) -> None:
     export(wanted)
@@ -222,7 +222,7 @@ def test_a_frame_that_belongs_elsewhere_in_the_sequence_is_made_anew(
     assert content(wanted.folder) == undisturbed
 
 
-def test_cancelling_leaves_whole_files_and_a_manifest_that_says_so(
+def test_cancelling_leaves_whole_files_and_a_manifest_that_reports_it(
     wanted: SequenceSettings, undisturbed: Folder
 ) -> None:
     export(wanted, stop_after=2)
@@ -362,12 +362,12 @@ def test_a_failure_ends_the_job_and_later_frames_are_dropped(wanted: SequenceSet
     assert json.loads((wanted.folder / "walk.manifest.json").read_text())["state"] == "unfinished"
 
 
-def test_a_frame_that_was_not_asked_for_is_refused(wanted: SequenceSettings) -> None:
+def test_a_frame_that_was_not_requested_is_refused(wanted: SequenceSettings) -> None:
     job = started(wanted)
     request = requested(job)
-    with pytest.raises(ExportError, match="not requested"):
+    with pytest.raises(ExportError, match="did not request"):
         job.deliver(fake_frame(replace(request, noise=Noise("none"))))
-    with pytest.raises(ExportError, match="not requested"):
+    with pytest.raises(ExportError, match="did not request"):
         job.deliver(replace(fake_frame(request), is_draft=True))
     job.deliver(fake_frame(request))
     job.stop(cancelled=True)

@@ -17,9 +17,13 @@ from explorer_app.exporting.sequence import SequenceSettings, plan_sequence
 from explorer_app.session.session import ModelReference
 from gpu_backend import (
     MANIFEST_LIMITS,
+    MASK_SIDE,
     Latent,
+    LocalEdits,
+    MaskedBlend,
     MixSource,
     Noise,
+    PictureMask,
     Point,
     Recipe,
     RequestError,
@@ -164,3 +168,12 @@ def test_mix_sources_count_as_well(settings: SequenceSettings) -> None:
 def test_thousands_of_keyframes_are_read_without_solving_for_their_spline(settings: SequenceSettings) -> None:
     many = replace(settings, keys=tuple(key(place) for place in range(4096)), frames_per_step=1)
     assert len(read_manifest(written(many)).settings.keys) == 4096
+
+
+def test_a_manifest_has_the_mask_of_a_blend_once(settings: SequenceSettings) -> None:
+    mask = PictureMask(bytes([255]) + bytes(MASK_SIDE**2 - 1))
+    edits = LocalEdits(blends=(MaskedBlend(Recipe(Latent(Point(((9, 1.0),)))), mask, strength=0.5),))
+    blended = replace(settings, keys=tuple(replace(one, edits=edits) for one in settings.keys))
+    path = written(blended)
+    assert read_manifest(path).settings.keys == blended.keys
+    assert path.read_text().count('"mask"') == 1

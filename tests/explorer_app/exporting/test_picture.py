@@ -127,7 +127,7 @@ def test_a_full_disk_leaves_the_older_picture_and_no_rest(tmp_path: Path, stage:
     assert [item.name for item in tmp_path.iterdir()] == ["a.png"]
 
 
-def test_a_folder_that_cannot_be_made_is_told_in_one_sentence(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made_is_reported_in_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(ExportError, match=r"^a\.png could not be written to .*file \(.+\); choose a folder"):
         write_picture(tmp_path / "file" / "a.png", fake_frame(resolve(SESSION)), model_name="m")

@@ -57,7 +57,7 @@ def test_the_ending_says_the_format(tmp_path: Path, pictures: list[Path]) -> Non
             assert sheet.format == kind
 
 
-def test_a_sheet_that_cannot_be_written_is_told_in_a_sentence(tmp_path: Path, pictures: list[Path]) -> None:
+def test_a_sheet_that_cannot_be_written_is_reported_in_a_sentence(tmp_path: Path, pictures: list[Path]) -> None:
     with pytest.raises(ExportError, match=r"^sheet\.png could not be written"):
         write_contact_sheet(pictures[0] / "sheet.png", pictures, columns=2)
 

@@ -38,7 +38,7 @@ def test_there_is_room_for_what_the_threads_need_and_submitting_never_waits() ->
     assert writers.has_room
 
 
-def test_the_caller_hears_when_there_is_room_again() -> None:
+def test_the_caller_is_called_when_there_is_room_again() -> None:
     heard = threading.Event()
     writers = WriterPool(1, heard.set)
     writers.submit(lambda: None)

@@ -63,7 +63,7 @@ def test_a_failed_chunk_is_retried_on_another_worker_if_possible() -> None:
     assert take(pool, one) == range(units[0], units[0] + 1)  # no other worker is left
 
 
-def test_a_unit_that_fails_too_often_is_told() -> None:
+def test_a_unit_that_fails_too_often_is_reported() -> None:
     pool = UnitPool(range(8), 1)
     units = take(pool, fast())
     assert units is not None

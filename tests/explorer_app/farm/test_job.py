@@ -340,7 +340,7 @@ def test_a_job_goes_on_when_the_scheduler_was_started_again(
         assert job.wait(PATIENCE_S)
     check_whole(settings, tmp_path / "alone", model[0])
     assert farm.connections == 3  # the second attempt came too early
-    assert job.take_messages() == ["The farm does not answer any more; waiting for it.", "The farm answers again."]
+    assert job.take_messages() == ["The farm no longer answers; waiting for it.", "The farm answers again."]
 
 
 def test_a_farm_that_does_not_answer_at_first_ends_the_job(
@@ -352,7 +352,7 @@ def test_a_farm_that_does_not_answer_at_first_ends_the_job(
         job.wait(PATIENCE_S)
 
 
-def test_a_private_farm_without_workers_is_given_up(
+def test_a_private_farm_without_workers_ends(
     farm: FakeFarm, settings: SequenceSettings, model: tuple[ModelFacts, FarmModel]
 ) -> None:
     job = farm.job(settings, model[1], workers_patience_s=0.05)
@@ -409,7 +409,7 @@ def shifted(steps: int) -> Callable[[RenderRequest], Frame]:
 
 
 @pytest.mark.parametrize(("steps", "is_fine"), [(0, True), (1, False)])
-def test_a_spot_check_tells_how_much_two_workers_differ(
+def test_a_spot_check_reports_how_much_two_workers_differ(
     farm: FakeFarm,
     settings: SequenceSettings,
     model: tuple[ModelFacts, FarmModel],

@@ -136,7 +136,7 @@ class FullDisk(Disk):
         raise OSError(errno.ENOSPC, "No space left on device", str(path))
 
 
-def test_a_full_disk_is_told_in_a_sentence(
+def test_a_full_disk_is_reported_in_a_sentence(
     tmp_path: Path, settings: SequenceSettings, model: tuple[ModelFacts, FarmModel]
 ) -> None:
     one = station(tmp_path / "models", disk=FullDisk())
@@ -148,7 +148,7 @@ def test_a_full_disk_is_told_in_a_sentence(
 
 
 def test_a_job_that_is_not_open_is_refused(one: Station) -> None:
-    with pytest.raises(FarmError, match="does not know the job"):
+    with pytest.raises(FarmError, match="no longer knows the job"):
         one.render(Chunk(JOB, 0, 1))
 
 

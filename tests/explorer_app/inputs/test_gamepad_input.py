@@ -67,7 +67,7 @@ def test_closing_lets_go_of_the_gamepads(pad: GamepadInput, pads: ScriptedPads) 
     assert pads.is_closed
 
 
-def test_a_system_without_gamepads_is_told(events: queue.Queue[PortEvent]) -> None:
+def test_a_system_without_gamepads_is_reported(events: queue.Queue[PortEvent]) -> None:
     def refuse() -> ScriptedPads:
         raise OSError("no udev")
 

@@ -102,7 +102,7 @@ def test_a_controller_that_is_unplugged_and_plugged_in_again_goes_on(
     assert board_of(midi) == {f"midi/{NAME}/cc/1/21": 1.0}
 
 
-def test_a_port_that_cannot_be_opened_is_told_once(
+def test_a_port_that_cannot_be_opened_is_reported_once(
     ports: FakeMidiPorts, events: queue.Queue[PortEvent], stopped: Callable[[MidiInput], MidiInput]
 ) -> None:
     ports.refuses = KNOBS

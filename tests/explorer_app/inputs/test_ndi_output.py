@@ -60,7 +60,7 @@ def test_the_newest_picture_is_sent_and_another_size_makes_another_sender() -> N
     assert senders.done == [("Loom", 8, 8), 8, "closed", ("Loom", 16, 16), 16, "closed"]
 
 
-def test_a_library_that_refuses_is_asked_again_with_the_next_picture() -> None:
+def test_a_library_that_refuses_is_called_again_with_the_next_picture() -> None:
     senders = Senders()
     senders.fails = True
     ndi = NdiOutput("Loom", senders)

@@ -71,6 +71,16 @@ def test_a_span_grows_to_both_sides_and_stays(osc: OscInput, client: SimpleUDPCl
         board.wait_for("osc/knob/0", expected)
 
 
+def test_a_value_that_is_not_finite_changes_neither_value_nor_span(
+    osc: OscInput, client: SimpleUDPClient, board: HeardBoard
+) -> None:
+    client.send_message("/knob", float("inf"))
+    client.send_message("/other", float("nan"))
+    for address, source in (("/knob", "osc/knob/0"), ("/other", "osc/other/0")):
+        client.send_message(address, 0.5)
+        board.wait_for(source, 0.5)
+
+
 def test_malformed_packets_are_dropped_quietly_and_counted(
     osc: OscInput, client: SimpleUDPClient, board: HeardBoard, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -77,7 +77,7 @@ def test_with_pick_up_a_control_that_comes_close_acts() -> None:
     assert stage.frame(knob=0.69) == pytest.approx(0.69)
 
 
-def test_a_hand_takes_over_from_a_control_at_rest_until_that_moves_again() -> None:
+def test_a_gesture_takes_over_from_a_control_at_rest_until_that_moves_again() -> None:
     stage = Stage(SET)
     stage.frame()
     stage.frame(knob=0.2)

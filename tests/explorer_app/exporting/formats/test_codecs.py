@@ -216,3 +216,10 @@ def floats_of_exr(data: bytes, height: int, width: int) -> np.ndarray:
             whole[0::2], whole[1::2] = halves[: (size + 1) // 2], halves[(size + 1) // 2 :]
         planes[first : first + lines] = whole.view("<f4").reshape(lines, 3, width)
     return planes.transpose(0, 2, 1)[..., ::-1]
+
+
+def test_the_checksum_of_chunks_is_that_of_zlib_with_and_without_isal(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = zlib.crc32(b"IDAT" + bytes(range(256)) * 999)
+    assert deflate.checksum(bytes(range(256)) * 999, deflate.checksum(b"IDAT")) == expected
+    monkeypatch.setitem(sys.modules, "isal", None)
+    assert deflate._checksum.__wrapped__()(bytes(range(256)) * 999, zlib.crc32(b"IDAT")) == expected

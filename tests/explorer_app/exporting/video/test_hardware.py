@@ -36,7 +36,7 @@ def test_only_hardware_encoders_that_encode_are_offered() -> None:
     assert ("av1_nvenc", "yuv420p") in tried
 
 
-def test_the_probe_tells_an_encoder_that_works_from_one_that_does_not() -> None:
+def test_the_probe_distinguishes_an_encoder_that_works_from_one_that_does_not() -> None:
     assert hardware._encodes("libx264", "yuv420p")
     assert not hardware._encodes("no_such_encoder", "yuv420p")
 
