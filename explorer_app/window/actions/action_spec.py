@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from gpu_backend import dataclass
 
 Menu = Literal["File", "Edit", "View", "Model", "Play", "Help"]
 Need = Literal["", "model", "picture", "undo", "redo", "exporting", "transform", "gpu"]

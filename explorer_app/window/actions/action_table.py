@@ -55,7 +55,7 @@ ACTIONS: tuple[ActionSpec, ...] = (
         ("Ctrl+Alt+X",),
         "files.export_latent",
         "File",
-        "Write the picture's w rows to a .npz, .npy or .pt file.",
+        "Save the picture's w rows to a .npz, .npy or .pt file.",
     ),
     ActionSpec(
         "open-picture",
@@ -105,7 +105,7 @@ ACTIONS: tuple[ActionSpec, ...] = (
         ("Ctrl+Shift+E",),
         "files.show_exports",
         "File",
-        "Show the exports that run, wait and are done; pause, reorder and resume them.",
+        "Show running, waiting and finished exports; pause, reorder and resume them.",
     ),
     ActionSpec(
         "resume-export",
@@ -253,7 +253,7 @@ ACTIONS: tuple[ActionSpec, ...] = (
         ("Ctrl+Alt+F",),
         "model.snapshots",
         "Model",
-        "Choose a folder of training snapshots and go through it with a slider; the latent stays.",
+        "Choose a folder of training snapshots and step through it with a slider; the latent stays.",
     ),
     ActionSpec(
         "inspect",
@@ -306,7 +306,7 @@ ACTIONS: tuple[ActionSpec, ...] = (
         ("I",),
         "play.keep_picture",
         "Play",
-        "Make a key of the whole picture at the playhead of the timeline.",
+        "Set a key with the whole picture at the playhead of the timeline.",
         "model",
     ),
     ActionSpec(
@@ -316,7 +316,7 @@ ACTIONS: tuple[ActionSpec, ...] = (
         ("Ctrl+Space",),
         "play.play",
         "Play",
-        "Play the timeline in exact time, or pause; in the timeline, Space does it too.",
+        "Play the timeline in exact time, or pause; in the timeline, Space does the same.",
         "model",
         checkable=True,
     ),

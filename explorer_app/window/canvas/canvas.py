@@ -13,6 +13,7 @@ from PySide6.QtCore import QElapsedTimer, QPointF, QRect, QRectF, QSize, Qt, Sig
 from PySide6.QtGui import (
     QColor,
     QFocusEvent,
+    QGuiApplication,
     QImage,
     QKeyEvent,
     QMouseEvent,
@@ -41,6 +42,9 @@ from explorer_app.window.look import theme
 from gpu_backend import Frame, ModelFacts
 
 _SMOOTH = QPainter.RenderHint.SmoothPixmapTransform
+
+_SENDS_PAINTS = ("xcb", "windows")
+"""Platforms on which `repaint` reaches the screen without the event loop; others collect what was painted for it."""
 
 
 class Canvas(PictureStage):
@@ -95,7 +99,7 @@ class Canvas(PictureStage):
         self._preview: Preview | None = None
         self._drag: PlaneDrag | None = None
         self._way = PointerPath(self._follow, self)
-        self._pacer = MovePacer(self.wait_for_frame, self)
+        self._pacer = MovePacer(self.wait_for_frame, self, sends_paints=QGuiApplication.platformName() in _SENDS_PAINTS)
         self.take_key: Callable[[QKeyEvent], bool] | None = None
         """Offers each key to a tool, which returns whether it has a use for it."""
         self._keys: set[int] = set()

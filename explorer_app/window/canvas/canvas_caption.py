@@ -44,7 +44,7 @@ class CanvasCaption:
         self._stage.update(self._stage.caption_rect().toAlignedRect())
 
     def show_tool(self, text: str) -> None:
-        """Show what a tool says in place of the gestures; an empty text shows them again."""
+        """Show the text of a tool instead of the gestures; an empty text shows them again."""
         if text != self._tool:
             self._tool = text
             self._stage.update(self._stage.caption_rect().toAlignedRect())

@@ -17,6 +17,9 @@ from explorer_app.window.look.icons import icon
 _EDGE_PX = 24
 """Margin inside the card, in px."""
 
+_LEAST_EDGE_PX = 8
+"""Left and right margin inside a card that is hardly wider than its longest button, in px."""
+
 
 class CanvasOverlay(QFrame):
     """A card in the middle of the canvas, or nothing.
@@ -73,7 +76,7 @@ class CanvasOverlay(QFrame):
         for button in (self.open_button, self.bundled_button, self.cancel_button):
             buttons.addWidget(button)
         buttons.addStretch(1)
-        layout = QVBoxLayout(self)
+        layout = self._layout = QVBoxLayout(self)
         edge = theme.px(_EDGE_PX)
         layout.setContentsMargins(edge, edge, edge, edge)
         layout.setSpacing(theme.px(8))
@@ -96,7 +99,7 @@ class CanvasOverlay(QFrame):
         self._compose(
             ("model", "dim"),
             "No model is open",
-            "Open a StyleGAN file, or drop one here. Nothing in the file is run.",
+            "Open a StyleGAN file, or drop one here.\nNothing in the file is run.",
             open_button=True,
             bundled_button=has_bundled,
         )
@@ -154,12 +157,16 @@ class CanvasOverlay(QFrame):
         self.raise_()
 
     def _stack_buttons(self) -> None:
-        """Stack the buttons vertically when the card is too narrow for one row."""
+        """Stack the buttons vertically when the card is too narrow for one row; then narrow the margins as needed."""
         shown = [
             button for button in (self.open_button, self.bundled_button, self.cancel_button) if button.isVisibleTo(self)
         ]
-        across = sum(button.sizeHint().width() for button in shown) + self._buttons.spacing() * (len(shown) - 1)
-        is_narrow = across > self.width() - 2 * theme.px(_EDGE_PX)
+        widths = [button.sizeHint().width() for button in shown]
+        edge = theme.px(_EDGE_PX)
+        is_narrow = sum(widths) + self._buttons.spacing() * (len(shown) - 1) > self.width() - 2 * edge
+        beside = (self.width() - max(widths, default=0)) // 2
+        side = max(theme.px(_LEAST_EDGE_PX), min(edge, beside))
+        self._layout.setContentsMargins(side, edge, side, edge)
         direction = QBoxLayout.Direction.TopToBottom if is_narrow else QBoxLayout.Direction.LeftToRight
         if direction != self._buttons.direction():
             self._buttons.setDirection(direction)

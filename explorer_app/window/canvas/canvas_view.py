@@ -5,7 +5,9 @@ Lengths are in device px, so that 1:1 means one pixel of the picture on one pixe
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+from gpu_backend import dataclass
 
 MIN_ZOOM = 0.05
 MAX_ZOOM = 64.0

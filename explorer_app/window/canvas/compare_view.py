@@ -97,7 +97,7 @@ class CompareView(QWidget):
     def _place(self) -> None:
         self.setGeometry(self._stage.rect())
         if self.isVisible():
-            self.raise_()  # above what the canvas places anew, such as the badge of a layer
+            self.raise_()  # above what the canvas places again, such as the badge of a layer
 
     # -- mouse and keyboard -----------------------------------------------------------------------------------------
 
@@ -183,7 +183,7 @@ class CompareView(QWidget):
         if side.image is None:
             painter.setPen(QColor(theme.current().dim))
             painter.drawText(
-                part, Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap, f"{side.name} is being made"
+                part, Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap, f"{side.name} is being rendered"
             )
         else:
             image = side.image

@@ -146,7 +146,7 @@ class Comparing(QObject):
             sides.append(Side(name, None if frame is None else frame_image(frame)))
         if len(sides) == 1:
             key = self._before.shortcut().toString()
-            self.view.show_one(sides[0], f"let go of {key} to return")
+            self.view.show_one(sides[0], f"release {key} to return")
         else:
             self.view.show_two(*sides)
         self._frames = frames

@@ -10,10 +10,10 @@ from PySide6.QtWidgets import QBoxLayout, QComboBox, QHBoxLayout, QLabel, QPushB
 
 from explorer_app.controller import Engine, PointDrag
 from explorer_app.window.canvas.mask_brush import LEAST_SIZE, MOST_SIZE, MaskBrush, Mode
+from explorer_app.window.controls.row_range_picker import RowRangeButton, RowRangePicker
 from explorer_app.window.controls.segmented import SegmentedControl
 from explorer_app.window.controls.slider_row import SliderRow, below
 from explorer_app.window.look import theme
-from explorer_app.window.sliders.row_range_picker import RowRangeButton, RowRangePicker
 from gpu_backend import RowRange, default_drag_rows
 
 _MODES = (
@@ -21,8 +21,18 @@ _MODES = (
     ("freeze", "Freeze", "Paint what stays as it is while points are dragged."),
     ("thaw", "Thaw", "Paint what may change again."),
 )
+_STROKES = (
+    ("freeze", "Paint", "Paint where the second picture of the blend shows."),
+    ("thaw", "Erase", "Erase where the second picture shows."),
+)
 _BLOCKS = (16, 32, 64, 128)
 _ONE_LINE_PX = 860
+_FREEZE_TIPS = "Invert: freeze what is free, thaw what is frozen.", "Thaw everything."
+_BLEND_TIPS = (
+    "Invert the mask: the second picture shows where it did not.",
+    "Clear the mask: the second picture shows nowhere.",
+)
+"""Of the buttons that invert and clear a mask."""
 _WITH_BLOCKS = ("StyleGAN1", "StyleGAN2")
 """Families whose features have the resolutions of their rows."""
 
@@ -45,8 +55,10 @@ class DragBar(QWidget):
         self._engine = engine
         self._resolutions: tuple[int, ...] = ()
         self.setAccessibleName("Dragging points")
-        self.modes = SegmentedControl(_MODES, "What the pointer does")
+        self.modes = SegmentedControl(_MODES, "Tool of the pointer")
         self.modes.chosen.connect(lambda mode: brush.set_mode(cast("Mode", mode)))
+        self.strokes = SegmentedControl(_STROKES, "Mode of the brush")
+        self.strokes.chosen.connect(lambda mode: brush.set_mode(cast("Mode", mode)))
         self.rows_label = QLabel("Rows")
         theme.set_role(self.rows_label, "dim")
         self.rows = RowRangeButton()
@@ -56,8 +68,8 @@ class DragBar(QWidget):
         self.block = QComboBox()
         self.block.setAccessibleName("Features that are compared")
         self.block.setToolTip(
-            "Resolution of the features that are compared: a finer one follows more exactly, and takes longer a step. "
-            "Automatic takes the finest that is fast enough here."
+            "Resolution of the features that are compared: a finer one follows more precisely, but each step takes "
+            "longer. Automatic chooses the finest that is fast enough on this device."
         )
         self.block.activated.connect(lambda _: drag.set_block(self.block.currentData()))
         self.reconstruct = SliderRow(
@@ -76,14 +88,14 @@ class DragBar(QWidget):
             "Size", LEAST_SIZE, MOST_SIZE, "diameter of the brush in widths of the picture."
         )
         self.brush_size.moved.connect(lambda size, _: brush.set_size(size))
-        self.softness = self._brush_row("Soft edge", 0.0, 1.0, "share of the brush that fades out.")
+        self.softness = self._brush_row("Soft edge", 0.0, 1.0, "fraction of the brush that fades out.")
         self.softness.moved.connect(lambda softness, _: brush.set_softness(softness))
-        self.invert = self._button("Invert", "Freeze what is free, and thaw the rest.")
+        self.invert = self._button("Invert", _FREEZE_TIPS[0])
         self.invert.clicked.connect(lambda _=False: brush.invert())
-        self.clear_mask = self._button("Clear mask", "Thaw everything.")
+        self.clear_mask = self._button("Clear mask", _FREEZE_TIPS[1])
         self.clear_mask.clicked.connect(lambda _=False: brush.clear())
         self.keys = self._button(
-            "Stroke to keys", "Put the last stroke on the timeline, from the playhead on and as quick as it was."
+            "Stroke to keys", "Record the last stroke as keys of the timeline, from the playhead on, at its own speed."
         )
         self.keys.clicked.connect(lambda _=False: drag.keep_as_keys())
         self.clear = self._button("Clear points", "Remove all handles and pins; the picture stays.")
@@ -97,7 +109,7 @@ class DragBar(QWidget):
         for line in (first, second):
             line.setSpacing(theme.px(8))
             self._lines.addLayout(line)
-        for part in (self.modes, self.rows_label, self.rows, self.block):
+        for part in (self.modes, self.strokes, self.rows_label, self.rows, self.block):
             first.addWidget(part)
         for row in (self.reconstruct, self.brush_size, self.softness):
             first.addWidget(row, 1)
@@ -125,7 +137,7 @@ class DragBar(QWidget):
         return QSize(theme.px(200), super().minimumSizeHint().height())
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
-        """Take two lines where one is too narrow."""
+        """Use two lines if one is too narrow."""
         is_narrow = event.size().width() < theme.px(_ONE_LINE_PX)
         ways = QBoxLayout.Direction
         self._lines.setDirection(ways.TopToBottom if is_narrow else ways.LeftToRight)
@@ -158,7 +170,13 @@ class DragBar(QWidget):
     def _show(self) -> None:
         drag, brush = self._drag, self._brush
         paints = brush.mode != "points"
-        self.modes.show_choice(brush.mode)
+        for control in (self.modes, self.strokes):
+            control.show_choice(brush.mode)
+            control.setVisible((control is self.strokes) == brush.is_for_blend)
+        self.setAccessibleName("Mask of a blend" if brush.is_for_blend else "Dragging points")
+        invert, clear = _BLEND_TIPS if brush.is_for_blend else _FREEZE_TIPS
+        self.invert.setToolTip(invert)
+        self.clear_mask.setToolTip(clear)
         for part in self._point_parts:
             part.setVisible(not paints)
         for part in self._brush_parts:

@@ -1,4 +1,4 @@
-"""The brush that freezes and thaws parts of the picture, and the overlay that shows what is frozen."""
+"""The brush that paints masks: what point dragging freezes, where a blend shows; and what shows a mask."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from PySide6.QtCore import QObject, QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import QImage, QPainter, QPen
 
 from explorer_app.session.parameters import SetParameter
-from explorer_app.session.picture_mask import MASK_SIDE, PictureMask, inverted, painted
+from explorer_app.session.picture_mask import inverted, painted
 from explorer_app.window.look import ink, theme
-from gpu_backend import LazyModule
+from gpu_backend import MASK_SIDE, LazyModule, PictureMask
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,11 +28,14 @@ _SCALE = 4
 """Pixels of the overlay a value of the mask, along a side."""
 _STRIPE = 8
 """Width of a stripe of the overlay, in its pixels."""
+FROZEN = "mask"
+"""Path of the mask that freezes parts of the picture."""
 _LABELS = {"freeze": "Freeze", "thaw": "Thaw"}
+_BLEND_LABELS = {"freeze": "Paint blend", "thaw": "Erase blend"}
 
 
 class MaskBrush(QObject):
-    """Paints the mask of the session. A stroke is one gesture.
+    """Paints a mask of the session. A stroke is one gesture.
 
     Signals
     -------
@@ -41,7 +44,7 @@ class MaskBrush(QObject):
     gesture_cancelled()
         The stroke was cancelled.
     changed()
-        Mode, size or softness.
+        Mode, size, softness or target.
     """
 
     edited = Signal(object, bool)
@@ -51,10 +54,12 @@ class MaskBrush(QObject):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.mode: Mode = "points"
+        self.target = FROZEN
+        """Path of the mask that is painted."""
         self.size = 0.14
         self.softness = 0.4
         self.mask: PictureMask | None = None
-        """That of the session."""
+        """That of the session at the target."""
         self._before: PictureMask | None = None
         self._way: list[tuple[float, float]] = []
         """Of the stroke under way, in widths of the picture; empty without one."""
@@ -65,6 +70,18 @@ class MaskBrush(QObject):
     def is_painting(self) -> bool:
         """Whether a stroke is under way."""
         return bool(self._way)
+
+    @property
+    def is_for_blend(self) -> bool:
+        """Whether the mask of a blend is painted."""
+        return self.target != FROZEN
+
+    def set_target(self, target: str, mask: PictureMask | None) -> None:
+        """Paint another mask, which is `mask` now."""
+        if target != self.target:
+            self.cancel()
+            self.target, self.mask = target, mask
+            self.changed.emit()
 
     def set_mode(self, mode: Mode) -> None:
         """Choose between points, freezing and thawing."""
@@ -99,13 +116,13 @@ class MaskBrush(QObject):
         last = self._way[-1:]
         self._way.append(at)
         self.mask = painted(self.mask, [*last, at], self.size / 2, self.softness, freezes=self.mode == "freeze")
-        self.edited.emit(SetParameter("mask", self.mask, _LABELS[self.mode]), False)
+        self.edited.emit(SetParameter(self.target, self.mask, self._label), False)
 
     def end(self) -> None:
         """End the stroke as one step."""
         if self._way:
             self._way = []
-            self.edited.emit(SetParameter("mask", self.mask, _LABELS[self.mode]), True)
+            self.edited.emit(SetParameter(self.target, self.mask, self._label), True)
             self.changed.emit()
 
     def cancel(self) -> bool:
@@ -117,20 +134,28 @@ class MaskBrush(QObject):
         return True
 
     def invert(self) -> None:
-        """Freeze what is free, and thaw the rest."""
+        """Invert the mask."""
         self.cancel()
-        self.edited.emit(SetParameter("mask", inverted(self.mask), "Invert mask"), True)
+        self.edited.emit(SetParameter(self.target, inverted(self.mask), "Invert mask"), True)
 
     def clear(self) -> None:
-        """Thaw everything."""
+        """Free everything."""
         self.cancel()
         if self.mask is not None:
-            self.edited.emit(SetParameter("mask", None, "Clear mask"), True)
+            self.edited.emit(SetParameter(self.target, None, "Clear mask"), True)
+
+    @property
+    def _label(self) -> str:
+        return (_BLEND_LABELS if self.is_for_blend else _LABELS)[self.mode]
 
     # -- painting ---------------------------------------------------------------------------------------------------
 
     def paint_overlay(self, painter: QPainter, picture: QRectF) -> None:
-        """Paint what is frozen over the picture: stripes in a light and a coloured ink."""
+        """Paint the mask over the picture.
+
+        What is frozen has stripes in a light and a coloured ink. Of a blend, which the picture itself shows, the mask
+        has an outline.
+        """
         if self.mask is not None:
             painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform)
             painter.drawImage(picture, self._overlay_image(self.mask))
@@ -146,8 +171,11 @@ class MaskBrush(QObject):
 
     def _overlay_image(self, mask: PictureMask) -> QImage:
         tokens = theme.current()
-        key = mask, tokens.name
+        key = mask, tokens.name, self.is_for_blend
         if self._overlay is None or self._overlay[0] != key:
+            if self.is_for_blend:
+                self._overlay = key, _outline(mask)
+                return self._overlay[1]
             side = MASK_SIDE * _SCALE
             value = np.repeat(np.repeat(mask.shares, _SCALE, 0), _SCALE, 1)
             place = np.arange(side)
@@ -161,3 +189,24 @@ class MaskBrush(QObject):
             image = QImage(pixels.tobytes(), side, side, 4 * side, QImage.Format.Format_ARGB32_Premultiplied)
             self._overlay = key, image.copy()  # the copy owns its bytes
         return self._overlay[1]
+
+
+def _outline(mask: PictureMask) -> QImage:
+    """Return the line around what a mask covers by more than half: light, with dark on both sides."""
+    side = MASK_SIDE * _SCALE
+    # Interpolated, so that the line is not made of the mask's squares.
+    place = np.clip((np.arange(side) + 0.5) / _SCALE - 0.5, 0, MASK_SIDE - 1)
+    low = place.astype(np.int64)
+    high, share = np.minimum(low + 1, MASK_SIDE - 1), (place - low).astype(np.float32)
+    rows = mask.shares[low] * (1 - share)[:, None] + mask.shares[high] * share[:, None]
+    value = rows[:, low] * (1 - share) + rows[:, high] * share
+    covered = np.pad(value > 0.5, 1, mode="edge")
+    middle = covered[1:-1, 1:-1]
+    edge = (covered[:-2, 1:-1] != middle) | (covered[1:-1, :-2] != middle)
+    around = np.pad(edge, 1)
+    wide = around[:-2, 1:-1] | around[2:, 1:-1] | around[1:-1, :-2] | around[1:-1, 2:] | edge
+    pixels = np.zeros((side, side, 4), np.uint8)
+    pixels[wide, 3] = 150
+    pixels[edge] = 255
+    image = QImage(pixels.tobytes(), side, side, 4 * side, QImage.Format.Format_ARGB32_Premultiplied)
+    return image.copy()

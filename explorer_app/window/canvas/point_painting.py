@@ -49,7 +49,7 @@ def paint_points(
         else:
             if place != target:
                 _paint_ring(painter, place, ink.light())
-            _paint_disc(painter, target, is_weak=point.is_weak)
+            _paint_disc(painter, target, is_weak=not point.pulls)
         if index == selected:
             _paint_ring(painter, place if point.is_pin else target, ink.light(), theme.px(_RADIUS_PX + 5), theme.px(1))
         if shows_distance and not point.is_pin:

@@ -87,7 +87,8 @@ class PointTool(QWidget):
             self._canvas.stop_glide()
             self._canvas.transform.set_on(False)
             self._canvas.setFocus()
-            self._drag.prepare()
+            if not self._brush.is_for_blend:
+                self._drag.prepare()
         else:
             self._brush.set_mode("points")
             self._drag.finish()
@@ -234,7 +235,7 @@ class PointTool(QWidget):
         if key == Qt.Key.Key_Escape:
             if self._brush.cancel():
                 self._pressed = None
-            elif self._paints:
+            elif self._paints and not self._brush.is_for_blend:
                 self._brush.set_mode("points")
             elif self._drag.cancel():
                 self._pressed = None
@@ -281,8 +282,13 @@ class PointTool(QWidget):
         """Return the line below the picture: what the tool does, how far it is, what Escape does."""
         drag = self._drag
         if self._paints:
-            does = "Paint what stays as it is" if self._brush.mode == "freeze" else "Paint what may change again"
-            return f"{does} · the wheel or [ and ] size the brush, Ctrl and the wheel zoom · Esc returns to the points"
+            paints = self._brush.mode == "freeze"
+            if self._brush.is_for_blend:
+                does, escape = f"Paint where the second picture {'shows' if paints else 'no longer shows'}", "leaves"
+            else:
+                does = "Paint what stays as it is" if paints else "Paint what may change again"
+                escape = "returns to the points"
+            return f"{does} · the wheel or [ and ] size the brush, Ctrl and the wheel zoom · Esc {escape}"
         handles = sum(not point.is_pin for point in drag.points)
         pins = len(drag.points) - handles
         counts = [f"{count} {name}{'' if count == 1 else 's'}" for count, name in ((handles, "handle"), (pins, "pin"))]
@@ -320,7 +326,8 @@ class PointTool(QWidget):
         painter.setClipRect(QRectF(2, 2, self.width() - 4, below - 4))
         self._brush.paint_overlay(painter, self._canvas.picture_rect())
         is_stroke = self._drag.phase != "rest"
-        paint_points(painter, self._drag.points, self._drag.selected, self.place_of, shows_distance=is_stroke)
+        if not self._brush.is_for_blend:
+            paint_points(painter, self._drag.points, self._drag.selected, self.place_of, shows_distance=is_stroke)
         if self._paints and self._pointer is not None:
             self._brush.paint_outline(painter, self._pointer, self._canvas.picture_rect())
         painter.end()

@@ -90,7 +90,7 @@ class TransformFrame(QWidget):
         self.button: ActionButton | None = None
         self.is_on = False
         self.setAccessibleName("Transform")
-        self.setAccessibleDescription("The latent panel has the same as numbers.")
+        self.setAccessibleDescription("The latent panel shows the same values as numbers.")
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setMouseTracking(True)
         self.hide()

@@ -7,11 +7,11 @@ the centre maps to [[k cos, k sin], [-k sin, k cos]] p + (x, y), as in `gpu_back
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 from explorer_app.session.session import MAX_SCALE, MIN_SCALE
-from gpu_backend import Transform
+from gpu_backend import Transform, dataclass
 
 Part = Literal["place", "angle", "scale"]
 Place = tuple[float, float]
@@ -91,7 +91,7 @@ class Handles:
         )
 
     def at(self, place: Place, reach: float) -> Part | None:
-        """Return the part with the nearest handle within `reach` px of a point; None if there is none."""
+        """Return the part with the nearest handle within `reach` px of a point; or None."""
         near: list[tuple[float, Part]] = [(math.dist(place, self.knob), "angle")]
         near += [(math.dist(place, corner), "scale") for corner in self.corners]
         near += [(math.dist(place, self.middle), "place")]

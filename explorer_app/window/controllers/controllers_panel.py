@@ -18,6 +18,7 @@ from explorer_app.window.controllers.patch_editor import PatchEditor
 from explorer_app.window.controllers.patch_row import PatchRow
 from explorer_app.window.controls.column_scroll import ColumnScroll
 from explorer_app.window.controls.drive_menu import add_sound_sources, is_driven
+from explorer_app.window.controls.fitting_row import FittingRow
 from explorer_app.window.controls.slider_row import below
 from explorer_app.window.controls.wrapped_label import WrappedLabel
 from explorer_app.window.look import theme
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 _EMPTY = (
     "Nothing is mapped yet. Right-click a slider, choose “Learn controller”, and move a knob, a fader or a key. "
-    "Add… lets sound move a parameter, a preset brings a whole table."
+    "Add… lets sound move a parameter, a preset adds a whole table."
 )
 
 _COLOURS = {"midi": 4, "osc": 0, "gamepad": 2, "input": 3, "audio": 1}
@@ -84,7 +85,7 @@ class ControllersPanel(QWidget):
         self.learning = WrappedLabel()
         theme.set_role(self.learning, "accent")
         self.cancel = QPushButton("Cancel")
-        self.cancel.setToolTip("Wait for no control (Escape).")
+        self.cancel.setToolTip("Stop waiting for a control (Escape).")
         self.cancel.clicked.connect(lambda _on: self.learning_cancelled.emit())
         self.editor = PatchEditor()
         self.editor.changed.connect(self._change)
@@ -95,12 +96,16 @@ class ControllersPanel(QWidget):
         self.add.clicked.connect(lambda _on: self.open_parameters())
         self.add.setEnabled(False)
         theme.set_role(self.add, "flat")
-        self.open = self._button("Open preset…", "Replace the controllers by those of a file.", self.open_requested)
+        self.open = self._button(
+            "Open preset…", "Replace all mappings with those of a preset file.", self.open_requested
+        )
         self.save = self._button(
-            "Save preset…", "Write the controllers to a file for other pieces.", self.save_requested
+            "Save preset…", "Save all mappings to a preset file, for use in other projects.", self.save_requested
         )
         self.take = self._button(
-            "Take values", "Put what the controllers show into the session, as one step of undo.", self.take_requested
+            "Apply values",
+            "Set the parameters to the controllers' present values, as one undo step.",
+            self.take_requested,
         )
         self._build()
         self.show_learning(None)
@@ -108,6 +113,7 @@ class ControllersPanel(QWidget):
 
     def _button(self, text: str, tip: str, signal: object) -> QPushButton:
         button = QPushButton(text)
+        button.setAccessibleName(text.rstrip("…"))
         button.setToolTip(tip)
         theme.set_role(button, "flat")
         button.clicked.connect(lambda _on: signal.emit())  # type: ignore[attr-defined]
@@ -123,12 +129,8 @@ class ControllersPanel(QWidget):
         learning = QHBoxLayout()
         learning.addWidget(self.learning, 1)
         learning.addWidget(self.cancel)
-        files = QHBoxLayout()
-        files.addWidget(self.add)
-        files.addWidget(self.take)
-        files.addStretch(1)
-        files.addWidget(self.open)
-        files.addWidget(self.save)
+        commands = (self.add, self.take, None, self.open, self.save)
+        self.commands = FittingRow(commands, (self.save, self.open, self.take), self, edge_px=0)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(theme.MARGIN, theme.px(8), theme.MARGIN, theme.px(8))
         layout.setSpacing(theme.px(6))
@@ -136,7 +138,7 @@ class ControllersPanel(QWidget):
         layout.addLayout(learning)
         layout.addWidget(ColumnScroll(self._list, self), 1)
         layout.addWidget(self.editor)
-        layout.addLayout(files)
+        layout.addWidget(self.commands)
 
     # -- what is shown ----------------------------------------------------------------------------------------------
 

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from explorer_app.controller import InputKind, InputState
 
 _GLOW_MS = 150
-"""How long the lamp shines after a message."""
+"""Time for which the lamp is lit after a message."""
 
 
 class ActivityLamp(QWidget):
-    """A small lamp that shines while messages arrive."""
+    """A small lamp that is lit while messages arrive."""
 
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -30,7 +30,7 @@ class ActivityLamp(QWidget):
         self._glow = QTimer(self, singleShot=True, interval=_GLOW_MS)
         self._glow.timeout.connect(self.update)
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
-        self.setToolTip(f"Shines while {name} arrives.")
+        self.setToolTip(f"Lights up while {name} arrives.")
 
     @property
     def is_lit(self) -> bool:

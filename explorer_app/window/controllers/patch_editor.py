@@ -18,7 +18,7 @@ from explorer_app.window.controls.switch import Switch
 from explorer_app.window.look import theme
 
 _MODES = (
-    ("set", "Set", "The source's value is the parameter's."),
+    ("set", "Set", "The source's value replaces the parameter's."),
     ("add", "Add", "The source's value is added to the parameter's."),
 )
 _MOST = 1e6
@@ -46,26 +46,26 @@ class PatchEditor(QWidget):
         self.setAccessibleName("Settings of the patch")
         self._patch: Patch | None = None
         self._sounds: tuple[str, ...] = ()
-        self.low = self._number("Value at the source's lowest", -_MOST, _MOST, "low")
-        self.high = self._number("Value at the source's highest", -_MOST, _MOST, "high")
+        self.low = self._number("Value at the source's minimum", -_MOST, _MOST, "low")
+        self.high = self._number("Value at the source's maximum", -_MOST, _MOST, "high")
         self.curve = self._number(
-            "Curve", -MAX_CURVE, MAX_CURVE, "curve", tip="above 0 the low end is finer, below 0 the high end"
+            "Curve", -MAX_CURVE, MAX_CURVE, "curve", tip="above 0 the low end gets finer control, below 0 the high end"
         )
         self.attack = self._number("Attack in seconds", 0.0, MAX_FOLLOW_S, "attack_s", tip="smooths a rising source")
         self.release = self._number("Release in seconds", 0.0, MAX_FOLLOW_S, "release_s", tip="smooths a falling one")
         self.mode = SegmentedControl(_MODES, "Mode")
         self.mode.chosen.connect(lambda mode: self._change(True, mode=mode))
         self.on = Switch("On")
-        self.on.setToolTip("Let this patch act.")
+        self.on.setToolTip("Turn this patch on or off.")
         self.on.clicked.connect(lambda on: self._change(True, is_on=on))
         self.pick_up = Switch("Pick up")
-        self.pick_up.setToolTip("Act only once the control has passed the parameter's value, so that nothing jumps.")
+        self.pick_up.setToolTip("Wait until the control passes the parameter's value, so that nothing jumps.")
         self.pick_up.clicked.connect(lambda on: self._change(True, is_picked_up=on))
         self.source = QPushButton("Source…")
-        self.source.setToolTip("Choose a sound of the timeline or the microphone, which takes the place of the source.")
+        self.source.setToolTip("Replace the source with a sound of the timeline or the microphone.")
         self.source.clicked.connect(lambda _on: self.open_sources())
         self.learn = QPushButton("Learn")
-        self.learn.setToolTip("Move another control, which takes the place of this one.")
+        self.learn.setToolTip("Replace this control: move the new one.")
         self.learn.clicked.connect(lambda _on: self.learn_requested.emit())
         self.remove = QPushButton("Remove")
         self.remove.setToolTip("Remove this patch (Delete in the list).")

@@ -29,7 +29,7 @@ class _Rest(Popup):
         form.setContentsMargins(theme.MARGIN, theme.MARGIN, theme.MARGIN, theme.MARGIN)
         form.setHorizontalSpacing(theme.px(12))
         for control in controls:
-            if isinstance(control, QPushButton):  # says itself what it does
+            if isinstance(control, QPushButton):  # its own text describes it
                 form.addRow(control)
                 control.clicked.connect(self.close)
             else:
@@ -68,7 +68,7 @@ class FittingRow(QWidget):
         self._rest: _Rest | None = None
         self.more_button = QToolButton(self)
         self.more_button.setText("⋯")
-        self.more_button.setToolTip("Show what the row has no room for.")
+        self.more_button.setToolTip("Show the controls that do not fit into this row.")
         self.more_button.setAccessibleName("More controls")
         theme.set_role(self.more_button, "flat")
         self.more_button.clicked.connect(self.open_rest)

@@ -24,7 +24,7 @@ class HintLabel(QLabel):
         self.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         theme.set_role(self, "dim")
-        self.show_words(words)
+        self.show_text(words)
 
     @property
     def full_text(self) -> str:
@@ -35,7 +35,7 @@ class HintLabel(QLabel):
         """Return the wording that is painted."""
         return self._shown
 
-    def show_words(self, *wordings: str) -> None:
+    def show_text(self, *wordings: str) -> None:
         """Show the first wording that fits, in the given order (longest first); nothing if none fits."""
         if wordings != self._wordings or self._may_cut:  # measuring text is slow
             self._wordings, self._may_cut = wordings, False

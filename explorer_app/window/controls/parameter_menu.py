@@ -46,7 +46,7 @@ class ForgetRequest(_ParameterEvent):
 
 
 class DriveRequest(_ParameterEvent):
-    """Sound is to move the parameter as a patch says."""
+    """Sound is to move the parameter through a patch."""
 
     def __init__(self, patch: Patch) -> None:
         super().__init__(patch.parameter)
@@ -88,7 +88,7 @@ def add_parameter_entries(menu: QMenu, control: QWidget, path: str, low: float, 
     menu.setToolTipsVisible(True)
     offer(
         "Animate: key here",
-        "Make a key of this value at the playhead; the timeline gets a track for it.",
+        "Set a key with this value at the playhead, on a track of its own.",
         AnimateRequest,
         path,
     )
@@ -96,12 +96,17 @@ def add_parameter_entries(menu: QMenu, control: QWidget, path: str, low: float, 
     if path:
         menu.addSeparator()
         offer(
-            "Learn controller", "Move a knob next, over MIDI or OSC: it will move this.", LearnRequest, path, low, high
+            "Learn controller",
+            "Then move a MIDI or OSC control: it will drive this parameter.",
+            LearnRequest,
+            path,
+            low,
+            high,
         )
         query = MappingQuery(path)
         QCoreApplication.sendEvent(control.window(), query)
         if query.is_mapped:
-            offer("Forget controller", "Let no controller move this.", ForgetRequest, path)
+            offer("Forget controller", "Remove the controllers of this parameter.", ForgetRequest, path)
         heard = SoundQuery(path)
         QCoreApplication.sendEvent(control.window(), heard)
         menu.addSeparator()

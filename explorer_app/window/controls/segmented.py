@@ -78,7 +78,7 @@ class SegmentedControl(QWidget):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         self.path = ""
-        """The parameter that the choices are of, for the context menu; empty if there is none."""
+        """Path of the parameter that the choices set, for the context menu; empty without one."""
         self._group = QButtonGroup(self)
         self.segments: dict[str, Segment] = {}
         for key, words, tip in choices:
@@ -96,7 +96,7 @@ class SegmentedControl(QWidget):
             self.segments[key].setChecked(True)
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:  # noqa: N802
-        """Offer to animate the choice, and to learn a controller that goes through all of them."""
+        """Offer to animate the choice, and to learn a controller that steps through all of them."""
         if self.path:
             open_parameter_menu(self, self.path, event.globalPos(), 0.0, len(self.segments) - 1.0)
         else:

@@ -197,7 +197,7 @@ class SliderRow(QWidget):
         sentence = (
             f"{self.label.full_text}, {low} to {high}: {tip} " if tip else f"{self.label.full_text}, {low} to {high}. "
         )
-        text = f"{sentence}Shift goes finely, Ctrl snaps, a double-click sets {reset}."
+        text = f"{sentence}Shift moves finely, Ctrl snaps, a double-click sets {reset}."
         self.label.setToolTip(text)
         self.slider.setToolTip(text)
         self.slider.setAccessibleDescription(text)

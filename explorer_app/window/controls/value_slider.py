@@ -192,7 +192,7 @@ class ValueSlider(QSlider):
             return
         self._way.flush()
         self._dragging = False
-        if self._has_moved:  # also where it ends at the value where it began: its edits were emitted
+        if self._has_moved:  # even if it ends at its first value: its edits were emitted
             self.finish()
         elif self._before == self._amount:
             self._before = None

@@ -60,8 +60,8 @@ class AboutDialog(QDialog):
         version = QLabel(f"Version {__version__} · MIT licence", self)
         theme.set_role(version, "dim")
         text = QLabel(
-            "Take hold of a StyleGAN’s latent space and move through it. "
-            "Model files are read without running anything in them.",
+            "An explorer for the latent spaces of StyleGAN: drag, and the picture follows. "
+            "Opening a model file never executes code from it.",
             self,
         )
         text.setWordWrap(True)

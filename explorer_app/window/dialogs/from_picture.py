@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
 from pathlib import Path
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal, Slot
@@ -10,8 +10,6 @@ from PySide6.QtGui import (
     QCloseEvent,
     QColor,
     QImage,
-    QImageIOHandler,
-    QImageReader,
     QKeyEvent,
     QMouseEvent,
     QPainter,
@@ -19,14 +17,24 @@ from PySide6.QtGui import (
     QPen,
     QWheelEvent,
 )
-from PySide6.QtWidgets import QDialog, QHBoxLayout, QLabel, QProgressBar, QPushButton, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QDialog,
+    QHBoxLayout,
+    QLabel,
+    QProgressBar,
+    QPushButton,
+    QSizePolicy,
+    QVBoxLayout,
+    QWidget,
+)
 
 from explorer_app.controller import PhotoProjection, Preview
 from explorer_app.window.canvas.frame_image import frame_image
 from explorer_app.window.controls.wrapped_label import WrappedLabel
 from explorer_app.window.gestures.plane_drag import ARROWS
-from explorer_app.window.look import fonts, ink, theme
-from gpu_backend import Crop, LoomError, printable
+from explorer_app.window.look import ink, theme
+from gpu_backend import Crop, LoomError, dataclass, open_photo, printable
 
 _VIEW_PX = 380
 _SHOWN_PX = 1024
@@ -36,7 +44,7 @@ _LEAST_CROP = 16.0
 _REACH_PX = 12
 _KEY_STEP = 0.01
 """Step of an arrow key, in the photo's shorter side."""
-_HINT = "Place the frame as the model's own pictures are: what they show in the middle belongs in the middle."
+_HINT = "Frame the photo like the model's picture on the right, with the subject where its own is."
 
 
 class PhotoError(LoomError):
@@ -53,21 +61,13 @@ class Photo:
 
 
 def load_photo(path: Path) -> Photo:
-    """Read a photo, turned as its EXIF data says. Raises PhotoError."""
-    reader = QImageReader(str(path))
-    reader.setAutoTransform(True)
-    reader.setDecideFormatFromContent(True)
-    size = reader.size()
-    longer = max(size.width(), size.height())
-    if longer > _SHOWN_PX:
-        reader.setScaledSize(size.scaled(_SHOWN_PX, _SHOWN_PX, Qt.AspectRatioMode.KeepAspectRatio))
-    is_turned = bool(reader.transformation() & QImageIOHandler.Transformation.TransformationRotate90)
-    image = reader.read()
-    if image.isNull():
-        raise PhotoError(f"{path.name} should be a picture, but cannot be read as one.", reader.errorString())
-    if not size.isValid():
-        size = image.size()
-    width, height = (size.height(), size.width()) if is_turned else (size.width(), size.height())
+    """Read a photo as the search reads it, reduced for the screen. Raises PhotoError."""
+    try:
+        picture, (width, height) = open_photo(path, longest=_SHOWN_PX)
+    except LoomError as error:
+        raise PhotoError(error.sentence, error.details) from error
+    content = picture.tobytes()
+    image = QImage(content, picture.width, picture.height, 3 * picture.width, QImage.Format.Format_RGB888).copy()
     if min(width, height) < _LEAST_CROP:
         raise PhotoError(f"{path.name} should have at least 16 x 16 pixels, but has {width} x {height}.")
     return Photo(image, width, height)
@@ -161,7 +161,7 @@ class CropView(QWidget):
             self._held = part, self._pixels(event.position()), self.crop
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
-        """Move what is held."""
+        """Move the frame or its grabbed corner."""
         if self.is_locked:
             return
         if self._held is None:
@@ -240,11 +240,7 @@ class CropView(QWidget):
         ]
         for part in outside:
             painter.fillRect(part, ink.shade(0.6))
-        painter.setPen(QPen(ink.veil(0.5), theme.px(1)))
-        for third in (1 / 3, 2 / 3):
-            x, y = frame.x() + frame.width() * third, frame.y() + frame.height() * third
-            painter.drawLine(QPointF(x, frame.top()), QPointF(x, frame.bottom()))
-            painter.drawLine(QPointF(frame.left(), y), QPointF(frame.right(), y))
+        paint_thirds(painter, frame)
         for pen in (QPen(ink.veil(0.75), theme.px(4)), QPen(QColor(theme.current().accent), theme.px(2))):
             pen.setJoinStyle(Qt.PenJoinStyle.MiterJoin)
             painter.setPen(pen)
@@ -257,7 +253,7 @@ class CropView(QWidget):
 
 
 class ResultView(QWidget):
-    """The newest picture of the model, or a sentence until the search begins."""
+    """The model's picture: before the search the present one with lines at its thirds, then the nearest so far."""
 
     def __init__(self, preview: Preview, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -280,17 +276,21 @@ class ResultView(QWidget):
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform)
         target, frame = square_in(self.rect().toRectF()), self._preview.frame
-        if self.is_searching and frame is not None:
-            painter.drawImage(target, frame_image(frame))
+        if frame is None:
+            painter.fillRect(target, QColor(theme.current().well))
             return
-        tokens = theme.current()
-        painter.fillRect(target, QColor(tokens.well))
-        painter.setFont(fonts.body())
-        painter.setPen(QColor(tokens.dim))
-        words = "The nearest picture of the model appears here while it is searched."
-        edge = theme.px(24)
-        inside = target.adjusted(edge, edge, -edge, -edge)
-        painter.drawText(inside, Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap, words)
+        painter.drawImage(target, frame_image(frame))
+        if not self.is_searching:
+            paint_thirds(painter, target)
+
+
+def paint_thirds(painter: QPainter, square: QRectF) -> None:
+    """Paint lines at the thirds of a square."""
+    painter.setPen(QPen(ink.veil(0.5), theme.px(1)))
+    for third in (1 / 3, 2 / 3):
+        x, y = square.x() + square.width() * third, square.y() + square.height() * third
+        painter.drawLine(QPointF(x, square.top()), QPointF(x, square.bottom()))
+        painter.drawLine(QPointF(square.left(), y), QPointF(square.right(), y))
 
 
 def square_in(area: QRectF) -> QRectF:
@@ -318,27 +318,33 @@ class FromPictureDialog(QDialog):
         self.bar.setRange(0, 1000)
         self.bar.setTextVisible(False)
         self.bar.setAccessibleName("Progress of the search")
+        self.tune_box = QCheckBox("Also tune the model to this photo")
+        self.tune_box.setToolTip(
+            "Afterwards, tune the model's weights until the picture is nearer still. The tuned model is opened; its "
+            "changes are kept beside the model."
+        )
         self.start_button = QPushButton("Start")
-        self.start_button.setToolTip("Search the latent whose picture is nearest to the part inside the frame.")
+        self.start_button.setToolTip("Search for the latent whose picture is nearest to the part inside the frame.")
         self.start_button.setDefault(True)
         theme.set_role(self.start_button, "main")
         self.stop_button = QPushButton("Stop and keep")
         self.stop_button.setToolTip("End the search; the best latent so far becomes the picture and is kept.")
         self.close_button = QPushButton("Cancel")
-        self.close_button.setToolTip("End the search, and bring the former picture back (Escape).")
+        self.close_button.setToolTip("Cancel the search and restore the former picture (Escape).")
         self.start_button.clicked.connect(lambda _=False: self._start())
         self.stop_button.clicked.connect(lambda _=False: projection.stop())
         self.close_button.clicked.connect(lambda _=False: self.reject())
         views = QHBoxLayout()
         views.setSpacing(theme.px(12))
-        for title, view in (("A  Photo", self.crop), ("B  Nearest picture", self.nearest)):
+        self.nearest_title = QLabel()
+        for label, view in ((QLabel("A  Photo"), self.crop), (self.nearest_title, self.nearest)):
             column = QVBoxLayout()
-            label = QLabel(title)
             theme.set_role(label, "strong")
             column.addWidget(label)
             column.addWidget(view, 1)
             views.addLayout(column, 1)
         buttons = QHBoxLayout()
+        buttons.addWidget(self.tune_box)
         buttons.addStretch(1)
         for button in (self.close_button, self.stop_button, self.start_button):
             buttons.addWidget(button)
@@ -371,7 +377,7 @@ class FromPictureDialog(QDialog):
 
     def _start(self) -> None:
         self._is_searching = True
-        if not self._projection.begin(self._path, self.crop.crop):
+        if not self._projection.begin(self._path, self.crop.crop, tune=self.tune_box.isChecked()):
             self._is_searching = False
         self._show()
 
@@ -380,8 +386,11 @@ class FromPictureDialog(QDialog):
         is_on = self._is_searching
         if self.crop.is_locked != is_on:
             self.crop.set_locked(is_on)
-        self.nearest.is_searching = is_on and self._projection.report is not None
+        report = self._projection.report
+        self.nearest.is_searching = is_on and report is not None and math.isfinite(report.loss)
+        self.nearest_title.setText("B  Nearest picture" if self.nearest.is_searching else "B  The model's picture now")
         self.nearest.update()
+        self.tune_box.setEnabled(not is_on)
         self.start_button.setVisible(not is_on)
         self.stop_button.setVisible(is_on)
         self.stop_button.setEnabled(self._projection.phase == "searching")

@@ -1,4 +1,4 @@
-"""The dialog that teaches the model to read pictures: trains its encoder, and shows how far it is."""
+"""The dialog that trains the model's encoder and shows the progress."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from explorer_app.controller import LearningState
 
 _ABOUT = (
-    "Trains a small network, the encoder, on pictures of this model's random latents, and keeps it beside the model. "
-    "Searches for photos (File > From a picture) then begin nearer to the photo. Learning again continues. Pictures "
-    "come first: the training pauses while anything moves."
+    "Trains a small network, the encoder, on pictures of this model's random latents, and saves it beside the model. "
+    "Searches for photos (File > From a picture) then start nearer to the photo. Another training continues from it. "
+    "Pictures come first: the training pauses while anything moves."
 )
 
 
@@ -46,13 +46,13 @@ class LearnPictures(QDialog):
         self.bar.setTextVisible(False)
         self.bar.setRange(0, 1000)
         self.bar.setAccessibleName("Progress of the training")
-        self.start = QPushButton("Learn")
+        self.start = QPushButton("Train")
         theme.set_role(self.start, "main")
         self.start.setDefault(True)
         self.stop = QPushButton("Stop and keep")
         self.stop.setToolTip("End the training; the best encoder so far is kept.")
         self.close_button = QPushButton("Close")
-        self.close_button.setToolTip("Close this dialog; a training continues.")
+        self.close_button.setToolTip("Close this dialog; the training continues in the background.")
         buttons = QHBoxLayout()
         buttons.addStretch(1)
         for button in (self.close_button, self.stop, self.start):
@@ -78,10 +78,10 @@ class LearnPictures(QDialog):
         self.start.setVisible(not state.is_running)
         self.stop.setVisible(state.is_running)
         self.stop.setEnabled(not state.is_stopping)
-        self.progress.setText(_said(state))
+        self.progress.setText(_status_text(state))
 
 
-def _said(state: LearningState) -> str:
+def _status_text(state: LearningState) -> str:
     """Return one line: steps, error and time left, or where the encoder is."""
     if state.is_stopping:
         return "Stopping after this step."

@@ -1,4 +1,4 @@
-"""Edit > Preferences: theme, font, glide after a flick, and the number of parallel encoders."""
+"""Edit > Preferences: theme, font, glide after a flick, and how exports run and end."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from explorer_app.window.look import theme
 _THEMES = (
     ("system", "System", "Follow the system's dark or light theme."),
     ("dark", "Dark", "Be dark."),
-    ("light", "Light", "Be light."),
+    ("light", "Light", "Use the light theme."),
 )
 _FONTS = (
     ("inter", "Inter", "Use the font that comes with Latent Loom."),
@@ -28,7 +28,7 @@ class PreferencesDialog(QDialog):
 
     Signals
     -------
-    theme_chosen(str), font_chosen(str), glide_chosen(bool), encoders_chosen(int)
+    theme_chosen(str), font_chosen(str), glide_chosen(bool), encoders_chosen(int), notices_chosen(bool)
         The user changed the preference.
     """
 
@@ -36,6 +36,7 @@ class PreferencesDialog(QDialog):
     font_chosen = Signal(str)
     glide_chosen = Signal(bool)
     encoders_chosen = Signal(int)
+    notices_chosen = Signal(bool)
 
     def __init__(self, preferences: Preferences, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -65,6 +66,10 @@ class PreferencesDialog(QDialog):
         threads = preferences.choices.get("export.threads", "")
         self.encoders.setValue(int(threads) if threads.isdecimal() and len(threads) < 5 else 0)
         self.encoders.valueChanged.connect(self.encoders_chosen)
+        self.notices = Switch("Notify at the end")
+        self.notices.setToolTip("Show a notification when an export of more than ten seconds ends in the background.")
+        self.notices.setChecked(preferences.choices.get("export.notify") != "no")
+        self.notices.toggled.connect(self.notices_chosen)
         form = QFormLayout()
         form.setLabelAlignment(Qt.AlignmentFlag.AlignLeft)
         form.setHorizontalSpacing(theme.px(20))
@@ -74,6 +79,7 @@ class PreferencesDialog(QDialog):
         form.addRow("", self.hint)
         form.addRow("Flick", self.glide)
         form.addRow("Encoders", self.encoders)
+        form.addRow("Exports", self.notices)
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
         buttons.rejected.connect(self.close)
         layout = QVBoxLayout(self)

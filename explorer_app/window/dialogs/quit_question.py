@@ -60,7 +60,7 @@ class QuitQuestion(QObject):
             f"{more if progress.waiting else ''}."
         )
         box.setInformativeText(
-            "Exports that you keep for later continue where they stopped; the next start offers them."
+            "Exports that you keep for later continue where they stopped; the next start offers to resume them."
         )
         finish = box.addButton("Finish, then quit", QMessageBox.ButtonRole.YesRole)
         keep = box.addButton("Stop and keep for later", QMessageBox.ButtonRole.AcceptRole)

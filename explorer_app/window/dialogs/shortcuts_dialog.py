@@ -25,7 +25,7 @@ GESTURES: tuple[tuple[str, str], ...] = (
     ("Shift", "Ten times finer"),
     ("Wheel", "Zoom at the pointer"),
     ("Space and drag, middle drag", "Pan"),
-    ("Escape", "Cancel the drag and bring back what was"),
+    ("Escape", "Cancel the drag and restore the picture"),
     ("Escape on the picture", "Show the picture, not a layer"),
     ("Double-click on a value", "Back to its neutral value"),
     ("Ctrl on a slider or a handle", "Snap"),

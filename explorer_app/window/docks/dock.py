@@ -57,7 +57,7 @@ class DockHeader(QWidget):
     Parameters
     ----------
     title
-        What the dock is called.
+        Title of the dock.
     pages
         Titles of the panel's pages; none where it has only one.
     extras

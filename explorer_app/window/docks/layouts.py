@@ -7,8 +7,9 @@ two columns tabs the panels in one column, and leaves the least important ones i
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
+
+from gpu_backend import dataclass
 
 WorkspaceName = Literal["explore", "animate", "measure"]
 
@@ -75,9 +76,17 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """All sides."""
+    """All sides.
+
+    Attributes
+    ----------
+    has_wide_bottom
+        Whether the bottom column lies below the left one, too: time wants width. The only column of a narrow window has
+        many tabs, and keeps its height.
+    """
 
     columns: tuple[Column, ...]
+    has_wide_bottom: bool = False
 
     @property
     def structure(self) -> tuple[tuple[Area, tuple[tuple[str, ...], ...]], ...]:
@@ -98,7 +107,8 @@ def first_layout(workspace: WorkspaceName, width: float, height: float, least_le
     if workspace == "measure":
         return Layout(_measure(width, height))
     if workspace == "animate":
-        return Layout(_animate(width, height, max(_LEFT, round(least_left))))
+        columns = _animate(width, height, max(_LEFT, round(least_left)))
+        return Layout(columns, has_wide_bottom=width >= _TWO_COLUMNS)
     return Layout(_explore(width, height, max(_LEFT, round(least_left))))
 
 

@@ -61,7 +61,6 @@ class Workspace(QMainWindow):
         self.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, QTabWidget.TabPosition.North)
         self.setDocumentMode(True)
         for corner, area in (
-            (Qt.Corner.BottomLeftCorner, "left"),
             (Qt.Corner.BottomRightCorner, "right"),
             (Qt.Corner.TopLeftCorner, "left"),
             (Qt.Corner.TopRightCorner, "right"),
@@ -237,6 +236,8 @@ class Workspace(QMainWindow):
     def _arrange(self, layout: Layout) -> None:
         self._arranged = layout
         with self._arranging():
+            # A custom layout keeps its own corner: Qt saves corners with the places of docks.
+            self.setCorner(Qt.Corner.BottomLeftCorner, _AREAS["bottom" if layout.has_wide_bottom else "left"])
             for dock in self.docks:
                 if dock.isFloating():
                     dock.setFloating(False)

@@ -1,4 +1,4 @@
-"""The dialog that adds a bend: a layer, some of its channels or a cluster of them, and what is done to them."""
+"""The dialog that adds a bend: a layer, some of its channels or a cluster of them, and an operation on them."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ if TYPE_CHECKING:
 _THUMB_PX, _CLUSTER_PX = 48, 64
 
 _TIPS: dict[BendKind, str] = {
-    "gain": "Multiply the channels; a negative gain turns their sign.",
-    "ablate": "Take the channels away, in part or whole.",
+    "gain": "Multiply the channels; a negative gain inverts them.",
+    "ablate": "Fade the channels out, partly or completely.",
     "threshold": "Set weak activations to 0.",
     "move": "Move the channels over the picture.",
-    "turn": "Turn the channels around the centre.",
-    "scale": "Make what the channels hold larger or smaller.",
+    "turn": "Rotate the channels around the centre.",
+    "scale": "Scale the channels around the centre.",
 }
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtGui import QIcon, QPixmap
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
 from explorer_app.session.edits import RemoveBend, RemoveStyleChannel
@@ -12,16 +15,20 @@ from explorer_app.window.controls.slider_row import SliderRow
 from explorer_app.window.controls.switch import Switch
 from explorer_app.window.look import icons, theme
 
-_LABEL_PX = 124
+_STYLE_LABEL_PX = 96
+_END_PX = 36
+"""Side of the pictures of a style channel's ends."""
+LABEL_PX = 124
+"""Width of the names of sliders in the panel."""
 
 _SLIDERS: dict[str, tuple[float, float, float, float | None, str]] = {
-    "gain": (-2.0, 4.0, 1.0, 10.0, "what the channels are multiplied by; below 0 they turn their sign."),
-    "ablate": (0.0, 1.0, 0.0, None, "how much of the channels is taken away."),
+    "gain": (-2.0, 4.0, 1.0, 10.0, "factor of the channels; a negative factor inverts them."),
+    "ablate": (0.0, 1.0, 0.0, None, "how far the channels are faded out; 1 removes them."),
     "threshold": (0.0, 4.0, 0.0, None, "activations of a smaller magnitude become 0."),
     "right": (-0.5, 0.5, 0.0, 2.0, "how far the channels move to the right, in widths of the layer."),
     "down": (-0.5, 0.5, 0.0, 2.0, "how far the channels move down, in widths of the layer."),
-    "turn": (-180.0, 180.0, 0.0, 3600.0, "degrees that the channels turn around the centre."),
-    "scale": (0.25, 4.0, 1.0, None, "how much larger the channels become around the centre."),
+    "turn": (-180.0, 180.0, 0.0, 3600.0, "rotation of the channels around the centre, in degrees."),
+    "scale": (0.25, 4.0, 1.0, None, "scale of the channels around the centre."),
 }
 """Ends of a number's slider, its rest, the end of its field, and what it does."""
 
@@ -77,7 +84,7 @@ class BendRow(EditRow):
         super().__init__(parent)
         self.number, self.kind = bend.number, bend.kind
         self.switch = Switch("")
-        self.switch.setToolTip("Whether the bend acts.")
+        self.switch.setToolTip("Turn the bend on or off.")
         self.sliders = tuple(self._slider(name, place) for place, name in enumerate(bend.quantities))
         self._line(self.switch)
         self.switch.clicked.connect(lambda on: self.edited.emit(SetParameter(f"bend/{self.number}/on", on), True))
@@ -102,7 +109,7 @@ class BendRow(EditRow):
             decimals=0 if is_turn else 2,
             widest="−000.0",
             editable=place == 0,
-            label_px=_LABEL_PX,
+            label_px=LABEL_PX,
             tip=tip,
         )
         self._connect(slider, f"bend/{self.number}/{name}")
@@ -125,7 +132,7 @@ class BendRow(EditRow):
 
 
 class StyleRow(EditRow):
-    """A style channel: its name and a slider."""
+    """A style channel: its name and a slider between small pictures of its ends. A press on one moves it there."""
 
     def __init__(self, channel: StyleChannel, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -140,16 +147,34 @@ class StyleRow(EditRow):
             signed=True,
             widest="−000.00",
             editable=True,
-            label_px=_LABEL_PX,
+            label_px=_STYLE_LABEL_PX,
             tip=f"what is added to channel {channel.channel} of the style of {channel.layer}.",
         )
         self.sliders = (slider,)
         self._connect(slider, channel.path)
-        self._line()
+        self.ends = tuple(self._end(channel.path, amount) for amount in (-channel.reach, channel.reach))
+        line = self._line(self.ends[0])
+        line.insertWidget(line.count() - 1, self.ends[1])
         layer, number = channel.key
         slider.renamed.connect(lambda name: self.edited.emit(SetParameter(f"style.name/{layer}/{number}", name), True))
         self.remove.clicked.connect(lambda: self.edited.emit(RemoveStyleChannel(layer, number), True))
         self.show_channel(channel)
+
+    def _end(self, path: str, amount: float) -> QToolButton:
+        button = QToolButton()
+        theme.set_role(button, "thumb")
+        button.setIconSize(QSize(theme.px(_END_PX), theme.px(_END_PX)))
+        button.setFixedSize(theme.px(_END_PX + 4), theme.px(_END_PX + 4))
+        button.setToolTip(f"The picture at {amount:+g}: click to set this amount.")
+        button.setAccessibleName(f"{amount:+g}")
+        button.clicked.connect(lambda: self.edited.emit(SetParameter(path, amount), True))
+        return button
+
+    def show_ends(self, pictures: Sequence[QPixmap | None]) -> None:
+        """Show the pictures of the lower and the upper end; None for one that is not rendered yet."""
+        for button, picture in zip(self.ends, pictures, strict=True):
+            if picture is not None:
+                button.setIcon(QIcon(picture))
 
     def show_channel(self, channel: StyleChannel) -> None:
         """Show its values without emitting."""

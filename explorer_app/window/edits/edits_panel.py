@@ -1,15 +1,20 @@
-"""The panel of local edits: bends of layers, and style channels that move a painted region."""
+"""The panel of local edits: blends under masks, style channels that move a painted region, bends of layers."""
 
 from __future__ import annotations
 
+from collections import OrderedDict
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtGui import QImage, QPixmap, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QToolButton, QVBoxLayout, QWidget
 
 from explorer_app.session.edits import AddBend
-from explorer_app.session.session import Session
+from explorer_app.session.local_edits import StyleChannel
+from explorer_app.session.session import Session, as_still
 from explorer_app.window.controls.wrapped_label import WrappedLabel
+from explorer_app.window.edits.blend_list import BlendList
 from explorer_app.window.edits.edit_rows import BendRow, EditRow, StyleRow
 from explorer_app.window.look import theme
 
@@ -22,13 +27,16 @@ _Row = TypeVar("_Row", bound=EditRow)
 _NO_BENDS = "A bend changes some channels of a layer: gain, ablate, threshold, move, turn, scale."
 
 
+_REQUEST_MS = 300
+_KEPT_PICTURES = 96
+
 _FIND = "Find…"
 _FIND_TIP = "Search the style channels that move what is painted, and little else: paint with Freeze, in the tool D."
 _NO_STYLES = "Paint a region with Freeze in the bar of dragging (D): Find shows the channels of styles that move it."
 
 
 class EditsPanel(QWidget):
-    """Lists of bends and style channels.
+    """Lists of blends, bends and style channels.
 
     Signals
     -------
@@ -38,17 +46,34 @@ class EditsPanel(QWidget):
         Escape ended a drag.
     maps_requested(str)
         The channels of a layer are to be rendered.
+    thumbnail_wanted(object, object)
+        A key and the `Session` to render; the result arrives in `show_thumbnail`.
     find_requested(), stop_requested()
         Style channels that move the painted region are to be searched, or the search is to end.
     """
 
-    SESSION_PARTS: ClassVar[tuple[str, ...]] = ("bends", "style_channels", "tap")
+    SESSION_PARTS: ClassVar[tuple[str, ...]] = (
+        "model",
+        "position",
+        "pinned_blend",
+        "classes",
+        "sliders",
+        "mix",
+        "transform",
+        "truncation",
+        "noise",
+        "bends",
+        "style_channels",
+        "blends",
+        "tap",
+    )
 
     edited = Signal(object, bool)
     gesture_cancelled = Signal()
     maps_requested = Signal(str)
     find_requested = Signal()
     stop_requested = Signal()
+    thumbnail_wanted = Signal(object, object)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -59,17 +84,25 @@ class EditsPanel(QWidget):
         self._picker: ChannelPicker | None = None
         self.bends: list[BendRow] = []
         self.styles: list[StyleRow] = []
-        self.add = self._button("Add…", "Choose a layer, some of its channels, and what is done to them.")
+        self.blends = BlendList(self._button("Add…", "Choose the second picture, then paint where it shows."))
+        self.add = self._button("Add…", "Choose a layer, some of its channels, and an operation on them.")
         self.no_bends = WrappedLabel(_NO_BENDS)
         theme.set_role(self.no_bends, "dim")
         self.search = self._button(_FIND, _FIND_TIP)
         self.about_styles = WrappedLabel(_NO_STYLES)
         theme.set_role(self.about_styles, "dim")
         self._search_text = ""
+        self._ends: OrderedDict[object, QPixmap] = OrderedDict()
+        """Pictures of the ends of style channels."""
+        self._request_timer = QTimer(self, singleShot=True, interval=_REQUEST_MS)
+        self._request_timer.timeout.connect(self._request_ends)
         self._bend_column, self._style_column = self._column(), self._column()
         self._layout = QVBoxLayout(self)
         self._layout.setContentsMargins(theme.MARGIN, theme.px(6), theme.MARGIN, theme.MARGIN)
         self._layout.setSpacing(theme.px(4))
+        self._layout.addLayout(self._head("Blends", self.blends.add))
+        self._layout.addWidget(self.blends)
+        self._layout.addSpacing(theme.px(10))
         self._layout.addLayout(self._head("Bends", self.add))
         self._layout.addWidget(self.no_bends)
         self._layout.addLayout(self._bend_column)
@@ -79,6 +112,9 @@ class EditsPanel(QWidget):
         self._layout.addLayout(self._style_column)
         self._layout.addStretch(1)
         self.add.clicked.connect(self.open_picker)
+        self.blends.edited.connect(self.edited)
+        self.blends.gesture_cancelled.connect(self.gesture_cancelled)
+        self.blends.thumbnail_wanted.connect(self.thumbnail_wanted)
         self.search.clicked.connect(self._find_or_stop)
 
     @staticmethod
@@ -130,12 +166,15 @@ class EditsPanel(QWidget):
         """Offer the layers of another model."""
         self._facts = facts
         self.setEnabled(facts is not None)
+        self.blends.show_model(facts)
+        self.blends.show_session(self._session)
         if self._picker is not None:
             self._picker.show_model(facts)
 
     def show_session(self, session: Session) -> None:
-        """Show a session without emitting; rows are made anew only if there are others."""
+        """Show a session without emitting; rows are rebuilt only if others are needed."""
         self._session = session
+        self.blends.show_session(session)
         if [(row.number, row.kind) for row in self.bends] != [(item.number, item.kind) for item in session.bends]:
             self._replace(self.bends, [BendRow(bend) for bend in session.bends], self._bend_column)
         for bend_row, bend in zip(self.bends, session.bends, strict=True):
@@ -147,6 +186,49 @@ class EditsPanel(QWidget):
         for style_row, channel in zip(self.styles, channels, strict=True):
             style_row.show_channel(channel)
         self._describe_styles()
+        if channels:
+            self._request_timer.start()
+
+    def show_thumbnail(self, key: object, image: QImage) -> None:
+        """Show a requested picture."""
+        if isinstance(key, tuple) and key[0] == "style":
+            self._ends[key] = QPixmap.fromImage(image)
+            while len(self._ends) > _KEPT_PICTURES:
+                self._ends.popitem(last=False)
+            self._show_ends()
+        else:
+            self.blends.show_thumbnail(key, image)
+
+    def _end_keys(self) -> list[list[tuple[str, Session]]]:
+        """Return the keys of the pictures of each channel's ends, with the sessions that they show.
+
+        The other channels are at rest, so that no slider makes other pictures necessary.
+        """
+        still = replace(as_still(self._session), mask=None, tap=None)
+
+        def key(channel: StyleChannel, end: float) -> tuple[str, Session]:
+            return "style", replace(still, style_channels=(replace(channel, amount=end, label=""),))
+
+        return [[key(item, -item.reach), key(item, item.reach)] for item in self._session.style_channels]
+
+    def _show_ends(self) -> None:
+        for row, keys in zip(self.styles, self._end_keys(), strict=True):
+            row.show_ends([self._ends.get(key) for key in keys])
+
+    def _request_ends(self) -> None:
+        """Request the pictures of the ends that are missing, of the first channels first."""
+        if self._facts is None or not self.isVisible():
+            return
+        self._show_ends()
+        for keys in reversed(self._end_keys()):  # the last request is rendered first
+            for key in keys:
+                if key not in self._ends:
+                    self.thumbnail_wanted.emit(key, key[1])
+
+    def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 - Qt's name
+        """Request the pictures that were not requested while the panel was hidden."""
+        super().showEvent(event)
+        self._request_timer.start()
 
     def show_search(self, text: str, is_searching: bool) -> None:
         """Show the progress of a search for style channels."""

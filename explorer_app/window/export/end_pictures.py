@@ -50,7 +50,7 @@ class EndPictures(QWidget):
         self._requests = ()
         self.first.setPixmap(first)
         self.last.setPixmap(last or QPixmap())
-        self.last.setToolTip("Last keyframe; the loop returns to the first." if is_loop else "Last frame.")
+        self.last.setToolTip("Last keyframe; then the loop returns to the first." if is_loop else "Last frame.")
         self._show_last(last is not None)
 
     def show_frames(self, first: RenderRequest, last: RenderRequest) -> None:

@@ -130,7 +130,7 @@ class ExportDialog(QDialog):
         self._frames_of_other = 1
         """Frames per step of a sheet while something else is chosen, and the other way round."""
         self.presets = SegmentedControl(
-            [(key, preset.label, preset.tip) for key, preset in PRESETS.items()], "What to make", self
+            [(key, preset.label, preset.tip) for key, preset in PRESETS.items()], "Kind of export", self
         )
         self.files = FileChoices(
             (facts.resolution, facts.resolution), settings, self, has_alpha=facts.img_channels == 4
@@ -166,7 +166,7 @@ class ExportDialog(QDialog):
                 ("timeline", "Timeline", "What the timeline shows, frame by frame."),
                 ("path", "Path", "A path through kept latents, steps and seeds."),
             ],
-            "What moves",
+            "Source of the frames",
             self,
         )
         self.source.setVisible(self._is_timeline)
@@ -227,13 +227,13 @@ class ExportDialog(QDialog):
         theme.set_role(self.length, "strong")
         self.ends = EndPictures(self)
         self.estimate = WrappedLabel("", self)
-        self.estimate.setToolTip("Disk and time; it takes longer while you move the picture.")
+        self.estimate.setToolTip("Estimated size and time; it takes longer while you move the picture.")
         theme.set_role(self.estimate, "dim")
         self.picture_hint = WrappedLabel("Frames show the picture, not the layer on the canvas.", self)
         self.picture_hint.setVisible(self._session.tap is not None)
         theme.set_role(self.picture_hint, "dim")
         self.hint = WrappedLabel("", self)
-        self.hint.setMinimumHeight(self.fontMetrics().height() * 3)
+        self.hint.setMinimumHeight(self.fontMetrics().height() * 2)
         self.hint.setAlignment(Qt.AlignmentFlag.AlignTop)
         self.hint.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         theme.set_role(self.hint, "dim")
@@ -294,9 +294,13 @@ class ExportDialog(QDialog):
         form.addRow("Folder", place)
         form.addRow("Name", self.name)
         form.addRow("", self.overwrite)
+        told = QVBoxLayout()
+        told.setSpacing(0)
+        told.addWidget(self.length)
+        told.addWidget(self.estimate)
         buttons = QHBoxLayout()
         buttons.setSpacing(theme.px(8))
-        buttons.addStretch(1)
+        buttons.addLayout(told, 1)
         buttons.addWidget(self.cancel)
         buttons.addWidget(self.export)
         choices = QWidget(self)
@@ -309,25 +313,16 @@ class ExportDialog(QDialog):
         right.addWidget(heading)
         right.addLayout(form)
         right.addSpacing(theme.px(4))
-        told = QVBoxLayout()
-        told.setSpacing(theme.px(4))
-        told.addStretch(1)
-        told.addWidget(self.length)
-        told.addWidget(self.estimate)
-        told.addStretch(1)
-        ends = QHBoxLayout()
-        ends.setSpacing(theme.px(8))
-        ends.addWidget(self.ends)
-        ends.addSpacing(theme.px(8))
-        ends.addLayout(told, 1)
-        right.addLayout(ends)
+        right.addWidget(self.ends, 0, Qt.AlignmentFlag.AlignLeft)
         right.addWidget(self.picture_hint)
-        right.addWidget(self.hint)
         right.addStretch(1)
         scrolled = ColumnScroll(choices, self)  # on a low screen the form scrolls and the buttons stay visible
         files_side = QVBoxLayout()
         files_side.setSpacing(theme.px(8))
         files_side.addWidget(scrolled, 1)
+        files_side.addWidget(
+            self.hint
+        )  # visible on every screen, like the estimate: it gives the reason why a button is disabled
         files_side.addLayout(buttons)
         sides = QHBoxLayout()
         sides.setSpacing(0)

@@ -33,7 +33,7 @@ KINDS: tuple[tuple[PathKind, str, str], ...] = (
 
 _MOST_NAMES = 1000
 _HEAD_NBYTES = 1024
-"""A manifest says within so many bytes whether the sequence is complete."""
+"""The first bytes of a manifest, which tell whether the sequence is complete."""
 
 
 @dataclass(frozen=True)

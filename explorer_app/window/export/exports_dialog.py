@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtGui import QGuiApplication, QResizeEvent
 from PySide6.QtWidgets import (
     QDialog,
     QFrame,
@@ -16,6 +16,7 @@ from PySide6.QtWidgets import (
     QProgressBar,
     QPushButton,
     QScrollArea,
+    QSizePolicy,
     QToolButton,
     QVBoxLayout,
     QWidget,
@@ -26,6 +27,7 @@ from explorer_app.exporting.export_list import ExportRecord, JobState
 from explorer_app.exporting.progress import time_text
 from explorer_app.window.controls.elided_label import ElidedLabel
 from explorer_app.window.controls.plain_tip import plain_tip
+from explorer_app.window.export.place_choices import PriorityBox
 from explorer_app.window.export.worker_log_dialog import WorkerLogDialog
 from explorer_app.window.look import fonts, theme
 from explorer_app.window.look.icons import icon
@@ -60,6 +62,8 @@ class ExportRow(QFrame):
         The button was pressed.
     move_requested(int)
         -1 for up, 1 for down.
+    priority_chosen(int)
+        The priority on a farm.
     """
 
     pause_requested = Signal()
@@ -69,10 +73,13 @@ class ExportRow(QFrame):
     model_requested = Signal()
     logs_requested = Signal()
     move_requested = Signal(int)
+    priority_chosen = Signal(int)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._path = Path()
+        self._lines: list[str] = []
+        """What is told of the workers."""
         self.name = ElidedLabel("", self)
         self.name.setFont(fonts.strong())
         theme.set_role(self.name, "strong")
@@ -87,22 +94,29 @@ class ExportRow(QFrame):
         self.workers = QLabel(self)
         self.workers.setFont(fonts.table())
         self.workers.setTextFormat(Qt.TextFormat.PlainText)
+        self.workers.setSizePolicy(
+            QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred
+        )  # its text follows its width
         self.workers.setAccessibleName("Workers of the farm")
         theme.set_role(self.workers, "dim")
         self.logs = QPushButton("Logs", self)
-        self.logs.setToolTip("Show what the workers logged last.")
+        self.logs.setToolTip("Show the workers' latest log lines.")
         self.logs.setAutoDefault(False)
         theme.set_role(self.logs, "flat")
         self.logs.clicked.connect(self.logs_requested)
+        self.priority = PriorityBox(self, " priority")
+        self.priority.activated.connect(lambda _: self.priority_chosen.emit(self.priority.priority))
         self.model = QPushButton("Open model", self)
         self.model.setAutoDefault(False)
-        self.pause = self._button("pause", "Pause", "Stop after the frames that are made; resume it at any time.")
+        self.pause = self._button("pause", "Pause", "Stop after the frames in progress; resume at any time.")
         self.resume = self._button("resume", "Resume", "Continue; finished frames are not rendered again.")
-        self.up = self._button("chevron-up", "Up", "Begin it before the export above.")
-        self.down = self._button("chevron-down", "Down", "Begin it after the export below.")
+        self.up = self._button("chevron-up", "Up", "Move up: run before the export above.")
+        self.down = self._button("chevron-down", "Down", "Move down: run after the export below.")
         self.folder = self._button("open", "Show in folder", "Show the files in the file manager.")
-        self.cancel = self._button("cancel", "Stop", "Stop the export; finished frames stay, and it can be resumed.")
-        self.remove = self._button("remove", "Remove", "Take it out of this list; its files stay.")
+        self.cancel = self._button(
+            "cancel", "Stop", "Stop the export; finished frames stay, and it can be resumed later."
+        )
+        self.remove = self._button("remove", "Remove", "Remove it from this list; its files stay.")
         self.pause.clicked.connect(self.pause_requested)
         self.resume.clicked.connect(self.resume_requested)
         self.cancel.clicked.connect(self.cancel_requested)
@@ -114,6 +128,7 @@ class ExportRow(QFrame):
         head = QHBoxLayout()
         head.setSpacing(theme.px(8))
         head.addWidget(self.name, 1)
+        head.addWidget(self.priority)
         head.addWidget(self.state)
         texts = QVBoxLayout()
         texts.setSpacing(theme.px(4))
@@ -168,8 +183,11 @@ class ExportRow(QFrame):
         self.details.setText(details)
         self.details.setToolTip(plain_tip(details))
         self._show_workers(() if progress is None else progress.workers)
+        self.priority.setVisible(is_own and job.where == "farm" and job.is_unfinished)
+        if not self.priority.view().isVisible():
+            self.priority.show_priority(job.priority)
         self.model.setVisible(is_own and bool(waits_for))
-        self.model.setToolTip(plain_tip(f"Open the model {waits_for}, so that this export begins."))
+        self.model.setToolTip(plain_tip(f"Open the model {waits_for}, so that this export can start."))
         self.pause.setVisible(is_own and job.state in ("running", "waiting"))
         self.pause.setEnabled(not is_stopping)
         self.resume.setVisible(is_own and job.state in ("paused", "failed", "cancelled"))
@@ -183,15 +201,25 @@ class ExportRow(QFrame):
 
     def _show_workers(self, workers: Sequence[str]) -> None:
         """Show a line for each of the first workers of a farm, and all of them in the tooltip."""
-        lines = list(workers[:_MOST_WORKERS])
+        self._lines = list(workers[:_MOST_WORKERS])
         if len(workers) > _MOST_WORKERS:
-            lines.append(f"and {len(workers) - _MOST_WORKERS:,} more")
-        width = max(theme.px(_LEAST_LINE_PX), self.details.width())
-        metrics = self.workers.fontMetrics()
-        self.workers.setText("\n".join(metrics.elidedText(line, Qt.TextElideMode.ElideRight, width) for line in lines))
+            self._lines.append(f"and {len(workers) - _MOST_WORKERS:,} more")
+        self._elide_workers()
         self.workers.setToolTip(plain_tip("\n".join(workers[:_MOST_TOLD])))
         self.workers.setVisible(bool(workers))
         self.logs.setVisible(bool(workers))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
+        """Fit the lines of the workers to the new width."""
+        super().resizeEvent(event)
+        self._elide_workers()
+
+    def _elide_workers(self) -> None:
+        width = max(theme.px(_LEAST_LINE_PX), self.details.width() - self.logs.sizeHint().width() - theme.px(8))
+        cut, metrics = Qt.TextElideMode.ElideRight, self.workers.fontMetrics()
+        text = "\n".join(metrics.elidedText(line, cut, width) for line in self._lines)
+        if text != self.workers.text():
+            self.workers.setText(text)
 
     def _button(self, glyph: str, name: str, tip: str) -> QToolButton:
         button = QToolButton(self)
@@ -238,7 +266,7 @@ class ExportsDialog(QDialog):
         scrolled.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         scrolled.setWidget(self._inside)
         self.clear = QPushButton("Clear finished", self)
-        self.clear.setToolTip("Take exports that are done, failed or stopped out of this list; their files stay.")
+        self.clear.setToolTip("Remove finished, failed and stopped exports from this list; their files stay.")
         self.clear.setAutoDefault(False)
         self.clear.clicked.connect(export.clear)
         self.close_button = QPushButton("Close", self)
@@ -313,6 +341,7 @@ class ExportsDialog(QDialog):
         row.logs_requested.connect(self._show_logs)
         row.model_requested.connect(lambda: export.open_model_of(job_id))
         row.move_requested.connect(lambda step: export.move(job_id, step))
+        row.priority_chosen.connect(lambda priority: export.set_priority(job_id, priority))
         self._rows[job_id] = row
         return row
 
@@ -339,7 +368,9 @@ def _details(job: ExportRecord, done: int, progress: ExportProgress | None, *, i
         parts.append("in another window")
     elif waits_for:
         parts.append(f"waits for the model {waits_for}")
-    if progress is None or not progress.activity:  # of a farm there is more to say; the name's tooltip has the path
+    if (
+        progress is None or not progress.activity
+    ):  # a farm needs the space for its progress; the name's tooltip has the path
         parts.append(job.folder)
     return " · ".join(parts)
 

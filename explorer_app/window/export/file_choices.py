@@ -38,7 +38,7 @@ _PAPERS = (("Black", "black"), ("White", "white"))
 
 _COLUMNS = 4
 
-_LICENCE = "PyAV, which encodes it, brings x264 and x265 under the GPL."
+_LICENCE = "PyAV, which encodes it, includes x264 and x265, which are under the GPL."
 
 
 class FileChoices(QObject):
@@ -70,7 +70,7 @@ class FileChoices(QObject):
         self.format.setAccessibleName("Format")
         self.quality = SpinBox(1, 100, parent)
         self.quality.setAccessibleName("Quality")
-        self.quality.setToolTip("1 to 100: a higher quality makes larger files.")
+        self.quality.setToolTip("1 to 100; a higher quality makes larger files.")
         self.smaller = QCheckBox("Smaller files, slower", parent)
         self.smaller.setToolTip("About 15 % smaller; each picture takes about 30 times as long to compress.")
         self.size = QComboBox(parent)
@@ -79,11 +79,11 @@ class FileChoices(QObject):
         self.size.setAccessibleName("Size")
         self.columns = SpinBox(1, MAX_COLUMNS, parent)
         self.columns.setAccessibleName("Columns")
-        self.columns.setToolTip(f"Pictures in a row of the sheet, 1 to {MAX_COLUMNS}.")
+        self.columns.setToolTip(f"Pictures per row of the sheet, 1 to {MAX_COLUMNS}.")
         self.columns.setValue(_number(settings.choice("export.columns"), _COLUMNS))
         self.paper = QComboBox(parent)
         self.paper.setAccessibleName("Paper")
-        self.paper.setToolTip("What is between the pictures of the sheet.")
+        self.paper.setToolTip("Colour between the pictures of the sheet.")
         for label, value in _PAPERS:
             self.paper.addItem(label, value)
         self.paper.setCurrentIndex(max(0, self.paper.findData(settings.choice("export.paper"))))
@@ -92,18 +92,18 @@ class FileChoices(QObject):
         self.encoder.setToolTip("Hardware encodes faster; its files are larger at the same quality.")
         self._hardware: frozenset[tuple[CodecName, HardwareName]] = frozenset()
         self.dpi = SpinBox(0, MAX_DPI, parent)
-        self.dpi.setAccessibleName("Pixels an inch")
+        self.dpi.setAccessibleName("Pixels per inch")
         self.dpi.setSpecialValueText("Not stated")
-        self.dpi.setToolTip(f"For print: stored in the file; a size in mm or in has {PRINT_DPI} unless it is stated.")
+        self.dpi.setToolTip(f"For print: stored in the file; sizes in mm or inches default to {PRINT_DPI}.")
         self.dpi.setValue(_number(settings.choice("export.dpi"), 0))
         self.background = QComboBox(parent)
         self.background.setAccessibleName("Background")
-        self.background.setToolTip("What lies behind the transparent parts of the picture.")
+        self.background.setToolTip("Background of the transparent parts of the picture.")
         for label, value in _BACKGROUNDS:
             self.background.addItem(label, value)
         self.background.setCurrentIndex(max(0, self.background.findData(settings.choice("export.background"))))
         self.fps = SpinBox(1, 240, parent)
-        self.fps.setAccessibleName("Frames a second")
+        self.fps.setAccessibleName("Frames per second")
         self.fps.setToolTip("How fast the video plays: 24 is film, 30 is usual on the web.")
         self.fps.setValue(_number(settings.choice("export.fps"), 30))
         self.format.currentIndexChanged.connect(self._format_changed)
@@ -200,9 +200,9 @@ class FileChoices(QObject):
         form.addRow("Paper", self.paper)
         form.addRow("Size", self.size)
         form.addRow("Encoder", self.encoder)
-        form.addRow("Pixels an inch", self.dpi)
+        form.addRow("Pixels per inch", self.dpi)
         form.addRow("Background", self.background)
-        form.addRow("Frames a second", self.fps)
+        form.addRow("Frames per second", self.fps)
 
     def show_preset(self, preset: PresetName) -> None:
         """Show the formats of a preset, and select the format that was last used with it."""

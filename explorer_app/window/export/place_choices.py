@@ -16,10 +16,38 @@ from explorer_app.settings import Settings
 from explorer_app.window.look import theme
 
 _PLACES: tuple[tuple[Where, str, str], ...] = (
-    ("here", "This device", "The device that renders the picture; the preview goes on."),
-    ("gpus", "All GPUs of this machine", "A process for each GPU renders a part of the frames."),
+    ("here", "This device", "The device that renders the picture; the preview continues."),
+    ("gpus", "All GPUs of this machine", "One process per GPU; each renders a part of the frames."),
     ("farm", "A farm", "GPUs of other machines: `latentloom farm up` starts a farm, `farm join` adds a machine."),
 )
+
+_PRIORITIES = ((10, "High"), (0, "Normal"), (-10, "Low"))
+
+
+class PriorityBox(QComboBox):
+    """The priority of a job on a farm. `what` follows the words: " priority" where no label says what is chosen."""
+
+    def __init__(self, parent: QWidget | None = None, what: str = "") -> None:
+        super().__init__(parent)
+        self._what = what
+        self.setAccessibleName("Priority")
+        self.setToolTip("On a shared farm, frames of jobs with a higher priority come first.")
+        for number, label in _PRIORITIES:
+            self.addItem(f"{label}{what}", number)
+        self.show_priority(0)
+
+    @property
+    def priority(self) -> int:
+        """What was chosen."""
+        return int(self.currentData())
+
+    def show_priority(self, priority: int) -> None:
+        """Show a priority; one that `latentloom farm priority` has set may be any number."""
+        place = self.findData(priority)
+        if place < 0:
+            self.addItem(f"{priority:+d}{self._what}", priority)
+            place = self.count() - 1
+        self.setCurrentIndex(place)
 
 
 class PlaceChoices(QObject):
@@ -53,17 +81,16 @@ class PlaceChoices(QObject):
         self.address = QLineEdit(settings.choice("export.farm"), parent)
         self.address.setPlaceholderText("Host, or host:port")
         self.address.setAccessibleName("Farm")
-        self.address.setToolTip(
-            f"Where the farm listens, such as 192.168.1.20; port {DEFAULT_PORT} unless it is stated."
-        )
+        self.address.setToolTip(f"Address of the farm, such as 192.168.1.20; the default port is {DEFAULT_PORT}.")
         self.keys = QLineEdit(settings.choice("export.keys"), parent)
         self.keys.setPlaceholderText(default_keys_path().name)
         self.keys.setAccessibleName("Keys")
         self.keys.setToolTip(f"The farm's keys; without a file, {default_keys_path()}.")
         self.choose_keys = QPushButton("Choose…", parent)
         self.choose_keys.setAutoDefault(False)
-        self.choose_keys.setToolTip("Choose the file of the keys, which `latentloom farm keys` made.")
+        self.choose_keys.setToolTip("Choose the key file that `latentloom farm keys` made.")
         self.choose_keys.clicked.connect(self._choose_keys)
+        self.priority = PriorityBox(parent)
         self._keys_row = QWidget(parent)
         row = QHBoxLayout(self._keys_row)
         row.setContentsMargins(0, 0, 0, 0)
@@ -80,7 +107,7 @@ class PlaceChoices(QObject):
         where = cast("Where", self.where.currentData())
         if where != "farm":
             return ExportPlace(where)
-        return ExportPlace(where, self.address.text().strip(), self.keys.text().strip())
+        return ExportPlace(where, self.address.text().strip(), self.keys.text().strip(), self.priority.priority)
 
     @property
     def objection(self) -> str:
@@ -91,13 +118,13 @@ class PlaceChoices(QObject):
         try:
             require_farm_extra()
             if place.where == "farm" and not place.address:
-                return "Enter where the farm listens, such as 192.168.1.20."
+                return "Enter the address of the farm, such as 192.168.1.20."
             if place.where == "farm":
                 check_address(place.address)
         except FarmError as error:
             return error.sentence
         if place.keys and not Path(place.keys).expanduser().is_file():
-            return f"There is no file of keys at {place.keys}; `latentloom farm keys` makes one."
+            return f"There is no key file at {place.keys}; `latentloom farm keys` makes one."
         return ""
 
     def add_rows(self, form: QFormLayout) -> None:
@@ -106,6 +133,7 @@ class PlaceChoices(QObject):
         form.addRow("Where", self.where)
         form.addRow("Farm", self.address)
         form.addRow("Keys", self._keys_row)
+        form.addRow("Priority", self.priority)
         self._where_changed()
 
     def show_still(self, is_still: bool) -> None:
@@ -129,6 +157,7 @@ class PlaceChoices(QObject):
         if self._form is not None:
             self._form.setRowVisible(self.address, is_farm)
             self._form.setRowVisible(self._keys_row, is_farm)
+            self._form.setRowVisible(self.priority, is_farm)
         self.changed.emit()
 
     def _choose_keys(self) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Literal
 
 from explorer_app.exporting.errors import ExportError
 from explorer_app.exporting.formats.picture_format import FORMATS, MAX_SIDE_PX, Size, pixels_of_print
 from explorer_app.exporting.sheet import SHEET_FORMATS
 from explorer_app.exporting.video.video_format import CODECS
+from gpu_backend import dataclass
 
 PresetName = Literal["still", "sheet", "sequence", "web", "editing", "gif"]
 
@@ -38,9 +38,12 @@ class Preset:
 PRESETS: dict[PresetName, Preset] = {
     "still": Preset("Still", "One picture: what the canvas shows now.", tuple(FORMATS), is_video=False),
     "sheet": Preset(
-        "Sheet", "Many pictures on one, to compare or to print; each keeps its recipe.", SHEET_FORMATS, is_video=False
+        "Sheet",
+        "Many pictures on one sheet, to compare or to print; each keeps its recipe.",
+        SHEET_FORMATS,
+        is_video=False,
     ),
-    "sequence": Preset("Sequence", "A file for each frame, for editing programs.", tuple(FORMATS), is_video=False),
+    "sequence": Preset("Sequence", "One file per frame, for editing programs.", tuple(FORMATS), is_video=False),
     "web": Preset("Video for the web", "One file that browsers and phones play.", ("av1", "vp9", "h264", "h265")),
     "editing": Preset("Video for editing", "One file of high quality for editing programs.", ("prores",)),
     "gif": Preset("GIF", "A short animation that plays everywhere.", ("gif", "webp", "apng")),

@@ -121,7 +121,7 @@ class SheetDialog(QDialog):
             )
         self.view = SheetView(picture, size, sheet, self)
         self.view.chosen.connect(self._choose)
-        about = QLabel("Click a picture to open it with everything that made it.", self)
+        about = QLabel("Click a picture to open it with the session that made it.", self)
         theme.set_role(about, "dim")
         self.cancel = QPushButton("Cancel", self)
         self.cancel.setAutoDefault(False)

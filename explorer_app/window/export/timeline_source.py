@@ -47,7 +47,7 @@ class TimelineSource(QWidget):
         timeline = session.timeline
         first, last = timeline.loop if timeline.loop is not None else (Fraction(0), timeline.end)
         self.start = self._field(float(first), "First second of the export.", "Start in seconds")
-        self.end = self._field(float(last), "Where the export ends, in seconds; that frame is no part of it.", "End")
+        self.end = self._field(float(last), "End of the export, in seconds; the frame at that time is excluded.", "End")
         self.pictures = SpinBox(2, MAX_CELLS, self)
         self.pictures.setAccessibleName("Pictures")
         self.pictures.setToolTip(f"Pictures on the sheet, 2 to {MAX_CELLS:,}, at equal distances in time.")
@@ -55,7 +55,7 @@ class TimelineSource(QWidget):
         self.pictures.valueChanged.connect(self.changed)
         tracks, sounds = len(timeline.tracks), len(timeline.sounds)
         heard = f" and {sounds} sound{'' if sounds == 1 else 's'}" if sounds else ""
-        what = "the range that loops" if timeline.loop is not None else "all of it"
+        what = "the loop range" if timeline.loop is not None else "the whole timeline"
         about = WrappedLabel(
             f"{float(timeline.end):g} s at {float(timeline.fps):g} frames a second, {tracks} "
             f"track{'' if tracks == 1 else 's'}{heard}. Export {what}, or choose a stretch.",

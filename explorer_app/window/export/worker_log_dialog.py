@@ -31,7 +31,7 @@ class WorkerLogDialog(QDialog):
         self.worker.setToolTip("The worker whose log is shown.")
         self.worker.addItems(list(workers))
         self.refresh = QPushButton("Refresh", self)
-        self.refresh.setToolTip("Fetch what the worker has logged meanwhile.")
+        self.refresh.setToolTip("Fetch the worker's newest log lines.")
         self.refresh.setAutoDefault(False)
         self.close_button = QPushButton("Close", self)
         self.close_button.setDefault(True)
@@ -83,7 +83,7 @@ class WorkerLogDialog(QDialog):
             if progress is None or worker not in progress.worker_names:
                 self.state.setText(f"The export has ended; `latentloom farm log {worker}` prints this log.")
             else:
-                self.state.setText(f"{worker} is not on the farm now, or does not answer.")
+                self.state.setText(f"{worker} has left the farm or does not answer.")
             return
         self.text.setPlainText("\n".join(lines))
         bar = self.text.verticalScrollBar()

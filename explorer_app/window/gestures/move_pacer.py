@@ -7,6 +7,8 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QAbstractEventDispatcher, QObject, Slot
 
+from explorer_app.controller.live_updates import next_tick_s
+
 _LEAST_S = 0.0005
 """A shorter pause is not worth its own cost."""
 
@@ -19,15 +21,17 @@ class MovePacer(QObject):
 
     A mouse may send a thousand moves per second. Waking for a move costs several times its handling, and the window
     system (or Qt, under X11) merges moves that are not taken. Their effect is seen only in the report that a drag makes
-    once per screen refresh. So when the loop is about to block after a move, it pauses until that report is due, or
-    until a frame arrives: neither is delayed. The next move makes the report. Any other event waits for at most one
-    refresh.
+    once per screen refresh. So when the loop is about to block after a move, it makes the report if it is due, and then
+    pauses until the next one is due. All moves that came during a pause are taken before the report. A frame that
+    arrives meanwhile is painted at once. Any other event waits for at most one refresh.
 
     Parameters
     ----------
     wait
         Waits for up to a time in seconds, and returns as soon as there was a frame and it is shown. Returns False
         without waiting if a frame is to be painted: the pause then follows the paint.
+    sends_paints
+        Whether what is painted during a pause is sent to the screen at once. If not, a pause ends with a frame.
 
     Attributes
     ----------
@@ -44,18 +48,22 @@ class MovePacer(QObject):
         wait: Callable[[float], bool],
         parent: QObject | None = None,
         clock: Callable[[], float] = time.monotonic,
+        *,
+        sends_paints: bool = False,
     ) -> None:
         super().__init__(parent)
         self._wait, self._clock = wait, clock
+        self._waits = 2 if sends_paints else 1
         self._last_ms = 0
         self._period_s = 0.0
+        self._report: Callable[[], object] = _nothing
         self.due_s = 0.0
         self.is_pacing = self.has_moved = False
 
-    def begin(self, period_s: float) -> None:
-        """Begin a drag whose movement is reported once in a period."""
+    def begin(self, period_s: float, report: Callable[[], object]) -> None:
+        """Begin a drag whose movement `report` reports, once in a period; it calls `reported`."""
         self.end()
-        self._period_s = period_s
+        self._period_s, self._report = period_s, report
 
     def note(self, stamp_ms: int) -> None:
         """Record a move with the timestamp of its event in ms; 0 if it has none."""
@@ -70,9 +78,7 @@ class MovePacer(QObject):
 
     def reported(self) -> None:
         """Record a report: the next one is due a period after this one was."""
-        now_s, period_s = self._clock(), self._period_s
-        due_s = self.due_s + period_s
-        self.due_s = due_s if period_s / 2 < due_s - now_s <= period_s else now_s + period_s
+        self.due_s = next_tick_s(self.due_s, self._clock(), self._period_s)
 
     @property
     def is_due(self) -> bool:
@@ -85,11 +91,24 @@ class MovePacer(QObject):
         if self.is_pacing and dispatcher is not None:
             dispatcher.aboutToBlock.disconnect(self._pause)
         self._last_ms = 0
+        self._report = _nothing
         self.is_pacing = self.has_moved = False
 
     @Slot()
     def _pause(self) -> None:
-        """Pause once after a move, so that whatever else came is handled before the next pause."""
-        if self.has_moved:
+        """Report and pause once after a move, so that whatever else came is handled before the next pause."""
+        if not self.has_moved:
+            return
+        if self.is_due:
+            self._report()
+        for _ in range(self._waits):  # for the frame of the report, and for the next report
             left_s = self.due_s - self._clock()
-            self.has_moved = left_s > _LEAST_S and not self._wait(left_s)
+            if left_s <= _LEAST_S:
+                break
+            if not self._wait(left_s):
+                return  # a paint comes first, and then the pause
+        self.has_moved = False
+
+
+def _nothing() -> None:
+    """Report nothing, while no drag is under way."""

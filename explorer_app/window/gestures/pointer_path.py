@@ -3,7 +3,7 @@
 A mouse may send a thousand events per second, but their effect is visible only in the next frame. Most of an event's
 cost is its dispatch from the native window through Qt's and Python's handlers to the widget. So an event filter on the
 native window absorbs every move of a drag and records its position; a timer reports the movement. If the mouse sends
-several moves per refresh, a `MovePacer` lets them accumulate, and the first move after that makes the report.
+several moves per refresh, a `MovePacer` lets them accumulate, and makes the report.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ CTRL = Qt.KeyboardModifier.ControlModifier.value
 LEFT = Qt.MouseButton.LeftButton.value
 
 _GRACE_MS = 2
-"""How much later than a paced move the timer reports: a mouse that stopped sends no such move."""
+"""How much later than a `MovePacer` the timer reports: a mouse that stopped does not wake the event loop for it."""
 
 
 class PointerPath(QObject):
@@ -63,7 +63,7 @@ class PointerPath(QObject):
         self._tick.setTimerType(Qt.TimerType.PreciseTimer)
         self._tick.timeout.connect(self._end_tick)
         self._paced_ms = 0
-        """How long the timer runs while a `MovePacer` paces the moves, of which one usually comes first."""
+        """How long the timer runs while a `MovePacer` paces the moves, which usually reports first."""
 
     def begin(self, at: QPointF) -> None:
         """Start accumulating at a position in widget coordinates."""
@@ -84,7 +84,7 @@ class PointerPath(QObject):
         self._tick.setInterval(refresh_ms(hz))
         self._paced_ms = refresh_ms(hz) + _GRACE_MS
         if self._pacer is not None:
-            self._pacer.begin(refresh_s(hz))
+            self._pacer.begin(refresh_s(hz), self.flush)
 
     def move(self, event: QMouseEvent) -> None:
         """Add the movement up to an event that reached the widget. The first one after a pause is reported at once."""
@@ -114,8 +114,6 @@ class PointerPath(QObject):
         if pacer is not None:
             if pacer.is_pacing:
                 pacer.has_moved = True
-                if pacer.is_due:
-                    self.flush()
                 return True
             pacer.note(self._stamp_ms)
         if not self.is_ticking:

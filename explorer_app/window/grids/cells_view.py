@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
@@ -26,7 +25,7 @@ from explorer_app.session.variations import Cell
 from explorer_app.window.canvas.canvas_view import is_smooth
 from explorer_app.window.canvas.frame_image import frame_image
 from explorer_app.window.look import fonts, icons, theme
-from gpu_backend import Frame
+from gpu_backend import Frame, dataclass
 
 _GAP_PX = 6
 _EDGE_PX = 3
@@ -49,7 +48,7 @@ _GRID_KEYS = {Qt.Key.Key_R: "roll", Qt.Key.Key_B: "breed"}
 
 @dataclass(frozen=True, slots=True)
 class CellLook:
-    """What a cell shows. `title` is painted where there is no picture; `name` is for tooltips and screen readers."""
+    """A cell. `title` is painted where there is no picture; `name` is for the tooltip and screen readers."""
 
     name: str
     frame: Frame | None = None
@@ -253,7 +252,7 @@ class CellsView(QWidget):
         menu.addAction(star, "Keep no longer" if look.is_kept else "Keep", lambda: self.kept.emit(cell))
         if self.can_vary:
             menu.addAction("Unlock" if look.is_locked else "Lock", lambda: self.locked.emit(cell))
-            words = "Pick no longer" if look.is_picked else "Pick as a parent"
+            words = "Unpick" if look.is_picked else "Pick as a parent"
             menu.addAction(words, lambda: self.picked.emit(cell))
         return menu
 
@@ -380,7 +379,7 @@ class CellsView(QWidget):
                 self._paint_badge(painter, self.badge_rect(cell, "lock"), name, token)
 
     def _paint_frame(self, painter: QPainter, cell: Cell, look: CellLook, rect: QRectF) -> None:
-        """Paint the outline that says what a cell is: picked, the present picture, under the pointer, focused."""
+        """Paint the outline for the state of a cell: picked, the present picture, under the pointer, focused."""
         tokens = theme.current()
         painter.setBrush(Qt.BrushStyle.NoBrush)
         if look.is_picked or look.is_parent:

@@ -12,20 +12,20 @@ from explorer_app.session.direction_names import default_name, shown_directions
 from explorer_app.session.session import Session
 from explorer_app.session.variations import LEAST_SIDE, MOST_SIDE, GridAxis
 from explorer_app.window.controls.fitting_row import FittingRow
+from explorer_app.window.controls.row_range_picker import RowRangeButton, RowRangePicker
 from explorer_app.window.controls.segmented import SegmentedControl
 from explorer_app.window.controls.slider_row import SliderRow, below
 from explorer_app.window.look import theme
-from explorer_app.window.sliders.row_range_picker import RowRangeButton, RowRangePicker
 from gpu_backend import ModelFacts
 
 if TYPE_CHECKING:
     from gpu_backend import Directions
 
 _KINDS: tuple[tuple[GridKind, str, str], ...] = (
-    ("random", "Around", "Neighbours of the picture: part of the way to random seeds."),
-    ("axes", "Directions", "Steps along two directions: one to the right, one upwards."),
-    ("children", "Children", "Children of the cells that were picked as parents."),
-    ("mix", "Mix", "Style mixing: each cell has some rows of w from its row, the others from its column."),
+    ("random", "Around", "Neighbours of the picture: steps towards random seeds."),
+    ("axes", "Directions", "Steps along two directions: one horizontal, one vertical."),
+    ("children", "Children", "Children of the cells picked as parents."),
+    ("mix", "Mix", "Style mixing: each cell takes some rows of w from its row and the others from its column."),
 )
 _ONE_LINE_PX = 760
 
@@ -52,7 +52,7 @@ class GridBar(QWidget):
         self._settings = GridSettings()
         self._resolutions: tuple[int, ...] = ()
         self._axes: dict[str, GridAxis] = {}
-        self.kinds = SegmentedControl(_KINDS, "What the grid shows")
+        self.kinds = SegmentedControl(_KINDS, "Kind of grid")
         self.kinds.chosen.connect(lambda kind: self.changed.emit({"kind": kind}))
         self.side = QComboBox()
         self.side.setAccessibleName("Size of the grid")
@@ -67,7 +67,7 @@ class GridBar(QWidget):
             reset=GridSettings().spread,
             widest="0.00",
             label_px=50,
-            tip="how far the cells are from the middle.",
+            tip="distance of the cells from the centre.",
         )
         self.spread.setMinimumWidth(theme.px(190))
         self.spread.setMaximumWidth(theme.px(300))
@@ -79,7 +79,7 @@ class GridBar(QWidget):
         self.rows.clicked.connect(self._pick_rows)
         self.picker = RowRangePicker(self)
         self.picker.rows_chosen.connect(lambda rows: self.changed.emit({"rows": rows}))
-        self.roll = self._button("Roll again", "Draw other variations; locked cells stay (R).", self.roll_requested)
+        self.roll = self._button("Roll again", "Draw new variations; locked cells stay (R).", self.roll_requested)
         self.breed = self._button("Breed", "", self.breed_requested)
         self.save = self._button("Save sheet…", "Save all cells as one picture.", self.save_requested)
         self.close_button = self._button("Done", "Show the picture again (Escape).", self.close_requested)
@@ -112,7 +112,7 @@ class GridBar(QWidget):
     def _axis_box(self, name: str, label: str) -> QComboBox:
         box = QComboBox()
         box.setAccessibleName(f"Direction {label.lower()}")
-        box.setToolTip(f"Direction along which the cells go {'to the right' if name == 'across' else 'upwards'}.")
+        box.setToolTip(f"Direction in which the cells change {'to the right' if name == 'across' else 'upwards'}.")
         box.setMinimumContentsLength(10)
         box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         box.setMaximumWidth(theme.px(180))
@@ -127,9 +127,7 @@ class GridBar(QWidget):
         self._axes = {}
         if directions is not None:
             self._axes = {
-                directions.names[place]: GridAxis(
-                    directions.names[place], directions.reach[place], directions.rows[place]
-                )
+                directions.names[place]: GridAxis(directions.names[place], directions.reach[place])
                 for place in shown_directions(directions.names)
             }
         for box in (self.across, self.down):

@@ -1,4 +1,4 @@
-"""The grid in place of the picture: its bar, its cells, and the line below that says what they do."""
+"""The grid in place of the picture: its bar, its cells, and the line below that describes them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from explorer_app.window.look import fonts, theme
 if TYPE_CHECKING:
     from gpu_backend import Directions
 
-_TOO_FEW = "Keep at least two pictures (S), and they are mixed here: one half of them in rows, the other in columns."
+_TOO_FEW = "Keep at least two pictures (S) to mix them here: half of them as rows, half as columns."
 
 
 class VariationView(QWidget):
@@ -90,7 +90,7 @@ class VariationView(QWidget):
     def _place(self) -> None:
         self.setGeometry(self._stage.rect())
         if self.isVisible():
-            self.raise_()  # above what the canvas places anew, such as the badge of a layer
+            self.raise_()  # above what the canvas places again, such as the badge of a layer
 
     @Slot()
     def _show_model(self) -> None:

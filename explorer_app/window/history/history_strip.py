@@ -78,7 +78,7 @@ class HistoryStrip(QWidget):
         self.order = QToolButton(self)
         theme.set_role(self.order, "flat")
         self.order.setAccessibleName("Order of kept pictures")
-        self.order.setToolTip("Choose the order of the kept pictures; in your own order, drag to move them.")
+        self.order.setToolTip("Choose the order of the kept pictures; in your own order, drag to rearrange them.")
         self._menu = self._order_menu()
         self._pages = QStackedWidget()
         self._pages.addWidget(self.steps)

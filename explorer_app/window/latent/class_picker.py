@@ -365,7 +365,7 @@ class ClassPicker(Popup):
         elif len(weights) < MAX_WEIGHED:
             classes = (*self._classes, (number, 1.0))
         else:
-            self.hint.setText(f"{MAX_WEIGHED} classes are weighed already: take one away first")
+            self.hint.setText(f"{MAX_WEIGHED} classes have weights already: remove one first")
             return
         if classes != self._classes and (classes or self._has_none):
             self._show(classes)

@@ -107,14 +107,14 @@ class LatentPanel(QWidget):
         self.hint = HintLabel("drag to walk")
         self._labels: list[QLabel] = [self.hint]
         self.picker = ClassPicker(self)
-        self.drift = SliderRow("Drift", -1.0, 1.0, tip="seeds a second to walk by itself; 0 stands still.")
+        self.drift = SliderRow("Drift", -1.0, 1.0, tip="speed of the automatic walk, in seeds per second; 0 stops it.")
         self.psi = SliderRow(
             "Truncation ψ",
             -1.0,
             2.0,
             reset=START_PSI,
             marks=(START_PSI, 1.0),
-            tip="0 is the average picture, 1 the whole variety, marks at 0.70 and 1.00.",
+            tip="0 is the average picture, 1 the full variety; marks at 0.70 and 1.00.",
         )
         self.cutoff = SliderRow(
             "Cutoff", 0, 14, reset=14, step=1, snap=1, decimals=0, tip="rows that truncation acts on."
@@ -259,7 +259,7 @@ class LatentPanel(QWidget):
         self.cutoff.show_amount(self._num_ws if cutoff is None else min(cutoff, self._num_ws))
         if before is None or before.classes != session.classes:
             self._show_classes(session)
-        self.hint.show_words(*(("holding a picture", "held") if session.pinned_blend else ("drag to walk",)))
+        self.hint.show_text(*(("pinned latent", "pinned") if session.pinned_blend else ("drag to walk",)))
 
     def _show_classes(self, session: Session) -> None:
         words = classes_label(session.classes, self._class_names)
@@ -316,7 +316,7 @@ class LatentPanel(QWidget):
 
     @Slot(QPoint)
     def _open_class_menu(self, place: QPoint) -> None:
-        """Offer to animate the class, and to learn a controller that goes through all of them."""
+        """Offer to animate the class, and to learn a controller that steps through all of them."""
         open_parameter_menu(self, "classes", self.class_button.mapToGlobal(place), 0.0, self._classes - 1.0)
 
     def _pick_class(self) -> None:

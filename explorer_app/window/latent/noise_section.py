@@ -65,7 +65,7 @@ class NoiseSection(QWidget):
         self.phase.setAccessibleName("Noise phase")
         self.phase.path, self.phase.mapped_to = "noise.phase", (0.0, 360.0)
         self.phase.setToolTip(
-            "Noise phase: turns the noise on a circle, which closes at 360°. The timeline's noise loop moves it; a "
+            "Noise phase: moves the noise around a circle that closes at 360°. The timeline's noise loop moves it; a "
             "double-click sets 0."
         )
         self.layers_button = QToolButton()
@@ -120,7 +120,7 @@ class NoiseSection(QWidget):
         self._gain_label.setVisible(self.width() >= needed)
 
     def show_model(self, facts: ModelFacts | None, directions: Directions | None = None) -> None:
-        """Set up the noise layers; for a network without noise, show one line that says so."""
+        """Set up the noise layers; for a network without noise, show one line instead."""
         layers = facts.noise_layers if facts is not None else ()
         self.setEnabled(bool(layers))
         is_without = facts is not None and not layers

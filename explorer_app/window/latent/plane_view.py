@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from explorer_app.session.session import Position
+from gpu_backend import dataclass
 
 MIN_ROWS, MAX_ROWS = 1.5, 9.0
 _ASPECT = 1.5
@@ -61,13 +62,9 @@ class PlaneView:
         """Return the position under a pixel."""
         return Position(self.left + px_x / self.cell_width, self.top + px_y / self.cell_height)
 
-    def cells(self, part: tuple[float, float, float, float] | None = None) -> Iterator[tuple[int, int]]:
-        """Yield the integer positions of the visible cells, row by row.
-
-        `part` (left, top, width, height in px) restricts them to cells that intersect that part of the view.
-        """
-        x, y, width, height = part or (0.0, 0.0, self.width, self.height)
-        first, last = self.to_place(x, y), self.to_place(x + width, y + height)
+    def cells(self) -> Iterator[tuple[int, int]]:
+        """Yield the integer positions of the visible cells, row by row."""
+        first, last = self.to_place(0.0, 0.0), self.to_place(self.width, self.height)
         last_x, last_y = math.ceil(last.x - 0.5 - 1e-9), math.ceil(last.y - 0.5 - 1e-9)
         for row in range(math.floor(first.y + 0.5 + 1e-9), last_y + 1):
             for column in range(math.floor(first.x + 0.5 + 1e-9), last_x + 1):

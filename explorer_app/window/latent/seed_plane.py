@@ -88,6 +88,8 @@ class SeedPlane(QWidget):
         self._pictures: OrderedDict[int, tuple[object, QPixmap]] = OrderedDict()
         self._ring: tuple[object, QPixmap] | None = None
         """The ring, with the colours and the scale that it is painted for."""
+        self._cells: tuple[object, QPixmap] | None = None
+        """The cells, with what they are painted for; a ring that moves over them does not paint them again."""
         self._look: object = None
         self._ask = QTimer(self, singleShot=True, interval=_REQUEST_MS)
         self._ask.timeout.connect(self._request_pictures)
@@ -100,8 +102,8 @@ class SeedPlane(QWidget):
         self.setAccessibleName("Seed plane")
         self.setEnabled(False)
         self.setToolTip(
-            "Drag to move among the seeds: Shift is slower, Ctrl snaps to seeds, Escape cancels, "
-            "a double-click goes to a seed, the wheel zooms, the middle button moves the plane."
+            "Drag to move among the seeds: Shift slows down, Ctrl snaps to seeds, Escape cancels, "
+            "a double-click goes to a seed, the wheel zooms, the middle button pans."
         )
 
     @property
@@ -127,6 +129,7 @@ class SeedPlane(QWidget):
         self._has_model = facts is not None
         self.setEnabled(self._has_model)
         self._pictures.clear()
+        self._cells = None
         self._ask.start()
         self.update()
 
@@ -152,6 +155,7 @@ class SeedPlane(QWidget):
         self._pictures.move_to_end(seed)
         while len(self._pictures) > _KEPT_PICTURES:
             self._pictures.popitem(last=False)
+        self._cells = None
         self.update()
 
     # --- pictures ---------------------------------------------------------------------------------------------------
@@ -212,7 +216,7 @@ class SeedPlane(QWidget):
         before, self._before = self._before, None
         self._pressed_at = None
         self._panning = False
-        if before is not None and self._has_moved:  # also where it ends at the place where it began
+        if before is not None and self._has_moved:  # even if it ends at its first place
             self.edited.emit(SetParameter(PLACE, self._position), True)
         self._set_cursor()
 
@@ -366,14 +370,15 @@ class SeedPlane(QWidget):
             frame = QPainterPath()
             frame.addRoundedRect(QRectF(self.rect()), edge, edge)
             painter.setClipPath(frame)
-        painter.fillRect(self.rect(), QColor(tokens.well))
         if not self._has_model:
+            painter.fillRect(exposed, QColor(tokens.well))
             painter.setPen(QColor(tokens.dim))
             painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, "Open a model to see its seeds")
             painter.end()
             return
-        for x, y in self._view.cells((exposed.x(), exposed.y(), exposed.width(), exposed.height())):
-            self._paint_cell(painter, x, y)
+        painter.drawPixmap(0, 0, self._picture_of_cells())
+        if self._hover is not None and self._pressed_at is None:
+            self._paint_tag(painter, *self._hover)
         self._paint_ring(painter)
         if self.hasFocus():
             painter.setClipping(False)
@@ -389,22 +394,43 @@ class SeedPlane(QWidget):
         side = 2.0 * _RING_REACH_PX
         return QRectF(x - _RING_REACH_PX, y - _RING_REACH_PX, side, side).toAlignedRect()
 
-    def _paint_cell(self, painter: QPainter, x: int, y: int) -> None:
+    def _picture_of_cells(self) -> QPixmap:
+        """Return the cells of the view, painted when one of them or the view changed."""
+        tokens, ratio = theme.current(), self.devicePixelRatioF()
+        key = self._view, self.size(), tokens.well, tokens.head, ratio
+        if self._cells is None or self._cells[0] != key:
+            picture = QPixmap(math.ceil(self.width() * ratio), math.ceil(self.height() * ratio))
+            picture.setDevicePixelRatio(ratio)
+            picture.fill(QColor(tokens.well))
+            painter = QPainter(picture)
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            for x, y in self._view.cells():
+                self._paint_cell(painter, x, y)
+            painter.end()
+            self._cells = key, picture
+        return self._cells[1]
+
+    def _cell_area(self, x: int, y: int) -> QRectF:
+        """Return the rectangle of a cell in px, without the gap to its neighbours."""
         left, top = self._view.to_px(x - 0.5, y - 0.5)
         right, bottom = self._view.to_px(x + 0.5, y + 0.5)
-        rect = QRectF(round(left), round(top), round(right) - round(left) - 1, round(bottom) - round(top) - 1)
-        seed = plane_seed(float(x), float(y))
-        known = self._pictures.get(seed)
+        return QRectF(round(left), round(top), round(right) - round(left) - 1, round(bottom) - round(top) - 1)
+
+    def _paint_cell(self, painter: QPainter, x: int, y: int) -> None:
+        known = self._pictures.get(plane_seed(float(x), float(y)))
         if known is None:
-            painter.fillRect(rect, QColor(theme.current().head))
+            painter.fillRect(self._cell_area(x, y), QColor(theme.current().head))
         else:
-            ink.draw_cropped(painter, rect, known[1])
-        if (x, y) == self._hover and self._pressed_at is None:
-            painter.setFont(fonts.caption())
-            tag = QRectF(rect.left(), rect.bottom() - 15, painter.fontMetrics().horizontalAdvance(str(seed)) + 8, 15)
-            painter.fillRect(tag, ink.veil(0.62))
-            painter.setPen(ink.light())
-            painter.drawText(tag, Qt.AlignmentFlag.AlignCenter, str(seed))
+            ink.draw_cropped(painter, self._cell_area(x, y), known[1])
+
+    def _paint_tag(self, painter: QPainter, x: int, y: int) -> None:
+        """Paint the seed of a cell into its corner."""
+        seed, cell = str(plane_seed(float(x), float(y))), self._cell_area(x, y)
+        painter.setFont(fonts.caption())
+        tag = QRectF(cell.left(), cell.bottom() - 15, painter.fontMetrics().horizontalAdvance(seed) + 8, 15)
+        painter.fillRect(tag, ink.veil(0.62))
+        painter.setPen(ink.light())
+        painter.drawText(tag, Qt.AlignmentFlag.AlignCenter, seed)
 
     def _paint_ring(self, painter: QPainter) -> None:
         x, y = self._view.to_px(self._position.x, self._position.y)
@@ -415,7 +441,7 @@ class SeedPlane(QWidget):
 
 
 def _ring(ratio: float) -> QPixmap:
-    """Return a picture of the ring, in `ratio` device px for each px: painted anew, it costs more than all the rest."""
+    """Return a picture of the ring, in `ratio` device px for each px: repainting it costs more than all the rest."""
     side = 2.0 * _RING_REACH_PX
     picture = QPixmap(math.ceil(side * ratio), math.ceil(side * ratio))
     picture.setDevicePixelRatio(ratio)

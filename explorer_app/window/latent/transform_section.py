@@ -38,13 +38,13 @@ class TransformSection(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.place_x = self._field("x", -99.99, 99.99, 0.0, "+0.00", "Widths of the picture to the right")
-        self.place_y = self._field("y", -99.99, 99.99, 0.0, "+0.00", "Widths of the picture down")
-        self.angle = self._field("angle", -180.0, 180.0, 0.0, "+180.0", "Degrees counterclockwise")
-        self.scale = self._field("scale", MIN_SCALE, MAX_SCALE, 1.0, "10.00", "How much larger")
+        self.place_x = self._field("x", -99.99, 99.99, 0.0, "+0.00", "Shift to the right, in widths of the picture")
+        self.place_y = self._field("y", -99.99, 99.99, 0.0, "+0.00", "Shift downwards, in widths of the picture")
+        self.angle = self._field("angle", -180.0, 180.0, 0.0, "+180.0", "Rotation in degrees, counterclockwise")
+        self.scale = self._field("scale", MIN_SCALE, MAX_SCALE, 1.0, "10.00", "Scale factor")
         self.reset = QPushButton("Reset")
         self.reset.setAccessibleName("Reset transform")
-        self.reset.setToolTip("Reset the transform: not moved, not rotated, scale 1.")
+        self.reset.setToolTip("Reset the transform: no shift, no rotation, scale 1.")
         self.reset.clicked.connect(lambda _on: self.edited.emit(set_transform(Transform()), True))
         for field, part in ((self.place_x, "x"), (self.place_y, "y"), (self.angle, "degrees"), (self.scale, "scale")):
             field.path, field.mapped_to = f"transform.{part}", _MAPPED[part]

@@ -80,7 +80,7 @@ class LayerModel(QAbstractTableModel):
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return self._alignment(column)
         if role == Qt.ItemDataRole.ToolTipRole:
-            return layer_tip(layer) if row else "Show the picture, no layer (Escape)."
+            return layer_tip(layer) if row else "Show the picture instead of a layer (Escape)."
         return None
 
     @staticmethod

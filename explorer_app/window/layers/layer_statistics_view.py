@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
 
-from explorer_app.window.layers.layer_text import channels_text, figure_text
+from explorer_app.window.layers.layer_text import channels_text, statistic_text
 from explorer_app.window.layers.spectrum_scale import picture_values
 from explorer_app.window.look import fonts, theme
 from gpu_backend import Frame, LazyModule, ValueStatistics
@@ -32,7 +32,7 @@ class LayerStatisticsView(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setAccessibleName("Figures of the layer")
+        self.setAccessibleName("Statistics of the layer")
         self.heads = (QLabel("layer"), QLabel("shown"))
         self.figures = {name: (QLabel(), QLabel()) for name, _ in _NAMES}
         grid = QGridLayout(self)
@@ -76,12 +76,12 @@ class LayerStatisticsView(QWidget):
         is_layer = shown is not None or frame is None
         self.heads[0].setText("layer" if is_layer else "picture")
         self.heads[0].setToolTip(
-            "Of all channels of the layer." if is_layer else "Of the picture as it is shown: −1 is black, 1 is white."
+            "Of all channels of the layer." if is_layer else "Of the displayed picture: −1 is black, 1 is white."
         )
         self.heads[1].setText("shown" if is_layer else "")
         for name, figures in self.figures.items():
             for figure, numbers in zip(figures, (whole, shown), strict=True):
-                text = "–" if numbers is None else figure_text(getattr(numbers, name))
+                text = "–" if numbers is None else statistic_text(getattr(numbers, name))
                 figure.setText("" if numbers is None and not is_layer else text)
                 figure.setAccessibleName(f"{name} {text}")
 

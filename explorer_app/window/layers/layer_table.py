@@ -30,7 +30,7 @@ class LayerTable(QTableView):
         self.setObjectName("layers")
         self.setAccessibleName("Layers")
         self.layers = LayerModel(self)
-        self._is_told = False
+        self._is_selecting = False
         """Whether the selection is being set from a session, which must not emit."""
         self.setModel(self.layers)
         self._look()
@@ -65,9 +65,9 @@ class LayerTable(QTableView):
 
     def show_model(self, facts: ModelFacts | None) -> None:
         """Set the layers of a model."""
-        self._is_told = True
+        self._is_selecting = True
         self.layers.show_model(facts)
-        self._is_told = False
+        self._is_selecting = False
         self.setEnabled(facts is not None)
 
     def show_layer(self, layer: str | None) -> None:
@@ -75,7 +75,7 @@ class LayerTable(QTableView):
         row = self.layers.row_of(layer)
         if row == self.currentIndex().row():
             return
-        self._is_told = True
+        self._is_selecting = True
         if row < 0:
             self.clearSelection()
             self.setCurrentIndex(QModelIndex())
@@ -86,7 +86,7 @@ class LayerTable(QTableView):
             self.selectionModel().setCurrentIndex(index, flag.ClearAndSelect | flag.Rows)
             if not is_seen:  # centred, so that its neighbours are visible
                 self.scrollTo(index, QAbstractItemView.ScrollHint.PositionAtCenter)
-        self._is_told = False
+        self._is_selecting = False
 
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 - Qt's name
         """Escape selects the picture."""
@@ -96,6 +96,6 @@ class LayerTable(QTableView):
             super().keyPressEvent(event)
 
     def _moved(self, now: QModelIndex, before: QModelIndex) -> None:
-        if not self._is_told and now.isValid():
+        if not self._is_selecting and now.isValid():
             layer = self.layers.layer_at(now.row())
             self.layer_chosen.emit(None if layer is None else layer.name)

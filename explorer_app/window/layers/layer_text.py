@@ -21,7 +21,7 @@ def layer_tip(layer: LayerFacts) -> str:
     return f"Show the output of {layer.name}: {count} of {layer.side} × {layer.side}."
 
 
-def figure_text(value: float) -> str:
+def statistic_text(value: float) -> str:
     """Return a number with about four digits, for constant width: −0.031, 12.34, 1,204."""
     if not math.isfinite(value):
         return "–"

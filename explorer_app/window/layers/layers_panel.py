@@ -157,7 +157,11 @@ class LayersPanel(QWidget):
             return
         layer = next((layer for layer in facts.layers if tap and layer.name == tap.layer), None) if facts else None
         self.table.show_layer(None if tap is None else tap.layer)
-        reason = "Open a model first." if facts is None else "Choose a layer first: the picture is shown as it is."
+        reason = (
+            "Open a model first."
+            if facts is None
+            else "Choose a layer first; these controls do not affect the picture."
+        )
         self.controls.show_tap(tap, layer, reason)
 
     def remember(self, tap: Tap | None) -> None:

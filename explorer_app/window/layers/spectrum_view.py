@@ -86,14 +86,14 @@ class SpectrumView(QWidget):
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
         """Report the frequency under the pointer."""
-        self.pointed.emit(self.words_at(event.position()))
+        self.pointed.emit(self.text_at(event.position()))
 
     def leaveEvent(self, event: QEvent) -> None:  # noqa: N802 - Qt's name
         """Report that the pointer left."""
         super().leaveEvent(event)
         self.pointed.emit("")
 
-    def words_at(self, place: QPointF) -> str:
+    def text_at(self, place: QPointF) -> str:
         """Return a text with the frequency and level at a point; empty outside the image."""
         square = self.square()
         if self._spectrum is None or not square.contains(place):

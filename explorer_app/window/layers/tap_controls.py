@@ -25,9 +25,7 @@ _MODES = (
     ("one", "One channel", "Show one channel, in grey: 0 is middle grey."),
     ("three", "Three", "Show three channels as red, green and blue."),
 )
-_NORMALISED = (
-    "Normalise: divide each channel by its largest magnitude first, so that it fills the range from black to white."
-)
+_NORMALISED = "Normalise: divide each channel by its largest magnitude, so that it spans black to white."
 
 
 class TapControls(QWidget):
@@ -75,7 +73,7 @@ class TapControls(QWidget):
             beyond=MAX_GAIN_DB,
             widest="−100.0",
             label_px=_LABEL_PX,
-            tip="how much brighter it is shown; 20 is ten times.",
+            tip="brightness of the layer in dB; +20 is ten times.",
         )
         self.gain.path = "layer.gain"
         self._build()

@@ -38,7 +38,7 @@ class KeptDrop(QObject):
         widget.installEventFilter(self)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802
-        """Accept drags of kept entries, and take them where they are dropped."""
+        """Accept drags and drops of kept entries."""
         if event.type() not in _DRAGS or not isinstance(event, QDropEvent):
             return False
         numbers = kept_numbers(event.mimeData())

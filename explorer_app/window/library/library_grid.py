@@ -1,4 +1,4 @@
-"""Kept pictures in rows: a virtual list that paints, and requests pictures for, only what is in sight."""
+"""Kept pictures in rows: a virtual list that paints, and requests pictures for, visible entries only."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from PySide6.QtWidgets import (
 )
 
 from explorer_app.session.history import HistoryEntry
-from explorer_app.window.history.history_list import ENTRY, EntryModel
+from explorer_app.window.history.history_entries import ENTRY, EntryModel
 from explorer_app.window.library.kept_drop import kept_data
 from explorer_app.window.look import fonts, ink, theme
 
@@ -170,9 +170,10 @@ class LibraryGrid(QListView):
         """Show a picture that was requested."""
         if isinstance(key, tuple) and len(key) == 2 and key[0] == "library":
             self.entries.show_picture(key[1], QPixmap.fromImage(image))
+            self.viewport().update()
 
     def forget_pictures(self) -> None:
-        """Request the pictures anew."""
+        """Request the pictures again."""
         self.entries.pictures.clear()
         self._request_timer.start()
         self.viewport().update()
@@ -184,7 +185,7 @@ class LibraryGrid(QListView):
             rows = [self.currentIndex().row()]
         return tuple(self.entries.entries[row].number for row in rows)
 
-    def rows_in_sight(self) -> range:
+    def visible_rows(self) -> range:
         """Return the rows that are visible, whole or in part."""
         count = len(self.entries.entries)
         size = tile_size()
@@ -197,7 +198,7 @@ class LibraryGrid(QListView):
     def _request_pictures(self) -> None:
         if not self.isVisible():
             return
-        for row in reversed(self.rows_in_sight()):  # the last request is rendered first
+        for row in reversed(self.visible_rows()):  # the last request is rendered first
             entry = self.entries.entries[row]
             if entry.number not in self.entries.pictures:
                 self.thumbnail_wanted.emit(("library", entry.number), entry.session)
@@ -293,7 +294,7 @@ class LibraryGrid(QListView):
         self._request_timer.start()
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802
-        """Paint the entries, or why there are none."""
+        """Paint the entries, or the reason why there are none."""
         super().paintEvent(event)
         if not self.entries.entries and self._empty:
             painter = QPainter(self.viewport())

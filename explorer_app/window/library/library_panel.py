@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
-from PySide6.QtCore import QPoint, QSize, QTimer, Signal
+from PySide6.QtCore import QPoint, QSize, QTimer, Signal, Slot
 from PySide6.QtGui import QActionGroup, QImage
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QMenu, QToolButton, QVBoxLayout, QWidget
 
@@ -104,7 +104,7 @@ class LibraryPanel(QWidget):
         layout.addWidget(self.grid, 1)
         self._sort_later = QTimer(self, singleShot=True, interval=_SORT_MS)
         self._sort_later.timeout.connect(self._show)
-        self.filter.textChanged.connect(self._show)
+        self.filter.textChanged.connect(self._find)
         self.grid.chosen.connect(self.kept_requested)
         self.grid.menu_requested.connect(self._open_menu)
         self.grid.rename_requested.connect(self._rename)
@@ -144,6 +144,12 @@ class LibraryPanel(QWidget):
             for entry in reversed(self._history.kept):
                 if self.signature_of(entry.number) is None:
                     self.thumbnail_wanted.emit(("library", entry.number), entry.session)
+        self._show()
+        self.grid.scrollToTop()
+
+    @Slot()
+    def _find(self) -> None:
+        """Show what the words find, from its beginning."""
         self._show()
         self.grid.scrollToTop()
 
@@ -236,7 +242,11 @@ class LibraryPanel(QWidget):
     def _ask_tags(self) -> None:
         numbers = self.selected_numbers()
         if numbers:
-            title = "Tags, with commas" if len(numbers) == 1 else f"Tags that all {len(numbers)} have, with commas"
+            title = (
+                "Tags, separated by commas"
+                if len(numbers) == 1
+                else f"Tags that all {len(numbers)} share, separated by commas"
+            )
             text = ", ".join(self._history.common_tags(numbers))
             answer = partial(self.tags_requested.emit, numbers)
             self.ask.ask_text(title, text, "Set tags", self._below(numbers[0]), answer, most=MAX_TAGS * (MAX_TAG + 2))

@@ -72,6 +72,9 @@ QPushButton[role="flat"], QToolButton[role="flat"] {
 QPushButton[role="flat"]:hover, QToolButton[role="flat"]:hover { background: $raised; }
 QPushButton[role="flat"]:focus, QToolButton[role="flat"]:focus { border-color: $accent; }
 QPushButton[role="flat"]:checked, QToolButton[role="flat"]:checked { background: $raised; color: $strong; }
+QToolButton[role="thumb"] { background: transparent; border: 2px solid transparent; border-radius: 4px; padding: 0; }
+QToolButton[role="thumb"]:hover { border-color: $edge; }
+QToolButton[role="thumb"]:focus, QToolButton[role="thumb"]:checked { border-color: $accent; }
 QPushButton[role="chip"], QToolButton[role="chip"] {
     background: $panel; border: 1px solid transparent; border-radius: 5px; padding: 0 ${p8}px; min-height: ${chip}px;
 }
@@ -105,6 +108,7 @@ QComboBox {
 }
 QComboBox:hover { background: $hover; }
 QComboBox:focus { border-color: $accent; }
+QComboBox QLineEdit { border: none; background: transparent; padding: 0; margin: 0 0 0 -4px; }
 QComboBox:disabled { background: $panel; color: $faint; border-color: $line; }
 QComboBox::drop-down { border: none; width: ${p20}px; }
 QComboBox::down-arrow { image: url("$down"); width: ${p10}px; height: ${p10}px; }

@@ -11,13 +11,13 @@ Labels and buttons get a role instead of their own style: `set_role(label, "dim"
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from PySide6.QtGui import QColor, QPalette
 from PySide6.QtWidgets import QWidget
 
 from explorer_app.window.look import fonts
+from gpu_backend import dataclass
 
 Mode = Literal["system", "dark", "light"]
 

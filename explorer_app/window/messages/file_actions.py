@@ -71,7 +71,7 @@ class FileActions(QWidget):
         data = file_data(self._picture)
         image = QImageReader(str(self._picture)).read()
         if image.isNull():
-            self.copy_button.setText("Not there any more")
+            self.copy_button.setText("No longer there")
             self.copy_button.setEnabled(False)
             return
         data.setImageData(image)

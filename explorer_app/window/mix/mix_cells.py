@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPainterPath, QPixmap
 
 from explorer_app.window.look import ink, theme
+from gpu_backend import dataclass
 
 _THUMB = 34
 _PITCH = 38

@@ -104,7 +104,7 @@ class MixPanel(QWidget):
         self.mix_in = QPushButton("Mix in current")
         self.mix_in.setToolTip("Add the current latent as a source (A).")
         self.hint = HintLabel("drag to paint")
-        # A strength is told in the narrowest dock, too, whatever the font.
+        # The narrowest dock shows the strength, too, in every font.
         self.hint.setMinimumWidth(self.hint.fontMetrics().horizontalAdvance("0.00") + theme.px(2))
         self.empty = QLabel()
         self.empty.setWordWrap(True)
@@ -276,12 +276,12 @@ class MixPanel(QWidget):
     def _describe_cell(self, source: int, row: int) -> None:
         """Describe the cell under the pointer in the corner label; its space is reserved, so nothing moves."""
         if source < 0 or source >= len(self._session.mix):
-            self.hint.show_words("drag to paint")
+            self.hint.show_text("drag to paint")
         elif row < 0:
             self.hint.show_name(self._session.mix[source].label)
         else:
             strength = f"{self.grid.strengths[source][row]:.2f}"
-            self.hint.show_words(f"row {row} · {strength}", strength)
+            self.hint.show_text(f"row {row} · {strength}", strength)
 
     # --- edits ------------------------------------------------------------------------------------------------------
 

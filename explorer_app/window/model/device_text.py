@@ -7,7 +7,12 @@ from explorer_app.rendering.renderer_like import DeviceLike, MemoryLike
 
 PRECISIONS = (
     ("fp16", "fp16 – fast", "Activations in half precision on the GPU: fastest."),
-    ("fp32", "fp32 – to check against", "Activations in single precision on the GPU: slower, for reference."),
+    (
+        "tf32",
+        "tf32 – wide range",
+        "Activations in single precision, products with 10-bit mantissas: for networks that exceed the range of fp16.",
+    ),
+    ("fp32", "fp32 – reference", "Everything in single precision on the GPU: slower, for reference."),
 )
 """Key, label and tooltip of each selectable precision."""
 

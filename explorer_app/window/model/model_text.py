@@ -44,10 +44,10 @@ def summary(facts: ModelFacts, is_bundled: bool) -> str:
 
 def safety_summary(facts: ModelFacts) -> str:
     """Return one line about the file's pickle imports and the parts that were ignored."""
-    asked = plural(len(facts.names_requested), "name")
+    imports = plural(len(facts.names_requested), "import")
     if not facts.names_requested and not facts.ignored:
-        return "it asked to import nothing"
-    return f"asked to import {asked} · {plural(len(facts.ignored), 'part')} ignored"
+        return "no imports requested"
+    return f"{imports} requested · {plural(len(facts.ignored), 'part')} ignored"
 
 
 def safety_details(facts: ModelFacts) -> str:

@@ -1,4 +1,4 @@
-"""The bar below the canvas that goes through a folder of training snapshots."""
+"""The bar below the canvas that steps through a folder of training snapshots."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ class SnapshotBar(QWidget):
         layout.setContentsMargins(theme.MARGIN, theme.px(4), theme.px(4), theme.px(4))
         layout.setSpacing(theme.px(8))
         layout.addWidget(self.label)
-        layout.addWidget(self.slider, 1)
+        layout.addWidget(self.slider, 2)
         layout.addWidget(self.place)
-        layout.addWidget(self.name, 1)
+        layout.addWidget(self.name, 3)
         layout.addWidget(self.close_button)
         self.close_button.clicked.connect(snapshots.leave)
         snapshots.changed.connect(self._show)
         self._show()
 
     def _slider_over(self, count: int) -> ValueSlider:
-        """Return a slider over so many snapshots; a slider's range is fixed."""
+        """Return a slider over `count` snapshots; a slider's range is fixed."""
         slider = ValueSlider(0, max(1, count - 1), step=1, snap=1)
         slider.setAccessibleName("Snapshot")
         slider.setToolTip("Drag to another snapshot, or press the arrow keys; the latent stays.")
@@ -70,5 +70,5 @@ class SnapshotBar(QWidget):
         if self._snapshots.is_broken:
             name = f"{name} cannot be opened"
         elif self._snapshots.shown != files[index]:
-            name = f"{name} is being read"
+            name = f"{name} · reading"
         self.name.show_name(name)

@@ -146,7 +146,7 @@ class Outputs(QObject):
             action.triggered.connect(lambda on, screen=screen: self.set_on(screen, on))
         if self._make_ndi is not None:
             menu.addSeparator()
-            tip = "Send the picture over the network; other programs of the stage find it by this name."
+            tip = "Send the picture over the network as an NDI source; other programs find it by this name."
             action = _checkable(menu, f"NDI source “{_NDI_NAME}”", tip, self._ndi is not None)
             action.triggered.connect(self.set_ndi)
         for kind, chosen, choices in (("scaling", self.scaling, _SCALINGS), ("borders", self.borders, _BORDERS)):
@@ -174,7 +174,7 @@ class Outputs(QObject):
         output = self.windows.get(screen.name())
         if output is not None:
             output.close()
-            self._messages.warning(f"The screen {screen.name()} is gone, so its output was closed.")
+            self._messages.warning(f"The screen {screen.name()} was disconnected, so its output was closed.")
 
 
 def _checkable(menu: QMenu, text: str, tip: str, is_on: bool) -> QAction:

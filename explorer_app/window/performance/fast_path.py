@@ -108,27 +108,27 @@ class FastPath(QWidget):
     def _update_words(self) -> None:
         comparison = self._comparison
         if comparison is None:
-            self.graph_times.show_words("on – · off –" if self._has_graph else "no graph here", "")
-            self.fused_times.show_words("on – · off –")
-            self.difference.show_words("comparing…" if self._is_running else "not compared yet", "")
+            self.graph_times.show_text("on – · off –" if self._has_graph else "no graph here", "")
+            self.fused_times.show_text("on – · off –")
+            self.difference.show_text("comparing…" if self._is_running else "not compared yet", "")
             self.difference.setToolTip("")
             return
         if self._has_graph:
-            self.graph_times.show_words(*_both(comparison.graph_ms, comparison.no_graph_ms))
+            self.graph_times.show_text(*_both(comparison.graph_ms, comparison.no_graph_ms))
         else:
-            self.graph_times.show_words("no graph here", "")
+            self.graph_times.show_text("no graph here", "")
         fused, reference = comparison.fused_ms, comparison.reference_ms
-        self.fused_times.show_words(
+        self.fused_times.show_text(
             f"fused {milliseconds(fused)} · reference {milliseconds(reference)} ms", *_both(fused, reference)
         )
         largest = f"{comparison.largest_difference} / 255"
         if self._is_running:
-            self.difference.show_words("comparing…")
+            self.difference.show_text("comparing…")
         else:
-            self.difference.show_words(f"largest difference {largest}", f"differ by {largest}", f"± {largest}", largest)
+            self.difference.show_text(f"largest difference {largest}", f"differ by {largest}", f"± {largest}", largest)
         self.difference.setToolTip(
             f"Fused and reference: the largest pixel difference is {largest}, "
-            f"pixels do so by {comparison.mean_difference:.3g} on average."
+            f"the mean is {comparison.mean_difference:.3g} on average."
         )
 
     def _switched(self) -> None:

@@ -33,7 +33,7 @@ class FramePlot(QWidget):
         super().__init__(parent)
         self.setObjectName("frame-plot")
         self.setAccessibleName("Frame times")
-        self.setToolTip(f"Times of the newest {RING_SIZE} frames in milliseconds; the dashed line is labelled.")
+        self.setToolTip(f"Times of the newest {RING_SIZE} frames in milliseconds; the label names the dashed line.")
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self._times_ms: Sequence[float] = ()
         self._mark_ms = FRAME_BUDGET_MS

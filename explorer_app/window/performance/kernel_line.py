@@ -121,7 +121,7 @@ class KernelLine(QWidget):
         is_known = memory is not None and memory.total > 0
         self.memory.setVisible(is_known)  # otherwise the kernels get its width
         if memory is None or not is_known:
-            self.memory.show_words("")
+            self.memory.show_text("")
             self.memory.setToolTip("")
             return
         parts = [("weights", memory.weights), ("plans", memory.plans), ("pinned", memory.pinned)]
@@ -144,7 +144,7 @@ class KernelLine(QWidget):
             words = [f"memory: {held} · {there} MB", f"{held} · renderer {total}", held]
         if ram and on_device:
             words.append(f"GPU {on_device / 1e6:,.0f} MB")
-        self.memory.show_words(*words, "")
+        self.memory.show_text(*words, "")
         self.memory.setToolTip("\n".join(tips))
 
     def _update_state(self) -> None:
@@ -163,11 +163,11 @@ class KernelLine(QWidget):
             count = f"{compiling.done} of {compiling.total}"
             short = f"{compiling.doing}: {count}"
             who = self._meanwhile
-            self.state.show_words(
+            self.state.show_text(
                 f"{short}; the picture comes from {who}", short, f"{compiling.doing.split()[0]} {count}"
             )
-            self.state.setToolTip(f"Kernels are compiled and checked once; until then {who} renders.")
+            self.state.setToolTip(f"Kernels are compiled and checked once; {who} renders until then.")
         else:
-            self.state.show_words(*summaries(self._steps))
+            self.state.show_text(*summaries(self._steps))
             tip = "\n".join(filter(None, (reasons(self._steps), _SOURCES[self._source] if self._steps else "")))
             self.state.setToolTip(tip)

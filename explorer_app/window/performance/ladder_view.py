@@ -27,11 +27,11 @@ _ABOUT = (
 _COLUMNS = ("Optimisation", "ms", "Gain", "In all", "Difference", "J")
 _TIPS = (
     "Each row adds this to the row above.",
-    "Median milliseconds an image, on the device.",
-    "How many times as fast as the row above.",
-    "How many times as fast as the first row.",
-    "Largest difference of a pixel from the first row's picture, of 255.",
-    "Joules an image: the energy of the whole GPU, idle power included.",
+    "Median milliseconds per image, on the device.",
+    "Speedup over the row above.",
+    "Speedup over the first row.",
+    "Largest difference of a pixel value (0 to 255) from the first row's picture.",
+    "Joules per image: the energy of the whole GPU, idle power included.",
 )
 _ENERGY = 5
 

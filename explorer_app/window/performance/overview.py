@@ -15,8 +15,8 @@ _GRAPH_SHARES, _FPS_SHARES = (5, 6, 7, 3), (16, 17, 11, 10)
 """Stretch factors of the figures: the graph's time has the longest caption; times on a CPU have four digits."""
 _WIDEST = "gesture to screen 00.00 ms"
 _GRAPH_TIP = (
-    "Time of a frame on the GPU, from the first kernel to the last; gaps: the part of it in which no kernel ran, "
-    "when the steps were measured last; only CUPTI measures them; with events the gaps count as kernel time."
+    "Time of a frame on the GPU, from the first kernel to the last; gaps: the time in which no kernel ran, "
+    "from the last measurement of the steps; only CUPTI measures them; with events the gaps count as kernel time."
 )
 
 
@@ -55,7 +55,7 @@ class Overview(QWidget):
         layout.addWidget(self.plot)
         layout.addLayout(line)
         self.show_graph(False)
-        self.show_figures(None)
+        self.show_times(None)
 
     def show_graph(self, exists: bool) -> None:
         """Show the graph's time if there is a CUDA graph, otherwise frames per second."""
@@ -64,8 +64,8 @@ class Overview(QWidget):
         for place, stretch in enumerate(_GRAPH_SHARES if exists else _FPS_SHARES):
             self._figures.setStretch(place, stretch)
 
-    def show_figures(self, statistics: FrameStatistics | None) -> None:
-        """Show figures; dashes before the first frame."""
+    def show_times(self, statistics: FrameStatistics | None) -> None:
+        """Show frame times and dropped frames; dashes before the first frame."""
         if statistics is None or statistics.newest_ms == 0:
             for figure in (self.p50, self.dropped):
                 figure.show_value("–")
@@ -107,8 +107,8 @@ class Overview(QWidget):
         self.latency.setText(f"gesture to screen {figure}")
         if self._has_graph:
             host = "–" if host_ms is None else f"{milliseconds(host_ms)} ms"
-            self.host.show_words(f"host work {host} a frame", f"host {host}", "")
+            self.host.show_text(f"host work {host} a frame", f"host {host}", "")
             self.host.setToolTip("Median CPU time per frame, without waiting for the GPU.")
         else:
-            self.host.show_words(f"budget {FRAME_BUDGET_MS:.0f} ms", "")
+            self.host.show_text(f"budget {FRAME_BUDGET_MS:.0f} ms", "")
             self.host.setToolTip("Slower frames feel detached from the pointer.")

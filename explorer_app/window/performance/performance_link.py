@@ -44,6 +44,8 @@ class PerformanceLink(QObject):
         engine.comparison_changed.connect(self._show_comparison)
         panel.options_changed.connect(engine.set_options)
         panel.compare_requested.connect(engine.compare)
+        panel.counters_requested.connect(engine.measure_counters)
+        engine.counting_changed.connect(self._show_counting)
         panel.ladder_requested.connect(ladder.start)
         panel.ladder_stop_requested.connect(ladder.stop)
         ladder.changed.connect(self._show_ladder)
@@ -101,6 +103,10 @@ class PerformanceLink(QObject):
     @Slot()
     def _show_comparison(self) -> None:
         self._panel.show_comparison(self._engine.comparison, is_running=self._engine.is_comparing)
+
+    @Slot()
+    def _show_counting(self) -> None:
+        self._panel.show_counting(self._engine.is_counting)
 
     @Slot()
     def _show_ladder(self) -> None:

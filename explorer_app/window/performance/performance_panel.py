@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from explorer_app.controller import Compiling
 from explorer_app.rendering.frame_statistics import FrameStatistics
@@ -45,6 +45,8 @@ _TABS = (
     (_LADDER, "Ladder", "What each optimisation gains on this device."),
 )
 
+_NO_MODEL = "Open a model to measure its steps"
+
 
 class PerformancePanel(QWidget):
     """Shows statistics at a readable rate; a hidden panel draws nothing.
@@ -57,6 +59,8 @@ class PerformancePanel(QWidget):
         New `RenderOptions` were selected.
     compare_requested()
         The button that measures and compares all options was pressed.
+    counters_requested()
+        The button that measures hardware counters was pressed.
     measure_requested()
         The button to the Measure workspace was pressed.
     columns_chosen(str)
@@ -67,6 +71,7 @@ class PerformancePanel(QWidget):
 
     options_changed = Signal(object)
     compare_requested = Signal()
+    counters_requested = Signal()
     measure_requested = Signal()
     columns_chosen = Signal(str)
     ladder_requested = Signal()
@@ -82,6 +87,7 @@ class PerformancePanel(QWidget):
         self._has_model = False
         self._options = RenderOptions()
         self._ladder_state: LadderState | None = None
+        self._is_counting = False
         self._keeps_steps = False
         """Whether only the options changed: the old steps stay until the new ones arrive."""
         self.overview = Overview(self)
@@ -89,12 +95,12 @@ class PerformancePanel(QWidget):
         self.kernels = KernelLine(self)
         self.table = StepTable(self)
         self.table.setMinimumHeight(theme.px(70))
-        self.empty = QLabel("No steps measured yet: move the picture.", self)
+        self.empty = QLabel(_NO_MODEL, self)
         self.empty.setWordWrap(True)
         self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         theme.set_role(self.empty, "dim")
-        self.measure = QPushButton("All figures in Measure", self)
-        self.measure.setToolTip("Show every figure of every kernel, and the roofline (Ctrl+3).")
+        self.measure = QPushButton("All statistics in Measure", self)
+        self.measure.setToolTip("Show all statistics of every kernel, and the roofline (Ctrl+3).")
         self.measure.clicked.connect(self.measure_requested)
         theme.set_role(self.measure, "flat")
         layout = QVBoxLayout(self)
@@ -103,7 +109,18 @@ class PerformancePanel(QWidget):
         self.tabs = SegmentedControl(_TABS, "Figures", self)
         self.tabs.show_choice(_KERNELS)
         self.tabs.hide()
-        layout.addWidget(self.tabs)
+        self.counters = QPushButton("Measure counters", self)
+        self.counters.setToolTip(
+            "Read the GPU's hardware counters for the kernels of this picture: achieved occupancy, throughput of the\n"
+            "multiprocessors and of the memory, sectors per request. They are further columns of the table."
+        )
+        self.counters.clicked.connect(self.counters_requested)
+        self.counters.hide()
+        head = QHBoxLayout()
+        head.addWidget(self.tabs)
+        head.addStretch(1)
+        head.addWidget(self.counters)
+        layout.addLayout(head)
         layout.addWidget(self.overview)
         layout.addWidget(self.fast_path)
         layout.addWidget(self.kernels)
@@ -176,13 +193,16 @@ class PerformancePanel(QWidget):
         self._keeps_steps = False
         self.overview.show_graph(has_graph)
         self.fast_path.show_graph(has_graph)
-        self._show_figures()
+        self._show_counters()
+        self._show_times()
         self._show_steps()
 
     def set_has_model(self, has_model: bool) -> None:
         """Set whether a model is open, which enables the comparison and the ladder."""
         self._has_model = has_model
         self.fast_path.set_has_model(has_model)
+        self.empty.setText("No steps measured yet: move the picture" if has_model else _NO_MODEL)
+        self._show_counters()
         self._show_ladder()
 
     def show_ladder(self, state: LadderState) -> None:
@@ -199,6 +219,11 @@ class PerformancePanel(QWidget):
     def show_comparison(self, comparison: Comparison | None, *, is_running: bool = False) -> None:
         """Show the comparison of the render options; None if nothing was compared."""
         self.fast_path.show_comparison(comparison, is_running=is_running)
+
+    def show_counting(self, is_running: bool) -> None:
+        """Show whether hardware counters are being measured."""
+        self._is_counting = is_running
+        self._show_counters()
 
     def show_memory(self, memory: MemoryLike | None, device: str) -> None:
         """Show the renderer's memory on a device, and the process's memory there."""
@@ -248,8 +273,15 @@ class PerformancePanel(QWidget):
         elif "ladder" in self.__dict__:
             self.ladder.hide()
         self._make_room()
+        self._show_counters()
         self._show_steps()
         self._show_ladder()
+
+    def _show_counters(self) -> None:
+        """Show the button of the counters beside the kernels of a GPU."""
+        self.counters.setVisible(self._has_graph and not self._is_compact and not self._shows_ladder)
+        self.counters.setEnabled(self._has_model and not self._is_counting)
+        self.counters.setText("Measuring counters…" if self._is_counting else "Measure counters")
 
     def _show_ladder(self) -> None:
         if self._shows_ladder and self._ladder_state is not None:
@@ -257,13 +289,13 @@ class PerformancePanel(QWidget):
 
     @Slot()
     def _show_all(self) -> None:
-        self._show_figures()
+        self._show_times()
         if self._statistics is not None:
             self.overview.show_plot(self._statistics)
         self._show_steps()
 
-    def _show_figures(self) -> None:
-        self.overview.show_figures(self._statistics)
+    def _show_times(self) -> None:
+        self.overview.show_times(self._statistics)
 
     def _show_steps(self) -> None:
         statistics = self._statistics

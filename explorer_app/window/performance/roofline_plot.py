@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from gpu_backend import Roofline
 
 _TIP = (
-    "Across: operations for each byte moved. Up: operations a second. The line is what the device can do: at the left "
+    "Across: operations per byte moved. Up: operations per second. The line is what the device can do: at the left "
     "its memory bounds, at the right its arithmetic. Circle: fused; square: plain; triangle: fallback. "
     "Steps without counted operations are not shown."
 )
-_EMPTY = "Point at a kernel to see its name and figures."
+_EMPTY = "Point at a kernel to see its name and statistics."
 _LEAST_DECADES = 2
 """Smallest height of the view in decades, so that it has more than one labelled tick."""
 
@@ -135,7 +135,7 @@ class RooflinePlot(QWidget):
         for label in self._bounds:
             label.setZValue(-1)
             self._plot.addItem(label, ignoreBounds=True)
-        self._plot.setLabel("bottom", "operations a byte")
+        self._plot.setLabel("bottom", "operations per byte")
         self._plot.setLabel("left", "FLOP/s")
         self._colour()
         self._update_words()
@@ -272,13 +272,13 @@ class RooflinePlot(QWidget):
     def _update_words(self) -> None:
         number = self._hovered if self._hovered in self._places else self._chosen
         if not 0 <= number < len(self._steps):
-            self.words.show_words(_EMPTY)
+            self.words.show_text(_EMPTY)
             return
         step = self._steps[number]
         name = f"{step.layer.removeprefix('synthesis.')} · {step.kernel}"
         figures = [f"{microseconds(step.time_us)} µs"]
         if step.flops and step.nbytes:
-            figures.append(f"{_ratio(step.flops / step.nbytes)} operations a byte")
+            figures.append(f"{_ratio(step.flops / step.nbytes)} operations per byte")
         else:
             figures.append("counts no operations")
         share = roofline_share(step, self._roofline)
@@ -290,7 +290,7 @@ class RooflinePlot(QWidget):
         last = figures[-1]
         first = figures[0]
         brief = f"{name.split(' · ')[0]} · {first} · {last}"
-        self.words.show_words(" · ".join([name, *figures]), f"{name} · {first} · {last}", brief, name)
+        self.words.show_text(" · ".join([name, *figures]), f"{name} · {first} · {last}", brief, name)
 
     def _step_at(self, x: float, y: float) -> int:
         """Return the step with the point nearest to a position in px; -1 if none is near."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from explorer_app.rendering.frame_statistics import StepCost
 from explorer_app.window.performance.kernel_state import state_text
+from gpu_backend import dataclass
 
 if TYPE_CHECKING:
-    from gpu_backend import KernelFacts, Roofline
+    from gpu_backend import KernelCounters, KernelFacts, Roofline
 
 Value = float | str | tuple[int, ...] | None
 """Value of a cell; None if it is empty."""
@@ -62,6 +62,11 @@ class Column:
 
 def _fact(read: Callable[[KernelFacts], Value]) -> Callable[[StepCost, Roofline | None], Value]:
     return lambda step, _: None if step.facts is None else read(step.facts)
+
+
+def _counter(read: Callable[[KernelCounters], float | None]) -> Callable[[StepCost, Roofline | None], Value]:
+    """Read a hardware counter; empty until counters are measured."""
+    return _fact(lambda facts: None if facts.counters is None else read(facts.counters))
 
 
 def roofline_us(step: StepCost, roofline: Roofline) -> float:
@@ -125,6 +130,16 @@ def _waves(value: Value) -> str:
     return "<0.01" if isinstance(value, int | float) and 0 < value < 0.005 else _number(2)(value)
 
 
+_RESOURCES = {"registers": "regs", "shared memory": "smem"}
+
+
+def _resources(value: Value) -> str:
+    """Shorten the resources that limit the occupancy as their own columns are titled: regs, smem, warps, blocks."""
+    if not isinstance(value, str) or not value:
+        return "–"
+    return " ".join(_RESOURCES.get(name, name) for name in value.split(", "))
+
+
 def _words(value: Value) -> str:
     return str(value) if value is not None else "–"
 
@@ -163,7 +178,7 @@ COLUMNS: tuple[Column, ...] = (
         "kernel",
         "The operation.",
         "mod_conv__",
-        6,
+        9,
         lambda step, _: step.kernel,
         lambda value: _words(value).replace("modulated_up_", "up_").replace("modulated_", "mod_"),
         is_left=True,
@@ -175,7 +190,7 @@ COLUMNS: tuple[Column, ...] = (
         "state",
         "Fused: the fast path; plain: fusion is switched off; fallback: plain, because the fused kernel failed.",
         "fallback",
-        9,
+        15,
         _fact(lambda facts: facts.state),
         _words,
         is_left=True,
@@ -215,13 +230,35 @@ COLUMNS: tuple[Column, ...] = (
         percent,
     ),
     Column(
+        "achieved",
+        "ach.",
+        "Achieved occupancy",
+        "achieved_occupancy",
+        "Achieved occupancy, counted by the GPU: mean resident warps of a multiprocessor, as a share of its maximum.",
+        "100 %",
+        5,
+        _counter(lambda counters: counters.occupancy),
+        percent,
+    ),
+    Column(
+        "limit",
+        "limit",
+        "Limited by",
+        "occupancy_limit",
+        "What limits the theoretical occupancy: registers, shared memory, warps or blocks of a multiprocessor.",
+        "regs warps",
+        10,
+        _fact(lambda facts: ", ".join(facts.limits) or None),
+        _resources,
+    ),
+    Column(
         "registers",
         "regs",
         "Registers",
         "registers",
         "Registers per thread.",
         "255",
-        7,
+        11,
         _fact(lambda facts: facts.registers),
         _number(0),
     ),
@@ -232,7 +269,7 @@ COLUMNS: tuple[Column, ...] = (
         "shared_bytes",
         "Shared memory per block, in KiB.",
         "227.0",
-        10,
+        16,
         _fact(lambda facts: facts.shared_nbytes),
         _kibibytes,
     ),
@@ -243,7 +280,7 @@ COLUMNS: tuple[Column, ...] = (
         "spill_bytes",
         "Bytes per thread spilled to local memory; 0 is good.",
         "spill",
-        11,
+        17,
         _fact(lambda facts: facts.spill_nbytes),
         _number(0),
     ),
@@ -254,7 +291,7 @@ COLUMNS: tuple[Column, ...] = (
         "grid",
         "Blocks per launch.",
         "1024 × 8 × 2",
-        13,
+        19,
         _fact(lambda facts: tuple(facts.grid)),
         _box,
     ),
@@ -265,7 +302,7 @@ COLUMNS: tuple[Column, ...] = (
         "block",
         "Threads per block.",
         "32 × 8",
-        14,
+        20,
         _fact(lambda facts: tuple(facts.block)),
         _box,
     ),
@@ -274,9 +311,9 @@ COLUMNS: tuple[Column, ...] = (
         "waves",
         "Waves",
         "waves",
-        "Number of times the launch fills the device with blocks; slightly above an integer wastes time.",
+        "Waves: how many times the launch fills the device with blocks; a value slightly above an integer wastes time.",
         "waves",
-        12,
+        18,
         _fact(lambda facts: facts.waves),
         _waves,
     ),
@@ -287,7 +324,7 @@ COLUMNS: tuple[Column, ...] = (
         "bytes_per_s",
         "Necessary reads and writes, in gigabytes per second.",
         "4,200",
-        8,
+        14,
         lambda step, _: step.bytes_per_s,
         _rate(1e9),
     ),
@@ -298,7 +335,7 @@ COLUMNS: tuple[Column, ...] = (
         "flop_per_s",
         "Floating-point operations in 10¹² per second.",
         "00.00",
-        5,
+        8,
         lambda step, _: step.flop_per_s if step.flops else 0.0,
         _rate(1e12),
     ),
@@ -314,6 +351,50 @@ COLUMNS: tuple[Column, ...] = (
         percent,
         has_bar=True,
     ),
+    Column(
+        "sm",
+        "SM",
+        "SM throughput",
+        "sm_share",
+        "Throughput of the multiprocessors, counted by the GPU: share of the peak of their busiest part.",
+        "100 %",
+        6,
+        _counter(lambda counters: counters.sm_share),
+        percent,
+    ),
+    Column(
+        "dram",
+        "DRAM",
+        "DRAM throughput",
+        "dram_share",
+        "Throughput of the device memory, counted by the GPU: share of its peak.",
+        "100 %",
+        7,
+        _counter(lambda counters: counters.dram_share),
+        percent,
+    ),
+    Column(
+        "loads",
+        "sect/ld",
+        "Sectors per load",
+        "sectors_per_load",
+        "32-byte sectors that a global load of a warp touches, counted by the GPU; TMA copies are not loads.",
+        "sect/ld",
+        12,
+        _counter(lambda counters: counters.load_sectors),
+        _number(1),
+    ),
+    Column(
+        "stores",
+        "sect/st",
+        "Sectors per store",
+        "sectors_per_store",
+        "32-byte sectors that a global store of a warp touches, counted by the GPU.",
+        "sect/st",
+        13,
+        _counter(lambda counters: counters.store_sectors),
+        _number(1),
+    ),
 )
 KEYS = tuple(column.key for column in COLUMNS)
 _SLOW = Column(
@@ -323,7 +404,7 @@ _SLOW = Column(
     "flop_per_s",
     "Floating-point operations in 10⁹ per second.",
     "000.0",
-    5,
+    COLUMNS[KEYS.index("compute")].rank,
     COLUMNS[KEYS.index("compute")].value,
     _rate(1e9),
 )

@@ -1,4 +1,4 @@
-"""The dialog that searches for the fastest tiles on this GPU: how long, how far, and what was found."""
+"""The dialog that searches for the fastest tiles on this GPU: time limit, progress and results."""
 
 from __future__ import annotations
 
@@ -49,12 +49,14 @@ class TuneDialog(QDialog):
         theme.set_role(about, "dim")
         self.minutes = NumberField(1, _MOST_MINUTES, decimals=0, step=1, widest="60")
         self.minutes.setAccessibleName("Minutes")
-        self.minutes.setToolTip(f"How long to search at most, 1 to {_MOST_MINUTES} minutes; more finds faster tiles.")
+        self.minutes.setToolTip(f"Longest search, 1 to {_MOST_MINUTES} minutes; a longer one finds faster tiles.")
         self.minutes.show_number(_MINUTES)
         self.table = ResultTable(_COLUMNS, "Convolutions")
         self.table.setMinimumHeight(theme.px(220))
         self.progress = ElidedLabel("", self)
         theme.set_role(self.progress, "dim")
+        self.prediction = ElidedLabel("", self)
+        theme.set_role(self.prediction, "caption")
         self.bar = QProgressBar()
         self.bar.setTextVisible(False)
         self.bar.setRange(0, 1000)
@@ -65,7 +67,7 @@ class TuneDialog(QDialog):
         self.stop = QPushButton("Stop")
         self.stop.setToolTip("End the search and keep what was found.")
         self.close_button = QPushButton("Close")
-        self.close_button.setToolTip("Close this dialog; a search continues.")
+        self.close_button.setToolTip("Close this dialog; the search continues in the background.")
 
         line = QHBoxLayout()
         line.setSpacing(theme.px(8))
@@ -85,6 +87,7 @@ class TuneDialog(QDialog):
         layout.addWidget(about)
         layout.addLayout(line)
         layout.addWidget(self.table, 1)
+        layout.addWidget(self.prediction)
         layout.addWidget(self.progress)
         layout.addWidget(self.bar)
         layout.addLayout(buttons)
@@ -103,7 +106,11 @@ class TuneDialog(QDialog):
         self.start.setEnabled(is_on_gpu)
         self.stop.setVisible(is_running)
         self.stop.setEnabled(not state.is_stopping)
-        self.progress.setText(_said(state))
+        self.progress.setText(_status_text(state))
+        quality = state.quality if state.quality is not None and state.quality.is_judged else None
+        self.prediction.setText(f"Prediction of times: {quality.phrase}" if quality is not None else "")
+        self.prediction.setVisible(quality is not None)
+        self.prediction.setToolTip(quality.sentence if quality is not None else "")
         if len(state.findings) < self.table.rowCount():
             self.table.clear_rows()
         for finding in state.findings[self.table.rowCount() :]:
@@ -112,7 +119,9 @@ class TuneDialog(QDialog):
     def _add(self, finding: TileFinding) -> None:
         before = f"{finding.before_us:.1f} us" if math.isfinite(finding.before_us) else "–"
         gain = f"{finding.before_us / finding.time_us:.2f} x" if math.isfinite(finding.before_us) else ""
-        tip = f"{finding.tried} of {finding.candidates} tiles were timed."
+        tip = f"{finding.tried} of {finding.candidates} tiles were timed; the fastest was number {finding.trials}."
+        if finding.predicted_us is not None:
+            tip += f" Predicted before the search: {finding.predicted_us:.1f} us."
         self.table.add((finding.shape.title, before, f"{finding.time_us:.1f} us", gain), tip)
 
     @Slot()
@@ -121,7 +130,7 @@ class TuneDialog(QDialog):
         self.start_requested.emit(60.0 * self.minutes.value())
 
 
-def _said(state: TuningState) -> str:
+def _status_text(state: TuningState) -> str:
     """Return one line: the convolution that is timed, or the result."""
     if state.is_stopping:
         return "Stopping after this tile."
@@ -134,7 +143,5 @@ def _said(state: TuningState) -> str:
 
 def _progress_text(progress: TileProgress) -> str:
     best = f", best {progress.best_us:.1f} us" if math.isfinite(progress.best_us) else ""
-    return (
-        f"{progress.number} of {progress.shapes}: {progress.shape.title}: "
-        f"{progress.tried} of {progress.candidates} tiles timed{best}"
-    )
+    tried = f"{progress.tried} of {progress.candidates} tiles timed{best}" if progress.candidates else "listing tiles"
+    return f"{progress.number} of {progress.shapes}: {progress.shape.title}: {tried}"

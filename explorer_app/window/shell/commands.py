@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from explorer_app.window.shell.edit_commands import EditCommands
 from explorer_app.window.shell.file_commands import FileCommands
 from explorer_app.window.shell.help_commands import HelpCommands
@@ -11,6 +9,7 @@ from explorer_app.window.shell.model_commands import ModelCommands
 from explorer_app.window.shell.play_commands import PlayCommands
 from explorer_app.window.shell.preference_commands import PreferenceCommands
 from explorer_app.window.shell.view_commands import ViewCommands
+from gpu_backend import dataclass
 
 
 @dataclass(frozen=True, slots=True)

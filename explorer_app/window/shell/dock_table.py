@@ -9,13 +9,14 @@ Panels are imported and created when they are first shown, after the window's fi
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from PySide6.QtCore import SignalInstance
 from PySide6.QtWidgets import QWidget
 
 from explorer_app.window.docks.session_views import SessionView
+from gpu_backend import dataclass
 
 if TYPE_CHECKING:
     from gpu_backend import Directions, ModelFacts

@@ -7,15 +7,16 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QBoxLayout
 
 from explorer_app.controller import Editing, Engine, Files, PhotoProjection, PointDrag
 from explorer_app.messages import MessageLog
+from explorer_app.session.parameters import parameter
 from explorer_app.window.canvas.canvas import Canvas
 from explorer_app.window.canvas.drag_bar import DragBar
-from explorer_app.window.canvas.mask_brush import MaskBrush
+from explorer_app.window.canvas.mask_brush import FROZEN, MaskBrush
 from explorer_app.window.canvas.point_tool import PointTool
 from gpu_backend import LoomError
 
@@ -29,6 +30,11 @@ _MASK = "MaskBrush"
 class EditingTools(QObject):
     """Creates the tools and connects them.
 
+    Signals
+    -------
+    painting_changed(int)
+        Number of the blend whose mask the brush paints; 0 for none.
+
     Parameters
     ----------
     below
@@ -36,6 +42,8 @@ class EditingTools(QObject):
     actions
         By key; ``"drag-points"`` shows whether the tool is on.
     """
+
+    painting_changed = Signal(int)
 
     def __init__(
         self,
@@ -70,16 +78,45 @@ class EditingTools(QObject):
         below.insertWidget(below.indexOf(canvas) + 1, self.bar)
         action.enabledChanged.connect(self.points.place)
         self.points.switched.connect(self.bar.setVisible)
+        self.points.switched.connect(self._end_painting)
         self.bar.left.connect(self._leave)
         actions["transform"].triggered.connect(self._leave_for)
 
     @Slot()
     def _show_mask(self) -> None:
-        """Take the mask from the session, unless it is being painted."""
-        mask = self._editing.session.mask
+        """Take the mask from the session, unless it is being painted; leave the tool if its blend is gone."""
+        session, number = self._editing.session, self._painted
+        if number and session.blend(number) is None:
+            self.points.set_on(False)
+            return
+        mask = parameter(self.brush.target).read(session)
         if mask != self.brush.mask and not self.brush.is_painting:
             self.brush.mask = mask
             self.brush.changed.emit()
+
+    @property
+    def _painted(self) -> int:
+        """Number of the blend whose mask the brush paints; 0 for none."""
+        return int(self.brush.target.split("/")[1]) if self.brush.is_for_blend else 0
+
+    @Slot(int)
+    def paint_blend(self, number: int) -> None:
+        """Let the brush paint the mask of a blend; 0 leaves the tool."""
+        if not number:
+            self.points.set_on(False)
+            return
+        path = f"blend/{number}/mask"
+        self.brush.set_target(path, parameter(path).read(self._editing.session))
+        self.brush.set_mode("freeze")
+        self.points.set_on(True)
+        self.painting_changed.emit(number)
+
+    @Slot(bool)
+    def _end_painting(self, on: bool) -> None:
+        """Give the brush back to dragging once the tool is left."""
+        if not on and self.brush.is_for_blend:
+            self.brush.set_target(FROZEN, self._editing.session.mask)
+            self.painting_changed.emit(0)
 
     @Slot(object)
     def open_photo(self, path: Path) -> None:
@@ -87,7 +124,7 @@ class EditingTools(QObject):
         from explorer_app.window.dialogs.from_picture import FromPictureDialog, load_photo
 
         if self._engine.preview.frame is None:
-            self._messages.warning("Open a model first: the latent of a photo is one of a model.")
+            self._messages.warning("Open a model first: the search looks for a latent of the open model.")
             return
         try:
             photo = load_photo(path)

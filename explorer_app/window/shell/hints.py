@@ -46,7 +46,7 @@ class HintLine(QFrame):
         theme.set_role(self.button, "flat")
         self.button.setIcon(icon("close", "dim"))
         self.button.setIconSize(QSize(theme.px(12), theme.px(12)))
-        self.button.setAccessibleName("Put the hint away")
+        self.button.setAccessibleName("Dismiss the hint")
         self.button.setToolTip("Dismiss this hint; Help > Tour shows it again.")
         self.button.clicked.connect(self.dismissed)
         self._row = layout = QHBoxLayout(self)

@@ -27,7 +27,7 @@ _NAME = "library"
 
 
 class LibraryLink(QObject):
-    """Kept pictures, and what is done with them."""
+    """Commands on kept pictures."""
 
     def __init__(
         self,

@@ -15,7 +15,7 @@ from PySide6.QtGui import (
     QDropEvent,
     QKeyEvent,
 )
-from PySide6.QtWidgets import QApplication, QMainWindow, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QMainWindow, QVBoxLayout, QWidget
 
 from explorer_app.controller import Controller
 from explorer_app.messages import MessageLog
@@ -49,6 +49,7 @@ from explorer_app.window.shell.dialogs import FRAME, Dialogs
 from explorer_app.window.shell.dock_table import DOCKS, DockSpec, SessionPanel
 from explorer_app.window.shell.edit_commands import EditCommands
 from explorer_app.window.shell.editing_tools import EditingTools
+from explorer_app.window.shell.export_notices import ExportNotices
 from explorer_app.window.shell.file_commands import FileCommands
 from explorer_app.window.shell.file_drop import drop_text, dropped, dropped_sounds
 from explorer_app.window.shell.help_commands import HelpCommands
@@ -286,7 +287,8 @@ class MainWindow(QMainWindow):
         self.canvas.follow(engine.preview)
         engine.model_changed.connect(self._show_model)
         self._bars = Bars(self, self.top_bar, self.status_bar, self.message_strip, engine, self._export)
-        self._picture_state = PictureState(self.state, self.message_strip, self.docks, engine, self)
+        strip, has_snapshot = self.message_strip, self._snapshots.has
+        self._picture_state = PictureState(self.state, strip, self.docks, engine, has_snapshot, self)
         self._action_states = ActionStates(self.actions_by_key, engine, editing, self._export, self)
         self.state.open_requested.connect(self.commands.files.open_model)
         self.state.cancel_requested.connect(self._files.cancel_loading)
@@ -296,7 +298,7 @@ class MainWindow(QMainWindow):
         self.device_menu.again_requested.connect(engine.devices.try_again)
         self.status_bar.export_cancel_requested.connect(self._export.cancel)
         self.status_bar.exports_requested.connect(self.commands.files.show_exports)
-        self._export.finished.connect(self._exports_finished)
+        self.notices = ExportNotices(self._export, self._settings, self)
         self.message_strip.filled.connect(self._place_messages)
         # Queued: the layout that resizes the canvas must not lose a widget meanwhile.
         self.canvas.resized.connect(self._place_messages, Qt.ConnectionType.QueuedConnection)
@@ -440,7 +442,9 @@ class MainWindow(QMainWindow):
         panel_links.LayersLink(self.layers, self.docks["layers"], self._engine, self._editing, self)
 
     def _link_edits(self) -> None:
-        panel_links.EditsLink(cast("EditsPanel", self.docks["edits"].panel), self._local_editing, self)
+        panel = cast("EditsPanel", self.docks["edits"].panel)
+        panel_links.EditsLink(panel, self._local_editing, self._editing, self.tools, self)
+        self._thumbnails.serve(panel, "edits")
 
     def _link_model(self) -> None:
         self.model.set_recent_menu(self._recent_menu(()))
@@ -460,11 +464,6 @@ class MainWindow(QMainWindow):
     def _show_playing(self) -> None:
         self.actions_by_key["play"].setChecked(self._playback.is_playing)
         self.actions_by_key["record"].setChecked(self._playback.is_recording)
-
-    @Slot()
-    def _exports_finished(self) -> None:
-        """Call for attention in the task bar if the user is elsewhere; the message says what happened."""
-        QApplication.alert(self)
 
     # -- files that are dropped -------------------------------------------------------------------------------------
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from explorer_app.window.latent.latent_panel import LatentPanel
     from explorer_app.window.layers.layers_panel import LayersPanel
     from explorer_app.window.model.model_panel import ModelPanel
+    from explorer_app.window.shell.editing_tools import EditingTools
     from explorer_app.window.sliders.xy_pad import XyPad
 
 
@@ -170,10 +171,21 @@ class LayersLink(QObject):
 
 
 class EditsLink(QObject):
-    """Channels of layers, and the search for style channels."""
+    """Blends and their masks, channels of layers, and the search for style channels."""
 
-    def __init__(self, panel: EditsPanel, local: LocalEditing, parent: QObject) -> None:
+    def __init__(
+        self, panel: EditsPanel, local: LocalEditing, editing: Editing, tools: EditingTools, parent: QObject
+    ) -> None:
         super().__init__(parent)
+        blends = panel.blends
+        blends.kept_names = lambda: [(entry.number, entry.label) for entry in reversed(editing.history.kept)]
+        blends.seed_requested.connect(local.blend_with_seed)
+        blends.shown_requested.connect(local.blend_with_shown)
+        blends.kept_requested.connect(local.blend_with_kept)
+        blends.paint_requested.connect(tools.paint_blend)
+        local.mask_needed.connect(tools.paint_blend)
+        tools.painting_changed.connect(blends.show_painting)
+        KeptDrop(panel, lambda numbers, place: local.blend_with_kept(numbers[0]))
         panel.maps_requested.connect(local.request_maps)
         local.maps_made.connect(panel.show_maps)
         local.maps_failed.connect(panel.show_failure)

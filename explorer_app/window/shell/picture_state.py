@@ -1,8 +1,8 @@
-"""What the window says while there is no picture, or while a model is read: card, progress line, notices of docks."""
+"""Messages while there is no picture, or while a model is read: card, progress line, notices of docks."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Slot
@@ -20,16 +20,29 @@ class PictureState(QObject):
     """Chooses the card over an empty canvas, or the progress line below a picture.
 
     Panels without content until there is a model show which file is being read.
+
+    Parameters
+    ----------
+    is_snapshot
+        Whether a file is one of the folder of snapshots that is open: their bar says what is read, and a line below it
+        would move it away from the pointer.
     """
 
     def __init__(
-        self, card: CanvasOverlay, strip: MessageStrip, docks: Mapping[str, Dock], engine: Engine, parent: QObject
+        self,
+        card: CanvasOverlay,
+        strip: MessageStrip,
+        docks: Mapping[str, Dock],
+        engine: Engine,
+        is_snapshot: Callable[[str], bool],
+        parent: QObject,
     ) -> None:
         super().__init__(parent)
         self._card = card
         self._strip = strip
         self._docks = docks
         self._engine = engine
+        self._is_snapshot = is_snapshot
         engine.model_changed.connect(self._show)
         engine.devices.changed.connect(self._show)
         engine.model.loading_changed.connect(self._show)
@@ -63,7 +76,10 @@ class PictureState(QObject):
             self._card.show_nothing()  # the status bar shows the progress
         elif loading is not None:
             news = printable(Path(loading.path).name), loading_text(loading.stage, loading.share), loading.share
-            if frame is not None:
+            if frame is not None and self._is_snapshot(loading.path):
+                self._strip.hide_progress()
+                self._card.show_nothing()
+            elif frame is not None:
                 self._strip.show_progress(*news)
                 self._card.show_nothing()
             else:

@@ -38,6 +38,7 @@ class PreferenceCommands:
         dialog.glide_chosen.connect(self._actions["glide"].setChecked)
         dialog.glide_chosen.connect(self.glide)
         dialog.encoders_chosen.connect(lambda count: self._settings.choose("export.threads", str(count or "")))
+        dialog.notices_chosen.connect(lambda on: self._settings.choose("export.notify", "" if on else "no"))
         self._dialogs.open(dialog)
 
     def glide(self, on: bool) -> None:

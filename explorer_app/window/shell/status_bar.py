@@ -37,7 +37,7 @@ class StatusBar(QStatusBar):
         self.setSizeGripEnabled(False)
         self.setAccessibleName("Status")
         self.message = ElidedLabel("", self)
-        self.message.setAccessibleName("Under way")
+        self.message.setAccessibleName("In progress")
         self.export = QWidget(self)
         self.export_text = QToolButton(self.export)
         self.export_text.setToolTip("Show all exports.")

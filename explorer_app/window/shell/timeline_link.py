@@ -49,4 +49,4 @@ class TimelineLink(QObject):
     @Slot()
     def _show_playing(self) -> None:
         playback = self._playback
-        self._panel.show_playing(playback.is_playing, playback.is_recording, playback.armed)
+        self._panel.show_playing(playback.is_playing, playback.is_recording, playback.armed, playback.recorded)

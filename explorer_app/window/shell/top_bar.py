@@ -37,7 +37,7 @@ class TopBar(QWidget):
         self.model_button = self._chip()
         self.device_button = self._chip()
         self.fps = QLabel(self)
-        self.fps.setAccessibleName("Frames a second")
+        self.fps.setAccessibleName("Frames per second")
         self.fps.setToolTip("Frames per second during the last movement.")
         theme.set_role(self.fps, "accent")
         self.time = QLabel(self)

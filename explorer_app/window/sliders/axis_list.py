@@ -45,9 +45,10 @@ def axis_name(axis: int) -> str:
 
 
 def axis_rows(session: Session, chosen: RowRange, axis: int) -> Slider:
-    """Return a dimension's slider; an untouched one gets the rows selected in the panel."""
+    """Return a dimension's slider; an untouched one gets the rows selected in the panel, if these are not all."""
     slider = session.slider(axis_name(axis))
-    return replace(slider, rows=chosen) if slider == Slider(slider.direction) else slider
+    is_new = slider == Slider(slider.direction) and chosen != RowRange()
+    return replace(slider, rows=chosen) if is_new else slider
 
 
 def axis_parts(row: QRect) -> tuple[QRect, QRect, QRect]:
@@ -90,7 +91,7 @@ class AxisModel(QAbstractListModel):
         if role == Qt.ItemDataRole.ToolTipRole:
             return (
                 f"Dimension {axis} of w, −{REACH:g} to +{REACH:g}: drag, or step with Left and Right; "
-                "Shift goes finely, Ctrl snaps, a double-click sets 0.00, Enter types."
+                "Shift moves finely, Ctrl snaps, a double-click sets 0.00, Enter types."
             )
         return None
 
@@ -197,7 +198,7 @@ class AxisList(QListView):
     Signals
     -------
     edited(object, bool)
-        `SetParameters`, from `set_slider`; True for the last one of a gesture.
+        An Edit, from `set_slider`; True for the last one of a gesture.
     gesture_cancelled()
         Escape ended a drag.
     """

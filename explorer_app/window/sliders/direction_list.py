@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, QSize, Qt, QTimer, Signal, Slot
@@ -11,13 +10,12 @@ from PySide6.QtGui import QEnterEvent, QHideEvent
 from PySide6.QtWidgets import QFrame, QScrollArea, QToolButton, QVBoxLayout, QWidget
 
 from explorer_app.session.direction_names import default_name, is_named, shown_directions
-from explorer_app.session.edits import set_slider
 from explorer_app.session.parameters import SetParameter
 from explorer_app.session.session import Session, Slider
+from explorer_app.window.controls.row_range_picker import RowRangeButton
 from explorer_app.window.controls.slider_row import SliderRow
 from explorer_app.window.look import icons, theme
-from explorer_app.window.sliders.row_range_picker import RowRangeButton
-from gpu_backend import RowRange
+from gpu_backend import RowRange, dataclass
 
 if TYPE_CHECKING:
     from gpu_backend import Directions
@@ -49,10 +47,6 @@ class DirectionRange:
     high: float
     rows: RowRange
 
-    def own(self, slider: Slider) -> Slider:
-        """Return the slider as shown: an untouched one acts on the direction's default rows."""
-        return replace(slider, rows=self.rows) if slider == Slider(slider.direction) else slider
-
 
 class DirectionRow(SliderRow):
     """One direction.
@@ -83,7 +77,7 @@ class DirectionRow(SliderRow):
             tip="how far to go along this direction.",
         )
         self._made_for = made_for
-        self._slider = made_for.own(Slider(made_for.direction))
+        self._slider = Slider(made_for.direction)
         self.path = f"slider/{made_for.direction}"
         self._resolutions: Sequence[int] = ()
         self.star = QToolButton()
@@ -117,9 +111,13 @@ class DirectionRow(SliderRow):
         """The direction's default rows of w."""
         return self._made_for.rows
 
+    @property
+    def acts_on(self) -> RowRange:
+        """The rows of w that the shown slider acts on."""
+        return self._slider.rows or self._made_for.rows
+
     def show_slider(self, slider: Slider, resolutions: Sequence[int]) -> None:
-        """Show a slider without emitting; an untouched one acts on the direction's default rows."""
-        slider = self._made_for.own(slider)
+        """Show a slider without emitting."""
         if slider == self._slider and resolutions == self._resolutions:
             self.show_amount(slider.amount)
             return
@@ -127,34 +125,28 @@ class DirectionRow(SliderRow):
         changed = slider.label != self._slider.label or slider.starred != self._slider.starred
         self._slider = slider
         self.show_amount(slider.amount)
-        self.rows.show_rows(slider.rows, resolutions, self.name)
+        self.rows.show_rows(self.acts_on, resolutions, self.name)
         if changed or not self.star.accessibleName():
             self.describe(self.name)
             self.star.setIcon(icons.icon(*(("star-filled", "accent") if slider.starred else ("star", "track"))))
             self.star.setAccessibleName(f"Star of {self.name}")
             words = (
-                f"Take the star from {self.name}." if slider.starred else f"Star {self.name}: starred ones come first."
+                f"Remove the star from {self.name}."
+                if slider.starred
+                else f"Star {self.name}: starred ones come first."
             )
             self.star.setToolTip(words)
 
     def _move(self, amount: float, final: bool) -> None:
-        edit = SetParameter(f"slider/{self._slider.direction}", amount)
-        self._emit(replace(self._slider, amount=amount), edit, final)
+        self.edited.emit(SetParameter(self.path, amount), final)
 
     def _rename(self, name: str) -> None:
-        self._emit(replace(self._slider, label=name), SetParameter(f"name/{self._slider.direction}", name), True)
+        self.edited.emit(SetParameter(f"name/{self._slider.direction}", name), True)
 
     def _toggle_star(self) -> None:
         starred = not self._slider.starred
-        edit = SetParameter(f"star/{self._slider.direction}", starred, "" if starred else "Take star away")
-        self._emit(replace(self._slider, starred=starred), edit, True)
-
-    def _emit(self, slider: Slider, edit: SetParameter, final: bool) -> None:
-        """Emit an edit that leads to this slider."""
-        untouched = Slider(slider.direction)
-        is_default = replace(slider, rows=untouched.rows) == untouched and slider.rows == self._made_for.rows
-        rows = untouched.rows if is_default else slider.rows  # so that the session drops a default slider
-        self.edited.emit(set_slider(slider.direction, rows, edit), final)
+        label = "" if starred else "Remove star"
+        self.edited.emit(SetParameter(f"star/{self._slider.direction}", starred, label), True)
 
 
 class DirectionList(QScrollArea):
@@ -209,14 +201,13 @@ class DirectionList(QScrollArea):
         """The directions that have a row."""
         return tuple(made_for.direction for made_for in self._made_for)
 
-    @property
-    def has_own_rows(self) -> bool:
-        """Whether any direction acts by default on only some rows of w."""
-        return any(made_for.rows != RowRange() for made_for in self._made_for)
-
     def row_ranges(self, session: Session) -> list[RowRange]:
         """Return the rows of w that each direction acts on."""
-        return [made_for.own(session.slider(made_for.direction)).rows for made_for in self._made_for]
+        return [session.slider(made_for.direction).rows or made_for.rows for made_for in self._made_for]
+
+    def own_rows(self, direction: str) -> RowRange:
+        """Return the default rows of w of a direction that has a row."""
+        return next(made_for.rows for made_for in self._made_for if made_for.direction == direction)
 
     @property
     def rows(self) -> list[DirectionRow]:

@@ -36,17 +36,17 @@ if TYPE_CHECKING:
 _Method = Literal["pca", "sefa", "examples"]
 
 _METHODS = (
-    ("pca", "PCA", "What varies most among many seeds: principal components of w."),
-    ("sefa", "SeFa", "What the weights of the rows amplify most."),
-    ("examples", "From examples", "The way from one group of kept pictures to another."),
+    ("pca", "PCA", "Principal components of w over many seeds."),
+    ("sefa", "SeFa", "Directions that the weights of the rows amplify most."),
+    ("examples", "From examples", "The direction from one group of kept pictures to another."),
 )
 _ABOUT = {
     "pca": "Maps 4,096 seeds and takes the directions in which w varies most. One unit of a slider is one standard "
     "deviation.",
-    "sefa": "Takes the directions that the weights of these rows amplify most. It looks at no pictures and is done at "
-    "once.",
+    "sefa": "Takes the directions that the weights of these rows amplify most. It needs no pictures and finishes "
+    "immediately.",
     "examples": "Goes from the mean of group B to the mean of group A. From 20 pictures in each group on, it leaves "
-    "out what merely varies within the groups.",
+    "out variation within the groups.",
 }
 _MOST_PICTURES = 200
 _PICTURE_PX = 34
@@ -85,10 +85,10 @@ class FindDirections(QDialog):
         self.name = QLineEdit("pca")
         self.name.setMaxLength(34)
         self.name.setAccessibleName("Name")
-        self.name.setToolTip("What the sliders are called; a number is added where the name is taken.")
+        self.name.setToolTip("Name of the sliders; a number is added if the name is taken.")
         self.count = NumberField(1, 32, decimals=0, step=1, widest="32")
         self.count.setAccessibleName("Number of directions")
-        self.count.setToolTip("How many directions, 1 to 32.")
+        self.count.setToolTip("Number of directions, 1 to 32.")
         self.count.show_number(8)
         last = facts.num_ws - 1
         self.first_row = self._row_field("First row", last)
@@ -107,9 +107,9 @@ class FindDirections(QDialog):
         theme.set_role(self.find_button, "main")
         self.find_button.setDefault(True)
         self.cancel = QPushButton("Cancel")
-        self.cancel.setToolTip("End the search and keep nothing of it.")
-        self.back = QPushButton("Take back")
-        self.back.setToolTip("Take away the directions that were found last.")
+        self.cancel.setToolTip("Cancel the search and discard its results.")
+        self.back = QPushButton("Undo")
+        self.back.setToolTip("Remove the directions of the last search.")
         self.done_button = QPushButton("Close")
         self._build()
         self.method.chosen.connect(self._choose)

@@ -12,11 +12,11 @@ from explorer_app.session.edits import ZeroSliders, set_row_ranges
 from explorer_app.session.parameters import SetParameter
 from explorer_app.session.row_groups import range_text, same_rows
 from explorer_app.session.session import Session
+from explorer_app.window.controls.row_range_picker import RowRangePicker
 from explorer_app.window.controls.slider_row import below
 from explorer_app.window.look import icons, theme
 from explorer_app.window.sliders.axis_list import AxisList, axis_name
 from explorer_app.window.sliders.direction_list import DirectionList, DirectionRow
-from explorer_app.window.sliders.row_range_picker import RowRangePicker
 from gpu_backend import RowRange
 
 if TYPE_CHECKING:
@@ -56,14 +56,14 @@ class SlidersPanel(QWidget):
         self.directions = DirectionList()
         self.axes = AxisList()
         self.picker = RowRangePicker(self)
-        self.zero = self._header_button("Zero all", "Bring the amounts of all sliders back to zero.")
+        self.zero = self._header_button("Zero all", "Reset the amounts of all sliders to zero.")
         self.zero.setText("")
         self.zero.setIcon(icons.icon("reset", "dim"))
         self.rows = self._header_button("rows", "Choose the rows that all directions act on.")
         self.goto = QLineEdit()
         self.goto.setPlaceholderText("Go to dimension")
         self.goto.setAccessibleName("Go to dimension")
-        self.goto.setToolTip("Type the number of a dimension of w to bring it into sight.")
+        self.goto.setToolTip("Enter the number of a dimension of w to scroll to it.")
         self.moved = QToolButton()
         self.moved.setText("Only moved")
         self.moved.setCheckable(True)
@@ -166,7 +166,7 @@ class SlidersPanel(QWidget):
         if self._page == 0:
             ranges = self.directions.row_ranges(self._session)
         else:
-            ranges = [self._session.slider(name).rows for name in self._names()]
+            ranges = [self._session.slider(name).rows or RowRange() for name in self._names()]
         if not ranges:
             return self.axes.new_rows if self._page == 1 else RowRange()
         first = ranges[0]
@@ -188,29 +188,25 @@ class SlidersPanel(QWidget):
 
     def _choose_for(self, row: DirectionRow) -> None:
         self._chosen_for = row
-        self.picker.open_for(row.name, row.shown.rows, self._resolutions, below(row.rows))
+        self.picker.open_for(row.name, row.acts_on, self._resolutions, below(row.rows))
 
     def _rows_chosen(self, rows: RowRange) -> None:
         if self._chosen_for is not None:
-            is_for_some = self._chosen_for.own_rows != RowRange()
-            rows = self._written(rows) if is_for_some else rows
-            self.edited.emit(SetParameter(f"rows/{self._chosen_for.shown.direction}", rows), True)
+            chosen = self._written(rows, self._chosen_for.own_rows)
+            self.edited.emit(SetParameter(f"rows/{self._chosen_for.shown.direction}", chosen), True)
             return
         names = self._names()
         if self._page == 1:
             self.axes.new_rows = rows
-        elif self.directions.has_own_rows:
-            rows = self._written(rows)
+        own = RowRange() if self._page == 1 else None
         if names:
-            self.edited.emit(set_row_ranges(names, rows), True)
+            ranges = {name: self._written(rows, own or self.directions.own_rows(name)) for name in names}
+            self.edited.emit(set_row_ranges(ranges), True)
         self._show_rows()
 
-    def _written(self, rows: RowRange) -> RowRange:
-        """Return an explicit range instead of "all rows", for directions with default rows.
-
-        A session does not store "all rows", because it is the default; the direction's own rows would apply again.
-        """
-        return RowRange(0, len(self._resolutions) - 1) if rows == RowRange() else rows
+    def _written(self, rows: RowRange, own: RowRange) -> RowRange | None:
+        """Return rows as a session stores them: None for the direction's own."""
+        return None if same_rows(rows, own, len(self._resolutions)) else rows
 
     def _go_to(self, text: str) -> None:
         digits = "".join(letter for letter in text if letter.isdigit())

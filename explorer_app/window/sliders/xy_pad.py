@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from PySide6.QtCore import QElapsedTimer, QPointF, QRectF, QSize, Qt, Signal
@@ -12,11 +11,11 @@ from PySide6.QtWidgets import QComboBox, QGridLayout, QLabel, QPushButton, QSize
 from explorer_app.session.direction_names import default_name, shown_directions
 from explorer_app.session.edits import SetParameters
 from explorer_app.session.parameters import SetParameter
-from explorer_app.session.session import Session, Slider
+from explorer_app.session.session import Session
 from explorer_app.window.controls.hint_label import HintLabel
 from explorer_app.window.gestures.pointer_path import SHIFT, PointerPath
 from explorer_app.window.look import fonts, theme
-from gpu_backend import RowRange
+from gpu_backend import dataclass
 
 if TYPE_CHECKING:
     from gpu_backend import Directions, ModelFacts
@@ -37,12 +36,11 @@ _MOST_POINTS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class PadAxis:
-    """One direction of the pad: its name, its range around a centre, and the rows of w that it acts on at first."""
+    """One direction of the pad: its name, and its range around a centre."""
 
     direction: str
     centre: float = 0.0
     reach: float = 1.0
-    rows: RowRange = RowRange()
 
     @property
     def path(self) -> str:
@@ -85,7 +83,7 @@ class PadField(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setAccessibleName("XY pad")
         self.setToolTip(
-            "Drag to move both directions; Shift goes finely, a double-click resets both. Hold Alt, or press Draw, "
+            "Drag to move both directions; Shift moves finely, a double-click resets both. Hold Alt, or press Draw, "
             "and the path becomes keys of the timeline. A kept picture dropped at the left or right becomes the "
             "direction of that axis; at the top or bottom, of the other one."
         )
@@ -338,7 +336,6 @@ class XyPad(QWidget):
                     directions.names[place],
                     directions.centre[place],
                     directions.reach[place],
-                    directions.rows[place],
                 )
                 for place in shown_directions(directions.names)
             }
@@ -372,12 +369,12 @@ class XyPad(QWidget):
         axes = self.axes
         if axes is None:
             self.field.show_names("", "")
-            self.values.show_words("")
+            self.values.show_text("")
             return
         amounts = [self._session.slider(axis.direction).amount for axis in axes]
         self.field.show_names(self.across.currentText(), self.up.currentText())
         self.field.show_place(axes[0].share(amounts[0]), axes[1].share(amounts[1]))
-        self.values.show_words(f"{amounts[0]:+.2f}, {amounts[1]:+.2f}")
+        self.values.show_text(f"{amounts[0]:+z.2f}, {amounts[1]:+z.2f}")
 
     # -- edits ------------------------------------------------------------------------------------------------------
 
@@ -387,13 +384,11 @@ class XyPad(QWidget):
             self.edited.emit(self._edit(axes, (axes[0].amount(right), axes[1].amount(up))), final)
 
     def _edit(self, axes: tuple[PadAxis, PadAxis], amounts: tuple[float, float]) -> SetParameters:
-        """Return the edit of both amounts; an untouched slider gets its rows with the first one."""
+        """Return the edit of both amounts."""
         edits = [SetParameter(axis.path, amount) for axis, amount in zip(axes, amounts, strict=True)]
-        untouched = [axis for axis in axes if self._session.slider(axis.direction) == Slider(axis.direction)]
-        edits += [SetParameter(f"rows/{axis.direction}", axis.rows) for axis in untouched]
         if axes[0].direction == axes[1].direction:
             del edits[1]
-        return SetParameters(tuple(edits), "XY pad", moves=f"{axes[0].path} {axes[1].path}")
+        return SetParameters(tuple(edits), "XY pad")
 
     def _reset(self) -> None:
         axes = self.axes

@@ -147,12 +147,17 @@ class LoopDrag:
 
 
 class KeyDrag:
-    """Moves the selected keys, in time or in value, whichever way the pointer goes first; Alt copies them."""
+    """Moves the selected keys, in time or in value, whichever way the pointer goes first; Ctrl or Alt copies them.
+
+    `drops` is the key that a press without a move takes out of the selection.
+    """
 
     is_edit = True
 
-    def __init__(self, view: DragView, name: KeyName, place: QPointF, *, is_copy: bool) -> None:
-        self._view, self._name, self._start, self._is_copy = view, name, place, is_copy
+    def __init__(
+        self, view: DragView, name: KeyName, place: QPointF, *, is_copy: bool, drops: KeyName | None = None
+    ) -> None:
+        self._view, self._name, self._start, self._is_copy, self._drops = view, name, place, is_copy, drops
         self._before: Timeline = view.timeline
         self._chosen = view.selection
         self._rows = {row.track.path: row for row in view.rows}
@@ -166,6 +171,8 @@ class KeyDrag:
         """Leave the keys there; a press without a move only selected them."""
         if self._axis:
             self._show(place, modifiers, final=True)
+        elif self._drops is not None:
+            self._view.selection = self._chosen - {self._drops}
 
     def cancel(self) -> None:
         """Bring the keys back."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Literal
 
 from explorer_app.session.tracks import Timeline
+from gpu_backend import dataclass
 
 RulerUnit = Literal["seconds", "beats"]
 

@@ -16,15 +16,13 @@ from explorer_app.session.session import Session
 from explorer_app.session.timeline.baking import baked_walk
 from explorer_app.session.timeline.easing import NAMES, as_bezier
 from explorer_app.session.timeline.edits import (
-    FULL_CIRCLE,
     counted_in,
     eased_keys,
     key_at,
     moved_track,
-    noise_loop_of,
-    with_noise_loop,
     without_track,
 )
+from explorer_app.session.timeline.noise_loop import FULL_CIRCLE, noise_loop_of, with_noise_loop
 from explorer_app.session.tracks import NOISE_LOOP, STATE, WALK, Easing, Outside, Track
 from explorer_app.window.timeline.timeline_view import TimelineView
 from explorer_app.window.timeline.track_rows import WAYS
@@ -88,7 +86,7 @@ def track_menu(view: TimelineView, path: str, session: Session) -> QMenu:
     if path in (STATE, "pinned_blend"):
         _choices(menu, "Way", WAYS, track.way, partial(_set_way, view, track))
     if path == NOISE_LOOP:
-        _noise_loop_entries(menu, view)
+        _noise_loop_entries(menu, view, session)
     if path == WALK:
         _walk_entries(menu, view, track, session)
     else:
@@ -160,17 +158,19 @@ def _walk_entries(menu: QMenu, view: TimelineView, track: Track, session: Sessio
     )  # fmt: skip
 
 
-def _noise_loop_entries(menu: QMenu, view: TimelineView) -> None:
+def _noise_loop_entries(menu: QMenu, view: TimelineView, session: Session) -> None:
     timeline = view.timeline
     period, radius = noise_loop_of(timeline)
     periods = {str(number): f"{number} s" for number in _PERIODS}
     radii = {f"{number:g}": f"{number:g}°" for number in _SWINGS} | {f"{FULL_CIRCLE:g}": "Full circle"}
 
+    change = partial(with_noise_loop, timeline, session.noise.phase, view.time)
+
     def set_period(text: str) -> None:
-        view.emit_change(with_noise_loop(timeline, Fraction(text), radius), "Period of the noise loop")
+        view.emit_change(change(period=Fraction(text), radius=radius), "Period of the noise loop")
 
     def set_radius(text: str) -> None:
-        view.emit_change(with_noise_loop(timeline, period, float(text)), "Radius of the noise loop")
+        view.emit_change(change(period=period, radius=float(text)), "Radius of the noise loop")
 
     _choices(menu, "Period", periods, f"{float(period):g}", set_period)
     _choices(menu, "Radius", radii, f"{radius:g}", set_radius)

@@ -18,11 +18,11 @@ from explorer_app.session.timeline.edits import (
     with_grid,
     with_key,
     with_loop_closed,
-    with_noise_loop,
     with_state,
     with_track,
 )
 from explorer_app.session.timeline.evaluation import moves_something
+from explorer_app.session.timeline.noise_loop import with_noise_loop
 from explorer_app.session.timeline.playing import time_text
 from explorer_app.session.timeline.seam import seam
 from explorer_app.session.tracks import MAX_SECONDS, NOISE_LOOP, STATE, WALK, Snap, Timeline, Track
@@ -34,6 +34,7 @@ from explorer_app.window.look import icons, theme
 from explorer_app.window.timeline.seam_badge import SeamBadge
 from explorer_app.window.timeline.sound_lanes import SoundLanes
 from explorer_app.window.timeline.sound_menu import choose_sounds, sound_menu
+from explorer_app.window.timeline.take_painter import Takes
 from explorer_app.window.timeline.timeline_menus import add_track_menu, key_menu, track_menu
 from explorer_app.window.timeline.timeline_painter import RULER_PX
 from explorer_app.window.timeline.timeline_view import LABEL_PX, TimelineView
@@ -120,8 +121,8 @@ class TimelinePanel(QWidget):
         self.time_label.setFixedWidth(self.time_label.fontMetrics().horizontalAdvance("000:00:00") + theme.px(4))
         self.fps_button = QToolButton()
         theme.set_role(self.fps_button, "chip")
-        self.fps_button.setToolTip("Frames a second of playing, of snapping and of an export.")
-        self.fps_button.setAccessibleName("Frames a second")
+        self.fps_button.setToolTip("Frames per second of playing, of snapping and of an export.")
+        self.fps_button.setAccessibleName("Frames per second")
         self.fps_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.fps_button.setMenu(self._fps_menu())
         self.end_field = NumberField(0.1, float(MAX_SECONDS), decimals=1, step=1.0, widest="000.0")
@@ -140,8 +141,8 @@ class TimelinePanel(QWidget):
         self.snap.chosen.connect(self._set_snap)
         self.bpm_field = NumberField(1.0, 999.0, decimals=1, step=1.0, widest="000.0")
         self.bpm_field.setSuffix(" bpm")
-        self.bpm_field.setToolTip("Beats a minute, 1 to 999; keys that count in beats move with them.")
-        self.bpm_field.setAccessibleName("Beats a minute")
+        self.bpm_field.setToolTip("Beats per minute, 1 to 999; keys that count in beats move with them.")
+        self.bpm_field.setAccessibleName("Beats per minute")
         self.bpm_field.entered.connect(self._set_bpm)
         self.volume_field = NumberField(0.0, 100.0, decimals=0, step=5.0, reset=100.0, widest="vol 000 %")
         self.volume_field.setPrefix("vol ")
@@ -244,12 +245,12 @@ class TimelinePanel(QWidget):
         self.time_label.setText(time_text(t, self._session.timeline.fps))
         self.view.show_time(t)
 
-    def show_playing(self, is_playing: bool, is_recording: bool, armed: frozenset[str]) -> None:
-        """Show whether it plays and records, and what is armed."""
+    def show_playing(self, is_playing: bool, is_recording: bool, armed: frozenset[str], takes: Takes) -> None:
+        """Show whether it plays and records, what is armed, and what is recorded, which grows meanwhile."""
         self.play_button.setChecked(is_playing)
         self.play_button.setIcon(icons.icon("pause" if is_playing else "play"))
         self.record_button.setChecked(is_recording)
-        self.view.show_recording(armed, is_recording)
+        self.view.show_recording(armed, is_recording, takes)
 
     def show_volume(self, volume: float) -> None:
         """Show how loud the sounds are heard together, 0..1."""
@@ -320,7 +321,7 @@ class TimelinePanel(QWidget):
         self._set(with_grid(timeline, replace(timeline.grid, bpm=Fraction(round(bpm * 10), 10))), "Tempo", final)
 
     def _set_fps(self, text: str) -> None:
-        self._set(replace(self._session.timeline, fps=fps_of(text)), "Frames a second")
+        self._set(replace(self._session.timeline, fps=fps_of(text)), "Frames per second")
 
     def _to_start(self) -> None:
         self.sought.emit(self._session.timeline.playing_range[0], True)
@@ -347,7 +348,8 @@ class TimelinePanel(QWidget):
         if path == WALK:
             self._try(lambda: with_track(timeline, Track(WALK, period=timeline.end)), "Add walk")
         elif path == NOISE_LOOP:
-            self._try(lambda: with_noise_loop(timeline), "Add noise loop")
+            phase = self._session.noise.phase
+            self._try(lambda: with_noise_loop(timeline, phase, self._time), "Add noise loop")
         elif path == STATE:
             self._try(lambda: with_state(timeline, self._session, self._time), "Keep picture here")
         elif path == "pinned_blend":

@@ -51,6 +51,7 @@ from explorer_app.window.timeline.key_drags import (
     SeekDrag,
     StretchDrag,
 )
+from explorer_app.window.timeline.take_painter import Takes, paint_takes
 from explorer_app.window.timeline.time_axis import RulerUnit, TimeAxis
 from explorer_app.window.timeline.timeline_painter import (
     LOOP_PX,
@@ -68,6 +69,8 @@ LABEL_PX = 150
 
 _GRAB_PX = 6
 _MOST_PICTURES = 2000
+_COPIES = Qt.KeyboardModifier.AltModifier | Qt.KeyboardModifier.ControlModifier
+"""A key is copied while one of these is held: many window managers take a drag with Alt for moving the window."""
 
 
 class TimelineView(QAbstractScrollArea):
@@ -125,6 +128,7 @@ class TimelineView(QAbstractScrollArea):
         self.axis = TimeAxis(theme.px(LABEL_PX), 600.0, 0.0, 60.0)
         self._armed: frozenset[str] = frozenset()
         self._is_recording = False
+        self._takes: Takes = {}
         self._is_fitted = True
         """Whether the axis shows the whole timeline, until a person zooms."""
         self._drag: Drag | None = None
@@ -149,8 +153,9 @@ class TimelineView(QAbstractScrollArea):
         self.viewport().update()
         self.redrawn.emit()
 
-    def show_recording(self, armed: frozenset[str], is_recording: bool) -> None:
-        """Show which tracks are armed, and whether what a hand moves is recorded."""
+    def show_recording(self, armed: frozenset[str], is_recording: bool, takes: Takes) -> None:
+        """Show which tracks are armed, and whether what a hand moves is recorded; `takes` grows with it."""
+        self._takes = takes
         if (armed, is_recording) != (self._armed, self._is_recording):
             self._armed, self._is_recording = armed, is_recording
             self._redraw()
@@ -163,7 +168,7 @@ class TimelineView(QAbstractScrollArea):
         self._redraw()
 
     def forget_pictures(self) -> None:
-        """Request the small pictures anew: another model renders them."""
+        """Request the small pictures again: another model renders them."""
         self._pictures.clear()
         self._redraw()
 
@@ -229,7 +234,9 @@ class TimelineView(QAbstractScrollArea):
             still.end()
         painter = QPainter(self.viewport())
         painter.drawPixmap(0, 0, self._layer)
-        if not self.rows:
+        if self._is_recording and self._takes:
+            paint_takes(painter, self.scene, self._takes, area.width())
+        elif not self.rows:
             self._paint_hint(painter)
         paint_playhead(painter, self.scene, self.time, area)
         if isinstance(self._drag, BoxDrag):
@@ -262,7 +269,7 @@ class TimelineView(QAbstractScrollArea):
         self._arrange()
 
     def changeEvent(self, event: QEvent) -> None:  # noqa: N802
-        """Paint anew in another theme or font."""
+        """Repaint in another theme or font."""
         super().changeEvent(event)
         if event.type() in (QEvent.Type.PaletteChange, QEvent.Type.FontChange):
             self._redraw()
@@ -351,12 +358,13 @@ class TimelineView(QAbstractScrollArea):
         self._press_key(name, place, modifiers)
 
     def _press_key(self, name: KeyName, place: QPointF, modifiers: Qt.KeyboardModifier) -> None:
-        if modifiers & (Qt.KeyboardModifier.ShiftModifier | Qt.KeyboardModifier.ControlModifier):
-            self.select(self.selection ^ {name})
-        elif name not in self.selection:
-            self.select(frozenset({name}))
-        if name in self.selection:
-            self._drag = KeyDrag(self, name, place, is_copy=bool(modifiers & Qt.KeyboardModifier.AltModifier))
+        keys = Qt.KeyboardModifier
+        is_added, is_copy = bool(modifiers & (keys.ShiftModifier | keys.ControlModifier)), bool(modifiers & _COPIES)
+        was_selected = name in self.selection
+        if not was_selected:
+            self.select(self.selection | {name} if is_added else frozenset({name}))
+        drops = name if is_added and was_selected else None
+        self._drag = KeyDrag(self, name, place, is_copy=is_copy, drops=drops)
 
     def _ruler_drag(self, place: QPointF, modifiers: Qt.KeyboardModifier) -> Drag:
         if len(self.selection) > 1 and place.y() > theme.px(LOOP_PX + 8):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 from explorer_app.session.parameter_names import parameter_name
@@ -14,6 +13,7 @@ from explorer_app.session.timeline.easing import NAMES
 from explorer_app.session.timeline.evaluation import value_at
 from explorer_app.session.tracks import STATE, WALK, Timeline, Track
 from explorer_app.window.look import theme
+from gpu_backend import dataclass
 
 WAYS = {
     "w-linear": "straight in w",
@@ -82,6 +82,12 @@ def rows_of(timeline: Timeline, session: Session) -> list[TrackRow]:
     return rows
 
 
+def row_of(path: str, name: str, top: int, low: float, high: float) -> TrackRow:
+    """Return a row of a parameter that has no track yet, with a curve between two values."""
+    low, high = _widened(low, high)
+    return TrackRow(Track(path), name, "", top, theme.px(36), 0, low, high, has_curve=True)
+
+
 _NUMBERS = ("number", "angle", "integer")
 
 
@@ -124,12 +130,14 @@ def _range(track: Track) -> tuple[float, float]:
     known = track.derived.get("range")
     if known is None:
         values = [float(key.value or 0.0) for key in track.keys] or [0.0]
-        low, high = min(values), max(values)
-        if high - low < 1e-9:
-            low, high = low - 0.5, high + 0.5
-        known = track.derived["range"] = low, high
+        known = track.derived["range"] = _widened(min(values), max(values))
     low, high = known
     return float(low), float(high)
+
+
+def _widened(low: float, high: float) -> tuple[float, float]:
+    """Return a range that is not empty."""
+    return (low, high) if high - low >= 1e-9 else (low - 0.5, high + 0.5)
 
 
 def _detail(track: Track) -> str:

@@ -251,7 +251,7 @@ def test_escape_stops_a_glide_and_brings_back_what_was(canvas: Canvas, ears: Ear
     assert ears.finals == 0
 
 
-def test_a_hand_that_rested_before_letting_go_does_not_flick() -> None:
+def test_a_gesture_that_rested_before_letting_go_does_not_flick() -> None:
     drag = PlaneDrag(START)
     for now_ms in (0, 10, 20):
         drag.move(0.1, 0, slow=False, now_ms=now_ms)
@@ -262,7 +262,7 @@ def test_a_hand_that_rested_before_letting_go_does_not_flick() -> None:
 # -- painting -------------------------------------------------------------------------------------------------------
 
 
-def test_a_frame_is_told_once_it_is_painted_and_only_once(canvas: Canvas, ears: Ears, qtbot: QtBot) -> None:
+def test_a_frame_is_reported_once_it_is_painted_and_only_once(canvas: Canvas, ears: Ears, qtbot: QtBot) -> None:
     new = frame()
     canvas.show_frame(new)
     qtbot.waitUntil(lambda: ears.painted == [new])
@@ -412,7 +412,7 @@ def test_a_draft_is_drawn_where_the_full_picture_was(canvas: Canvas) -> None:
         assert shot.pixelColor((corner * ratio).toPoint()).name() != well
 
 
-def test_the_caption_tells_size_zoom_and_what_the_hand_can_do(canvas: Canvas) -> None:
+def test_the_caption_shows_size_zoom_and_what_the_hand_can_do(canvas: Canvas) -> None:
     assert canvas.caption.text().startswith("256 × 256 → fit ")
     assert "drag to walk, Shift slows, wheel zooms" in canvas.caption.text()
     canvas.one_to_one()

@@ -10,6 +10,7 @@ from PySide6.QtGui import QColor
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
+from explorer_app.controller.progress import Loading
 from explorer_app.session.edits import GoToSeed
 from explorer_app.window.shell.main_window import MainWindow
 from tests.helpers.fake_controller import FakeController, facts
@@ -165,7 +166,12 @@ def test_a_folder_of_snapshots_is_gone_through_with_a_slider_below_the_canvas(
     QTest.keyClick(bar.slider, Qt.Key.Key_Right)
     QTest.keyClick(bar.slider, Qt.Key.Key_Right)
     assert bar.place.text() == "3 of 3"
-    assert bar.name.full_text == "net-10 is being read"
+    assert bar.name.full_text == "net-10 · reading"
+    controller.load(Loading(str(tmp_path / "net-10.pkl"), 43, 100, "Reading"))
+    assert window.message_strip.isHidden(), "a line below the slider would move it away from the pointer"
+    controller.load(Loading("/models/big.pkl", 43, 100, "Reading"))
+    assert window.message_strip.progress.isVisible()
+    controller.load(None)
     assert [call[1].name for call in controller.calls if call[0] == "open_model"][-1] == "net-10.pkl"
     QTest.mouseClick(bar.close_button, Qt.MouseButton.LeftButton)
     assert bar.isHidden()

@@ -11,18 +11,22 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from explorer_app.controller.point_drag import LOST
+from explorer_app.controller.drag_points import LOST
 from explorer_app.messages import MessageLog
+from explorer_app.session.edits import AddBlend, RemoveBlend
 from explorer_app.window.canvas.drag_bar import DragBar
 from explorer_app.window.canvas.point_tool import PointTool
-from explorer_app.window.look import appearance, theme
+from explorer_app.window.look import theme
 from explorer_app.window.shell.main_window import MainWindow
-from gpu_backend import RowRange
+from gpu_backend import Latent, RowRange
 from tests.helpers.fake_controller import FakeController, facts
 from tests.helpers.mouse import LEFT, SHIFT, drag, move, press, release, wheel
 from tests.helpers.near import near
 from tests.helpers.tools_host import ToolsHost
 from tests.helpers.windows import calls
+
+BOTH_THEMES = pytest.mark.parametrize("tokens", [theme.DARK, theme.LIGHT], ids=["dark", "light"])
+"""Colours to paint with: the style of all widgets, which takes a window most of a second, stays."""
 
 
 @dataclass
@@ -206,7 +210,7 @@ def test_a_press_beside_the_picture_does_nothing_and_the_wheel_zooms(hand: Hand)
     assert hand.points == [(near(70, abs=1), near(60, abs=1))], "points are pixels of the picture at any scale"
 
 
-def test_a_lost_handle_is_drawn_and_says_so(hand: Hand) -> None:
+def test_a_lost_handle_is_drawn_and_reported(hand: Hand) -> None:
     press(hand.tool, hand.at(60, 80))
     move(hand.tool, hand.at(160, 80))
     hand.controller.drag_renders.advance()
@@ -216,9 +220,9 @@ def test_a_lost_handle_is_drawn_and_says_so(hand: Hand) -> None:
     release(hand.tool, hand.at(160, 80))
 
 
-@pytest.mark.parametrize("name", ["dark", "light"])
-def test_points_stand_out_in_both_themes(hand: Hand, qapp: QApplication, name: str) -> None:
-    appearance.apply(qapp, name)  # type: ignore[arg-type]
+@BOTH_THEMES
+def test_points_stand_out_in_both_themes(hand: Hand, tokens: theme.Tokens) -> None:
+    theme.use(tokens)
     QTest.mouseClick(hand.tool, LEFT, SHIFT, hand.at(60, 60))
     hand.controller.point_drag.select(None)
     picture = hand.window.canvas.grab().toImage()
@@ -291,9 +295,41 @@ def test_a_brush_freezes_and_thaws_and_each_stroke_is_one_step(hand: Hand) -> No
     assert hand.tool.is_on
 
 
-@pytest.mark.parametrize("name", ["dark", "light"])
-def test_what_is_frozen_is_striped_in_two_inks(hand: Hand, qapp: QApplication, name: str) -> None:
-    appearance.apply(qapp, name)  # type: ignore[arg-type]
+def test_the_brush_paints_the_mask_of_a_blend_and_returns_to_dragging(hand: Hand) -> None:
+    editing, tools = hand.controller.editing, hand.window.tools
+    editing.edit(AddBlend(Latent()))
+    painted: list[int] = []
+    tools.painting_changed.connect(painted.append)
+    tools.paint_blend(1)
+    assert hand.tool.is_on
+    assert hand.bar.strokes.isVisible()
+    assert not hand.bar.modes.isVisible()
+    assert hand.text.startswith("Paint where the second picture shows")
+    drag(hand.tool, [hand.at(40, 100), hand.at(120, 100), hand.at(200, 100)])
+    mask = editing.session.blends[0].mask
+    assert mask is not None
+    assert mask.shares[50, 20:100].min() > 0.9
+    assert editing.session.mask is None, "nothing is frozen"
+    assert hand.steps[-1] == "Paint blend"
+    QTest.mouseClick(hand.bar.strokes.segments["thaw"], LEFT)
+    drag(hand.tool, [hand.at(40, 100), hand.at(60, 100)])
+    less = editing.session.blends[0].mask
+    assert less is not None
+    assert less.shares[50, 25] == 0.0
+    editing.undo()
+    assert tools.brush.mask == mask, "the outline follows undo"
+    hand.key(Qt.Key.Key_Escape)
+    assert not hand.tool.is_on
+    assert tools.brush.mask is None
+    assert painted == [1, 0]
+    tools.paint_blend(1)
+    editing.edit(RemoveBlend(1))
+    assert not hand.tool.is_on, "a blend that is gone is not painted"
+
+
+@BOTH_THEMES
+def test_what_is_frozen_is_striped_in_two_inks(hand: Hand, tokens: theme.Tokens) -> None:
+    theme.use(tokens)
     canvas = hand.window.canvas
     place = hand.at(128, 128)
     area = QRect(place - QPoint(20, 20), place + QPoint(20, 20))

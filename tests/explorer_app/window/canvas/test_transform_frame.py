@@ -17,7 +17,7 @@ from explorer_app.session.parameters import SetParameter
 from explorer_app.window.canvas.canvas import Canvas
 from explorer_app.window.canvas.transform_frame import TransformFrame
 from explorer_app.window.dialogs.shortcuts_dialog import ShortcutsDialog
-from explorer_app.window.look import appearance, ink, theme
+from explorer_app.window.look import ink, theme
 from explorer_app.window.shell.main_window import MainWindow
 from gpu_backend import Frame, FrameTimings, ModelFacts, RenderRequest, Transform
 from tests.helpers.fake_controller import FakeController, facts
@@ -222,17 +222,16 @@ def test_the_frame_follows_the_session(hand: Hand) -> None:
     assert corners[1][0] - corners[0][0] == pytest.approx(width / 2)
 
 
-def test_handles_of_a_picture_that_is_scaled_up_stay_in_sight(hand: Hand) -> None:
+def test_handles_of_a_picture_that_is_scaled_up_stay_visible(hand: Hand) -> None:
     hand.controller.editing.edit(set_transform(Transform(0.4, -0.3, 20.0, 3.0)))
     handles = hand.frame.handles()
     for place in (*handles.corners, handles.knob, handles.middle):
         assert hand.frame.rect().contains(QPointF(*place).toPoint())
 
 
-def test_frame_and_handles_are_seen_on_any_picture(hand: Hand, qapp: QApplication) -> None:
-    modes: tuple[theme.Mode, ...] = ("dark", "light")
-    for mode in modes:  # changing it takes the windows most of a second
-        appearance.apply(qapp, mode)
+def test_frame_and_handles_are_seen_on_any_picture(hand: Hand) -> None:
+    for tokens in (theme.DARK, theme.LIGHT):
+        theme.use(tokens)  # what is painted; the style of all widgets takes a window most of a second
         for shade in (0, 255):
             assert_frame_is_seen_on(hand, shade)
 

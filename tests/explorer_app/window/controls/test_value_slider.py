@@ -171,7 +171,7 @@ def test_hiding_in_a_drag_ends_the_gesture(slider: WatchedSlider) -> None:
     assert len(finals(slider)) == 1
 
 
-def test_ends_too_far_for_qts_whole_numbers_are_reached_all_the_same(qtbot: QtBot) -> None:
+def test_ends_too_far_for_qts_whole_numbers_are_reached_nevertheless(qtbot: QtBot) -> None:
     slider = ValueSlider(-3e9, 5e12)
     qtbot.addWidget(slider)
     slider.setFocus()
@@ -190,7 +190,7 @@ def test_zero_is_in_the_middle_whatever_the_ends_are(qtbot: QtBot, ends: tuple[f
     assert low + high == pytest.approx(slider.width())
 
 
-def test_a_hand_reaches_every_amount_on_both_sides_of_the_middle(qtbot: QtBot) -> None:
+def test_a_gesture_reaches_every_amount_on_both_sides_of_the_middle(qtbot: QtBot) -> None:
     slider = ValueSlider(-0.5, 6.0, step=0.01)
     qtbot.addWidget(slider)
     slider.resize(400, 22)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from PIL import Image
 from PySide6.QtCore import QPoint, QPointF, Qt
@@ -54,19 +55,31 @@ def test_a_photo_is_searched_side_by_side_and_kept(host: ToolsHost, controller: 
     assert dialog.isVisible()
     assert dialog.crop.crop == Crop(20.0, 0.0, 40.0)
     assert not dialog.stop_button.isVisible()
+    assert dialog.nearest_title.text() == "B  The model's picture now", "what the frame is placed like"
     QTest.mouseClick(dialog.start_button, LEFT)
     assert controller.projection_renders.calls == [(photo, Crop(20.0, 0.0, 40.0))]
     assert dialog.crop.is_locked
     assert not dialog.stop_button.isEnabled(), "there is nothing to keep yet"
+    assert controller.projection_renders.tuned == [False]
     controller.projection_renders.advance(2)
     assert dialog.text.text().startswith("Each layer's row: 2 of 5, loss 0.500")
     assert dialog.bar.value() == 460
     assert dialog.nearest.is_searching
+    assert dialog.nearest_title.text() == "B  Nearest picture"
     assert not dialog.grab().isNull()
     QTest.mouseClick(dialog.stop_button, LEFT)
     QApplication.processEvents()
     assert host.tools.dialog is None
     assert [entry.label for entry in controller.editing.history.kept] == ["garden"]
+
+
+def test_a_tuning_is_requested_by_its_box(host: ToolsHost, controller: FakeController, photo: Path) -> None:
+    dialog = opened(host, controller, photo)
+    dialog.tune_box.click()
+    QTest.mouseClick(dialog.start_button, LEFT)
+    assert controller.projection_renders.tuned == [True]
+    assert not dialog.tune_box.isEnabled()
+    dialog.close()
 
 
 def test_escape_cancels_the_search_and_closes(host: ToolsHost, controller: FakeController, photo: Path) -> None:
@@ -123,7 +136,7 @@ def test_another_photo_takes_the_place_of_the_first(host: ToolsHost, controller:
     second.close()
 
 
-def test_a_file_that_is_no_picture_says_so(host: ToolsHost, controller: FakeController, tmp_path: Path) -> None:
+def test_a_file_that_is_no_picture_reports_it(host: ToolsHost, controller: FakeController, tmp_path: Path) -> None:
     path = tmp_path / "notes.png"
     path.write_text("not a picture")
     with pytest.raises(PhotoError, match=r"notes\.png should be a picture"):
@@ -140,3 +153,12 @@ def test_a_photo_is_turned_as_its_camera_was(tmp_path: Path) -> None:
     photo = load_photo(path)
     assert (photo.width, photo.height) == (1000, 2000)
     assert photo.image.height() == 1024
+
+
+def test_a_photo_is_shown_as_the_search_reads_it(tmp_path: Path) -> None:
+    Image.new("RGBA", (32, 16), (255, 255, 255, 0)).save(tmp_path / "clear.png")
+    assert load_photo(tmp_path / "clear.png").image.pixelColor(3, 3).getRgb() == (0, 0, 0, 255)
+    Image.fromarray(np.full((16, 32), 257 * 90, np.uint16)).save(tmp_path / "grey.png")
+    photo = load_photo(tmp_path / "grey.png")
+    assert photo.image.pixelColor(3, 3).getRgb() == (90, 90, 90, 255)
+    assert (photo.width, photo.height) == (32, 16)

@@ -1,4 +1,4 @@
-"""The dialog that teaches the model to read pictures."""
+"""The dialog that trains the encoder of a model."""
 
 from __future__ import annotations
 

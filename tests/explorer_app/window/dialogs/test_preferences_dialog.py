@@ -53,3 +53,14 @@ def test_the_number_of_encoders_is_kept_and_none_means_all_cores_but_one(
     dialog.encoders.setValue(0)
     assert settings.choice("export.threads") == ""
     dialog.close()
+
+
+def test_notifications_at_the_end_of_exports_are_switched_off(window: MainWindow, settings: Settings) -> None:
+    window.actions_by_key["preferences"].trigger()
+    dialog = dialog_of(window, PreferencesDialog)
+    assert dialog.notices.isChecked()
+    dialog.notices.click()
+    assert settings.choice("export.notify") == "no"
+    dialog.notices.click()
+    assert settings.choice("export.notify") == ""
+    dialog.close()

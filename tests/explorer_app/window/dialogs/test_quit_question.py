@@ -88,7 +88,7 @@ def test_an_export_that_ends_meanwhile_takes_the_question_away(
     assert window.isVisible()
 
 
-def test_a_program_that_is_told_to_end_asks_nothing(window: MainWindow, controller: FakeController) -> None:
+def test_a_program_that_gets_a_signal_to_end_asks_nothing(window: MainWindow, controller: FakeController) -> None:
     controller.progress(ExportProgress("walk", 37, 96))
     window.close_now()
     assert closed(window, controller)

@@ -55,3 +55,9 @@ def test_a_low_window_has_tabs_where_a_high_one_has_docks_below_each_other() -> 
     )
     assert low["right"] == (("performance", "model"),)
     assert high["right"] == (("performance",), ("model",))
+
+
+def test_the_timeline_lies_below_the_left_panels_where_they_are_not_the_only_column() -> None:
+    assert first_layout("animate", 1280, 720).has_wide_bottom
+    assert not first_layout("animate", 800, 500).has_wide_bottom
+    assert not first_layout("explore", 1600, 980).has_wide_bottom

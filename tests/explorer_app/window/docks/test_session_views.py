@@ -43,7 +43,7 @@ def sliders(qapp: object) -> View:
     return SliderView()
 
 
-def test_a_walk_tells_the_plane_and_not_the_sliders(plane: View, sliders: View) -> None:
+def test_a_walk_updates_the_plane_and_not_the_sliders(plane: View, sliders: View) -> None:
     views = SessionViews((plane, sliders))
     views.show(START)
     views.show(WALKED)
@@ -59,7 +59,7 @@ def test_an_equal_part_of_a_new_session_notifies_no_view(plane: View) -> None:
     assert plane.told == [START]
 
 
-def test_a_hidden_widget_hears_nothing_and_catches_up_once_when_it_is_shown(plane: View) -> None:
+def test_a_hidden_widget_is_not_updated_and_catches_up_once_when_it_is_shown(plane: View) -> None:
     views = SessionViews((plane,))
     views.show(START)
     views.set_on_show(plane, False)
@@ -72,7 +72,7 @@ def test_a_hidden_widget_hears_nothing_and_catches_up_once_when_it_is_shown(plan
     assert plane.told == [START, WALKED]
 
 
-def test_a_widget_that_emitted_an_edit_hears_what_became_of_it_even_if_that_is_nothing(plane: View) -> None:
+def test_a_widget_that_emitted_an_edit_is_updated_even_if_the_edit_changed_nothing(plane: View) -> None:
     views = SessionViews((plane,))
     views.show(START)
     plane.edited.emit(None, False)
@@ -80,7 +80,7 @@ def test_a_widget_that_emitted_an_edit_hears_what_became_of_it_even_if_that_is_n
     assert plane.told == [START, START]
 
 
-def test_a_hidden_widget_that_emitted_an_edit_hears_of_it(plane: View) -> None:
+def test_a_hidden_widget_that_emitted_an_edit_is_updated(plane: View) -> None:
     views = SessionViews((plane,))
     views.set_on_show(plane, False)
     views.show(START)
@@ -90,14 +90,14 @@ def test_a_hidden_widget_that_emitted_an_edit_hears_of_it(plane: View) -> None:
     assert plane.told == [WALKED]
 
 
-def test_another_model_tells_all(plane: View, sliders: View) -> None:
+def test_another_model_updates_all(plane: View, sliders: View) -> None:
     views = SessionViews((plane, sliders))
     views.show(START)
     views.refresh(START)
     assert (plane.told, sliders.told) == ([START, START], [START, START])
 
 
-def test_a_widget_that_comes_later_is_told_at_once(plane: View) -> None:
+def test_a_widget_that_is_added_later_is_updated_at_once(plane: View) -> None:
     views = SessionViews()
     views.show(START)
     views.add(plane)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from PySide6.QtGui import QColor, QImage
 from pytestqt.qtbot import QtBot
 
 from explorer_app.session.edits import AddBend, RemoveBend, RemoveStyleChannel
@@ -140,3 +141,26 @@ def test_style_channels_are_sliders_and_a_search_shows_how_far_it_is(panel: Edit
         (SetParameter(f"style.name/{LAYER}/7", "haze"), True),
         (RemoveStyleChannel(LAYER, 7), True),
     ]
+
+
+def test_the_ends_of_a_style_channel_are_pictures_that_move_its_slider(panel: EditsPanel, qtbot: QtBot) -> None:
+    asked: list[tuple[tuple[str, Session], Session]] = []
+    given: list[object] = []
+    panel.thumbnail_wanted.connect(lambda key, what: asked.append((key, what)))
+    panel.edited.connect(lambda edit, final: given.append((edit, final)))
+    channels = (StyleChannel(LAYER, 7, 2.0, 8.0, "clouds"), StyleChannel(LAYER, 9))
+    panel.show_session(Session(style_channels=channels))
+    panel.show()
+    qtbot.waitUntil(lambda: bool(asked))
+    amounts = [what.style_channels[0].amount for _, what in asked]
+    assert amounts == [-1.0, 1.0, -8.0, 8.0], "the first channel's are rendered first"
+    assert all(len(what.style_channels) == 1 for _, what in asked), "the others are at rest"
+    image = QImage(8, 8, QImage.Format.Format_RGB32)
+    image.fill(QColor("red"))
+    panel.show_thumbnail(asked[3][0], image)
+    low, high = panel.styles[0].ends
+    assert low.icon().isNull()
+    assert high.icon().pixmap(8, 8).toImage().pixelColor(4, 4) == QColor("red")
+    high.click()
+    assert given == [(SetParameter(f"style/{LAYER}/7", 8.0), True)]
+    panel.hide()

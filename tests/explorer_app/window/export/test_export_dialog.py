@@ -205,7 +205,7 @@ def test_latents_kept_of_another_model_are_fitted_to_the_open_one(qtbot: QtBot, 
         assert [len(source.strengths) for source in latent.mix] == [FACTS.num_ws]
 
 
-def test_thousands_of_kept_latents_wait_until_they_are_asked_for(qtbot: QtBot, settings: Settings) -> None:
+def test_thousands_of_kept_latents_wait_until_they_are_requested(qtbot: QtBot, settings: Settings) -> None:
     many = History().with_kept(tuple(KeptSession(Session(position=Position(i, 0.5)), "Walk") for i in range(3000)))
     dialog = opened(qtbot, settings, many)
     assert [key.session for key in dialog.keys.keys] == [SESSION]
@@ -278,7 +278,7 @@ def test_a_line_that_names_no_seeds_is_answered_with_a_sentence(made: ExportDial
     assert made.keys.keys == []
 
 
-def test_small_pictures_are_asked_for_and_shown(made: ExportDialog, qtbot: QtBot) -> None:
+def test_small_pictures_are_requested_and_shown(made: ExportDialog, qtbot: QtBot) -> None:
     type_seeds(made, "5")
     with qtbot.waitSignal(made.keys.thumbnail_wanted) as wanted:
         made.keys.request_thumbnails()
@@ -381,7 +381,7 @@ def test_a_still_takes_no_other_files_place_unless_asked(qtbot: QtBot, settings:
     assert dialog.export.isEnabled()
 
 
-def test_a_size_that_is_none_is_told_in_a_sentence(made: ExportDialog) -> None:
+def test_a_size_that_is_invalid_is_reported_in_a_sentence(made: ExportDialog) -> None:
     type_seeds(made, "1,2")
     made.files.size.setEditText("huge9")
     assert made.wanted.size is None
@@ -415,7 +415,7 @@ def test_the_first_and_the_last_picture_are_shown(made: ExportDialog) -> None:
     assert shown == [QColor(Qt.GlobalColor.red), QColor(Qt.GlobalColor.blue)]
 
 
-def test_on_a_low_screen_the_buttons_stay_in_sight_and_the_choices_scroll(made: ExportDialog) -> None:
+def test_on_a_low_screen_the_buttons_stay_visible_and_the_choices_scroll(made: ExportDialog) -> None:
     made.resize(784, 452)
     QApplication.processEvents()
     assert (made.width(), made.height()) == (784, 452)
@@ -534,7 +534,7 @@ def test_a_stretch_that_ends_before_it_starts_is_refused(qtbot: QtBot, settings:
     assert "end after it starts" in dialog.hint.text()
 
 
-def test_a_path_can_be_chosen_all_the_same_and_the_export_asks_for_the_timeline_again(
+def test_a_path_can_still_be_chosen_and_the_export_offers_the_timeline_again(
     qtbot: QtBot, settings: Settings, tmp_path: Path
 ) -> None:
     settings.remember_folder("export", tmp_path)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from fractions import Fraction
 
 from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from explorer_app.session.history import History, KeptSession
-from explorer_app.session.session import ModelReference, Session
+from explorer_app.session.session import ModelReference, Position, Session
 from explorer_app.session.timeline.edits import with_key
 from explorer_app.session.tracks import Timeline
 from explorer_app.settings import Settings
@@ -32,3 +33,17 @@ def test_every_preset_fits_a_screen_of_800_px_however_long_names_are(qtbot: QtBo
             source.click()
             assert dialog.minimumSizeHint().width() <= 784
             assert not dialog.keys.horizontalScrollBar().maximum()
+
+
+def test_on_a_low_screen_the_estimate_and_why_a_button_is_disabled_are_seen_without_scrolling(
+    qtbot: QtBot, settings: Settings
+) -> None:
+    past = History().with_kept((KeptSession(Session(model=MODEL, position=Position(3.0, 0.0)), "lake"),))
+    dialog = ExportDialog(Session(model=MODEL), past, FACTS, settings)
+    qtbot.addWidget(dialog)
+    dialog.resize(784, 440)
+    dialog.show()
+    QApplication.processEvents()
+    for label in (dialog.estimate, dialog.hint):
+        assert label.text()
+        assert label.visibleRegion().boundingRect().height() >= label.fontMetrics().height()

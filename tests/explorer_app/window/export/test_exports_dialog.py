@@ -75,7 +75,7 @@ def test_each_state_has_its_word_and_its_buttons(
     assert buttons(row) == offered
 
 
-def test_the_one_that_runs_tells_frames_pace_and_time(dialog: ExportsDialog, controller: FakeController) -> None:
+def test_the_one_that_runs_shows_frames_pace_and_time(dialog: ExportsDialog, controller: FakeController) -> None:
     job = record("walk", "running")
     controller.export.current = job.job_id
     controller.export.show_jobs(job)
@@ -89,7 +89,7 @@ def test_the_one_that_runs_tells_frames_pace_and_time(dialog: ExportsDialog, con
     assert not row.cancel.isEnabled()
 
 
-def test_a_failure_tells_its_sentence(dialog: ExportsDialog, controller: FakeController) -> None:
+def test_a_failure_shows_its_sentence(dialog: ExportsDialog, controller: FakeController) -> None:
     controller.export.show_jobs(record("walk", "failed", error="The disk is full."))
     assert dialog.rows[0].details.text() == "The disk is full."
 
@@ -174,6 +174,23 @@ def test_a_farm_shows_what_it_does_and_its_workers(dialog: ExportsDialog, contro
     assert row.workers.isVisible()
     assert row.workers.text().splitlines() == [*workers[:8], "and 2 more"]
     assert "gpu9" in row.workers.toolTip()
+    line = "gpu0 · 206 frames · 26 a second · rendering · NVIDIA H200"
+    controller.progress(ExportProgress("walk", 40, 96, 12.0, activity="1 worker", workers=(line,)))
+    dialog.resize(360, 420)
+    assert "…" in row.workers.text()
+    dialog.resize(900, 420)
+    assert row.workers.text() == line, "the line has the room of the wider dialog at once"
+
+
+def test_the_priority_of_a_job_on_a_farm_is_shown_and_chosen(dialog: ExportsDialog, controller: FakeController) -> None:
+    far = replace(record("walk"), where="farm", address="render.local", priority=3)
+    controller.export.show_jobs(far, record("near"), replace(record("old", "done"), where="farm"))
+    row, near, old = dialog.rows
+    assert [item.priority.isVisible() for item in (row, near, old)] == [True, False, False]
+    assert row.priority.currentText() == "+3 priority", "which a command has set"
+    row.priority.setCurrentIndex(row.priority.findText("High priority"))
+    row.priority.activated.emit(row.priority.currentIndex())
+    assert calls(controller, "set_priority") == [("set_priority", far.job_id, 10)]
 
 
 def test_one_that_waits_for_a_model_offers_to_open_it(dialog: ExportsDialog, controller: FakeController) -> None:
@@ -202,7 +219,7 @@ def test_the_logs_of_a_farms_workers_are_shown_and_fetched_again(
     assert (log.text.toPlainText(), log.state.text()) == ("12:00 opened\n12:01 rendered", "The last 2 lines")
     log.worker.setCurrentText("gpu1")
     controller.export.log_arrived.emit("gpu1", None)
-    assert (log.text.toPlainText(), log.state.text()) == ("", "gpu1 is not on the farm now, or does not answer.")
+    assert (log.text.toPlainText(), log.state.text()) == ("", "gpu1 has left the farm or does not answer.")
     QTest.mouseClick(log.refresh, Qt.MouseButton.LeftButton)
     assert [what[1] for what in calls(controller, "request_log")] == ["gpu0", "gpu1", "gpu1"]
     controller.export.log_arrived.emit("gpu1", ["12:02 rendered"])
@@ -213,7 +230,7 @@ def test_the_logs_of_a_farms_workers_are_shown_and_fetched_again(
     log.close()
 
 
-def test_an_export_here_has_no_logs_and_tells_the_pace_of_the_picture_beside_it(
+def test_an_export_here_has_no_logs_and_reports_the_pace_of_the_picture_beside_it(
     dialog: ExportsDialog, controller: FakeController
 ) -> None:
     job = record("walk", "running")

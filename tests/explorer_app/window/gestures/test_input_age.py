@@ -55,13 +55,13 @@ def test_a_clock_of_events_that_runs_slow_is_followed(age: InputAge, clock: Cloc
         assert age.age_s(1000.0 + 60 * minute * (1 - 5e-5)) < 0.005
 
 
-def test_a_clock_of_events_that_began_anew_starts_over(age: InputAge, clock: Clock) -> None:
+def test_a_clock_of_events_that_was_reset_starts_over(age: InputAge, clock: Clock) -> None:
     age.age_s(4_294_967.0)
     clock.now_s = 501.0
     assert age.age_s(0.7) == 0.0
 
 
-def test_input_to_a_window_is_told_and_nothing_is_held_back(qtbot: QtBot, age: InputAge, ages: list[float]) -> None:
+def test_input_to_a_window_is_reported_and_nothing_is_held_back(qtbot: QtBot, age: InputAge, ages: list[float]) -> None:
     widget = QWidget()
     qtbot.addWidget(widget)
     age.watch(widget)

@@ -38,7 +38,7 @@ def pauses() -> Pauses:
 def pacer(qapp: object, pauses: Pauses) -> Iterator[MovePacer]:
     """A pacer of a drag that reported just now, and reports 60 times a second."""
     pacer = MovePacer(pauses.wait, clock=lambda: pauses.now_s)
-    pacer.begin(1 / 60)
+    pacer.begin(1 / 60, lambda: None)
     pacer.reported()
     yield pacer
     pacer.end()
@@ -89,6 +89,25 @@ def test_reports_follow_each_other_at_the_rate_of_the_screen(
     assert pacer.due_s - pauses.now_s == pytest.approx(next_s)
 
 
+def test_a_frame_interrupts_no_pause_where_its_paint_is_sent_to_the_screen_at_once(
+    qapp: object, pauses: Pauses
+) -> None:
+    def wait_for_a_frame(seconds: float) -> bool:
+        pauses.now_s += min(seconds, 0.003)
+        return pauses.wait(seconds)
+
+    for sends_paints, count in ((True, 2), (False, 1)):
+        pauses.seconds.clear()
+        pacer = MovePacer(wait_for_a_frame, clock=lambda: pauses.now_s, sends_paints=sends_paints)
+        pacer.begin(1 / 60, lambda: None)
+        pacer.reported()
+        pacer.note(1000)
+        pacer.note(1001)
+        block()
+        pacer.end()
+        assert pauses.seconds == [pytest.approx(1 / 60 - 0.003 * number, abs=1e-5) for number in range(count)]
+
+
 def test_a_pause_that_a_paint_prevents_is_made_after_the_paint(pacer: MovePacer, pauses: Pauses) -> None:
     pacer.note(1000)
     pacer.note(1001)
@@ -129,7 +148,7 @@ def test_no_pause_follows_the_end_of_a_drag_which_may_come_twice(pacer: MovePace
     assert pauses.seconds == []
 
 
-def test_a_drag_tells_the_pacer_of_its_window_until_the_button_is_released(qtbot: QtBot, pauses: Pauses) -> None:
+def test_a_drag_paces_its_window_until_the_button_is_released(qtbot: QtBot, pauses: Pauses) -> None:
     window = QWidget()
     qtbot.addWidget(window)
     MovePacer(pauses.wait, window, clock=lambda: pauses.now_s)
@@ -154,9 +173,12 @@ def test_a_drag_tells_the_pacer_of_its_window_until_the_button_is_released(qtbot
     assert ways == [1.0]
     pauses.now_s += 1 / 60
     send(QEvent.Type.MouseMove, 10.0, 1010)
-    assert ways == [1.0, 9.0], "the move after the pause makes the report, ahead of the timer"
-    send(QEvent.Type.MouseMove, 12.0, 1011)
-    qtbot.waitUntil(lambda: ways == [1.0, 9.0, 2.0])  # by the timer: no other move comes
+    send(QEvent.Type.MouseMove, 11.0, 1010)
+    assert ways == [1.0], "all moves that came during the pause are taken before the report"
+    block()
+    assert ways == [1.0, 10.0], "the report is made ahead of the timer"
+    send(QEvent.Type.MouseMove, 13.0, 1011)
+    qtbot.waitUntil(lambda: ways == [1.0, 10.0, 2.0])  # by the timer: no other move comes
     count = len(pauses.seconds)
     send(QEvent.Type.MouseButtonRelease, 12.0, 1012)
     send(QEvent.Type.MouseMove, 15.0, 1013)

@@ -73,7 +73,7 @@ def test_a_key_counts_for_the_way_that_it_was_held(follower: Follower) -> None:
     assert follower.ways == [(1.0, 0), (2.0, 0), (1.0, SHIFT), (2.0, CTRL)]
 
 
-def test_a_pointer_that_stands_still_follows_nothing(follower: Follower) -> None:
+def test_a_pointer_that_is_at_rest_follows_nothing(follower: Follower) -> None:
     follower.way.move(moved(0.0))
     follower.way.flush()
     assert follower.ways == []
@@ -156,7 +156,7 @@ def test_a_key_pressed_in_another_window_counts_from_the_next_report_on(inside: 
     assert inside.ways == [(1.0, 0), (5.0, 0), (2.0, SHIFT)]
 
 
-def test_the_age_of_the_newest_absorbed_event_is_told_once_for_each_way(inside: Follower) -> None:
+def test_the_age_of_the_newest_absorbed_event_is_reported_once_for_each_way(inside: Follower) -> None:
     window = inside.window()
     ages: list[float] = []
     InputAge(ages.append, window, clock=lambda: 100.0)

@@ -181,7 +181,7 @@ def test_the_sheet_goes_where_the_user_says(
     assert len([call for call in controller.calls if call[0] == "sheet_cell"]) == 9
 
 
-def test_without_a_model_the_canvas_says_so_and_the_grid_comes_back_with_the_next(
+def test_without_a_model_the_canvas_reports_it_and_the_grid_comes_back_with_the_next(
     view: VariationView, controller: FakeController
 ) -> None:
     controller.show_model(None)

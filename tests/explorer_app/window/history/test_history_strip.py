@@ -12,7 +12,8 @@ from explorer_app.session.edits import PLACE
 from explorer_app.session.history import History, KeptSession
 from explorer_app.session.parameters import SetParameter
 from explorer_app.session.session import Position, Session
-from explorer_app.window.history.history_list import HistoryList, mark_rect, star_rect
+from explorer_app.window.history.history_entries import mark_rect, star_rect
+from explorer_app.window.history.history_list import HistoryList
 from explorer_app.window.history.history_strip import HistoryStrip
 from explorer_app.window.shell.main_window import MainWindow
 from gpu_backend import Tap
@@ -168,7 +169,7 @@ def test_kept_latents_have_a_page_of_their_own(strip: WatchedStrip, qtbot: QtBot
     assert signal.args == [4]
 
 
-def test_the_step_one_stands_on_is_brought_into_sight(strip: WatchedStrip) -> None:
+def test_the_current_step_is_scrolled_into_view(strip: WatchedStrip) -> None:
     history = history_of(60)
     strip.show_history(history)
     view = strip.steps
@@ -190,7 +191,7 @@ def test_a_new_step_leaves_the_others_where_they_are(strip: WatchedStrip, qtbot:
     assert strip.steps.entries.rowCount() == 4
 
 
-def test_pictures_are_wanted_for_what_is_in_sight_only(strip: WatchedStrip, qtbot: QtBot) -> None:
+def test_pictures_are_requested_for_what_is_visible_only(strip: WatchedStrip, qtbot: QtBot) -> None:
     history = history_of(300).moved(0)
     strip.show_history(history)
     qtbot.waitUntil(lambda: len(strip.wanted) > 0)
@@ -219,7 +220,7 @@ def test_five_thousand_kept_ask_for_a_screenful_at_the_far_end_too(strip: Watche
     bar.setValue(bar.maximum())
     qtbot.waitUntil(lambda: any(key == ("history", 5000) for key, _ in strip.wanted))
     assert len(strip.wanted) < 40
-    assert 4999 in strip.kept.rows_in_sight()
+    assert 4999 in strip.kept.visible_rows()
 
 
 def test_the_wheel_scrolls_along_the_line(strip: WatchedStrip, qtbot: QtBot) -> None:

@@ -128,7 +128,7 @@ def test_snap_goes_to_the_nearest_seed(panel: WatchedPanel, qtbot: QtBot) -> Non
     assert panel.edits.steps == [SetParameter(PLACE, Position(7.0, 12.0), label="Snap")]
 
 
-def test_random_is_asked_for_and_not_decided(panel: WatchedPanel, qtbot: QtBot) -> None:
+def test_random_is_requested_and_not_decided(panel: WatchedPanel, qtbot: QtBot) -> None:
     with qtbot.waitSignal(panel.random_requested):
         qtbot.mouseClick(panel.random, Qt.MouseButton.LeftButton)
     assert panel.edits.all == []
@@ -184,7 +184,7 @@ def test_cutoff_ends_at_the_rows_of_the_model(panel: WatchedPanel) -> None:
     assert panel.cutoff.field.text() == "10"
 
 
-def test_drift_is_asked_for_and_shown_without_an_edit(panel: WatchedPanel, qtbot: QtBot) -> None:
+def test_drift_is_requested_and_shown_without_an_edit(panel: WatchedPanel, qtbot: QtBot) -> None:
     speeds: list[float] = []
     panel.drift_changed.connect(speeds.append)
     drag(panel.drift.slider, handle(panel.drift.slider, 0.0), handle(panel.drift.slider, 0.5))
@@ -290,7 +290,7 @@ def test_a_network_without_classes_has_no_list(panel: WatchedPanel) -> None:
     assert not panel.class_button.isEnabled()
 
 
-def test_without_a_model_everything_stands_still(panel: WatchedPanel) -> None:
+def test_without_a_model_everything_is_at_rest(panel: WatchedPanel) -> None:
     panel.show_model(None, None)
     for widget in (
         panel.plane,
@@ -305,9 +305,9 @@ def test_without_a_model_everything_stands_still(panel: WatchedPanel) -> None:
         assert not widget.isEnabled()
 
 
-def test_a_held_picture_is_told(panel: WatchedPanel) -> None:
+def test_a_held_picture_is_reported(panel: WatchedPanel) -> None:
     panel.edits.show(Session(pinned_blend=((Recipe(), 1.0),)))
-    assert panel.hint.full_text == "holding a picture"
+    assert panel.hint.full_text == "pinned latent"
 
 
 @pytest.fixture
@@ -381,7 +381,9 @@ def test_the_panel_fits_a_narrow_dock(each_font: str, panel: WatchedPanel) -> No
 
 
 def test_the_name_of_the_noise_row_is_cut_before_the_dock_grows(panel: WatchedPanel) -> None:
-    assert panel.noise.minimumSizeHint().width() < panel.noise.sizeHint().width()
+    name = panel.noise.findChild(RowLabel)
+    assert isinstance(name, RowLabel)
+    assert name.minimumSizeHint().width() < name.sizeHint().width()
 
 
 @pytest.fixture
@@ -412,14 +414,14 @@ def test_a_slightly_lower_dock_does_not_scroll_yet(scrolled: QScrollArea, qtbot:
 
 
 @pytest.mark.usefixtures("each_font")
-def test_the_hint_is_told_whole_or_not_at_all(panel: WatchedPanel) -> None:
+def test_the_hint_is_shown_whole_or_not_at_all(panel: WatchedPanel) -> None:
     panel.resize(panel.minimumSizeHint().width(), 520)
     for session in (Session(), Session(pinned_blend=((Recipe(), 1.0),))):
         panel.edits.show(session)
         for words in ("Class ▾", "a very long name of a class, and more of it"):
             panel.class_button.setText(words)
             lay_out(panel)
-            assert panel.hint.text() in ("", "drag to walk", "holding a picture", "held")
+            assert panel.hint.text() in ("", "drag to walk", "pinned latent", "pinned")
             assert panel.hint.fontMetrics().horizontalAdvance(panel.hint.text()) <= max(panel.hint.width(), 0)
     panel.class_button.setText("Class ▾")
     panel.edits.show(Session())

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 from PySide6.QtCore import QPointF, Qt
-from PySide6.QtGui import QImage
+from PySide6.QtGui import QColor, QImage
 from pytestqt.qtbot import QtBot
 
 from explorer_app.session.session import ModelReference, Position, Session, Slider
 from explorer_app.window.latent.plane_view import PlaneView
 from explorer_app.window.latent.seed_plane import SeedPlane
-from gpu_backend import Truncation
+from gpu_backend import Truncation, plane_seed
 from tests.helpers.near import near
 from tests.helpers.panels import CTRL, SHIFT, Edits, double_click, drag, model_facts, move, press, release, wheel
 
@@ -141,7 +141,7 @@ def test_the_wheel_zooms_at_the_pointer_and_never_walks(plane: WatchedPlane) -> 
     assert plane.edits.all == []
 
 
-def test_pictures_are_wanted_for_the_cells_in_sight_only(plane: WatchedPlane, qtbot: QtBot) -> None:
+def test_pictures_are_requested_for_visible_cells_only(plane: WatchedPlane, qtbot: QtBot) -> None:
     qtbot.waitUntil(lambda: len(plane.wanted) > 0)
     seeds = {key[1] for key, _ in plane.wanted}
     assert seeds == {x + 100 * y for x, y in plane.view.cells()}
@@ -172,6 +172,24 @@ def test_a_picture_that_came_is_not_wanted_again_until_it_would_look_different(
     assert plane.wanted == []
     plane.edits.show(replace(HERE, truncation=Truncation(0.3)))
     qtbot.waitUntil(lambda: len(plane.wanted) > 0)
+
+
+def test_cells_are_painted_again_when_they_change_and_not_when_the_ring_moves(plane: WatchedPlane) -> None:
+    key = ("plane", plane_seed(7.0, 12.0), None)
+    plane.grab()
+    first = plane._picture_of_cells().cacheKey()
+    drag(plane, at(plane, 7, 12), at(plane, 7.4, 12.2))
+    plane.grab()
+    assert plane._picture_of_cells().cacheKey() == first
+    image = QImage(8, 8, QImage.Format.Format_RGB32)
+    image.fill(QColor("red"))
+    plane.show_thumbnail(key, image)
+    shown = plane.grab()
+    place = (at(plane, 6.7, 11.7) * shown.devicePixelRatio()).toPoint()
+    assert shown.toImage().pixelColor(place) == QColor("red")
+    second = plane._picture_of_cells().cacheKey()
+    wheel(plane, at(plane, 7, 12), 120)
+    assert len({first, second, plane._picture_of_cells().cacheKey()}) == 3
 
 
 def test_without_a_model_nothing_is_wanted(qtbot: QtBot) -> None:

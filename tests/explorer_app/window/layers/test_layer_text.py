@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from explorer_app.window.layers.layer_text import channels_text, decibels_text, figure_text, frequency_text, layer_tip
+from explorer_app.window.layers.layer_text import (
+    channels_text,
+    decibels_text,
+    frequency_text,
+    layer_tip,
+    statistic_text,
+)
 from gpu_backend import LayerFacts, Tap
 
 
@@ -25,7 +31,7 @@ from gpu_backend import LayerFacts, Tap
     ],
 )
 def test_a_figure_keeps_its_width(value: float, text: str) -> None:
-    assert figure_text(value) == text
+    assert statistic_text(value) == text
     assert len(text) <= 8
 
 

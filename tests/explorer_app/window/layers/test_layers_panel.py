@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -208,7 +209,7 @@ def test_showing_a_session_asks_for_nothing(panel: WatchedPanel) -> None:
 def test_controls_are_grey_and_say_why_while_there_is_no_layer(panel: WatchedPanel) -> None:
     controls = panel.controls
     assert not controls.isEnabled()
-    assert controls.toolTip() == "Choose a layer first: the picture is shown as it is."
+    assert controls.toolTip() == "Choose a layer first; these controls do not affect the picture."
     for control in (controls.mode, controls.normalised, controls.channels, controls.gain):
         assert controls.childAt(control.geometry().center()) is None, "so that the reason is seen there"
     panel.edits.show(Session(tap=LAYER))
@@ -306,13 +307,21 @@ def test_a_hidden_panel_computes_nothing_and_catches_up(panel: WatchedPanel, mon
     assert panel.spectrum.spectrum is not None
 
 
-def test_the_spectrum_of_a_large_picture_waits_until_it_rests(panel: WatchedPanel, qtbot: QtBot) -> None:
-    large = [picture_frame(512) for _ in range(3)]
-    for frame in large:
-        panel.show_frame(frame)
-        qtbot.wait(120)
+def test_the_spectrum_of_a_large_picture_waits_until_it_rests(
+    panel: WatchedPanel, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    starts: list[bool] = []
+    running = SimpleNamespace(isActive=lambda: True, start=lambda: starts.append(True))
+    monkeypatch.setattr(panel, "_spectrum_timer", running)
+    panel.show_frame(layer_frame(LAYER))
+    assert starts == [], "a small one does not wait for the next"
+    for count in (1, 2, 3):
+        panel.show_frame(picture_frame(512))
+        assert len(starts) == count, "each begins the wait anew"
+    qtbot.waitUntil(lambda: panel.figures.heads[0].text() == "picture")  # the figures do not wait
     assert panel.spectrum.spectrum is None
-    assert panel.figures.heads[0].text() == "picture", "the figures do not wait"
+    monkeypatch.undo()
+    panel.show_frame(picture_frame(512))
     qtbot.waitUntil(lambda: panel.spectrum.spectrum is not None)
 
 

@@ -82,6 +82,22 @@ def test_names_and_tags_are_found_and_the_orders_sort(panel: LibraryPanel) -> No
     assert "keep" in panel.grid._empty
 
 
+def test_what_is_found_is_shown_from_its_beginning(panel: LibraryPanel) -> None:
+    panel.show_history(kept(200))
+    panel.grid.scrollToBottom()
+    panel.filter.setText("picture 1")
+    assert len(labels(panel)) > 100
+    assert panel.grid.verticalScrollBar().value() == 0
+
+
+def test_a_small_picture_lays_no_rows_out_again(panel: LibraryPanel) -> None:
+    changed = heard(panel.grid.entries.dataChanged)
+    number = panel.grid.entries.entries[0].number
+    panel.show_thumbnail(("library", number), QImage(8, 8, QImage.Format.Format_RGB32))
+    assert number in panel.grid.entries.pictures
+    assert changed == []
+
+
 def test_likeness_is_measured_in_w_and_what_is_unknown_comes_last(panel: LibraryPanel) -> None:
     numbers = [entry.number for entry in panel.grid.entries.entries]
     known = {numbers[0]: 3.0, numbers[1]: -1.0, numbers[2]: 0.5}
@@ -163,7 +179,7 @@ def test_a_drag_carries_the_selected_ones_or_the_one_under_the_pointer(panel: Li
     assert kept_numbers(panel.grid.drag_data(3)) == (numbers[3],)
 
 
-def test_of_thousands_only_pictures_in_sight_are_requested(panel: LibraryPanel) -> None:
+def test_of_thousands_only_visible_pictures_are_requested(panel: LibraryPanel) -> None:
     panel.show_history(kept(5000))
     wanted = heard(panel.thumbnail_wanted)
     panel.grid._request_pictures()

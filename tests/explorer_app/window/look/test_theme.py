@@ -109,7 +109,7 @@ def test_applying_a_mode_changes_palette_and_style_at_once(
     assert tokens.raised in qapp.styleSheet()
 
 
-def test_another_theme_paints_anew_whatever_paints_itself(qapp: QApplication, qtbot: QtBot) -> None:
+def test_another_theme_repaints_whatever_paints_itself(qapp: QApplication, qtbot: QtBot) -> None:
     from explorer_app.window.controls.value_slider import ValueSlider
     from explorer_app.window.latent.seed_plane import SeedPlane
     from explorer_app.window.mix.grid_head import GridHead

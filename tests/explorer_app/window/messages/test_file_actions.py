@@ -54,7 +54,7 @@ def test_a_picture_is_copied_as_a_picture_and_as_a_file(qtbot: QtBot, picture: P
     assert [Path(url.toLocalFile()) for url in data.urls()] == [picture]
 
 
-def test_a_picture_that_is_gone_says_so(qtbot: QtBot, picture: Path) -> None:
+def test_a_picture_that_is_gone_reports_it(qtbot: QtBot, picture: Path) -> None:
     made = actions(qtbot, picture)
     picture.unlink()
     QGuiApplication.clipboard().setText("mine")

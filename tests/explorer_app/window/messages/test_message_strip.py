@@ -160,7 +160,7 @@ def test_notes_are_not_shown(strip: MessageStrip, messages: MessageLog, qtbot: Q
     assert sentences(strip) == ["For the person."]
 
 
-def test_after_closing_nothing_is_shown_any_more(strip: MessageStrip, messages: MessageLog, qtbot: QtBot) -> None:
+def test_after_closing_nothing_is_shown(strip: MessageStrip, messages: MessageLog, qtbot: QtBot) -> None:
     strip.stop()
     strip.stop()
     messages.info("Too late.")
@@ -168,7 +168,7 @@ def test_after_closing_nothing_is_shown_any_more(strip: MessageStrip, messages: 
     assert strip.lines == ()
 
 
-def test_a_refused_model_tells_its_particulars_on_demand(
+def test_a_refused_model_reports_its_particulars_on_demand(
     strip: MessageStrip, messages: MessageLog, qtbot: QtBot, tmp_path: Path
 ) -> None:
     (tmp_path / "photo.pkl").write_bytes(b"\x89PNG\r\n\x1a\n")

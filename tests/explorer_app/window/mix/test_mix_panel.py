@@ -119,7 +119,7 @@ def test_a_source_gets_another_seed_and_keeps_its_strengths(panel: WatchedPanel,
     assert panel.edits.session.mix[1] == source(77, (1.0,) * 14)
 
 
-def test_a_new_source_is_asked_for_by_its_seed_and_starts_with_the_fine_rows(panel: WatchedPanel, qtbot: QtBot) -> None:
+def test_a_new_source_is_requested_by_its_seed_and_starts_with_the_fine_rows(panel: WatchedPanel, qtbot: QtBot) -> None:
     qtbot.mouseClick(panel.add, Qt.MouseButton.LeftButton)
     assert panel.ask.isVisible()
     panel.ask.seed.selectAll()
@@ -145,7 +145,7 @@ def test_a_new_source_takes_the_class_one_looks_at(panel: WatchedPanel, qtbot: Q
     assert panel.edits.session.mix[0].latent.classes == ((3, 1.0),)
 
 
-def test_keeping_the_current_latent_is_asked_for_and_not_decided(panel: WatchedPanel, qtbot: QtBot) -> None:
+def test_keeping_the_current_latent_is_requested_and_not_decided(panel: WatchedPanel, qtbot: QtBot) -> None:
     with qtbot.waitSignal(panel.mix_in_requested):
         qtbot.mouseClick(panel.mix_in, Qt.MouseButton.LeftButton)
     assert panel.edits.all == []
@@ -175,7 +175,7 @@ def test_pictures_of_the_base_and_each_source_are_wanted_once(panel: WatchedPane
     assert wanted == [], "neither strengths nor sliders change what a source looks like"
 
 
-def test_the_corner_tells_what_is_pointed_at(panel: WatchedPanel, qtbot: QtBot) -> None:
+def test_the_corner_shows_what_is_pointed_at(panel: WatchedPanel, qtbot: QtBot) -> None:
     qtbot.mouseMove(panel.grid, panel.grid.cell_rect(1, 6).center().toPoint())
     panel.grid.pointed_at.emit(1, 6)
     assert panel.hint.full_text == "row 6 · 1.00"
@@ -185,7 +185,7 @@ def test_the_corner_tells_what_is_pointed_at(panel: WatchedPanel, qtbot: QtBot) 
     assert panel.hint.full_text == "drag to paint"
 
 
-def test_the_strength_one_points_at_is_told_whole_in_the_narrowest_dock(panel: WatchedPanel, qtbot: QtBot) -> None:
+def test_the_strength_one_points_at_is_shown_whole_in_the_narrowest_dock(panel: WatchedPanel, qtbot: QtBot) -> None:
     panel.grid.pointed_at.emit(0, 13)
     for width in (panel.minimumSizeHint().width(), 290, 340):
         panel.resize(width, 240)
@@ -221,7 +221,7 @@ def test_a_source_that_comes_back_by_undo_is_scrolled_to(panel: WatchedPanel, qt
     qtbot.waitUntil(lambda: in_sight(panel, 1))
 
 
-def test_keys_do_not_lead_out_of_sight(panel: WatchedPanel, qtbot: QtBot) -> None:
+def test_the_row_that_keys_select_is_scrolled_into_view(panel: WatchedPanel, qtbot: QtBot) -> None:
     panel.edits.show(many(8))
     qtbot.waitUntil(lambda: panel.area.verticalScrollBar().maximum() > 0)
     for key, last in ((Qt.Key.Key_Down, 7), (Qt.Key.Key_Up, 0)):
@@ -263,7 +263,7 @@ def test_labels_of_groups_keep_what_fits_of_their_range(panel: WatchedPanel) -> 
     assert list(words) == ["fine 128–256", "fine 128+", "fine"]
 
 
-def test_a_label_of_a_group_tells_its_rows_and_range(panel: WatchedPanel) -> None:
+def test_a_label_of_a_group_shows_its_rows_and_range(panel: WatchedPanel) -> None:
     place = QPoint(panel.head.width() - 20, 4)
     QApplication.sendEvent(panel.head, QHelpEvent(QEvent.Type.ToolTip, place, panel.head.mapToGlobal(place)))
     assert QToolTip.text() == "Rows 9–13: fine 128–256 px."

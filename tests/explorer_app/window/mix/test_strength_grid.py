@@ -52,7 +52,7 @@ def test_a_drag_that_begins_on_a_full_cell_empties(grid: WatchedGrid) -> None:
     assert grid.strengths[1] == (0.0,) * 4 + (1.0, 0.0, 0.0, 0.0) + (1.0,) * 6
 
 
-def test_a_hand_too_fast_for_every_cell_leaves_no_gap(grid: WatchedGrid) -> None:
+def test_a_gesture_too_fast_for_every_cell_leaves_no_gap(grid: WatchedGrid) -> None:
     drag(grid, cell(grid, 0, 0), cell(grid, 0, 13), steps=1)
     assert grid.strengths[0] == (1.0,) * COUNT
 
@@ -149,7 +149,7 @@ def test_plus_and_minus_are_about_the_cell_and_not_about_the_window(grid: Watche
     assert grid.strengths[0][0] == pytest.approx(0.1)
 
 
-def test_the_cell_is_told_to_screen_readers(grid: WatchedGrid, qtbot: QtBot) -> None:
+def test_the_cell_is_reported_to_screen_readers(grid: WatchedGrid, qtbot: QtBot) -> None:
     qtbot.keyClick(grid, Qt.Key.Key_Down)
     qtbot.keyClick(grid, Qt.Key.Key_End)
     assert grid.accessibleDescription() == "second, row 13, 256 px: 1.00"

@@ -57,19 +57,20 @@ def shown(qtbot: QtBot) -> Shown:
     return Shown(qtbot)
 
 
-def test_each_gpu_stands_there_by_name_and_memory(shown: Shown) -> None:
+def test_each_gpu_is_listed_with_name_and_memory(shown: Shown) -> None:
     assert shown.show(BOTH) == [
         "Automatic",
         "Loom 9000 · 150 GB",
         "Loom 100 · 8 GB",
         "CPU",
         "fp16 – fast",
-        "fp32 – to check against",
+        "tf32 – wide range",
+        "fp32 – reference",
     ]
     assert shown.checked() == ["Automatic", "fp16 – fast"]
 
 
-def test_gpus_of_one_name_are_told_apart(shown: Shown) -> None:
+def test_gpus_of_one_name_are_distinguished(shown: Shown) -> None:
     twins = (GPU, replace(GPU, id="cuda:1"))
     assert shown.show(replace(BOTH, devices=twins))[1:3] == ["Loom 9000 (0) · 150 GB", "Loom 9000 (1) · 150 GB"]
 
@@ -77,7 +78,7 @@ def test_gpus_of_one_name_are_told_apart(shown: Shown) -> None:
 @pytest.mark.parametrize(
     ("choice", "checked"),
     [
-        (DeviceChoice("cpu", "fp32"), ["CPU", "fp32 – to check against"]),
+        (DeviceChoice("cpu", "fp32"), ["CPU", "fp32 – reference"]),
         (DeviceChoice("cuda:1"), ["Loom 100 · 8 GB", "fp16 – fast"]),
         (DeviceChoice("cuda"), ["Loom 9000 · 150 GB", "fp16 – fast"]),
     ],
@@ -89,9 +90,9 @@ def test_the_choice_is_checked(shown: Shown, choice: DeviceChoice, checked: list
 
 def test_choosing_asks(shown: Shown) -> None:
     shown.show(BOTH)
-    for text in ("Loom 100 · 8 GB", "CPU", "Automatic", "fp32 – to check against"):
+    for text in ("Loom 100 · 8 GB", "CPU", "Automatic", "tf32 – wide range", "fp32 – reference"):
         shown.action(text).trigger()
-    assert shown.calls == ["cuda:1", "cpu", "auto", "fp32"]
+    assert shown.calls == ["cuda:1", "cpu", "auto", "tf32", "fp32"]
 
 
 def test_without_a_gpu_a_sentence_says_why(shown: Shown) -> None:
@@ -101,10 +102,10 @@ def test_without_a_gpu_a_sentence_says_why(shown: Shown) -> None:
     assert isinstance(shown.action("No NVIDIA driver was found."), QWidgetAction)
     shown.show(BOTH)
     shown.show(NONE)
-    assert len(shown.actions) == 6, "filling it again leaves nothing behind"
+    assert len(shown.actions) == 7, "filling it again leaves nothing behind"
 
 
-def test_before_the_devices_are_listed_the_menu_says_so(shown: Shown) -> None:
+def test_before_the_devices_are_listed_the_menu_reports_it(shown: Shown) -> None:
     assert "Looking for GPUs…" in shown.show(DeviceState())
 
 
@@ -127,7 +128,7 @@ def test_the_device_text_counts_kernels_while_they_compile() -> None:
     assert device_text.engine_text(DeviceState()) == ""
 
 
-def test_a_message_that_offers_to_try_the_gpu_again_goes_when_that_is_not_needed_any_more(
+def test_a_message_that_offers_to_try_the_gpu_again_goes_when_that_is_no_longer_needed(
     window: MainWindow, controller: FakeController, messages: MessageLog, qtbot: QtBot
 ) -> None:
     controller.show_devices(replace(BOTH, device=FakeDevice(), problem="The GPU stopped answering."))
@@ -141,7 +142,7 @@ def test_a_message_that_offers_to_try_the_gpu_again_goes_when_that_is_not_needed
     assert [line.message.sentence for line in window.message_strip.lines] == ["Something else."]
 
 
-def test_the_footprint_is_told_in_one_line() -> None:
+def test_the_footprint_is_reported_in_one_line() -> None:
     assert device_text.memory_text(FakeMemory()) == "Holds 572 MB · weights 60 · plans 500 · pinned 12"
     assert device_text.memory_text(FakeMemory(pinned=0)) == "Holds 560 MB · weights 60 · plans 500"
 

@@ -25,7 +25,7 @@ def panel(qtbot: QtBot) -> ModelPanel:
     return panel
 
 
-def test_it_tells_what_is_open_where_it_runs_and_that_opening_was_safe(panel: ModelPanel) -> None:
+def test_it_shows_what_is_open_where_it_runs_and_that_opening_was_safe(panel: ModelPanel) -> None:
     panel.show_model(facts(c_dim=10), is_bundled=True)
     panel.show_devices(DeviceState(device=FakeDevice()))
     assert panel.name.text() == "Landscapes 256"
@@ -40,7 +40,7 @@ def test_it_tells_what_is_open_where_it_runs_and_that_opening_was_safe(panel: Mo
 def test_the_imports_of_a_file_are_behind_a_disclosure(panel: ModelPanel, qtbot: QtBot) -> None:
     panel.show_model(facts())
     assert not panel.imports.text.isVisible()
-    assert panel.imports.button.text() == "asked to import 3 names · 2 parts ignored"
+    assert panel.imports.button.text() == "3 imports requested · 2 parts ignored"
     qtbot.mouseClick(panel.imports.button, Qt.MouseButton.LeftButton)
     assert panel.imports.text.isVisible()
     assert "torch._utils _rebuild_tensor_v2" in panel.imports.text.text()
@@ -102,7 +102,7 @@ def test_inspect_shows_and_copies_everything(qtbot: QtBot) -> None:
 @pytest.mark.parametrize(
     ("nbytes", "text"), [(40, "1 KB"), (346_000, "346 KB"), (34_800_000, "34.8 MB"), (1_020_000_000, "1.02 GB")]
 )
-def test_sizes_are_told_as_people_do(nbytes: int, text: str) -> None:
+def test_sizes_are_written_for_people(nbytes: int, text: str) -> None:
     assert model_text.size_text(nbytes) == text
 
 
@@ -114,8 +114,8 @@ def test_counts_agree_with_their_nouns() -> None:
     assert model_text.count_text(940) == "940"
 
 
-def test_a_file_that_asked_for_nothing_says_so() -> None:
-    assert model_text.safety_summary(facts(names_requested=(), ignored=())) == "it asked to import nothing"
+def test_a_file_that_imports_nothing_reports_it() -> None:
+    assert model_text.safety_summary(facts(names_requested=(), ignored=())) == "no imports requested"
     assert model_text.safety_details(facts(names_requested=(), ignored=())) == ""
 
 

@@ -138,11 +138,11 @@ def test_the_same_action_opens_and_closes(stage: Stage) -> None:
     assert stage.changes == [True, False]
 
 
-def test_a_screen_that_is_gone_takes_its_output_along_and_says_so(stage: Stage) -> None:
+def test_a_screen_that_is_gone_takes_its_output_along_and_reports_it(stage: Stage) -> None:
     stage.open()
     stage.outputs._screen_removed(stage.screen)
     assert not stage.outputs.is_open
-    assert "is gone, so its output was closed" in stage.messages.messages[-1].sentence
+    assert "was disconnected, so its output was closed" in stage.messages.messages[-1].sentence
 
 
 def test_the_menu_lists_every_screen_and_the_looks(stage: Stage, qtbot: QtBot) -> None:

@@ -14,7 +14,7 @@ NATURAL = dict.fromkeys(KEYS, 50) | {"layer": 80, "kernel": 90}
 def test_a_narrow_table_shows_what_matters_most_and_a_wide_one_everything() -> None:
     choice = ColumnChoice(NATURAL)
     assert list(choice.widths(ALL, 300)) == ["layer", "time", "share", "occupancy", "roofline"]
-    assert list(choice.widths(ALL, 900)) == list(KEYS)
+    assert list(choice.widths(ALL, 1200)) == list(KEYS)
 
 
 @pytest.mark.parametrize("room", [240, 280, 330, 420, 640, 1200, 2000])

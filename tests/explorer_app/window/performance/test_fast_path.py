@@ -91,14 +91,14 @@ def test_on_the_processor_the_graph_is_greyed_and_says_why_and_fused_works(panel
     assert panel.fused_times.text() == "fused 21.3 · reference 152 ms"
 
 
-def test_another_device_tells_what_was_compared_in_its_own_words(panel: FastPath) -> None:
+def test_another_device_reports_what_was_compared_in_its_own_words(panel: FastPath) -> None:
     panel.show_comparison(CPU)
     panel.show_graph(False)
     assert panel.graph_times.text() == "no graph here"
     assert "152" in panel.fused_times.text()
 
 
-def test_while_it_compares_it_says_so_and_cannot_be_asked_again(panel: FastPath, qtbot: QtBot) -> None:
+def test_while_it_compares_it_shows_progress_and_cannot_be_started_again(panel: FastPath, qtbot: QtBot) -> None:
     heard = Heard(panel)
     panel.show_comparison(None, is_running=True)
     assert panel.difference.text() == "comparing…"

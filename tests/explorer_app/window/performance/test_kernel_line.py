@@ -11,6 +11,7 @@ from explorer_app.window.performance import kernel_line
 from explorer_app.window.performance.kernel_line import KernelLine
 from explorer_app.window.performance.kernel_state import summaries
 from gpu_backend import MemoryFacts
+from tests.helpers.fonts import widened
 from tests.helpers.kernel_costs import REASON, costs
 
 MEMORY = MemoryFacts(weights=121_300_000, plans=281_000_000, pinned=12_600_000)
@@ -38,11 +39,11 @@ def test_a_kernel_that_fell_back_is_named_with_its_reason_and_a_sign(line: Kerne
     assert line.state.text() == f"5 fused · 1 fallback (modulated_conv: {REASON})"
     assert line.sign.isVisible()
     assert REASON in line.state.toolTip()
-    line.resize(240, 30)
+    line.resize(widened(240), 30)
     assert line.state.text() == "5 fused · 1 fallback"
 
 
-def test_compiling_tells_how_far_it_is_and_that_the_picture_is_there(line: KernelLine) -> None:
+def test_compiling_shows_progress_and_that_the_picture_is_there(line: KernelLine) -> None:
     height = line.sizeHint().height()
     line.show_steps(costs(fallback=1), "cpu")
     line.show_compiling(Compiling(9, 14))

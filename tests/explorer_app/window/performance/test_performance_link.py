@@ -49,7 +49,7 @@ def test_a_gpu_that_takes_over_brings_its_columns_its_roofline_and_its_memory(
     assert panel.kernels.memory.text() == ""
 
 
-def test_while_kernels_compile_the_panel_tells_how_many_are_done(
+def test_while_kernels_compile_the_panel_shows_how_many_are_done(
     window: MainWindow, controller: FakeController
 ) -> None:
     controller.show_devices(replace(controller.engine.devices.state, compiling=Compiling(9, 14)))
@@ -61,6 +61,24 @@ def test_while_kernels_compile_the_panel_tells_how_many_are_done(
     device = controller.engine.devices.state.device
     assert device is not None
     assert f"{device.name} ({device.precision})" in window.performance.kernels.state.toolTip(), "it goes on meanwhile"
+
+
+def test_counters_of_a_gpu_are_measured_in_measure_and_the_button_waits_for_the_end(
+    window: MainWindow, controller: FakeController, qtbot: QtBot
+) -> None:
+    panel = window.performance
+    assert panel.counters.isHidden(), "the CPU has none"
+    on_gpu(controller)
+    assert panel.counters.isHidden(), "the compact panel has no room for their columns"
+    panel.set_compact(False)
+    assert not panel.counters.isHidden()
+    qtbot.mouseClick(panel.counters, Qt.MouseButton.LeftButton)
+    assert len(calls(controller, "measure_counters")) == 1
+    assert (panel.counters.isEnabled(), panel.counters.text()) == (False, "Measuring counters…")
+    controller.engine.show_counting(False)
+    assert (panel.counters.isEnabled(), panel.counters.text()) == (True, "Measure counters")
+    panel.tabs.segments["ladder"].click()
+    assert panel.counters.isHidden()
 
 
 def test_switches_ask_the_controller_and_show_what_comparing_brought(
@@ -148,7 +166,9 @@ def test_the_table_is_copied_as_csv_with_every_column(
     QTest.keySequence(window.canvas, "Ctrl+Alt+C")
     lines = QGuiApplication.clipboard().text().splitlines()
     assert len(lines) == 7
-    assert lines[0].startswith("layer,kernel,state,time_us,share,occupancy,registers")
+    assert lines[0].startswith(
+        "layer,kernel,state,time_us,share,occupancy,achieved_occupancy,occupancy_limit,registers"
+    )
     assert messages.messages[-1].sentence == "6 steps are on the clipboard, with all their columns."
 
 

@@ -88,7 +88,7 @@ def test_the_view_does_not_move_while_figures_tremble(plot: RooflinePlot) -> Non
     assert plot._plot.getViewBox().viewRange() == before
 
 
-def test_states_are_told_apart_by_shape(plot: RooflinePlot) -> None:
+def test_states_are_distinguished_by_shape(plot: RooflinePlot) -> None:
     symbols = [str(point.symbol()) for point in plot._points.points()]
     assert symbols == ["o", "o", "t1", "o", "o", "o"]
 
@@ -124,7 +124,7 @@ def test_a_low_plot_names_each_power_of_ten_at_its_side(plot: RooflinePlot) -> N
     assert axis.logTickStrings(ticks, 1.0, 1.0) == ["1 M", "10 M", "100 M", "1 G", "10 G", "100 G"]
 
 
-def test_rates_between_powers_of_ten_are_told_apart(plot: RooflinePlot) -> None:
+def test_rates_between_powers_of_ten_are_distinguished(plot: RooflinePlot) -> None:
     axis = plot._plot.getAxis("left")
     ((_, ticks),) = axis.logTickValues(8.0, 9.0, 200.0, [])
     assert axis.logTickStrings(ticks, 1.0, 1.0) == ["100 M", "200 M", "500 M", "1 G"]
@@ -137,7 +137,7 @@ def test_nothing_measured_is_an_empty_plot(plot: RooflinePlot) -> None:
     assert "Point at a kernel" in plot.words.text()
 
 
-def test_another_theme_colours_it_anew(plot: RooflinePlot, qapp: QApplication) -> None:
+def test_another_theme_recolours_it(plot: RooflinePlot, qapp: QApplication) -> None:
     dark = plot.grab().toImage()
     appearance.apply(qapp, "light")
     QApplication.processEvents()

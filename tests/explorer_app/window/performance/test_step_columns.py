@@ -20,7 +20,7 @@ from explorer_app.window.performance.step_columns import (
     tooltip,
 )
 from explorer_app.window.performance.step_csv import step_csv
-from tests.helpers.kernel_costs import REASON, ROOFLINE, costs
+from tests.helpers.kernel_costs import COUNTERS, REASON, ROOFLINE, costs
 
 CPU_STEP = StepCost("synthesis.b8.conv0", "modulated_conv", 900.0, 1.0, 90_000_000, 1_000_000)
 
@@ -29,7 +29,7 @@ def texts(step: StepCost) -> dict[str, str]:
     return {column.key: column.text(column.value(step, ROOFLINE)) for column in columns_for([step])}
 
 
-def test_a_kernel_tells_everything() -> None:
+def test_the_details_of_a_kernel_are_complete() -> None:
     shown = texts(costs()[0])  # 8 GFLOP and 4 MB in 20 us
     assert shown == {
         "layer": "b4.conv1",
@@ -38,6 +38,8 @@ def test_a_kernel_tells_everything() -> None:
         "time": "20.0",
         "share": "5 %",
         "occupancy": "50 %",
+        "achieved": "46 %",
+        "limit": "regs",
         "registers": "96",
         "shared": "96.0",
         "spills": "0",
@@ -47,7 +49,28 @@ def test_a_kernel_tells_everything() -> None:
         "bandwidth": "200",
         "compute": "400",
         "roofline": "50 %",
+        "sm": "72 %",
+        "dram": "8 %",
+        "loads": "4.0",
+        "stores": "16.0",
     }
+
+
+def test_hardware_counters_are_columns_once_they_are_measured() -> None:
+    known = costs()[0].facts
+    assert known is not None
+    step = replace(costs()[0], facts=replace(known, counters=None))
+    counters = replace(COUNTERS, load_sectors=None)
+    counted = replace(step, facts=replace(known, counters=counters, limits=("registers", "shared memory")))
+    columns = {"achieved", "sm", "dram", "loads", "stores"}
+    assert not columns & known_keys([step], ROOFLINE)
+    assert known_keys([step, counted], ROOFLINE) - known_keys([step], ROOFLINE) == columns - {"loads"}
+    shown = texts(counted)
+    assert (shown["achieved"], shown["loads"]) == ("46 %", "–")
+    assert shown["limit"] == "regs smem"
+    assert "SM throughput: 72 %" in tooltip(counted, COLUMNS, ROOFLINE)
+    (row,) = csv.DictReader(io.StringIO(step_csv([counted], ROOFLINE)))
+    assert (row["occupancy_limit"], row["sm_share"]) == ("registers, shared memory", "0.72")
 
 
 @pytest.mark.parametrize(
@@ -98,7 +121,7 @@ def test_every_column_explains_itself_in_a_sentence() -> None:
     assert sorted(column.rank for column in COLUMNS) == list(range(len(COLUMNS)))
 
 
-def test_the_tooltip_tells_all_and_why_a_kernel_fell_back() -> None:
+def test_the_tooltip_says_all_and_why_a_kernel_fell_back() -> None:
     told = tooltip(costs(fallback=0)[0], COLUMNS, ROOFLINE)
     lines = told.splitlines()
     assert lines[:2] == ["synthesis.b4.conv1 · modulated_conv", f"fallback: {REASON}"]

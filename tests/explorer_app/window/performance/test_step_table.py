@@ -14,6 +14,7 @@ from explorer_app.rendering.frame_statistics import StepCost
 from explorer_app.window.look import appearance
 from explorer_app.window.performance.step_columns import KEYS
 from explorer_app.window.performance.step_table import StepTable
+from tests.helpers.fonts import widened
 from tests.helpers.kernel_costs import ROOFLINE, costs
 
 LAYER, KERNEL, STATE, TIME, SHARE = (KEYS.index(key) for key in ("layer", "kernel", "state", "time", "share"))
@@ -40,7 +41,7 @@ def table(qtbot: QtBot) -> StepTable:
 
 @pytest.fixture
 def gpu_table(table: StepTable) -> StepTable:
-    table.resize(1200, 240)
+    table.resize(widened(1200), 240)
     table.show_steps(costs(fallback=2), ROOFLINE)
     return table
 
@@ -145,7 +146,7 @@ def test_a_draft_with_fewer_steps_and_the_full_picture_after_it_keep_what_is_sel
     assert [index.data() for index in chosen] == ["b16.conv0"]
 
 
-def test_a_click_tells_which_step_is_chosen_and_choosing_brings_it_into_view(table: StepTable, qtbot: QtBot) -> None:
+def test_a_click_chooses_a_step_and_choosing_brings_it_into_view(table: StepTable, qtbot: QtBot) -> None:
     told: list[int] = []
     table.step_chosen.connect(told.append)
     at = table.visualRect(table.model().index(0, LAYER)).center()
@@ -181,7 +182,7 @@ def test_a_kernel_that_fell_back_has_a_sign_and_says_why(gpu_table: StepTable) -
     assert "fallback" in index.data(Qt.ItemDataRole.AccessibleTextRole)
 
 
-def test_cells_are_painted_anew_in_another_theme(gpu_table: StepTable, qapp: object) -> None:
+def test_cells_are_repainted_in_another_theme(gpu_table: StepTable, qapp: object) -> None:
     dark = cell_image(gpu_table, 0, SHARE)
     appearance.apply(qapp, "light")  # type: ignore[arg-type]
     assert cell_image(gpu_table, 0, SHARE) != dark
@@ -192,7 +193,7 @@ def test_cells_are_painted_anew_in_another_theme(gpu_table: StepTable, qapp: obj
 
 def test_where_there_is_little_room_columns_give_way(gpu_table: StepTable) -> None:
     assert shown(gpu_table) == list(KEYS)
-    gpu_table.resize(326, 200)
+    gpu_table.resize(widened(326), 200)
     assert shown(gpu_table) == ["layer", "time", "share", "occupancy", "roofline"]
     assert not gpu_table.horizontalScrollBar().isVisible()
 
@@ -210,7 +211,7 @@ def pick(menu: QMenu, text: str) -> None:
 def test_columns_are_picked_by_a_right_click_on_the_header(gpu_table: StepTable, qtbot: QtBot) -> None:
     chosen: list[str] = []
     gpu_table.columns_chosen.connect(chosen.append)
-    gpu_table.resize(326, 200)
+    gpu_table.resize(widened(326), 200)
     gpu_table.horizontalHeader().customContextMenuRequested.emit(QPoint(5, 5))
     menu = gpu_table.findChild(QMenu)
     assert isinstance(menu, QMenu)

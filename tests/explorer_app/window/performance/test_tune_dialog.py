@@ -10,7 +10,7 @@ from pytestqt.qtbot import QtBot
 from explorer_app.controller import DeviceState, TuningState
 from explorer_app.window.performance.tune_dialog import TuneDialog
 from explorer_app.window.shell.main_window import MainWindow
-from gpu_backend import TileProgress
+from gpu_backend import PredictionQuality, TileProgress
 from tests.helpers.fake_controller import FakeController, FakeDevice
 from tests.helpers.fake_renderer import finding
 from tests.helpers.windows import calls, dialog_of
@@ -61,7 +61,13 @@ def test_progress_and_findings_are_shown_as_they_come(window: MainWindow, contro
     controller.tuning.show(TuningState(share=0.25, progress=progress, findings=found[:1]))
     assert dialog.progress.text() == "2 of 17: conv 64 x 64, 512 to 16: 40 of 900 tiles timed, best 12.3 us"
     assert dialog.bar.value() == 250
-    controller.tuning.show(TuningState(findings=found))
+    controller.tuning.show(TuningState(share=0.25, progress=replace(progress, candidates=0), findings=found[:1]))
+    assert dialog.progress.text() == "2 of 17: conv 64 x 64, 512 to 16: listing tiles"
+    assert dialog.prediction.isHidden()
+    quality = PredictionQuality(shapes=9, timings=1200, r2=0.874, mean_error=0.081, trials=0.2)
+    controller.tuning.show(TuningState(findings=found, quality=quality))
+    assert dialog.prediction.text() == "Prediction of times: R² 0.87, mean error 8% on shapes left out"
+    assert "the fastest tile after 20% of the trials" in dialog.prediction.toolTip()
     assert dialog.progress.text() == "1 of 2 convolutions are faster than before."
     cells = [[dialog.table.item(row, column).text() for column in range(4)] for row in range(2)]  # type: ignore[union-attr]
     assert cells == [
@@ -72,7 +78,7 @@ def test_progress_and_findings_are_shown_as_they_come(window: MainWindow, contro
     assert dialog.table.rowCount() == 0, "a new search begins with an empty table"
 
 
-def test_a_dialog_that_was_closed_is_told_nothing(window: MainWindow, controller: FakeController, qtbot: QtBot) -> None:
+def test_a_closed_dialog_is_not_updated(window: MainWindow, controller: FakeController, qtbot: QtBot) -> None:
     on_gpu(controller)
     window.actions_by_key["tune"].trigger()
     qtbot.mouseClick(dialog_of(window, TuneDialog).close_button, Qt.MouseButton.LeftButton)

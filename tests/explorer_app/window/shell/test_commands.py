@@ -158,7 +158,7 @@ def test_about_shows_all_of_its_text(window: MainWindow, qtbot: QtBot) -> None:
     dialog.close()
 
 
-def test_the_folder_of_the_log_file_is_opened_or_its_path_is_told(
+def test_the_folder_of_the_log_file_is_opened_or_its_path_is_reported(
     window: MainWindow, messages: MessageLog, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     opened: list[str] = []

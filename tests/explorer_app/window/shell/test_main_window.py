@@ -163,7 +163,7 @@ def test_closing_ends_the_controller_and_keeps_the_layout(
     window.close()
 
 
-def test_the_window_is_out_of_sight_before_it_waits_for_what_runs(
+def test_the_window_is_hidden_before_it_waits_for_what_runs(
     make: Make, controller: FakeController, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     window = make(controller)

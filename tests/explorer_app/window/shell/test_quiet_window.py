@@ -76,13 +76,13 @@ def test_between_the_moves_of_a_fast_mouse_the_window_waits_for_a_frame(
     pacer, dispatcher = window.findChild(MovePacer), QAbstractEventDispatcher.instance()
     assert pacer is not None
     assert dispatcher is not None
-    pacer.begin(60.0)
+    pacer.begin(60.0, lambda: None)
     pacer.reported()
     for stamp_ms in (1000, 1001):
         pacer.note(stamp_ms)
     dispatcher.aboutToBlock.emit()
     pacer.end()
-    (wait_s,) = controller.engine.preview.waits_s
+    wait_s = controller.engine.preview.waits_s[0]
     assert 0.0 < wait_s <= 60.0
 
 
@@ -96,9 +96,9 @@ def test_new_figures_lay_nothing_out(window: MainWindow, controller: FakeControl
     statistics = controller.engine.preview.statistics
     for number in range(1, 4):
         statistics.frame_arrived(timed_frame(1.3 * number, ()), number / 10)
-        window.performance.overview.show_figures(statistics)
+        window.performance.overview.show_times(statistics)
         window.performance.overview.latency.setText(f"gesture to screen {number}.25 ms")
-        window.performance.overview.host.show_words(f"host {number}.25 ms")
+        window.performance.overview.host.show_text(f"host {number}.25 ms")
         window.layers.figures.figures["mean"][0].setText(f"0.0{number}")
         QApplication.processEvents()
     assert seen.counts["LayoutRequest", "Workspace"] == 0

@@ -30,7 +30,7 @@ def press(button: QAbstractButton) -> None:
     QTest.mouseClick(button, Qt.MouseButton.LeftButton)
 
 
-def test_components_are_asked_for_with_name_rows_and_number(window: MainWindow, controller: FakeController) -> None:
+def test_components_are_requested_with_name_rows_and_number(window: MainWindow, controller: FakeController) -> None:
     dialog = opened(window, controller)
     dialog.name.selectAll()
     QTest.keyClicks(dialog.name, "mountains")

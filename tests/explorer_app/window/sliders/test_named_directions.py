@@ -10,6 +10,7 @@ from pytestqt.qtbot import QtBot
 from explorer_app.session.parameters import SetParameter
 from explorer_app.session.session import Session, Slider
 from explorer_app.window.controls.value_slider import ValueSlider
+from explorer_app.window.look import theme
 from explorer_app.window.sliders.sliders_panel import SlidersPanel
 from gpu_backend import RowRange
 from tests.helpers.panels import Edits, double_click, drag, lay_out, model_directions, model_facts, text_of
@@ -59,12 +60,12 @@ def test_each_has_its_own_range(panel: WatchedPanel) -> None:
 def test_moving_one_moves_the_rows_that_it_is_for(panel: WatchedPanel) -> None:
     slider = panel.directions.rows[0].slider
     drag(slider, handle(slider, 0.0), handle(slider, 2.0))
-    assert panel.edits.session.slider("world/sun height").rows == RowRange(0, 4)
+    assert panel.edits.session.sliders == (Slider("world/sun height", 2.0),)
     assert panel.directions.rows[0].rows.rows == RowRange(0, 4)
 
 
 def test_one_back_where_it_began_is_not_kept(panel: WatchedPanel) -> None:
-    panel.edits.show(Session(sliders=(Slider("world/haze", 1.0, RowRange(5, 9)),)))
+    panel.edits.show(Session(sliders=(Slider("world/haze", 1.0),)))
     slider = panel.directions.rows[1].slider
     double_click(slider, handle(slider, 2.0))
     assert panel.edits.session.sliders == ()
@@ -75,8 +76,16 @@ def test_rows_that_a_person_chose_stay(panel: WatchedPanel, qtbot: QtBot) -> Non
     qtbot.mouseClick(panel.directions.rows[0].rows, Qt.MouseButton.LeftButton)
     qtbot.mouseClick(panel.picker.named.segments["all"], Qt.MouseButton.LeftButton)
     panel.picker.hide()
-    assert panel.edits.steps == [SetParameter("rows/world/sun height", RowRange(0, 13))]
-    assert panel.directions.rows[0].shown.rows == RowRange(0, 13)
+    assert panel.edits.steps == [SetParameter("rows/world/sun height", RowRange())]
+    assert panel.directions.rows[0].acts_on == RowRange()
+
+
+def test_the_rows_that_a_direction_is_for_become_its_own_again(panel: WatchedPanel, qtbot: QtBot) -> None:
+    panel.edits.show(Session(sliders=(Slider("world/sun height", rows=RowRange()),)))
+    panel.directions.rows[0].rows.click()
+    qtbot.mouseClick(panel.picker.named.segments["coarse"], Qt.MouseButton.LeftButton)
+    panel.picker.hide()
+    assert panel.edits.session.sliders == ()
 
 
 def test_all_rows_for_all_directions_reach_named_ones_too(panel: WatchedPanel, qtbot: QtBot) -> None:
@@ -86,13 +95,13 @@ def test_all_rows_for_all_directions_reach_named_ones_too(panel: WatchedPanel, q
     qtbot.mouseClick(panel.picker.named.segments["all"], Qt.MouseButton.LeftButton)
     panel.picker.hide()
     assert text_of(button) == "rows 0–13 ▾"
-    assert all(row.shown.rows == RowRange(0, 13) for row in panel.directions.rows)
+    assert all(row.acts_on == RowRange() for row in panel.directions.rows)
 
 
 def test_renaming_keeps_rows_and_an_empty_name_brings_the_own_one_back(panel: WatchedPanel) -> None:
     row = panel.directions.rows[0]
     row.renamed.emit("Morning")
-    assert panel.edits.session.sliders == (Slider("world/sun height", rows=RowRange(0, 4), label="Morning"),)
+    assert panel.edits.session.sliders == (Slider("world/sun height", label="Morning"),)
     assert row.name == "Morning"
     row.renamed.emit("")
     assert row.name == "Sun height"
@@ -104,8 +113,9 @@ def test_a_name_of_two_words_fits_and_leaves_room_for_the_slider(panel: WatchedP
     lay_out(panel.directions.widget())
     row = panel.directions.rows[0]
     lay_out(row)
-    assert row.label.text() == "Mountain height"
-    assert row.slider.width() > 80
+    needed = row.label.fontMetrics().horizontalAdvance("Mountain height")
+    assert row.label.text() == "Mountain height" or needed > theme.px(104), "cut in a wide font"
+    assert row.slider.width() > theme.px(72)
 
 
 def test_all_sliders_have_their_zero_below_each_other(panel: WatchedPanel) -> None:

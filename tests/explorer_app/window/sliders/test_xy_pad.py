@@ -12,7 +12,6 @@ from pytestqt.qtbot import QtBot
 from explorer_app.session.edits import SetParameters
 from explorer_app.session.session import Session, Slider
 from explorer_app.window.sliders.xy_pad import PadAxis, XyPad
-from gpu_backend import RowRange
 from tests.helpers.fake_controller import directions, facts
 from tests.helpers.mouse import drag, move, press
 
@@ -64,18 +63,6 @@ def test_a_drag_moves_both_directions_as_one_gesture(pad: Watched) -> None:
     assert [final for _, final in pad.edits].count(True) == 1
     assert pad.edits[-1][1]
     assert len({edit.target for edit, _ in pad.edits}) == 1
-
-
-def test_the_first_edit_gives_untouched_sliders_their_rows(pad: Watched) -> None:
-    pad.show_model(facts(), directions_with_rows())
-    press(pad.field, place(pad, 1.0, 1.0))
-    assert pad.session.slider("sefa/0").rows == RowRange(2, 5)
-
-
-def directions_with_rows() -> Any:
-    from dataclasses import replace
-
-    return replace(directions(), rows=(RowRange(2, 5),) * 8)
 
 
 def test_the_knob_follows_the_sliders_and_stays_on_the_pad(pad: Watched) -> None:

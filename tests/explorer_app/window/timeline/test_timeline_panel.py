@@ -89,10 +89,25 @@ def test_a_key_is_dragged_in_time_as_one_step_and_snaps_to_frames(edits: Edits, 
     assert edits.steps[0].label == "Move keys"
 
 
-def test_alt_drags_a_copy(edits: Edits, view: TimelineView) -> None:
+@pytest.mark.parametrize("held", [ALT, CTRL], ids=["alt", "ctrl"])
+@pytest.mark.parametrize("is_selected", [False, True])
+def test_alt_or_ctrl_drags_a_copy(
+    edits: Edits, view: TimelineView, held: Qt.KeyboardModifier, *, is_selected: bool
+) -> None:
+    view.select(frozenset({(PSI, Fraction(4))}) if is_selected else frozenset())
     start = at(view, PSI, 4)
-    drag(view, start, shift(view, start, 1), shift(view, start, 2), keys=ALT)
+    drag(view, start, shift(view, start, 1), shift(view, start, 2), keys=held)
     assert times(edits) == [0, 4, 6, 8]
+
+
+@pytest.mark.parametrize("held", [SHIFT, CTRL], ids=["shift", "ctrl"])
+def test_a_click_with_shift_or_ctrl_adds_a_key_to_the_selection_or_takes_it_out(
+    edits: Edits, view: TimelineView, held: Qt.KeyboardModifier
+) -> None:
+    for t in (0, 4, 0):
+        drag(view, at(view, PSI, t), keys=held)
+    assert view.selection == {(PSI, 4)}
+    assert edits.steps == []
 
 
 def test_a_key_is_dragged_in_value_when_the_hand_goes_up_first(edits: Edits, view: TimelineView) -> None:
@@ -303,7 +318,7 @@ def test_the_head_sets_rate_length_snapping_tempo_and_looping(edits: Edits) -> N
     assert not panel.back_button.isEnabled()
 
 
-def test_the_loop_check_is_told_after_a_rest(edits: Edits, qtbot: QtBot) -> None:
+def test_the_loop_check_is_reported_after_a_rest(edits: Edits, qtbot: QtBot) -> None:
     qtbot.waitUntil(lambda: edits.panel.seam_badge.label.text() == "✗ loop jumps")
     closed = replace(edits.session.timeline, tracks=(Track(WALK, period=Fraction(10)),))
     edits.show(replace(edits.session, timeline=closed))
@@ -343,7 +358,7 @@ def test_the_dot_arms_a_track_and_buttons_play_and_record(edits: Edits, view: Ti
     assert heard == [(PSI, True), ("play", True), ("record", True)]
 
 
-def test_the_playhead_stays_in_sight_and_its_time_is_told(edits: Edits, view: TimelineView) -> None:
+def test_the_playhead_stays_in_sight_and_its_time_is_reported(edits: Edits, view: TimelineView) -> None:
     edits.panel.show_time(Fraction(500))
     assert view.axis.start <= 500 <= view.axis.end
     assert edits.panel.time_label.text() == "8:20:00"
@@ -480,6 +495,14 @@ def test_a_noise_loop_is_added_and_closes(edits: Edits) -> None:
     found = seam(Session(timeline=replace(session.timeline, tracks=(loop,))), 0.0, last)
     assert found.value_meets
     assert found.velocity_meets
+
+
+def test_adding_a_noise_loop_moves_nothing_at_the_playhead(edits: Edits) -> None:
+    edits.session = replace(edits.session, noise=replace(edits.session.noise, phase=40.0))
+    edits.panel.show_session(edits.session)
+    edits.panel.show_time(Fraction(3))
+    edits.panel.add_track(NOISE_LOOP)
+    assert session_at(edits.session, 3.0).noise.phase == pytest.approx(40.0)
 
 
 def test_a_noise_loop_has_a_period_and_a_radius_in_its_menu(edits: Edits, view: TimelineView) -> None:

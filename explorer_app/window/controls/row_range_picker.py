@@ -46,7 +46,7 @@ class RowRangeButton(QAbstractButton):
         if self._resolutions:
             known = range_name(rows, resolutions)
             words = range_text(rows, resolutions) + (f" ({known})" if known else "")
-            self.setToolTip(f"{name} acts on {words} of 0–{len(resolutions) - 1}: press to choose others.")
+            self.setToolTip(f"{name} acts on {words} of 0–{len(resolutions) - 1}: click to choose others.")
             self.setAccessibleName(f"Rows of {name}")
             self.setAccessibleDescription(words)
         self.update()
