@@ -24,7 +24,6 @@ import signal
 import socket
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -42,7 +41,7 @@ from explorer_app.messages import MessageBridge, MessageLog, describe, write_to_
 from explorer_app.qt_import import import_qt
 from explorer_app.settings import Settings
 from explorer_app.version import __version__
-from gpu_backend import LoomError, printable, printable_lines
+from gpu_backend import LoomError, dataclass, printable, printable_lines
 
 if TYPE_CHECKING:
     from PySide6.QtCore import QMessageLogContext, QtMsgType
@@ -133,7 +132,7 @@ def _open_window(file: Path | None, *, device: str, precision: str, time_start: 
     messages.subscribe(write_to_log)
     log = logs.current()
     if log is not None and (crash := log.take_crash()):
-        messages.warning("Latent Loom crashed the last time; the details say where.", crash)
+        messages.warning("Latent Loom crashed the last time; the details show where.", crash)
     qt_messages = QtMessageHandler(messages)
     qt_messages.install()
     qt = QApplication.instance()
@@ -285,7 +284,7 @@ class App:
         from PySide6.QtCore import QTimer
 
         self.collector.start()
-        self.controller.bring_back(*_model_and_document(file))
+        self.controller.restore_last(*_model_and_document(file))
         begin = partial(self._begin_once, file)
         # After the first paint: work that begins then competes for Python's lock.
         self.window.canvas.painted_first.connect(lambda: QTimer.singleShot(0, self.window, begin))
@@ -379,7 +378,7 @@ class QtMessageHandler:
             if logs.current() is None and sys.stderr is not None:
                 sys.stderr.write(f"{printable_lines(text)}\n")
         elif kind == QtMsgType.QtCriticalMsg:
-            self._messages.warning("Qt, which draws the window, met a problem; the details have its words.", text)
+            self._messages.warning("Qt, which draws the window, reported a problem; see the details.", text)
         else:
             self._messages.note(f"Qt: {text}", context.category or "")
 
@@ -445,7 +444,7 @@ def _read_model(
     try:
         hashes.remember(path, opened[0], model.facts.model_id)
     except OSError as error:
-        _log.info("The SHA-256 of a model was not noted: %s", error)
+        _log.info("The SHA-256 of a model could not be saved: %s", error)
     return model
 
 

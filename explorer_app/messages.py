@@ -178,7 +178,7 @@ def describe(error: BaseException) -> tuple[str, str]:
         return "There was not enough memory for this; a smaller model or picture needs less.", trace
     if isinstance(error, OSError):
         return _system_sentence(error), trace
-    return f"Something went wrong inside Latent Loom ({type(error).__name__}); the details say where.", trace
+    return f"Something went wrong inside Latent Loom ({type(error).__name__}); the details show where.", trace
 
 
 def is_from_outside(error: BaseException) -> bool:

@@ -90,7 +90,7 @@ class Preferences:
     flick_glide: bool = False
     performance_visible: bool = True
     device: str = "auto"
-    precision: Literal["fp16", "fp32"] = "fp16"
+    precision: Literal["fp16", "tf32", "fp32"] = "fp16"
     choices: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -137,7 +137,7 @@ class Settings:
         self._values = replace(self._values, **fields)
 
     def folder(self, purpose: str) -> Path | None:
-        """Return the folder that was used last for a purpose, None if there is none any more."""
+        """Return the folder that was used last for a purpose, or None if it no longer exists."""
         name = self._values.folders.get(purpose, "")
         return Path(name) if name and Path(name).is_dir() else None
 
@@ -330,9 +330,11 @@ def _device(data: Any) -> str:
     return data
 
 
-def _precision(data: Any) -> Literal["fp16", "fp32"]:
+def _precision(data: Any) -> Literal["fp16", "tf32", "fp32"]:
     if data == "fp16":
         return "fp16"
+    if data == "tf32":
+        return "tf32"
     if data == "fp32":
         return "fp32"
     raise ValueError(data)

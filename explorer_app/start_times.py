@@ -8,8 +8,9 @@ from __future__ import annotations
 import os
 import threading
 import time
-from dataclasses import dataclass
 from pathlib import Path
+
+from gpu_backend import dataclass
 
 INTERPRETER = "interpreter"
 IMPORTS = "imports of the window"

@@ -12,7 +12,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +50,12 @@ _UNAVOIDABLE = "This plugin does not support "
 _SLOW_MACHINE = "Matplotlib is building the font cache"
 """Logged as a warning where reading the system's fonts takes more than five seconds."""
 
+_FEW_CORES = 3
+"""Up to so many cores a worker more than these is worth its collection."""
+
+_WORKER_NBYTES = 5 << 29
+"""Memory for a worker and what it starts: at the end it holds 1.8 GB."""
+
 _POOLS_OF_LIBRARIES = {
     "InductorSubproc": "torch.compile: hears what its compiling processes answer",
     "subproc_worker_timer": "torch.compile: puts those processes to sleep when they have nothing to do",
@@ -69,6 +75,10 @@ def pytest_configure(config: pytest.Config) -> None:
     share the rewriting of assertions, half of the time of a collection: what one has rewritten another one reads.
     """
     gc.disable()  # what is collected stays; afterwards see `guarded`
+    if config.pluginmanager.has_plugin("pytest-qt"):
+        from explorer_app.qt_import import import_qt
+
+        import_qt()  # before torch and the tests, whose sources Qt's bindings would read
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     os.fsync = _check_descriptor
@@ -80,6 +90,19 @@ def pytest_configure(config: pytest.Config) -> None:
         left_out.add(folder / "__pycache__")
         entries = {path for path in folder.iterdir() if path.is_dir() or path.match("test_*.py")} - left_out
         config.args = [str(path) for path in sorted(entries, reverse=True)]
+
+
+@pytest.hookimpl(wrapper=True, optionalhook=True)
+def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
+    """With ``-n auto`` run one worker more than a few cores: a quarter of a worker's time passes waiting.
+
+    Tests wait for processes that they start, for timers of the window and for other threads.
+    """
+    count = yield
+    has_room = "SC_PHYS_PAGES" in getattr(os, "sysconf_names", {}) and (
+        os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >= (count + 1) * _WORKER_NBYTES
+    )
+    return count + 1 if count <= _FEW_CORES and has_room else count
 
 
 def _check_descriptor(fd: Any) -> None:

@@ -76,6 +76,15 @@ def test_nothing_in_the_packages_is_left_unfinished() -> None:
     assert names([path for path in sources(*PACKAGES, "packaging") if marks.search(path.read_text("utf-8"))]) == []
 
 
+def test_frozen_classes_that_a_start_imports_compile_their_methods_on_first_use() -> None:
+    frozen = re.compile(r"^\s*@dataclass\((?=[^)]*frozen=True)(?=[^)]*slots=True)", re.MULTILINE)
+    slow = re.compile(r"^from dataclasses import (?:\([^)]*|.*)\bdataclass\b", re.MULTILINE)
+    started = ("explorer_app", *(f"gpu_backend/{part}" for part in ("cpu", "cuda", "latent", "model", "ops", "plan")))
+    files = [*sources(*started, "gpu_backend/renderer"), *sorted((ROOT / "gpu_backend").glob("*.py"))]
+    texts = {path: path.read_text("utf-8") for path in files if path.name != "quick_dataclass.py"}
+    assert names([path for path, text in texts.items() if frozen.search(text) and slow.search(text)]) == []
+
+
 def test_there_is_one_version() -> None:
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     assert explorer_app.version.__version__ in changelog

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 
 from explorer_app.assets import BUNDLED_SEED, bundled_model
@@ -18,7 +19,19 @@ from explorer_app.session.adapting import adapt
 from explorer_app.session.edits import GoToSeed
 from explorer_app.session.resolve import resolve
 from explorer_app.session.session import Session
-from gpu_backend import Latent, Point, Recipe, Renderer, RenderRequest, Truncation, read_model
+from gpu_backend import (
+    Latent,
+    PictureEncoder,
+    Point,
+    Recipe,
+    Renderer,
+    RenderRequest,
+    Truncation,
+    encoder_path,
+    read_encoder,
+    read_model,
+    stored_latent,
+)
 from gpu_backend.model.safetensors_file import KEY
 from gpu_backend.training.world import FACTORS
 
@@ -55,7 +68,7 @@ def test_the_program_finds_it_and_a_wheel_can_carry_it() -> None:
     assert SHEET.stat().st_size < 1_500_000
 
 
-def test_its_card_tells_the_file_that_is_there(renderer: Renderer, card: str) -> None:
+def test_its_card_names_the_file_that_is_there(renderer: Renderer, card: str) -> None:
     facts = renderer.facts
     data = MODEL.read_bytes()
     assert hashlib.sha256(data).hexdigest() in card
@@ -97,6 +110,24 @@ def test_its_sliders_move_one_factor_each_as_its_card_says(renderer: Renderer, c
         ends = f"{centre - reach:.3g} to {centre + reach:.3g}".replace("-", "\u2212")
         told = f"{measures['spearman']:.3g} | {measures['selectivity']:.3g}"
         assert f"| {factor} | {rows.first}\u2013{rows.last} | {ends} | {told} |" in card
+
+
+def test_its_encoder_reads_pictures_that_it_shows(renderer: Renderer, card: str) -> None:
+    facts = renderer.facts
+    stored = read_encoder(encoder_path(MODEL), facts.model_id, facts.w_dim)
+    assert encoder_path(MODEL).stat().st_size < 4 << 20
+    assert f"{stored.steps:,} steps" in card
+    assert stored.error < 0.09
+    encoder = PictureEncoder.from_file(stored, torch.empty(0))
+    found = []
+    for seed in (100, 101, 102):
+        shown = picture(renderer, seed)
+        pictures = torch.from_numpy(shown / 127.5 - 1.0).float().permute(2, 0, 1)[None]
+        rows = encoder.encode(pictures).expand(facts.num_ws, -1).numpy()
+        request = RenderRequest(facts.model_id, ((Recipe(Latent(stored_latent(rows))), 1.0),))
+        error = np.square(renderer.render(request).to_rgb().astype(np.float64) - shown).mean()
+        found.append(10 * np.log10(255**2 / error))
+    assert sorted(found)[1] > 22
 
 
 def test_the_sheet_on_its_card_shows_this_model(renderer: Renderer) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from explorer_app import logs
 from explorer_app.exporting.formats.picture_format import BACKGROUNDS, MAX_SIDE_PX, is_background
+from explorer_app.rendering.device_choice import PRECISIONS
 from explorer_app.session.session import MAX_SCALE, MIN_SCALE
 from gpu_backend import SEED_COUNT, LoomError
 
@@ -64,12 +65,12 @@ class Parser(argparse.ArgumentParser):
         The base class passes None for a closed stdout, and would print to stderr then.
         """
         if file is None:
-            raise UsageError("The result goes to standard output, but that is closed.")
+            raise UsageError("The result goes to standard output, which is closed.")
         with contextlib.suppress(BrokenPipeError):  # the reader closed the pipe early, on purpose
             file.write(message)
 
     def error(self, message: str) -> NoReturn:
-        """Say what is wrong."""
+        """Raise a usage error as one sentence."""
         raise UsageError(f"{message}; see {self.prog} --help.")
 
 
@@ -89,11 +90,11 @@ def seed_list(text: str) -> tuple[int, ...]:
         first = int(match[1])
         last = first if match[2] is None else int(match[2])
         if last < first:
-            raise argparse.ArgumentTypeError(f"a range of seeds goes upwards, but {part.strip()} does not")
+            raise argparse.ArgumentTypeError(f"a range of seeds must ascend, but {part.strip()} does not")
         if last >= SEED_COUNT:
             raise argparse.ArgumentTypeError(f"seeds must be at most {SEED_COUNT - 1}, not {last}")
         if len(seeds) + last - first >= MAX_SEEDS:
-            raise argparse.ArgumentTypeError(f"at most {MAX_SEEDS} seeds are taken at a time, but there are more")
+            raise argparse.ArgumentTypeError(f"expected at most {MAX_SEEDS} seeds at a time, but there are more")
         seeds.extend(range(first, last + 1))
     return tuple(seeds)
 
@@ -184,6 +185,13 @@ def count(text: str) -> int:
     return int(text)
 
 
+def priority(text: str) -> int:
+    """Return the priority of a job on a farm, a whole number of up to six digits."""
+    if not re.fullmatch(r"-?[0-9]{1,6}", text, re.ASCII):
+        raise argparse.ArgumentTypeError(f"expected a whole number, not {text[:40]!r}")
+    return int(text)
+
+
 def positive_count(text: str) -> int:
     """Return a whole number from 1 upwards."""
     number = count(text)
@@ -193,7 +201,7 @@ def positive_count(text: str) -> int:
 
 
 def device(text: str) -> str:
-    """Return the name of a device; whether there is one is found out later."""
+    """Return the name of a device, without a check that the device exists."""
     if not re.fullmatch(r"auto|cpu|cuda(:[0-9]{1,3})?", text, re.ASCII):
         raise argparse.ArgumentTypeError(f"a device must be auto, cpu, cuda or cuda:1, not {text[:40]!r}")
     return text
@@ -222,7 +230,7 @@ def add_device(parser: argparse.ArgumentParser, *, remembered: bool = False) -> 
     )
     parser.add_argument(
         "--precision",
-        choices=("fp16", "fp32"),
+        choices=PRECISIONS,
         default=None if remembered else "fp16",
-        help=f"how exactly to render on a GPU (default: {usual[1]})",
+        help=f"how exactly to render on a GPU: fp16, tf32 with activations of fp32, or fp32 (default: {usual[1]})",
     )

@@ -1,4 +1,4 @@
-"""``latentloom bench``: what a frame costs here, beside what one would use instead; or over several GPUs."""
+"""``latentloom bench``: the time of a frame here and in PyTorch, or the rate over several GPUs."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from explorer_app.cli.arguments import Parser, UsageError
 from explorer_app.cli.console import Console
 from explorer_app.exporting.formats.picture_format import FORMATS, PictureFormat
 from explorer_app.messages import describe
+from explorer_app.rendering.device_choice import precision_of
 from gpu_backend import (
     LoomError,
     ModelFacts,
@@ -45,7 +46,7 @@ def parser() -> Parser:
     what = "Measure this renderer beside the same network in plain PyTorch. Ctrl-C keeps what was measured."
     made = Parser("latentloom bench", what, _EXAMPLES)
     add_bench_options(made)
-    farm = made.add_argument_group("over several GPUs of this machine instead, with the extra `farm`")
+    farm = made.add_argument_group("measure scaling over several GPUs of this machine instead, with the extra `farm`")
     farm.add_argument(
         "--gpus", type=_counts, metavar="LIST", help="numbers of GPUs, such as 1,2,4: rates through a farm, efficiency"
     )
@@ -83,7 +84,7 @@ def _over_devices(parsed: argparse.Namespace, command: str, console: Console) ->
     from explorer_app.farm.local_farm import crew_of_this_machine
 
     if parsed.gpus is not None and parsed.cpu_workers is not None:
-        raise UsageError("Either --gpus or --cpu-workers says what to measure, not both.")
+        raise UsageError("Give either --gpus or --cpu-workers, not both.")
     require_farm_extra()
     options = bench_options_of(parsed, command)
     counts = parsed.gpus or parsed.cpu_workers
@@ -92,7 +93,7 @@ def _over_devices(parsed: argparse.Namespace, command: str, console: Console) ->
         there = sum(member.visible is not None for member in crew)
         raise UsageError(f"This machine has {there} GPUs that can be used, but --gpus asks for {max(counts)}.")
     if options.shape is None and options.file is None:
-        raise UsageError("Say with a model FILE or with --shape what to render; ffhq1024 is what the goals are for.")
+        raise UsageError("Give a model FILE or --shape to render; the goals are stated for ffhq1024.")
     seconds = parsed.seconds or (_QUICK_S if options.quick else _USUAL_S)
     with tempfile.TemporaryDirectory(prefix="latentloom-bench-", dir=parsed.work) as folder:
         path = options.file
@@ -111,7 +112,7 @@ def _over_devices(parsed: argparse.Namespace, command: str, console: Console) ->
             [PictureFormat(name) for name in parsed.formats or ("png", "jpeg")],
             seconds,
             work,
-            "fp32" if options.precisions == ("fp32",) else "fp16",
+            precision_of(options.precisions[0] if len(options.precisions) == 1 else None),
         )
         del model
         try:

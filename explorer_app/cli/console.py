@@ -57,7 +57,7 @@ class Console:
             self.note(text)
 
     def status(self, text: str) -> None:
-        """Show something that only matters to who is watching a terminal; raises as `progress`."""
+        """Show a line that only a user at a terminal needs; raises as `progress`."""
         if self.stopped_by:
             raise KeyboardInterrupt
         if self._is_terminal:
@@ -103,7 +103,7 @@ class Console:
         self.end_progress()
         text = "".join(printable(line) + "\n" for line in lines)
         if sys.stdout is None:
-            raise OutputError("The result goes to standard output, but that is closed.")
+            raise OutputError("The result goes to standard output, which is closed.")
         encoding = sys.stdout.encoding or "utf-8"
         with _told():
             sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))

@@ -14,13 +14,13 @@ from gpu_backend import write_safetensors
 
 def parser() -> Parser:
     """Return the parser of this command."""
-    made = Parser("latentloom convert", "Turn a model file into a safetensors file, which can hold no code.")
+    made = Parser("latentloom convert", "Convert a model file to safetensors, a format that cannot contain code.")
     made.add_argument("source", type=Path, metavar="IN", help="network pickle, torch file or safetensors")
     made.add_argument("target", type=Path, metavar="OUT", help="file to write, ending in .safetensors")
     made.add_argument(
-        "--half", action="store_true", help="store weights in half precision: half the size, not bit for bit"
+        "--half", action="store_true", help="store weights in half precision: half the size, not bit-exact"
     )
-    made.add_argument("--overwrite", action="store_true", help="replace a file that is there already")
+    made.add_argument("--overwrite", action="store_true", help="replace an existing file")
     return made
 
 
@@ -29,12 +29,12 @@ def run(words: Sequence[str], console: Console) -> int:
     options = parser().parse_args(words)
     source, target = options.source, options.target
     if target.suffix.lower() != ".safetensors":
-        raise UsageError(f"The file to write should end in .safetensors, but {target.name} does not.")
+        raise UsageError(f"The output file should end in .safetensors, but {target.name} does not.")
     check_output_path(target)
     if source.exists() and target.exists() and source.samefile(target):
-        raise UsageError("The file to write is the file to read; choose another name.")
+        raise UsageError("The output file is the input file; choose another name.")
     if target.exists() and not options.overwrite:
-        raise UsageError(f"{target} is there already; choose another name, or replace it with --overwrite.")
+        raise UsageError(f"{target} already exists; choose another name, or replace it with --overwrite.")
     model = read_network(source, console)
     write_safetensors(model, target, "float16" if options.half else "float32")
     console.conclude(f"{target} holds {model.facts.name}: {target.stat().st_size:,} bytes.")

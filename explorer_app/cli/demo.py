@@ -43,7 +43,7 @@ def parser() -> Parser:
     """Return the parser of this command."""
     made = Parser(
         "latentloom demo",
-        "Render ten seconds of the bundled model that sound moves: a project, its sounds, a video, a contact sheet.",
+        "Render ten seconds of the bundled model, driven by sound: a project, its sounds, a video, a contact sheet.",
     )
     made.add_argument(
         "--outdir",

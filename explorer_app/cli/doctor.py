@@ -16,6 +16,7 @@ from explorer_app.cli.arguments import Parser
 from explorer_app.cli.console import Console
 from explorer_app.cli.path_text import without_home
 from explorer_app.logs import log_path
+from explorer_app.rendering.device_choice import PRECISIONS
 from explorer_app.version import __version__
 from gpu_backend import Diagnosis, GpuDiagnosis, LoomError, Model, diagnose, fused_plan, process_nbytes, read_model
 
@@ -26,13 +27,18 @@ def parser() -> Parser:
     """Return the parser of this command."""
     made = Parser(
         "latentloom doctor",
-        "Say what the program finds on this machine: plain text, without personal paths, to paste into a report.",
+        "Report what the program finds on this machine, as plain text without personal paths, for bug reports.",
     )
     made.add_argument(
         "model", nargs="?", type=Path, metavar="MODEL", help="whose kernels to look for (default: bundled)"
     )
     made.add_argument(
-        "--plan", action="store_true", help="print instead which steps of the model become one kernel on a GPU"
+        "--precision", choices=PRECISIONS, default="fp16", help="whose kernels to look for (default: fp16)"
+    )
+    made.add_argument(
+        "--plan",
+        action="store_true",
+        help="print which steps of the model are fused into one kernel on a GPU, instead of the report",
     )
     return made
 
@@ -55,7 +61,7 @@ def run(words: Sequence[str], console: Console) -> int:
         console.results(fused_plan(model))
         return 0
     console.status("Looking for GPUs ...")
-    lines = [*_program(), ("Model", [named]), *report(diagnose(model)), *_folders()]
+    lines = [*_program(), ("Model", [named]), *report(diagnose(model, options.precision)), *_folders()]
     console.end_progress()
     console.results(without_home(line) for line in _laid_out(lines))
     return 0
@@ -100,7 +106,7 @@ def _kernel_lines(gpu: GpuDiagnosis) -> Iterator[str]:
     waiting = [kernel.stem for kernel in gpu.kernels if kernel.state == "not compiled yet"]
     if waiting:
         yield f"not compiled yet: {_counted(waiting)}; that is done when the GPU first renders this model"
-    for state, words in (("falls back", "falls back"), ("fails", "fails, and none takes its place")):
+    for state, words in (("falls back", "falls back"), ("fails", "fails, without a fallback")):
         titles: dict[tuple[str, str], list[str]] = {}
         for kernel in gpu.kernels:
             if kernel.state == state:

@@ -35,12 +35,12 @@ _MOST_STEPS = 1_000_000
 
 def parser() -> Parser:
     """Return the parser of this command."""
-    made = Parser("latentloom encode", "Train an encoder: a small network that reads w off a picture.", _EXAMPLES)
+    made = Parser("latentloom encode", "Train an encoder: a small network that estimates w from a picture.", _EXAMPLES)
     made.add_argument(
         "--network",
         type=Path,
         metavar="FILE",
-        help="network file (default: the bundled model); the encoder is kept beside it as NAME.encoder.safetensors",
+        help="network file (default: the bundled model); the encoder is saved beside it as NAME.encoder.safetensors",
     )
     made.add_argument("--steps", type=_count, default=3000, metavar="N", help="steps of the training (default: 3000)")
     made.add_argument("--seed", type=int, default=0, metavar="S", help="seed of samples and weights (default: 0)")
@@ -48,10 +48,10 @@ def parser() -> Parser:
         "--device",
         choices=TORCH_DEVICES,
         default="auto",
-        help="where samples are rendered and PyTorch computes: cpu, cuda, or auto for cuda where there is a GPU",
+        help="where samples are rendered and PyTorch computes: cpu, cuda, or auto: cuda if there is a GPU",
     )
-    made.add_argument("--resume", action="store_true", help="continue with the encoder that is there already")
-    made.add_argument("--overwrite", action="store_true", help="replace an encoder that is there already")
+    made.add_argument("--resume", action="store_true", help="continue training the existing encoder")
+    made.add_argument("--overwrite", action="store_true", help="replace an existing encoder")
     return made
 
 
@@ -61,7 +61,7 @@ def run(words: Sequence[str], console: Console) -> int:
     target = gpu_backend.encoder_path(options.network or bundled_model())
     check_output_path(target)
     if target.exists() and not (options.overwrite or options.resume):
-        raise UsageError(f"{target} is there already; continue with --resume, or replace it with --overwrite.")
+        raise UsageError(f"{target} already exists; continue with --resume, or replace it with --overwrite.")
     model = read_network(options.network, console)
     facts = model.facts
     start = gpu_backend.read_encoder(target, facts.model_id, facts.w_dim) if options.resume else None

@@ -7,14 +7,13 @@ import asyncio
 import contextlib
 import logging
 import os
-import re
 import sys
 import threading
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from explorer_app.cli.arguments import Parser, UsageError, add_device, count, gpu_list, positive_count
+from explorer_app.cli.arguments import Parser, UsageError, add_device, count, gpu_list, positive_count, priority
 from explorer_app.cli.console import Console
 from explorer_app.exporting.writers import MAX_THREADS
 from explorer_app.farm.address import DEFAULT_PORT, FarmAddress, farm_address, is_loopback
@@ -66,26 +65,31 @@ def parser() -> Parser:
         help=f"where to write the keys of a machine (default: {default_keys_path()})",
     )
     keys.add_argument(
-        "--new-authority", action="store_true", help="make a new authority, so that all former keys are void"
+        "--new-authority", action="store_true", help="make a new authority, which invalidates all former keys"
     )
     status = words.add_parser("status", help="print the workers and jobs of a farm")
     _add_farm(status)
-    log = words.add_parser("log", help="print what a worker logged last")
+    log = words.add_parser("log", help="print the latest log lines of a worker")
     log.add_argument("worker", metavar="WORKER", help="its name, as status prints it")
     _add_farm(log)
     for word, what in (
-        ("pause", "hand out no more frames of a job"),
+        ("pause", "pause a job: no more of its frames are handed out"),
         ("resume", "continue a paused job"),
-        ("cancel", "end a job; the frames so far stay"),
-        ("priority", "let a job's frames come before those of others"),
+        ("cancel", "cancel a job; finished frames stay"),
+        ("priority", "change the priority of a job"),
     ):
         order = words.add_parser(word, help=what)
-        order.add_argument("job", metavar="JOB", help="the beginning of its number, as status prints it")
+        order.add_argument("job", metavar="JOB", help="its number or the beginning of it, as status prints it")
         if word == "priority":
-            order.add_argument("number", type=_priority, metavar="N", help="higher ones come first; jobs begin with 0")
+            order.add_argument(
+                "number",
+                type=priority,
+                metavar="N",
+                help="frames of jobs with a higher one come first; jobs start with 0",
+            )
         _add_farm(order)
-    worker = words.add_parser("worker", help="run one worker in this process, for a cluster's own launcher")
-    worker.add_argument("--name", default="", metavar="NAME", help="what the farm calls it (default: host and device)")
+    worker = words.add_parser("worker", help="run one worker in this process, for a cluster's launcher")
+    worker.add_argument("--name", default="", metavar="NAME", help="its name on the farm (default: host and device)")
     worker.add_argument("--threads", type=positive_count, default=2, metavar="N", help="pictures to encode at a time")
     add_device(worker)
     _add_farm(worker)
@@ -102,12 +106,6 @@ class _WordParser(Parser):
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, "")
-
-
-def _priority(text: str) -> int:
-    if not re.fullmatch(r"-?[0-9]{1,6}", text, re.ASCII):
-        raise argparse.ArgumentTypeError(f"expected a whole number, not {text[:40]!r}")
-    return int(text)
 
 
 def _add_crew(made: argparse.ArgumentParser) -> None:
@@ -131,7 +129,7 @@ def _add_child(made: argparse.ArgumentParser) -> None:
 
 
 def run(words: Sequence[str], console: Console) -> int:
-    """Do what the word says."""
+    """Run a subcommand."""
     options = parser().parse_args(words)
     require_farm_extra()
     run_word: Callable[[argparse.Namespace, Console], None] = _WORDS[options.word]
@@ -181,7 +179,7 @@ def _status(options: argparse.Namespace, console: Console) -> None:
             lines += _job_lines(job)
         return lines
 
-    console.results(_asked(options, ask))
+    console.results(_answer_of(options, ask))
 
 
 def _job_lines(job: JobStatus) -> list[str]:
@@ -204,7 +202,7 @@ def _log_of(options: argparse.Namespace, console: Console) -> None:
         known = ", ".join(sorted(member.name for member in members)) or "none"
         raise UsageError(f"The farm has no worker named {options.worker}; it has {known}.")
 
-    console.results(_asked(options, ask))
+    console.results(_answer_of(options, ask))
 
 
 def _order(options: argparse.Namespace, console: Console) -> None:
@@ -213,13 +211,15 @@ def _order(options: argparse.Namespace, console: Console) -> None:
     async def ask(link: DaskLink) -> str:
         return await link.order(options.job, order)
 
-    name = _asked(options, ask)
+    name = _answer_of(options, ask)
     if not name:
-        raise UsageError(f"The farm has no single job whose number begins with {options.job}; see farm status.")
-    console.note(f"{name}: {options.word} was passed on.")
+        raise UsageError(
+            f"No job, or more than one, has a number that begins with {options.job}; see latentloom farm status."
+        )
+    console.note(f"{name}: {options.word} was sent to the farm.")
 
 
-def _asked(options: argparse.Namespace, ask: Callable[[DaskLink], Awaitable[_Answer]]) -> _Answer:
+def _answer_of(options: argparse.Namespace, ask: Callable[[DaskLink], Awaitable[_Answer]]) -> _Answer:
     """Connect, and return what `ask` returns."""
     address = farm_address(options.farm, options.keys)
 
@@ -245,7 +245,7 @@ def _worker(options: argparse.Namespace, console: Console) -> None:
 
     async def main(stop: asyncio.Event) -> None:
         if not await run_worker(address, name, station, stop, recent):
-            raise FarmError(f"{name} lost its device, so this process ends.")
+            raise FarmError(f"{name} lost its device, so this worker exits.")
 
     try:
         _run_until_stopped(main, options.watch_stdin)

@@ -8,17 +8,17 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from explorer_app.cli.arguments import UsageError, count, gpu_list
+from explorer_app.cli.arguments import UsageError, count, gpu_list, priority
 from explorer_app.cli.console import Console
 from explorer_app.cli.path_text import folder_text
 from explorer_app.exporting.errors import TakenError
 from explorer_app.exporting.sequence import SequenceSettings
 from explorer_app.farm.address import FarmAddress, farm_address
-from explorer_app.farm.errors import require_farm_extra
+from explorer_app.farm.errors import FarmError, require_farm_extra
 from explorer_app.farm.farm_model import farm_model_of
 from explorer_app.farm.job import FarmJob
 from explorer_app.farm.local_farm import LocalFarm, crew_of_this_machine
-from explorer_app.rendering.device_choice import Precision
+from explorer_app.rendering.device_choice import precision_of
 from gpu_backend import Model
 
 _LOOK_S = 0.5
@@ -29,7 +29,7 @@ _ALL: tuple[int, ...] = (-1,)
 
 
 def add_farm_options(made: argparse.ArgumentParser) -> None:
-    """Add the options that say where a sequence is rendered."""
+    """Add the options that choose where a sequence is rendered."""
     farm = made.add_argument_group("on many GPUs, with the extra `farm`")
     farm.add_argument(
         "--gpus",
@@ -41,7 +41,16 @@ def add_farm_options(made: argparse.ArgumentParser) -> None:
     farm.add_argument("--farm", metavar="HOST[:PORT]", help="render a sequence on a farm; see latentloom farm --help")
     farm.add_argument("--keys", type=Path, metavar="FILE", help="keys of the farm")
     farm.add_argument(
-        "--spot-check", type=count, metavar="N", help="compare two workers by N frames at the end (default: 2)"
+        "--priority",
+        type=priority,
+        metavar="N",
+        help="frames of the farm's jobs with a higher one come first (default: 0)",
+    )
+    farm.add_argument(
+        "--spot-check",
+        type=count,
+        metavar="N",
+        help="at the end, render N frames on two workers each and compare them (default: 2)",
     )
 
 
@@ -53,14 +62,18 @@ def is_for_farm(options: argparse.Namespace) -> bool:
 def check_farm_options(options: argparse.Namespace) -> None:
     """Refuse what does not go together. Raises LoomError."""
     if not is_for_farm(options):
-        for name in ("keys", "spot_check"):
+        for name in ("keys", "priority", "spot_check"):
             if getattr(options, name) is not None:
-                raise UsageError(f"--{name.replace('_', '-')} belongs to a farm; say with --farm or --gpus where.")
+                raise UsageError(f"--{name.replace('_', '-')} belongs to a farm; give --farm or --gpus too.")
         return
     if options.farm is not None and (options.gpus is not None or options.cpu_workers is not None):
         raise UsageError("--farm names a farm that has its workers, so --gpus and --cpu-workers cannot be given too.")
     if options.farm is None and options.keys is not None:
-        raise UsageError("--keys are those of a --farm; GPUs of this machine need none.")
+        raise UsageError("--keys are those of a --farm; GPUs of this machine need no keys.")
+    if options.farm is None and options.priority is not None:
+        raise UsageError(
+            "--priority is for a --farm, which several jobs share; on the GPUs of this machine there is only this job."
+        )
     if options.device != "auto":
         raise UsageError("The farm's workers have their devices, so --device cannot be given.")
     if options.jobs is not None:
@@ -69,12 +82,13 @@ def check_farm_options(options: argparse.Namespace) -> None:
 
 
 def render_on_farm(settings: SequenceSettings, model: Model, options: argparse.Namespace, console: Console) -> None:
-    """Render what is missing of a sequence on the farm that the options name.
+    """Render the missing frames of a sequence on the farm that the options name.
 
     Raises
     ------
     LoomError
-        If the farm cannot be used, the folder holds something else, a frame cannot be rendered or written.
+        If the farm cannot be used, the folder holds something else, a frame cannot be rendered or written, or another
+        program cancelled the job.
     KeyboardInterrupt
         After Ctrl-C; the frames so far are whole, and the same command continues.
     """
@@ -83,7 +97,8 @@ def render_on_farm(settings: SequenceSettings, model: Model, options: argparse.N
         settings,
         farm_model_of(model),
         _farm_of(options, console),
-        precision=_precision(options),
+        precision=precision_of(options.precision),
+        priority=options.priority or 0,
         spot_checks=2 if options.spot_check is None else options.spot_check,
         workers_patience_s=_PATIENCE_S if is_private else None,
     )
@@ -109,6 +124,11 @@ def render_on_farm(settings: SequenceSettings, model: Model, options: argparse.N
                 f"{error.what}; choose another --name or --outdir, or replace it with --overwrite."
             ) from error
         raise
+    if job.done < job.total:
+        raise FarmError(
+            f"The job was cancelled on the farm: {job.done} of {job.total} frames are in "
+            f"{folder_text(settings.folder)}; run the same command to continue."
+        )
     _conclude(job, console)
 
 
@@ -130,10 +150,6 @@ def _conclude(job: FarmJob, console: Console) -> None:
         else f"{settings.single_path} has {job.total} frames"
     )
     console.conclude(f"{what}, described by {settings.name}.manifest.json.")
-
-
-def _precision(options: argparse.Namespace) -> Precision:
-    return "fp32" if options.precision == "fp32" else "fp16"
 
 
 def _farm_of(options: argparse.Namespace, console: Console) -> Callable[[], AbstractContextManager[FarmAddress]]:

@@ -18,7 +18,7 @@ _TOLD = 6
 
 def parser() -> Parser:
     """Return the parser of this command."""
-    made = Parser("latentloom inspect", "Say what a model file holds. Nothing in the file is run.")
+    made = Parser("latentloom inspect", "List the contents of a model file without executing code from it.")
     made.add_argument("file", type=Path, metavar="FILE", help="network pickle, torch file or safetensors")
     made.add_argument("--json", action="store_true", help="print JSON for other programs")
     return made

@@ -126,7 +126,7 @@ def _say(console: Console, text: str) -> None:
 
 
 def _command_of(words: list[str]) -> tuple[str, list[str]]:
-    """Return a command and its words; no name for the window. ``--log`` may stand before the command."""
+    """Return a command and its arguments; no name for the window. ``--log`` may precede the command."""
     first = 2 if words[:1] == ["--log"] else 1 if words and words[0].startswith("--log=") else 0
     if len(words) > first and words[first] in _COMMANDS:
         return words[first], words[:first] + words[first + 1 :]

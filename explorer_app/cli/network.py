@@ -38,7 +38,7 @@ def read_network(path: Path | None, console: Console) -> Model:
 def find_network(wanted: Iterable[tuple[ModelReference, Path]], console: Console) -> Model:
     """Read the network that pictures were made with.
 
-    It is looked for in this user's list of models, then by its name in the folder of the picture, then the bundled one
+    It is searched in this user's list of models, then by its name in the folder of the picture; then the bundled one
     is taken if it is that.
 
     Parameters
@@ -70,12 +70,12 @@ def find_network(wanted: Iterable[tuple[ModelReference, Path]], console: Console
         if model.facts.model_id == identity:
             return model
         changed.append(path)
-    name = next((reference.name for reference, _ in references if reference.name), "a network without a name")
+    name = next((reference.name for reference, _ in references if reference.name), "an unnamed network")
     lost = next((path for path in found if path in changed), None)
     former = next((place for place in (places.last_seen(reference) for reference, _ in references) if place), "")
     where = f", but {lost} is now another file" if lost else f", which is not at {former}" if former else ""
     raise ModelFileError(
-        f"The picture was made with {name} (SHA-256 {identity[:12]}…){where}; say where it is with --network."
+        f"The picture was made with {name} (SHA-256 {identity[:12]}…){where}; give its path with --network."
     )
 
 

@@ -60,7 +60,7 @@ def project_settings(
     Raises
     ------
     UsageError
-        If the stretch ends before it starts, or lies outside of every timeline.
+        If the stretch ends before it starts, or is outside the range of timelines.
     SoundError
         If a sound is missing or damaged.
     """
@@ -71,7 +71,9 @@ def project_settings(
     start: Fraction = options.start or Fraction(0)
     end: Fraction = timeline.end if options.end is None else options.end
     if end <= start:
-        raise UsageError(f"--end should be after {float(start):g} s, where the piece starts, but is {float(end):g} s.")
+        raise UsageError(
+            f"--end should be after {float(start):g} s, where the timeline starts, but is {float(end):g} s."
+        )
     sounds = SoundFiles.of_this_user()
     if video is not None:
         found_sounds(fitted.session, sounds, options.project)

@@ -7,7 +7,7 @@ import math
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from explorer_app.cli.arguments import Parser, UsageError
 from explorer_app.cli.console import Console
@@ -17,20 +17,30 @@ from gpu_backend import (
     LATENT_SUFFIXES,
     PHOTO_SUFFIXES,
     TORCH_DEVICES,
+    Base,
     LoomError,
     ProjectionSettings,
     open_encoder,
+    open_features,
     open_gradients,
     read_photo,
     write_latent,
+    write_tuned,
 )
 
 if TYPE_CHECKING:
-    from gpu_backend import DifferentiableNetwork, PictureEncoder, Projection
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from gpu_backend import DifferentiableNetwork, ModelFacts, PictureEncoder, PictureFeatures, Projection
 
 _EXAMPLES = """examples:
   latentloom project photo.png --out photo.npz
-  latentloom project photos --network m.pkl --out latents --steps 1000"""
+  latentloom project photos --network m.pkl --out latents --steps 1000
+  latentloom project photo.png --out photo.npz --tune
+
+With --tune, photo.safetensors beside photo.npz is a model whose picture of these rows is nearer still. It holds changes
+of weights, so the model that was tuned has to stay where it is, or move along."""
 
 _STAGES = {"random": "random latents", "w": "one row", "rows": "all rows"}
 _MOST_STEPS = 100_000
@@ -38,7 +48,7 @@ _MOST_STEPS = 100_000
 
 def parser() -> Parser:
     """Return the parser of this command."""
-    made = Parser("latentloom project", "Find the w rows whose picture is nearest to a given one.", _EXAMPLES)
+    made = Parser("latentloom project", "Find the w rows whose picture is nearest to a given picture.", _EXAMPLES)
     made.add_argument("source", type=Path, metavar="PICTURE", help="a picture, or a folder of pictures")
     made.add_argument("--network", type=Path, metavar="FILE", help="network file (default: the bundled model)")
     made.add_argument(
@@ -48,18 +58,30 @@ def parser() -> Parser:
         metavar="FILE",
         help=f"file of w rows ({', '.join(LATENT_SUFFIXES)}); a folder where PICTURE is one",
     )
-    made.add_argument("--steps", type=_count, default=300, metavar="N", help="steps along gradients (default: 300)")
+    made.add_argument("--steps", type=_count, default=300, metavar="N", help="steps of gradient descent (default: 300)")
     made.add_argument(
-        "--candidates", type=_count, default=500, metavar="N", help="random latents to begin with (default: 500)"
+        "--candidates",
+        type=_count,
+        default=500,
+        metavar="N",
+        help="random latents to compare first; an eighth of them if there is an encoder (default: 500)",
+    )
+    made.add_argument(
+        "--tune",
+        type=_count,
+        nargs="?",
+        const=150,
+        metavar="N",
+        help="also tune the weights to each picture in N steps (150), and save the tuned model beside the rows",
     )
     made.add_argument("--seed", type=int, default=0, metavar="S", help="seed of the random latents (default: 0)")
     made.add_argument(
         "--device",
         choices=TORCH_DEVICES,
         default="auto",
-        help="where PyTorch computes: cpu, cuda, or auto for cuda if PyTorch has a GPU",
+        help="where PyTorch computes: cpu, cuda, or auto: cuda if PyTorch has a GPU",
     )
-    made.add_argument("--overwrite", action="store_true", help="replace files that are there already")
+    made.add_argument("--overwrite", action="store_true", help="replace existing files")
     return made
 
 
@@ -69,40 +91,61 @@ def run(words: Sequence[str], console: Console) -> int:
     jobs = _jobs(options)
     for _, target in jobs:
         check_output_path(target)
-        if target.exists() and not options.overwrite:
-            raise UsageError(f"{target} is there already; choose another name, or replace it with --overwrite.")
+        for path in (target, _tuned(target)) if options.tune else (target,):
+            if path.exists() and not options.overwrite:
+                raise UsageError(f"{path} already exists; choose another name, or replace it with --overwrite.")
     settings = ProjectionSettings(options.steps, options.candidates, options.seed)
     model = read_network(options.network, console)
     network = open_gradients(model, device=options.device)
     encoder = open_encoder(model, network)
+    features = open_features(model, network, encoder)
+    from gpu_backend import pictures_together  # it imports torch
+
     failures = 0
-    for photo, target in jobs:
-        try:
-            picture = read_photo(photo, network.spec.resolution, network.spec.img_channels)
-        except LoomError as error:
-            if len(jobs) == 1:
-                raise
-            failures += 1
-            console.note(error.sentence)
-            continue
-        _project(network, encoder, photo.name, picture, target, settings, console)
+    together = pictures_together(network)
+    for first in range(0, len(jobs), together):
+        read: list[_Job] = []
+        for photo, target in jobs[first : first + together]:
+            try:
+                picture = read_photo(photo, network.spec.resolution, network.spec.img_channels)
+            except LoomError as error:
+                if len(jobs) == 1:
+                    raise
+                failures += 1
+                console.note(error.sentence)
+                continue
+            read.append(_Job(photo, target, picture))
+        if read:
+            rows = _project(network, encoder, features, read, settings, console)
+            if options.tune:
+                for job, found in zip(read, rows, strict=True):
+                    _tune(network, features, model.facts, job, found, options.tune, console)
     if failures:
         raise LoomError(f"{failures} of {len(jobs)} files could not be read as pictures; the others were projected.")
     return 0
 
 
+class _Job(NamedTuple):
+    photo: Path
+    target: Path
+    picture: NDArray[np.float32]
+
+
 def _project(
     network: DifferentiableNetwork,
     encoder: PictureEncoder | None,
-    name: str,
-    picture: object,
-    target: Path,
+    features: PictureFeatures | None,
+    jobs: Sequence[_Job],
     settings: ProjectionSettings,
     console: Console,
-) -> None:
+) -> NDArray[np.float32]:
+    """Project pictures together, and write their rows, also after Ctrl-C. Returns the rows."""
+    import numpy as np
+
     from gpu_backend import Projection
 
-    projection = Projection(network, picture, settings, encoder)  # type: ignore[arg-type]
+    projection = Projection(network, np.stack([job.picture for job in jobs]), settings, encoder, features)
+    name = jobs[0].photo.name if len(jobs) == 1 else f"{jobs[0].photo.name} to {jobs[-1].photo.name}"
     began_s = time.monotonic()
     try:
         while not projection.report.is_done:
@@ -110,22 +153,59 @@ def _project(
             console.status(_progress_text(name, projection, time.monotonic() - began_s))
     except KeyboardInterrupt:
         if projection.has_found:
-            _write(target, projection, f"{name}, stopped early", console)
+            _write(jobs, projection, ", stopped early", console)
         raise
-    _write(target, projection, name, console)
+    _write(jobs, projection, "", console)
+    return projection.rows
 
 
-def _write(target: Path, projection: Projection, what: str, console: Console) -> None:
-    with as_export_error(target):
-        target.parent.mkdir(parents=True, exist_ok=True)
-        write_latent(target, projection.latent)
-    console.conclude(f"{target} holds the w rows of {what}: PSNR {projection.psnr():.1f} dB.")
+def _write(jobs: Sequence[_Job], projection: Projection, how: str, console: Console) -> None:
+    for job, latent, psnr in zip(jobs, projection.latents, projection.psnr(), strict=True):
+        with as_export_error(job.target):
+            job.target.parent.mkdir(parents=True, exist_ok=True)
+            write_latent(job.target, latent)
+        console.conclude(f"{job.target} holds the w rows of {job.photo.name}{how}: PSNR {psnr:.1f} dB.")
+
+
+def _tune(
+    network: DifferentiableNetwork,
+    features: PictureFeatures | None,
+    facts: ModelFacts,
+    job: _Job,
+    rows: NDArray[np.float32],
+    steps: int,
+    console: Console,
+) -> None:
+    """Tune the weights to a picture, and write the tuned model, also after Ctrl-C."""
+    from gpu_backend import PhotoTuning
+
+    tuning = PhotoTuning(network, rows, job.picture, steps, features)
+
+    def write(how: str) -> None:
+        write_tuned(tuning.changes(), Base(Path(facts.path).absolute(), facts.model_id, job.photo.name), target)
+        console.conclude(f"{target} is {facts.name} tuned to {job.photo.name}{how}: PSNR {tuning.psnr:.1f} dB.")
+
+    target = _tuned(job.target)
+    try:
+        while not tuning.report.is_done:
+            report = tuning.step()
+            console.status(f"{job.photo.name}: tuning {report.step} of {report.steps}, {tuning.psnr:.1f} dB")
+    except KeyboardInterrupt:
+        if tuning.report.step:
+            write(", stopped early")
+        raise
+    write("")
+
+
+def _tuned(target: Path) -> Path:
+    """Return where the tuned model of a file of w rows is kept."""
+    return target.with_suffix(".safetensors")
 
 
 def _progress_text(name: str, projection: Projection, elapsed_s: float) -> str:
     report = projection.report
     if not math.isfinite(report.loss):
-        return f"{name}: drafts are matched to pictures"
+        return f"{name}: matching drafts to pictures"
     text = f"{name}: {_STAGES[report.stage]} {report.step} of {report.steps}, loss {report.loss:.3f}"
     if report.stage != "random" and report.step < report.steps:
         # Steps at the full resolution come last and take longest, so this is a lower bound until then.
@@ -138,7 +218,7 @@ def _jobs(options: argparse.Namespace) -> list[tuple[Path, Path]]:
     source, out = options.source, options.out
     if not source.is_dir():
         if not source.exists():
-            raise UsageError(f"{source} is not there; name a picture or a folder of pictures.")
+            raise UsageError(f"{source} does not exist; name a picture or a folder of pictures.")
         if out.suffix.lower() not in LATENT_SUFFIXES:
             raise UsageError(f"--out should end in {', '.join(LATENT_SUFFIXES)}, but is {out.name}.")
         return [(source, out)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from explorer_app.cli.console import Console
 from explorer_app.messages import without_cpu_advice
 from explorer_app.rendering.backend import Backend, BackendLike
-from explorer_app.rendering.device_choice import PROCESSOR, DeviceChoice
+from explorer_app.rendering.device_choice import PROCESSOR, DeviceChoice, precision_of
 from explorer_app.rendering.renderer_like import RendererLike
 from gpu_backend import DeviceError, Model, TorchError
 
@@ -28,8 +28,10 @@ def start_renderer(
             raise
         console.warn(f"{without_cpu_advice(error.sentence)} – the CPU renders instead.")
         renderer = backend.make_renderer(model, PROCESSOR)
-    facts = model.facts
-    console.note(f"{facts.name}: {facts.family}, {facts.resolution} px, on {renderer.device.name}.")
+    facts, device = model.facts, renderer.device
+    if device.id != PROCESSOR.device and device.precision != choice.precision:
+        console.warn(device.reason)
+    console.note(f"{facts.name}: {facts.family}, {facts.resolution} px, on {device.name}.")
     return renderer
 
 
@@ -51,4 +53,4 @@ def _make(backend: BackendLike, model: Model, choice: DeviceChoice, console: Con
 
 def chosen(device: str, precision: str) -> DeviceChoice:
     """Return the device and precision of ``--device`` and ``--precision``."""
-    return DeviceChoice(device, "fp32" if precision == "fp32" else "fp16")
+    return DeviceChoice(device, precision_of(precision))

@@ -19,7 +19,7 @@ from gpu_backend import DeviceLostError, DeviceMemoryError
 def render_sequence(
     settings: SequenceSettings, renderer: AnswersRequests, console: Console, *, threads: int | None = None
 ) -> None:
-    """Render what is missing of a sequence, on a GPU two frames at a time.
+    """Render the missing frames of a sequence, on a GPU two at a time.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def render_sequence(
         while pipeline.has_in_flight or job.wait():
             if not meter.has_started:
                 if job.found:
-                    console.note(f"{job.found} of {job.total} frames are there already.")
+                    console.note(f"{job.found} of {job.total} frames exist already.")
                 meter.update(job.shown, job.found, time.monotonic())
             frame = pipeline.next_frame(renderer)
             if frame is not None:

@@ -23,10 +23,10 @@ def check_sheet_options(options: argparse.Namespace) -> None:
     """Refuse what does not go together before anything is opened. Raises UsageError."""
     if options.sheet is None:
         if options.grid is not None:
-            raise UsageError("--grid says how the pictures of --sheet stand, so it needs one.")
+            raise UsageError("--grid lays out the pictures of --sheet; give --sheet too.")
         return
     if options.path is not None or options.project is not None:
-        raise UsageError("--sheet lays single pictures out, so it cannot be given with --path or --project.")
+        raise UsageError("--sheet lays out single pictures, so it cannot be given with --path or --project.")
     if options.sheet.suffix.lower() not in ENDINGS:
         raise UsageError(f"The sheet should end in .png or .jpg, but {options.sheet.name} does not.")
     if options.form == "exr":
@@ -34,7 +34,7 @@ def check_sheet_options(options: argparse.Namespace) -> None:
 
 
 def sheet_paths(options: argparse.Namespace, count: int) -> list[Path]:
-    """Return where the sheets of so many pictures go: FILE, or FILE_1, FILE_2 and so on if a --grid needs several."""
+    """Return the paths of the sheets: FILE, or FILE_1, FILE_2 and so on if the pictures need several."""
     if options.grid is None:
         return [options.sheet]
     sheets = -(-count // math.prod(options.grid))
@@ -49,7 +49,7 @@ def check_sheets(options: argparse.Namespace, sources: Sequence[Source], targets
     pictures = {path.absolute() for path in (*targets, *(source.path for source in sources))}
     for sheet in sheet_paths(options, len(targets)):
         if sheet.absolute() in pictures:
-            raise UsageError(f"{sheet} would take the place of one of the pictures; choose another --sheet.")
+            raise UsageError(f"{sheet} would overwrite one of the pictures; choose another --sheet.")
     if options.grid is None and len(targets) > _MOST_PICTURES:
         raise UsageError(f"A sheet takes {_MOST_PICTURES:,} pictures, but there are {len(targets):,}.")
     if options.grid is not None and math.prod(options.grid) * max(options.size or (_ASSUMED_PX,)) ** 2 > _MOST_PIXELS:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from explorer_app.exporting.errors import PictureError
 from explorer_app.exporting.picture import read_picture
 from explorer_app.exporting.picture_document import PictureDocument
-from explorer_app.exporting.recipe_text import PREFIX, document_of_word
+from explorer_app.exporting.recipe_text import PREFIX, document_of_argument
 from explorer_app.exporting.sheet import read_sheet
 from explorer_app.session.resolve import resolve
 from explorer_app.session.session import ModelReference, Session
 from explorer_app.session.storage import load_session
-from gpu_backend import RenderRequest
+from gpu_backend import RenderRequest, dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ def read_source(path: Path) -> Source:
         If it is neither, or damaged.
     """
     if str(path).startswith(PREFIX):
-        document = document_of_word(str(path))
+        document = document_of_argument(str(path))
         return Source(named_path(path), document.request, document.model, document.session)
     if path.suffix.lower() == ".loom":
         session = load_session(path)

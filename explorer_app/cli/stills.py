@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from explorer_app.cli.console import Console
@@ -15,6 +15,7 @@ from explorer_app.exporting.formats.picture_format import PictureFormat, Size
 from explorer_app.exporting.picture_document import PictureDocument, document_to_text
 from explorer_app.rendering.pipeline import Pipeline
 from explorer_app.rendering.renderer_like import AnswersRequests
+from gpu_backend import dataclass
 
 _PATIENCE_S = 0.2
 

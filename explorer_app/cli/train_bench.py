@@ -19,7 +19,7 @@ def parser() -> Parser:
     """Return the parser of this command."""
     made = Parser(
         "latentloom train-bench",
-        "Measure a training step: a textbook's way first, then with one optimisation after the other.",
+        "Measure a training step: first a plain implementation, then with one optimisation after the other.",
         _EXAMPLES,
     )
     add_train_bench_options(made)

@@ -19,6 +19,8 @@ from gpu_backend import ConvTile, Model, TileFinding, TileProgress, TileTuning, 
 _BUDGET_S = 300.0
 _MAX_BATCH = 64
 _MOST_WRONG = 20
+_FIGURES = ("batch", "before us", "after us", "predicted", "gain", "tried", "found at")
+_WIDTHS = (6, 11, 10, 11, 8, 14, 10)
 _IN_FRONT = ("rows", "columns", "channels", "warps_m", "warps_n")
 
 
@@ -27,7 +29,7 @@ def parser() -> Parser:
     made = Parser(
         "latentloom tune",
         "Time every way to run a network's convolutions on this GPU, check the fastest against a plain kernel, and\n"
-        "keep it in a table that rendering uses from then on. Ctrl-C keeps what was found.",
+        "keep it in a table that later renderings use. Ctrl-C keeps what was found.",
     )
     made.add_argument(
         "model",
@@ -43,13 +45,21 @@ def parser() -> Parser:
         "--batch", type=batch_list, default=(1,), metavar="LIST", help="pictures at a time, e.g. 1,8 (default: 1)"
     )
     made.add_argument(
+        "--precision",
+        choices=("fp16", "tf32"),
+        default="fp16",
+        help="precision of the products (default: fp16); fp32 runs plain kernels, which have no tiles",
+    )
+    made.add_argument(
         "--budget-s",
         type=finite_number,
         default=_BUDGET_S,
         metavar="N",
-        help=f"seconds to spend at most, roughly (default: {_BUDGET_S:.0f})",
+        help=f"approximate time limit in seconds (default: {_BUDGET_S:.0f})",
     )
-    made.add_argument("--table", type=Path, metavar="FILE", help="write the table there instead of the cache folder")
+    made.add_argument(
+        "--table", type=Path, metavar="FILE", help="write the table to this file instead of the cache folder"
+    )
     made.add_argument(
         "--device",
         type=device,
@@ -64,12 +74,18 @@ def run(words: Sequence[str], console: Console) -> int:
     """Tune, and print the results."""
     options = parser().parse_args(words)
     if options.model is not None and options.shape is not None:
-        raise UsageError("Either a model or --shape says what to tune, not both.")
+        raise UsageError("Give either a model or --shape, not both.")
     if options.device == "cpu":
         raise UsageError("Tuning is for GPUs; there is nothing to tune on the CPU.")
     if options.budget_s <= 0:
         raise UsageError(f"The budget must be more than 0 seconds, not {options.budget_s:g}.")
-    tuning = TileTuning(_network(options, console), options.device, batches=options.batch, table=options.table)
+    tuning = TileTuning(
+        _network(options, console),
+        options.device,
+        batches=options.batch,
+        precision=options.precision,
+        table=options.table,
+    )
     console.note(f"Tuning {len(tuning.shapes)} convolutions on {tuning.gpu.name}; Ctrl-C keeps what was found.")
     if tuning.quality.timings:
         console.note(tuning.quality.sentence)
@@ -83,6 +99,8 @@ def run(words: Sequence[str], console: Console) -> int:
         console.end_progress()
         if found:
             console.results(report(found))
+            if tuning.quality.timings:
+                console.note(tuning.quality.sentence)
             console.conclude(f"The table is {without_home(str(tuning.path))}.")
     return 0
 
@@ -99,15 +117,19 @@ def batch_list(text: str) -> tuple[int, ...]:
 
 def report(findings: Sequence[TileFinding]) -> list[str]:
     """Return a table of what was found, and what was discarded."""
-    lines = [f"{'convolution':<32}{'batch':>6}{'before us':>11}{'after us':>10}{'gain':>8}{'tried':>12}  tile"]
+    lines = [_line("convolution", _FIGURES, "tile")]
     for item in findings:
-        shape = item.shape
         is_known = math.isfinite(item.before_us)
-        before = f"{item.before_us:.1f}" if is_known else "no result"
-        gain = f"{item.before_us / item.time_us:.2f} x" if is_known else ""
-        tried = f"{item.tried} of {item.candidates}"
-        figures = f"{shape.batch:>6}{before:>11}{item.time_us:>10.1f}{gain:>8}{tried:>12}"
-        lines.append(f"{shape.title:<32}{figures}  {tile_text(item.tile)}")
+        figures = (
+            str(item.shape.batch),
+            f"{item.before_us:.1f}" if is_known else "no result",
+            f"{item.time_us:.1f}",
+            "" if item.predicted_us is None else f"{item.predicted_us:.1f}",
+            f"{item.before_us / item.time_us:.2f} x" if is_known else "",
+            f"{item.tried} of {item.candidates}",
+            str(item.trials),
+        )
+        lines.append(_line(item.shape.title, figures, tile_text(item.tile)))
     wrong = [(item.shape, refused) for item in findings for refused in item.refused if refused.is_wrong]
     lines += [
         f"wrong, so discarded, for {shape.kind} {shape.side}: {tile_text(refused.tile)}: {refused.why}"
@@ -119,6 +141,11 @@ def report(findings: Sequence[TileFinding]) -> list[str]:
     if unfit:
         lines.append(f"{unfit} more did not run here or spill registers, so they were left out")
     return lines
+
+
+def _line(title: str, figures: Sequence[str], tile: str) -> str:
+    cells = (f"{figure:>{width}}" for figure, width in zip(figures, _WIDTHS, strict=True))
+    return f"{title:<32}{''.join(cells)}  {tile}"
 
 
 def tile_text(tile: ConvTile) -> str:
@@ -138,5 +165,5 @@ def _network(options: argparse.Namespace, console: Console) -> Model:
 def _status(progress: TileProgress) -> str:
     shape = progress.shape
     best = f", best {progress.best_us:.1f} us" if math.isfinite(progress.best_us) else ""
-    tried = f"{progress.tried} of {progress.candidates} tried{best}"
+    tried = f"{progress.tried} of {progress.candidates} tried{best}" if progress.candidates else "listing tiles"
     return f"{progress.number} of {progress.shapes}: {shape.title}, batch {shape.batch}: {tried}"

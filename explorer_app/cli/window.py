@@ -13,18 +13,18 @@ from explorer_app.version import __version__
 
 _COMMANDS_HELP = """commands that need no display:
   latentloom render    render pictures or an image sequence
-  latentloom inspect   say what a model file holds
+  latentloom inspect   list the contents of a model file
   latentloom convert   turn a pickle into a safetensors file
   latentloom demo      render a piece of ten seconds with sound
-  latentloom encode    train an encoder, from which project begins
+  latentloom encode    train an encoder, which gives project its start
   latentloom project   find the latent of a picture
   latentloom bench     measure this renderer beside plain PyTorch
   latentloom farm      render on many GPUs, of this machine and others
   latentloom train     train a network on pictures
   latentloom train-bench  measure a training step, one optimisation after the other
   latentloom directions  find named directions for a model
-  latentloom tune      find out how a network runs best on this GPU
-  latentloom doctor    say what the program finds on this machine
+  latentloom tune      search for the fastest convolution tiles on this GPU
+  latentloom doctor    report devices, versions and problems of this machine
   each has its own --help; a file that is named like a command is opened as ./render
 
 exit status:
@@ -36,7 +36,7 @@ def parser() -> Parser:
     """Return the parser of the window's command line."""
     made = Parser(
         "latentloom",
-        "Take hold of a StyleGAN's latent space and move through it. Without a command, the window opens.",
+        "Explore the latent space of a StyleGAN interactively. Without a command, the window opens.",
         epilog=_COMMANDS_HELP,
     )
     made.add_argument(
@@ -51,7 +51,7 @@ def parser() -> Parser:
     made.add_argument(
         "--time-start",
         action="store_true",
-        help="print when each step of the start was reached, in seconds, then close the window",
+        help="print the time of each step of the start in seconds, then close the window",
     )
     made.add_argument("--version", action="version", version=f"Latent Loom {__version__}")
     return made

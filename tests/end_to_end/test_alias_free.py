@@ -80,5 +80,5 @@ def test_a_visit_to_an_alias_free_network(sit_down: Callable[..., Person], tmp_p
     person.until(lambda: "loom-landscapes-256" in person.window.windowTitle())
     person.look()
     assert person.session.transform == Transform()
-    assert any("the transform, which it does not take, was reset" in sentence for sentence in person.said())
+    assert any("the transform, which it does not have, was reset" in sentence for sentence in person.said())
     assert noise.isEnabled()

@@ -103,7 +103,7 @@ def test_the_front_door_does_with_it_what_it_does_with_any(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("device", ["auto", "cpu"])
-def test_it_renders_on_the_processor_whatever_there_is(device: str, tmp_path: Path) -> None:
+def test_it_renders_on_the_processor_whatever_devices_there_are(device: str, tmp_path: Path) -> None:
     path = write_stylegan1(tmp_path / "elder.pkl", make_stylegan1())
     renderer = open_renderer(path, device)
     assert renderer.device.id == "cpu"

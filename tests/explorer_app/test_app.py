@@ -229,7 +229,7 @@ def test_closing_around_the_compiling_of_kernels_is_clean(program: Program, mome
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only here a window needs a display server")
-def test_a_display_that_does_not_answer_is_told_in_a_sentence_and_not_by_a_crash() -> None:
+def test_a_display_that_does_not_answer_is_reported_in_a_sentence_and_not_by_a_crash() -> None:
     done = run_python(
         "import sys; from explorer_app.cli import main; sys.exit(main([]))",
         display=False,
@@ -307,7 +307,9 @@ START = """
 """
 
 
-def test_a_window_that_cannot_be_built_is_told_on_stderr_and_in_the_log_and_by_the_status(own_folders: Path) -> None:
+def test_a_window_that_cannot_be_built_is_reported_on_stderr_and_in_the_log_and_by_the_status(
+    own_folders: Path,
+) -> None:
     done = run_python(
         START.format("""
     import explorer_app.window.shell.main_window
@@ -321,7 +323,7 @@ def test_a_window_that_cannot_be_built_is_told_on_stderr_and_in_the_log_and_by_t
     assert "ValueError: no window today" in log_path().read_text()
 
 
-def test_an_exception_in_a_slot_or_a_thread_is_told_in_all_three_places(own_folders: Path) -> None:
+def test_an_exception_in_a_slot_or_a_thread_is_reported_in_all_three_places(own_folders: Path) -> None:
     done = run_python(
         START.format("""
     import threading

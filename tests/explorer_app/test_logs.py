@@ -129,7 +129,7 @@ def test_the_file_rotates(log: ProgramLog) -> None:
     assert log.path.with_name("latentloom.log.1").stat().st_size <= 1 << 20
 
 
-def test_a_crash_of_an_earlier_run_is_told_once(log: ProgramLog) -> None:
+def test_a_crash_of_an_earlier_run_is_reported_once(log: ProgramLog) -> None:
     assert log.take_crash() == ""
     log.path.parent.mkdir(parents=True)
     log.path.with_name("latentloom.crash").write_text("Fatal Python error: Segmentation fault\n")

@@ -62,7 +62,7 @@ def test_messages_of_many_threads_all_arrive(told: MessageLog) -> None:
     assert [message.number for message in told.messages] == list(range(1, 161))
 
 
-def test_an_error_of_ours_is_told_in_its_own_sentence(told: MessageLog) -> None:
+def test_an_error_of_ours_is_reported_in_its_own_sentence(told: MessageLog) -> None:
     message = told.exception(RequestError("It has no row 14.", "rows 0..13"))
     assert (message.sentence, message.details) == ("It has no row 14.", "rows 0..13")
 
@@ -144,7 +144,7 @@ def test_a_deleted_working_folder_is_named_as_the_cause(tmp_path: Path, monkeypa
     assert "working folder is gone" in describe(FileNotFoundError(2, "No such file or directory", "out"))[0]
 
 
-def test_memory_that_torch_or_a_thread_lacks_is_told_as_such() -> None:
+def test_memory_that_torch_or_a_thread_lacks_is_reported_as_such() -> None:
     for error in (
         RuntimeError("[enforce fail at alloc_cpu.cpp:117] DefaultCPUAllocator: can't allocate memory"),
         RuntimeError("can't start new thread"),

@@ -10,7 +10,7 @@ _ASK = "import explorer_app, os, sys; print(os.environ['OPENBLAS_NUM_THREADS'], 
 
 
 @pytest.mark.parametrize(("said", "found"), [(None, "1"), ("3", "3")])
-def test_numpy_is_told_to_use_one_thread_before_it_is_loaded_unless_the_person_said_otherwise(
+def test_numpy_is_limited_to_one_thread_before_it_is_loaded_unless_the_user_chose_otherwise(
     said: str | None, found: str
 ) -> None:
     environment = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}

@@ -13,6 +13,7 @@ from gpu_backend.cuda.running.constants import ConstantStore
 from gpu_backend.cuda.schedule import Schedule
 from gpu_backend.cuda.timing.kernel_timer import EventTimer, measure_event_cost
 from gpu_backend.cuda.timing.occupancy import kernel_facts
+from gpu_backend.cuda.timing.range_profiler import CountKernels
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from tests.helpers.fake_gpu import FAKE_GPU, FakeDriver
 from tests.helpers.hand_schedule import AREA, BATCH, PAINT, SCALE, hand_driver, hand_schedule
@@ -31,6 +32,8 @@ class BoundPlanHarness:
         self.pool = MemoryPool(self.driver)
         self.constants = ConstantStore(self.driver, self.pool)
         self.kernels = {recipe: self.driver.load(b"", recipe) for recipe in (SCALE, PAINT)}
+        self.count: CountKernels | None = None
+        """Reads hardware counters, for plans bound from now on."""
         self.empty = self.driver.load(b"", KernelRecipe("empty"))
         self.bound = self.bind()
 
@@ -54,7 +57,9 @@ class BoundPlanHarness:
                 lambda: measure_event_cost(self.driver, self.empty),
             )
 
-        return CudaBoundPlan(self.driver, self.pool, self.schedule(), self.kernels, self.constants, make_timer)
+        return CudaBoundPlan(
+            self.driver, self.pool, self.schedule(), self.kernels, self.constants, make_timer, self.count
+        )
 
     def close(self) -> None:
         """Free `bound` and the resources that plans share."""

@@ -220,6 +220,7 @@ class FakeEngine(QObject):
     model_changed = Signal()
     options_changed = Signal()
     comparison_changed = Signal()
+    counting_changed = Signal()
 
     def __init__(self, calls: Calls) -> None:
         super().__init__()
@@ -230,6 +231,7 @@ class FakeEngine(QObject):
         self.stored_picture: Any = None
         self.options = RenderOptions()
         self.comparison: Comparison | None = None
+        self.is_counting = False
         self.is_comparing = False
 
     def set_options(self, options: RenderOptions) -> None:
@@ -240,6 +242,14 @@ class FakeEngine(QObject):
     def compare(self) -> None:
         self._calls.append(("compare",))
         self.show_comparison(self.comparison, is_comparing=True)
+
+    def measure_counters(self) -> None:
+        self._calls.append(("measure_counters",))
+        self.show_counting(True)
+
+    def show_counting(self, on: bool) -> None:
+        self.is_counting = on
+        self.counting_changed.emit()
 
     def show_comparison(self, comparison: Comparison | None, *, is_comparing: bool = False) -> None:
         self.comparison, self.is_comparing = comparison, is_comparing
@@ -491,6 +501,8 @@ class FakeController:
             self.editing,  # type: ignore[arg-type]
             self.playback,  # type: ignore[arg-type]
             MessageLog(),
+            self.projection_renders.worker,  # type: ignore[arg-type]
+            self.projection_renders.opened.append,
             self.projection_renders.make,
         )
         self.projection_renders.projection = self.photo_projection

@@ -10,7 +10,7 @@ import numpy as np
 
 from explorer_app.rendering.render_events import DragAdvanced, DragFailed
 from explorer_app.rendering.tasks.drag import BURST_S, DragLike
-from gpu_backend import DragReport, DragSettings, Handle, HandleState, Noise, StoredLatent
+from gpu_backend import DragReport, DragSettings, Handle, HandleState, LocalEdits, Noise, StoredLatent
 
 Pixels = tuple[float, float]
 
@@ -50,7 +50,7 @@ class FollowingDrag:
 
     Attributes
     ----------
-    weak, lost
+    weak, lost, covered
         Indices of handles that do not follow.
     """
 
@@ -61,14 +61,22 @@ class FollowingDrag:
         self.steps = 0
         self.weak: set[int] = set()
         self.lost: set[int] = set()
+        self.covered: set[int] = set()
 
     @property
     def report(self) -> DragReport:
         states = tuple(
-            HandleState(place, place, math.dist(place, target), index in self.weak, index in self.lost)
+            HandleState(
+                place,
+                place,
+                math.dist(place, target),
+                index in self.weak,
+                index in self.lost,
+                index in self.covered,
+            )
             for index, (place, target) in enumerate(zip(self.places, self.targets, strict=True))
         )
-        given_up = self.weak | self.lost
+        given_up = self.weak | self.lost | self.covered
         settled = all(state.distance < 1e-6 for index, state in enumerate(states) if index not in given_up)
         return DragReport(self.steps, 0.5, states, settled)
 
@@ -83,7 +91,7 @@ class FollowingDrag:
     def step(self) -> DragReport:
         moved = False
         for index, (place, target) in enumerate(zip(self.places, self.targets, strict=True)):
-            if index not in self.weak | self.lost:
+            if index not in self.weak | self.lost | self.covered:
                 length = math.dist(place, target)
                 share = 1.0 if length <= 8.0 else 8.0 / length
                 self.places[index] = (
@@ -103,13 +111,22 @@ class FakeDragMaker:
         self.prepared = 0
         self.error: Exception | None = None
         self.weak: set[int] = set()
+        self.edits: list[LocalEdits] = []
+        self.slower_because = ""
 
-    def prepare(self, model: object, noise: Noise) -> None:
+    def prepare(self, model: object, noise: Noise, edits: LocalEdits) -> None:
         self.prepared += 1
 
     def make(
-        self, model: object, noise: Noise, latent: StoredLatent, handles: Sequence[Handle], settings: DragSettings
+        self,
+        model: object,
+        noise: Noise,
+        edits: LocalEdits,
+        latent: StoredLatent,
+        handles: Sequence[Handle],
+        settings: DragSettings,
     ) -> FollowingDrag:
+        self.edits.append(edits)
         if self.error is not None:
             raise self.error
         drag = FollowingDrag(latent, handles, settings)

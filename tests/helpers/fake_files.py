@@ -65,6 +65,7 @@ class FakeExport(QObject):
         self._calls = calls
         self.progress: ExportProgress | None = None
         self.has_succeeded = False
+        self.last_run: Jobs = ()
         self.jobs: Jobs = ()
         self.current = ""
         self.owner = ""
@@ -91,6 +92,9 @@ class FakeExport(QObject):
 
     def pause(self, job_id: str) -> None:
         self._calls.append(("pause_export", job_id))
+
+    def set_priority(self, job_id: str, priority: int) -> None:
+        self._calls.append(("set_priority", job_id, priority))
 
     def resume_job(self, job_id: str) -> None:
         self._calls.append(("resume_job", job_id))

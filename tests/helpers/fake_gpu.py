@@ -64,6 +64,7 @@ class FakeDriver:
     refused: tuple[str, ...] = ()
     lose_after: int = -1
     full_after: int = -1
+    context: int = 0xC0
 
     def __post_init__(self) -> None:
         self.clock_us = 0.0

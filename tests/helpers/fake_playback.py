@@ -21,6 +21,7 @@ class FakePlayback(QObject):
         self.time = Fraction(0)
         self.is_playing = self.is_recording = False
         self.armed: frozenset[str] = frozenset()
+        self.recorded: dict[str, Any] = {}
 
     def seek(self, t: Fraction, final: bool = True) -> None:
         self._calls.append(("seek", t, final))

@@ -10,7 +10,7 @@ import numpy as np
 
 from explorer_app.rendering.render_events import ProjectionAdvanced, ProjectionEnded, ProjectionFailed
 from explorer_app.rendering.tasks.projection import ProjectionLike
-from gpu_backend import Crop, Noise, ProjectionReport, StoredLatent
+from gpu_backend import Crop, LocalEdits, Noise, ProjectionReport, StoredLatent
 
 
 class FakeProjection:
@@ -20,14 +20,23 @@ class FakeProjection:
         self._steps, self._w_dim = steps, w_dim
         self.report = ProjectionReport("random", 0, 1, float("inf"), 64)
         self.error: Exception | None = None
+        self.latents_read = 0
 
     @property
     def has_found(self) -> bool:
         return self.report.step > 0
 
     @property
+    def latent_version(self) -> tuple[float, int]:
+        return self.report.loss, self.report.resolution
+
+    @property
     def latent(self) -> StoredLatent:
+        self.latents_read += 1
         return StoredLatent(np.full((1, self._w_dim), self.report.step, "<f4").tobytes(), 1, self._w_dim)
+
+    def changes(self) -> dict[str, np.ndarray]:
+        return {}
 
     def step(self) -> ProjectionReport:
         if self.error is not None:
@@ -35,6 +44,13 @@ class FakeProjection:
         step = self.report.step + 1
         self.report = ProjectionReport("rows", step, self._steps, 1.0 / step, 64, step >= self._steps)
         return self.report
+
+
+class ImmediateWorker:
+    """Runs tasks of files at once."""
+
+    def fetch(self, task: Callable[[], Any], take: Callable[[Any], None], *, failed: str = "") -> None:
+        take(task())
 
 
 class FakeProjectionRenders:
@@ -47,10 +63,18 @@ class FakeProjectionRenders:
         self.work: Any = None
         self.steps = 5
         self.calls: list[tuple[Path, Crop]] = []
+        self.tuned: list[bool] = []
+        self.edits: list[LocalEdits] = []
+        self.opened: list[Path] = []
+        self.worker = ImmediateWorker()
         self.error: Exception | None = None
 
-    def make(self, model: object, noise: Noise, path: Path, crop: Crop) -> FakeProjection:
+    def make(
+        self, model: object, noise: Noise, edits: LocalEdits, path: Path, crop: Crop, *, tune: bool
+    ) -> FakeProjection:
+        self.edits.append(edits)
         self.calls.append((path, crop))
+        self.tuned.append(tune)
         if self.error is not None:
             raise self.error
         return FakeProjection(self.steps)

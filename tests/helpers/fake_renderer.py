@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -248,9 +248,9 @@ class Engine:
         self.checks.append(FakeChecks(self.unchecked, self.check_gate, self.check_failing))
         return self.checks[-1]
 
-    def make_tuning(self, model: Model, device: str, budget_s: float) -> FakeTuning:
+    def make_tuning(self, model: Model, choice: DeviceChoice, budget_s: float) -> FakeTuning:
         self.threads.add(threading.current_thread().name)
-        made = FakeTuning(device, self.tiles, self.tuning_failing, self.tuning_waits)
+        made = FakeTuning(choice, self.tiles, self.tuning_failing, self.tuning_waits)
         self.tunings.append(made)
         return made
 
@@ -314,7 +314,7 @@ class FakeChecks:
 class FakeTuning:
     """Implements `explorer_app.rendering.backend.TuningLike`: finds a set number of tiles, one a step."""
 
-    device: str
+    choice: DeviceChoice
     count: int
     error: Exception | None = None
     is_waiting: bool = False
@@ -437,6 +437,15 @@ class FakeRenderer:
         if self._engine.failing is not None:
             raise self._engine.failing
         return f"comparison of {request.model_id} on {self.device.name}"
+
+    def counter_steps(self, request: RenderRequest) -> Generator[None, None, None]:
+        """Three steps."""
+        self._engine.gate.pass_through()
+        for _ in range(3):
+            if self._engine.failing is not None:
+                raise self._engine.failing
+            self._engine.calls.append("count")
+            yield
 
     def render(self, request: RenderRequest, *, should_cancel: Callable[[], bool] | None = None) -> Frame:
         engine = self._engine

@@ -104,12 +104,22 @@ class FakeLocalEditing(QObject):
     maps_made = Signal(object)
     maps_failed = Signal(str)
     search_changed = Signal()
+    mask_needed = Signal(int)
 
     def __init__(self, calls: Calls) -> None:
         super().__init__()
         self._calls = calls
         self.text = ""
         self.is_searching = False
+
+    def blend_with_seed(self, seed: int, number: int = 0) -> None:
+        self._calls.append(("blend with seed", seed, number))
+
+    def blend_with_shown(self, number: int = 0) -> None:
+        self._calls.append(("blend with shown", number))
+
+    def blend_with_kept(self, kept: int, number: int = 0) -> None:
+        self._calls.append(("blend with kept", kept, number))
 
     def request_maps(self, layer: str) -> None:
         self._calls.append(("channel maps", layer))

@@ -149,7 +149,7 @@ class FakeFarm:
 
     async def exchange(self, status: JobStatus | None) -> tuple[list[Member], list[Order]]:
         if self.is_gone:
-            raise ConnectionLostError("The farm does not answer any more.")
+            raise ConnectionLostError("The farm no longer answers.")
         if status is not None:
             self.statuses.append(status)
         orders, self.orders = self.orders, []

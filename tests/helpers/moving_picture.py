@@ -53,6 +53,9 @@ class MovingPicture(DifferentiableNetwork):
         self._check_block(block)
         return FeatureGrid(block, block, SIDE)
 
+    def _last_layer(self, block: int) -> str:
+        return f"b{block}"
+
     def features(self, ws: Tensor, block: int, noise: NoisePictures | None = None) -> Tensor:
         return functional.avg_pool2d(self.picture(ws), SIDE // block)
 

@@ -23,6 +23,7 @@ from shiboken6 import isValid
 
 from explorer_app.messages import MessageLog
 from explorer_app.settings import Settings
+from explorer_app.window.docks.header_tab import HeaderTab
 from explorer_app.window.look import fonts
 from explorer_app.window.shell.main_window import MainWindow
 from gpu_backend import ModelFacts
@@ -192,10 +193,12 @@ class SharedWindow:
         self.settings = Settings(None, self.messages)
         self.window = MainWindow(self.controller, self.settings, self.messages)  # type: ignore[arg-type]
         show(self.window, *SIZE)
-        self.window.variations.hide()  # made now, since the tests of the grid would make it
+        self.window.variations.hide()  # made now, as the widgets of the layers, since their tests would make them
+        assert not self.window.layers.table.isVisible()
         self._settle()
         switches = [action for action in self.window.actions_by_key.values() if action.isCheckable()]
         self._switches = [(action, action.isChecked()) for action in switches]
+        self._tabs = [tab for tab in self.window.findChildren(HeaderTab) if tab.isChecked()]
         roots = (self.controller, self.settings, self.messages)
         self._work = _Memento(*roots)
         self._go_back(lays_out=True)
@@ -233,6 +236,9 @@ class SharedWindow:
             for action, is_checked in self._switches:
                 if is_checked is was_checked is not action.isChecked():
                     action.trigger()
+        for tab in self._tabs:
+            if not tab.isChecked():
+                tab.click()
         for view in window.findChildren(QAbstractItemView):
             view.setCurrentIndex(QModelIndex())
         for line in window.message_strip.lines:

@@ -54,7 +54,7 @@ def test_another_network_or_gpu_is_not_judged(goals: Any, change: dict[str, Any]
     assert goals.judge(replace(report, run=replace(RUN, **change))) == ()
 
 
-def test_the_exit_status_tells_whether_all_is_met(
+def test_the_exit_status_says_whether_all_is_met(
     goals: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "bench.json"

@@ -30,8 +30,14 @@ def benchmark(monkeypatch: pytest.MonkeyPatch, qapp: QApplication, quiet_qt: Non
     QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
 
 
-def test_the_cost_of_events_and_frames_is_told(benchmark: ModuleType) -> None:
-    text = benchmark.main(["--seconds", "0.3", "--settle", "0", "--side", "256"])
+def test_the_cost_of_events_and_frames_is_printed(benchmark: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(benchmark, "ROUNDS", 1)
+    monkeypatch.setattr(benchmark, "REST_S", 0.0)
+    monkeypatch.setattr(benchmark.x_mouse, "SETTLE_S", 0.1)
+    for seconds in ("0.3", "3", "30"):  # until frames came, on a machine that is busy elsewhere
+        text = benchmark.main(["--seconds", seconds, "--settle", "0", "--side", "256"])
+        if "input to paint" in text:
+            break
     figures = dict(re.findall(r"^(.*?) +(-?[\d.]+) ", text, re.M))
     assert float(figures["events"]) > 0
     assert float(figures["frames painted"]) > 0
@@ -45,7 +51,7 @@ def cost(benchmark: ModuleType, share: float, frames: int) -> object:
     return benchmark.Cost(2.0, 200, frames, share, 1.0, 0.5, (10.0,) * 99 + (30.0,))
 
 
-def test_a_frame_that_cannot_be_told_apart_from_events_has_no_cost(benchmark: ModuleType) -> None:
+def test_a_frame_that_cannot_be_distinguished_from_events_has_no_cost(benchmark: ModuleType) -> None:
     assert "a frame            0.500 ms" in benchmark.report(cost(benchmark, 0.05, 0), cost(benchmark, 0.08, 120), 60.0)
     text = benchmark.report(cost(benchmark, 0.05, 0), cost(benchmark, 0.04, 28), 60.0)
     assert "-" not in text

@@ -14,7 +14,7 @@ SCRIPT = Path(__file__).resolve().parents[2] / "packaging" / "kill_check.py"
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
 def test_nothing_is_lost_and_no_part_stays_when_the_program_is_killed_while_it_writes() -> None:
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", SCRIPT, "--every", "7"],
+        [sys.executable, "-W", "ignore", SCRIPT, "--every", "11"],
         capture_output=True,
         text=True,
         check=False,

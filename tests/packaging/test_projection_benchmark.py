@@ -33,11 +33,13 @@ def test_known_pictures_have_a_row_each_and_a_median(
     monkeypatch.setattr(benchmark, "bundled_model", lambda: tmp_path / "small.safetensors")
     monkeypatch.setattr(benchmark, "RESULTS", tmp_path / "results")
     threads = torch.get_num_threads()
-    benchmark.main(["--known", "2", "--unseen", "0", "--steps", "6", "--candidates", "2", "--threads", "1"])
+    benchmark.main(
+        ["--known", "2", "--unseen", "0", "--steps", "6", "--candidates", "2", "--threads", "1", "--tune", "2"]
+    )
     torch.set_num_threads(threads)
     with (tmp_path / "results" / "projection.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert [(row["kind"], row["number"], row["encoder"]) for row in rows] == [("known", str(n), "False") for n in "01"]
     for row in rows:
-        assert all(float(row[key]) > 0 for key in ("random_db", "w_db", "psnr_db"))
-    assert "known: median " in capsys.readouterr().out
+        assert all(float(row[key]) > 0 for key in ("random_db", "w_db", "psnr_db", "tuned_db"))
+    assert "known: medians " in capsys.readouterr().out

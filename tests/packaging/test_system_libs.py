@@ -103,7 +103,7 @@ def test_sudo_is_used_only_when_not_root(machine: Machine) -> None:
     assert machine.installed[0] == "sudo"
 
 
-def test_without_apt_the_names_are_printed_and_the_status_says_so(machine: Machine) -> None:
+def test_without_apt_the_names_are_printed_and_the_status_reports_it(machine: Machine) -> None:
     machine.lacks(qoffscreen="libEGL.so.1")
     done = machine.run("--install", "offscreen")
     assert done.returncode == 1

@@ -42,7 +42,7 @@ def test_any_text_is_seeds_or_refused(text: str) -> None:
         ("1.5", "not '1.5'"),
         ("1_000", "not '1_000'"),
         ("٣", "not '"),
-        ("10-5", "a range of seeds goes upwards, but 10-5 does not"),
+        ("10-5", "a range of seeds must ascend, but 10-5 does not"),
         (str(SEED_COUNT), "seeds must be at most 4294967295"),
         ("9" * 5000, "not '"),
         ("0-4294967295", "at most 100000 seeds"),

@@ -29,7 +29,7 @@ def test_a_class_is_chosen_by_number_or_name_and_kept_as_its_number(command: Com
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
-        ("crane", "Several classes are called so, 0 crane; 2 crane, but --class 'crane' was given; give the number."),
+        ("crane", "Several classes have this name, 0 crane; 2 crane, but --class 'crane' was given; give the number."),
         (
             "tin",
             "zoo has no class of that name, but --class 'tin' was given; some like it are 1 Tench, Tinca tinca.",
@@ -39,7 +39,7 @@ def test_a_class_is_chosen_by_number_or_name_and_kept_as_its_number(command: Com
         ("3", "zoo has the classes 0 to 2, but --class 3 was given."),
     ],
 )
-def test_a_class_that_is_none_or_not_the_only_one_is_told(
+def test_a_class_that_is_invalid_or_not_the_only_one_is_reported(
     command: Command, zoo: Path, name: str, sentence: str
 ) -> None:
     outcome = command("render", "--network", zoo, "--seeds", "0", "--outdir", zoo.parent, "--class", name)
@@ -53,7 +53,7 @@ def test_without_names_a_class_has_its_number_only(command: Command, networks: P
     assert "labelled.labels.txt" in outcome.sentence
 
 
-def test_inspect_tells_where_names_come_from_and_some_of_them(command: Command, zoo: Path) -> None:
+def test_inspect_reports_where_names_come_from_and_some_of_them(command: Command, zoo: Path) -> None:
     lines = [line.strip() for line in command("inspect", zoo).out.splitlines()]
     place = lines.index("Classes          3, with names from zoo.labels.txt:")
     assert lines[place + 1 : place + 4] == ["0 crane", "1 Tench, Tinca tinca", "2 crane"]

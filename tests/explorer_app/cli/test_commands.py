@@ -55,7 +55,7 @@ def test_inspect_of_something_else_is_one_sentence(command: Command, tmp_path: P
         assert command("inspect", path).sentence
 
 
-def test_inspect_tells_what_came_to_light_of_a_file_that_is_not_opened(command: Command, tmp_path: Path) -> None:
+def test_inspect_reports_what_came_to_light_of_a_file_that_is_not_opened(command: Command, tmp_path: Path) -> None:
     made = make_stylegan1()
     tensors = {**tensorflow1_variables(made), "synthesis/lod": np.array(1.5, np.float32)}
     path = write_stylegan1(tmp_path / "old.pkl", made, tensors=tensors)
@@ -100,7 +100,7 @@ def test_convert_replaces_a_file_only_when_told_so(command: Command, networks: P
     target.write_bytes(b"dear to somebody")
     words = ("convert", networks / "plain.safetensors", target)
     sentence = command(*words).sentence
-    assert "is there already" in sentence
+    assert "already exists" in sentence
     assert "--overwrite" in sentence
     assert target.read_bytes() == b"dear to somebody"
     assert command(*words, "--overwrite").status == 0
@@ -129,7 +129,7 @@ def test_the_demo_is_a_piece_that_its_own_sound_moves_and_a_contact_sheet(
     assert {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()} == before
 
 
-def test_the_version_is_told(command: Command) -> None:
+def test_the_version_is_reported(command: Command) -> None:
     assert command("--version").out == f"Latent Loom {__version__}\n"
 
 
@@ -143,7 +143,7 @@ def test_help_names_the_commands(command: Command) -> None:
         assert outcome.out.startswith(f"usage: latentloom {name} ")
 
 
-def test_a_file_that_is_not_there_is_told_before_a_window_opens(command: Command, tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_is_reported_before_a_window_opens(command: Command, tmp_path: Path) -> None:
     sentence = command(tmp_path / "missing.pkl").sentence
     assert "there is no" in sentence
     assert "invert" in command("invert").sentence

@@ -13,7 +13,14 @@ from PIL import Image
 from explorer_app.exporting import recipe_text
 from explorer_app.exporting.errors import PictureError
 from explorer_app.exporting.picture_document import PictureDocument
-from explorer_app.exporting.recipe_text import MAX_WORD, PREFIX, as_command, as_python, document_of_word, recipe_word
+from explorer_app.exporting.recipe_text import (
+    MAX_WORD,
+    PREFIX,
+    as_command,
+    as_python,
+    document_of_argument,
+    recipe_argument,
+)
 from explorer_app.session.adapting import adapt
 from explorer_app.session.blend import resolve_blend
 from explorer_app.session.edited_latent import FadeEdit, TakeEditedRows, recipe_before
@@ -146,15 +153,15 @@ def test_every_kind_of_picture_is_copied_exactly(
             Path("picture.png").unlink()
 
 
-def test_a_recipe_survives_as_a_word_and_damage_is_told(request_: RenderRequest) -> None:
+def test_a_recipe_survives_as_a_word_and_damage_is_reported(request_: RenderRequest) -> None:
     document = PictureDocument(request_, "plain")
-    word = recipe_word(document)
-    found = document_of_word(word)
+    word = recipe_argument(document)
+    found = document_of_argument(word)
     assert (found.request.blend, found.model_name) == (request_.blend, "plain")
     damaged = (word[:-9], word[:40] + "A" + word[41:], PREFIX, PREFIX + "ä", PREFIX + "%%%", word + "AAAA")
     for text in damaged:
         with pytest.raises(PictureError):
-            document_of_word(text)
+            document_of_argument(text)
 
 
 def test_a_recipe_that_no_command_line_takes_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,5 +169,5 @@ def test_a_recipe_that_no_command_line_takes_is_refused(monkeypatch: pytest.Monk
     document = PictureDocument(RenderRequest("x", ((Recipe(Latent(stored_latent(rows))), 1.0),)))
     monkeypatch.setattr(recipe_text, "MAX_WORD", 30_000)
     with pytest.raises(PictureError, match="save the picture"):
-        recipe_word(document)
+        recipe_argument(document)
     assert (32_767 if sys.platform == "win32" else 131_072) > MAX_WORD

@@ -57,7 +57,7 @@ def test_a_file_that_is_there_is_replaced_only_when_told_so(command: Command, mo
     before = direction_path(model).read_bytes()
     words = ("directions", model, "--method", "pca", "--count", 1, "--latents", 50)
     sentence = command(*words).sentence
-    assert "is there already" in sentence
+    assert "already exists" in sentence
     assert "--add" in sentence
     assert direction_path(model).read_bytes() == before
     assert "not both" in command(*words, "--add", "--replace").sentence
@@ -148,7 +148,7 @@ def test_options_that_exclude_each_other_are_refused_with_one_sentence(
     assert not direction_path(model).exists()
 
 
-def test_a_factor_that_is_not_known_is_told(command: Command, model: Path, features: Path) -> None:
+def test_a_factor_that_is_not_known_is_reported(command: Command, model: Path, features: Path) -> None:
     words = ("directions", model, "--method", "world", "--features", features, *FEW, "--factors", "moon")
     assert "sun_height, haze" in command(*words).err
 

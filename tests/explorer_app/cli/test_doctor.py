@@ -79,7 +79,7 @@ def test_the_report_names_what_was_found() -> None:
         "not compiled yet: to_rgb, empty;",
         "falls back: modulated_conv (rows=8);   its result differs by 3;",
         "falls back: modulated_up_conv (rows=4) and 1 more modulated_up_conv;   it does not compile: x.cu(3);",
-        "fails, and none takes its place: fully_connected (batch=1);   it does not compile: y.cu(9);",
+        "fails, without a fallback: fully_connected (batch=1);   it does not compile: y.cu(9);",
         "falls back: synthesis.b8.conv0, plain_modulated_up_conv;   its filter has 23 taps",
         "3 files, 1.5 MB",
     ):
@@ -119,7 +119,9 @@ def test_doctor_prints_a_report_without_personal_paths(
     command: Command, monkeypatch: pytest.MonkeyPatch, own_folders: Path
 ) -> None:
     home = own_folders / "home"
-    monkeypatch.setattr(doctor, "diagnose", lambda model: replace(FOUND, cache_folder=home / ".cache" / "latentloom"))
+    monkeypatch.setattr(
+        doctor, "diagnose", lambda model, precision: replace(FOUND, cache_folder=home / ".cache" / "latentloom")
+    )
     outcome = command("doctor")
     assert (outcome.status, outcome.err) == (0, "")
     assert outcome.out.startswith(f"Latent Loom    {__version__}\n")

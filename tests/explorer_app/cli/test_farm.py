@@ -66,6 +66,9 @@ def test_plain_text_beyond_this_machine_is_refused(command: Command, words: tupl
         (("--gpus", "0", "--keys", "k"), "those of a --farm"),
         (("--keys", "k"), "belongs to a farm"),
         (("--spot-check", "3"), "belongs to a farm"),
+        (("--priority", "3"), "belongs to a farm"),
+        (("--gpus", "0", "--priority", "3"), "which several jobs share"),
+        (("--farm", "h", "--priority", "high"), "whole number"),
         (("--gpus", "all", "--device", "cpu"), "have their devices"),
         (("--gpus", "all", "--jobs", "2"), "leave --jobs out"),
         (("--gpus", "one"), "GPUs are numbers"),
@@ -76,7 +79,7 @@ def test_options_that_exclude_each_other_are_refused(command: Command, words: tu
     assert said in command(*base, *words).sentence
 
 
-def test_a_missing_extra_is_told_with_the_command_that_adds_it(
+def test_a_missing_extra_is_reported_with_the_command_that_adds_it(
     command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
@@ -133,7 +136,19 @@ def test_render_on_a_farm_writes_what_render_writes(
     farm.close()
 
 
-def test_a_farm_that_is_not_there_is_told_in_a_sentence(command: Command, tmp_path: Path) -> None:
+def test_a_job_that_is_cancelled_on_the_farm_is_no_success(
+    command: Command, networks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    farm = FakeFarm(orders=[("cancel", 0)])
+    monkeypatch.setattr("explorer_app.cli.farm_sequence.FarmJob", partial(FarmJob, connect=farm.connect))
+    words = ("render", "--network", networks / "plain.safetensors", "--seeds", "1-3", "--path", "linear")
+    outcome = command(*words, "--frames", 8, "--outdir", tmp_path / "out", "--farm", "tcp://127.0.0.1:9")
+    assert outcome.status == 2
+    assert "cancelled on the farm: 0 of 17 frames are in" in outcome.sentence
+    farm.close()
+
+
+def test_a_farm_that_is_not_there_is_reported_in_a_sentence(command: Command, tmp_path: Path) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

@@ -155,7 +155,7 @@ def test_a_pipe_is_never_waited_for_where_training_reads(pipe: Path, tmp_path: P
     assert not (tmp_path / "out").exists()
 
 
-def test_missing_pictures_are_told_before_torch_is_loaded(tmp_path: Path) -> None:
+def test_missing_pictures_are_reported_before_torch_is_loaded(tmp_path: Path) -> None:
     said: list[str] = []
     with pytest.raises(LoomError, match=r"there is no .*missing\."):
         run_training(TrainRequest(tmp_path, {"data": str(tmp_path / "missing")}), said.append, lambda _: None)

@@ -106,7 +106,7 @@ def test_text_of_a_file_that_is_named_or_read_cannot_steer_the_terminal(
 
 
 @pytest.mark.parametrize(("stream", "status"), [(Full, 2), (Unread, 0)])
-def test_results_that_cannot_be_printed_are_told(
+def test_results_that_cannot_be_printed_are_reported(
     stream: type[io.StringIO], status: int, networks: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     errors = io.StringIO()
@@ -118,7 +118,7 @@ def test_results_that_cannot_be_printed_are_told(
     assert main(["--help"]) == status
 
 
-def test_help_that_cannot_be_printed_is_told_where_nothing_is_buffered(
+def test_help_that_cannot_be_printed_is_reported_where_nothing_is_buffered(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     class Unbuffered(io.StringIO):
@@ -137,7 +137,7 @@ def test_help_with_a_closed_stdout_is_an_error(
     monkeypatch.setattr(sys, "stdout", None)
     assert main(words) == 2
     err = capsys.readouterr().err
-    assert "standard output, but that is closed" in err
+    assert "standard output, which is closed" in err
     assert err.count("\n") == 1
 
 
@@ -150,7 +150,7 @@ def test_help_whose_reader_leaves_early_is_no_error(monkeypatch: pytest.MonkeyPa
     assert main(["--version"]) == 0
 
 
-def test_a_deleted_working_folder_is_told_before_a_library_trips_over_it(
+def test_a_deleted_working_folder_is_reported_before_a_library_trips_over_it(
     command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, networks: Path
 ) -> None:
     (tmp_path / "gone").mkdir()
@@ -168,12 +168,12 @@ def test_an_endless_file_name_is_no_endless_sentence(command: Command) -> None:
         assert len(outcome.err) < 600
 
 
-def test_a_closed_stdout_is_told(networks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_closed_stdout_is_reported(networks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     errors = io.StringIO()
     monkeypatch.setattr(sys, "stderr", errors)
     monkeypatch.setattr(sys, "stdout", None)
     assert main(["inspect", str(networks / "plain.safetensors")]) == 2
-    assert "standard output, but that is closed" in errors.getvalue()
+    assert "standard output, which is closed" in errors.getvalue()
 
 
 def test_a_closed_stdout_is_no_bug_of_help_either(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,8 +23,9 @@ from explorer_app.session.patches import Patch
 from explorer_app.session.resolve import resolve
 from explorer_app.session.session import ModelReference, Session
 from explorer_app.session.storage import save_session
-from explorer_app.session.timeline.edits import with_key, with_noise_loop, with_state
+from explorer_app.session.timeline.edits import with_key, with_state
 from explorer_app.session.timeline.evaluation import keyed_at, session_at
+from explorer_app.session.timeline.noise_loop import with_noise_loop
 from explorer_app.session.tracks import WALK, Timeline, Track
 from gpu_backend import inspect_model, stored_latent
 from tests.helpers.command import Command
@@ -87,7 +88,7 @@ def test_a_piece_that_was_stopped_goes_on_by_its_manifest(command: Command, netw
     whole = {path.name: path.read_bytes() for path in out.iterdir()}
     (out / "piece_00003.png").unlink()
     outcome = command("render", "--resume", out / "piece.manifest.json", "--network", network)
-    assert "frames are there already" in outcome.err
+    assert "frames exist already" in outcome.err
     assert {path.name: path.read_bytes() for path in out.iterdir()} == whole
 
 

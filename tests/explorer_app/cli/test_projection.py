@@ -10,7 +10,7 @@ import pytest
 import torch
 from PIL import Image
 
-from gpu_backend import Projection, read_latent
+from gpu_backend import Projection, read_latent, read_model
 from tests.helpers.command import Command
 from tests.helpers.networks import make_stylegan2
 
@@ -39,7 +39,7 @@ def test_a_picture_becomes_w_rows_of_the_bundled_model(command: Command, photo: 
     spec = make_stylegan2(seed=1).spec
     assert (read_latent(out).num_ws, read_latent(out).w_dim) == (spec.num_ws, spec.w_dim)
     again = command("project", photo, "--out", out, *QUICK)
-    assert "is there already" in again.sentence
+    assert "already exists" in again.sentence
     assert command("project", photo, "--out", out, "--overwrite", *QUICK).status == 0
 
 
@@ -60,6 +60,19 @@ def test_a_folder_of_pictures_becomes_a_folder_of_w_rows(command: Command, photo
     (folder / "notes.txt").write_text("no picture")
     assert command("project", folder, "--out", photo.parent / "out", *QUICK).status == 0
     assert sorted(path.name for path in (photo.parent / "out").iterdir()) == ["a.npz", "b.npz"]
+
+
+def test_a_tuned_model_is_kept_beside_the_rows_and_opens(command: Command, networks: Path, photo: Path) -> None:
+    out, base = photo.parent / "photo.npz", networks / "other.safetensors"
+    words = ("project", photo, "--network", base, "--out", out, *QUICK, "--tune", 2)
+    outcome = command(*words)
+    assert outcome.status == 0, outcome.err
+    assert "tuned to photo.png: PSNR " in outcome.err
+    tuned = read_model(photo.parent / "photo.safetensors")
+    assert tuned.facts.flavour == "tuned to photo.png"
+    assert any((tuned.weights[name] != array).any() for name, array in read_model(base).weights.items())
+    out.unlink()
+    assert "photo.safetensors already exists" in command(*words).sentence
 
 
 def test_a_damaged_picture_of_a_folder_is_named_and_the_others_are_projected(command: Command, photo: Path) -> None:

@@ -157,11 +157,11 @@ def test_a_sheet_shows_all_of_them(command: Command, tmp_path: Path) -> None:
 
 def test_a_sheet_never_takes_the_place_of_a_picture(command: Command, tmp_path: Path) -> None:
     words = ("render", "--seeds", "0-4", "--outdir", tmp_path, "--sheet")
-    assert "would take the place of one of the pictures" in command(*words, tmp_path / "seed0003.png").sentence
+    assert "would overwrite one of the pictures" in command(*words, tmp_path / "seed0003.png").sentence
     assert names(tmp_path) == []
     assert command(*words, tmp_path / "all.png").status == 0
     again = ("render", "--from", tmp_path / "seed0003.png", "--outdir", tmp_path / "again", "--sheet")
-    assert "would take the place of one of the pictures" in command(*again, tmp_path / "seed0003.png").sentence
+    assert "would overwrite one of the pictures" in command(*again, tmp_path / "seed0003.png").sentence
 
 
 def test_every_option_of_the_look_reaches_the_request(command: Command, networks: Path, tmp_path: Path) -> None:
@@ -222,7 +222,7 @@ def test_a_frame_of_a_sequence_is_made_again_with_the_network_named(
     (platformdirs.user_data_path("latentloom", appauthor=False) / "models.json").unlink()
     lost = command("render", "--from", picture, "--outdir", again).sentence
     assert lost.startswith("The picture was made with other (SHA-256 ")
-    assert lost.endswith("say where it is with --network.")
+    assert lost.endswith("give its path with --network.")
     command("render", "--from", picture, "--network", network, "--outdir", tmp_path / "again")
     with Image.open(picture) as first, Image.open(tmp_path / "again" / "path_00001.png") as second:
         assert first.tobytes() == second.tobytes()
@@ -253,7 +253,7 @@ def test_a_transform_is_rendered_where_the_network_takes_one(command: Command, n
     plain = networks / "plain.safetensors"
     outcome = command("render", "--from", tmp_path / "state.png", "--network", plain, "--outdir", tmp_path / "again")
     assert outcome.status == 0
-    assert "plain takes no transform, so that of state.png is left out" in outcome.err
+    assert "plain has no transform input, so the transform of state.png is left out" in outcome.err
     again = read_picture(tmp_path / "again" / "state.png")
     assert again.request.transform is None
     assert again.session is not None
@@ -275,7 +275,7 @@ def test_another_network_warns_and_renders_with_the_one_named(command: Command, 
         assert document.request.model_id == renderer.facts.model_id
 
 
-def test_a_network_that_changed_since_is_told(command: Command, networks: Path, tmp_path: Path) -> None:
+def test_a_network_that_changed_since_is_reported(command: Command, networks: Path, tmp_path: Path) -> None:
     network = tmp_path / "mine.safetensors"
     network.write_bytes((networks / "other.safetensors").read_bytes())
     command("render", "--network", network, "--seeds", "3", "--outdir", tmp_path)
@@ -297,7 +297,9 @@ def test_pictures_of_two_networks_need_one_to_be_chosen(command: Command, networ
 def test_a_picture_never_takes_the_place_of_its_source(command: Command, tmp_path: Path) -> None:
     command("render", "--seeds", "1", "--outdir", tmp_path)
     before = (tmp_path / "seed0001.png").read_bytes()
-    assert "its own copy" in command("render", "--from", tmp_path / "seed0001.png", "--outdir", tmp_path).sentence
+    assert (
+        "would be overwritten" in command("render", "--from", tmp_path / "seed0001.png", "--outdir", tmp_path).sentence
+    )
     assert (tmp_path / "seed0001.png").read_bytes() == before
     (tmp_path / "b").mkdir()
     (tmp_path / "b" / "seed0001.png").write_bytes(before)
@@ -320,13 +322,13 @@ def test_a_network_with_classes_says_what_happens_without_one(command: Command, 
         ("--seeds 1", "--outdir"),
         ("--outdir {0}", "One of --seeds, --from"),
         ("--outdir {0} --seeds 1 --from x.png", "One of --seeds, --from"),
-        ("--outdir {0} --seeds 5-1", "argument --seeds: a range of seeds goes upwards, but 5-1 does not"),
+        ("--outdir {0} --seeds 5-1", "argument --seeds: a range of seeds must ascend, but 5-1 does not"),
         ("--outdir {0} --seeds 1 --trunc high", "argument --trunc: expected a number, not 'high'"),
         ("--outdir {0} --seeds 1 --noise-mode loud", "--noise-mode"),
         ("--outdir {0} --seeds 1 --noise-seed 3", "--noise-seed needs --noise-mode random"),
         ("--outdir {0} --seeds 1 --frames 3", "--frames belongs to a sequence"),
         ("--outdir {0} --seeds 1 --loop", "--loop belongs to a sequence"),
-        ("--outdir {0} --seeds 1 --path cubic --sheet all.png", "--sheet lays single pictures out"),
+        ("--outdir {0} --seeds 1 --path cubic --sheet all.png", "--sheet lays out single pictures"),
         ("--outdir {0} --seeds 1 --sheet all.gif", "The sheet should end in .png or .jpg, but all.gif does not"),
         ("--outdir {0} --seeds 1-4097 --sheet all.png", "A sheet takes 4,096 pictures, but there are 4,097"),
         ("--outdir {0} --from x.png --class 3", "so --class cannot be given with it"),
@@ -346,7 +348,7 @@ def test_a_network_with_classes_says_what_happens_without_one(command: Command, 
         ("--outdir {0} --seeds 1 --jobs 0", "--jobs"),
         ("--outdir {0} --seeds 1 --jobs 1000", "--jobs must be at most 256, not 1000"),
         ("--outdir {0} --seeds 1 --format exr --sheet a.png", "--sheet cannot show EXR files"),
-        ("--seeds 1 --video {0}/a.gif", "--video needs --path"),
+        ("--seeds 1 --video {0}/a.gif", "--video needs a sequence"),
         ("--seeds 1,2 --path cubic --video {0}/a.avi", "a.avi should end in one of .webm"),
         ("--seeds 1,2 --path cubic --video {0}/a.gif --outdir {0}", "so --outdir cannot be given with it"),
         ("--seeds 1,2 --path cubic --video {0}/a.gif --format png", "so --format cannot be given with it"),

@@ -93,7 +93,7 @@ def test_existing_frames_are_reported_and_kept(command: Command, tmp_path: Path)
     before = content(tmp_path)
     (tmp_path / "path_00006.png").unlink()
     outcome = command(*words)
-    assert "6 of 7 frames are there already." in outcome.err
+    assert "6 of 7 frames exist already." in outcome.err
     assert content(tmp_path) == before
 
 
@@ -347,4 +347,4 @@ def test_a_grid_of_more_pictures_than_fit_becomes_several_sheets_for_print(comma
         assert sheet.info["dpi"] == pytest.approx((300, 300), abs=0.01)
     alone = command("render", *words, "--grid", "2x2")
     assert alone.status == 2
-    assert "needs one" in alone.err
+    assert "give --sheet too" in alone.err

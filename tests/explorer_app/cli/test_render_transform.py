@@ -49,7 +49,7 @@ def test_other_networks_refuse_it_in_a_sentence(
         (("--rotate", "left"), "expected a number"),
     ],
 )
-def test_a_slip_is_told(command: Command, tmp_path: Path, words: tuple[str, str], sentence: str) -> None:
+def test_a_slip_is_reported(command: Command, tmp_path: Path, words: tuple[str, str], sentence: str) -> None:
     assert sentence in command("render", "--seeds", "0", "--outdir", tmp_path, *words).sentence
 
 

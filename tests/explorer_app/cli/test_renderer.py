@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,11 +14,11 @@ from explorer_app.cli.renderer import chosen, start_renderer
 from explorer_app.cli.sequence import render_sequence
 from explorer_app.exporting.keyframes import Keyframe
 from explorer_app.exporting.sequence import SequenceSettings
-from explorer_app.rendering.device_choice import DeviceChoice
+from explorer_app.rendering.device_choice import PRECISIONS, DeviceChoice
 from explorer_app.session.session import ModelReference
 from gpu_backend import DeviceError, DeviceLostError
 from tests.helpers.command import Command
-from tests.helpers.fake_renderer import GPU, Engine
+from tests.helpers.fake_renderer import GPU, Engine, FakeDevice
 from tests.helpers.render_harness import MODEL, request
 
 
@@ -47,7 +48,7 @@ def test_kernels_are_compiled_first_and_who_watches_sees_how_far_it_is(engine: E
     assert stream.getvalue().endswith("on Loom 9000.\n")
 
 
-def test_a_gpu_that_cannot_be_used_gives_way_with_a_warning_unless_it_was_asked_for(engine: Engine) -> None:
+def test_a_gpu_that_cannot_be_used_gives_way_with_a_warning_unless_it_was_requested(engine: Engine) -> None:
     engine.gpu_refusing = DeviceError("The GPU has no room.")
     stream = io.StringIO()
     renderer = start_renderer(MODEL, DeviceChoice(), Console(stream), backend=engine)
@@ -55,6 +56,18 @@ def test_a_gpu_that_cannot_be_used_gives_way_with_a_warning_unless_it_was_asked_
     assert stream.getvalue().startswith("Warning: The GPU has no room – the CPU renders instead.\n")
     with pytest.raises(DeviceError, match="no room"):
         start_renderer(MODEL, DeviceChoice("cuda"), Console(stream), backend=engine)
+
+
+def test_another_precision_than_the_chosen_one_is_announced() -> None:
+    reason = "Loom 9000: it was chosen, in tf32: numbers of this network exceed fp16."
+
+    class Wider(Engine):
+        def _device(self, choice: DeviceChoice) -> FakeDevice:
+            return replace(GPU, precision="tf32", reason=reason)
+
+    stream = io.StringIO()
+    start_renderer(MODEL, DeviceChoice(), Console(stream), backend=Wider(gpus=(GPU,)))
+    assert stream.getvalue().startswith(f"Warning: {reason}\n")
 
 
 def test_the_cpu_is_taken_without_a_look_at_gpus(engine: Engine) -> None:
@@ -98,7 +111,8 @@ def test_options_left_out_stay_open_for_the_remembered_choice() -> None:
     add_device(parser, remembered=True)
     options = parser.parse_args([])
     assert (options.device, options.precision) == (None, None)
-    assert chosen("cuda:1", "fp32") == DeviceChoice("cuda:1", "fp32")
+    for precision in PRECISIONS:
+        assert chosen("cuda:1", precision) == DeviceChoice("cuda:1", precision)
 
 
 def test_a_gpu_that_is_not_there_is_one_sentence_and_exit_status_2(command: Command, tmp_path: Path) -> None:

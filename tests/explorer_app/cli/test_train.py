@@ -28,7 +28,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[TrainRequest]:
     return requests
 
 
-def test_only_what_is_asked_for_arrives(command: Command, calls: list[TrainRequest]) -> None:
+def test_only_what_is_requested_arrives(command: Command, calls: list[TrainRequest]) -> None:
     words = ("--out", "a", "--data", "cats.zip", "--batch", "16", "--gamma", "0.5", "--augment", "--no-mirror")
     outcome = command("train", *words)
     assert outcome.status == 0
