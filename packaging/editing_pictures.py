@@ -1,14 +1,17 @@
-"""Take the pictures of docs/editing.md again: ``python packaging/editing_pictures.py [drag] [photo]``.
+"""Take the pictures of docs/editing.md again: ``python packaging/editing_pictures.py [drag] [photo] [blend]``.
 
 The strip of a drag: the sun of the bundled model is dragged, and five pictures on its way stand side by side, with the
 handle and its target until it is there. The photo: a drawing of the world that the model was trained on, which the
-model never saw, and the nearest picture that is found for it. Takes minutes on a processor.
+model never saw, the nearest picture that is found for it, and that of tuned weights. Takes minutes on a processor. The
+blend: two landscapes, and one with the ground of the first and the sky of the second, in all layers and in the coarse
+ones.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,14 +22,29 @@ from PIL import Image, ImageDraw
 
 from explorer_app.assets import bundled_model
 from gpu_backend import (
+    MASK_SIDE,
+    TORCH_DEVICES,
     DragOptimizer,
     DragReport,
     DragSettings,
     Handle,
+    Latent,
+    LocalEdits,
+    MaskedBlend,
+    PhotoTuning,
+    PictureMask,
+    Point,
     Projection,
     ProjectionSettings,
+    Recipe,
+    RenderRequest,
+    RowRange,
+    Truncation,
     latent_statistics,
+    open_encoder,
+    open_features,
     open_gradients,
+    open_renderer,
     read_model,
 )
 from gpu_backend.training.world import draw, sample_factors
@@ -40,6 +58,9 @@ SHOWN = 5
 SIDE_PX = 208
 GAP_PX = 6
 DRAWING = 11
+BLEND_SEEDS = (20, 31)
+BLEND_EDGE = 0.48
+"""Where the sky ends, in heights of the picture."""
 _SCALE = 3
 """Marks are drawn at so many times their size."""
 
@@ -110,32 +131,65 @@ def drag() -> None:
     side_by_side(frames).save(PICTURES / "drag.jpg", quality=90)
 
 
-def photo(steps: int, candidates: int) -> None:
-    """Find the latent of a drawing, and write both pictures."""
+def photo(steps: int, candidates: int, tuning_steps: int, device: str) -> None:
+    """Find the latent of a drawing, tune the weights to it, and write all three pictures."""
     model = read_model(bundled_model())
-    network = open_gradients(model, device="cpu")
+    network = open_gradients(model, device=device)
     generator = torch.Generator().manual_seed(DRAWING)
     target = draw(sample_factors(1, generator), torch.tensor([DRAWING]), network.spec.resolution, device="cpu")
-    projection = Projection(network, target[0].float().numpy(), ProjectionSettings(steps, candidates))
+    wanted = target.float().clamp(-1, 1).numpy()
+    encoder = open_encoder(model, network)
+    features = open_features(model, network, encoder)
+    projection = Projection(network, wanted, ProjectionSettings(steps, candidates), encoder, features)
     while not projection.report.is_done:
         projection.step()
-    with torch.no_grad():
-        found = network.picture(network.tensor(projection.rows)[None])
-    sys.stdout.write(f"PSNR {projection.psnr():.1f} dB after {steps} steps\n")
-    side_by_side([as_picture(target), as_picture(found)]).save(PICTURES / "from-picture.jpg", quality=90)
+    tuning = PhotoTuning(network, projection.rows[0], wanted[0], tuning_steps, features)
+    while not tuning.step().is_done:
+        pass
+    changes = tuning.changes()
+    weights = {name: array + changes.get(name, 0.0) for name, array in model.weights.items()}
+    pictures = [as_picture(target)]
+    for each in (model, replace(model, weights=weights)):
+        other = open_gradients(each, device=device)
+        with torch.no_grad():
+            pictures.append(as_picture(other.picture(other.tensor(projection.rows)).cpu()))
+    found, tuned = projection.psnr()[0], tuning.psnr
+    sys.stdout.write(f"PSNR {found:.1f} dB after {steps} steps, {tuned:.1f} dB with weights tuned in {tuning_steps}\n")
+    side_by_side(pictures).save(PICTURES / "from-picture.jpg", quality=90)
+
+
+def blend() -> None:
+    """Blend the sky of a landscape into another one, and write the strip."""
+    edge = np.clip((BLEND_EDGE - (np.arange(MASK_SIDE) + 0.5) / MASK_SIDE) * MASK_SIDE + 0.5, 0.0, 1.0)
+    mask = PictureMask(np.repeat((edge * 255).astype(np.uint8)[:, None], MASK_SIDE, 1).tobytes())
+    ground, sky = (Recipe(Latent(Point(((seed, 1.0),))), Truncation(0.8)) for seed in BLEND_SEEDS)
+    with open_renderer(bundled_model(), "cpu") as renderer:
+
+        def picture(recipe: Recipe, *rows: RowRange) -> Image.Image:
+            edits = LocalEdits(blends=tuple(MaskedBlend(sky, mask, part, 1.0, 0.1) for part in rows))
+            request = RenderRequest(renderer.facts.model_id, ((recipe, 1.0),), edits=edits)
+            return Image.fromarray(renderer.render(request).to_rgb())
+
+        pictures = [picture(ground), picture(sky)]
+        pictures += [picture(ground, rows) for rows in (RowRange(), RowRange(0, 5))]
+    side_by_side(pictures).save(PICTURES / "blends.jpg", quality=90)
 
 
 def main() -> None:
     """Read the command line and write the pictures."""
     parser = argparse.ArgumentParser(description="Take the pictures of docs/editing.md.")
-    parser.add_argument("which", nargs="*", default=["drag", "photo"], choices=("drag", "photo"))
+    parser.add_argument("which", nargs="*", default=["drag", "photo", "blend"], choices=("drag", "photo", "blend"))
     parser.add_argument("--steps", type=int, default=300, help="steps of the search for the drawing")
     parser.add_argument("--candidates", type=int, default=500, help="random latents to begin with")
+    parser.add_argument("--tuning-steps", type=int, default=150, help="steps of the tuning to the drawing")
+    parser.add_argument("--device", default="cpu", choices=TORCH_DEVICES, help="where the search for the drawing runs")
     calls = parser.parse_args()
     if "drag" in calls.which:
         drag()
     if "photo" in calls.which:
-        photo(calls.steps, calls.candidates)
+        photo(calls.steps, calls.candidates, calls.tuning_steps, calls.device)
+    if "blend" in calls.which:
+        blend()
 
 
 if __name__ == "__main__":

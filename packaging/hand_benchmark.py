@@ -57,6 +57,8 @@ PATIENCE_S = 120.0
 SPAN_S = 0.25
 """Medians are those of spans this long, in seconds."""
 ROUNDS = 3
+REST_S = 0.5
+"""Pause after each drag, in seconds, for what it left to do."""
 MICE = {"x": "Pointer of the X server, moves merged", "posted": "Events posted one by one"}
 _PICTURES = 8
 _RADIUS_PX = 120.0
@@ -337,9 +339,9 @@ def measure(qt: QApplication, arguments: argparse.Namespace) -> Drags:
                     gate.clear()
                     events.append(_drag(qt, app, mouse, arguments))
                     gate.set()
-                    _pause(qt, 0.5)
+                    _pause(qt, REST_S)
                 frames.append(_drag(qt, app, mouse, arguments))
-                _pause(qt, 0.5)
+                _pause(qt, REST_S)
             costs[mouse] = (Cost.of(events) if events else None), Cost.of(frames)
         if arguments.save:
             app.window.grab().save(arguments.save)

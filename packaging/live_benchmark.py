@@ -15,6 +15,7 @@ import sys
 import tempfile
 import threading
 import time
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -45,6 +46,10 @@ _TURN_S = 8.0
 
 _WARM_UP = 0.2
 """Share of the time after which memory counts: caches fill until then. It is read again after each further share."""
+
+
+_MOST_FRAMES = 1_000_000
+"""Frames whose ages are counted: four and a half hours at 60 frames a second."""
 
 
 class SilentDevice:
@@ -79,7 +84,7 @@ class Figures:
     seconds: float
     packets: int
     frames: int
-    ages_s: list[float]
+    ages_s: Sequence[float]
     thread_s: float
     process_s: float
     memory_mib: list[float]
@@ -91,14 +96,21 @@ class Audience(QObject):
 
     def __init__(self, app: App) -> None:
         super().__init__()
-        self.ages_s: list[float] = []
+        self._ages_s = array("d", bytes(8 * _MOST_FRAMES))  # all of it now: a list that grows would count as memory
+        self._frames = 0
         self.counts = False
         app.window.canvas.painted.connect(self._painted)
 
     @Slot(object)
     def _painted(self, frame: Any) -> None:
-        if self.counts and len(self.ages_s) < 1_000_000:
-            self.ages_s.append((time.monotonic() - frame.request.noise.gain) % _TURN_S)
+        if self.counts and self._frames < _MOST_FRAMES:
+            self._ages_s[self._frames] = (time.monotonic() - frame.request.noise.gain) % _TURN_S
+            self._frames += 1
+
+    @property
+    def ages_s(self) -> Sequence[float]:
+        """Age of the newest value in each painted frame, in seconds."""
+        return self._ages_s[: self._frames]
 
 
 def measure(qt: QApplication, arguments: argparse.Namespace) -> Figures:
@@ -177,11 +189,12 @@ def _listen(qt: QApplication, osc: OscInput, audience: Audience, arguments: argp
             qt.exec()
             memory.append(_resident_mib())
         audience.counts = False
+        ages_s = audience.ages_s
         return Figures(
             time.monotonic() - start_s,
             osc.received - received,
-            len(audience.ages_s),
-            audience.ages_s,
+            len(ages_s),
+            ages_s,
             time.thread_time() - thread_s,
             time.process_time() - process_s,
             memory,

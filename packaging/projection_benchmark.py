@@ -9,20 +9,24 @@ from __future__ import annotations
 
 import argparse
 import csv
+import math
 import statistics
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from explorer_app.assets import bundled_model
 from gpu_backend import (
     DifferentiableNetwork,
+    PhotoTuning,
     PictureEncoder,
     Projection,
     ProjectionSettings,
@@ -30,6 +34,7 @@ from gpu_backend import (
     open_gradients,
     read_model,
 )
+from gpu_backend.gradients.picture_loss import psnr
 from gpu_backend.training.world import draw, sample_factors
 
 RESULTS = Path(__file__).resolve().parents[1] / "assets" / "results" / "projection"
@@ -40,9 +45,9 @@ _DRAWN_FROM = 2**33
 _WELL_DB = 28.0
 
 
-def known_pictures(network: DifferentiableNetwork, count: int) -> Iterator[Tensor]:
+def known_pictures(network: DifferentiableNetwork, number: int) -> Iterator[Tensor]:
     """Yield pictures (3, side, side) of the model itself."""
-    for seed in range(_FIRST_SEED, _FIRST_SEED + count):
+    for seed in range(_FIRST_SEED, _FIRST_SEED + number):
         z = torch.from_numpy(np.random.RandomState(seed).randn(1, network.spec.mapping.z_dim)).float()
         with torch.no_grad():
             w = network.mean_w + PSI * (network.map(z) - network.mean_w)
@@ -50,29 +55,62 @@ def known_pictures(network: DifferentiableNetwork, count: int) -> Iterator[Tenso
         yield picture
 
 
-def unseen_pictures(side: int, count: int) -> Iterator[Tensor]:
+def unseen_pictures(side: int, number: int) -> Iterator[Tensor]:
     """Yield drawings (3, side, side)."""
-    factors = sample_factors(count, torch.Generator().manual_seed(5))
-    yield from draw(factors, torch.arange(count) + _DRAWN_FROM, side, device="cpu").float()
+    factors = sample_factors(number, torch.Generator().manual_seed(5))
+    yield from draw(factors, torch.arange(number) + _DRAWN_FROM, side, device="cpu").float()
 
 
 def project(
-    network: DifferentiableNetwork, encoder: PictureEncoder | None, target: Tensor, settings: ProjectionSettings
-) -> dict[str, Any]:
-    """Project a picture; return its PSNR in dB after each stage, and the time."""
+    network: DifferentiableNetwork,
+    encoder: PictureEncoder | None,
+    targets: Tensor,
+    settings: ProjectionSettings,
+    tuning_steps: int = 0,
+) -> list[dict[str, Any]]:
+    """Project pictures (count, 3, side, side) together; return for each its PSNR in dB after each stage, and times."""
     began_s, began_cpu_s = time.perf_counter(), time.process_time()
-    projection = Projection(network, target.clamp(-1, 1).numpy(), settings, encoder)
-    after: dict[str, float] = {}
+    projection = Projection(network, targets.clamp(-1, 1).numpy(), settings, encoder)
+    after: list[dict[str, Any]] = [{} for _ in targets]
+    measuring_s, stages_s = 0.0, time.perf_counter()
     while not projection.report.is_done:
         before = projection.report.stage
         if projection.step().stage != before:
-            after[f"{before}_db"] = round(projection.psnr(), 2)
-    return {
-        **after,
-        "psnr_db": round(projection.psnr(), 2),
-        "cpu_s": round(time.process_time() - began_cpu_s, 1),
-        "wall_s": round(time.perf_counter() - began_s, 1),
-    }
+            now_s = time.perf_counter()
+            for row, value in zip(after, projection.psnr(), strict=True):
+                row[f"{before}_db"] = round(value, 2)
+            measuring_s += time.perf_counter() - now_s
+            if before == "random":
+                stages_s = time.perf_counter()
+    ended_s, cpu_s = time.perf_counter(), time.process_time() - began_cpu_s
+    for row, value in zip(after, projection.psnr(), strict=True):
+        row |= {
+            "psnr_db": round(value, 2),
+            "cpu_s": round(cpu_s / len(targets), 2),
+            "wall_s": round((ended_s - began_s - measuring_s) / len(targets), 3),
+            "ms_a_step": round((ended_s - stages_s - measuring_s) / settings.steps / len(targets) * 1e3, 3),
+        }
+    if tuning_steps:
+        for row, rows, target in zip(after, projection.rows, targets, strict=True):
+            row |= tuned(network, rows, target, tuning_steps)
+    return after
+
+
+def tuned(network: DifferentiableNetwork, rows: NDArray[np.float32], target: Tensor, steps: int) -> dict[str, Any]:
+    """Tune the weights to a picture (3, side, side); return its PSNR in dB and the time."""
+    began_s = time.perf_counter()
+    tuning = PhotoTuning(network, rows, target.clamp(-1, 1).numpy(), steps)
+    while not tuning.step().is_done:
+        pass
+    return {"tuned_db": round(tuning.psnr, 2), "tuning_s": round(time.perf_counter() - began_s, 2)}
+
+
+def alone(network: DifferentiableNetwork, encoder: PictureEncoder, targets: Tensor) -> list[float]:
+    """Return the PSNR in dB of an encoder's answers to pictures (count, 3, side, side)."""
+    pictures = targets.clamp(-1, 1).to(network.mean_w)
+    with torch.no_grad():
+        rows = encoder.encode(pictures)[:, None].expand(-1, network.spec.num_ws, -1)
+        return [psnr(network.picture(one[None]), picture[None]) for one, picture in zip(rows, pictures, strict=True)]
 
 
 def main(words: Sequence[str] | None = None) -> None:
@@ -80,14 +118,20 @@ def main(words: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--known", type=int, default=4, help="pictures of the model itself")
     parser.add_argument("--unseen", type=int, default=4, help="drawings that the model never saw")
+    parser.add_argument(
+        "--network", type=Path, help="model whose encoder, beside it, is used (default: the bundled one)"
+    )
+    parser.add_argument("--out", type=Path, help="folder of the table")
     parser.add_argument("--steps", type=int, default=150)
     parser.add_argument("--candidates", type=int, default=100, help="random latents to begin with")
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
+    parser.add_argument("--tune", type=int, default=0, metavar="N", help="also tune the weights to each in N steps")
+    parser.add_argument("--batch", type=int, default=1, help="pictures that are searched together")
     parser.add_argument("--no-encoder", action="store_true", help="begin with random latents alone")
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     options = parser.parse_args(words)
     torch.set_num_threads(options.threads)
-    model = read_model(bundled_model())
+    model = read_model(options.network or bundled_model())
     network = open_gradients(model, device=options.device)
     encoder = None if options.no_encoder else open_encoder(model, network)
     settings = ProjectionSettings(options.steps, options.candidates)
@@ -97,20 +141,31 @@ def main(words: Sequence[str] | None = None) -> None:
     }
     table: list[dict[str, Any]] = []
     for kind, targets in pictures.items():
-        for number, target in enumerate(targets):
-            said = {"kind": kind, "number": number, "steps": options.steps, "candidates": options.candidates}
-            table.append(said | {"encoder": encoder is not None} | project(network, encoder, target, settings))
-            write_table(table)
-        found = [row["psnr_db"] for row in table if row["kind"] == kind]
-        if found:
-            share = sum(value >= _WELL_DB for value in found) / len(found)
-            _say(f"{kind}: median {statistics.median(found):.2f} dB, {share:.0%} from {_WELL_DB:.0f} dB on")
+        numbers = count(0)
+        while some := list(islice(targets, options.batch)):
+            together = torch.stack(some)
+            found = project(network, encoder, together, settings, options.tune)
+            answers = [math.nan] * len(some) if encoder is None else alone(network, encoder, together)
+            for row, answer, number in zip(found, answers, numbers, strict=False):
+                said = {"kind": kind, "number": number, "batch": len(some), "steps": options.steps}
+                said |= {"candidates": options.candidates, "encoder": encoder is not None}
+                table.append(said | {"encoder_db": round(answer, 2)} | row)
+                write_table(table, options.out or RESULTS)
+        rows = [row for row in table if row["kind"] == kind]
+        if rows:
+            share = sum(row["psnr_db"] >= _WELL_DB for row in rows) / len(rows)
+            medians = ", ".join(
+                f"{key} {statistics.median(row[key] for row in rows):.2f}"
+                for key in ("encoder_db", "random_db", "w_db", "psnr_db", "tuned_db", "wall_s", "ms_a_step")
+                if key in rows[0]
+            )
+            _say(f"{kind}: medians {medians}; {share:.0%} from {_WELL_DB:.0f} dB on")
 
 
-def write_table(rows: list[dict[str, Any]]) -> None:
+def write_table(rows: list[dict[str, Any]], folder: Path) -> None:
     """Write rows as CSV, and print the last."""
-    RESULTS.mkdir(parents=True, exist_ok=True)
-    with (RESULTS / "projection.csv").open("w", newline="", encoding="utf-8") as file:
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "projection.csv").open("w", newline="", encoding="utf-8") as file:
         table = csv.DictWriter(file, rows[0], lineterminator="\n")
         table.writeheader()
         table.writerows(rows)

@@ -4,7 +4,8 @@ Opens the window on the bundled model with nothing remembered, goes for a walk i
 It needs a display with room for 1600 x 980; ``xvfb-run -s '-screen 0 1600x980x24'`` makes one. The times in the picture
 are those of the machine, so nothing else should be at work. ``--workspace measure --only performance`` takes README's
 picture of the kernels on a machine with a GPU, ``--workspace animate`` the one of the timeline, with ``--only library``
-that of the guide; ``--size``, ``--theme`` and ``--state`` show the window as a user may meet it.
+that of the guide, with ``--state controllers`` that of the guide to controllers; ``--size``, ``--theme`` and other
+states show the window as a user may meet it.
 """
 
 from __future__ import annotations
@@ -27,10 +28,13 @@ from explorer_app.messages import MessageLog  # noqa: E402
 from explorer_app.session.edits import PLACE, AddSources, Edit, GoToSeed, SetParameters  # noqa: E402
 from explorer_app.session.history import KeptSession  # noqa: E402
 from explorer_app.session.parameters import SetParameter  # noqa: E402
+from explorer_app.session.patch_table import SetPatches  # noqa: E402
+from explorer_app.session.patches import Patch  # noqa: E402
 from explorer_app.session.resolve import resolve_blend  # noqa: E402
 from explorer_app.session.session import Position, Session, Source, as_still, in_project_of  # noqa: E402
 from explorer_app.session.timeline.edits import SetTimeline, with_key, with_state, with_track  # noqa: E402
 from explorer_app.session.tracks import WALK, Timeline, Track  # noqa: E402
+from explorer_app.window.controllers.controllers_panel import ControllersPanel  # noqa: E402
 from explorer_app.window.docks.layouts import WORKSPACES, WorkspaceName  # noqa: E402
 from explorer_app.window.look import theme  # noqa: E402
 from explorer_app.window.shell.dock_table import DOCKS  # noqa: E402
@@ -102,6 +106,15 @@ def piece(session: Session) -> Timeline:
     return with_track(timeline, Track(WALK, period=Fraction(10), radius=0.3))
 
 
+CONTROLLERS = {
+    Patch("osc/sun/0", "slider/world/sun height", -2.0, 2.0): 0.8,
+    Patch("osc/fader/0", "slider/world/sun side", -2.0, 2.0, attack_s=0.1, release_s=0.4): 0.42,
+    Patch("midi/nanoKONTROL2/cc/1/21", "truncation.psi", 0.0, 1.0, is_picked_up=True): 0.3,
+    Patch("input/rms", "noise.gain", 0.0, 2.0): 0.55,
+}
+"""Controllers of the picture with the state "controllers", and what each sends."""
+
+
 def _source(seed: int, strengths: list[float]) -> Source:
     return Source(Latent(Point(((seed, 1.0),))), tuple(strengths), f"seed {seed}")
 
@@ -171,7 +184,8 @@ def take_picture(
     only
         Key of a dock to show alone; empty for the whole window.
     state
-        "loading", "error" or "message" for a window that says so; empty for none.
+        "loading", "error" or "message" for a window that says so; "controllers" for Animate with some mapped; empty for
+        none.
     """
     messages = MessageLog()
     app = App(qt, messages, Places(None, None))
@@ -204,6 +218,17 @@ def take_picture(
                 "This file is not a model: it begins with a web page; download the model itself, not the page.",
                 "portraits-1024.pkl: 18,302 bytes",
             )
+        elif state == "controllers":
+            controller.editing.edit(SetPatches(tuple(CONTROLLERS)))
+            app.window.docks["model"].raise_()
+            visitor.pause(1.0)
+            controller.live.inputs.set_on("osc", True)
+            for patch, value in CONTROLLERS.items():
+                controller.live.inputs.board.put(patch.source, value)
+            visitor.pause(3.0)
+            panel = app.window.docks["controllers"].findChild(ControllersPanel)
+            assert panel is not None
+            panel.select(1)
         elif state == "message":
             messages.info("Saved seed0038.png.")
         visitor.pause(0.2)
@@ -224,7 +249,7 @@ def main() -> None:
     parser.add_argument("--theme", default="system", choices=("system", "dark", "light"))
     parser.add_argument("--workspace", default="explore", choices=WORKSPACES)
     parser.add_argument("--only", default="", choices=("", *(spec.key for spec in DOCKS)), help="one dock alone")
-    parser.add_argument("--state", default="", choices=("", "loading", "error", "message"))
+    parser.add_argument("--state", default="", choices=("", "loading", "error", "message", "controllers"))
     calls = parser.parse_args()
     width, height = map(int, calls.size.split("x"))
     take_picture(
