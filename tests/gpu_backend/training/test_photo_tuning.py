@@ -1,5 +1,7 @@
 """Tuning of a network to a photo: the picture of a latent gets nearer, and only weights of the synthesis change."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import torch
@@ -83,13 +85,14 @@ def test_a_projection_is_followed_by_its_tuning(monkeypatch: pytest.MonkeyPatch)
     target = np.zeros((3, 16, 16), np.float32)
     search = TunedProjection(network, target, Projection(network, target[None], ProjectionSettings(2, 1)))
     assert not search.has_found
-    seen, versions = [], {}
+    seen, found = [], []
     while not search.report.is_done:
         assert search.changes() == {} or search.report.stage == "weights"
         seen.append(search.step().stage)
-        versions[seen[-1]] = search.latent_version
+        found.append((search.latent_version, search.latent))
     assert seen == ["random", "w", "rows", "weights", "weights"]
-    assert versions["w"] != versions["rows"] == versions["weights"], "a tuning keeps the rows"
+    assert found[2] == found[3] == found[4], "a tuning keeps the rows"
+    assert all((old[0] == new[0]) == (old[1] == new[1]) for old, new in pairwise(found)), "a version for each latent"
     assert search.has_found
     assert search.latent.num_ws == MODELS["skip"].spec.num_ws
     assert search.changes()
