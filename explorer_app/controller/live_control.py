@@ -16,9 +16,9 @@ from explorer_app.controller.file_worker import FileWorker
 from explorer_app.controller.live_inputs import LiveInputs
 from explorer_app.controller.live_updates import refresh_ms
 from explorer_app.controller.playback import Playback
-from explorer_app.inputs.sampler import Level, LiveSampler, source_of
+from explorer_app.inputs.sampler import Level as PatchLevel, LiveSampler, source_of
 from explorer_app.inputs.sources import is_live, source_label
-from explorer_app.messages import MessageLog
+from explorer_app.messages import Action, Level, MessageLog
 from explorer_app.session.edits import SetParameters
 from explorer_app.session.number_paths import number_path
 from explorer_app.session.parameter_names import name_in_text
@@ -38,8 +38,6 @@ _PRESSED = 0.999
 
 _NOT_LEARNED = ("input/",)
 """A microphone never rests."""
-
-_SAMPLES_A_SECOND = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +99,7 @@ class LiveControl(QObject):
         self._shown_session: Session | None = None
         self._timer = QTimer(self)
         self._timer.setTimerType(Qt.TimerType.PreciseTimer)
-        self._timer.setInterval(refresh_ms(_SAMPLES_A_SECOND))
+        self._timer.setInterval(refresh_ms())
         self._timer.timeout.connect(self._tick)
         editing.sample_with(self._sample)
         inputs.changed.connect(self._inputs_changed)
@@ -119,7 +117,7 @@ class LiveControl(QObject):
         """What waits for a control; None if nothing does."""
         return self._learning
 
-    def level(self, patch: Patch) -> Level:
+    def level(self, patch: Patch) -> PatchLevel:
         """Return what a live patch did in the last frame."""
         return self._sampler.level(patch)
 
@@ -131,6 +129,10 @@ class LiveControl(QObject):
         """Stop, and close the inputs. May be called twice."""
         self._timer.stop()
         self.inputs.close()
+
+    def follow_screen(self, hz: float) -> None:
+        """Read the values once a refresh of the screen, whose rate is in Hz."""
+        self._timer.setInterval(refresh_ms(hz))
 
     # -- learning ---------------------------------------------------------------------------------------------------
 
@@ -145,8 +147,11 @@ class LiveControl(QObject):
             return  # the messages say why
         self._learning = Learning(path, name_in_text(path, self._editing.session), low, high)
         self._rest_values = self.inputs.board.newest()
-        self._messages.info(
-            f"Move a knob, a fader or a key of a controller: it will move {self._learning.label}. Escape cancels."
+        learning = self._learning
+        self._messages.post(
+            Level.INFO,
+            f"Move a knob, a fader or a key of a controller: it will move {learning.label}. Escape cancels.",
+            action=Action("Cancel", self.stop_learning, lambda: self._learning is learning),
         )
         self.learning_changed.emit()
 

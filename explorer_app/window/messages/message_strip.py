@@ -77,11 +77,11 @@ class MessageStrip(QWidget):
         self.progress.hide()
         self._update_visibility()
 
+    @Slot()
     def close_needless(self) -> None:
         """Close messages whose action is no longer needed."""
         for line in self.lines:
-            action = line.message.action
-            if action is not None and not action.is_needed():
+            if _is_needless(line.message):
                 self._close_line(line)
 
     def _post(self, message: Message) -> None:
@@ -103,6 +103,9 @@ class MessageStrip(QWidget):
 
     def _fill(self) -> None:
         while self._waiting:
+            if _is_needless(self._waiting[0]):
+                self._waiting.popleft()
+                continue
             if len(self._lines) == MAX_LINES:
                 quiet = next((line for line in self._lines if line.message.level < Level.ERROR), None)
                 if quiet is None:
@@ -131,3 +134,7 @@ class MessageStrip(QWidget):
         if self.is_filled == self.isHidden():
             self.filled.emit()  # first, so that the caption's change joins the same layout
             self.setVisible(self.is_filled)
+
+
+def _is_needless(message: Message) -> bool:
+    return message.action is not None and not message.action.is_needed()

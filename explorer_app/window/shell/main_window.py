@@ -286,6 +286,7 @@ class MainWindow(QMainWindow):
         self._session_panels = SessionPanels(self.canvas, editing, engine, self)
         self.canvas.follow(engine.preview)
         engine.model_changed.connect(self._show_model)
+        self._live.learning_changed.connect(self.message_strip.close_needless)
         self._bars = Bars(self, self.top_bar, self.status_bar, self.message_strip, engine, self._export)
         strip, has_snapshot = self.message_strip, self._snapshots.has
         self._picture_state = PictureState(self.state, strip, self.docks, engine, has_snapshot, self)
@@ -561,13 +562,18 @@ class MainWindow(QMainWindow):
         self.show()
         handle = self.windowHandle()
         self.input_age.watch(handle)
-        handle.screenChanged.connect(lambda screen: self._editing.follow_screen(screen.refreshRate()))
-        self._editing.follow_screen(handle.screen().refreshRate())
+        handle.screenChanged.connect(lambda screen: self._follow_screen(screen.refreshRate()))
+        self._follow_screen(handle.screen().refreshRate())
         self.canvas.painted_first.connect(self.workspace.make_panels)
         QTimer.singleShot(_LATEST_PANELS_MS, self.workspace, self.workspace.make_panels)
         self.hints.begin()
         self.workspace.restore(values.layouts, values.workspace)
         self.canvas.setFocus()
+
+    def _follow_screen(self, hz: float) -> None:
+        """Pace gestures and controllers by the refresh rate of a screen."""
+        self._editing.follow_screen(hz)
+        self._live.follow_screen(hz)
 
     def close_now(self) -> None:
         """Close without asking; a running export can be resumed at the next start."""

@@ -165,6 +165,28 @@ def test_learning_can_be_ended_and_a_parameter_forgets_its_controller(stage: Sta
     assert stage.harness.labels[-1] == "Forget controller"
 
 
+def test_the_message_of_learning_is_needed_until_it_ends_and_can_cancel_it(stage: Stage) -> None:
+    stage.live.learn(PSI, 0.0, 1.0)
+    first = stage.harness.messages.messages[-1].action
+    assert first is not None
+    assert first.is_needed()
+    stage.live.learn("noise.gain", 0.0, 1.0)
+    second = stage.harness.messages.messages[-1].action
+    assert second is not None
+    assert second.is_needed()
+    assert not first.is_needed()
+    second.call()
+    assert stage.live.learning is None
+    assert not second.is_needed()
+
+
+def test_values_are_read_once_a_refresh_of_the_screen(stage: Stage) -> None:
+    stage.live.follow_screen(120.0)
+    assert stage.live._timer.interval() == 8
+    stage.live.follow_screen(0.0)
+    assert stage.live._timer.interval() == 16, "the usual rate, if the screen's is unknown"
+
+
 def test_only_numbers_can_be_learned(stage: Stage) -> None:
     stage.live.learn("pinned_blend", 0.0, 1.0)
     assert stage.live.learning is None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import socket
+import struct
 from collections.abc import Iterator
 
 import pytest
@@ -69,6 +70,41 @@ def test_a_span_grows_to_both_sides_and_stays(osc: OscInput, client: SimpleUDPCl
     for sent, expected in ((100.0, 100 / 127), (-0.5, 126.5 / 254), (127.0, 1.0)):
         client.send_message("/knob", sent)
         board.wait_for("osc/knob/0", expected)
+
+
+def test_later_messages_of_numbers_are_read_like_the_first_without_the_library(
+    osc: OscInput, board: HeardBoard
+) -> None:
+    osc.close()
+    parsed: list[bytes] = []
+    parse = osc._parse
+    osc._parse = lambda packet: parsed.append(packet) or parse(packet)  # type: ignore[assignment, func-returns-value]
+    kinds = (("f", 0.25), ("i", 1), ("d", 0.75), ("h", 0))
+    for share in (1.0, 0.5):
+        message = OscMessageBuilder("/pad")
+        for kind, value in kinds:
+            message.add_arg(type(value)(value * share), kind)
+        osc._take([message.build().dgram])
+        expected = {f"osc/pad/{i}": float(type(value)(value * share)) for i, (_kind, value) in enumerate(kinds)}
+        assert board.newest() == expected
+    assert (len(parsed), osc.received, osc.dropped) == (1, 2, 0)
+
+
+def test_a_message_of_other_types_or_of_a_wrong_length_is_left_to_the_library(osc: OscInput, board: HeardBoard) -> None:
+    osc.close()
+    good = b"/sun\0\0\0\0,f\0\0" + struct.pack(">f", 0.5)
+    odd = (good[:-1], good[:-4], good[:8] + b",T\0\0", good[:8], b"/sun", good + good, b"", b"/", b"/\0\0\0,")
+    for packet in odd:
+        osc._layouts.clear()
+        osc.received = osc.dropped = 0
+        osc._take([packet])
+        alone = osc.received, osc.dropped, board.newest()
+        osc._take([good])
+        assert osc._layouts
+        osc.received = osc.dropped = 0
+        osc._take([packet])
+        assert (osc.received, osc.dropped) == alone[:2]
+        assert board.newest() == alone[2] or not osc.received, packet
 
 
 def test_a_value_that_is_not_finite_changes_neither_value_nor_span(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
-from explorer_app.messages import MessageLog
+from explorer_app.messages import Action, Level, MessageLog
 from explorer_app.window.messages.message_line import MessageLine
 from explorer_app.window.messages.message_strip import SHOWN_MS, MessageStrip
 from gpu_backend import ModelFileError, read_model
@@ -46,6 +47,21 @@ def shorten(line: MessageLine) -> None:
     """Let the rest of its time be over at once."""
     if line._timer.isActive():
         line._timer.start(0)
+
+
+def test_a_message_closes_once_its_action_is_needless_and_is_not_shown_later(
+    strip: MessageStrip, messages: MessageLog, qtbot: QtBot
+) -> None:
+    waiting = {"first", "second"}
+    for name in ("first", "second"):
+        needed = partial(waiting.__contains__, name)
+        messages.post(Level.INFO, f"Waiting for the {name}.", action=Action("Cancel", lambda: None, needed))
+    waiting.remove("second")
+    messages.info("Done.")
+    qtbot.waitUntil(lambda: sentences(strip) == ["Waiting for the first.", "Done."])
+    waiting.clear()
+    strip.close_needless()
+    assert sentences(strip) == ["Done."]
 
 
 def test_the_strip_takes_room_only_while_there_is_something_to_read(
