@@ -96,7 +96,15 @@ def find_devices() -> tuple[DeviceFacts, ...]:
 
 
 def check_device(device: str, precision: str = "fp16") -> None:
-    """Raise DeviceError, with a sentence, if there is no device or no precision of that name."""
+    """Check the names of a device and a precision.
+
+    Raises
+    ------
+    DeviceError
+        If there is no device or no precision of that name.
+    TypeError
+        If the device is not a name.
+    """
     if precision not in get_args(Precision):
         raise DeviceError(f"The precision must be one of {', '.join(get_args(Precision))}, not {precision[:40]!r}.")
     choose_gpu(device)
@@ -109,7 +117,12 @@ def choose_gpu(device: str) -> Gpu | None:
     ------
     DeviceError
         If the name is invalid, or there is no such GPU.
+    TypeError
+        If it is not a name, such as the number of a GPU.
     """
+    given: object = device
+    if not isinstance(given, str):
+        raise TypeError(f"A device is a name like 'auto', 'cpu' or 'cuda:1', not {given!r:.40}.")
     if not _NAMES.fullmatch(device):
         raise DeviceError(f"The device must be one of auto, cpu, cuda, cuda:0, cuda:1, ..., not {device[:40]!r}.")
     if device == CPU_ID:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from gpu_backend.latent.mixing import mix_rows
 from gpu_backend.latent.slerp import slerp_weights
 from gpu_backend.latent.truncation import check_truncation, label_averages, refuse_average
 from gpu_backend.limits import MAX_MIX_DEPTH, MAX_RECIPE_SEEDS
-from gpu_backend.recipe import Arc, Latent, Point, Recipe, StoredLatent, Truncation
+from gpu_backend.recipe import Arc, Latent, Point, Recipe, Space, StoredLatent, Truncation
 
 Blend = Sequence[tuple[Recipe, float]]
 """(recipe, weight) pairs, summed in w."""
@@ -202,7 +202,7 @@ def _anchors(latent: Latent, depth: int) -> Iterator[Anchor]:
     if depth > MAX_MIX_DEPTH:
         raise RequestError(f"Mix sources may be nested {MAX_MIX_DEPTH} deep, but these are nested deeper.")
     if not isinstance(latent.point, StoredLatent):
-        points = (latent.point,) if isinstance(latent.point, Point) else (latent.point.first, latent.point.second)
+        points = (latent.point.first, latent.point.second) if isinstance(latent.point, Arc) else (latent.point,)
         for point in points:
             for anchor, _ in _weighted_anchors(latent, point):
                 yield anchor
@@ -223,10 +223,15 @@ def _stored_rows(stored: StoredLatent, space: LatentSpace) -> NDArray[np.float64
 
 def _weighted_anchors(latent: Latent, point: Point) -> tuple[tuple[Anchor, float], ...]:
     """Return the anchors of a latent's own point: one for each seed in w, a single blended one in z."""
+    given: object = point
+    if not isinstance(given, Point):
+        raise TypeError(f"The point of a latent is a Point, Arc or StoredLatent, not {given!r:.40}.")
     if not point.seeds:
         raise RequestError("A latent's point must hold at least one seed, but holds none.")
     for _, weight in point.seeds:
         _check_weight(weight)
+    if point.space not in get_args(Space):
+        raise RequestError(f"The space of a point must be one of {', '.join(get_args(Space))}, not {point.space!r}.")
     if point.space == "z":
         return ((Anchor(point.seeds, latent.classes), 1.0),)
     return tuple((Anchor(((seed, 1.0),), latent.classes), weight) for seed, weight in point.seeds)

@@ -30,6 +30,8 @@ def seed_to_z(seed: int, z_dim: int) -> NDArray[np.float32]:
     ------
     RequestError
         If the seed is not in 0 .. SEED_COUNT - 1.
+    TypeError
+        If it is not a whole number.
     """
     return _draw(seed, z_dim).astype(np.float32)
 
@@ -41,12 +43,14 @@ def seed_class(seed: int, c_dim: int) -> int:
     ------
     RequestError
         If the seed is not in 0 .. SEED_COUNT - 1.
+    TypeError
+        If it is not a whole number.
     """
     return int(_generator(seed).randint(0, c_dim))
 
 
 def blend_z(seeds: Sequence[tuple[int, float]], z_dim: int) -> NDArray[np.float32]:
-    """Return the weighted sum of the z of several seeds, (z_dim,) float32. Raises RequestError for a bad seed."""
+    """Return the weighted sum of the z of several seeds, (z_dim,) float32. Raises as `seed_to_z`."""
     total = np.zeros(z_dim, dtype=np.float64)
     for seed, weight in seeds:
         total += weight * _draw(seed, z_dim)
@@ -67,6 +71,8 @@ def _draw(seed: int, z_dim: int) -> NDArray[np.float64]:
 
 
 def _generator(seed: int) -> np.random.RandomState:
+    if not hasattr(seed, "__index__"):
+        raise TypeError(f"A seed is a whole number, not {seed!r:.40}.")
     if not 0 <= seed < SEED_COUNT:
         raise RequestError(f"A seed must be in 0..{SEED_COUNT - 1}, not {seed}.")
     return np.random.RandomState(seed)

@@ -12,6 +12,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Mapping, Sequence
+from os import PathLike
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -52,7 +53,7 @@ _DAMAGED = (
 )
 
 
-def read_latent(path: Path) -> StoredLatent:
+def read_latent(path: str | PathLike[str]) -> StoredLatent:
     """Read w rows from a file, whose format is detected by content.
 
     Raises
@@ -60,10 +61,10 @@ def read_latent(path: Path) -> StoredLatent:
     ModelFileError
         If the file cannot be read, holds no w rows, or rows of a shape that no network has.
     """
-    return _read(path, lambda data: stored_latent(_array_of(data, 1)))
+    return _read(Path(path), lambda data: stored_latent(_array_of(data, 1)))
 
 
-def read_latents(path: Path, most: int) -> tuple[tuple[str, StoredLatent], ...]:
+def read_latents(path: str | PathLike[str], most: int) -> tuple[tuple[str, StoredLatent], ...]:
     """Read the w rows of up to `most` pictures with their names: what `write_latents` wrote, or one picture's file.
 
     Names come from the array ``names``, else from the file's name, numbered if there are several.
@@ -73,6 +74,7 @@ def read_latents(path: Path, most: int) -> tuple[tuple[str, StoredLatent], ...]:
     ModelFileError
         As `read_latent`.
     """
+    path = Path(path)
 
     def parsed(data: bytes) -> tuple[tuple[str, StoredLatent], ...]:
         array = _array_of(data, most)
@@ -129,7 +131,7 @@ def stored_latent(array: NDArray[Any]) -> StoredLatent:
     return StoredLatent(rows.tobytes(), *rows.shape)
 
 
-def write_latents(path: Path, latents: Sequence[tuple[str, StoredLatent]]) -> None:
+def write_latents(path: str | PathLike[str], latents: Sequence[tuple[str, StoredLatent]]) -> None:
     """Write the w rows of pictures and their names as an ``.npz``: `w` (n, num_ws, w_dim) float32, `names` (n,).
 
     Raises
@@ -151,10 +153,10 @@ def write_latents(path: Path, latents: Sequence[tuple[str, StoredLatent]]) -> No
             member = io.BytesIO()
             np.save(member, array, allow_pickle=False)
             archive.writestr(zipfile.ZipInfo(f"{name}.npy"), member.getvalue())
-    write_whole(path, target.getvalue())
+    write_whole(Path(path), target.getvalue())
 
 
-def write_latent(path: Path, latent: StoredLatent) -> None:
+def write_latent(path: str | PathLike[str], latent: StoredLatent) -> None:
     """Write w rows as (1, num_ws, w_dim) float32, in the format that the suffix names.
 
     Raises
@@ -165,7 +167,7 @@ def write_latent(path: Path, latent: StoredLatent) -> None:
         If the system refuses.
     """
     rows = np.frombuffer(latent.rows, dtype="<f4").reshape(1, latent.num_ws, latent.w_dim)
-    target = io.BytesIO()
+    path, target = Path(path), io.BytesIO()
     match path.suffix.lower():
         case ".npz":
             with zipfile.ZipFile(target, "w") as archive:

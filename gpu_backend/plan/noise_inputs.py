@@ -16,9 +16,19 @@ MAX_GAIN = 1000.0
 
 
 def check_noise(noise: Noise, layer_count: int) -> None:
-    """Raise RequestError if the noise settings do not fit a network with `layer_count` noise layers."""
+    """Check noise settings for a network with `layer_count` noise layers.
+
+    Raises
+    ------
+    RequestError
+        If a value is out of range, or there are gains for more layers.
+    TypeError
+        If the seed is not a whole number.
+    """
     if noise.mode not in get_args(NoiseMode):
         raise RequestError(f"The noise mode must be one of {', '.join(get_args(NoiseMode))}, not {noise.mode!r}.")
+    if not hasattr(noise.seed, "__index__"):
+        raise TypeError(f"The noise seed is a whole number, not {noise.seed!r:.40}.")
     if not 0 <= noise.seed < SEED_COUNT:
         raise RequestError(f"The noise seed must be in 0..{SEED_COUNT - 1}, not {noise.seed}.")
     if len(noise.layer_gains) > layer_count:

@@ -37,7 +37,7 @@ from gpu_backend.renderer.memory import MemoryFacts
 from gpu_backend.renderer.opening import open_model
 from gpu_backend.renderer.options import RenderOptions
 from gpu_backend.renderer.pending_frame import FrameContext, PendingFrame, PendingOutputs, outputs_of
-from gpu_backend.renderer.request_check import RequestCheck
+from gpu_backend.renderer.request_check import RequestCheck, check_blend
 from gpu_backend.request import RenderRequest
 
 PLAN_BUDGET_NBYTES = 1 << 30
@@ -181,7 +181,7 @@ class Renderer:
         RequestError
             If the request is for another model, or needs something that this one lacks.
         TypeError
-            If `request` is not a RenderRequest.
+            If `request` is not a RenderRequest, or a field of it has another type.
         DeviceError
             If the renderer was closed, or the device failed. Once the device is lost, every call raises
             DeviceLostError.
@@ -352,7 +352,8 @@ class Renderer:
         Raises
         ------
         RequestError
-            If a shape or the truncation does not fit the network, or a number is not finite.
+            If a shape or the truncation does not fit the network, or a number of an argument or of the result is not
+            finite.
         """
         self._runner.check_usable()
         mapping = self._model.spec.mapping
@@ -369,11 +370,24 @@ class Renderer:
             w[first : first + count] = self._runner.map(latents[first : first + count], labels[first : first + count])
         rows = np.repeat(w[:, None], self._space.num_ws, axis=1)
         averages = label_averages(self._space.w_avg, labels)
-        return truncate(rows, averages[:, None], psi, cutoff).astype(np.float32)
+        with np.errstate(over="ignore"):  # float32 overflow is refused below
+            truncated = truncate(rows, averages[:, None], psi, cutoff).astype(np.float32)
+        if not np.isfinite(truncated).all():
+            raise RequestError(f"Mapping must give finite numbers, but these z with psi {psi:g} give others.")
+        return truncated
 
     def rows_of(self, blend: Blend) -> NDArray[np.float32]:
-        """Return the w rows (num_ws, w_dim) of a blend of recipes, as `render` makes them. Raises RequestError."""
+        """Return the w rows (num_ws, w_dim) of a blend of recipes, as `render` makes them.
+
+        Raises
+        ------
+        RequestError
+            If a recipe does not fit the network.
+        TypeError
+            If the blend is not made of (recipe, weight) pairs.
+        """
         self._runner.check_usable()
+        check_blend(blend)
         return self._rows(blend)
 
     def synthesize(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from gpu_backend.errors import RequestError
 from gpu_backend.model import Model
 from gpu_backend.plan.edit_inputs import bendable_layers, check_edits, style_lengths
 from gpu_backend.plan.noise_inputs import check_noise
-from gpu_backend.recipe import NO_EDITS, Noise, Recipe, Tap
+from gpu_backend.recipe import NO_EDITS, LocalEdits, Noise, Recipe, Tap
 from gpu_backend.request import RenderRequest
 
 MAX_GAIN_DB = 200.0
@@ -39,7 +40,7 @@ class RequestCheck:
         RequestError
             If the request is for another model, or needs something that this one lacks.
         TypeError
-            If it is not a RenderRequest, or its blend is not made of pairs.
+            If it or one of its fields is of another type.
         """
         _check_types(request)
         if request.model_id != self._facts.model_id:
@@ -81,7 +82,7 @@ class RequestCheck:
             return self._full
         if resolution not in self._resolutions:
             names = ", ".join(str(side) for side in self._resolutions)
-            raise RequestError(f"The resolution must be one of {names} for this network, not {resolution}.")
+            raise RequestError(f"The resolution must be one of {names} for this network, not {resolution!r}.")
         return resolution
 
     def _side_of(self, tap: Tap) -> int:
@@ -103,6 +104,15 @@ class RequestCheck:
         return layer.side
 
 
+def check_blend(blend: object) -> None:
+    """Raise TypeError if a blend is not made of (recipe, weight) pairs."""
+    if not isinstance(blend, Sequence):
+        raise TypeError(f"A blend is a sequence of (recipe, weight) pairs, not a {type(blend).__name__}.")
+    for item in blend:
+        if not (isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], Recipe)):
+            raise TypeError(f"A blend has (recipe, weight) pairs, but one item is {_described(item)}.")
+
+
 def _check_types(request: object) -> None:
     """Raise TypeError with a sentence for the mistakes that a dataclass lets pass."""
     if not isinstance(request, RenderRequest):
@@ -110,12 +120,19 @@ def _check_types(request: object) -> None:
     blend: object = request.blend
     if not isinstance(blend, tuple):
         raise TypeError(f"The blend of a request is a tuple of (recipe, weight) pairs, not a {type(blend).__name__}.")
-    for item in blend:
-        if not (isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], Recipe)):
-            raise TypeError(f"The blend of a request has (recipe, weight) pairs, but one item is {_described(item)}.")
+    check_blend(blend)
+    model_id: object = request.model_id
+    if not isinstance(model_id, str):
+        raise TypeError(f"The model_id of a request is a text, not {model_id!r:.40}.")
     noise: object = request.noise
     if not isinstance(noise, Noise):
         raise TypeError(f"The noise of a request is a Noise, not a {type(noise).__name__}.")
+    tap: object = request.tap
+    if not isinstance(tap, Tap | None):
+        raise TypeError(f"The tap of a request is a Tap or None, not a {type(tap).__name__}.")
+    edits: object = request.edits
+    if not isinstance(edits, LocalEdits):
+        raise TypeError(f"The edits of a request are LocalEdits, not a {type(edits).__name__}.")
 
 
 def _described(item: object) -> str:

@@ -138,6 +138,12 @@ def test_other_names_are_refused(name: str) -> None:
         device.check_device(name)
 
 
+@pytest.mark.parametrize("name", [0, None])
+def test_a_device_that_is_no_name_is_a_type_error(name: Any) -> None:
+    with pytest.raises(TypeError, match=f"A device is a name like 'auto', 'cpu' or 'cuda:1', not {name}"):
+        device.check_device(name)
+
+
 @pytest.mark.usefixtures("with_two")
 def test_a_failing_gpu_falls_back_to_the_cpu_only_if_it_was_not_requested_by_name(
     executors: Executors,

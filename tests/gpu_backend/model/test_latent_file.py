@@ -31,7 +31,7 @@ LATENT = stored_latent(ROWS)
 def test_rows_come_back_bit_for_bit(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"face{suffix}"
     write_latent(path, LATENT)
-    assert read_latent(path) == LATENT
+    assert read_latent(path) == read_latent(str(path)) == LATENT
     assert [item.name for item in tmp_path.iterdir()] == [path.name]
 
 

@@ -50,6 +50,7 @@ def refusals(renderer: Renderer) -> list[tuple[RenderRequest, str]]:
         (replace(good, noise=Noise("loud")), "must be one of none, const, random, not 'loud'"),  # type: ignore[arg-type]
         (with_latent(classes=((1, 1.0),)), "This network has no classes, but class 1 was requested"),
         (with_latent(point=Point(((0, math.inf),))), "A weight must be a finite number"),
+        (with_latent(point=Point(space="y")), "The space of a point must be one of w, z, not 'y'"),  # type: ignore[arg-type]
         (with_latent(directions=(DirectionAmount("sefa/99", 1.0),)), "one of sefa/0..sefa/7 or axis/0..axis/7"),
         (with_latent(mix=(MixSource(Latent(), (2.0,)),)), "A mix strength must be in 0..1"),
         (request_for(renderer, psi=math.inf), "psi must be a finite number"),
@@ -64,6 +65,12 @@ def refusals(renderer: Renderer) -> list[tuple[RenderRequest, str]]:
         ({"blend": (Recipe(),)}, "(recipe, weight) pairs, but one item is a Recipe"),
         ({"blend": ((Recipe(), 1.0, 2.0),)}, "(recipe, weight) pairs, but one item is a tuple of 3"),
         ({"noise": "const"}, "The noise of a request is a Noise, not a str"),
+        ({"noise": Noise("random", seed=1.5)}, "The noise seed is a whole number, not 1.5"),  # type: ignore[arg-type]
+        ({"model_id": 7}, "The model_id of a request is a text, not 7"),
+        ({"tap": "b8.conv0"}, "The tap of a request is a Tap or None, not a str"),
+        ({"edits": ()}, "The edits of a request are LocalEdits, not a tuple"),
+        ({"blend": ((Recipe(Latent(7)), 1.0),)}, "The point of a latent is a Point, Arc or StoredLatent, not 7"),  # type: ignore[arg-type]
+        ({"blend": ((Recipe(Latent(Point(((1.5, 1.0),)))), 1.0),)}, "A seed is a whole number, not 1.5"),  # type: ignore[arg-type]
     ],
 )
 def test_a_field_of_another_type_is_a_type_error_that_names_the_right_one(
@@ -81,6 +88,16 @@ def test_what_is_no_request_is_a_type_error(renderer: Renderer) -> None:
 def test_a_path_in_place_of_a_model_names_the_function_that_takes_paths() -> None:
     with pytest.raises(TypeError, match="not a str; open_renderer takes a path"):
         Renderer("hills.safetensors")  # type: ignore[arg-type]
+
+
+def test_rows_of_a_recipe_outside_a_blend_are_a_type_error(renderer: Renderer) -> None:
+    with pytest.raises(TypeError, match=re.escape("a sequence of (recipe, weight) pairs, not a Recipe")):
+        renderer.rows_of(Recipe())  # type: ignore[arg-type]
+
+
+def test_mapped_rows_that_overflow_are_refused(renderer: Renderer) -> None:
+    with pytest.raises(RequestError, match=re.escape("these z with psi 1e+39 give others")):
+        renderer.map(np.ones((1, 8)), psi=1e39)
 
 
 def test_a_request_for_a_feature_the_model_lacks_is_refused_with_one_sentence(renderer: Renderer) -> None:
