@@ -47,6 +47,7 @@ from explorer_app.rendering.tasks.learning import LearningTask, TrainingLike
 from explorer_app.rendering.tasks.maps import MapsTask
 from explorer_app.rendering.tasks.measuring import LadderTask, TuningTask
 from explorer_app.rendering.tasks.preview import PreviewTask
+from explorer_app.rendering.tasks.preview_rest import PreviewRest
 from explorer_app.rendering.tasks.projection import ProjectionLike, ProjectionTask
 from explorer_app.rendering.tasks.task import RenderTask
 from explorer_app.rendering.tasks.task_queue import TaskQueue
@@ -77,7 +78,7 @@ class RenderThread(QObject):
     choice
         The chosen device.
     thumbnail_rest_s
-        How long after a preview request thumbnails wait.
+        How long after a preview request thumbnails and other work that needs rest wait, in seconds.
     """
 
     frame_ready = Signal()
@@ -101,6 +102,7 @@ class RenderThread(QObject):
         self._events = EventQueue(self.events_ready.emit)
         self._device = DeviceWork(backend, self._condition, choice or DeviceChoice(), self._events.put)
         self._manager = self._device.manager
+        self._rest = PreviewRest(thumbnail_rest_s)
         report, recovers = self._events.put, self._falls_back
         self._preview = PreviewTask(self._condition, self._show, report, recovers)
         self._drag = DragTask(self._condition, report)
@@ -112,10 +114,10 @@ class RenderThread(QObject):
         self._pictures = SavePictureTask(self._condition, report, recovers)
         self._exports = ExportTask(self._condition, report, recovers)
         self._directions = DirectionsTask(self._condition, report, recovers)
-        self._thumbnails = ThumbnailTask(self._condition, report, recovers, thumbnail_rest_s)
-        self._grid = GridTask(self._condition, report, recovers, self._finished, thumbnail_rest_s)
-        self._tuning = TuningTask(self._condition, report, thumbnail_rest_s)
-        self._ladder = LadderTask(self._condition, report, thumbnail_rest_s)
+        self._thumbnails = ThumbnailTask(self._condition, report, recovers, self._rest)
+        self._grid = GridTask(self._condition, report, recovers, self._finished, self._rest)
+        self._tuning = TuningTask(self._condition, report, self._rest)
+        self._ladder = LadderTask(self._condition, report, self._rest)
         self._opening = OpenModelTask(self._condition, self._device, lambda: self._state is Lifecycle.RUNNING)
         self._queue = TaskQueue(
             self._condition,
@@ -188,10 +190,7 @@ class RenderThread(QObject):
 
         A picture at rest (`at_rest`) is cancelled by a newer request; one of a gesture never is.
         """
-        self._thumbnails.note_preview()
-        self._grid.note_preview()
-        self._tuning.note_preview()
-        self._ladder.note_preview()
+        self._rest.note_request()
         self._preview.request(PreviewRequest(request, requested_s, at_rest))
 
     def finish_drafts_with(self, finish: Callable[[Frame], Frame]) -> None:
@@ -350,16 +349,8 @@ class RenderThread(QObject):
                 done = task.step(self._manager.renderer, partial(self._queue.should_yield, task))
                 self._queue.note_step(task, done, time.monotonic() - began_s)
         finally:
-            for exports in (self._pictures, self._exports):
-                exports.end_all()
-            self._drag.close()
-            self._projection.close()
-            self._learning.close()
-            self._tuning.close()
-            self._ladder.close()
-            self._preview.close()
+            self._queue.close()
             self._frames.close()
-            self._opening.close()
             self._device.close()
 
     def _make_tuning(self, budget_s: float) -> TuningLike:

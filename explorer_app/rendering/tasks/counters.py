@@ -13,7 +13,7 @@ from gpu_backend import RenderRequest
 
 
 class CountersTask(RenderTask):
-    """Measures counters, a run of all kernels a step; the newest request wins. Parameters as `PreviewTask`."""
+    """Measures counters, a run of all kernels per step; the newest request wins. Parameters as `PreviewTask`."""
 
     priority = Priority.COUNTERS
     preview_share = 0.5

@@ -80,7 +80,7 @@ class ExportTask(RenderTask):
                     entry.is_cancelled = True
             self._condition.notify_all()
 
-    def end_all(self) -> None:
+    def close(self) -> None:
         """End every job; they can be resumed later."""
         with self._condition:
             entries = list(self._entries)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Hashable, Sequence
 from threading import Condition
 
 from explorer_app.rendering.render_events import GridFailed, GridRendered, RenderEvent
 from explorer_app.rendering.renderer_like import PROCESSOR_ID, RendererLike
+from explorer_app.rendering.tasks.preview_rest import PreviewRest
 from explorer_app.rendering.tasks.task import URGENT, Priority, RenderTask
 from explorer_app.rendering.thumbnails import shrink
 from gpu_backend import CancelledError, Frame, RenderRequest, dataclass
 
 BATCH = 8
-"""Pictures of one step on a GPU; the CPU, which gains nothing from batches, renders one a step."""
+"""Pictures of one step on a GPU; the CPU, which gains nothing from batches, renders one per step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +50,8 @@ class GridTask(RenderTask):
         As for `PreviewTask`.
     finish
         Makes of a draft what is shown.
-    rest_s
-        How long previews must have rested before the final pictures.
+    rest
+        Says when previews rest; then the final pictures follow.
     """
 
     priority = Priority.GRID
@@ -63,14 +63,13 @@ class GridTask(RenderTask):
         report: Callable[[RenderEvent], None],
         recovers: Callable[[Exception], bool],
         finish: Callable[[Frame], Frame],
-        rest_s: float,
+        rest: PreviewRest,
     ) -> None:
         self._condition = condition
         self._report = report
         self._recovers = recovers
         self._finish = finish
-        self._rest_s = rest_s
-        self._last_preview_s = float("-inf")
+        self._rest = rest
         self._order: GridOrder | None = None
         self._drafts: list[tuple[Hashable, RenderRequest]] = []
         self._finals: list[tuple[Hashable, RenderRequest]] = []
@@ -96,16 +95,12 @@ class GridTask(RenderTask):
             self._drafts, self._finals = [], []
             self._served = {}
 
-    def note_preview(self) -> None:
-        """Record that a preview is requested now."""
-        self._last_preview_s = time.monotonic()
-
     def seconds_until_ready(self) -> float | None:
         """Return 0 while drafts wait, and how long previews have to rest for final pictures."""
         if self._drafts:
             return 0.0
         if self._finals:
-            return max(0.0, self._last_preview_s + self._rest_s - time.monotonic())
+            return self._rest.seconds_left()
         return None
 
     def step(self, renderer: RendererLike | None, should_yield: Callable[[], bool]) -> bool:

@@ -20,6 +20,7 @@ from explorer_app.rendering.render_events import (
     TuningFound,
 )
 from explorer_app.rendering.renderer_like import RendererLike
+from explorer_app.rendering.tasks.preview_rest import PreviewRest
 from explorer_app.rendering.tasks.task import URGENT, Priority, RenderTask
 
 RunT = TypeVar("RunT", TuningLike, LadderLike)
@@ -41,8 +42,8 @@ class MeasuringTask(RenderTask, Generic[RunT]):
     ----------
     condition, report
         As for `PreviewTask`.
-    rest_s
-        How long previews must have rested.
+    rest
+        Says when previews rest.
     """
 
     maker_name: ClassVar[str]
@@ -55,12 +56,12 @@ class MeasuringTask(RenderTask, Generic[RunT]):
         self,
         condition: Condition,
         report: Callable[[RenderEvent], None],
-        rest_s: float,
+        rest: PreviewRest,
     ) -> None:
         self._condition = condition
         self._report = report
-        self._rest_s = rest_s
-        self._last_preview_s = self._reported_s = float("-inf")
+        self._rest = rest
+        self._reported_s = float("-inf")
         self._maker: threading.Thread | None = None
         self._made: RunT | Exception | None = None
         self._is_stopping = False
@@ -80,10 +81,6 @@ class MeasuringTask(RenderTask, Generic[RunT]):
             self._is_stopping = True
             self._condition.notify_all()
 
-    def note_preview(self) -> None:
-        """Record that a preview is requested now."""
-        self._last_preview_s = time.monotonic()
-
     def seconds_until_ready(self) -> float | None:
         """Return how long previews have to rest until the next step, or kernels may take to be compiled."""
         made = self._made
@@ -93,7 +90,7 @@ class MeasuringTask(RenderTask, Generic[RunT]):
             return 0.0
         if made.is_waiting:
             return _POLL_S
-        return max(0.0, self._last_preview_s + self._rest_s - time.monotonic())
+        return self._rest.seconds_left()
 
     def step(self, renderer: RendererLike | None, should_yield: Callable[[], bool]) -> bool:
         """Take one step of the run."""

@@ -61,7 +61,7 @@ class RenderTask(ABC):
     """A kind of work on the render thread.
 
     A task lives as long as the thread. It holds its own requests and notifies the thread's condition when one is
-    added, so every method but `step` is called with that condition held and must not wait.
+    added, so every method but `step` and `close` is called with that condition held and must not wait.
 
     Attributes
     ----------
@@ -107,3 +107,6 @@ class RenderTask(ABC):
         -------
         Whether the step was done; False if it was cancelled.
         """
+
+    def close(self) -> None:  # noqa: B027 - most tasks hold nothing that outlives a step
+        """End what is under way and free what it holds. Called on the render thread after the last step."""

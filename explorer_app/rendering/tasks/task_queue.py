@@ -87,6 +87,11 @@ class TaskQueue:
             if self._is_moving:
                 self._credit_s[task] -= seconds
 
+    def close(self) -> None:
+        """Close every task, in the order of their priorities."""
+        for task in self._tasks:
+            task.close()
+
     def _has_credit(self, task: RenderTask) -> bool:
         credit_s = self._credit_s.get(task, 0.0)
         return task.is_brief or (credit_s > 0.0 and credit_s >= self._price_s(task))

@@ -1,14 +1,14 @@
-"""Small pictures, made while nothing moves: one a key, the newest request first."""
+"""Small pictures, made while nothing moves: one per key, the newest request first."""
 
 from __future__ import annotations
 
-import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from threading import Condition
 
 from explorer_app.rendering.render_events import RenderEvent, ThumbnailFailed, ThumbnailMade
 from explorer_app.rendering.renderer_like import RendererLike
+from explorer_app.rendering.tasks.preview_rest import PreviewRest
 from explorer_app.rendering.tasks.task import URGENT, Priority, RenderTask
 from explorer_app.rendering.thumbnails import THUMBNAIL_PX, shrink
 from gpu_backend import CancelledError, RenderRequest, dataclass
@@ -31,8 +31,8 @@ class ThumbnailTask(RenderTask):
     ----------
     condition, report, recovers
         As for `PreviewTask`.
-    rest_s
-        How long previews must have rested.
+    rest
+        Says when previews rest.
     """
 
     priority = Priority.THUMBNAIL
@@ -43,13 +43,12 @@ class ThumbnailTask(RenderTask):
         condition: Condition,
         report: Callable[[RenderEvent], None],
         recovers: Callable[[Exception], bool],
-        rest_s: float,
+        rest: PreviewRest,
     ) -> None:
         self._condition = condition
         self._report = report
         self._recovers = recovers
-        self._rest_s = rest_s
-        self._last_preview_s = float("-inf")
+        self._rest = rest
         self._orders: OrderedDict[Hashable, _Order] = OrderedDict()
 
     def __len__(self) -> int:
@@ -73,15 +72,9 @@ class ThumbnailTask(RenderTask):
         with self._condition:
             self._orders.clear()
 
-    def note_preview(self) -> None:
-        """Record that a preview is requested now."""
-        self._last_preview_s = time.monotonic()
-
     def seconds_until_ready(self) -> float | None:
         """Return how long previews have to rest until the next picture is made."""
-        if not self._orders:
-            return None
-        return max(0.0, self._last_preview_s + self._rest_s - time.monotonic())
+        return self._rest.seconds_left() if self._orders else None
 
     def step(self, renderer: RendererLike | None, should_yield: Callable[[], bool]) -> bool:
         """Make the picture that was requested last, or prepare its plan."""

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Generator
 from functools import partial
 from typing import Any
 
@@ -20,9 +21,9 @@ from explorer_app.rendering.render_events import (
     ThumbnailMade,
 )
 from explorer_app.rendering.render_thread import RenderThread
-from gpu_backend import DeviceError, Model
+from gpu_backend import DeviceError, Model, RenderRequest
 from tests.helpers.fake_drag import FakeDrag
-from tests.helpers.fake_renderer import Engine
+from tests.helpers.fake_renderer import Engine, FakeRenderer
 from tests.helpers.render_harness import MODEL, OTHER, Harness, Job, request, seed_of
 
 
@@ -199,6 +200,27 @@ def test_closing_ends_an_export_as_cancelled_and_leaves_no_thread(
     assert set(threading.enumerate()) <= threads_before
     harness.submit(5)
     assert harness.thread.take_frame() is None
+
+
+def test_closing_ends_a_measurement_of_counters_while_there_is_a_device(
+    harness: Harness, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    has_begun = threading.Event()
+    closed: list[int] = []
+
+    def endless(renderer: FakeRenderer, asked: RenderRequest) -> Generator[None, None, None]:
+        try:
+            while True:
+                has_begun.set()
+                yield
+        finally:
+            closed.append(renderer.closed)
+
+    monkeypatch.setattr(FakeRenderer, "counter_steps", endless)
+    harness.thread.measure_counters(request(1))
+    assert has_begun.wait(60)
+    harness.thread.close()
+    assert closed == [0]
 
 
 def test_closing_again_after_ctrl_c_ended_the_first_wait_waits_for_the_thread(

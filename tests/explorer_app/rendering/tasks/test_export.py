@@ -146,11 +146,11 @@ def test_a_device_that_failed_costs_no_frame(lane: Lane) -> None:
     assert len([event for event in lane.event if isinstance(event, ExportAdvanced)]) == 2
 
 
-def test_ending_all_keeps_every_job_for_another_time(lane: Lane) -> None:
+def test_closing_keeps_every_job_for_another_time(lane: Lane) -> None:
     jobs = [Job(1), Job(2)]
     for job in jobs:
         lane.task.put(job)
-    lane.task.end_all()
+    lane.task.close()
     assert [job.stopped for job in jobs] == [[False], [False]]
     assert len(lane.task) == 0
 

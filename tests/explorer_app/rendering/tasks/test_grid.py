@@ -7,14 +7,17 @@ from dataclasses import replace
 
 from explorer_app.rendering.render_events import GridFailed, GridRendered, RenderEvent
 from explorer_app.rendering.tasks.grid import GridOrder, GridTask
+from explorer_app.rendering.tasks.preview_rest import PreviewRest
 from explorer_app.rendering.tasks.task import Priority
 from gpu_backend import Frame, RequestError
 from tests.helpers.fake_renderer import GPU, Engine, FakeRenderer
 from tests.helpers.render_harness import MODEL, OTHER, request
 
 
-def task_of(events: list[RenderEvent], rest_s: float = 0.0) -> GridTask:
-    return GridTask(threading.Condition(), events.append, lambda error: False, lambda draft: draft, rest_s)
+def task_of(events: list[RenderEvent], rest: PreviewRest | None = None) -> GridTask:
+    return GridTask(
+        threading.Condition(), events.append, lambda error: False, lambda draft: draft, rest or PreviewRest(0.0)
+    )
 
 
 def order(number: int, cells: int, first_seed: int = 0, *, has_finals: bool = False) -> GridOrder:
@@ -89,10 +92,11 @@ def test_an_order_that_comes_during_a_step_loses_no_cell() -> None:
 
 def test_final_pictures_wait_until_previews_rest_and_yield_to_them() -> None:
     events: list[RenderEvent] = []
-    task = task_of(events, 3600.0)
+    rest = PreviewRest(3600.0)
+    task = task_of(events, rest)
     renderer = FakeRenderer(MODEL, Engine())
     task.request(order(1, 1, has_finals=True))
-    task.note_preview()
+    rest.note_request()
     assert task.seconds_until_ready() == 0.0
     task.step(renderer, lambda: False)
     assert Priority.PREVIEW not in task.yields_to
@@ -114,7 +118,7 @@ def test_an_error_is_reported_once_and_ends_the_order() -> None:
 
 def test_a_device_that_is_replaced_leaves_the_cells_waiting() -> None:
     events: list[RenderEvent] = []
-    task = GridTask(threading.Condition(), events.append, lambda error: True, lambda draft: draft, 0.0)
+    task = GridTask(threading.Condition(), events.append, lambda error: True, lambda draft: draft, PreviewRest(0.0))
     task.request(order(1, 2))
     task.step(FakeRenderer(MODEL, Engine(failing=RequestError("Lost."))), lambda: False)
     run(task, FakeRenderer(MODEL, Engine()))
