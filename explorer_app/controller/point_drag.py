@@ -7,18 +7,18 @@ the transient latent of a gesture; when the stroke has settled, the gesture beco
 from __future__ import annotations
 
 import logging
-import math
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from PySide6.QtCore import QObject, Signal, Slot
 
 import gpu_backend
 from explorer_app.controller.drag_points import DragPoint, Pixels, followed, given_up, problem_of
+from explorer_app.controller.drag_stroke import NEARER_PX, DragStroke, Phase
 from explorer_app.controller.editing import Editing
 from explorer_app.controller.model_opener import ModelOpener
 from explorer_app.controller.playback import Playback
@@ -30,26 +30,20 @@ from explorer_app.session.edited_latent import FadeEdit, TakeEditedRows, edited_
 from explorer_app.session.resolve import resolve
 from explorer_app.session.timeline.edits import SetTimeline
 from explorer_app.session.timeline.stroke import with_stroke
-from gpu_backend import LoomError, Recipe, RenderRequest, RowRange, StoredLatent, Transform
+from gpu_backend import LoomError, RenderRequest, RowRange, StoredLatent, Transform
 
 if TYPE_CHECKING:
-    from gpu_backend import DragReport, Model
+    from gpu_backend import Model
 
 _log = logging.getLogger(__name__)
-
-Phase = Literal["rest", "preparing", "moving", "settling"]
 
 SOURCE = "PointDrag"
 """Source of the edits."""
 
 MOST_POINTS = 32
 
-_PATIENCE_STEPS = 60
-"""A released stroke ends after this number of steps in which no handle came nearer."""
-_NEARER_PX = 0.25
 _MISSED = 1 / 64
 """Distance to its target, in widths of the picture, from which a handle that comes no nearer is frozen."""
-_MOST_SAMPLES = 512
 _JOIN_S = 10.0
 
 
@@ -124,20 +118,11 @@ class PointDrag(QObject):
         self._number = 0
         self._points: tuple[DragPoint, ...] = ()
         self._selected: int | None = None
-        self._phase: Phase = "rest"
-        self._before: tuple[tuple[DragPoint, ...], int | None] = (), None
-        """Points and selection at the start of the stroke."""
-        self._moved: dict[int, Pixels] = {}
-        """Index of each dragged handle -> its target at the start of the stroke."""
+        self._stroke: DragStroke | None = None
+        """The one under way."""
         self._waits_for_rows = False
-        self._recipe = Recipe()
-        self._edit: TakeEditedRows | None = None
-        """The newest edit of the stroke."""
-        self._report: DragReport | None = None
-        self._nearest = math.inf, 0
-        """The smallest distance since the release, and the step that reached it."""
-        self._samples: list[tuple[float, StoredLatent]] = []
-        self._stroke: tuple[tuple[float, StoredLatent], ...] = ()
+        self._finished: tuple[tuple[float, StoredLatent], ...] = ()
+        """(seconds, latent) pairs of the last stroke that became a step."""
         self._rows: RowRange | None = None
         self._block: int | None = None
         self._picture = _picture_of(resolve(editing.session))
@@ -164,7 +149,7 @@ class PointDrag(QObject):
     @property
     def phase(self) -> Phase:
         """Where the stroke is in its life."""
-        return self._phase
+        return "rest" if self._stroke is None else self._stroke.phase
 
     @property
     def distance(self) -> float:
@@ -189,7 +174,7 @@ class PointDrag(QObject):
     @property
     def has_stroke(self) -> bool:
         """Whether there is a finished stroke that can become keys of the timeline."""
-        return len(self._stroke) > 1
+        return len(self._finished) > 1
 
     # -- settings ---------------------------------------------------------------------------------------------------
 
@@ -271,7 +256,7 @@ class PointDrag(QObject):
             return False
         self._playback.set_playing(False)
         self._editing.set_drifting(False)
-        self._before = self._points, self._selected
+        before = self._points, self._selected
         points = [replace(point, is_weak=False, is_lost=False, is_covered=False) for point in self._points]
         if index is None:
             kept = points if together else [point for point in points if point.is_pin]
@@ -280,10 +265,7 @@ class PointDrag(QObject):
         points[index] = replace(points[index], is_pin=False)
         self._points, self._selected = tuple(points), index
         handles = [i for i, point in enumerate(points) if not point.is_pin]
-        self._moved = {i: points[i].target for i in (handles if together else [index])}
-        self._edit = self._report = None
-        self._samples = []
-        self._phase = "preparing"
+        self._stroke = DragStroke(*before, {i: points[i].target for i in (handles if together else [index])})
         self._wait_for_rows(True)
         self._begin_with_rows()
         self.changed.emit()
@@ -291,11 +273,12 @@ class PointDrag(QObject):
 
     def aim(self, dx: float, dy: float) -> None:
         """Move the targets of the dragged handles to their places at the press plus an offset in pixels."""
-        if self._phase not in ("preparing", "moving"):
+        stroke = self._stroke
+        if stroke is None or stroke.phase == "settling":
             return
         side = self._side
         points = list(self._points)
-        for index, (x, y) in self._moved.items():
+        for index, (x, y) in stroke.dragged.items():
             target = min(max(x + dx, 0.0), side - 1.0), min(max(y + dy, 0.0), side - 1.0)
             if not points[index].is_lost and points[index].target != target:
                 points[index] = replace(points[index], target=target)
@@ -306,21 +289,23 @@ class PointDrag(QObject):
 
     def release(self) -> None:
         """Let the handles settle; the stroke ends by itself."""
-        if self._phase in ("preparing", "moving"):
-            self._phase, self._nearest = "settling", (math.inf, 0)
-            if self._report is not None and self._report.is_settled and self.distance < _NEARER_PX:
-                self.finish()
-            self.changed.emit()
+        stroke = self._stroke
+        if stroke is None or stroke.phase == "settling":
+            return
+        stroke.release()
+        if stroke.report is not None and stroke.report.is_settled and self.distance < NEARER_PX:
+            self.finish()
+        self.changed.emit()
 
     def nudge(self, dx: float, dy: float) -> None:
         """Move the selected handle's target by an offset in pixels, in the current stroke or a new one."""
         index = self._selected
         if index is None or self._points[index].is_pin:
             return
-        if self._phase == "settling" and index in self._moved:
-            self._phase = "moving"
-            x, y = self._points[index].target
-            self._moved = {index: (x, y)}
+        stroke = self._stroke
+        if stroke is not None and stroke.phase == "settling" and index in stroke.dragged:
+            stroke.phase = "moving"
+            stroke.dragged = {index: self._points[index].target}
         elif not self.begin(self._points[index].place, index):
             return
         self.aim(dx, dy)
@@ -328,23 +313,24 @@ class PointDrag(QObject):
 
     def cancel(self) -> bool:
         """Return to the start of the stroke; return whether there was one."""
-        if self._phase == "rest":
+        stroke = self._stroke
+        if stroke is None:
             return False
         self._end_drag()
         self._editing.cancel_gesture(SOURCE)
-        self._points, self._selected = self._before
+        self._points, self._selected = stroke.points_before, stroke.selected_before
         self._rest()
         return True
 
     def finish(self) -> None:
         """End the stroke with the latent that it has reached, as one step of undo."""
-        if self._phase == "rest":
+        stroke = self._stroke
+        if stroke is None:
             return
         self._end_drag()
-        edit, report = self._edit, self._report
-        if edit is not None and report is not None and report.step > 0:
-            self._editing.edit(edit, True, SOURCE)
-            self._stroke = tuple(self._samples)
+        if stroke.edit is not None:
+            self._editing.edit(stroke.edit, True, SOURCE)
+            self._finished = tuple(stroke.samples)
         else:
             self._editing.cancel_gesture(SOURCE)
         self._points = tuple(replace(point, target=point.place) for point in self._points)
@@ -374,7 +360,7 @@ class PointDrag(QObject):
             return
         session = self._editing.session
         try:
-            timeline = with_stroke(session.timeline, session, self._stroke, self._playback.time)
+            timeline = with_stroke(session.timeline, session, self._finished, self._playback.time)
         except LoomError as error:
             self._messages.warning(error.sentence)
             return
@@ -384,38 +370,37 @@ class PointDrag(QObject):
 
     def take_advanced(self, event: DragAdvanced) -> None:
         """Show where the handles are, and the latent."""
-        if event.number != self._number or self._phase == "rest":
+        stroke, report = self._stroke, event.report
+        if event.number != self._number or stroke is None:
             return
-        if self._report is None:
+        if stroke.report is None:
             self._say_why_slower()
-        report = self._report = event.report
+        stroke.take(report)
         self._points = followed(self._points, report)
-        if self._phase == "preparing":
-            self._phase = "moving"
         if report.step > 0:
-            self._edit = TakeEditedRows(self._recipe, event.latent)
-            self._note(event.latent)
-            self._editing.edit(self._edit, False, SOURCE)
-        is_stuck = self._phase == "settling" and not report.is_settled and self._is_stuck(report)
+            stroke.edit = TakeEditedRows(stroke.recipe, event.latent)
+            stroke.note(self._clock(), event.latent)
+            self._editing.edit(stroke.edit, False, SOURCE)
+        is_stuck = stroke.is_stuck(self.distance)
         if is_stuck:
             self._points = given_up(self._points, self._side * _MISSED)
-        if is_stuck or (self._phase == "settling" and report.is_settled):
+        if is_stuck or (stroke.phase == "settling" and report.is_settled):
             self.finish()
         else:
             self.changed.emit()
 
     def take_failed(self, event: DragFailed) -> None:
         """End the stroke, and say why."""
-        if event.number == self._number and self._phase != "rest":
+        if event.number == self._number and self._stroke is not None:
             self.cancel()
             self._messages.exception(event.error)
 
     def forget(self) -> None:
         """Another model is open: points and network are of no use."""
-        if self._phase != "rest":
+        if self._stroke is not None:
             self._end_drag()
-            self._phase = "rest"
-        self._points, self._selected, self._stroke = (), None, ()
+            self._stroke = None
+        self._points, self._selected, self._finished = (), None, ()
         self._maker = None  # it may be opening the network of the former model, which nothing here waits for
         self.changed.emit()
 
@@ -453,14 +438,14 @@ class PointDrag(QObject):
     @Slot()
     def _begin_with_rows(self) -> None:
         """Begin the drag once the rows of w of the picture are known."""
-        latent, model = self._latent(), self._renders.model
-        if latent is None or model is None:
+        stroke, latent, model = self._stroke, self._latent(), self._renders.model
+        if stroke is None or latent is None or model is None:
             return
         self._wait_for_rows(False)
         self._number += 1
         session, request = self._editing.session, resolve(self._editing.session)
-        self._recipe = recipe_before(session, latent)
-        self._note(latent)
+        stroke.recipe = recipe_before(session, latent)
+        stroke.note(self._clock(), latent)
         handles = [gpu_backend.Handle(point.place, point.target) for point in self._points if not point.is_pin]
         settings = gpu_backend.DragSettings(
             pins=tuple(point.place for point in self._points if point.is_pin),
@@ -483,20 +468,6 @@ class PointDrag(QObject):
     def _place_among_handles(self, index: int) -> int:
         return sum(not point.is_pin for point in self._points[:index])
 
-    def _note(self, latent: StoredLatent) -> None:
-        """Record a latent of the stroke; a long stroke is thinned out."""
-        self._samples.append((self._clock(), latent))
-        if len(self._samples) > _MOST_SAMPLES:
-            del self._samples[1:-1:2]
-
-    def _is_stuck(self, report: DragReport) -> bool:
-        nearest, step = self._nearest
-        distance = self.distance
-        if distance < nearest - _NEARER_PX:
-            self._nearest = distance, report.step
-            return False
-        return report.step - step > _PATIENCE_STEPS
-
     def _end_drag(self) -> None:
         """End the drag on the render thread; its reports no longer count."""
         self._renders.end_drag()
@@ -511,7 +482,7 @@ class PointDrag(QObject):
         self._slower_because = sentence
 
     def _rest(self) -> None:
-        self._phase = "rest"
+        self._stroke = None
         self._picture = _picture_of(resolve(self._editing.session))
         self.changed.emit()
 
@@ -533,9 +504,9 @@ class PointDrag(QObject):
     @Slot()
     def _abandon(self) -> None:
         """End the stroke without an edit: undo made it a step, and went to another one."""
-        if self._phase != "rest":
+        if self._stroke is not None:
             self._end_drag()
-            self._phase = "rest"
+            self._stroke = None
             self.changed.emit()
 
     @Slot()
@@ -544,7 +515,7 @@ class PointDrag(QObject):
         share = self.share
         is_other = share != self._shown_share
         self._shown_share = share
-        if self._phase == "rest" and self._points and _picture_of(resolve(self._editing.session)) != self._picture:
+        if self._stroke is None and self._points and _picture_of(resolve(self._editing.session)) != self._picture:
             pins = tuple(point for point in self._points if point.is_pin)
             is_other = is_other or pins != self._points
             if pins != self._points:
