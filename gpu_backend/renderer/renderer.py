@@ -6,7 +6,6 @@ import os
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from types import TracebackType
 from typing import Self
 
@@ -17,15 +16,12 @@ from gpu_backend.channel_maps import ChannelMaps, channel_maps
 from gpu_backend.device import CPU_ID, DeviceFacts, check_device
 from gpu_backend.errors import DeviceMemoryError, RequestError
 from gpu_backend.frame import Frame
-from gpu_backend.latent.classes import picking_labels
 from gpu_backend.latent.directions import Directions
 from gpu_backend.latent.mapped import MappedAnchors
 from gpu_backend.latent.recent_rows import RecentRows
 from gpu_backend.latent.rows import Blend, LatentSpace
-from gpu_backend.latent.truncation import label_averages, truncate
 from gpu_backend.layer_statistics import LayerStatistics, gather_statistics
 from gpu_backend.model import Model, ModelFacts, read_model
-from gpu_backend.model_runner import ModelRunner
 from gpu_backend.plan.edit_inputs import plan_edits
 from gpu_backend.plan.executor import Executor
 from gpu_backend.plan.plan import PlanEdits, PlanKey, Precision
@@ -33,6 +29,7 @@ from gpu_backend.recipe import NO_EDITS, LocalEdits, Noise, NoiseMode, Tap
 from gpu_backend.renderer.arrays import chunks, finite_array
 from gpu_backend.renderer.batches import BATCH_SIZES, FrameGroup, batch_size_for, group_frames
 from gpu_backend.renderer.comparison import Comparison, compare_ways
+from gpu_backend.renderer.mapping import Mapper
 from gpu_backend.renderer.memory import MemoryFacts
 from gpu_backend.renderer.opening import open_model
 from gpu_backend.renderer.options import RenderOptions
@@ -43,7 +40,6 @@ from gpu_backend.request import RenderRequest
 PLAN_BUDGET_NBYTES = 1 << 30
 """Memory for the working buffers of all plans. Above it, the least recently used draft plans are closed."""
 
-_MAP_BATCH = 32
 _CPU_BATCHES, _CPU_BATCH_PIXELS = (8, 4, 2, 1), 1 << 20
 _GPU_BATCHES, _GPU_BATCH_PIXELS = (32, 16, 8, 4, 2, 1), 4 << 20
 """Sizes of batches, and how many pixels the pictures of one run may have together."""
@@ -122,7 +118,8 @@ class Renderer:
         self._largest_batch = max(BATCH_SIZES)
         self._prepared: tuple[int | None, str | None, PlanEdits] | None = None
         """Resolution, tap and edits that `prepare_step` found ready last; frames of a gesture need no look-up."""
-        self._mapped = MappedAnchors(partial(_map_one, model, self._runner), spec.mapping.z_dim, spec.mapping.c_dim)
+        self._mapper = Mapper(model, self._runner)
+        self._mapped = MappedAnchors(self._mapper.one, spec.mapping.z_dim, spec.mapping.c_dim)
         self._recent = RecentRows(self._space, self._mapped)
 
     @property
@@ -356,25 +353,7 @@ class Renderer:
             finite.
         """
         self._runner.check_usable()
-        mapping = self._model.spec.mapping
-        latents = finite_array(z, "z", ("n", mapping.z_dim))
-        labels = np.zeros((latents.shape[0], mapping.c_dim), dtype=np.float32)
-        if c is not None and mapping.c_dim == 0:
-            if np.size(c) > 0:
-                raise RequestError("This network has no classes; leave c out.")
-        elif c is not None:
-            labels = finite_array(c, "c", (latents.shape[0], mapping.c_dim))
-        labels = _whole_labels(self._model, labels)
-        w = np.empty((latents.shape[0], mapping.w_dim), dtype=np.float32)
-        for first, count in chunks(latents.shape[0], (_MAP_BATCH, 1)):
-            w[first : first + count] = self._runner.map(latents[first : first + count], labels[first : first + count])
-        rows = np.repeat(w[:, None], self._space.num_ws, axis=1)
-        averages = label_averages(self._space.w_avg, labels)
-        with np.errstate(over="ignore"):  # float32 overflow is refused below
-            truncated = truncate(rows, averages[:, None], psi, cutoff).astype(np.float32)
-        if not np.isfinite(truncated).all():
-            raise RequestError(f"Mapping must give finite numbers, but these z with psi {psi:g} give others.")
-        return truncated
+        return self._mapper.rows(z, c, psi, cutoff)
 
     def rows_of(self, blend: Blend) -> NDArray[np.float32]:
         """Return the w rows (num_ws, w_dim) of a blend of recipes, as `render` makes them.
@@ -586,16 +565,3 @@ def _applied_edits(request: RenderRequest) -> LocalEdits:
     if request.tap is None or not request.edits.blends:
         return request.edits
     return replace(request.edits, blends=())
-
-
-def _map_one(
-    model: Model, runner: ModelRunner, z: NDArray[np.float32], label: NDArray[np.float32]
-) -> NDArray[np.float32]:
-    w: NDArray[np.float32] = runner.map(z[None], _whole_labels(model, label[None]))[0]
-    if not np.isfinite(w).all():
-        raise RequestError("Mapping must give finite numbers, but this model's gives others for these seeds.")
-    return w
-
-
-def _whole_labels(model: Model, labels: NDArray[np.float32]) -> NDArray[np.float32]:
-    return labels if model.spec.mapping.class_table is None else picking_labels(labels)
