@@ -157,9 +157,10 @@ class NumberField(QDoubleSpinBox):
         self._stepping = False
 
     def sizeHint(self) -> QSize:  # noqa: N802
-        """Return a size that fits the widest number."""
+        """Return a size that fits the widest number with its prefix and suffix: one px less shows only a part of it."""
         widest = self._widest or max(self.textFromValue(self.minimum()), self.textFromValue(self.maximum()), key=len)
-        return QSize(self.fontMetrics().horizontalAdvance(widest) + theme.px(8 if self._quiet else 12), theme.px(23))
+        text_px = self.fontMetrics().horizontalAdvance(f"{self.prefix()}{widest}{self.suffix()}")
+        return QSize(text_px + theme.px(8 if self._quiet else 12), theme.px(23))
 
     def minimumSizeHint(self) -> QSize:  # noqa: N802
         """Return the size hint, because numbers are never elided."""

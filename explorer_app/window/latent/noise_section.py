@@ -85,9 +85,10 @@ class NoiseSection(QWidget):
         self.show_session(Session())
 
     def _build(self) -> None:
-        name, gain, seed = RowLabel("Noise"), QLabel("gain"), QLabel("seed")
+        name, gain, seed = RowLabel("Noise"), QLabel("gain"), RowLabel("seed")
         # Elided rather than widening the dock: some systems have only a wide font.
-        name.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Preferred)
+        for elided in (name, seed):
+            elided.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Preferred)
         for label in (name, gain, seed):
             theme.set_role(label, "dim")
         self._name, self._gain_label, self._seed_label = name, gain, seed

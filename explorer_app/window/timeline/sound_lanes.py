@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 else:
     np = LazyModule("numpy")
 
-LANE_PX = 34
+LANE_PX, LOW_LANE_PX = 34, 20
+"""Height of a lane with two lines of text, and of one with a single line, where two would leave the tracks little."""
+
 MOST_LANES = 4
 """Lanes that are shown at a time; more are reached by the wheel."""
 
@@ -57,6 +59,8 @@ class SoundLanes(QWidget):
         self._analysis_of: AnalysisOf = lambda digest: None
         self._is_missing: Callable[[str], bool] = lambda digest: False
         self._first, self._most = 0, MOST_LANES
+        self._lane_px = LANE_PX
+        self._room_px = 0.0
         self._drag: tuple[Sound, float] | None = None
         self._has_moved = False
         self.setAccessibleName("Sounds")
@@ -76,16 +80,23 @@ class SoundLanes(QWidget):
             return
         self._sounds = sounds
         self.setVisible(bool(sounds))
-        self._scroll_to(self._first)
-        self.updateGeometry()
+        self._fit()
 
     def set_room(self, height_px: float) -> None:
-        """Show as many lanes as have room in a height, at least one; the wheel brings the others."""
-        most = max(1, min(MOST_LANES, int(height_px // theme.px(LANE_PX))))
-        if most != self._most:
-            self._most = most
-            self._scroll_to(self._first)
-            self.updateGeometry()
+        """Take a part of the height that tracks and lanes share.
+
+        Lanes are low if they took more than a third otherwise. They take at most half, but there is always one; the
+        wheel brings the others.
+        """
+        self._room_px = height_px
+        self._fit()
+
+    def _fit(self) -> None:
+        shown = min(len(self._sounds), MOST_LANES)
+        self._lane_px = LANE_PX if shown * theme.px(LANE_PX) <= self._room_px / 3 else LOW_LANE_PX
+        self._most = max(1, min(MOST_LANES, int(self._room_px / 2 // theme.px(self._lane_px))))
+        self._scroll_to(self._first)
+        self.updateGeometry()
 
     @property
     def _shown(self) -> tuple[Sound, ...]:
@@ -97,7 +108,7 @@ class SoundLanes(QWidget):
 
     def sizeHint(self) -> QSize:  # noqa: N802
         """Return a size with room for the lanes that are shown at a time."""
-        return QSize(theme.px(300), theme.px(LANE_PX) * min(max(1, len(self._sounds)), self._most))
+        return QSize(theme.px(300), theme.px(self._lane_px) * min(max(1, len(self._sounds)), self._most))
 
     def minimumSizeHint(self) -> QSize:  # noqa: N802
         """Return the same height: a lane that is cut off cannot be read."""
@@ -108,7 +119,7 @@ class SoundLanes(QWidget):
         for place, sound in enumerate(self._shown):
             if sound.name == name:
                 left, right = (self._view.axis.x(float(sound.start) + t) for t in (0.0, sound.seconds))
-                return QRectF(left, place * theme.px(LANE_PX), right - left, theme.px(LANE_PX))
+                return QRectF(left, place * theme.px(self._lane_px), right - left, theme.px(self._lane_px))
         return None
 
     # -- painting ---------------------------------------------------------------------------------------------------
@@ -142,17 +153,11 @@ class SoundLanes(QWidget):
         tokens, axis = theme.current(), self._view.axis
         colour = QColor(tokens.dim if sound.is_muted else tokens.accent)
         pad = theme.px(8)
-        painter.setFont(fonts.body())
-        painter.setPen(QColor(tokens.text))
-        room = int(axis.left) - 2 * pad
-        name = painter.fontMetrics().elidedText(sound.name, Qt.TextElideMode.ElideRight, room)
-        painter.drawText(QPointF(pad, lane.top() + theme.px(14)), name)
-        painter.setFont(fonts.caption())
-        painter.setPen(QColor(tokens.bad if self._is_missing(sound.digest) else tokens.dim))
-        painter.drawText(QPointF(pad, lane.top() + theme.px(28)), self._detail(sound))
+        self._paint_label(painter, sound, QRectF(pad, lane.top(), axis.left - 2 * pad, lane.height()))
         painter.save()
         painter.setClipRect(QRectF(axis.left, lane.top(), axis.width, lane.height()))
-        box = lane.adjusted(0, theme.px(3), 0, -theme.px(3))
+        gap = theme.px(2 if self._lane_px == LOW_LANE_PX else 3)
+        box = lane.adjusted(0, gap, 0, -gap)
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(theme.alpha(colour.name(), 0.12))
         painter.drawRoundedRect(box, 3, 3)
@@ -160,6 +165,22 @@ class SoundLanes(QWidget):
         if analysis is not None:
             self._paint_wave(painter, sound, box, analysis, colour)
         painter.restore()
+
+    def _paint_label(self, painter: QPainter, sound: Sound, area: QRectF) -> None:
+        """Paint a sound's name and, below it or at its right, what is known of it."""
+        tokens, gap = theme.current(), theme.px(8)
+        detail, is_low = self._detail(sound), self._lane_px == LOW_LANE_PX
+        painter.setFont(fonts.caption())
+        painter.setPen(QColor(tokens.bad if self._is_missing(sound.digest) else tokens.dim))
+        detail_px = painter.fontMetrics().horizontalAdvance(detail) + gap if is_low else 0
+        bottom = Qt.AlignmentFlag.AlignRight if is_low else Qt.AlignmentFlag.AlignLeft
+        below = area if is_low else area.adjusted(0, area.height() / 2, 0, -theme.px(2))
+        painter.drawText(below, Qt.AlignmentFlag.AlignVCenter | bottom, detail)
+        painter.setFont(fonts.body())
+        painter.setPen(QColor(tokens.text))
+        name = painter.fontMetrics().elidedText(sound.name, Qt.TextElideMode.ElideRight, int(area.width() - detail_px))
+        above = area.adjusted(0, 0, 0, 0 if is_low else -area.height() / 2 + theme.px(2))
+        painter.drawText(above, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, name)
 
     def _paint_wave(self, painter: QPainter, sound: Sound, box: QRectF, analysis: Analysis, colour: QColor) -> None:
         """Paint a line from the least to the greatest sample of each pixel that can be seen."""
@@ -245,7 +266,7 @@ class SoundLanes(QWidget):
         self.changed.emit(replace(sound, start=start), "Move sound", final)
 
     def _sound_at(self, place: QPointF) -> Sound | None:
-        index = self._first + int(place.y() // theme.px(LANE_PX))
+        index = self._first + int(place.y() // theme.px(self._lane_px))
         return self._sounds[index] if place.y() >= 0 and index < len(self._sounds) else None
 
 

@@ -125,7 +125,7 @@ class TimelinePanel(QWidget):
         self.fps_button.setAccessibleName("Frames per second")
         self.fps_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.fps_button.setMenu(self._fps_menu())
-        self.end_field = NumberField(0.1, float(MAX_SECONDS), decimals=1, step=1.0, widest="000.0")
+        self.end_field = NumberField(0.1, float(MAX_SECONDS), decimals=1, step=1.0, widest="00000.0")
         self.end_field.setSuffix(" s")
         self.end_field.setToolTip("Length of the timeline in seconds, 0.1 to a day.")
         self.end_field.setAccessibleName("Length in seconds")
@@ -144,7 +144,7 @@ class TimelinePanel(QWidget):
         self.bpm_field.setToolTip("Beats per minute, 1 to 999; keys that count in beats move with them.")
         self.bpm_field.setAccessibleName("Beats per minute")
         self.bpm_field.entered.connect(self._set_bpm)
-        self.volume_field = NumberField(0.0, 100.0, decimals=0, step=5.0, reset=100.0, widest="vol 000 %")
+        self.volume_field = NumberField(0.0, 100.0, decimals=0, step=5.0, reset=100.0, widest="000")
         self.volume_field.setPrefix("vol ")
         self.volume_field.setSuffix(" %")
         self.volume_field.setToolTip(
@@ -203,9 +203,9 @@ class TimelinePanel(QWidget):
         layout.addWidget(self.lanes)
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
-        """Leave the tracks at least as much room as the sounds."""
+        """Tell the sounds how much room they share with the tracks."""
         super().resizeEvent(event)
-        self.lanes.set_room((self.height() - self.head.sizeHint().height() - theme.px(RULER_PX)) / 2)
+        self.lanes.set_room(self.height() - self.head.sizeHint().height() - theme.px(RULER_PX))
 
     def _connect_view(self) -> None:
         view = self.view

@@ -107,6 +107,14 @@ def test_the_width_is_that_of_the_widest_number(field: WatchedField) -> None:
     assert field.sizeHint().width() == width
 
 
+def test_the_width_has_room_for_prefix_and_suffix(field: WatchedField) -> None:
+    text_px = field.fontMetrics().horizontalAdvance
+    plain = field.sizeHint().width() - text_px("−10.00")
+    field.setPrefix("vol ")
+    field.setSuffix(" bpm")
+    assert field.sizeHint().width() == plain + text_px("vol −10.00 bpm")
+
+
 def test_a_number_clamped_by_a_new_range_emits_no_edit(field: WatchedField) -> None:
     field.show_number(5.0)
     field.setMaximum(2.0)
