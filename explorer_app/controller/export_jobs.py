@@ -50,6 +50,10 @@ class ExportJobs(QObject):
         """Return a job, None if it is not in the list."""
         return find(self._jobs, job_id)
 
+    def is_waiting(self, settings: SequenceSettings) -> bool:
+        """Return whether a job with these settings, which this window added, waits."""
+        return any(job.state == "waiting" and self._settings.get(job.job_id) == settings for job in self._jobs)
+
     def open(self, shared: Path, folder: Path, take: Callable[[frozenset[str]], None]) -> None:
         """Read the list and keep it from now on; `take` gets the jobs of former starts that were interrupted."""
         self._store = store = ExportStore(shared, folder)

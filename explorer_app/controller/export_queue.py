@@ -153,6 +153,11 @@ class ExportQueueController(QObject):
         """Return whether a job belongs to this window, and not to another one that is open."""
         return job.owner == self._list.owner
 
+    def unfinished_in(self, folder: Path) -> dict[str, JobState]:
+        """Return the names of the exports into a folder that run, wait or are paused, in whichever window."""
+        place = str(folder.absolute())
+        return {job.name: job.state for job in self.jobs if job.folder == place and job.is_unfinished}
+
     def save_picture(self, path: Path | str, form: PictureFormat | None = None, size: Size | None = None) -> None:
         """Write the picture in full with its recipe, or the layer on show; a message reports the end.
 
@@ -332,11 +337,7 @@ class ExportQueueController(QObject):
         if error is not None:
             self._close_current("failed", job.done, describe(error)[0])
         elif is_cancelled:
-            self._close_current(self._end, job.delivered)
-            self._messages.info(
-                f"The export was {'paused' if self._end == 'paused' else 'stopped'} after {job.delivered:,} of "
-                f"{job.total:,} frames; export the same again to continue."
-            )
+            self._tell_stopped(self._current, job)
         else:
             self._close_current("done", job.total)
             settings, folder, video = job.settings, job.settings.folder, job.settings.single_path
@@ -348,6 +349,24 @@ class ExportQueueController(QObject):
         self._advance()
         if not self._current:
             self._end_run()
+
+    def _tell_stopped(self, job_id: str, job: SequenceJob | FarmJob) -> None:
+        """Note how far the current job came, and offer to resume it."""
+        kept = job.kept if isinstance(job, SequenceJob) else job.done
+        lost = job.delivered - kept
+        self._close_current(self._end, kept)
+        again = f", the last {lost:,} of which are rendered again" if lost else ""
+
+        def is_left() -> bool:
+            record = self._list.find(job_id)
+            return record is not None and record.state in ("paused", "cancelled")
+
+        self._messages.post(
+            Level.INFO,
+            f"The export “{job.settings.name}” was {'paused' if self._end == 'paused' else 'stopped'} after "
+            f"{job.delivered:,} of {job.total:,} frames{again}.",
+            action=Action("Resume export", lambda: self.resume_job(job_id), is_left),
+        )
 
     def note_picture(self) -> None:
         """Record that the picture in the window moved."""
@@ -367,6 +386,9 @@ class ExportQueueController(QObject):
             return
         if self._job is not None and self._job.settings == settings and self._end_is_open:
             self._messages.info(f"The export “{settings.name}” is running already.")
+            return
+        if self._list.is_waiting(settings):
+            self._messages.info(f"The export “{settings.name}” is waiting already.")
             return
         self._list.add(settings, place)
         self._advance()

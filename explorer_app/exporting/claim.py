@@ -2,11 +2,55 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+from pathlib import Path
+
 from explorer_app.exporting.errors import TakenError
 from explorer_app.exporting.manifest import Manifest, frames_total, manifest_of
 from explorer_app.exporting.sequence import SequenceSettings
 from explorer_app.exporting.sinks.frame_sink import Claim
+from explorer_app.exporting.sinks.picture_folder import frame_path
 from gpu_backend import MANIFEST_LIMITS, Disk, LoomError, read_regular_file, remove_leftovers
+
+_QUICK_NBYTES = 1 << 20
+"""Larger manifests are read only by the export itself."""
+
+
+def place_objection(settings: SequenceSettings) -> str:
+    """Return why files would take the place of others, as far as a quick look tells; empty if they would not.
+
+    The export itself looks again, and at everything.
+    """
+    path = settings.manifest_path
+    if settings.overwrite:
+        return ""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        first = settings.single_path or frame_path(settings.folder, settings.name, settings.form, 0)
+        return f"There is a {first.name} in this folder; {_WAY_OUT}" if first.exists() else ""
+    except (OSError, ValueError):
+        return ""
+    if found.st_size > _QUICK_NBYTES:
+        return ""
+    former = _settings_at(path, found.st_mtime_ns, found.st_size)
+    if former is None:
+        return f"There is a {path.name} in this folder; {_WAY_OUT}"
+    if former.makes_the_same_as(settings):
+        return ""
+    return f"There is another export named {settings.name} in this folder; {_WAY_OUT}"
+
+
+_WAY_OUT = "choose another name, or replace it."
+
+
+@lru_cache(maxsize=4)
+def _settings_at(path: Path, mtime_ns: int, nbytes: int) -> SequenceSettings | None:
+    """Return the settings of a manifest; None if it is none. Time and size tell whether it was written again."""
+    try:
+        return manifest_of(read_regular_file(path, _QUICK_NBYTES, "a manifest of a sequence"), path).settings
+    except (LoomError, OSError):
+        return None
 
 
 def claim_place(settings: SequenceSettings, disk: Disk) -> tuple[Claim, Manifest | None]:

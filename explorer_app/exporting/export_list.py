@@ -146,13 +146,12 @@ def find(jobs: Jobs, job_id: str) -> ExportRecord | None:
 
 
 def with_job(jobs: Jobs, job: ExportRecord) -> Jobs:
-    """Add a job at the end, in place of jobs for the same files that do not run; drop the oldest of many ended ones."""
+    """Add a job at the end, in place of stopped and ended ones for its files; drop the oldest of many ended ones."""
 
     def stays(item: ExportRecord) -> bool:
         if item.job_id == job.job_id:
             return False
-        is_in_use = item.state == "running" or (item.state == "waiting" and item.owner != job.owner)
-        return is_in_use or (item.folder, item.file) != (job.folder, job.file)
+        return item.state in ("running", "waiting") or (item.folder, item.file) != (job.folder, job.file)
 
     return trimmed((*filter(stays, jobs), job))
 

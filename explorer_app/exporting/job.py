@@ -95,7 +95,7 @@ class SequenceJob:
         self._missing: deque[tuple[int, RenderRequest]] = deque()
         self._awaited: deque[tuple[int, RenderRequest]] = deque()
         self._found = 0
-        self._accepted = 0
+        self._accepted = self._kept = 0
         self._is_stopped = False
         self._is_cancelled = False
         self._is_paused = False
@@ -122,6 +122,11 @@ class SequenceJob:
     def delivered(self) -> int:
         """Frames that are stored, or on their way there."""
         return self._found + self._accepted
+
+    @property
+    def kept(self) -> int:
+        """Frames that are stored if the job is stopped now: the delivered ones; of a video, those of whole segments."""
+        return self._found + self._kept
 
     @property
     def shown(self) -> int:
@@ -174,8 +179,12 @@ class SequenceJob:
         with self._condition:
             if self._is_stopped or self._has_ended:
                 return  # it was under way when the job was stopped, or when an earlier one failed
-            self._sink.accept(self._take_awaited(frame), frame)
+            index = self._take_awaited(frame)
+            self._sink.accept(index, frame)
             self._accepted += 1
+            segment = 1 if self.settings.video is None else self.settings.video.segment_frames
+            if index + 1 == self.total or (index + 1) % segment == 0:
+                self._kept += index % segment + 1
             if not self._awaited:
                 self._search_condition.notify_all()
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Signal
 
 from explorer_app.controller.progress import ExportProgress
-from explorer_app.exporting.export_list import HERE, ExportPlace, ExportRecord, Jobs
+from explorer_app.exporting.export_list import HERE, ExportPlace, ExportRecord, Jobs, JobState
 from explorer_app.exporting.picture_document import PictureDocument
 from explorer_app.exporting.sequence import SequenceSettings
 from tests.helpers.fake_searches import Calls
@@ -77,6 +77,9 @@ class FakeExport(QObject):
 
     def is_own(self, job: ExportRecord) -> bool:
         return job.owner == self.owner
+
+    def unfinished_in(self, folder: Path) -> dict[str, JobState]:
+        return {job.name: job.state for job in self.jobs if job.folder == str(folder) and job.is_unfinished}
 
     def waits_for(self, job: ExportRecord) -> str:
         return self.missing_model

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import cast
 
-from PySide6.QtCore import QEvent, QObject, Qt, Signal
+from PySide6.QtCore import QEvent, QObject, QSignalBlocker, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QPixmap, QStandardItemModel
 from PySide6.QtWidgets import (
     QCheckBox,
@@ -24,10 +24,13 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from explorer_app.exporting.claim import place_objection
 from explorer_app.exporting.errors import ExportError
 from explorer_app.exporting.estimate import nbytes_text, picture_nbytes, video_nbytes
+from explorer_app.exporting.export_list import JobState
 from explorer_app.exporting.progress import time_text
-from explorer_app.exporting.sequence import Piece, SequenceSettings, check_name, plan_sequence
+from explorer_app.exporting.sequence import MANIFEST_SUFFIX, Piece, SequenceSettings, check_name, plan_sequence
+from explorer_app.exporting.sinks.picture_folder import frame_path
 from explorer_app.session.adapting import adapt
 from explorer_app.session.envelopes import Envelope, EnvelopeKey, Envelopes
 from explorer_app.session.history import History, HistoryEntry
@@ -72,6 +75,10 @@ _PREVIEW_FPS = 24
 _MAX_OFFERED = 64
 """Largest number of kept latents that the initial path includes; a larger collection is not a path."""
 
+_UNFINISHED: Mapping[JobState, str] = MappingProxyType(
+    {"running": "is running", "waiting": "is waiting", "paused": "is paused"}
+)
+
 _NO_ENVELOPES: Mapping[EnvelopeKey, Envelope] = MappingProxyType({})
 
 
@@ -93,6 +100,8 @@ class ExportDialog(QDialog):
         GPUs of this machine; None if it is not known yet.
     envelopes
         Envelopes that the patches of sounds need, as far as they were read.
+    unfinished_in
+        Returns the names of the exports into a folder that run, wait or are paused.
 
     Signals
     -------
@@ -116,6 +125,7 @@ class ExportDialog(QDialog):
         frame_ms: float | None = None,
         gpu_count: int | None = None,
         envelopes: Envelopes = _NO_ENVELOPES,
+        unfinished_in: Callable[[Path], Mapping[str, JobState]] = lambda folder: {},
     ) -> None:
         super().__init__(parent)
         self.setWindowTitle("Export")
@@ -126,6 +136,9 @@ class ExportDialog(QDialog):
         self._settings = settings
         self._frame_ms = frame_ms
         self._envelopes = envelopes
+        self._unfinished_in = unfinished_in
+        self._offered_name = ""
+        """The name that the dialog chose; one that the user typed stays."""
         self._preset: PresetName = "sequence"
         self._frames_of_other = 1
         """Frames per step of a sheet while something else is chosen, and the other way round."""
@@ -355,7 +368,7 @@ class ExportDialog(QDialog):
             kind="w-linear" if self._is_still else self._kind(),
             frames_per_step=self.frames.value(),
             loop=self.loop.isChecked() and not self._is_sheet,
-            folder=Path(self.folder.text().strip()).expanduser(),
+            folder=self._folder,
             name=self.name.text().strip(),
             z_dim=self._facts.z_dim,
             overwrite=self.overwrite.isChecked(),
@@ -366,6 +379,14 @@ class ExportDialog(QDialog):
             sheet=self.files.sheet,
             file_names=(self.name.text().strip(),) if self._is_still else (),
         )
+
+    @property
+    def _folder(self) -> Path:
+        folder = Path(self.folder.text().strip())
+        try:
+            return folder.expanduser()
+        except RuntimeError:  # no user has the name after ~
+            return folder
 
     def _piece(self) -> Piece:
         return self.timeline.piece(self.files.video_format, self.timeline.pictures.value() if self._is_sheet else None)
@@ -378,8 +399,7 @@ class ExportDialog(QDialog):
     @property
     def picture_path(self) -> Path:
         """Path of a still picture."""
-        folder = Path(self.folder.text().strip()).expanduser()
-        return folder / f"{self.name.text().strip()}{self.files.picture_format.ending}"
+        return self._folder / f"{self.name.text().strip()}{self.files.picture_format.ending}"
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802 - Qt's name
         """Add the seeds on Enter in their field, instead of starting the export."""
@@ -400,6 +420,7 @@ class ExportDialog(QDialog):
         self._changed()
 
     def _changed(self) -> None:
+        self._offer_name()
         keys = self.keys.keys
         self.kind.setToolTip(KINDS[max(0, self.kind.currentIndex())][2])
         wanted = self.wanted
@@ -409,6 +430,8 @@ class ExportDialog(QDialog):
             reason = self.timeline.objection
         if not reason and not self.folder.text().strip():
             reason = "Choose a folder for the files."
+        if not reason and not self._is_still:
+            reason = self._place_objection(wanted)
         has_frames = len(keys) > 1 or self._takes_timeline
         frames = 1 if self._is_still else wanted.frame_count if has_frames else 0
         piece = wanted.piece
@@ -446,6 +469,32 @@ class ExportDialog(QDialog):
         if self._session.tap is not None and self.place.place.where != "here":
             return "The canvas shows a layer, which only this device renders; choose it, or show the picture."
         return ""
+
+    def _place_objection(self, wanted: SequenceSettings) -> str:
+        """Return why these files cannot go where they should; empty if they can, or continue those that are there."""
+        state = self._unfinished_in(wanted.folder).get(wanted.name)
+        may_continue = state == "paused" and (wanted.overwrite or wanted.manifest_path.exists())
+        if state is not None and not may_continue:
+            return f"The export “{wanted.name}” into this folder {_UNFINISHED[state]}; choose another name."
+        return place_objection(wanted)
+
+    def _offer_name(self) -> None:
+        """Choose a name that nothing in the folder has, unless the user typed one."""
+        if self.name.text() != self._offered_name:
+            return
+        folder = self._folder
+        unfinished = self._unfinished_in(folder)
+        form, video = self.files.picture_format, self.files.video_format
+
+        def is_taken(name: str) -> bool:
+            single = folder / f"{name}{form.ending if video is None else video.file_ending}"
+            is_single = self._is_still or self._is_sheet or video is not None
+            first = single if is_single else frame_path(folder, name, form, 0)
+            return name in unfinished or first.exists() or (folder / f"{name}{MANIFEST_SUFFIX}").exists()
+
+        self._offered_name = free_name(self._settings.choice("export.name", "walk"), is_taken)
+        with QSignalBlocker(self.name):
+            self.name.setText(self._offered_name)
 
     def _files_text(self, wanted: SequenceSettings) -> str:
         """Return a description of the files to write."""
@@ -561,7 +610,6 @@ class ExportDialog(QDialog):
         self._frames_of_other = int(frames) if frames.isdecimal() and len(frames) < 6 else 1
         self.loop.setChecked(self._settings.choice("export.loop", "no") == "yes")
         self.folder.setText(str(self._settings.folder("export") or Path.home() / "latentloom"))
-        self.name.setText(free_name(Path(self.folder.text()), self._settings.choice("export.name", "walk")))
         self._offer_path()
         preset = self._settings.choice("export.preset")
         self._choose_preset(preset if preset in PRESETS else "sequence")

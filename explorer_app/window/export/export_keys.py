@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from explorer_app.exporting.formats.picture_format import PictureFormat, Size
 from explorer_app.exporting.keyframes import Keyframe
-from explorer_app.exporting.sequence import MANIFEST_SUFFIX, Piece, SequenceSettings, check_sheet, plan_sequence
+from explorer_app.exporting.sequence import Piece, SequenceSettings, check_sheet, plan_sequence
 from explorer_app.exporting.sheet import SheetLayout
 from explorer_app.exporting.video.video_format import VideoFormat
 from explorer_app.session.edits import GoToSeed
@@ -32,8 +32,6 @@ KINDS: tuple[tuple[PathKind, str, str], ...] = (
 """Kind of path, its label in the dialog, its description."""
 
 _MOST_NAMES = 1000
-_HEAD_NBYTES = 1024
-"""The first bytes of a manifest, which tell whether the sequence is complete."""
 
 
 @dataclass(frozen=True)
@@ -185,16 +183,11 @@ def sheet_text(count: int, sheet: SheetLayout) -> str:
     return f"{count:,} picture{'' if count == 1 else 's'} · {sheet.columns} × {sheet.rows(count)}"
 
 
-def free_name(folder: Path, name: str) -> str:
-    """Return a name that no finished sequence of a folder has: "walk", "walk-2"; one that was stopped can continue."""
+def free_name(name: str, is_taken: Callable[[str], bool]) -> str:
+    """Return a name like this one that is not taken: "walk", "walk-2"."""
     stem = re.sub(r"-[0-9]{1,5}$", "", name)
     for number in range(2, _MOST_NAMES):
-        try:
-            with (folder / f"{name}{MANIFEST_SUFFIX}").open("rb") as file:
-                is_taken = b'"state": "complete"' in file.read(_HEAD_NBYTES)
-        except (OSError, ValueError):
-            is_taken = False
-        if not is_taken:
+        if not is_taken(name):
             break
         name = f"{stem}-{number}"
     return name

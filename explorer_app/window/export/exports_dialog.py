@@ -27,6 +27,7 @@ from explorer_app.exporting.export_list import ExportRecord, JobState
 from explorer_app.exporting.progress import time_text
 from explorer_app.window.controls.elided_label import ElidedLabel
 from explorer_app.window.controls.plain_tip import plain_tip
+from explorer_app.window.controls.wrapped_label import WrappedLabel
 from explorer_app.window.export.place_choices import PriorityBox
 from explorer_app.window.export.worker_log_dialog import WorkerLogDialog
 from explorer_app.window.look import fonts, theme
@@ -91,6 +92,10 @@ class ExportRow(QFrame):
         self.details = ElidedLabel("", self, mode=Qt.TextElideMode.ElideMiddle)
         self.details.setFont(fonts.table())
         theme.set_role(self.details, "dim")
+        self.error = WrappedLabel("", self)
+        self.error.setFont(fonts.table())
+        self.error.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        theme.set_role(self.error, "dim")
         self.workers = QLabel(self)
         self.workers.setFont(fonts.table())
         self.workers.setTextFormat(Qt.TextFormat.PlainText)
@@ -133,8 +138,12 @@ class ExportRow(QFrame):
         texts = QVBoxLayout()
         texts.setSpacing(theme.px(4))
         texts.addLayout(head)
-        texts.addWidget(self.bar)
         texts.addWidget(self.details)
+        texts.addWidget(self.error)
+        texts.addWidget(self.bar)
+        kept = self.bar.sizePolicy()
+        kept.setRetainSizeWhenHidden(True)  # the rows below stay where they are under the pointer
+        self.bar.setSizePolicy(kept)
         told = QHBoxLayout()
         told.setSpacing(theme.px(8))
         told.addWidget(self.workers, 1)
@@ -148,9 +157,9 @@ class ExportRow(QFrame):
         row.addWidget(self.model)
         slots = ((self.up,), (self.down,), (self.pause, self.resume), (self.cancel, self.remove), (self.folder,))
         places = QGridLayout()
-        places.setSpacing(theme.px(4))
+        places.setSpacing(0)  # of columns without a visible button, a grid leaves the spacing out
         for column, buttons in enumerate(slots):  # buttons of one slot are never shown together
-            places.setColumnMinimumWidth(column, self.folder.sizeHint().width())
+            places.setColumnMinimumWidth(column, self.folder.sizeHint().width() + theme.px(4))
             for button in buttons:
                 places.addWidget(button, 0, column)
         row.addLayout(places)
@@ -182,6 +191,9 @@ class ExportRow(QFrame):
         details = _details(job, done, progress, is_own=is_own, waits_for=waits_for)
         self.details.setText(details)
         self.details.setToolTip(plain_tip(details))
+        self.details.setVisible(not job.error)
+        self.error.setText(job.error)
+        self.error.setVisible(bool(job.error))
         self._show_workers(() if progress is None else progress.workers)
         self.priority.setVisible(is_own and job.where == "farm" and job.is_unfinished)
         if not self.priority.view().isVisible():
@@ -348,8 +360,6 @@ class ExportsDialog(QDialog):
 
 def _details(job: ExportRecord, done: int, progress: ExportProgress | None, *, is_own: bool, waits_for: str) -> str:
     """Return the second line of a job: "PNG · 37 of 96 frames · 12.3 a second · 35 s left"."""
-    if job.error:
-        return job.error
     noun = "frame" if job.total == 1 else "frames"
     parts = [job.kind, f"{job.total:,} {noun}" if job.state in ("waiting", "done") else ""]
     if job.state not in ("waiting", "done"):

@@ -129,6 +129,7 @@ class FileCommands:
             frame_ms=frame_ms,
             gpu_count=sum(device.id != PROCESSOR_ID for device in devices) if devices else None,
             envelopes=self._sounds.envelopes_of(self._editing.session),
+            unfinished_in=self._export.unfinished_in,
         )
         dialog.export_requested.connect(self._export.start)
         dialog.picture_requested.connect(self._export.save_picture)

@@ -52,6 +52,33 @@ def order_of_writing(harness: Harness, *names: str) -> list[str]:
     return sorted(names, key=lambda name: (harness.folder / name / f"{name}.manifest.json").stat().st_mtime_ns)
 
 
+def test_a_waiting_export_is_neither_replaced_nor_queued_twice(open_harness: Harness) -> None:
+    export = begin(open_harness, "one", "two")
+    export.start(walk(open_harness, "two"))
+    assert [job.name for job in export.jobs] == ["one", "two"]
+    assert "The export “two” is waiting already." in open_harness.said()
+    assert export.unfinished_in(open_harness.folder / "two") == {"two": "waiting"}
+    export.start(walk(open_harness, "two", frames=7))
+    assert [job.total for job in export.jobs] == [4, 4, 7]
+    finish(open_harness)
+    assert [job.state for job in export.jobs] == ["done", "done", "failed"]
+
+
+def test_an_export_that_was_paused_is_resumed_from_its_message(open_harness: Harness) -> None:
+    export = begin(open_harness, "one")
+    export.pause(export.current)
+    open_harness.engine.gate.open()
+    open_harness.until(lambda: export.progress is None)
+    (message,) = offers(open_harness)
+    assert "The export “one” was paused after" in message.sentence
+    assert message.action is not None
+    assert message.action.is_needed()
+    message.action.call()
+    assert not message.action.is_needed()
+    finish(open_harness)
+    assert states(open_harness) == {"one": "done"}
+
+
 def test_exports_run_one_after_the_other(open_harness: Harness) -> None:
     export = begin(open_harness, "one", "two", "three")
     assert states(open_harness) == {"one": "running", "two": "waiting", "three": "waiting"}

@@ -266,7 +266,7 @@ def test_a_cancelled_export_says_how_far_it_came_and_goes_on_another_time(open_h
     assert harness.controller.export.progress.is_stopping
     harness.engine.gate.open()
     harness.until(lambda: harness.controller.export.progress is None)
-    assert said(harness, "The export was stopped after 1 of 5 frames")
+    assert said(harness, "The export “walk” was stopped after 1 of 5 frames.")
     rendered = len(harness.engine.requests)
     harness.controller.export.start(settings)
     harness.until(lambda: said(harness, "Exported 5 frames"))

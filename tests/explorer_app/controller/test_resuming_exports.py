@@ -47,7 +47,7 @@ def stop_after(harness: Harness, settings: SequenceSettings, frames: int, stop: 
 
 
 def offers(harness: Harness) -> list[Message]:
-    return [message for message in harness.messages.messages if message.action and "Resume" in message.action.words]
+    return [message for message in harness.messages.messages if message.action and "not finished" in message.sentence]
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ import os
 import threading
 from collections.abc import Callable
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from explorer_app.exporting.picture import read_picture
 from explorer_app.exporting.sequence import SequenceSettings, plan_sequence
 from explorer_app.exporting.sinks.frame_sink import FramePlan
 from explorer_app.exporting.sinks.picture_folder import PictureFolder
+from explorer_app.exporting.video.video_format import VideoFormat
 from explorer_app.session.session import ModelReference
 from gpu_backend import Disk, Latent, Noise, Point, Recipe, RenderRequest, Transform, Truncation
 from gpu_backend.whole_file import part_name
@@ -387,6 +389,18 @@ def test_progress_counts_what_was_found_and_what_is_written(wanted: SequenceSett
     job.stop(cancelled=True)
     assert job.join(30)
     assert (job.done, job.found) == (3, 2)
+
+
+@pytest.mark.parametrize(("fps", "kept"), [(1, 2), (2, 0)])
+def test_of_a_stopped_video_only_whole_segments_are_kept(wanted: SequenceSettings, fps: int, kept: int) -> None:
+    pytest.importorskip("av")
+    job = SequenceJob(replace(wanted, video=VideoFormat("h264", ".mp4", Fraction(fps))))
+    job.start()
+    for _ in range(3):
+        job.deliver(fake_frame(requested(job)))
+    job.stop(cancelled=True)
+    assert job.join(30)
+    assert (job.delivered, job.kept, job.done) == (3, kept, kept)
 
 
 def test_a_job_that_was_stopped_for_later_leaves_its_manifest_unfinished(wanted: SequenceSettings) -> None:

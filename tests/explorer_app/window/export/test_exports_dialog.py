@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QToolButton
+from PySide6.QtWidgets import QApplication, QToolButton
 
 from explorer_app.controller import ExportProgress
 from explorer_app.exporting.export_list import ExportRecord, JobState
@@ -89,9 +89,25 @@ def test_the_one_that_runs_shows_frames_pace_and_time(dialog: ExportsDialog, con
     assert not row.cancel.isEnabled()
 
 
-def test_a_failure_shows_its_sentence(dialog: ExportsDialog, controller: FakeController) -> None:
-    controller.export.show_jobs(record("walk", "failed", error="The disk is full."))
-    assert dialog.rows[0].details.text() == "The disk is full."
+def test_a_failure_shows_its_whole_sentence(dialog: ExportsDialog, controller: FakeController) -> None:
+    sentence = f"The folder {'/films' * 30} holds a different sequence; choose another name."
+    controller.export.show_jobs(record("walk", "failed", error=sentence))
+    (row,) = dialog.rows
+    assert row.error.isVisible()
+    assert row.error.text() == sentence
+    assert not row.details.isVisible()
+    QTest.qWaitForWindowExposed(dialog)
+    assert row.error.height() >= row.error.heightForWidth(row.error.width())
+
+
+def test_a_row_keeps_its_place_while_the_ones_above_it_end(dialog: ExportsDialog, controller: FakeController) -> None:
+    places = []
+    for states in (("paused", "paused"), ("running", "waiting"), ("done", "running"), ("done", "cancelled")):
+        controller.export.show_jobs(record("one", states[0]), record("two", states[1]))
+        QApplication.processEvents()
+        row = dialog.rows[1]
+        places.append((row.y(), row.folder.mapTo(dialog, QPoint()), row.state.geometry().right()))
+    assert len(set(map(repr, places))) == 1
 
 
 def test_every_button_asks_for_its_job(dialog: ExportsDialog, controller: FakeController) -> None:
