@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -199,7 +200,8 @@ def _with_a_kill(wanted: FarmBenchmark, farm: LocalFarm, form: PictureFormat, fr
         moved.wait(0.2)
         moved.clear()
     name = next(name for name in farm.processes if name != "scheduler")
-    os.kill(farm.processes[name], signal.SIGKILL)
+    # Windows has no SIGKILL: there any other signal than the console's ends the process at once.
+    os.kill(farm.processes[name], signal.SIGTERM if sys.platform == "win32" else signal.SIGKILL)
     done = job.done
     job.wait(None)
     seconds = time.monotonic() - start_s
