@@ -86,10 +86,14 @@ class PatchEditor(QWidget):
         grid.setContentsMargins(0, theme.px(4), 0, 0)
         grid.setHorizontalSpacing(6)
         grid.setVerticalSpacing(6)
-        first = self._line(_dim("Range"), self.low, _dim("to"), self.high, None, self.mode)
-        second = self._line(_dim("Curve"), self.curve, None, _dim("Attack"), self.attack, _dim("Release"), self.release)
-        third = self._line(self.on, self.pick_up, None, self.source, self.learn, self.remove)
-        for row, line in enumerate((first, second, third)):
+        # As narrow as the panel without a selection: a click on a row must not widen the dock.
+        lines = (
+            self._line(_dim("Range"), self.low, _dim("to"), self.high, None, self.mode),
+            self._line(_dim("Curve"), self.curve, None, self.on, self.pick_up),
+            self._line(_dim("Attack"), self.attack, None, _dim("Release"), self.release),
+            self._line(self.source, None, self.learn, self.remove),
+        )
+        for row, line in enumerate(lines):
             grid.addLayout(line, row, 0)
 
     @staticmethod

@@ -20,6 +20,7 @@ from explorer_app.session.session import Session
 from explorer_app.session.tracks import Sound, Timeline
 from explorer_app.window.controllers.controllers_panel import ControllersPanel
 from explorer_app.window.controllers.patch_row import range_text
+from tests.helpers.fonts import narrow_dock
 from tests.helpers.panels import Edits, model_directions, model_facts
 
 KNOB = Patch("midi/APC:APC 1/cc/1/21", "truncation.psi", -1.0, 1.0)
@@ -54,6 +55,12 @@ def test_without_patches_it_says_what_to_do(panel: ControllersPanel) -> None:
     assert "choose “Learn controller”" in panel.empty.text()
     assert not panel.save.isEnabled()
     assert not panel.editor.isVisible()
+
+
+def test_a_selected_patch_does_not_widen_a_narrow_dock(each_font: str, panel: ControllersPanel) -> None:
+    click(panel.rows[0])
+    assert panel.editor.isVisible()
+    assert panel.minimumSizeHint().width() <= narrow_dock(each_font, 300)
 
 
 def test_each_patch_says_what_moves_what(panel: ControllersPanel) -> None:
