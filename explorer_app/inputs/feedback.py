@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from explorer_app.inputs.errors import InputError, missing_extra
-from explorer_app.inputs.sources import midi_parts, osc_parts, port_name
+from explorer_app.inputs.sources import midi_parts, osc_parts, port_names, port_places
 
 _CONTROL_CHANGE, _NOTE_ON, _PITCH_BEND = 0xB0, 0x90, 0xE0
 
@@ -170,7 +170,7 @@ class MidiOutput:
 
     def _send(self, port: str, message: Sequence[int]) -> None:
         if port not in self._open:
-            names = {port_name(name): name for name in self._ports.names()}
+            names = port_names(self._ports.names())
             if port not in names:
                 return  # it has no output, or is unplugged
             self._open[port] = self._ports.open(names[port])
@@ -213,11 +213,11 @@ class RtMidiOutPorts:
             raise InputError(f"This system has no MIDI ({error}).") from error
 
     def names(self) -> Sequence[str]:
-        """Return the names of the ports that are plugged in."""
-        return list(self._lister.ports)
+        """Return the names of the ports that are plugged in; of several with one name, each is counted."""
+        return list(port_places(self._lister.ports))
 
     def open(self, name: str) -> tuple[Callable[[Sequence[int]], object], Callable[[], object]]:
         """Open a port by its name."""
         port = self._library.MidiOut()
-        port.open_port(list(self._lister.ports).index(name))
+        port.open_port(port_places(self._lister.ports)[name])
         return (lambda message: port.send_raw(*message)), port.close_port

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from explorer_app.inputs.board import ValueBoard
 from explorer_app.inputs.errors import InputError, missing_extra
-from explorer_app.inputs.sources import midi_source, port_name
+from explorer_app.inputs.sources import midi_source, port_names, port_places
 from gpu_backend import dataclass
 
 LOOK_S = 1.0
@@ -93,6 +93,8 @@ class MidiInput:
         self._tell = tell
         self._ports = ports or RtMidiPorts()
         self._look_s = look_s
+        self._there: dict[str, str] = {}
+        """Ports that are plugged in: their lasting names -> those of the system."""
         self._open: dict[str, OpenPort] = {}
         self._refused: set[str] = set()
         self._stopped = threading.Event()
@@ -126,11 +128,14 @@ class MidiInput:
             names = [name for name in self._ports.names() if not name.startswith(_OWN_PREFIXES)]
         except (OSError, RuntimeError):
             names = []
-        there = {port_name(name): name for name in names}
-        for name in [name for name in self._open if name not in there]:
+        before, there = self._there, port_names(names, self._there)
+        self._there = there
+        # A port that was plugged in again between two looks has another name of the system, and its old one is dead.
+        gone = {name for name in before if there.get(name) != before[name]}
+        for name in [name for name in self._open if name in gone]:
             self._open.pop(name).close()
             self._tell(PortEvent(name, is_there=False))
-        self._refused &= set(there)
+        self._refused -= gone
         for name in [name for name in there if name not in self._open and name not in self._refused]:
             try:
                 self._open[name] = self._ports.open(there[name], self._receiver(name))
@@ -206,13 +211,13 @@ class RtMidiPorts:
             raise InputError(f"This system has no MIDI ({_reason(error)}).") from error
 
     def names(self) -> Sequence[str]:
-        """Return the names of the ports that are plugged in."""
-        return list(self._lister.ports)
+        """Return the names of the ports that are plugged in; of several with one name, each is counted."""
+        return list(port_places(self._lister.ports))
 
     def open(self, name: str, receive: Callable[[Sequence[int]], None]) -> OpenPort:
         """Open a port by its name."""
-        index = list(self._lister.ports).index(name) if name in self._lister.ports else -1
-        if index < 0:
+        index = port_places(self._lister.ports).get(name)
+        if index is None:
             raise OSError(f"{name} was unplugged")
         port = self._library.MidiIn("Latent Loom")
         port.open_port(index)

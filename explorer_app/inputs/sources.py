@@ -15,10 +15,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 
 _MIDI = re.compile(r"midi/([^/]*)/(cc|note|bend)/(\d{1,2})(?:/(\d{1,3}))?")
 _OSC = re.compile(r"osc(/.*)/(\d{1,3})", re.DOTALL)
 _GAMEPAD = re.compile(r"gamepad/(\d{1,2})/(axis|button)/(\d{1,3})")
+_COUNT = re.compile(r" #\d+$")
 _KINDS = {"cc": "CC", "note": "note", "bend": "bend"}
 
 LIVE_PREFIXES = ("midi/", "osc/", "gamepad/", "input/")
@@ -38,8 +40,42 @@ def port_name(name: str) -> str:
     return text[:MAX_NAME] or "MIDI"
 
 
+def port_places(names: Sequence[str]) -> dict[str, int]:
+    """Return the places of ports in a system's list; names that occur several times are counted: #2, #3."""
+    places: dict[str, int] = {}
+    for place, name in enumerate(names):
+        unique, count = name, 1
+        while unique in places:
+            count += 1
+            unique = f"{name} #{count}"
+        places[unique] = place
+    return places
+
+
+def port_names(names: Sequence[str], known: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return the ports of a system by names that last: `port_name`, followed by #2, #3 … if several have the same.
+
+    Parameters
+    ----------
+    names
+        The system's names, each once.
+    known
+        An earlier result: ports that are still there keep their names in it.
+    """
+    found = {lasting: name for lasting, name in (known or {}).items() if name in names}
+    for name in names:
+        if name in found.values():
+            continue
+        lasting, count = port_name(name), 1
+        while lasting in found:
+            count += 1
+            lasting = f"{port_name(name)} #{count}"
+        found[lasting] = name
+    return found
+
+
 def midi_source(port: str, kind: str, channel: int, number: int | None = None) -> str:
-    """Return the name of a MIDI source; `channel` is 1..16, `port` comes from `port_name`."""
+    """Return the name of a MIDI source; `channel` is 1..16, `port` comes from `port_names`."""
     return f"midi/{port}/{kind}/{channel}" if number is None else f"midi/{port}/{kind}/{channel}/{number}"
 
 
@@ -68,7 +104,8 @@ def source_label(source: str) -> str:
     midi = midi_parts(source)
     if midi is not None:
         port, kind, channel, number = midi
-        short = port.split(":")[0].strip() or port
+        count = _COUNT.search(port)
+        short = (port.split(":")[0].strip() or port) + (count[0] if count and ":" in port else "")
         place = "" if channel == 1 else f" ch {channel}"
         return f"{short} · {_KINDS[kind]}{place}" + ("" if kind == "bend" else f" {number}")
     osc = osc_parts(source)

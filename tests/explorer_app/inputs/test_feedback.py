@@ -54,6 +54,12 @@ def test_a_midi_source_gets_its_value_as_its_own_message(source: str, value: flo
     assert ports.sent == [("fader 20:0", message)]
 
 
+def test_two_ports_of_one_name_get_the_values_of_their_own_sources() -> None:
+    ports = FakeMidiOutPorts("fader 20:0", "fader 24:0")
+    MidiOutput(ports).send({"midi/fader #2/cc/1/7": 1.0})
+    assert ports.sent == [("fader 24:0", (0xB0, 7, 127))]
+
+
 def test_a_port_that_fails_is_opened_again_for_the_next_value() -> None:
     ports = FakeMidiOutPorts("fader 20:0")
     output = MidiOutput(ports)

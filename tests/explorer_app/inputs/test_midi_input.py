@@ -9,6 +9,7 @@ import pytest
 
 from explorer_app.inputs.errors import InputError
 from explorer_app.inputs.midi_input import MidiInput, PortEvent
+from explorer_app.inputs.sources import port_places, source_label
 from tests.helpers.live_inputs import PATIENCE_S, FakeMidiPorts, HeardBoard
 
 KNOBS = "nanoKONTROL2:nanoKONTROL2 MIDI 1 20:0"
@@ -100,6 +101,40 @@ def test_a_controller_that_is_unplugged_and_plugged_in_again_goes_on(
     assert events.get_nowait() == PortEvent(NAME, is_there=True)
     ports.play(again, 0xB0, 21, 127)
     assert board_of(midi) == {f"midi/{NAME}/cc/1/21": 1.0}
+
+
+def test_two_controllers_of_one_name_are_told_apart_while_they_are_plugged_in(
+    midi: MidiInput, ports: FakeMidiPorts, events: queue.Queue[PortEvent]
+) -> None:
+    twin = KNOBS.replace("20:0", "24:0")
+    ports.plugged.append(twin)
+    midi.look()
+    assert events.get_nowait() == PortEvent(f"{NAME} #2", is_there=True)
+    ports.play(KNOBS, 0xB0, 21, 127)
+    ports.play(twin, 0xB0, 21, 0)
+    first, second = f"midi/{NAME}/cc/1/21", f"midi/{NAME} #2/cc/1/21"
+    assert board_of(midi) == {first: 1.0, second: 0.0}
+    assert [source_label(source) for source in (first, second)] == ["nanoKONTROL2 · CC 21", "nanoKONTROL2 #2 · CC 21"]
+    ports.plugged.remove(KNOBS)
+    midi.look()
+    assert events.get_nowait() == PortEvent(NAME, is_there=False)
+    assert events.empty()
+    ports.play(twin, 0xB0, 21, 127)
+    assert board_of(midi)[second] == 1.0
+
+
+def test_a_controller_that_is_back_before_the_next_look_is_opened_again(
+    midi: MidiInput, ports: FakeMidiPorts, events: queue.Queue[PortEvent]
+) -> None:
+    again = KNOBS.replace("20:0", "28:0")
+    ports.plugged[:] = [again]
+    midi.look()
+    assert [events.get_nowait() for _ in range(2)] == [PortEvent(NAME, is_there=there) for there in (False, True)]
+    assert list(ports.opened) == [again]
+
+
+def test_ports_that_a_system_gives_one_name_are_counted() -> None:
+    assert port_places(["knobs", "keys", "knobs", "knobs"]) == {"knobs": 0, "keys": 1, "knobs #2": 2, "knobs #3": 3}
 
 
 def test_a_port_that_cannot_be_opened_is_reported_once(
