@@ -59,6 +59,8 @@ class Outputs(QObject):
         self._ndi: NdiOutput | None = None
         self.windows: dict[str, OutputWindow] = {}
         """Name of a screen -> its output."""
+        self.actions: tuple[QAction, ...] = ()
+        """Actions of the main window whose shortcuts an output takes, too: it may be the only window in sight."""
         app = cast("QGuiApplication", QGuiApplication.instance())
         app.screenRemoved.connect(self._screen_removed)
 
@@ -85,6 +87,7 @@ class Outputs(QObject):
         elif there is None and on:
             output = OutputWindow(self._preview, scaling=self.scaling, borders=self.borders)
             self.windows[name] = output
+            output.addActions(self.actions)
             output.closed.connect(lambda: self._closed(name))
             output.open_on(screen)
             if name == self._window.screen().name():  # it covers the window: Escape must reach it

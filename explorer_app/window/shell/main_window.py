@@ -310,6 +310,7 @@ class MainWindow(QMainWindow):
         self.hints = Hints(self.docks, self.workspace, self._settings, self)
         self.hints.watch("latent", self.canvas.edited)
         self._playback.playing_changed.connect(self._show_playing)
+        self.outputs.actions = tuple(self.actions_by_key[key] for key in ("play", "record", "output"))
         self.outputs.changed.connect(lambda: self.actions_by_key["output"].setChecked(self.outputs.is_open))
         self.docks["layers"].visibilityChanged.connect(engine.preview.set_reading_values)
         for key, dock in self.docks.items():

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from PySide6.QtCore import QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QGuiApplication
+from PySide6.QtGui import QAction, QColor, QGuiApplication
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
@@ -128,6 +128,24 @@ def test_escape_closes_an_output_and_the_pointer_is_hidden(stage: Stage) -> None
     QTest.keyClick(output, Qt.Key.Key_Escape)
     assert stage.changes == [True, False]
     stage.show()  # a frame after that finds no window
+
+
+def test_an_output_that_covers_the_window_takes_the_shortcuts_that_it_is_given(stage: Stage, qtbot: QtBot) -> None:
+    played: list[bool] = []
+    play, toggle = QAction(checkable=True), QAction(checkable=True, checked=True)
+    play.setShortcut("Ctrl+Space")
+    toggle.setShortcut("Ctrl+F11")
+    play.toggled.connect(played.append)
+    toggle.toggled.connect(stage.outputs.toggle)
+    stage.outputs.actions = (play, toggle)
+    output = stage.open()
+    with qtbot.waitActive(output):
+        output.activateWindow()
+    QTest.keyClick(output, Qt.Key.Key_Space, Qt.KeyboardModifier.ControlModifier)
+    assert played == [True]
+    assert stage.outputs.is_open
+    QTest.keyClick(output, Qt.Key.Key_F11, Qt.KeyboardModifier.ControlModifier)
+    assert not stage.outputs.is_open
 
 
 def test_the_same_action_opens_and_closes(stage: Stage) -> None:
