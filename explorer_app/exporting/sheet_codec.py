@@ -11,12 +11,11 @@ from explorer_app.exporting.formats.picture_format import Size
 from explorer_app.exporting.formats.resize import over_background, resized
 from explorer_app.exporting.sequence import SequenceSettings, plan_sequence
 from explorer_app.exporting.sheet import SheetLayout, SheetPainter, read_sheet
-from explorer_app.exporting.video.animation import StillSegment
+from explorer_app.exporting.video.animation import StillSegment, png_segment
 from gpu_backend import Frame, LazyModule
 
 if TYPE_CHECKING:
     import numpy as np
-    from numpy.typing import NDArray
 else:
     np = LazyModule("numpy")
 
@@ -41,11 +40,11 @@ class SheetCodec:
             side = max(1, self._layout.cell_side(settings.frame_count, settings.size))
             self._cell = side, side
 
-    def converted(self, frame: Frame) -> NDArray[np.uint8]:
-        """Return a frame's pixels at the size of a cell, (height, width, 4) B, G, R, X."""
+    def converted(self, frame: Frame) -> bytes:
+        """Return a frame at the size of a cell as a PNG."""
         paper = self._settings.form.background or self._layout.paper
         pixels = over_background(frame.pixels, paper) if frame.has_alpha else frame.pixels
-        return pixels if self._cell is None else resized(pixels, self._cell)
+        return png_segment(pixels if self._cell is None else resized(pixels, self._cell))
 
     def encoder(self) -> StillSegment:
         """Return an encoder for the next picture."""

@@ -77,12 +77,19 @@ def encode_png(
     head = struct.pack(">IIBBBBB", width, height, 8 * sample_nbytes, _COLOUR_TYPES[len(channels)], 0, 0, 0)
     note = KEYWORD.encode("latin-1") + b"\0\0\0\0\0" + text.encode("ascii")
     per_metre = 0 if dpi is None else round(dpi / _METRES_PER_INCH)
-    density = () if dpi is None else (_chunk(b"pHYs", struct.pack(">IIB", per_metre, per_metre, _PER_METRE)),)
-    parts = (_chunk(b"IHDR", head), *density, _chunk(b"iTXt", note), _chunk(b"IDAT", data), _chunk(b"IEND", b""))
+    density = () if dpi is None else (png_chunk(b"pHYs", struct.pack(">IIB", per_metre, per_metre, _PER_METRE)),)
+    parts = (
+        png_chunk(b"IHDR", head),
+        *density,
+        png_chunk(b"iTXt", note),
+        png_chunk(b"IDAT", data),
+        png_chunk(b"IEND", b""),
+    )
     return b"".join((SIGNATURE, *(piece for part in parts for piece in part)))
 
 
-def _chunk(kind: bytes, data: bytes) -> tuple[bytes, bytes, bytes]:
+def png_chunk(kind: bytes, data: bytes) -> tuple[bytes, bytes, bytes]:
+    """Return a chunk in three parts, so that its data is not copied: length and kind, data, checksum."""
     return struct.pack(">I", len(data)) + kind, data, struct.pack(">I", checksum(data, checksum(kind)))
 
 

@@ -1,18 +1,19 @@
-"""GIF, APNG and animated WebP by Pillow. A segment is one frame, as a PNG file; joining encodes the animation."""
+"""GIF, APNG and animated WebP. A segment is one frame, as a GIF or PNG file; joining holds one frame at a time."""
 
 from __future__ import annotations
 
+import io
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from explorer_app.exporting.errors import ExportError
 from explorer_app.exporting.formats.picture_format import Size
 from explorer_app.exporting.formats.png import encode_png
 from explorer_app.exporting.formats.resize import over_white, resized
+from explorer_app.exporting.video.animation_files import write_apng, write_gif
 from explorer_app.exporting.video.video_format import VideoFormat
 from gpu_backend import Frame
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 _FOREVER = 0
 """Number of repetitions: an animation is there to be looped."""
+_GIF_UNIT_MS = 10
 _TRUE_COLOURS = 256
 _SAMPLES = 2048
 """Pixels that a palette of a GIF is made from: of all pixels it takes three times as long, for the same palette."""
@@ -32,51 +34,53 @@ _WEBP_METHOD = 2
 class AnimationCodec:
     """Implements `SegmentCodec`. Parameters as of `VideoCodec`; odd sides are fine."""
 
-    segment_ending = ".png"
-
     def __init__(self, form: VideoFormat, size: Size | None) -> None:
         self._form = form
         self._size = size
 
-    def converted(self, frame: Frame) -> NDArray[np.uint8]:
-        """Return a frame's pixels at the animation's size, (height, width, 4) B, G, R, X."""
+    @property
+    def segment_ending(self) -> str:
+        """What segment files end in: a GIF is put together from GIFs."""
+        return ".gif" if self._form.codec == "gif" else ".png"
+
+    def converted(self, frame: Frame) -> bytes:
+        """Return a frame at the animation's size as a file."""
         pixels = over_white(frame.pixels) if frame.has_alpha else frame.pixels
-        return pixels if self._size is None else resized(pixels, self._size)
+        pixels = pixels if self._size is None else resized(pixels, self._size)
+        return _gif(pixels) if self._form.codec == "gif" else png_segment(pixels)
 
     def encoder(self) -> StillSegment:
         """Return an encoder for the next frame."""
         return StillSegment()
 
     def join(self, segments: Sequence[Path], total: int, target: Path, comment: str) -> None:
-        """Encode the animation from its frames, in order."""
+        """Put the animation together from its frames, in order."""
         from PIL import Image, ImageSequence
-        from PIL.PngImagePlugin import PngInfo
 
-        options: dict[str, Any] = {"duration": self._durations_ms(total), "loop": _FOREVER}
-        if self._form.codec == "gif":
-            options |= {"comment": comment.encode("ascii"), "optimize": False, "disposal": 1}
-        elif self._form.codec == "apng":
-            note = PngInfo()
-            note.add_text("Comment", comment)
-            # The default image is the first frame; frames that are equal are kept apart.
-            options |= {"pnginfo": note, "default_image": False, "compress_level": 4}
-        else:
-            options |= {"quality": self._form.chosen_quality, "method": _WEBP_METHOD, "xmp": comment.encode("ascii")}
-        kind = {"gif": "GIF", "apng": "PNG", "webp": "WEBP"}[self._form.codec]
+        durations = self._durations_ms(total)
         with target.open("wb") as file:
-            self._frame(segments[0]).save(
-                file,
-                kind,
-                save_all=True,
-                append_images=_ReplayedPictures(partial(map, self._frame, segments[1:])),
-                **options,
-            )
+            if self._form.codec == "gif":
+                write_gif(segments, [duration // _GIF_UNIT_MS for duration in durations], comment, file)
+            elif self._form.codec == "apng":
+                write_apng(segments, durations, comment, file)
+            else:
+                from explorer_app.exporting.video.frame_files import FrameFiles
+
+                FrameFiles(segments).save(
+                    file,
+                    "WEBP",
+                    save_all=True,
+                    duration=durations,
+                    loop=_FOREVER,
+                    quality=self._form.chosen_quality,
+                    method=_WEBP_METHOD,
+                    xmp=comment.encode("ascii"),
+                )
         with Image.open(target) as written:
             shown_ms = sum(_shown_ms(frame) for frame in ImageSequence.Iterator(written))
-        if abs(shown_ms - sum(options["duration"])) > total:
+        if abs(shown_ms - sum(durations)) > total:
             raise ExportError(
-                f"The animation should take {sum(options['duration']):,} ms, but came out with {shown_ms:,}; "
-                "export it again."
+                f"The animation should take {sum(durations):,} ms, but came out with {shown_ms:,}; export it again."
             )
 
     def comment_of(self, path: Path) -> str | None:
@@ -92,16 +96,25 @@ class AnimationCodec:
 
     def _durations_ms(self, total: int) -> list[int]:
         """Return how long each frame is shown; GIF counts in 10 ms. Rounding errors do not add up."""
-        unit = 10 if self._form.codec == "gif" else 1
+        unit = _GIF_UNIT_MS if self._form.codec == "gif" else 1
         ends = [round(place * 1000 / self._form.fps / unit) for place in range(total + 1)]
         return [unit * (end - start) for start, end in itertools.pairwise(ends)]
 
-    def _frame(self, path: Path) -> Image.Image:
-        from PIL import Image
 
-        with Image.open(path) as picture:
-            shown = picture.convert("RGB")
-        return _paletted(shown) if self._form.codec == "gif" else shown
+def png_segment(pixels: NDArray[np.uint8]) -> bytes:
+    """Return a PNG of (height, width, 4) B, G, R, X."""
+    return encode_png(pixels, "", channels=(2, 1, 0))
+
+
+def _gif(pixels: NDArray[np.uint8]) -> bytes:
+    """Return a GIF of one frame."""
+    from PIL import Image
+
+    height, width = pixels.shape[:2]
+    picture = Image.frombuffer("RGB", (width, height), pixels.tobytes(), "raw", "BGRX", 0, 1)
+    file = io.BytesIO()
+    _paletted(picture).save(file, "GIF", optimize=False, interlace=0)
+    return file.getvalue()
 
 
 def _paletted(picture: Image.Image) -> Image.Image:
@@ -116,16 +129,6 @@ def _paletted(picture: Image.Image) -> Image.Image:
     return picture.quantize(palette=palette, dither=Image.Dither.FLOYDSTEINBERG)
 
 
-class _ReplayedPictures:
-    """Pictures that are read again whenever Pillow goes through them, which it does twice for APNG."""
-
-    def __init__(self, make: Callable[[], Iterator[Image.Image]]) -> None:
-        self._make = make
-
-    def __iter__(self) -> Iterator[Image.Image]:
-        return self._make()
-
-
 def _shown_ms(frame: Image.Image) -> int:
     if frame.format == "WEBP":
         frame.load()  # only then its time is known; of a PNG it is forgotten then
@@ -133,15 +136,15 @@ def _shown_ms(frame: Image.Image) -> int:
 
 
 class StillSegment:
-    """Implements `SegmentEncoder` for one frame."""
+    """Implements `SegmentEncoder` for one frame, which `SegmentCodec.converted` returned as a file."""
 
     def __init__(self) -> None:
         self._data = b""
 
-    def add(self, picture: NDArray[np.uint8]) -> None:
-        """Encode the frame."""
-        self._data = encode_png(picture, "", channels=(2, 1, 0))
+    def add(self, picture: bytes) -> None:
+        """Take the frame."""
+        self._data = picture
 
     def finish(self) -> bytes:
-        """Return the PNG."""
+        """Return the file."""
         return self._data

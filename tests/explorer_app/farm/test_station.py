@@ -82,7 +82,7 @@ def test_an_animation_is_made_of_the_same_segments(
     one.open(recipe(settings, model[1]))
     report = one.render(Chunk(JOB, 0, 6, "returned"))
     assert [(unit.unit, unit.frames) for unit in report.units] == [(unit, 1) for unit in range(6)]
-    assert all(unit.data.startswith(b"\x89PNG") for unit in report.units)
+    assert all(unit.data.startswith(b"GIF8") for unit in report.units)
 
 
 def test_a_video_is_encoded_segment_by_segment(

@@ -2,7 +2,9 @@
 
 import contextlib
 import importlib.util
+import io
 import json
+import weakref
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -18,6 +20,7 @@ from explorer_app.exporting.keyframes import Keyframe
 from explorer_app.exporting.manifest import manifest_bytes, read_manifest
 from explorer_app.exporting.sequence import SequenceSettings, plan_sequence
 from explorer_app.exporting.video.animation import AnimationCodec
+from explorer_app.exporting.video.animation_files import write_apng, write_gif
 from explorer_app.exporting.video.video_format import CODECS, VideoFormat, video_format_of_path
 from explorer_app.session.session import ModelReference
 from gpu_backend import Disk, Frame, FrameTimings, Latent, Point, Recipe, RenderRequest
@@ -130,11 +133,11 @@ def test_a_segment_deleted_meanwhile_is_reported_and_made_again(tmp_path: Path) 
     class LossyDisk(Disk):
         def move(self, source: Path, target: Path, *, flushed: bool = True) -> None:
             super().move(source, target, flushed=flushed)
-            if target.name == "00005.png":
-                target.with_name("00001.png").unlink()
+            if target.name == "00005.gif":
+                target.with_name("00001.gif").unlink()
 
     settings = settings_for(tmp_path, "gif")
-    with pytest.raises(ExportError, match=r"00001\.png of walk\.gif was deleted"):
+    with pytest.raises(ExportError, match=r"00001\.gif of walk\.gif was deleted"):
         export(settings, disk=LossyDisk())
     assert read_manifest(tmp_path / "walk.manifest.json").state == "unfinished"
     assert export(settings) == [1]
@@ -144,11 +147,10 @@ def test_a_segment_deleted_meanwhile_is_reported_and_made_again(tmp_path: Path) 
 def test_a_gif_is_dithered_so_that_shades_have_no_steps(tmp_path: Path) -> None:
     down, right = np.mgrid[:128, :128].astype(np.uint8)
     shades = np.stack([down, right, down // 2 + right // 2, np.full_like(down, 255)], axis=-1)
+    frame = fake_frame(plan_sequence(settings_for(tmp_path, "gif")).request(0))
     codec = AnimationCodec(VideoFormat("gif"), None)
-    segment = codec.encoder()
-    segment.add(shades)
-    (tmp_path / "0.png").write_bytes(segment.finish())
-    codec.join([tmp_path / "0.png"], 1, tmp_path / "a.gif", "a comment")
+    (tmp_path / "0.gif").write_bytes(codec.converted(replace(frame, pixels=shades)))
+    codec.join([tmp_path / "0.gif"], 1, tmp_path / "a.gif", "a comment")
     with Image.open(tmp_path / "a.gif") as image:
         shown = np.asarray(image.convert("RGB")).astype(float)
 
@@ -232,6 +234,64 @@ def test_an_animation_has_every_frame_for_its_time_and_loops(tmp_path: Path, cod
     assert sum(times) == pytest.approx(600, abs=9)
     for index, shown in enumerate(frames):
         assert np.abs(interiors(shown) - interiors(picture_of(index))).max() < 8
+
+
+@pytest.mark.parametrize("codec", ANIMATIONS)
+def test_frames_that_are_equal_take_their_time_and_no_space(tmp_path: Path, codec: str) -> None:
+    frame = fake_frame(plan_sequence(settings_for(tmp_path, codec)).request(0))
+    form = AnimationCodec(VideoFormat(codec, fps=Fraction(10)), None)  # type: ignore[arg-type]
+    paths = []
+    for place, picture in enumerate((0, 1, 1, 1, 2)):
+        rgb = picture_of(picture)
+        pixels = np.concatenate([rgb[..., ::-1], np.full((SIDE, SIDE, 1), 255, np.uint8)], axis=-1)
+        paths.append(tmp_path / f"{place}{form.segment_ending}")
+        paths[-1].write_bytes(form.converted(replace(frame, pixels=np.ascontiguousarray(pixels))))
+    form.join(paths, 5, tmp_path / "a", "latentloom abc")
+    assert form.comment_of(tmp_path / "a") == "latentloom abc"
+    with Image.open(tmp_path / "a") as animation:
+        times = []
+        for shown, picture in zip(ImageSequence.Iterator(animation), (0, 1, 2), strict=True):
+            pixels = np.asarray(shown.convert("RGB"))
+            assert np.abs(interiors(pixels) - interiors(picture_of(picture))).max() < 8
+            times.append(shown.info["duration"])
+    assert times == [100, 300, 100]
+
+
+@pytest.mark.parametrize("codec", ["gif", "apng"])
+def test_times_that_cannot_be_stored_stay_apart(tmp_path: Path, codec: str) -> None:
+    frame = fake_frame(plan_sequence(settings_for(tmp_path, codec)).request(0))
+    form = AnimationCodec(VideoFormat(codec), None)  # type: ignore[arg-type]
+    path = tmp_path / "0"
+    path.write_bytes(form.converted(frame))
+    with (tmp_path / "a").open("wb") as file:
+        (write_gif if codec == "gif" else write_apng)([path] * 3, [0xFFFF, 0xFFFE, 1], "", file)
+    with Image.open(tmp_path / "a") as animation:
+        assert animation.n_frames == 2
+
+
+@pytest.mark.parametrize("codec", ANIMATIONS)
+def test_joining_holds_one_frame_at_a_time(tmp_path: Path, codec: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = fake_frame(plan_sequence(settings_for(tmp_path, codec)).request(0))
+    form = AnimationCodec(VideoFormat(codec), None)  # type: ignore[arg-type]
+    paths = []
+    noise = np.random.default_rng(5)
+    for place in range(24):
+        pixels = noise.integers(0, 256, (256, 256, 4), np.uint8)
+        paths.append(tmp_path / f"{place}{form.segment_ending}")
+        paths[-1].write_bytes(form.converted(replace(frame, pixels=pixels)))
+    made: list[weakref.ref[Image.Image]] = []  # a set of them is impossible: images are compared by their pixels
+    most = 0
+    make = Image.Image.__init__
+
+    def count(image: Image.Image) -> None:
+        nonlocal most
+        make(image)
+        made.append(weakref.ref(image))
+        most = max(most, sum(item() is not None for item in made))
+
+    monkeypatch.setattr(Image.Image, "__init__", count)
+    form.join(paths, len(paths), tmp_path / "a", "latentloom abc")
+    assert most < 10, "Pillow's own writers hold all frames"
 
 
 EVERY_CODEC = [*(pytest.param(codec, marks=needs_av) for codec in VIDEOS), *ANIMATIONS]
@@ -400,7 +460,10 @@ def test_frames_with_alpha_are_shown_on_white(tmp_path: Path) -> None:
     frame: Frame = replace(
         fake_frame(plan_sequence(settings_for(tmp_path, "gif")).request(0)), pixels=clear, has_alpha=True
     )
-    assert AnimationCodec(VideoFormat("gif"), None).converted(frame).min() == 255
+    for codec in ANIMATIONS:
+        file = AnimationCodec(VideoFormat(codec), None).converted(frame)  # type: ignore[arg-type]
+        with Image.open(io.BytesIO(file)) as image:
+            assert np.asarray(image.convert("RGB")).min() == 255
 
 
 def test_a_video_that_replaces_a_sequence_takes_its_pictures_away_and_no_others(tmp_path: Path) -> None:
