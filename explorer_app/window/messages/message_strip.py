@@ -20,7 +20,8 @@ class MessageStrip(QWidget):
     """Shows the messages of a log; hidden while there are none.
 
     Messages may be posted on any thread; the strip handles them on the GUI thread. When three lines are shown, a new
-    message replaces the oldest one that is not an error; if all three are errors, it waits for a free line.
+    message replaces the oldest one that is not an error. If all three are errors, it takes the place of the oldest,
+    which is shown again as soon as a line is free: what was done last is answered first.
 
     Signals
     -------
@@ -37,7 +38,8 @@ class MessageStrip(QWidget):
         self.setAccessibleName("Messages")
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
         self._incoming: deque[Message] = deque()
-        self._waiting: deque[Message] = deque()
+        self._hidden: list[MessageLine] = []
+        """Errors that gave their place to newer messages, oldest first."""
         self._lines: list[MessageLine] = []
         self._layout = QVBoxLayout(self)
         self._layout.setContentsMargins(0, 0, 0, 0)
@@ -62,8 +64,7 @@ class MessageStrip(QWidget):
         """Disconnect from the log and remove all lines. Idempotent."""
         self._unsubscribe()
         self._incoming.clear()
-        self._waiting.clear()
-        for line in self.lines:
+        for line in (*self._hidden, *self.lines):
             self._remove(line)
 
     def show_progress(self, name: str, sentence: str, share: float) -> None:
@@ -80,7 +81,7 @@ class MessageStrip(QWidget):
     @Slot()
     def close_needless(self) -> None:
         """Close messages whose action is no longer needed."""
-        for line in self.lines:
+        for line in (*self._hidden, *self._lines):
             if _is_needless(line.message):
                 self._close_line(line)
 
@@ -94,41 +95,50 @@ class MessageStrip(QWidget):
     def _take(self) -> None:
         while self._incoming:
             message = self._incoming.popleft()
-            same = next((line for line in self._lines if line.says(message)), None)
+            same = next((line for line in (*self._lines, *self._hidden) if line.says(message)), None)
             if same is not None:
                 same.repeat()
-            else:
-                self._waiting.append(message)
-                self._fill()
+            if same is None and not _is_needless(message):
+                same = MessageLine(message, SHOWN_MS, self)
+                same.closed.connect(partial(self._close_line, same))
+            if same is not None and same not in self._lines:
+                self._show_line(same)
 
-    def _fill(self) -> None:
-        while self._waiting:
-            if _is_needless(self._waiting[0]):
-                self._waiting.popleft()
-                continue
-            if len(self._lines) == MAX_LINES:
-                quiet = next((line for line in self._lines if line.message.level < Level.ERROR), None)
-                if quiet is None:
-                    break
+    def _show_line(self, line: MessageLine) -> None:
+        """Show a line below the others, in place of one if there are three."""
+        if line in self._hidden:
+            self._hidden.remove(line)
+        if len(self._lines) == MAX_LINES:
+            quiet = next((line for line in self._lines if line.message.level < Level.ERROR), None)
+            if quiet is None:
+                oldest = self._lines.pop(0)
+                self._layout.removeWidget(oldest)
+                oldest.hide()
+                self._hidden.append(oldest)
+            else:
                 self._remove(quiet)
-            line = MessageLine(self._waiting.popleft(), SHOWN_MS, self)
-            line.closed.connect(partial(self._close_line, line))
-            self._lines.append(line)
-            self._layout.addWidget(line)
-            line.show()
+        self._lines.append(line)
+        self._layout.addWidget(line)
+        line.show()
         self._update_visibility()
 
     def _close_line(self, line: MessageLine) -> None:
         self._remove(line)
-        self._fill()
+        if self._hidden and len(self._lines) < MAX_LINES:
+            back = self._hidden.pop()
+            self._lines.insert(0, back)
+            self._layout.insertWidget(1, back)  # below the progress
+            back.show()
+        self._update_visibility()
 
     def _remove(self, line: MessageLine) -> None:
-        if line in self._lines:
-            self._lines.remove(line)
-            self._layout.removeWidget(line)
-            line.hide()
-            line.deleteLater()
-            self._update_visibility()
+        for lines in (self._lines, self._hidden):
+            if line in lines:
+                lines.remove(line)
+                self._layout.removeWidget(line)
+                line.hide()
+                line.deleteLater()
+                self._update_visibility()
 
     def _update_visibility(self) -> None:
         if self.is_filled == self.isHidden():

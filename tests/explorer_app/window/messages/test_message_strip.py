@@ -128,15 +128,35 @@ def test_at_most_three_are_shown_and_the_oldest_makes_room(
     assert not any(a.geometry().intersects(b.geometry()) for a in strip.lines for b in strip.lines if a is not b)
 
 
-def test_errors_are_not_pushed_out_but_wait_for_a_place(
+def test_a_new_message_is_shown_in_place_of_the_oldest_error_which_comes_back(
     strip: MessageStrip, messages: MessageLog, qtbot: QtBot
 ) -> None:
-    for number in range(4):
+    for number in range(5):
         messages.error(f"Error {number}.")
-    qtbot.waitUntil(lambda: len(strip.lines) == 3)
-    assert sentences(strip) == ["Error 0.", "Error 1.", "Error 2."]
+    qtbot.waitUntil(lambda: sentences(strip) == ["Error 2.", "Error 3.", "Error 4."])
+    messages.error("Error 0.")
+    qtbot.waitUntil(lambda: sentences(strip) == ["Error 3.", "Error 4.", "Error 0."])
+    assert "×2" in strip.lines[-1].sentence.text(), "a hidden message is not lost, but counted"
     qtbot.mouseClick(strip.lines[1].close_button, Qt.MouseButton.LeftButton)
-    assert sentences(strip) == ["Error 0.", "Error 2.", "Error 3."]
+    assert sentences(strip) == ["Error 2.", "Error 3.", "Error 0."]
+    qtbot.waitUntil(lambda: all(line.isVisible() for line in strip.lines))
+    tops = [line.y() for line in strip.lines]
+    assert tops == sorted(tops)
+    for remaining in (["Error 1.", "Error 2.", "Error 3."], ["Error 1.", "Error 2."], ["Error 1."], []):
+        qtbot.mouseClick(strip.lines[-1].close_button, Qt.MouseButton.LeftButton)
+        assert sentences(strip) == remaining
+    assert strip.isHidden()
+
+
+def test_an_information_is_shown_over_three_errors_and_gives_their_place_back(
+    strip: MessageStrip, messages: MessageLog, qtbot: QtBot
+) -> None:
+    for number in range(3):
+        messages.error(f"Error {number}.")
+    messages.info("Saved a.png.")
+    qtbot.waitUntil(lambda: sentences(strip) == ["Error 1.", "Error 2.", "Saved a.png."])
+    shorten(strip.lines[-1])
+    qtbot.waitUntil(lambda: sentences(strip) == ["Error 0.", "Error 1.", "Error 2."])
 
 
 def test_the_same_message_again_is_counted_not_stacked(strip: MessageStrip, messages: MessageLog, qtbot: QtBot) -> None:
