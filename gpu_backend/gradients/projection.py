@@ -9,6 +9,10 @@ coordinates along the principal directions of w, in their deviations, and L-BFGS
 model it comes to 25.9 dB in 60 passes at 64 x 64 and to 33 dB in 40 more at the full resolution, where Adam needs more
 passes for 27 dB. Drafts are read off features (`matched_drafts`), since a network's own are too far from its pictures.
 
+The full picture of a draft may get worse while the draft gets better, for drawings after some 25 passes at 64 x 64; the
+full resolution is still reached sooner from the last one. So the best so far is chosen by full pictures, which are
+compared now and then at the largest draft resolution: who stops there keeps no worse picture than before.
+
 Several pictures share each pass, and each has its own search: what is found for one does not depend on the others. On a
 GPU a step is one CUDA graph. The noise stays as it is. The object has no threads; its owner steps it, and may stop at
 any time: the best latents of the highest resolution so far stay.
@@ -53,6 +57,8 @@ _NBYTES_A_PIXEL = 6000
 """What a pass keeps for the gradients, for each pixel of a picture; 250 MB for 256 x 256 were measured."""
 _DRAFT_SHARE = 0.3
 """Share of the steps at draft resolutions."""
+_JUDGED_EVERY = 12
+"""Passes at the largest draft resolution between comparisons of full pictures, each as costly as two of them."""
 _ROWS_SHARE = 0.35
 """Share of the steps for all rows, at the end."""
 _PULL = 0.002
@@ -223,6 +229,7 @@ class Projection:
         search = QuasiNewton(starts.flatten(0, 1))
         features = self._features if side == self._full else None
         loss = PictureLoss(self._targets_at(side).repeat_interleave(branches, 0), features)
+        judge = PictureLoss(self._targets, self._features) if side == max(self._draft_sides, default=0) else None
         best, best_losses = search.point.clone(), search.point.new_full((count * branches,), math.inf)
 
         def evaluate() -> Tensor:
@@ -245,7 +252,12 @@ class Projection:
         for number in range(first, end):
             step()
             losses, places = best_losses.view(count, branches).min(1)
-            self._keep(self._shared(self._w(found[each, places])), losses, side)
+            nearest = self._shared(self._w(found[each, places]))
+            if judge is None:
+                self._keep(nearest, losses, side)
+            elif (number - first) % _JUDGED_EVERY == 0:
+                with torch.no_grad():
+                    self._keep(nearest, judge(self._network.picture(nearest)), self._full)
             yield self._reported(stage, number + 1, self._settings.steps, side)
         sorted_by_loss: Tensor = found[each[:, None], best_losses.view(count, branches).argsort(1)]
         return sorted_by_loss

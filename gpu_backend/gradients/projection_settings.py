@@ -41,7 +41,7 @@ class ProjectionReport:
     loss
         Of the best latent so far, at `resolution`.
     resolution
-        At which pictures are compared now.
+        At which the best latent is chosen: the full one also for steps at the largest draft resolution.
     is_done
         Nothing is left to do.
     """

@@ -1,5 +1,6 @@
 """Projection on small networks: a known picture comes back, the best latent stays, and sizes are checked."""
 
+import itertools
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -77,18 +78,45 @@ def test_the_best_latent_so_far_stays_whenever_one_stops(network: Differentiable
     assert projection.step().is_done, "a step after the end does nothing"
 
 
-def test_w_is_searched_at_drafts_then_at_the_full_resolution_and_then_all_rows() -> None:
+def test_w_is_searched_at_drafts_then_at_the_full_resolution_and_then_all_rows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     large = make_stylegan2(resolution=256, channel_base=256, channel_max=2)
     projection = Projection(
         differentiable_network(large),
         np.zeros((1, 3, 256, 256), np.float32),
         ProjectionSettings(steps=10, candidates=1),
     )
+    searched: list[int] = []
+    picture = MatchedDrafts.picture
+
+    def recorded(drafts: MatchedDrafts, rows: torch.Tensor, side: int) -> torch.Tensor:
+        if torch.is_grad_enabled():
+            searched.append(side)
+        return picture(drafts, rows, side)
+
+    monkeypatch.setattr(MatchedDrafts, "picture", recorded)
     seen: list[tuple[str, int]] = []
     while not (report := projection.step()).is_done:
         seen.append((report.stage, report.resolution))
-    assert list(dict.fromkeys(seen)) == [("random", 32), ("w", 64), ("w", 256), ("rows", 256)]
-    assert [seen.count(("w", side)) for side in (64, 256)] == [3, 3]
+    assert list(dict.fromkeys(seen)) == [("random", 32), ("w", 256), ("rows", 256)], "chosen by full pictures"
+    assert searched == [64] * 3 + [256] * 7
+
+
+def test_who_stops_at_a_draft_keeps_no_worse_picture_than_before() -> None:
+    network = differentiable_network(make_stylegan2(resolution=128, channel_base=512, channel_max=6, w_dim=8))
+    wanted = np.random.default_rng(0).uniform(-1, 1, (1, 3, 128, 128)).astype(np.float32)
+    projection = Projection(network, wanted, ProjectionSettings(steps=200, candidates=4))
+    loss = PictureLoss(torch.from_numpy(wanted))
+    while projection.report.stage == "random":
+        projection.step()
+    losses = []
+    for _ in range(58):
+        projection.step()
+        with torch.no_grad():
+            losses.append(float(loss(network.picture(torch.from_numpy(projection.rows)))))
+    assert projection.report.step < 60, "still drafts"
+    assert all(after <= before + 1e-4 for before, after in itertools.pairwise(losses))
 
 
 def test_pictures_that_share_passes_are_found_as_each_alone(network: DifferentiableNetwork) -> None:
