@@ -209,12 +209,14 @@ class Editing(QObject):
     # -- edits ------------------------------------------------------------------------------------------------------
 
     @Slot(object, bool)
-    def edit(self, edit: Edit, final: bool = True, source: str = "") -> None:
+    def edit(self, edit: Edit, final: bool = True, source: str = "", *, in_full: bool = False) -> None:
         """Apply an edit of a source: a panel, the canvas, a controller.
 
         Edits that are not final are one gesture with the final one after them, and one undo step. Gestures of other
         sources, and of other things, may be under way meanwhile. A final edit with no gesture before it (a key, a
         click) is one step; steps of the same slider within 600 ms of each other are merged.
+
+        `in_full` requests no drafts during the gesture, where the next edit comes later than a full picture.
         """
         for call in self.before_edit:
             call(source)
@@ -228,7 +230,7 @@ class Editing(QObject):
         self._editor.edit(edit, final, self._clock(), source)
         if edit.target == TIMELINE:
             self._follow_time()
-        self._show(live=self._editor.is_gesturing() or self._is_time_moving)
+        self._show(live=(self._editor.is_gesturing() and not in_full) or self._is_time_moving)
 
     def _fitted_timeline(self, edit: SetTimeline) -> SetTimeline:
         """Return an edit of the timeline for the open model."""

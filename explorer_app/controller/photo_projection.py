@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -44,6 +45,8 @@ _TUNING_SHARE = 0.5
 """Share of the progress for random latents, and for a tuning where there is one."""
 _LEAST_STEPS = 3
 """Steps along gradients before the time left is estimated."""
+_PACED_REPORTS = 12
+"""Reports whose steps give the pace: those at the full resolution take several times as long as the first ones."""
 
 
 class ProjectionRenders(Protocol):
@@ -131,8 +134,8 @@ class PhotoProjection(QObject):
         self._model: Model | None = None
         """The one that is searched."""
         self._report: ProjectionReport | None = None
-        self._began: tuple[float, int] | None = None
-        """When the first step along gradients was reported, and its number."""
+        self._paces: deque[tuple[float, int]] = deque(maxlen=_PACED_REPORTS)
+        """When the newest steps along gradients were reported, and their numbers."""
         self._edit: TakeEditedRows | None = None
         editing.before_edit.append(self._edit_coming)
         editing.stepped.connect(self._abandon)
@@ -179,10 +182,10 @@ class PhotoProjection(QObject):
     def seconds_left(self) -> float | None:
         """Seconds at the present pace; a lower bound, since the last steps are the slowest. None while unknown."""
         report = self._report
-        if report is None or self._began is None or report.step - self._began[1] < _LEAST_STEPS:
+        if report is None or not self._paces or report.step - self._paces[0][1] < _LEAST_STEPS:
             return None
-        elapsed_s = self._clock() - self._began[0]
-        return elapsed_s / (report.step - self._began[1]) * (report.steps - report.step)
+        elapsed_s = self._clock() - self._paces[0][0]
+        return elapsed_s / (report.step - self._paces[0][1]) * (report.steps - report.step)
 
     # -- what the window requests -----------------------------------------------------------------------------------
 
@@ -201,7 +204,8 @@ class PhotoProjection(QObject):
         session = self._editing.session
         self._before = recipe_before(session, rows)
         self._number += 1
-        self._name, self._report, self._began, self._edit = path.stem, None, None, None
+        self._name, self._report, self._edit = path.stem, None, None
+        self._paces.clear()
         self._photo, self._tunes, self._model = path, tune, model
         self._phase = "preparing"
         make = partial(self._make, model, session.noise, resolve(session).edits, path, crop, tune=tune)
@@ -240,9 +244,9 @@ class PhotoProjection(QObject):
         if self._phase == "preparing":
             self._phase = "searching"
         if before is not None and before.stage != report.stage == "weights":
-            self._began = None
-        if report.stage != "random" and self._began is None:
-            self._began = self._clock(), report.step
+            self._paces.clear()
+        if report.stage != "random":
+            self._paces.append((self._clock(), report.step))
         if event.latent is not None:
             self._show(event.latent)
         self.changed.emit()
@@ -274,7 +278,8 @@ class PhotoProjection(QObject):
 
     def _show(self, latent: StoredLatent) -> None:
         self._edit = TakeEditedRows(self._before, latent, f"From {self._name}")
-        self._editing.edit(self._edit, False, SOURCE)
+        # A step takes longer than a full picture, and drafts of latents that the model seldom shows look like others.
+        self._editing.edit(self._edit, False, SOURCE, in_full=True)
 
     def _take(self) -> None:
         """Make the latent that is shown a step, and keep it by the photo's name."""

@@ -18,6 +18,7 @@ from explorer_app.session.edited_latent import edited_latent
 from explorer_app.session.edits import AddBend, GoToSeed
 from explorer_app.session.parameters import SetParameter
 from explorer_app.session.resolve import resolve
+from explorer_app.session.session import Session
 from gpu_backend import (
     Bend,
     Crop,
@@ -123,6 +124,30 @@ def test_the_network_of_a_search_has_the_edits(tmp_path: Path, tune: bool, caplo
     assert found._network.edits == edits
     assert "without its discriminator" in caplog.text, "the file of this model was never written"
     caplog.clear()
+
+
+def test_the_time_left_follows_the_pace_of_the_newest_steps(search: Search) -> None:
+    search.renders.steps = 200
+    search.begin()
+    for seconds in [0.1] * 50 + [2.0] * 14:
+        search.renders.advance()
+        search.harness.now_s += seconds
+    assert search.projection.seconds_left == pytest.approx(2.0 * 12 / 11 * 136)
+
+
+def test_what_a_search_finds_is_shown_in_full(search: Search, monkeypatch: pytest.MonkeyPatch) -> None:
+    preview = search.harness.controller.engine.preview
+    live: list[bool] = []
+    request = preview.request
+
+    def recorded(session: Session, *, live_now: bool) -> None:
+        live.append(live_now)
+        request(session, live=live_now)
+
+    monkeypatch.setattr(preview, "request", lambda session, live: recorded(session, live_now=live))
+    search.begin()
+    search.renders.advance(3)
+    assert live == [False] * 3
 
 
 def test_stopping_keeps_the_best_so_far(search: Search) -> None:
