@@ -1,8 +1,8 @@
 """Measure projections of the bundled model: ``python packaging/projection_benchmark.py [--known 4] [--unseen 4]``.
 
 Known pictures are the model's own, of seeds from 100 on at psi 0.8. Unseen ones are drawings of the world that it
-learnt from, of seeds beyond those of training. The table goes to ``assets/results/projection``, and medians to the
-standard output; times are those of this machine.
+learnt from, of seeds beyond those of training. Searches compare features as those of the window do. The table goes to
+``assets/results/projection``, and medians to the standard output; times are those of this machine.
 """
 
 from __future__ import annotations
@@ -28,9 +28,11 @@ from gpu_backend import (
     DifferentiableNetwork,
     PhotoTuning,
     PictureEncoder,
+    PictureFeatures,
     Projection,
     ProjectionSettings,
     open_encoder,
+    open_features,
     open_gradients,
     read_model,
 )
@@ -65,24 +67,38 @@ def project(
     network: DifferentiableNetwork,
     encoder: PictureEncoder | None,
     targets: Tensor,
+    features: PictureFeatures | None,
     settings: ProjectionSettings,
     tuning_steps: int = 0,
+    at_cpu_s: Sequence[float] = (),
 ) -> list[dict[str, Any]]:
-    """Project pictures (count, 3, side, side) together; return for each its PSNR in dB after each stage, and times."""
+    """Project pictures (count, 3, side, side) together; return for each its PSNR in dB after each stage, and times.
+
+    The PSNR is also that of the best so far after `at_cpu_s` seconds of processor time, of all pictures together.
+    """
     began_s, began_cpu_s = time.perf_counter(), time.process_time()
-    projection = Projection(network, targets.clamp(-1, 1).numpy(), settings, encoder)
-    after: list[dict[str, Any]] = [{} for _ in targets]
-    measuring_s, stages_s = 0.0, time.perf_counter()
+    projection = Projection(network, targets.clamp(-1, 1).numpy(), settings, encoder, features)
+    after: list[dict[str, Any]] = [{f"at_{seconds:g}s_db": "" for seconds in at_cpu_s} for _ in targets]
+    measuring_s, measuring_cpu_s, stages_s = 0.0, 0.0, time.perf_counter()
+    due = sorted(at_cpu_s)
+
+    def measure(column: str) -> None:
+        nonlocal measuring_s, measuring_cpu_s
+        now_s, now_cpu_s = time.perf_counter(), time.process_time()
+        for row, value in zip(after, projection.psnr(), strict=True):
+            row[column] = round(value, 2)
+        measuring_s += time.perf_counter() - now_s
+        measuring_cpu_s += time.process_time() - now_cpu_s
+
     while not projection.report.is_done:
         before = projection.report.stage
         if projection.step().stage != before:
-            now_s = time.perf_counter()
-            for row, value in zip(after, projection.psnr(), strict=True):
-                row[f"{before}_db"] = round(value, 2)
-            measuring_s += time.perf_counter() - now_s
+            measure(f"{before}_db")
             if before == "random":
                 stages_s = time.perf_counter()
-    ended_s, cpu_s = time.perf_counter(), time.process_time() - began_cpu_s
+        while due and time.process_time() - began_cpu_s - measuring_cpu_s >= due[0]:
+            measure(f"at_{due.pop(0):g}s_db")
+    ended_s, cpu_s = time.perf_counter(), time.process_time() - began_cpu_s - measuring_cpu_s
     for row, value in zip(after, projection.psnr(), strict=True):
         row |= {
             "psnr_db": round(value, 2),
@@ -92,14 +108,20 @@ def project(
         }
     if tuning_steps:
         for row, rows, target in zip(after, projection.rows, targets, strict=True):
-            row |= tuned(network, rows, target, tuning_steps)
+            row |= tuned(network, rows, target, tuning_steps, features)
     return after
 
 
-def tuned(network: DifferentiableNetwork, rows: NDArray[np.float32], target: Tensor, steps: int) -> dict[str, Any]:
+def tuned(
+    network: DifferentiableNetwork,
+    rows: NDArray[np.float32],
+    target: Tensor,
+    steps: int,
+    features: PictureFeatures | None,
+) -> dict[str, Any]:
     """Tune the weights to a picture (3, side, side); return its PSNR in dB and the time."""
     began_s = time.perf_counter()
-    tuning = PhotoTuning(network, rows, target.clamp(-1, 1).numpy(), steps)
+    tuning = PhotoTuning(network, rows, target.clamp(-1, 1).numpy(), steps, features)
     while not tuning.step().is_done:
         pass
     return {"tuned_db": round(tuning.psnr, 2), "tuning_s": round(time.perf_counter() - began_s, 2)}
@@ -128,12 +150,22 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("--tune", type=int, default=0, metavar="N", help="also tune the weights to each in N steps")
     parser.add_argument("--batch", type=int, default=1, help="pictures that are searched together")
     parser.add_argument("--no-encoder", action="store_true", help="begin with random latents alone")
+    parser.add_argument("--no-features", action="store_true", help="compare pixels and structure alone")
+    parser.add_argument(
+        "--at-cpu-s",
+        type=float,
+        nargs="*",
+        default=[],
+        metavar="S",
+        help="also the PSNR after so many seconds of processor time",
+    )
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     options = parser.parse_args(words)
     torch.set_num_threads(options.threads)
     model = read_model(options.network or bundled_model())
     network = open_gradients(model, device=options.device)
     encoder = None if options.no_encoder else open_encoder(model, network)
+    features = None if options.no_features else open_features(model, network, encoder)
     settings = ProjectionSettings(options.steps, options.candidates)
     pictures = {
         "known": known_pictures(network, options.known),
@@ -144,11 +176,15 @@ def main(words: Sequence[str] | None = None) -> None:
         numbers = count(0)
         while some := list(islice(targets, options.batch)):
             together = torch.stack(some)
-            found = project(network, encoder, together, settings, options.tune)
+            found = project(network, encoder, together, features, settings, options.tune, options.at_cpu_s)
             answers = [math.nan] * len(some) if encoder is None else alone(network, encoder, together)
             for row, answer, number in zip(found, answers, numbers, strict=False):
                 said = {"kind": kind, "number": number, "batch": len(some), "steps": options.steps}
-                said |= {"candidates": options.candidates, "encoder": encoder is not None}
+                said |= {
+                    "candidates": options.candidates,
+                    "encoder": encoder is not None,
+                    "features": features is not None,
+                }
                 table.append(said | {"encoder_db": round(answer, 2)} | row)
                 write_table(table, options.out or RESULTS)
         rows = [row for row in table if row["kind"] == kind]
