@@ -45,6 +45,8 @@ class Preview(QObject):
         self._session: Session | None = None
         self._frame: Frame | None = None
         self._requested: RenderRequest | None = None
+        self._held: RenderRequest | None = None
+        """The full request of the newest picture that a gesture or the timeline asked for; None if none did."""
         self._is_new = False
         """Whether nothing of this model was requested yet."""
         self._first: RenderRequest | None = None
@@ -88,7 +90,7 @@ class Preview(QObject):
         self._facts = facts
         self._is_new = not has_picture
         self._colours.clear()
-        self._requested = self._measured = None
+        self._requested = self._measured = self._held = None
         self._measure_next = False
         self.show_device(is_gpu)
 
@@ -131,6 +133,13 @@ class Preview(QObject):
         if request.resolution is not None:
             draft = draft_with_edits(request.resolution, request.edits, self._facts)
             request = request if draft == request.resolution else replace(request, resolution=draft)
+        if live:
+            full = replace(request, resolution=None)
+            if full == self._held:
+                return  # it moves no more, though its sources go on: it is in full after a rest
+            self._held = full
+        elif by_hand:
+            self._held = None
         is_full = request.resolution is None
         if self._is_new:
             self._is_new, self._first = False, None if is_full else request
@@ -163,7 +172,7 @@ class Preview(QObject):
 
     def render_failed(self) -> None:
         """Forget the last request, so that the same can be made again."""
-        self._requested = self._measured = self._first = None
+        self._requested = self._measured = self._first = self._held = None
 
     @Slot(object)
     def frame_painted(self, frame: Frame) -> None:

@@ -28,6 +28,29 @@ def test_while_the_hand_moves_drafts_come_and_at_the_end_the_full_picture(harnes
     assert not harness.frames[-1].is_draft
 
 
+def test_a_picture_that_holds_while_time_goes_on_is_shown_in_full_and_stays(harness: Harness) -> None:
+    harness.engine.full_ms = 50.0
+    harness.start()
+    harness.drag(0.5, release=False)
+    harness.draft()
+    preview, held = harness.controller.engine.preview, harness.controller.editing.effective
+
+    def go_on() -> bool:
+        preview.request(held, live=True)
+        return not harness.frames[-1].is_draft
+
+    harness.until(go_on)
+    count = len(harness.frames)
+    for _ in range(3):
+        assert go_on()
+    preview.refresh()
+    harness.until(lambda: len(harness.frames) > count)
+    assert go_on()
+    assert not any(frame.is_draft for frame in harness.frames[count:])
+    harness.drag(0.6, release=False)
+    assert harness.draft(len(harness.frames)).is_draft
+
+
 @pytest.mark.parametrize(("resolution", "first"), [(1024, 64), (256, None)])
 def test_a_large_network_shows_a_draft_as_it_opens_and_the_full_picture_follows_by_itself(
     harness: Harness, resolution: int, first: int | None
