@@ -41,13 +41,6 @@ def test_every_folder_of_the_packages_says_what_it_is_for() -> None:
     assert silent == []
 
 
-def test_no_file_is_longer_than_600_lines() -> None:
-    long = [
-        path for path in sources(*PACKAGES, "packaging", "tests") if len(path.read_text("utf-8").splitlines()) > 600
-    ]
-    assert names(long) == []
-
-
 def test_no_module_is_called_by_what_it_is_not() -> None:
     vague = {"utils", "util", "misc", "common", "helpers", "helper"}
     assert [name for name in names(sources(*PACKAGES)) if vague & set(Path(name).with_suffix("").parts)] == []
