@@ -18,7 +18,6 @@ from explorer_app.session.storage import (
     KeptSessions,
     SessionFile,
     SessionFileError,
-    load_session,
     load_session_file,
     save_session,
 )
@@ -58,7 +57,11 @@ class Autosave(QObject):
         self._folder: StateFolder | None = None
         self._worker = worker
         self._messages = messages
+        self.time_s = 0.0
+        """Where the playhead was, in seconds, when the session was saved that `load` returned."""
         self._session: Session | None = None
+        self._session_s = 0.0
+        """Where the playhead is with `_session`, in seconds."""
         self._history: History | None = None
         self._kept: KeptSessions | None = None
         self._saved_steps: tuple[tuple[HistoryEntry, ...], int] = ((), -1)
@@ -96,15 +99,17 @@ class Autosave(QObject):
         if not session.exists():
             return None
         try:
-            return load_session(session)
+            file = load_session_file(session)
         except SessionFileError as error:
             self._set_aside(session, error)
             return None
+        self.time_s = file.time_s
+        return file.session
 
-    def remember(self, session: Session, history: History) -> None:
-        """Save a session and the history's steps soon. A change that follows does not put it off."""
+    def remember(self, session: Session, history: History, time_s: float = 0.0) -> None:
+        """Save a session, the history's steps and the playhead's time soon. A later change does not put it off."""
         if self._folder is not None:
-            self._session, self._history = session, history
+            self._session, self._history, self._session_s = session, history, time_s
             self._start_timer()
 
     def keep(self, kept: KeptSessions) -> None:
@@ -124,8 +129,8 @@ class Autosave(QObject):
         folder, shared = self._folder.path, self._folder.shared
         failed = f"The session could not be saved in {folder}"
         if self._session is not None:
-            session, self._session = self._session, None
-            self._worker.submit(lambda: save_session(folder / "session.loom", session), failed=failed)
+            session, self._session, time_s = self._session, None, self._session_s
+            self._worker.submit(lambda: save_session(folder / "session.loom", session, time_s=time_s), failed=failed)
         # Before the old history and the old kept sessions are read, writing would lose them.
         if self._history is not None and self._is_history_loaded:
             history, self._history = self._history, None

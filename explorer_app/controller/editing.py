@@ -91,6 +91,8 @@ class Editing(QObject):
     """`drifting`, `drift_speed`."""
     stepped = Signal()
     """Undo, redo or a click led to another step, which another model may have made. The picture is requested next."""
+    screen_changed = Signal(float)
+    """The window is on a screen of another refresh rate, in Hz."""
 
     def __init__(
         self,
@@ -269,6 +271,10 @@ class Editing(QObject):
             self._follow_time()
             self._show(live=live, is_edit=False)
 
+    def stay_at(self, t: Fraction) -> None:
+        """Take a time in seconds as that of the playhead, with the session as it is."""
+        self._time_s = float(t)
+
     def _follow_time(self) -> None:
         """Evaluate the timeline at the playhead."""
         if moves_something(self.session.timeline):
@@ -444,7 +450,7 @@ class Editing(QObject):
         """Append a step for a change outside the session, which its owner undoes; return the step's number."""
         number = self._editor.add_step(label)
         self.announce()
-        self._autosave.remember(self.session, self._editor.history)
+        self._autosave.remember(self.session, self._editor.history, self._time_s)
         return number
 
     def model_opened(self, facts: ModelFacts, before: ModelFacts | None) -> None:
@@ -477,7 +483,7 @@ class Editing(QObject):
     def save_now(self) -> None:
         """Write the session at once."""
         if self._model.facts is not None:
-            self._autosave.remember(self.session, self._editor.history)
+            self._autosave.remember(self.session, self._editor.history, self._time_s)
             self._autosave.flush()
 
     def close(self) -> None:
@@ -543,11 +549,12 @@ class Editing(QObject):
             self._preview.request(self.effective, live=False)
             self.announce()
         if is_edit:
-            self._autosave.remember(self.session, self._editor.history)
+            self._autosave.remember(self.session, self._editor.history, self._time_s)
 
     def follow_screen(self, hz: float) -> None:
-        """Pace live gestures by the refresh rate of the screen."""
+        """Pace live gestures and controllers by the refresh rate of the screen, in Hz."""
         self._live.follow_screen(hz)
+        self.screen_changed.emit(hz)
 
     def _request_live(self) -> None:
         self._read_inputs()

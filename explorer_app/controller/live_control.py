@@ -102,6 +102,7 @@ class LiveControl(QObject):
         self._timer.setInterval(refresh_ms())
         self._timer.timeout.connect(self._tick)
         editing.sample_with(self._sample)
+        editing.screen_changed.connect(self.follow_screen)
         inputs.changed.connect(self._inputs_changed)
         playback.take_ending.connect(self._end_takes)
 
@@ -130,6 +131,7 @@ class LiveControl(QObject):
         self._timer.stop()
         self.inputs.close()
 
+    @Slot(float)
     def follow_screen(self, hz: float) -> None:
         """Read the values once a refresh of the screen, whose rate is in Hz."""
         self._timer.setInterval(refresh_ms(hz))

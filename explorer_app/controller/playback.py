@@ -127,6 +127,12 @@ class Playback(QObject):
         self._editing.advance(self._time, live=not final or self.is_playing)
         self.moved.emit()
 
+    def stay_at(self, time_s: float) -> None:
+        """Put the playhead where it was when the session was saved, in seconds; the session stays as it is."""
+        self._time = Fraction(time_s).limit_denominator(1_000_000)
+        self._editing.stay_at(self._time)
+        self.moved.emit()
+
     @Slot(bool)
     def set_playing(self, on: bool) -> None:
         """Play or pause. At the end of what plays it begins again."""

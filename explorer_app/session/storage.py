@@ -44,7 +44,7 @@ from explorer_app.session.session_json import (
 )
 from explorer_app.session.timeline.timeline_json import stored_of_tracks, track_bytes
 from explorer_app.session.timeline.track_pool import TrackPool, read_patch_tables, read_timelines, steps_that_fit
-from explorer_app.session.tracks import Timeline
+from explorer_app.session.tracks import MAX_SECONDS, Timeline
 from gpu_backend import (
     MASK_SIDE,
     MAX_KEPT,
@@ -97,6 +97,8 @@ class SessionFile:
         Index in `steps` of the session's step; -1 without steps.
     export
         Choices of the export dialog, as the settings hold them.
+    time_s
+        Where the playhead was, in seconds.
     """
 
     session: Session
@@ -104,6 +106,7 @@ class SessionFile:
     steps: LabelledSessions = ()
     position: int = -1
     export: Mapping[str, str] = field(default_factory=dict)
+    time_s: float = 0.0
 
 
 def save_session(
@@ -113,8 +116,9 @@ def save_session(
     steps: Sequence[tuple[Session, str]] = (),
     position: int = -1,
     export: Mapping[str, str] = _NO_CHOICES,
+    time_s: float = 0.0,
 ) -> None:
-    """Write a session, its history and what was kept to a `.loom` file in one atomic move.
+    """Write a session, its history, what was kept and the playhead's time to a `.loom` file in one atomic move.
 
     Every session is read back before it is written, and the file before it replaces a former one, so that no file is
     replaced by one that cannot be opened.
@@ -155,6 +159,8 @@ def save_session(
     if export:
         text = _with_part(text, b'"export":' + json.dumps(dict(sorted(export.items()))).encode())
         _export(json.loads(text))
+    if time_s:
+        text = _with_part(text, b'"time":' + json.dumps(_time({"time": time_s})).encode())
     if len(kept) > MAX_KEPT or len(steps) > MAX_STEPS:
         raise SessionFileError(f"A session file holds up to {MAX_KEPT:,} kept sessions and {MAX_STEPS} steps.")
     try:
@@ -342,7 +348,7 @@ def file_of_bytes(content: bytes, name: str) -> SessionFile:
             for (step, label), numbers in zip(steps, zip(*of_steps, strict=True), strict=True)
         )
         kept = _kept(data.get("kept", []), stored)
-        return SessionFile(session, kept, steps, min(position, len(steps) - 1), _export(data))
+        return SessionFile(session, kept, steps, min(position, len(steps) - 1), _export(data), _time(data))
     except SessionFileError as error:
         raise SessionFileError(f"{name}: {error.sentence}", error.details) from error
 
@@ -357,6 +363,14 @@ def _export(data: Mapping[str, Any]) -> Mapping[str, str]:
             raise SessionFileError(f"An export choice should begin with {EXPORT_CHOICE!r}, but is {key[:40]!r}.")
         read_text(value, "export choice")
     return dict(choices)
+
+
+def _time(data: Mapping[str, Any]) -> float:
+    """Read the playhead's time in seconds. Raises SessionFileError."""
+    time_s = data.get("time", 0.0)
+    if isinstance(time_s, bool) or not isinstance(time_s, int | float) or not 0.0 <= time_s <= MAX_SECONDS:
+        raise SessionFileError("The time of the playhead must be a number of seconds of a day, but is not.")
+    return float(time_s)
 
 
 def _step_numbers(data: Mapping[str, Any], name: str, count: int) -> list[object]:

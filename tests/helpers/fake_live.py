@@ -57,13 +57,9 @@ class FakeLive(QObject):
         self.learning: Learning | None = None
         self.mapped: set[str] = set()
         self.levels: dict[Patch, Level] = {}
-        self.screen_hz = 0.0
 
     def level(self, patch: Patch) -> Level:
         return self.levels.get(patch, Level())
-
-    def follow_screen(self, hz: float) -> None:
-        self.screen_hz = hz
 
     def is_mapped(self, path: str) -> bool:
         return path in self.mapped

@@ -563,18 +563,13 @@ class MainWindow(QMainWindow):
         self.show()
         handle = self.windowHandle()
         self.input_age.watch(handle)
-        handle.screenChanged.connect(lambda screen: self._follow_screen(screen.refreshRate()))
-        self._follow_screen(handle.screen().refreshRate())
+        handle.screenChanged.connect(lambda screen: self._editing.follow_screen(screen.refreshRate()))
+        self._editing.follow_screen(handle.screen().refreshRate())
         self.canvas.painted_first.connect(self.workspace.make_panels)
         QTimer.singleShot(_LATEST_PANELS_MS, self.workspace, self.workspace.make_panels)
         self.hints.begin()
         self.workspace.restore(values.layouts, values.workspace)
         self.canvas.setFocus()
-
-    def _follow_screen(self, hz: float) -> None:
-        """Pace gestures and controllers by the refresh rate of a screen."""
-        self._editing.follow_screen(hz)
-        self._live.follow_screen(hz)
 
     def close_now(self) -> None:
         """Close without asking; a running export can be resumed at the next start."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import zipfile
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,25 @@ def test_the_history_comes_back_after_a_restart_with_undo_and_redo(open_harness:
     for _ in range(3):
         again.controller.editing.undo()
     assert again.x == 0.0
+    again.close()
+
+
+def test_the_playhead_comes_back_after_a_restart_with_the_picture_there(open_harness: Harness) -> None:
+    playback, editing = open_harness.controller.playback, open_harness.controller.editing
+    playback.keep_picture()
+    playback.seek(Fraction(23, 6))
+    editing.edit(GoToSeed(7))
+    playback.keep_picture()
+    playback.seek(Fraction(7, 3))
+    there = editing.session
+    again = open_harness.reopened()
+    again.start()
+    assert again.controller.playback.time == Fraction(7, 3), "the same, not only a float near it"
+    assert again.controller.editing.session.position == there.position
+    assert again.controller.editing.session.pinned_blend == there.pinned_blend
+    again.controller.playback.keep_picture()
+    keys = again.controller.editing.session.timeline.tracks[0].keys
+    assert [float(key.time) for key in keys] == pytest.approx([0.0, 7 / 3, 23 / 6])
     again.close()
 
 

@@ -181,9 +181,9 @@ def test_the_message_of_learning_is_needed_until_it_ends_and_can_cancel_it(stage
 
 
 def test_values_are_read_once_a_refresh_of_the_screen(stage: Stage) -> None:
-    stage.live.follow_screen(120.0)
+    stage.editing.follow_screen(120.0)
     assert stage.live._timer.interval() == 8
-    stage.live.follow_screen(0.0)
+    stage.editing.follow_screen(0.0)
     assert stage.live._timer.interval() == 16, "the usual rate, if the screen's is unknown"
 
 

@@ -132,6 +132,22 @@ def test_a_zip_whose_members_were_changed_is_refused(
         load_session(path)
 
 
+def test_a_file_has_the_time_of_the_playhead(tmp_path: Path) -> None:
+    path = tmp_path / "evening.loom"
+    save_session(path, Session())
+    assert load_session_file(path).time_s == 0.0
+    save_session(path, Session(), time_s=23 / 6)
+    assert load_session_file(path).time_s == 23 / 6
+    for time in (b"-1", b"true", b'"4"', b"1e99"):
+
+        def change(name: str, data: bytes, time: bytes = time) -> bytes:
+            return data[: data.index(b'"time":')] + b'"time":%b}' % time
+
+        rewritten(path, change)
+        with pytest.raises(SessionFileError, match="time of the playhead must be a number"):
+            load_session_file(path)
+
+
 @pytest.mark.parametrize("cut", [10, 100, 400, -30])
 def test_a_zip_that_was_cut_is_refused(tmp_path: Path, cut: int) -> None:
     path = tmp_path / "evening.loom"
