@@ -307,6 +307,7 @@ class SequenceJob:
         if self._plan is None or error is not None:
             return
         if self.done == self.total:
+            self._sink.check_whole()
             self._write_manifest("complete")
         elif self._is_cancelled and self._is_announced and not self._is_paused:
             self._write_manifest("cancelled")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
@@ -41,6 +42,8 @@ MANIFEST_SUFFIX = ".manifest.json"
 """What the name of a manifest ends in."""
 
 _MAX_NAME = 100
+_MAX_NAME_NBYTES = 200
+"""Most file systems take 255 bytes, of which numbers, endings and names of unfinished files need some."""
 
 _NO_ENVELOPES: Mapping[EnvelopeKey, Envelope] = MappingProxyType({})
 
@@ -367,8 +370,15 @@ def check_name(name: str) -> None:
     """Raise ExportError if files of a sequence cannot have this name."""
     forbidden = sorted({character for character in name if character in '/\\:*?"<>|' or not character.isprintable()})
     if forbidden:
-        raise ExportError(f"A sequence's name must be fit for file names, but {name!r} holds {forbidden[0]!r}.")
-    if not name.strip() or name.startswith(".") or len(name) > _MAX_NAME:
         raise ExportError(
-            f"A sequence's name must have 1 to {_MAX_NAME} characters and not start with a dot, but is {name[:20]!r}."
+            f"The name {name!r} does not fit file names, since it holds {forbidden[0]!r}; choose another."
         )
+    if not name.strip() or name.startswith("."):
+        raise ExportError("A name must not be empty, nor start with a dot; choose another.")
+    if len(name) > _MAX_NAME or len(name.encode()) > _MAX_NAME_NBYTES:
+        raise ExportError(
+            f"A name may have {_MAX_NAME} characters and {_MAX_NAME_NBYTES} bytes, but this has {len(name):,} and "
+            f"{len(name.encode()):,}; choose another."
+        )
+    if re.fullmatch(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?", name, re.IGNORECASE):
+        raise ExportError(f"The name {name!r} is reserved on Windows; choose another.")

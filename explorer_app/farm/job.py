@@ -398,6 +398,7 @@ class FarmJob:
         if self._plan is None or error is not None:
             return
         if self.done == self.total:
+            self._sink.check_whole()
             self._write_manifest("complete")
         elif self._control.is_cancelled and self._announced:
             self._write_manifest("cancelled")

@@ -106,3 +106,13 @@ class FrameSink(Protocol):
     def close(self, *, discard: bool) -> None:
         """Finish what was accepted, or `discard` what has not been begun, and end the threads. May be called twice."""
         ...
+
+    def check_whole(self) -> None:
+        """Look, when all frames are stored, whether they are still there.
+
+        Raises
+        ------
+        ExportError
+            If a file was deleted meanwhile.
+        """
+        ...

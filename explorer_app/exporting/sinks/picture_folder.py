@@ -139,6 +139,17 @@ class PictureFolder:
         if self._encoders is not None:
             self._encoders.close(discard=discard)
 
+    def check_whole(self) -> None:
+        """Raise ExportError if a frame's file is gone."""
+        assert self._plan is not None
+        there = {index for _, index in self._frames()}
+        lost = next((index for index in range(len(self._plan)) if index not in there), None)
+        if lost is not None:
+            raise ExportError(
+                f"{self._file_name(lost)} in {self._folder} was deleted while the others were written; "
+                "start the same export again."
+            )
+
     def _refuse_foreign_frames(self, total: int) -> None:
         """Raise TakenError if a file under a frame's name is not that frame."""
         assert self._plan is not None

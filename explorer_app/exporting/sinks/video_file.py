@@ -150,6 +150,11 @@ class VideoFile:
         if not discard and self.error is None and not self._is_whole:
             self._join()
 
+    def check_whole(self) -> None:
+        """Raise ExportError if the joined file is gone."""
+        if not self._path.exists():
+            raise ExportError(f"{self._path} was deleted when it had been written; start the same export again.")
+
     def _convert(self, index: int, frame: Frame) -> None:
         picture = self.codec.converted(frame)
         with self._condition:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import cast
@@ -18,6 +19,7 @@ from PySide6.QtWidgets import (
     QFormLayout,
     QHBoxLayout,
     QLabel,
+    QLayout,
     QLineEdit,
     QPushButton,
     QVBoxLayout,
@@ -215,7 +217,7 @@ class ExportDialog(QDialog):
 
     def _make_form(self) -> None:
         self.kind = QComboBox(self)
-        self.kind.setAccessibleName("Path")
+        self.kind.setAccessibleName("Interpolation")
         for kind, text, tip in KINDS:
             self.kind.addItem(text, kind)
             self.kind.setItemData(self.kind.count() - 1, tip, Qt.ItemDataRole.ToolTipRole)
@@ -300,7 +302,7 @@ class ExportDialog(QDialog):
         form.setVerticalSpacing(theme.px(8))
         form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
         self.files.add_rows(form)
-        form.addRow("Way", self.kind)
+        form.addRow("Interpolation", self.kind)
         form.addRow("Frames per step", self.frames)
         form.addRow("", self.loop)
         self.place.add_rows(form)
@@ -348,6 +350,9 @@ class ExportDialog(QDialog):
         whole.addWidget(self.presets)
         whole.addLayout(sides, 1)
         self.resize(theme.px(900), theme.px(650))
+        parts: tuple[QWidget | QLayout, ...] = (self.presets, self.path_side, form, self.cancel, self.export)
+        for before, after in itertools.pairwise(field for part in parts for field in _fields_in(part)):
+            QWidget.setTabOrder(before, after)
 
     def _adder(self, text: str, tip: str, ask: object) -> QPushButton:
         button = QPushButton(text, self)
@@ -641,3 +646,16 @@ class ExportDialog(QDialog):
         else:
             self.export_requested.emit(wanted, self.place.place)
         self.accept()
+
+
+def _fields_in(part: QWidget | QLayout) -> Iterator[QWidget]:
+    """Return the widgets that Tab reaches, in the order of the layout."""
+    layout = part.layout()
+    if isinstance(part, QWidget) and part.focusPolicy() & Qt.FocusPolicy.TabFocus:
+        yield part
+    elif layout is not None:
+        for place in range(layout.count()):
+            item = layout.itemAt(place)
+            inside = None if item is None else item.widget() or item.layout()
+            if inside is not None:
+                yield from _fields_in(inside)

@@ -350,6 +350,22 @@ def test_a_full_disk_stops_with_a_sentence_and_loses_nothing(
     assert content(wanted.folder) == undisturbed
 
 
+def test_a_frame_that_is_deleted_meanwhile_is_reported_and_made_again(
+    wanted: SequenceSettings, undisturbed: Folder
+) -> None:
+    class LossyDisk(Disk):
+        def move(self, source: Path, target: Path, *, flushed: bool = True) -> None:
+            super().move(source, target, flushed=flushed)
+            if target.name == "walk_00001.png":
+                target.unlink()
+
+    with pytest.raises(ExportError, match=r"^walk_00001\.png in .* was deleted while the others were written"):
+        export(wanted, disk=LossyDisk(), threads=1)
+    assert read_manifest(wanted.manifest_path).state == "unfinished"
+    assert len(export(wanted).requests) == 1
+    assert content(wanted.folder) == undisturbed
+
+
 def test_a_failure_ends_the_job_and_later_frames_are_dropped(wanted: SequenceSettings) -> None:
     job = started(wanted, disk=FullDisk(1), threads=1)
     requests = [requested(job) for _ in range(3)]

@@ -210,6 +210,9 @@ class SilentSink:
     def close(self, *, discard: bool) -> None:
         pass
 
+    def check_whole(self) -> None:
+        pass
+
 
 @pytest.mark.parametrize(("sheet", "shown"), [(SheetLayout(3), 2), (None, 0)])
 def test_progress_counts_rendered_frames_of_one_file_and_stored_pictures(

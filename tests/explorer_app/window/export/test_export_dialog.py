@@ -246,7 +246,23 @@ def test_the_order_of_the_list_is_the_order_of_the_path(made: ExportDialog) -> N
     assert point_of(made.wanted.keys[0].blend[0][0].latent).seeds == ((3, 1.0),)
 
 
-@pytest.mark.parametrize("name", ["", "a/b", ".hidden"])
+def test_tab_goes_through_the_dialog_as_the_eye_does(made: ExportDialog, qtbot: QtBot) -> None:
+    type_seeds(made, "1-3")
+    made.place.where.setCurrentIndex(made.place.where.findData("farm"))
+    made.place.address.setText("render-host")
+    made.activateWindow()
+    qtbot.waitUntil(made.isActiveWindow)
+    made.presets.segments["sequence"].setFocus()
+    names: list[str] = []
+    while (focused := made.focusWidget()) is not None and focused is not made.export and len(names) < 60:
+        names.append(focused.accessibleName())
+        QTest.keyClick(focused, Qt.Key.Key_Tab)
+    wanted = ["Path", "Current", "Seeds", "Add", "Format", "Size", "Interpolation", "Frames per step", "Where"]
+    assert [name for name in names if name in wanted] == wanted
+    assert names.index("Where") < names.index("Folder") < names.index("Name") < len(names)
+
+
+@pytest.mark.parametrize("name", ["", "a/b", ".hidden", "nul", "COM1.take", "x" * 101, "漢" * 80])
 def test_a_name_that_no_file_can_have_is_refused_with_a_sentence(made: ExportDialog, name: str) -> None:
     type_seeds(made, "1-3")
     made.name.setText(name)
