@@ -151,7 +151,9 @@ if TYPE_CHECKING:
         LimitError as LimitError,
         RecipeBudget as RecipeBudget,
         check_json_size as check_json_size,
+        is_regular_file as is_regular_file,
         parse_json as parse_json,
+        read_member as read_member,
         read_regular_file as read_regular_file,
     )
     from gpu_backend.model import (
@@ -371,6 +373,8 @@ _HOMES = {
         "RecipeBudget",
         "check_json_size",
         "parse_json",
+        "is_regular_file",
+        "read_member",
         "read_regular_file",
     ),
     "model": (

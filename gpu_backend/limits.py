@@ -7,9 +7,11 @@ and the parts of recipes.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import stat
+import zipfile
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -75,7 +77,8 @@ class LimitError(LoomError):
 def read_regular_file(path: Path, max_nbytes: int, what: str) -> bytes:
     """Return the bytes of a regular file.
 
-    A pipe, a device or a folder is refused at once: opening a pipe would wait for its other end.
+    A pipe, a device or a folder is refused at once: opening a pipe would wait for its other end. No file has a name
+    that the system cannot express, with a NUL or half a surrogate pair, such as one from a damaged list of paths.
 
     Parameters
     ----------
@@ -90,7 +93,11 @@ def read_regular_file(path: Path, max_nbytes: int, what: str) -> bytes:
         If the file cannot be read.
     """
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
-    if not stat.S_ISREG(os.stat(path).st_mode):  # a folder cannot be opened on every system
+    try:
+        status = os.stat(path)
+    except ValueError as error:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path)) from error
+    if not stat.S_ISREG(status.st_mode):  # a folder cannot be opened on every system
         raise LimitError(f"{path.name} should be {what}, but is a folder, a pipe or a device.")
     with open(os.open(path, flags), "rb") as file:
         status = os.fstat(file.fileno())
@@ -102,6 +109,32 @@ def read_regular_file(path: Path, max_nbytes: int, what: str) -> bytes:
             f"{path.name} should be {what} of at most {_size(max_nbytes)}, but has {_size(max(status.st_size, 0))}."
         )
     return data
+
+
+def read_member(archive: zipfile.ZipFile, name: str, max_nbytes: int) -> bytes:
+    """Return up to `max_nbytes` of a member of a zip that is stored or deflated.
+
+    No writer of ours and no NumPy compresses otherwise, and LZMA may ask for gigabytes to unpack a few bytes.
+
+    Raises
+    ------
+    zipfile.BadZipFile
+        If it is compressed in another way, or damaged.
+    KeyError, zlib.error, RuntimeError, EOFError, OSError
+        As `zipfile` raises them for missing, damaged and encrypted members.
+    """
+    if archive.getinfo(name).compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise zipfile.BadZipFile(f"{name} is compressed in an unusual way")
+    with archive.open(name) as file:
+        return file.read(max_nbytes)
+
+
+def is_regular_file(path: Path) -> bool:
+    """Return whether there is a file; a path that the system refuses, such as one that is too long, has none."""
+    try:
+        return stat.S_ISREG(os.stat(path).st_mode)
+    except (OSError, ValueError):
+        return False
 
 
 def parse_json(data: bytes | str, limits: FileLimits, what: str) -> Any:

@@ -13,6 +13,7 @@ from gpu_backend import (
     Recipe,
     RenderRequest,
     RequestError,
+    is_regular_file,
     latent_from_json,
     latent_to_json,
     parse_json,
@@ -95,3 +96,17 @@ def test_the_reader_accepts_all_that_the_writer_writes() -> None:
     ):
         with pytest.raises(RequestError, match="nested 8 deep"):
             refuse()
+
+
+@pytest.mark.parametrize("name", ["a\0b", "\ud800"])
+def test_a_name_that_no_file_can_have_is_that_of_a_missing_file(name: str, tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        read_regular_file(tmp_path / name, 5, "a note")
+    assert not is_regular_file(tmp_path / name)
+
+
+def test_a_path_that_is_too_long_leads_to_no_file(tmp_path: Path) -> None:
+    assert not is_regular_file(tmp_path / ("a" * 4000))
+    assert not is_regular_file(tmp_path)
+    (tmp_path / "a").touch()
+    assert is_regular_file(tmp_path / "a")

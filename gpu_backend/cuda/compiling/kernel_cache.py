@@ -16,6 +16,7 @@ import re
 from pathlib import Path
 
 from gpu_backend.cuda.compiling.compiler import FLAGS, CompiledKernel, compiler_version
+from gpu_backend.limits import LimitError, read_regular_file
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.whole_file import Disk, write_whole
 
@@ -68,10 +69,8 @@ class KernelCache:
         """Return a kernel, or None if it is missing or not whole."""
         path = self._path(key)
         try:
-            if path.stat().st_size > _MOST_FILE_NBYTES:
-                return None
-            content = path.read_bytes()
-        except OSError:
+            content = read_regular_file(path, _MOST_FILE_NBYTES, "a kernel")
+        except (OSError, LimitError):
             return None
         kernel = _parse(content, key)
         if kernel is not None:
@@ -89,11 +88,12 @@ class KernelCache:
         """Return why a kernel did not compile when it was tried last; empty if it did, or was not tried."""
         path = self._failure_path(key)
         try:
-            if self.has(key) or path.stat().st_size > _MOST_FAILURE_NBYTES:
+            if self.has(key):
                 return ""
-            return " ".join(path.read_text("utf-8", "replace").split())
-        except OSError:
+            content = read_regular_file(path, _MOST_FAILURE_NBYTES, "a failure")
+        except (OSError, LimitError):
             return ""
+        return " ".join(content.decode("utf-8", "replace").split())
 
     def keep_failure(self, key: str, why: str) -> None:
         """Write down in a phrase why a kernel did not compile, until it is kept."""
@@ -142,5 +142,5 @@ def _parse(content: bytes, key: str) -> CompiledKernel | None:
     try:
         facts = json.loads(head)
         return CompiledKernel(cubin, **{name: int(facts[name]) for name in _FIELDS}) if facts["key"] == key else None
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
         return None

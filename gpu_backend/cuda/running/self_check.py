@@ -28,6 +28,7 @@ from gpu_backend.cuda.errors import KernelError
 from gpu_backend.cuda.running.staging import region_nbytes
 from gpu_backend.cuda.schedule import Address, Launch, Region, Schedule
 from gpu_backend.errors import DeviceLostError
+from gpu_backend.limits import LimitError, read_regular_file
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.quick_dataclass import dataclass
 from gpu_backend.whole_file import write_whole
@@ -337,10 +338,8 @@ class SelfCheckRecord:
 
 def _read(path: Path) -> dict[str, str]:
     try:
-        if path.stat().st_size > _MOST_NBYTES:
-            return {}
-        found = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError):
+        found = json.loads(read_regular_file(path, _MOST_NBYTES, "verdicts"))
+    except (OSError, LimitError, ValueError, RecursionError):
         return {}
     if not isinstance(found, dict):
         return {}

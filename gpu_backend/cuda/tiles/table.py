@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from gpu_backend.cuda.compiling.kernel_cache import cache_folder
+from gpu_backend.limits import LimitError, read_regular_file
 from gpu_backend.ops.kernels import kernel_source
 from gpu_backend.ops.kernels.conv_rules import (
     conv1x1_tile,
@@ -210,10 +211,8 @@ def shipped_entries(family: str) -> Mapping[ConvShape, Tuned]:
 def read_entries(path: Path) -> dict[ConvShape, Tuned]:
     """Return the entries of a file; empty if there is none that can be read."""
     try:
-        if path.stat().st_size > _MAX_NBYTES:
-            return {}
-        return entries_of(path.read_bytes())
-    except OSError:
+        return entries_of(read_regular_file(path, _MAX_NBYTES, "a table of tiles"))
+    except (OSError, LimitError):
         return {}
 
 
@@ -234,7 +233,7 @@ def entries_of(data: bytes) -> dict[ConvShape, Tuned]:
             entries[checked_value(ConvShape, item["shape"])] = Tuned(
                 checked_value(ConvTile, item["tile"]), float(time_us)
             )
-        except (TypeError, ValueError, KeyError):
+        except (TypeError, ValueError, KeyError, OverflowError):
             continue
     return entries
 

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from gpu_backend.cuda.compiling.kernel_cache import cache_folder
 from gpu_backend.cuda.driver.probe import Gpu
+from gpu_backend.limits import LimitError, read_regular_file
 from gpu_backend.plan.plan import Precision
 from gpu_backend.whole_file import write_whole
 
@@ -62,13 +63,11 @@ def measured_rates(gpu: Gpu, precision: Precision, folder: Path | None = None) -
     """Return what was measured on a GPU; None if nothing was, or the file is not whole."""
     path = _path(gpu, folder)
     try:
-        if path.stat().st_size > _MOST_NBYTES:
-            return None
-        found = json.loads(path.read_bytes())
+        found = json.loads(read_regular_file(path, _MOST_NBYTES, "measured rates"))
         if found["format"] != _FORMAT:
             return None
         rates = float(found["copy_bytes_per_s"]), float(found["flop_per_s"][precision])
-    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+    except (OSError, LimitError, ValueError, TypeError, KeyError, OverflowError, RecursionError):
         return None
     return rates if all(math.isfinite(rate) and rate > 0 for rate in rates) else None
 

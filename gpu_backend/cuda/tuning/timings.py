@@ -13,6 +13,7 @@ from dataclasses import asdict, astuple, fields
 from pathlib import Path
 
 from gpu_backend.cuda.tiles.table import checked_value
+from gpu_backend.limits import LimitError, read_regular_file
 from gpu_backend.ops.kernels.conv_tile import ConvShape, ConvTile
 from gpu_backend.whole_file import write_whole
 
@@ -31,10 +32,8 @@ def timings_path(table: Path) -> Path:
 def read_timings(path: Path) -> dict[ConvShape, dict[ConvTile, float]]:
     """Return what is kept; empty if there is no such file. Raises nothing."""
     try:
-        if path.stat().st_size > _MOST_NBYTES:
-            return {}
-        lines = path.read_text("utf-8").splitlines()
-    except (OSError, UnicodeError):
+        lines = read_regular_file(path, _MOST_NBYTES, "timings").decode().splitlines()
+    except (OSError, LimitError, UnicodeError):
         return {}
     found: dict[ConvShape, dict[ConvTile, float]] = {}
     for line in lines:
@@ -42,7 +41,7 @@ def read_timings(path: Path) -> dict[ConvShape, dict[ConvTile, float]]:
             data = json.loads(line)
             shape = checked_value(ConvShape, data["shape"])
             found[shape] = {_tile(values): _time(values) for values in data["times"]}
-        except (ValueError, TypeError, KeyError, IndexError, RecursionError):
+        except (ValueError, TypeError, KeyError, IndexError, OverflowError, RecursionError):
             continue
     return found
 
