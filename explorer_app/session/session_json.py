@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
@@ -421,8 +421,10 @@ def read_text(data: object, what: str) -> str:
 
 def read_number(data: object, what: str) -> float:
     """Return data that is a finite number."""
-    if isinstance(data, bool) or not isinstance(data, int | float) or not math.isfinite(data):
+    if isinstance(data, bool) or not isinstance(data, int | float):
         raise SessionFileError(f"The {what} must be a finite number, but is {_kind(data)}.")
+    if not abs(data) <= sys.float_info.max:
+        raise SessionFileError(f"The {what} must be a finite number, but is too large.")
     return float(data)
 
 

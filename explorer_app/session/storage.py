@@ -21,8 +21,8 @@ from __future__ import annotations
 import errno
 import io
 import json
-import math
 import re
+import sys
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
@@ -59,6 +59,7 @@ from gpu_backend import (
     check_json_size,
     dataclass,
     parse_json,
+    read_member,
     read_regular_file,
     write_whole,
 )
@@ -292,8 +293,7 @@ def _unzipped(content: bytes, name: str) -> tuple[bytes, dict[str, StoredPart]]:
 
 
 def _member(archive: zipfile.ZipFile, name: str, max_nbytes: int) -> bytes:
-    with archive.open(name) as file:
-        data = file.read(max_nbytes + 1)
+    data = read_member(archive, name, max_nbytes + 1)
     if len(data) > max_nbytes:
         raise LimitError(f"{name} holds at most {max_nbytes >> 20} MB, but this one is larger.")
     return data
@@ -421,7 +421,7 @@ def _kept(data: object, stored: Mapping[str, StoredPart]) -> KeptSessions:
     for item in _list(data, "kept sessions", MAX_KEPT):
         session = _session(item, 4, stored)
         when = item[2] if len(item) >= 3 else 0.0
-        if isinstance(when, bool) or not isinstance(when, int | float) or not math.isfinite(when):
+        if isinstance(when, bool) or not isinstance(when, int | float) or not abs(when) <= sys.float_info.max:
             raise SessionFileError("The time of a kept session must be a number, but is not.")
         kept.append(KeptSession(session, item[0], float(when), _checked_tags(item[3]) if len(item) == 4 else ()))
     return tuple(kept)

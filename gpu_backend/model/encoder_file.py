@@ -137,7 +137,7 @@ def _parsed(content: bytes, model_id: str, w_dim: int) -> EncoderFile:
     if said.get("model_id") != model_id:
         raise Refusal("an encoder of this model", "it was trained for another one", "train one for this model")
     side, steps, measured = said.get("side"), said.get("steps"), said.get("error")
-    if side not in SIDES or type(steps) is not int or not 0 <= steps <= _MAX_STEPS:
+    if type(side) is not int or side not in SIDES or type(steps) is not int or not 0 <= steps <= _MAX_STEPS:
         raise Refusal("the side and the steps of an encoder", "they are missing or out of range")
     if isinstance(measured, bool) or not (isinstance(measured, int | float) and 0.0 <= measured < _MAX_WEIGHT):
         raise Refusal("the error of an encoder, a finite number", "it is missing or out of range")

@@ -27,6 +27,7 @@ from gpu_backend.limits import (
     MAX_STORED_ROWS,
     MAX_TEXT,
     LimitError,
+    read_member,
     read_regular_file,
 )
 from gpu_backend.model.pickled import read_torch_stream, read_torch_zip
@@ -137,7 +138,7 @@ def write_latents(path: str | PathLike[str], latents: Sequence[tuple[str, Stored
     Raises
     ------
     LoomError
-        If the rows have different shapes, or are too many to be read again.
+        If the rows have different shapes, or are too many to be read again. Names are cut if there are very many.
     OSError
         If the system refuses.
     """
@@ -147,9 +148,12 @@ def write_latents(path: str | PathLike[str], latents: Sequence[tuple[str, Stored
     rows = np.stack([np.frombuffer(item.rows, dtype="<f4").reshape(item.num_ws, item.w_dim) for _, item in latents])
     if rows.nbytes > MAX_STORED_NBYTES // 2:
         raise LoomError(f"A file holds up to {MAX_STORED_NBYTES >> 21} MB of w rows, but these are more.")
+    # NumPy gives every name the room of the longest, 4 bytes a letter; names have a quarter of the file.
+    longest = min(MAX_TEXT, MAX_STORED_NBYTES // 16 // len(latents))
+    names = np.array([name[:longest] for name, _ in latents], dtype=np.str_)
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w") as archive:
-        for name, array in (("w", rows), ("names", np.array([name[:MAX_TEXT] for name, _ in latents], dtype=np.str_))):
+        for name, array in (("w", rows), ("names", names)):
             member = io.BytesIO()
             np.save(member, array, allow_pickle=False)
             archive.writestr(zipfile.ZipInfo(f"{name}.npy"), member.getvalue())
@@ -197,8 +201,7 @@ def _names_of(data: bytes, count: int) -> list[str]:
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         if "names.npy" not in archive.namelist():
             return []
-        with archive.open("names.npy") as file:
-            member = file.read(MAX_STORED_NBYTES + 1)
+        member = read_member(archive, "names.npy", MAX_STORED_NBYTES + 1)
     shape, dtype, start = _npy_header(member)
     if shape != (count,) or dtype.kind != "U" or count * dtype.itemsize != len(member) - start:
         return []
@@ -227,9 +230,7 @@ def _npz(archive: zipfile.ZipFile, members: Mapping[str, zipfile.ZipInfo], most:
         name = next(iter(members))
     if not name:
         raise Refusal("w rows under the key 'w'", "the archive has only other arrays")
-    with archive.open(members[name]) as file:
-        data = file.read(MAX_STORED_NBYTES + 1)
-    return _npy(data, most)
+    return _npy(read_member(archive, name, MAX_STORED_NBYTES + 1), most)
 
 
 def _npy_header(data: bytes) -> tuple[tuple[int, ...], np.dtype[Any], int]:

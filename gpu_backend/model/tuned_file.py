@@ -20,6 +20,7 @@ import numpy as np
 import safetensors.numpy
 from numpy.typing import NDArray
 
+from gpu_backend.limits import is_regular_file
 from gpu_backend.model.companion_file import write_companion
 from gpu_backend.model.found import Found
 from gpu_backend.model.network_json import parse_json
@@ -98,7 +99,7 @@ def find_tuned(source: FileSource, find: Callable[[FileSource], Found]) -> Found
     beside = source.path.with_name(base.path.name)
     # A path that a stranger wrote must not reach for another computer, as the paths of Windows shares do.
     is_far = str(base.path).startswith(("\\\\", "//"))
-    path = beside if is_far or (beside.is_file() and beside != source.path) else base.path
+    path = beside if is_far or (is_regular_file(beside) and beside != source.path) else base.path
     expected = f"{base.path.name} beside it, the model that it changes"
     with open_source(path, expected) as other:
         if _is_tuned(other):

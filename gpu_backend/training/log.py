@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping
 from pathlib import Path
 
+from gpu_backend.limits import read_regular_file
 from gpu_backend.whole_file import write_whole
 
 COLUMNS = (
@@ -25,6 +25,8 @@ COLUMNS = (
     "memory_gib",
 )
 """`seconds` counts this run only; `real_sign` is E[sign(D(real))]; memory is the most that torch held on the GPU."""
+
+_MOST_NBYTES = 256 << 20
 
 
 class TrainLog:
@@ -49,16 +51,20 @@ class TrainLog:
 
 
 def read_log(path: Path) -> list[dict[str, float]]:
-    """Return the lines of a log; none if there is no file. Empty fields, and lines cut short, are left out."""
+    """Return the lines of a log; none if there is no file. Empty fields, and damaged lines, are left out."""
     if not path.exists():
         return []
     rows: list[dict[str, float]] = []
-    with path.open(encoding="utf-8", newline="") as file:
-        for line in csv.DictReader(file):
-            try:
-                rows.append({name: float(text) for name, text in line.items() if text and name in COLUMNS})
-            except ValueError:
-                continue
+    head, *lines = read_regular_file(path, _MOST_NBYTES, "a log of training").decode(
+        "utf-8", "replace"
+    ).splitlines() or [""]
+    names = head.split(",")
+    for line in lines:
+        fields = zip(names, line.split(","), strict=False)
+        try:
+            rows.append({name: float(text) for name, text in fields if text and name in COLUMNS})
+        except ValueError:
+            continue
     return [row for row in rows if "step" in row]
 
 

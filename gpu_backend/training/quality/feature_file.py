@@ -69,7 +69,10 @@ def read_features(path: str | os.PathLike[str]) -> tuple[FeatureNetwork, dict[st
             f"{path.name} was not opened: expected a network of features, but there is no file of that name; "
             "make one with 'python -m gpu_backend.training.quality.train_features'."
         ) from None
-    except (SafetensorError, OSError, ValueError, KeyError, TypeError, AttributeError, RuntimeError) as error:
+    except (
+        *(SafetensorError, OSError, ValueError, KeyError, TypeError, AttributeError, RuntimeError),
+        *(ArithmeticError, MemoryError),
+    ) as error:
         raise ModelFileError(
             f"{path.name} was not opened: expected a network of features written by Latent Loom, but this is none.",
             str(error),

@@ -15,6 +15,7 @@ from explorer_app.session.adapting import adapt
 from explorer_app.session.edits import GoToSeed
 from explorer_app.session.history import KeptSession
 from explorer_app.session.parameters import ParameterError, parameter
+from explorer_app.session.patch_file import load_patches, save_patches
 from explorer_app.session.patch_table import (
     ADJUST,
     SetPatches,
@@ -209,3 +210,11 @@ def test_another_model_keeps_the_patches_of_what_it_has() -> None:
     assert fitted.session.patches == (PSI, SUN)
     assert "patches of parameters that it does not have were removed" in fitted.changes
     assert adapt(fitted.session, facts).session.patches is fitted.session.patches
+
+
+def test_a_preset_with_a_number_that_no_float_holds_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.patches.json"
+    save_patches(path, (Patch("osc/1/x", "noise.gain", high=0.75),))
+    path.write_text(path.read_text().replace("0.75", "1" + "0" * 400))
+    with pytest.raises(SessionFileError, match="is not a controller preset"):
+        load_patches(path)

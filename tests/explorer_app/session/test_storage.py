@@ -345,3 +345,25 @@ def test_tags_that_no_user_can_give_are_refused_by_reader_and_writer(tmp_path: P
     with pytest.raises(SessionFileError, match="tags"):
         save_session(tmp_path / "tagged.loom", Session(), (KeptSession(Session(), "Walk", 0.0, tags),))
     assert not list(tmp_path.iterdir())
+
+
+def test_members_that_are_compressed_in_another_way_are_refused(tmp_path: Path) -> None:
+    save_session(tmp_path / "evening.loom", FULL)
+    with zipfile.ZipFile(tmp_path / "evening.loom") as archive:
+        text = archive.read("session.json")
+    with zipfile.ZipFile(tmp_path / "evening.loom", "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("session.json", text)
+    with pytest.raises(SessionFileError, match=r"evening\.loom should be a session, but is damaged"):
+        load_session(tmp_path / "evening.loom")
+
+
+def test_a_time_that_no_float_holds_is_refused() -> None:
+    data = session_to_json(Session()) | {"kept": [["a", session_to_json(Session()), 10**400]]}
+    with pytest.raises(SessionFileError, match="time of a kept session"):
+        file_of_bytes(json.dumps(data).encode(), "a.loom")
+
+
+@pytest.mark.parametrize("name", ["a\0b.loom", "\ud800.loom"])
+def test_a_name_that_no_file_can_have_is_refused_with_a_sentence(name: str, tmp_path: Path) -> None:
+    with pytest.raises(SessionFileError, match="cannot be read"):
+        load_session(tmp_path / name)

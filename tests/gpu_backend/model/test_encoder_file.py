@@ -97,3 +97,13 @@ def test_damage_and_numbers_that_are_not_finite_are_refused(encoder: EncoderFile
         read_encoder(path, MODEL, W_DIM)
     with pytest.raises(LoomError, match="was not written"):
         write_encoder(encoder, path / "below" / "x.encoder.safetensors", MODEL, W_DIM)
+
+
+def test_a_side_that_is_no_whole_number_is_refused(encoder: EncoderFile, tmp_path: Path) -> None:
+    path = tmp_path / "x.encoder.safetensors"
+    write_encoder(encoder, path, MODEL, W_DIM)
+    damaged = path.read_bytes().replace(b'\\"side\\": 16, ', b'\\"side\\":16.0,')
+    assert damaged != path.read_bytes()
+    path.write_bytes(damaged)
+    with pytest.raises(ModelFileError, match=r"the side and the steps"):
+        read_encoder(path, MODEL, W_DIM)

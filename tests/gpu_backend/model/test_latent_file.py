@@ -152,3 +152,26 @@ def test_latents_of_different_models_are_not_written_to_one_file(tmp_path: Path)
     with pytest.raises(LoomError, match="different shapes"):
         write_latents(tmp_path / "both.npz", [("a", LATENT), ("b", stored_latent(ROWS[:2]))])
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2])
+def test_members_that_are_compressed_as_no_tool_does_are_refused_unread(method: int, tmp_path: Path) -> None:
+    path = tmp_path / "w.npz"
+    write_latents(path, [("a", LATENT), ("b", LATENT)])
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(path, "w", method) as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    for read in (read_latent, lambda path: read_latents(path, 9)):
+        with pytest.raises(ModelFileError, match=r"w\.npz should hold w rows"):
+            read(path)
+
+
+def test_very_many_very_long_names_are_cut_so_that_the_file_can_be_read(tmp_path: Path) -> None:
+    small = stored_latent(np.ones((1, 2), np.float32))
+    latents = [(f"{number:06d}" + "n" * 4000, small) for number in range(6000)]
+    write_latents(tmp_path / "many.npz", latents)
+    found = read_latents(tmp_path / "many.npz", 6000)
+    assert [name[:6] for name, _ in found] == [name[:6] for name, _ in latents]
+    assert len(found[0][0]) > 400

@@ -124,3 +124,12 @@ def test_changes_beyond_half_precision_are_not_written(base: Base, tmp_path: Pat
         with pytest.raises(ModelFileError):
             write_tuned({NAME: np.full((2, 2), value, np.float32)}, base, tmp_path / "tuned.safetensors")
     assert not (tmp_path / "tuned.safetensors").exists()
+
+
+def test_a_base_whose_name_is_too_long_for_a_file_is_missing(
+    base: Base, changes: dict[str, np.ndarray], tmp_path: Path
+) -> None:
+    path = tmp_path / "tuned.safetensors"
+    write_tuned(changes, Base(Path("a" * 4000), base.model_id, ""), path)
+    with pytest.raises(ModelFileError, match=r"^tuned\.safetensors was not opened: .*\.$"):
+        read_model(path)

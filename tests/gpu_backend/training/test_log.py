@@ -41,3 +41,13 @@ def test_times_are_said_as_people_say_them() -> None:
         "2 days 0 h",
         "1,989 days 9 h",
     ]
+
+
+def test_lines_of_damaged_text_are_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    TrainLog(path, 0).add({"step": 2, "kimg": 0.5})
+    with path.open("ab") as file:
+        file.write(b"\xff\xfe,1\n" + b'"' + b"9" * 200_000 + b"\n" + b"\0" * 50 + b"\n3,0.75\n")
+    assert read_log(path) == [{"step": 2, "kimg": 0.5}, {"step": 3, "kimg": 0.75}]
+    path.write_bytes(b"")
+    assert read_log(path) == []

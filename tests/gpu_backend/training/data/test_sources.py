@@ -132,3 +132,18 @@ def test_an_error_while_loading_is_raised_where_the_batch_is_wanted(folder: Path
         pytest.raises(DataError, match="cannot be read"),
     ):
         next(prefetch)
+
+
+def test_a_damaged_picture_of_a_zip_of_another_kind_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "pictures.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("0.png", png(0))
+        start = archive.infolist()[0].header_offset + 30 + len("0.png") + 9
+    content = bytearray(path.read_bytes())
+    content[start : start + 40] = b"\xff" * 40
+    path.write_bytes(content)
+    with (
+        contextlib.closing(open_source(str(path), 16, CPU)) as source,
+        pytest.raises(DataError, match="cannot be read"),
+    ):
+        next(source.batches(1, 0, 0))

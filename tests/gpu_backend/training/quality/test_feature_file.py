@@ -1,3 +1,5 @@
+import json
+import re
 from pathlib import Path
 
 import pytest
@@ -5,7 +7,7 @@ import safetensors.numpy
 import torch
 
 from gpu_backend.errors import LoomError, ModelFileError
-from gpu_backend.training.quality.feature_file import read_features, write_features
+from gpu_backend.training.quality.feature_file import KEY, read_features, write_features
 from gpu_backend.training.quality.feature_network import FeatureNetwork
 
 Trained = tuple[FeatureNetwork, dict[str, float]]
@@ -40,3 +42,16 @@ def test_another_file_is_refused_in_a_sentence(trained: Trained, tmp_path: Path)
 def test_a_place_that_cannot_be_written_to_is_reported(trained: Trained, tmp_path: Path) -> None:
     with pytest.raises(LoomError, match="was not written"):
         write_features(*trained, tmp_path / "none" / "x")
+
+
+@pytest.mark.parametrize("widths", ["[1, 1]", "[1e999, 16]"])
+def test_sizes_that_no_network_has_are_refused_in_a_sentence(widths: str, trained: Trained, tmp_path: Path) -> None:
+    write_features(*trained, tmp_path / "bad")
+    content = (tmp_path / "bad").read_bytes()
+    length = int.from_bytes(content[:8], "little")
+    header = json.loads(content[8 : 8 + length])
+    header["__metadata__"][KEY] = re.sub(r'"widths": \[[^]]*\]', f'"widths": {widths}', header["__metadata__"][KEY])
+    text = json.dumps(header).encode()
+    (tmp_path / "bad").write_bytes(len(text).to_bytes(8, "little") + text + content[8 + length :])
+    with pytest.raises(ModelFileError, match=r"^bad was not opened: expected .*\.$"):
+        read_features(tmp_path / "bad")
