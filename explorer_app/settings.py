@@ -227,15 +227,18 @@ def _load(path: Path, messages: MessageLog) -> dict[str, Any]:
     return data
 
 
+_MOST_KEPT_ASIDE = 16 * SETTINGS_LIMITS.nbytes
+
+
 def _kept_aside(path: Path, *, keeps_original: bool = False) -> str:
     """Keep a broken file as ``.broken``, unless it is a folder; return the words that say so."""
     target = path.with_name(f"{path.name}.broken")
     try:
         if keeps_original or path.is_symlink():  # a link stays; saving replaces the file that it leads to
-            write_whole(target, path.read_bytes())
+            write_whole(target, read_regular_file(path, _MOST_KEPT_ASIDE, "preferences"))
         else:
             path.replace(target)
-    except OSError:
+    except (OSError, LimitError):
         return ""
     return f"; the file is kept as {target.name}"
 

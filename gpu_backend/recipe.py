@@ -231,6 +231,8 @@ class Transform:
         # The centre of the untransformed picture moves to -[c, f], rotated back.
         x, y = -(cos * matrix[2] + sin * matrix[5]) / size**2, (sin * matrix[2] - cos * matrix[5]) / size**2
         found = cls(*(round(value, 9) for value in (x, y, math.degrees(math.atan2(sin, cos)), 1.0 / size)))
+        if not found.scale:  # too small to be told from none
+            return None
         is_same = all(math.isclose(a, b, rel_tol=1e-6, abs_tol=1e-6) for a, b in zip(found.matrix, matrix, strict=True))
         return found if is_same else None
 

@@ -14,7 +14,7 @@ import platformdirs
 from explorer_app.audio.analysis import VERSION, Analysis, analyse
 from explorer_app.session.envelopes import Envelope
 from explorer_app.session.patches import FEATURES
-from gpu_backend import LazyModule, write_whole
+from gpu_backend import LazyModule, read_regular_file, write_whole
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,6 +24,7 @@ else:
 _log = logging.getLogger(__name__)
 
 _MAX_FILES = 500
+_MAX_NBYTES = 256 << 20
 
 
 def cache_folder() -> Path:
@@ -72,7 +73,8 @@ def _packed(found: Analysis) -> bytes:
 def _read(path: Path) -> Analysis | None:
     """Return a kept analysis; None if there is none, or it is damaged."""
     try:
-        with np.load(path, allow_pickle=False) as data:
+        content = read_regular_file(path, _MAX_NBYTES, "an analysis")
+        with np.load(io.BytesIO(content), allow_pickle=False) as data:
             envelopes, grid = data["envelopes"], [int(number) for number in data["grid"]]
             if envelopes.dtype != np.uint16 or envelopes.ndim != 2 or len(envelopes) != len(FEATURES) or len(grid) != 4:
                 return None

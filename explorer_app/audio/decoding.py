@@ -95,6 +95,8 @@ def file_digest(path: Path, should_stop: Callable[[], bool] = lambda: False) -> 
     """Return the SHA-256 of a file. Raises SoundError if it cannot be read, or reading was stopped."""
     found = hashlib.sha256()
     try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise SoundError(f"{path.name} should be a sound file, but is a folder, a pipe or a device.")
         with path.open("rb") as file:
             while data := file.read(1 << 20):
                 found.update(data)

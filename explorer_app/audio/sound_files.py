@@ -21,6 +21,7 @@ from explorer_app.session.model_hashes import ModelHashes
 from explorer_app.session.model_places import ModelPlaces
 from explorer_app.session.session import ModelReference, Session
 from explorer_app.session.tracks import MAX_SOUNDS, Sound, Timeline
+from gpu_backend import is_regular_file
 
 
 class SoundFiles:
@@ -81,7 +82,7 @@ class SoundFiles:
         if seen:
             candidates.append(Path(seen))
         for path in candidates:
-            if path.is_file() and self.digest(path) == sound.digest:
+            if is_regular_file(path) and self.digest(path) == sound.digest:
                 self.remember(sound.digest, path)
                 return path
         where = f" beside {project.name}" if project is not None else ""

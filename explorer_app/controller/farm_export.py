@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -125,7 +126,7 @@ def _farm_at(place: ExportPlace, say: Callable[[str], None]) -> Iterator[FarmAdd
 
     require_farm_extra()
     if place.where == "farm":
-        yield farm_address(place.address, Path(place.keys).expanduser() if place.keys else None)
+        yield farm_address(place.address, Path(os.path.expanduser(place.keys)) if place.keys else None)
         return
     with LocalFarm(None, crew_of_this_machine(None, 0), say=say) as farm:
         yield farm.address

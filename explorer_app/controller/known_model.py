@@ -109,7 +109,7 @@ def _read(kind: type[_T], data: Any) -> _T:
         return tuple(_read(arguments[0], item) for item in data)  # type: ignore[return-value]
     if origin in (types.UnionType, Union):
         return data if data is None else _read(arguments[0], data)  # type: ignore[return-value]
-    if kind is float and isinstance(data, int) and not isinstance(data, bool):
+    if kind is float and isinstance(data, int) and not isinstance(data, bool) and abs(data) < 1 << 53:
         return float(data)  # type: ignore[return-value]
     if type(data) is not kind:
         raise ValueError(f"{data!r:.40} is no {kind.__name__}")

@@ -27,6 +27,7 @@ SHIPPED_MODEL, SHIPPED_PICTURE = ".start.json", ".start.jpg"
 """Suffixes of the cache files that ship with the bundled model."""
 
 _MAX_NBYTES = 4 << 20
+_MAX_PICTURE_NBYTES = 32 << 20
 _QUALITY = 92
 
 
@@ -144,5 +145,8 @@ def _read(place: Path, path: Path) -> KnownModel | None:
 
 
 def _image(place: Path) -> QImage | None:
-    image = QImage(str(place)) if place.exists() else QImage()
+    try:
+        image = QImage.fromData(read_regular_file(place, _MAX_PICTURE_NBYTES, "a picture"))
+    except (OSError, LoomError):
+        return None
     return None if image.isNull() else image

@@ -17,7 +17,7 @@ from explorer_app.rendering.renderer_like import DirectionsLike
 from explorer_app.session.model_places import ModelPlaces
 from explorer_app.session.session import ModelReference
 from explorer_app.settings import RecentModel, Settings
-from gpu_backend import ModelFacts
+from gpu_backend import ModelFacts, is_regular_file
 
 
 class ModelOpener(QObject):
@@ -150,7 +150,7 @@ class ModelOpener(QObject):
         """
         recent = [item.path for item in self._settings.values.recent_models if item.model_id == model.model_id]
         for place in (*recent, model.path):
-            if place and Path(place).is_file():
+            if place and is_regular_file(Path(place)):
                 return Path(place)
         known = self._places.find(model)
         if known is not None:
@@ -236,7 +236,7 @@ class ModelOpener(QObject):
         if last.model_id:
             return self.known_path(last)
         place = self._settings.values.last_model
-        return Path(place) if place and Path(place).is_file() else None
+        return Path(place) if place and is_regular_file(Path(place)) else None
 
     def _stop_expecting(self) -> None:
         if self.is_expecting:

@@ -232,11 +232,14 @@ def _ranges(frames: Sequence[int]) -> list[list[int]]:
 def _made_on(data: object, total: int) -> tuple[FramesByDevice, ...]:
     """Read which device made which frames; a note for users, so that what is not understood is left out."""
     made = []
+    left = MAX_FRAMES  # each frame was made once; ranges that overlap would be read for minutes
     for device, ranges in data.items() if isinstance(data, Mapping) else ():
         frames: set[int] = set()
         for pair in ranges if isinstance(ranges, list) else ():
             if isinstance(pair, list) and len(pair) == 2 and all(type(end) is int for end in pair):
-                frames.update(range(max(0, pair[0]), min(pair[1] + 1, total)))
+                found = range(max(0, pair[0]), min(pair[1] + 1, total))[:left]
+                left -= len(found)
+                frames.update(found)
         if frames:
             made.append(FramesByDevice(str(device), tuple(sorted(frames))))
     return tuple(made)

@@ -59,7 +59,7 @@ class ThumbnailFile:
                 "SELECT width, height, pixels, signature FROM thumbnails WHERE digest = ?", (digest,)
             )
             found = row.fetchone()
-        except (sqlite3.Error, OSError) as error:
+        except (sqlite3.Error, OSError, UnicodeDecodeError) as error:  # the last of names in a damaged database
             self._fail(error)
             return None
         return None if found is None else _thumbnail(*found)
@@ -87,7 +87,7 @@ class ThumbnailFile:
                 connection.execute(
                     "DELETE FROM thumbnails WHERE number <= (SELECT MAX(number) FROM thumbnails) - ?", (self._capacity,)
                 )
-        except (sqlite3.Error, OSError) as error:
+        except (sqlite3.Error, OSError, UnicodeDecodeError) as error:  # the last of names in a damaged database
             self._fail(error)
 
     def close(self) -> None:
@@ -116,16 +116,21 @@ class ThumbnailFile:
                     connection.execute(f"PRAGMA user_version = {_VERSION}")
         return self._connection
 
-    def _fail(self, error: sqlite3.Error | OSError) -> None:
+    def _fail(self, error: sqlite3.Error | OSError | UnicodeDecodeError) -> None:
         """Recreate a damaged database; give up one that cannot be used."""
         self.close()
-        is_damaged = isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError)
-        if is_damaged and not self._is_broken:
+        if _is_damage(error) and not self._is_broken:
             for suffix in ("", "-wal", "-shm"):
                 with contextlib.suppress(OSError):
                     self._path.with_name(self._path.name + suffix).unlink()
         elif not _is_busy(error):
             self._is_broken = True
+
+
+def _is_damage(error: BaseException) -> bool:
+    if isinstance(error, sqlite3.OperationalError):
+        return getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_ERROR  # the table, or a column, is missing
+    return isinstance(error, sqlite3.DatabaseError | UnicodeDecodeError)
 
 
 def _is_busy(error: BaseException) -> bool:

@@ -15,7 +15,7 @@ import platformdirs
 
 from explorer_app.file_lock import HeldLock
 from explorer_app.session.session import ModelReference
-from gpu_backend import SETTINGS_LIMITS, LimitError, parse_json, read_regular_file, write_whole
+from gpu_backend import SETTINGS_LIMITS, LimitError, is_regular_file, parse_json, read_regular_file, write_whole
 
 MAX_PLACES = 2000
 """Models that are remembered; the ones opened longest ago go first."""
@@ -50,7 +50,7 @@ class ModelPlaces:
         only reading the file shows whether it is the same model.
         """
         known = self._read().get(model.model_id, "")
-        return Path(known) if known and _is_file(Path(known)) else self.find_beside(model, beside)
+        return Path(known) if known and is_regular_file(Path(known)) else self.find_beside(model, beside)
 
     def last_seen(self, model: ModelReference) -> str:
         """Return the last known path of a model, whether or not it exists; empty if unknown."""
@@ -62,7 +62,7 @@ class ModelPlaces:
         if folder is None or not model.name or re.search(r"[/\\\0]", model.name):
             return None
         paths = (folder / (model.name + suffix) for suffix in MODEL_SUFFIXES)
-        return next((path for path in paths if _is_file(path)), None)
+        return next((path for path in paths if is_regular_file(path)), None)
 
     def remember(self, model_id: str, path: str | Path) -> None:
         """Note where a model is, and write the list. Raises OSError if the system refuses."""
@@ -86,14 +86,6 @@ class ModelPlaces:
         if self._places is None:
             self._places = {} if self._path is None else _places_of(self._path)
         return self._places
-
-
-def _is_file(path: Path) -> bool:
-    """Return whether there is a file; a path that the system refuses, such as one that is too long, has none."""
-    try:
-        return path.is_file()
-    except OSError:
-        return False
 
 
 def _places_of(path: Path) -> dict[str, str]:

@@ -193,3 +193,12 @@ def test_no_file_can_ever_stop_a_start(tmp_path_factory: pytest.TempPathFactory,
     settings.change(last_model="x")
     settings.save()
     assert open_settings(path)[0].values == settings.values
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_link_to_a_pipe_in_place_of_the_file_stops_no_start(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "settings.json").symlink_to("pipe")
+    settings, messages = open_settings(tmp_path / "settings.json")
+    assert settings.values == Preferences()
+    assert len(messages.messages) == 1

@@ -59,3 +59,7 @@ def test_a_matrix_that_shears_mirrors_or_collapses_is_no_transform(matrix: tuple
 def test_at_rest_it_is_the_identity() -> None:
     assert np.reshape(Transform().matrix, (3, 3)).tolist() == np.eye(3).tolist()
     assert Transform.of_matrix(Transform().matrix) == Transform()
+
+
+def test_a_matrix_whose_scale_rounds_to_nothing_is_that_of_no_transform() -> None:
+    assert Transform.of_matrix((1e12, 0.0, 0.0, 0.0, 1e12, 0.0, 0.0, 0.0, 1.0)) is None

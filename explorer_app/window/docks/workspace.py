@@ -457,6 +457,6 @@ def _read(text: str) -> _Kept | None:
         data = json.loads(text)
         sizes = {str(key): QSize(int(width), int(height)) for key, (width, height) in data["sizes"].items()}
         state = QByteArray.fromBase64(data["state"].encode("ascii"))
-    except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
         return None
     return None if state.isEmpty() else _Kept(state, sizes)

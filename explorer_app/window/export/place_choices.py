@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import cast
 
@@ -14,6 +15,7 @@ from explorer_app.farm.errors import FarmError, require_farm_extra
 from explorer_app.farm.keys import default_keys_path
 from explorer_app.settings import Settings
 from explorer_app.window.look import theme
+from gpu_backend import is_regular_file
 
 _PLACES: tuple[tuple[Where, str, str], ...] = (
     ("here", "This device", "The device that renders the picture; the preview continues."),
@@ -123,7 +125,7 @@ class PlaceChoices(QObject):
                 check_address(place.address)
         except FarmError as error:
             return error.sentence
-        if place.keys and not Path(place.keys).expanduser().is_file():
+        if place.keys and not is_regular_file(Path(os.path.expanduser(place.keys))):
             return f"There is no key file at {place.keys}; `latentloom farm keys` makes one."
         return ""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import struct
 from pathlib import Path
 
@@ -9,14 +10,22 @@ import numpy as np
 import pytest
 
 from explorer_app.audio import decoding
-from explorer_app.audio.analysis import Analysis, analyse
+from explorer_app.audio.analysis import VERSION, Analysis, analyse
 from explorer_app.audio.analysis_cache import analysis_of, envelope_of
-from explorer_app.audio.decoding import SoundError, SoundFacts, StereoReader, decoded, sound_facts, write_wav
+from explorer_app.audio.decoding import (
+    SoundError,
+    SoundFacts,
+    StereoReader,
+    decoded,
+    file_digest,
+    sound_facts,
+    write_wav,
+)
 from explorer_app.audio.sound_files import SoundFiles, envelopes_of, with_files, with_relative_paths
 from explorer_app.audio.synthesis import RATE_HZ, stems
 from explorer_app.session.patches import FEATURES, Patch
 from explorer_app.session.session import Session
-from explorer_app.session.tracks import NO_TIMELINE
+from explorer_app.session.tracks import NO_TIMELINE, Sound
 
 RATE = 22_050
 
@@ -308,3 +317,19 @@ def test_lists_of_places_hold_no_path_in_the_project(tmp_path: Path) -> None:
     sound = SoundFiles(tmp_path / "data").sound_of(path, "a")
     assert str(tmp_path) not in repr(sound)
     assert SoundFiles(tmp_path / "data").find(sound) == path
+
+
+def test_a_sound_whose_path_is_too_long_for_a_file_is_missing(tmp_path: Path) -> None:
+    sound = Sound("drums", "ab" * 32, "a" * 4000, 1.0)
+    with pytest.raises(SoundError, match="was not found"):
+        SoundFiles(None).find(sound, tmp_path / "evening.loom")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_pipe_in_place_of_a_sound_or_its_analysis_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(SoundError, match="a pipe"):
+        file_digest(tmp_path / "pipe")
+    path = clicks(tmp_path / "a.wav", np.arange(0.25, 1.0, 0.5), 1.0)
+    os.mkfifo(tmp_path / f"{'ab' * 32}-{VERSION}.npz")
+    assert analysis_of(path, "ab" * 32, folder=tmp_path).seconds == pytest.approx(1.0, abs=0.1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -149,3 +150,19 @@ def test_the_last_start_is_restored_from_known_fields_only(harness: Harness, tmp
         broken = {**document, "facts": {**document["facts"], **change}}
         with pytest.raises(ValueError):  # noqa: PT011 - any of its words will do
             known_from_json(json.dumps(broken).encode())
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_start_does_not_wait_for_a_pipe_in_place_of_the_picture(second: Harness) -> None:
+    (second.state / PICTURE_NAME).unlink()
+    os.mkfifo(second.state / PICTURE_NAME)
+    second.controller.restore_last()
+    assert second.controller.engine.stored_picture is None
+
+
+def test_facts_with_a_number_that_no_float_holds_are_refused(second: Harness) -> None:
+    data = json.loads(known_to_json(known_of(second)))
+    assert known_from_json(json.dumps(data).encode()) == known_of(second)
+    data["directions"] = {"names": ["a"], "reach": [10**400], "rows": [{}], "centre": [0.0]}
+    with pytest.raises(ValueError, match="is no float"):
+        known_from_json(json.dumps(data).encode())

@@ -8,7 +8,7 @@ from explorer_app.messages import Level
 from explorer_app.rendering.device_choice import DeviceChoice
 from explorer_app.session.edits import AddSources, set_truncation
 from explorer_app.session.parameters import SetParameter
-from explorer_app.session.session import Position, Source
+from explorer_app.session.session import ModelReference, Position, Source
 from gpu_backend import DeviceError, Latent, Model, Truncation
 from tests.helpers.controller_harness import Harness
 
@@ -393,3 +393,10 @@ def test_closing_while_a_model_is_read_leaves_no_thread(open_harness: Harness) -
     open_harness.controller.close()
     open_harness.controller.close()
     assert open_harness.controller.engine.model.loading is None
+
+
+def test_a_last_model_whose_path_is_too_long_for_a_file_is_gone(harness: Harness) -> None:
+    harness.settings.change(last_model="/" + "a" * 4000)
+    model = harness.controller.engine.model
+    assert model.first_path(None, ModelReference()) == harness.path("cats")
+    assert model.known_path(ModelReference("/" + "a" * 4000, "m", "cd" * 32)) is None

@@ -177,3 +177,21 @@ def test_a_manifest_has_the_mask_of_a_blend_once(settings: SequenceSettings) -> 
     path = written(blended)
     assert read_manifest(path).settings.keys == blended.keys
     assert path.read_text().count('"mask"') == 1
+
+
+def test_ranges_of_frames_that_overlap_are_read_only_as_far_as_a_sequence_goes(
+    settings: SequenceSettings,
+) -> None:
+    path = written(settings)
+    total = settings.frame_count
+    data = json.loads(path.read_bytes())
+    path.write_text(json.dumps(data | {"made_on": {"gpu": [[0, total]] * 100_000, "cpu": [[0, 2]]}}))
+    assert [item.device for item in read_manifest(path).made_on] == ["gpu"]
+
+
+def test_a_transform_of_no_size_counts_as_rest(settings: SequenceSettings) -> None:
+    path = written(settings)
+    data = json.loads(path.read_bytes())
+    data["keys"][1]["transform"] = [1e12, 0.0, 0.0, 0.0, 1e12, 0.0, 0.0, 0.0, 1.0]
+    path.write_text(json.dumps(data))
+    plan_sequence(read_manifest(path).settings).request(1)

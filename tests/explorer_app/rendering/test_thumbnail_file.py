@@ -86,3 +86,33 @@ def test_the_signature_is_the_mean_of_thirds_of_the_rows() -> None:
     rows = np.repeat(np.arange(6, dtype=np.float32)[:, None], 4, axis=1)
     assert w_signature(rows).tolist() == [0.5] * 4 + [2.5] * 4 + [4.5] * 4
     assert w_signature(rows[2:3] * 1e9).tolist() == [65504.0] * 12
+
+
+def test_a_database_without_one_of_the_columns_is_made_anew(tmp_path: Path) -> None:
+    path = tmp_path / "thumbnails.sqlite"
+    first = ThumbnailFile(path)
+    first.put([(b"1", picture(1))])
+    assert first._connection is not None
+    first._connection.execute("ALTER TABLE thumbnails DROP COLUMN pixels")
+    first.close()
+    again = ThumbnailFile(path)
+    for _ in range(2):
+        again.put([(b"1", picture(1))])
+    assert is_same(again.get(b"1"), picture(1))
+    again.close()
+
+
+def test_a_database_with_text_that_is_none_is_made_anew(tmp_path: Path) -> None:
+    path = tmp_path / "thumbnails.sqlite"
+    first = ThumbnailFile(path)
+    first.put([(b"1", picture(1))])
+    first.close()
+    content = path.read_bytes()
+    path.write_bytes(
+        content.replace(b"tablethumbnails", b"table\x94humbnails").replace(b"CREATE TABLE t", b"xREATE TABLE t")
+    )
+    again = ThumbnailFile(path)
+    for _ in range(2):
+        again.put([(b"1", picture(1))])
+    assert is_same(again.get(b"1"), picture(1))
+    again.close()

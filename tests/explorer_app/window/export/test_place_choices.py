@@ -92,3 +92,11 @@ def test_a_layer_on_the_canvas_is_a_still_of_this_device_only(qtbot: QtBot, sett
     dialog.place.address.setText("127.0.0.1:9000")
     assert "layer" in dialog.hint.text()
     assert not dialog.export.isEnabled()
+
+
+def test_keys_in_the_home_of_a_user_who_is_missing_are_not_there(made: ExportDialog) -> None:
+    type_seeds(made, "0,1")
+    made.place.where.setCurrentIndex(made.place.where.findData("farm"))
+    made.place.address.setText("127.0.0.1:9000")
+    made.place.keys.setText("~no such user/farm.pem")
+    assert "no key file" in made.hint.text()
