@@ -17,7 +17,7 @@ Pixels = tuple[float, float]
 
 WEAK = "The picture has no texture in this direction, so there is nothing to track."
 LOST = "This model has no such picture: the handle is frozen until the next stroke."
-COVERED = "This is the second picture of a blend, which a drag does not change."
+COVERED = "A handle is on another picture of the blend than the one that was pressed, so it does not pull."
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class DragPoint:
     is_lost
         The content did not come along, or comes no nearer; the handle is frozen until the next stroke.
     is_covered
-        The content is that of a blend's second picture; the handle does not pull.
+        The content is that of another picture of a blend than the one that is dragged; the handle does not pull.
     """
 
     place: Pixels

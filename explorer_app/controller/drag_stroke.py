@@ -7,7 +7,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Literal
 
 from explorer_app.controller.drag_points import DragPoint, Pixels
-from explorer_app.session.edited_latent import TakeEditedRows
+from explorer_app.session.edited_latent import TakeBlendRows, TakeEditedRows
 from gpu_backend import Recipe, StoredLatent, dataclass
 
 if TYPE_CHECKING:
@@ -34,6 +34,8 @@ class DragStroke:
         Points and selection at the start, to which a cancelled stroke returns.
     dragged
         Index of each handle that the hand moves -> its target at the press.
+    blend
+        Number of the blend whose second latent the stroke changes; 0 for the picture's own latent.
     phase
         ``"preparing"`` until the first report, ``"settling"`` after the release.
     recipe
@@ -43,22 +45,25 @@ class DragStroke:
     report
         The newest report; None before the first.
     samples
-        (seconds, latent) pairs since the start.
+        (seconds, latent) pairs since the start, of the picture's own latent.
     """
 
     points_before: tuple[DragPoint, ...]
     selected_before: int | None
     dragged: dict[int, Pixels]
+    blend: int = 0
     phase: Phase = "preparing"
     recipe: Recipe = Recipe()
-    edit: TakeEditedRows | None = None
+    edit: TakeEditedRows | TakeBlendRows | None = None
     report: DragReport | None = None
     samples: list[tuple[float, StoredLatent]] = field(default_factory=list)
     _nearest: tuple[float, int] = (math.inf, 0)
     """The smallest distance since the release in pixels, and the step that reached it."""
 
     def note(self, seconds: float, latent: StoredLatent) -> None:
-        """Record a latent; a long stroke is thinned out."""
+        """Record a latent; a long stroke is thinned out. The timeline has no keys of second latents."""
+        if self.blend:
+            return
         self.samples.append((seconds, latent))
         if len(self.samples) > _MOST_SAMPLES:
             del self.samples[1:-1:2]

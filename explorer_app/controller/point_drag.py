@@ -26,7 +26,14 @@ from explorer_app.controller.preview import Preview
 from explorer_app.messages import MessageLog
 from explorer_app.rendering.render_events import DragAdvanced, DragFailed
 from explorer_app.rendering.tasks.drag import DragLike, MakesDrags
-from explorer_app.session.edited_latent import FadeEdit, TakeEditedRows, edited_latent, recipe_before
+from explorer_app.session.edited_latent import (
+    FadeEdit,
+    TakeBlendRows,
+    TakeEditedRows,
+    edited_latent,
+    recipe_before,
+)
+from explorer_app.session.local_blends import blend_at
 from explorer_app.session.resolve import resolve
 from explorer_app.session.timeline.edits import SetTimeline
 from explorer_app.session.timeline.stroke import with_stroke
@@ -240,6 +247,8 @@ class PointDrag(QObject):
     def begin(self, place: Pixels, index: int | None = None, *, together: bool = False) -> bool:
         """Begin a stroke; return whether it began. A message says why if not.
 
+        It changes the latent whose picture shows at `place`: under the mask of a blend the second one of that.
+
         Parameters
         ----------
         place
@@ -265,7 +274,8 @@ class PointDrag(QObject):
         points[index] = replace(points[index], is_pin=False)
         self._points, self._selected = tuple(points), index
         handles = [i for i, point in enumerate(points) if not point.is_pin]
-        self._stroke = DragStroke(*before, {i: points[i].target for i in (handles if together else [index])})
+        dragged = {i: points[i].target for i in (handles if together else [index])}
+        self._stroke = DragStroke(*before, dragged, self._blend_at(place))
         self._wait_for_rows(True)
         self._begin_with_rows()
         self.changed.emit()
@@ -378,7 +388,10 @@ class PointDrag(QObject):
         stroke.take(report)
         self._points = followed(self._points, report)
         if report.step > 0:
-            stroke.edit = TakeEditedRows(stroke.recipe, event.latent)
+            if stroke.blend:
+                stroke.edit = TakeBlendRows(stroke.blend, event.latent)
+            else:
+                stroke.edit = TakeEditedRows(stroke.recipe, event.latent)
             stroke.note(self._clock(), event.latent)
             self._editing.edit(stroke.edit, False, SOURCE)
         is_stuck = stroke.is_stuck(self.distance)
@@ -451,6 +464,7 @@ class PointDrag(QObject):
             pins=tuple(point.place for point in self._points if point.is_pin),
             mask=None if session.mask is None else session.mask.shares,
             rows=self._rows,
+            blend=self._place_of(stroke.blend),
             block=self._block,
         )
         make = partial(self._drag_maker().make, model, request.noise, request.edits, latent, handles, settings)
@@ -464,6 +478,21 @@ class PointDrag(QObject):
             if isinstance(latent.point, StoredLatent) and not latent.mix and not latent.directions:
                 return latent.point
         return self._editing.shown_latent
+
+    def _blend_at(self, place: Pixels) -> int:
+        """Return the number of the blend whose second picture shows at a place; 0 for none."""
+        facts = self._model.facts
+        if facts is None:
+            return 0
+        x, y = ((at + 0.5) / facts.resolution for at in place)
+        rows = self._rows or gpu_backend.default_drag_rows(facts.row_resolutions)
+        found = blend_at(self._editing.session.blends, x, y, rows, facts.num_ws)
+        return 0 if found is None else found.number
+
+    def _place_of(self, blend: int) -> int | None:
+        """Return the place of a blend of a number among those that act; None for the picture's own latent, 0."""
+        acting = [item.number for item in self._editing.session.blends if item.acts and item.strength]
+        return acting.index(blend) if blend else None
 
     def _place_among_handles(self, index: int) -> int:
         return sum(not point.is_pin for point in self._points[:index])

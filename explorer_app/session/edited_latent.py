@@ -14,6 +14,8 @@ from explorer_app.session.blend import Blend, whole_blend
 from explorer_app.session.session import Session, Slider
 from gpu_backend import Latent, Recipe, StoredLatent, dataclass
 
+_DRAGGED = ", dragged"
+
 
 @dataclass(frozen=True, slots=True)
 class EditedLatent:
@@ -118,3 +120,36 @@ class FadeEdit:
         (before, _), (after, _) = session.pinned_blend
         share = min(1.0, max(0.0, self.share))
         return replace(session, pinned_blend=((before, 1.0 - share), (after, share)))
+
+
+@dataclass(frozen=True, slots=True)
+class TakeBlendRows:
+    """The edit that shows edited rows of w in place of the second latent of a blend."""
+
+    number: int
+    rows: StoredLatent
+    label: str = "Drag a point"
+
+    @property
+    def target(self) -> Hashable:
+        """The second latent."""
+        return f"blend/{self.number}/latent"
+
+    def is_nudge(self, session: Session) -> bool:
+        """Return whether several in a row are one step of undo."""
+        return False
+
+    def apply(self, session: Session) -> Session:
+        """Return the session with the rows; its name says that they were dragged."""
+        blends = tuple(
+            replace(blend, latent=Latent(self.rows), label=_dragged(blend.label))
+            if blend.number == self.number
+            else blend
+            for blend in session.blends
+        )
+        return replace(session, blends=blends)
+
+
+def _dragged(label: str) -> str:
+    """Return the label of a latent that was edited: "seed 12" is not what it shows any more."""
+    return label if not label or label.endswith(_DRAGGED) else label + _DRAGGED

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from gpu_backend import (
+    MASK_SIDE,
     MAX_BLENDS,
     Latent,
     MaskedBlend,
@@ -16,6 +17,7 @@ from gpu_backend import (
     RowRange,
     Truncation,
     dataclass,
+    layer_mask,
 )
 
 DEFAULT_SOFTNESS = 0.1
@@ -59,6 +61,29 @@ class LocalBlend:
     def acts(self) -> bool:
         """Whether a picture has it, at any strength."""
         return self.is_on and self.mask is not None
+
+
+def blend_at(blends: Iterable[LocalBlend], x: float, y: float, rows: RowRange, num_ws: int) -> LocalBlend | None:
+    """Return the blend whose second picture shows most at a place; None where the first one does.
+
+    Parameters
+    ----------
+    x, y
+        In widths of the picture, 0..1.
+    rows
+        A blend counts that has most of these rows: others change only colours, or only the arrangement.
+    num_ws
+        Of the model.
+    """
+    wanted = [row for row in range(num_ws) if rows.holds(row)]
+    column, line = (min(max(int(at * MASK_SIDE), 0), MASK_SIDE - 1) for at in (x, y))
+    shares: list[tuple[float, LocalBlend | None]] = [(1.0, None)]
+    for blend in blends:
+        if blend.mask is None or not blend.is_on or 2 * sum(map(blend.rows.holds, wanted)) <= len(wanted):
+            continue
+        share = blend.strength * float(layer_mask(blend.mask, MASK_SIDE, 1.0, blend.softness)[line, column])
+        shares = [*((other * (1.0 - share), item) for other, item in shares), (share, blend)]
+    return max(shares, key=lambda pair: pair[0])[1]
 
 
 def resolve_blends(blends: Iterable[LocalBlend], truncation: Truncation) -> tuple[MaskedBlend, ...]:

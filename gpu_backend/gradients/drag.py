@@ -52,7 +52,7 @@ _LOST_PX = 3.0
 """Error of tracking back, in pixels of the tracked picture, from which a handle counts as lost."""
 _LOST_LIKENESS = 0.3
 _COVERED = 0.9
-"""Share of a blend's second latent from which a handle is on that one's picture."""
+"""Share of other latents of blends from which a handle is on another picture than the one that changes."""
 
 
 def default_block(network: DifferentiableNetwork) -> int:
@@ -74,7 +74,7 @@ class DragOptimizer:
     statistics
         Of its w.
     rows
-        (num_ws, w_dim): where the drag starts.
+        (num_ws, w_dim): where the drag starts; with `settings.blend` the rows of the picture itself, which stay.
     row_resolutions
         `ModelFacts.row_resolutions`.
     handles
@@ -99,6 +99,8 @@ class DragOptimizer:
     ) -> None:
         settings = settings or DragSettings()
         _check(network, rows, handles, settings)
+        if settings.blend is not None:
+            network, rows = network.of_blend(settings.blend, rows)
         self._network, self._settings = network, settings
         chosen = default_drag_rows(row_resolutions) if settings.rows is None else settings.rows
         end = network.spec.num_ws if chosen.last is None else min(chosen.last + 1, network.spec.num_ws)
@@ -141,7 +143,7 @@ class DragOptimizer:
 
     @property
     def rows(self) -> NDArray[np.float32]:
-        """The present rows of w, (num_ws, w_dim)."""
+        """The present rows of w of the latent that changes, (num_ws, w_dim)."""
         return self._engine.rows
 
     @property
@@ -205,7 +207,7 @@ class DragOptimizer:
         return self._is_weak[index] or self._is_lost[index] or self._is_covered[index]
 
     def _covered_handles(self, covered: Tensor | None) -> list[bool]:
-        """Return for each handle whether it is on the second picture of a blend."""
+        """Return for each handle whether it is on another picture of a blend than the one that changes."""
         if covered is None:
             return [False] * len(self._handles)
         places = torch.stack([motion.position for motion in self._handles]).to(covered)

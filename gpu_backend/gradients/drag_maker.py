@@ -32,6 +32,9 @@ SLOWEST_STEP_S = 1 / 3
 
 _LEAST_BLOCK = 16
 
+_StepKey = tuple[int, PlanEdits, bool]
+"""Block, edits, and whether the second latent of a blend changes, which takes two passes a step."""
+
 SLOWER_WITH_EDITS = (
     "PyTorch drags a picture with bends, style channels or blends; without them the GPU's own kernels are faster."
 )
@@ -91,7 +94,7 @@ class DragMaker:
         self._edits = NO_EDITS
         self._edited: DifferentiableNetwork | None = None
         """The network with the edits of the last drag, which knows the second latents of their blends."""
-        self._step_s: dict[tuple[int, PlanEdits], float] = {}
+        self._step_s: dict[_StepKey, float] = {}
         self.slower_because = ""
 
     def prepare(self, model: Model, noise: Noise, edits: LocalEdits) -> None:
@@ -111,24 +114,27 @@ class DragMaker:
     ) -> TimedDrag:
         """Make a drag that starts at a latent, of one row of w or of as many as the network has.
 
-        The points are those of the picture with its local edits, and so is the picture that is dragged.
+        With `settings.blend` the latent stays, and the drag starts at the second one of the blend. The points are those
+        of the picture with its local edits, and so is the picture that is dragged.
 
         Raises
         ------
         LoomError
             If torch is missing, or latent, points and settings do not fit the model.
         """
-        with self._lock:
-            network, statistics = self._open(model, noise, edits)
-            block = self._chosen_block(network) if settings.block is None else settings.block
-        from gpu_backend.gradients.drag import DragOptimizer
-
         rows: NDArray[np.float32] = np.frombuffer(latent.rows, "<f4").reshape(latent.num_ws, latent.w_dim)
         if latent.num_ws == 1:
-            rows = np.repeat(rows, network.spec.num_ws, axis=0)
+            rows = np.repeat(rows, model.spec.num_ws, axis=0)
+        with self._lock:
+            network, statistics = self._open(model, noise, edits)
+            is_second = settings.blend is not None
+            moved = network if settings.blend is None else network.of_blend(settings.blend, rows)[0]
+            block = self._chosen_block(moved, is_second=is_second) if settings.block is None else settings.block
+        from gpu_backend.gradients.drag import DragOptimizer
+
         resolutions = model.facts.row_resolutions
         drag = DragOptimizer(network, statistics, rows, resolutions, handles, replace(settings, block=block))
-        key = block, plan_edits(network.edits)
+        key = block, plan_edits(network.edits), is_second
         return TimedDrag(drag, lambda seconds: self._note(key, seconds), self._clock)
 
     def _open(self, model: Model, noise: Noise, edits: LocalEdits) -> tuple[DifferentiableNetwork, LatentStatistics]:
@@ -149,7 +155,7 @@ class DragMaker:
         self.slower_because = SLOWER_WITH_EDITS if is_slower else ""
         return self._edited, self._statistics
 
-    def _chosen_block(self, network: DifferentiableNetwork) -> int:
+    def _chosen_block(self, network: DifferentiableNetwork, *, is_second: bool = False) -> int:
         from gpu_backend.gradients.drag import default_block
 
         block = default_block(network)
@@ -159,16 +165,16 @@ class DragMaker:
                 return block
         least = max(_LEAST_BLOCK, network.moved_side)
         smaller = sorted(side for side in network.blocks if least <= side < block)
-        while smaller and self._seconds(network, block) > SLOWEST_STEP_S:
+        while smaller and self._seconds(network, block, is_second=is_second) > SLOWEST_STEP_S:
             block = smaller.pop()
         return block
 
-    def _seconds(self, network: DifferentiableNetwork, block: int) -> float:
+    def _seconds(self, network: DifferentiableNetwork, block: int, *, is_second: bool) -> float:
         """Return the seconds of a step: measured, or those of three passes forward.
 
         The latter is not remembered, since other work may have slowed the passes.
         """
-        key = block, plan_edits(network.edits)
+        key = block, plan_edits(network.edits), is_second
         if key in self._step_s:
             return self._step_s[key]
         import torch
@@ -182,6 +188,6 @@ class DragMaker:
                 best_s = min(best_s, self._clock() - began_s)
         return 3 * best_s
 
-    def _note(self, key: tuple[int, PlanEdits], seconds: float) -> None:
+    def _note(self, key: _StepKey, seconds: float) -> None:
         """Record a step of a block with edits; the fastest counts, since other work slows some of them."""
         self._step_s[key] = min(seconds, self._step_s.get(key, seconds))

@@ -45,6 +45,8 @@ class DragSettings:
         (height, width) of any size, 0..1: 1 keeps that part of the picture unchanged. None keeps nothing.
     rows
         Rows of w that may change; None for the coarse and middle ones (`default_drag_rows`).
+    blend
+        Place in the network's edits of the blend whose second latent changes; None for the picture's own.
     block
         Whose features are compared; None for `default_block`.
     radius
@@ -62,6 +64,7 @@ class DragSettings:
     pins: tuple[Pixels, ...] = ()
     mask: NDArray[np.float32] | None = None
     rows: RowRange | None = None
+    blend: int | None = None
     block: int | None = None
     radius: int = 2
     rate: float = 0.012
@@ -88,7 +91,7 @@ class HandleState:
     is_lost
         Its content did not come along; the handle no longer pulls.
     is_covered
-        A blend shows its second picture there, which a drag does not change; the handle does not pull.
+        A blend shows another latent there than the one that changes; the handle does not pull.
     """
 
     position: Pixels

@@ -86,7 +86,7 @@ class NetworkEdits:
         self.moved_side = max((side for side in sides if not is_skip or side < spec.resolution), default=0)
 
     def recording(self, kept: dict[str, Tensor]) -> LayerEdit:
-        """Return the edit of a run of the second latents: it fills `kept` with the layers that are blended."""
+        """Return the edit of a run of second latents: it fills `kept` with the layers that are blended."""
 
         def edit(layer: str, x: Tensor) -> Tensor:
             x = self._bent(layer, x)
@@ -96,26 +96,44 @@ class NetworkEdits:
 
         return edit
 
-    def applying(self, seconds: Mapping[str, Tensor]) -> LayerEdit:
-        """Return the edit of a run of pictures; `seconds` holds what `recording` kept, (blends, channels, ...)."""
+    def applying(
+        self, seconds: Mapping[str, Tensor], free: tuple[int, Mapping[str, Tensor]] | None = None
+    ) -> LayerEdit:
+        """Return the edit of a run of pictures.
+
+        Parameters
+        ----------
+        seconds
+            What `recording` kept of `second_rows`, layer name -> (blends, channels, ...).
+        free
+            A blend whose second latent is not that of `second_rows`, and what `recording` kept of it, (batch, ...).
+        """
 
         def edit(layer: str, x: Tensor) -> Tensor:
             x = self._bent(layer, x)
             for place in self._blended.get(layer, ()):
-                x = torch.lerp(x, seconds[layer][place], self._mask(place, layer, x.shape[-1]))
+                second = free[1][layer] if free is not None and place == free[0] else seconds[layer][place]
+                x = torch.lerp(x, second, self._mask(place, layer, x.shape[-1]))
             return x
 
         return edit
 
-    def covered(self, layer: str, side: int) -> Tensor | None:
-        """Return the share of a layer's output that second latents have, (side, side), 0..1; None for nothing."""
+    def covered(self, layer: str, side: int, free: int | None = None) -> Tensor | None:
+        """Return the share of a layer's output that other latents have, (side, side), 0..1; None for nothing.
+
+        Others than the picture's own, or than the second one of the blend `free`.
+        """
         places = self._blended.get(layer, ())
-        if not places:
+        if not places or (free is not None and free not in places):
             return None
-        left = self._like.new_ones(side, side)
+        own = self._like.new_ones(side, side)
         for place in places:
-            left = left * (1.0 - self._mask(place, layer, side))
-        return 1.0 - left
+            mask = self._mask(place, layer, side)
+            if place == free:
+                own = mask
+            elif free is None or place > free:
+                own = own * (1.0 - mask)
+        return 1.0 - own
 
     def _bent(self, layer: str, x: Tensor) -> Tensor:
         table = self._tables.get(layer)

@@ -131,6 +131,8 @@ class DifferentiableNetwork(ABC):
     own_kernels: DragKernels | None = None
     edits = NO_EDITS
     _network_edits: NetworkEdits | None = None
+    _free: tuple[int, Tensor] | None = None
+    """A blend whose second latent is the one that is given, and the rows of the picture itself, (1, num_ws, w_dim)."""
 
     def __init__(self, model: Model, noise: Noise, dtype: torch.dtype, device: torch.device) -> None:
         self._model = model
@@ -162,7 +164,7 @@ class DifferentiableNetwork(ABC):
         """
         made = copy(self)
         made.edits = acting = edits.acting
-        made._seconds, made._known_runs, made._network_edits = {}, set(), None
+        made._seconds, made._known_runs, made._network_edits, made._free = {}, set(), None, None
         made.readouts = self._model.readouts
         if acting != NO_EDITS:
             recipes = tuple(blend.recipe for blend in acting.blends)
@@ -171,15 +173,38 @@ class DifferentiableNetwork(ABC):
             made.own_kernels, made.readouts = None, {}
         return made
 
+    def of_blend(self, place: int, rows: NDArray[np.float32]) -> tuple[DifferentiableNetwork, NDArray[np.float32]]:
+        """Return this network as a function of a blend's second latent, and the rows of that, (num_ws, w_dim).
+
+        Parameters
+        ----------
+        place
+            Of the blend in `edits.blends`.
+        rows
+            Of the picture itself, (num_ws, w_dim), which stay.
+
+        Raises
+        ------
+        RequestError
+            If there is no such blend.
+        """
+        edits = self._network_edits
+        if edits is None or edits.second_rows is None or not 0 <= place < len(edits.second_rows):
+            raise RequestError(f"The picture has {len(self.edits.blends)} blends, so there is none at place {place}.")
+        made = copy(self)
+        made._seconds, made._known_runs = {}, set()
+        made._free = place, self.tensor(rows)[None]
+        return made, edits.second_rows[place].float().cpu().numpy()
+
     @property
     def moved_side(self) -> int:
         """Resolution below which edits leave the content of features and drafts elsewhere than the picture's; or 0."""
         return 0 if self._network_edits is None else self._network_edits.moved_side
 
     def covered(self, block: int) -> Tensor | None:
-        """Return the share of a block's features that second latents of blends have, (side, side); None for nothing."""
-        edits = self._network_edits
-        return None if edits is None else edits.covered(self._last_layer(block), self.grid(block).side)
+        """Return the share of a block's features that other latents of blends have, (side, side); None for nothing."""
+        edits, free = self._network_edits, None if self._free is None else self._free[0]
+        return None if edits is None else edits.covered(self._last_layer(block), self.grid(block).side, free)
 
     def run_edited(self, run: NetworkRun[_Output], ws: Tensor, known_as: Hashable = None) -> _Output:
         """Run layers with the edits of this network.
@@ -201,12 +226,18 @@ class DifferentiableNetwork(ABC):
         if known_as is None or self.style_offsets:
             seconds: dict[str, Tensor] = {}
             run(edits.second_rows, offsets, edits.recording(seconds))
+        else:
+            seconds = self._seconds
+            if known_as not in self._known_runs:
+                with torch.no_grad():
+                    run(edits.second_rows, offsets, edits.recording(seconds))
+                self._known_runs.add(known_as)
+        if self._free is None:
             return run(ws, offsets, edits.applying(seconds))
-        if known_as not in self._known_runs:
-            with torch.no_grad():
-                run(edits.second_rows, offsets, edits.recording(self._seconds))
-            self._known_runs.add(known_as)
-        return run(ws, offsets, edits.applying(self._seconds))
+        place, rows = self._free
+        second: dict[str, Tensor] = {}
+        run(ws, offsets, edits.recording(second))
+        return run(rows.expand_as(ws), offsets, edits.applying(seconds, (place, second)))
 
     @property
     @abstractmethod

@@ -13,12 +13,23 @@ from explorer_app.controller import PointDrag
 from explorer_app.controller.drag_points import COVERED, LOST, WEAK
 from explorer_app.messages import Level
 from explorer_app.session.edited_latent import edited_latent
-from explorer_app.session.edits import PLACE, AddBend, AddSources, GoToSeed, set_transform
+from explorer_app.session.edits import PLACE, AddBend, AddBlend, AddSources, GoToSeed, set_transform
 from explorer_app.session.parameters import SetParameter
 from explorer_app.session.picture_mask import painted
 from explorer_app.session.resolve import resolve, resolve_blend
 from explorer_app.session.session import Position, Source
-from gpu_backend import MASK_SIDE, Bend, Latent, LocalEdits, Recipe, RequestError, StoredLatent, Tap, Transform
+from gpu_backend import (
+    MASK_SIDE,
+    Bend,
+    Latent,
+    LocalEdits,
+    PictureMask,
+    Recipe,
+    RequestError,
+    StoredLatent,
+    Tap,
+    Transform,
+)
 from tests.helpers.controller_harness import Harness
 from tests.helpers.fake_drag import FakeDragMaker, FakeDragRenders
 
@@ -236,7 +247,7 @@ def test_a_handle_without_texture_reports_it_and_leaves_no_step(hand: Hand) -> N
     assert hand.drag.points[0].target == hand.drag.points[0].place == (4.0, 4.0)
 
 
-def test_a_handle_on_the_second_picture_of_a_blend_reports_it_and_leaves_no_step(hand: Hand) -> None:
+def test_a_handle_on_another_picture_of_a_blend_reports_it_and_leaves_no_step(hand: Hand) -> None:
     before = list(hand.steps)
     hand.drag.begin((4.0, 4.0))
     hand.renders.drag.covered = {0}
@@ -247,6 +258,60 @@ def test_a_handle_on_the_second_picture_of_a_blend_reports_it_and_leaves_no_step
     hand.drag.release()
     hand.renders.run_to_rest()
     assert hand.steps == before
+
+
+TOP = PictureMask(bytes([255]) * (MASK_SIDE**2 // 2) + bytes(MASK_SIDE**2 // 2))
+
+
+def blend_rows(hand: Hand) -> tuple[object, str]:
+    """The first number of the blend's rows, and its label."""
+    (blend,) = hand.harness.controller.editing.session.blends
+    point = blend.latent.point
+    found = float(np.frombuffer(point.rows, "<f4")[0]) if isinstance(point, StoredLatent) else point
+    return found, blend.label
+
+
+def test_a_stroke_under_the_mask_of_a_blend_moves_the_second_picture(hand: Hand) -> None:
+    editing = hand.harness.controller.editing
+    editing.edit(AddBlend(Latent(), TOP, "seed 0"))
+    seed, _ = blend_rows(hand)
+    before, number = list(hand.steps), editing.session.blends[0].number
+    hand.stroke((4.0, 2.0), (6.0, 0.0))
+    assert hand.steps == [*before, "Drag a point"]
+    assert hand.maker.made[-1].settings.blend == 0
+    assert hand.rows == 0.0, "the picture's own latent stays"
+    assert blend_rows(hand) == (1.0, "seed 0, dragged")
+    assert [point.place for point in hand.drag.points] == [(10.0, 2.0)]
+    assert hand.drag.share is None
+    assert not hand.drag.has_stroke
+    hand.stroke((4.0, 2.0), (12.0, 0.0))
+    assert blend_rows(hand) == (2.0, "seed 0, dragged")
+    assert hand.steps == [*before, "Drag a point", "Drag a point"]
+    for _ in range(2):
+        editing.undo()
+    assert blend_rows(hand) == (seed, "seed 0")
+    assert hand.drag.begin((4.0, 2.0))
+    hand.drag.aim(6.0, 0.0)
+    hand.renders.advance()
+    assert blend_rows(hand)[0] == 1.0
+    assert hand.drag.cancel()
+    assert blend_rows(hand) == (seed, "seed 0")
+    editing.edit(SetParameter(f"blend/{number}/strength", 0.2))
+    assert hand.drag.begin((4.0, 2.0))
+    hand.drag.aim(6.0, 0.0)
+    hand.renders.advance()
+    assert hand.maker.made[-1].settings.blend is None, "most of this place is the first picture"
+
+
+def test_a_stroke_outside_the_mask_of_a_blend_moves_the_first_picture(hand: Hand) -> None:
+    editing = hand.harness.controller.editing
+    editing.edit(AddBlend(Latent(), TOP, "seed 0"))
+    before = blend_rows(hand)
+    side = hand.harness.controller.engine.model.facts.resolution  # type: ignore[union-attr]
+    hand.stroke((4.0, side - 3.0), (6.0, 0.0))
+    assert hand.maker.made[-1].settings.blend is None
+    assert hand.rows > 0.0
+    assert blend_rows(hand) == before
 
 
 def test_a_lost_handle_freezes_and_is_reported(hand: Hand) -> None:

@@ -17,7 +17,7 @@ from explorer_app.exporting.picture_document import PictureDocument, document_fr
 from explorer_app.exporting.recipe_text import as_python
 from explorer_app.session.adapting import adapt, fit_edits
 from explorer_app.session.edits import AddBlend, RemoveBlend
-from explorer_app.session.local_blends import LocalBlend, mixed_local_blends
+from explorer_app.session.local_blends import LocalBlend, blend_at, mixed_local_blends
 from explorer_app.session.parameter_names import name_in_text, parameter_name
 from explorer_app.session.parameters import SetParameter, parameter, parameters_of
 from explorer_app.session.patches import Patch
@@ -163,3 +163,23 @@ def test_a_draft_shows_a_blend_from_its_first_layer_on() -> None:
     last = model.num_ws - 1
     fine = resolve(replace(SESSION, blends=(replace(SKY, rows=RowRange(last, last)),))).edits
     assert draft_with_edits(drafts[0], fine, model) is None
+
+
+TOP = PictureMask(bytes([255]) * (MASK_SIDE**2 // 2) + bytes(MASK_SIDE**2 // 2))
+LEFT = PictureMask((bytes([255]) * (MASK_SIDE // 2) + bytes(MASK_SIDE // 2)) * MASK_SIDE)
+
+
+def test_the_blend_at_a_place_is_the_one_whose_picture_shows_most() -> None:
+    def number(x: float, y: float, *blends: LocalBlend) -> int:
+        found = blend_at(blends, x, y, RowRange(0, 3), 8)
+        return 0 if found is None else found.number
+
+    top, left = LocalBlend(1, mask=TOP, softness=0.0), LocalBlend(2, mask=LEFT, softness=0.0)
+    places = ((0.75, 0.25), (0.25, 0.25), (0.25, 0.75), (0.75, 0.75))
+    assert [number(x, y, top, left) for x, y in places] == [1, 2, 2, 0]
+    assert [number(x, y, left, top) for x, y in places] == [1, 1, 2, 0], "later blends are over earlier ones"
+    assert number(-1.0, 2.0, left) == 2, "a place beyond the edge is at the edge"
+    for hidden in (replace(top, is_on=False), replace(top, mask=None), replace(top, strength=0.4)):
+        assert number(0.75, 0.25, hidden) == 0
+    assert number(0.75, 0.25, replace(top, rows=RowRange(0, 2))) == 1
+    assert number(0.75, 0.25, replace(top, rows=RowRange(2, 7))) == 0, "the arrangement is the first picture's"

@@ -53,6 +53,9 @@ LEFT = PictureMask((bytes([255]) * (MASK_SIDE // 2) + bytes(MASK_SIDE // 2)) * M
 TOP = PictureMask(bytes([255]) * (MASK_SIDE**2 // 2) + bytes(MASK_SIDE**2 // 2))
 
 
+BENT = {"skip": "b8.conv0", "resnet": "b8.conv0", "AdaIN": "b8.conv0", "T": "L1_36_6"}
+
+
 def seed(number: int) -> Recipe:
     return Recipe(Latent(Point(((number, 1.0),))), Truncation(0.7))
 
@@ -153,6 +156,55 @@ def test_a_handle_on_the_second_picture_of_a_blend_does_not_pull(name: str) -> N
     assert covered(MaskedBlend(seed(7), TOP)) == [True, False]
     assert covered(MaskedBlend(seed(7), TOP, strength=0.5)) == [False, False]
     assert covered(MaskedBlend(seed(7), TOP, RowRange(0, 0))) == [False, False], "later layers are the picture's own"
+
+
+@pytest.mark.parametrize("name", ["skip", "resnet", "AdaIN", "T"])
+def test_a_network_of_a_blend_is_the_same_picture_as_a_function_of_the_second_latent(name: str) -> None:
+    network = differentiable_network(MODELS[name])
+    edits = LocalEdits(
+        (Bend(BENT[name], "gain", 1.5),), (), (MaskedBlend(seed(7), TOP), MaskedBlend(seed(9), LEFT, strength=0.5))
+    )
+    rows = np.random.default_rng(2).standard_normal((network.spec.num_ws, network.spec.w_dim), np.float32)
+    edited = network.edited(edits)
+    with torch.no_grad():
+        wanted = edited.picture(edited.tensor(rows)[None])
+        for place in range(2):
+            second, start = edited.of_blend(place, rows)
+            for _ in range(2):  # the other second latent's activations are kept after the first
+                torch.testing.assert_close(second.picture(second.tensor(start)[None]), wanted)
+            several = second.tensor(np.stack([start, rows, start]))
+            alone = torch.cat([second.features(one[None], second.blocks[-1]) for one in several])
+            torch.testing.assert_close(second.features(several, second.blocks[-1]), alone, atol=1e-4, rtol=1e-4)
+    free = second.tensor(start)[None].clone().requires_grad_()
+    (gradient,) = torch.autograd.grad(second.features(free, second.blocks[-1])[..., :3].square().sum(), free)
+    assert gradient.any()
+
+
+def test_there_is_no_network_of_a_blend_that_is_not_there() -> None:
+    network = differentiable_network(MODELS["skip"])
+    rows = np.zeros((network.spec.num_ws, network.spec.w_dim), np.float32)
+    edited = network.edited(LocalEdits(blends=(MaskedBlend(seed(7), TOP),)))
+    for found, place in ((network, 0), (edited, 1), (edited, -1)):
+        with pytest.raises(RequestError, match="none at place"):
+            found.of_blend(place, rows)
+
+
+def test_a_drag_of_a_blend_moves_what_its_second_picture_shows_and_refuses_the_rest() -> None:
+    network = differentiable_network(MODELS["skip"])
+    rows = np.random.default_rng(2).standard_normal((network.spec.num_ws, network.spec.w_dim), np.float32)
+    edited = network.edited(LocalEdits(blends=(MaskedBlend(seed(7), TOP),)))
+    handles = [Handle((4.0, 3.0), (6.0, 3.0)), Handle((4.0, 12.0), (6.0, 12.0))]
+    settings = DragSettings(block=network.blocks[-1], blend=0)
+    sides = MODELS["skip"].facts.row_resolutions
+    drag = DragOptimizer(edited, latent_statistics(network, count=64), rows, sides, handles, settings)
+    start = drag.rows
+    _, second = edited.of_blend(0, rows)
+    np.testing.assert_array_equal(start, second)
+    assert [state.is_covered for state in drag.report.handles] == [False, True]
+    for _ in range(4):
+        drag.step()
+    assert drag.report.step
+    assert not np.array_equal(drag.rows, start)
 
 
 def test_edits_at_rest_leave_the_network_as_it_is() -> None:
