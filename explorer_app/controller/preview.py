@@ -135,8 +135,8 @@ class Preview(QObject):
             request = request if draft == request.resolution else replace(request, resolution=draft)
         if live:
             full = replace(request, resolution=None)
-            if full == self._held:
-                return  # it moves no more, though its sources go on: it is in full after a rest
+            if full in (self._held, self._requested):
+                return  # it does not move, though its sources go on, or a mask is painted: it is in full after a rest
             self._held = full
         elif by_hand:
             self._held = None

@@ -51,6 +51,25 @@ def test_a_picture_that_holds_while_time_goes_on_is_shown_in_full_and_stays(harn
     assert harness.draft(len(harness.frames)).is_draft
 
 
+def test_a_gesture_that_leaves_the_picture_as_it_is_requests_no_draft(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    harness.engine.full_ms = 50.0
+    harness.start()
+    harness.drag(0.5, release=False)
+    harness.draft()
+    harness.drag(0.5)
+    harness.until(lambda: not harness.frames[-1].is_draft)
+    preview, shown = harness.controller.engine.preview, harness.controller.editing.effective
+    requested: list[RenderRequest] = []
+    monkeypatch.setattr(preview._renders, "submit", lambda request, *_, **__: requested.append(request))
+    for _ in range(3):
+        preview.request(shown, live=True)  # such as painting a mask
+    assert not requested
+    preview.request(replace(shown, position=Position(0.9, 0.0)), live=True)
+    assert [request.resolution is None for request in requested] == [False]
+
+
 @pytest.mark.parametrize(("resolution", "first"), [(1024, 64), (256, None)])
 def test_a_large_network_shows_a_draft_as_it_opens_and_the_full_picture_follows_by_itself(
     harness: Harness, resolution: int, first: int | None
