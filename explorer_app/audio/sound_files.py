@@ -85,8 +85,8 @@ class SoundFiles:
             if is_regular_file(path) and self.digest(path) == sound.digest:
                 self.remember(sound.digest, path)
                 return path
-        where = f" beside {project.name}" if project is not None else ""
-        raise SoundError(f"The sound {name.name} was not found; put the file{where} or locate it.")
+        where = f"; put it beside {project.name}" if project is not None else ""
+        raise SoundError(f"The sound {name.name} was not found{where}.")
 
 
 @cache

@@ -235,7 +235,7 @@ class Controller(QObject):
             return
         self._is_back = True
         last = self._autosave.load()
-        self.playback.stay_at(self._autosave.time_s)
+        self.editing.stay_at(self._autosave.time_s)
         self.editing.begin(last or Session())
         if last is not None:
             self._last_model = last.model

@@ -91,6 +91,8 @@ class Editing(QObject):
     """`drifting`, `drift_speed`."""
     stepped = Signal()
     """Undo, redo or a click led to another step, which another model may have made. The picture is requested next."""
+    time_restored = Signal(float)
+    """`time_s` is that of a saved session now."""
     screen_changed = Signal(float)
     """The window is on a screen of another refresh rate, in Hz."""
 
@@ -271,9 +273,15 @@ class Editing(QObject):
             self._follow_time()
             self._show(live=live, is_edit=False)
 
-    def stay_at(self, t: Fraction) -> None:
-        """Take a time in seconds as that of the playhead, with the session as it is."""
-        self._time_s = float(t)
+    @property
+    def time_s(self) -> float:
+        """Time of the playhead, in seconds."""
+        return self._time_s
+
+    def stay_at(self, time_s: float) -> None:
+        """Put the playhead at a time in seconds, with the session as it is."""
+        self._time_s = time_s
+        self.time_restored.emit(time_s)
 
     def _follow_time(self) -> None:
         """Evaluate the timeline at the playhead."""

@@ -160,7 +160,8 @@ class Files(QObject):
                 self._settings.choose(key, value)
             steps = file.steps[: file.position]  # the session itself comes after them
             what = f"The session {path.name}"
-            self._restore(Restoring(file.session, file.session.model, what, path.parent, steps, is_project=True))
+            session, model = file.session, file.session.model
+            self._restore(Restoring(session, model, what, path.parent, steps, is_project=True, time_s=file.time_s))
 
         self._pending.read(lambda: _load(path), take)
 
@@ -168,11 +169,12 @@ class Files(QObject):
         """Write the session, its history and the kept sessions to a `.loom` file."""
         path = Path(path)
         session, kept, history = self._editing.session, self._editing.kept, self._editing.history
+        time_s = self._editing.time_s
         steps = tuple((entry.session, entry.label) for entry in history.entries)
         choices = self._settings.values.choices
         export = {key: choices[key] for key in choices if key.startswith(EXPORT_CHOICE) and key not in _OF_MACHINE}
         self._worker.submit(
-            lambda: _save(path, session, kept, steps, history.position, export),
+            lambda: _save(path, session, kept, steps, history.position, export, time_s),
             done=f"Saved {path.name}.",
             failed=f"{path.name} could not be saved",
         )
@@ -299,7 +301,9 @@ class Files(QObject):
             self._pending.wait_until_found(restoring)
             self._messages.warning(*difference(restoring, facts, fitted.changes))
         session = fitted.session
-        if not restoring.is_project:
+        if restoring.is_project:
+            self._editing.stay_at(restoring.time_s)
+        else:
             session = in_project_of(session, self._editing.session)
         self._editing.restore(session, restoring.label, restoring.steps)
 

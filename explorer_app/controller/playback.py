@@ -88,6 +88,7 @@ class Playback(QObject):
         self.player: SoundPlayer | None = None
         """Plays the timeline's sounds along; None without any."""
         editing.recorder = self
+        editing.time_restored.connect(self._stay_at)
 
     # -- state ------------------------------------------------------------------------------------------------------
 
@@ -127,10 +128,12 @@ class Playback(QObject):
         self._editing.advance(self._time, live=not final or self.is_playing)
         self.moved.emit()
 
-    def stay_at(self, time_s: float) -> None:
+    @Slot(float)
+    def _stay_at(self, time_s: float) -> None:
         """Put the playhead where it was when the session was saved, in seconds; the session stays as it is."""
         self._time = Fraction(time_s).limit_denominator(1_000_000)
-        self._editing.stay_at(self._time)
+        if self._begun is not None:
+            self._begin(self._time)
         self.moved.emit()
 
     @Slot(bool)

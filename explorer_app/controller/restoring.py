@@ -28,6 +28,8 @@ class Restoring:
         What undo calls the step.
     is_project
         Whether the timeline belongs to it; otherwise the present one stays.
+    time_s
+        Where the playhead was in a project, in seconds.
     """
 
     session: Session
@@ -37,6 +39,7 @@ class Restoring:
     steps: LabelledSessions = ()
     label: str = "Restore"
     is_project: bool = False
+    time_s: float = 0.0
 
 
 def picture_session(document: PictureDocument) -> Session:

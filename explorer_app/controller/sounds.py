@@ -77,6 +77,10 @@ class Sounds(QObject):
         self._requested: set[str] = set()
         """Sounds that are being read, and those that are missing: neither is read again by itself."""
         self._missing: set[str] = set()
+        self._reads = 0
+        """Sounds that are being read."""
+        self._problems: list[str] = []
+        """Why sounds could not be read; told once none is being read."""
         self._envelopes: dict[EnvelopeKey, Envelope] = {}
         self._modulation: tuple[tuple[Patch, ...], tuple[Sound, ...], int, Modulation] = ((), (), 0, NO_MODULATION)
         self._seen: tuple[Sound, ...] = ()
@@ -239,6 +243,7 @@ class Sounds(QObject):
         for sound in sounds:
             if sound.digest not in self._requested:
                 self._requested.add(sound.digest)
+                self._reads += 1
                 self._worker.fetch(partial(self._read, sound), self._take)
 
     def _read(self, sound: Sound) -> _Read:
@@ -250,12 +255,26 @@ class Sounds(QObject):
         return _Read(sound.digest, path, analysis)
 
     def _take(self, read: _Read) -> None:
+        self._reads -= 1
         if read.analysis is None or read.path is None:
             self._missing.add(read.digest)
-            self._messages.warning(f"{read.problem} Right-click its row in the timeline to locate it.")
+            self._problems.append(read.problem)
         else:
             self._analyses[read.digest], self._paths[read.digest] = read.analysis, read.path
             self._editing.refresh()
             if self._playback.is_playing:
                 self._playback.restart_sound()
+        if self._problems and not self._reads:
+            self._tell_problems()
         self.changed.emit()
+
+    def _tell_problems(self) -> None:
+        """Report the sounds that could not be read, those of a project in one message."""
+        problems, self._problems = self._problems, []
+        count, do = len(problems), "right-click its lane in the timeline and choose “Locate file…”"
+        if count == 1:
+            self._messages.warning(f"{problems[0]} To use another file, {do}.")
+        else:
+            self._messages.warning(
+                f"{count} sounds cannot be read. To use another file for one, {do}.", "\n".join(problems)
+            )

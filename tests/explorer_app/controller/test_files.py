@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -182,6 +183,24 @@ def test_a_session_goes_to_a_file_and_comes_back_with_what_was_kept(open_harness
     harness.controller.files.open(harness.folder / "evening.loom")
     harness.until(lambda: harness.controller.editing.session == wanted)
     assert [entry.session for entry in harness.controller.editing.history.kept] == [wanted]
+
+
+def test_a_project_opens_with_the_playhead_where_it_was_saved(open_harness: Harness) -> None:
+    harness, path = open_harness, open_harness.folder / "piece.loom"
+    playback, editing = harness.controller.playback, harness.controller.editing
+    playback.keep_picture()
+    playback.seek(Fraction(4))
+    editing.edit(GoToSeed(5))
+    playback.keep_picture()
+    playback.seek(Fraction(7, 3))
+    wanted = editing.session.pinned_blend
+    harness.controller.files.save_session(path)
+    harness.until(lambda: "Saved piece.loom." in harness.said())
+    playback.seek(Fraction(1))
+    harness.controller.files.open(path)
+    harness.until(lambda: "Restore" in harness.labels)
+    assert playback.time == Fraction(7, 3)
+    assert editing.session.pinned_blend == wanted
 
 
 def test_a_broken_session_file_reports_it_and_changes_nothing(open_harness: Harness) -> None:

@@ -13,10 +13,12 @@ import pytest
 from explorer_app.audio.capture import Sink
 from explorer_app.audio.decoding import write_wav
 from explorer_app.controller.sounds import Sounds
+from explorer_app.messages import Level
 from explorer_app.session.envelopes import sound_modulation
 from explorer_app.session.patches import Patch
 from explorer_app.session.resolve import resolve
 from explorer_app.session.storage import load_session
+from explorer_app.session.timeline.edits import SetTimeline
 from explorer_app.session.timeline.evaluation import session_at
 from explorer_app.session.tracks import Key, Timeline, Track
 from gpu_backend import LoomError
@@ -146,6 +148,19 @@ def test_a_sound_whose_file_is_gone_is_said_and_can_be_located(
     assert any("burst.wav was not found" in text for text in said)
     assert any("wrong.wav is another file than the sound" in text for text in said)
     fresh.close()
+
+
+def test_sounds_of_a_project_that_are_gone_are_told_in_one_message(
+    harness: Harness, sounds: Sounds, burst: Path, tmp_path: Path
+) -> None:
+    digest = add(harness, sounds, burst)
+    timeline = harness.controller.editing.session.timeline
+    gone = [replace(timeline.sounds[0], digest=2 * f"{n:032x}", path=f"{n}.wav", name=f"stem {n}") for n in range(3)]
+    harness.controller.editing.edit(SetTimeline(replace(timeline, sounds=(*timeline.sounds, *gone)), "Add"))
+    harness.until(lambda: any("3 sounds cannot be read" in text for text in harness.said(Level.WARNING)))
+    (told,) = (message for message in harness.messages.messages if "sounds cannot be read" in message.sentence)
+    assert [f"{n}.wav was not found" in told.details for n in range(3)] == 3 * [True]
+    assert not sounds.is_missing(digest)
 
 
 def test_the_tempo_of_a_sound_becomes_the_grid_and_one_without_a_beat_is_said(
