@@ -14,12 +14,15 @@ from explorer_app import logs
 from explorer_app.exporting.formats.picture_format import BACKGROUNDS, MAX_SIDE_PX, is_background
 from explorer_app.rendering.device_choice import PRECISIONS
 from explorer_app.session.session import MAX_SCALE, MIN_SCALE
-from gpu_backend import SEED_COUNT, LoomError
+from gpu_backend import SEED_COUNT, LoomError, whole_number
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
 
 MAX_SEEDS = 100_000
+
+count, positive_count = whole_number(0), whole_number(1)
+"""Read whole numbers from 0 or from 1 upwards."""
 
 
 class UsageError(LoomError):
@@ -178,26 +181,11 @@ def background(text: str) -> str:
     return text
 
 
-def count(text: str) -> int:
-    """Return a whole number from 0 upwards."""
-    if not re.fullmatch(r"[0-9]{1,9}", text, re.ASCII):
-        raise argparse.ArgumentTypeError(f"expected a whole number, not {text[:40]!r}")
-    return int(text)
-
-
 def priority(text: str) -> int:
     """Return the priority of a job on a farm, a whole number of up to six digits."""
     if not re.fullmatch(r"-?[0-9]{1,6}", text, re.ASCII):
         raise argparse.ArgumentTypeError(f"expected a whole number, not {text[:40]!r}")
     return int(text)
-
-
-def positive_count(text: str) -> int:
-    """Return a whole number from 1 upwards."""
-    number = count(text)
-    if number == 0:
-        raise argparse.ArgumentTypeError("expected a number of at least 1, not 0")
-    return number
 
 
 def device(text: str) -> str:

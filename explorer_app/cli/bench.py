@@ -22,6 +22,7 @@ from gpu_backend import (
     date_now,
     find_commit,
     find_versions,
+    names_of,
     random_model,
     read_model,
     run_bench,
@@ -51,7 +52,12 @@ def parser() -> Parser:
         "--gpus", type=_counts, metavar="LIST", help="numbers of GPUs, such as 1,2,4: rates through a farm, efficiency"
     )
     farm.add_argument("--cpu-workers", type=_counts, metavar="LIST", help="numbers of workers on the CPU instead")
-    farm.add_argument("--formats", type=_formats, metavar="LIST", help=f"of {', '.join(FORMATS)} (default: png,jpeg)")
+    farm.add_argument(
+        "--formats",
+        type=names_of(tuple(FORMATS), "formats"),
+        metavar="LIST",
+        help=f"of {', '.join(FORMATS)} (default: png,jpeg)",
+    )
     farm.add_argument(
         "--seconds", type=float, metavar="S", help=f"of each measurement (default: {_USUAL_S:g}; {_QUICK_S:g} --quick)"
     )
@@ -147,11 +153,3 @@ def _counts(text: str) -> tuple[int, ...]:
     if not re.fullmatch(r"[1-9][0-9]{0,2}(,[1-9][0-9]{0,2})*", text, re.ASCII):
         raise argparse.ArgumentTypeError(f"expected numbers of GPUs such as 1,2,4, not {text[:40]!r}")
     return tuple(sorted({int(part) for part in text.split(",")}))
-
-
-def _formats(text: str) -> tuple[str, ...]:
-    names = tuple(dict.fromkeys(part.strip() for part in text.split(",")))
-    for name in names:
-        if name not in FORMATS:
-            raise argparse.ArgumentTypeError(f"expected formats of {', '.join(FORMATS)}, not {name[:40]!r}")
-    return names

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import math
 import time
 from collections.abc import Callable, Sequence
@@ -17,7 +16,7 @@ from explorer_app.cli.network import read_network
 from explorer_app.cli.path_text import without_home
 from explorer_app.cli.renderer import chosen, start_renderer
 from explorer_app.exporting.output_file import check_output_path
-from gpu_backend import TORCH_DEVICES
+from gpu_backend import TORCH_DEVICES, whole_number
 
 if TYPE_CHECKING:
     from gpu_backend import EncoderReport, EncoderTraining, RendersSamples
@@ -30,7 +29,7 @@ Ctrl-C keeps the best encoder so far; --resume continues with it."""
 
 _SAVED_EVERY_S = 60.0
 """A better encoder is written at most this often while the training runs."""
-_MOST_STEPS = 1_000_000
+_STEPS = whole_number(1, 1_000_000)
 
 
 def parser() -> Parser:
@@ -42,7 +41,7 @@ def parser() -> Parser:
         metavar="FILE",
         help="network file (default: the bundled model); the encoder is saved beside it as NAME.encoder.safetensors",
     )
-    made.add_argument("--steps", type=_count, default=3000, metavar="N", help="steps of the training (default: 3000)")
+    made.add_argument("--steps", type=_STEPS, default=3000, metavar="N", help="steps of the training (default: 3000)")
     made.add_argument("--seed", type=int, default=0, metavar="S", help="seed of samples and weights (default: 0)")
     made.add_argument(
         "--device",
@@ -115,9 +114,3 @@ def _progress_text(report: EncoderReport, elapsed_s: float) -> str:
     if 0.0 < report.share < 1.0 and elapsed_s > 0.0:
         text += f", {gpu_backend.duration(elapsed_s / report.share * (1.0 - report.share))} left"
     return text
-
-
-def _count(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= _MOST_STEPS):
-        raise argparse.ArgumentTypeError(f"expected a number from 1 to {_MOST_STEPS:,}, not {text[:40]!r}")
-    return int(text)

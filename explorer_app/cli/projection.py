@@ -24,6 +24,7 @@ from gpu_backend import (
     open_features,
     open_gradients,
     read_photo,
+    whole_number,
     write_latent,
     write_tuned,
 )
@@ -43,7 +44,7 @@ With --tune, photo.safetensors beside photo.npz is a model whose picture of thes
 of weights, so the model that was tuned has to stay where it is, or move along."""
 
 _STAGES = {"random": "random latents", "w": "one row", "rows": "all rows"}
-_MOST_STEPS = 100_000
+_STEPS = whole_number(1, 100_000)
 
 
 def parser() -> Parser:
@@ -58,17 +59,17 @@ def parser() -> Parser:
         metavar="FILE",
         help=f"file of w rows ({', '.join(LATENT_SUFFIXES)}); a folder where PICTURE is one",
     )
-    made.add_argument("--steps", type=_count, default=300, metavar="N", help="steps of gradient descent (default: 300)")
+    made.add_argument("--steps", type=_STEPS, default=300, metavar="N", help="steps of gradient descent (default: 300)")
     made.add_argument(
         "--candidates",
-        type=_count,
+        type=_STEPS,
         default=500,
         metavar="N",
         help="random latents to compare first; an eighth of them if there is an encoder (default: 500)",
     )
     made.add_argument(
         "--tune",
-        type=_count,
+        type=_STEPS,
         nargs="?",
         const=150,
         metavar="N",
@@ -230,9 +231,3 @@ def _jobs(options: argparse.Namespace) -> list[tuple[Path, Path]]:
     if len({photo.stem for photo in photos}) < len(photos):
         raise UsageError(f"Some pictures of {source} differ only in their suffix; rename them, or project one by one.")
     return [(photo, out / f"{photo.stem}.npz") for photo in photos]
-
-
-def _count(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= _MOST_STEPS):
-        raise argparse.ArgumentTypeError(f"expected a number from 1 to {_MOST_STEPS:,}, not {text[:40]!r}")
-    return int(text)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from gpu_backend.argument_types import names_of, seconds, whole_number
 from gpu_backend.bench.cases import PEERS, PRECISIONS
 from gpu_backend.bench.shapes import SHAPES, SHAPES_WITH_PEERS, Shape, shape_of
 from gpu_backend.errors import RequestError
 from gpu_backend.run_facts import without_folders
 
+_COUNT = whole_number(1, 100_000)
 _BUDGET_S = 300.0
 _BUDGET_OF_ALL_S = 3600.0
 
@@ -70,11 +71,11 @@ def add_bench_options(parser: argparse.ArgumentParser) -> None:
     add("--ladder", action="store_true", help="what each optimisation gains, from plain kernels to a batch of 32")
     add("--counters", action="store_true", help="hardware counters of the kernels too (the extra profile, permission)")
     add("--quick", action="store_true", help="fewer cases and fewer runs")
-    add("--runs", type=_count, metavar="N", help="timed runs of each (default: 50; 15 on the processor)")
-    add("--threads", type=_count, metavar="N", help="threads on the processor, for all (default: torch's own number)")
+    add("--runs", type=_COUNT, metavar="N", help="timed runs of each (default: 50; 15 on the processor)")
+    add("--threads", type=_COUNT, metavar="N", help="threads on the processor, for all (default: torch's own number)")
     add(
         "--budget-s",
-        type=_seconds,
+        type=seconds,
         metavar="S",
         help="start no new case after this many seconds, and name those "
         f"(default: {_BUDGET_S:g}; {_BUDGET_OF_ALL_S:g} with --all and --all-shapes)",
@@ -121,40 +122,13 @@ def bench_options_of(parsed: argparse.Namespace, command: str) -> BenchOptions:
     )
 
 
-def _names_of(known: tuple[str, ...]) -> Callable[[str], tuple[str, ...]]:
-    def read(text: str) -> tuple[str, ...]:
-        names = tuple(dict.fromkeys(part.strip() for part in text.split(",")))
-        for name in names:
-            if name not in known:
-                raise argparse.ArgumentTypeError(f"expected names of {', '.join(known)}, not {name[:40]!r}")
-        return names
-
-    return read
-
-
 def _peers(text: str) -> tuple[str, ...]:
-    return () if text.strip() == "none" else _names_of(PEERS)(text)
+    return () if text.strip() == "none" else names_of(PEERS)(text)
 
 
 def _precisions(text: str) -> tuple[str, ...]:
-    return _names_of(PRECISIONS)(text)
+    return names_of(PRECISIONS)(text)
 
 
 def _batches(text: str) -> tuple[int, ...]:
-    return tuple(dict.fromkeys(_count(part) for part in text.split(",")))
-
-
-def _count(text: str) -> int:
-    if not text.strip().isascii() or not text.strip().isdigit() or not 1 <= int(text) <= 100_000:
-        raise argparse.ArgumentTypeError(f"expected whole numbers from 1 up, not {text[:40]!r}")
-    return int(text)
-
-
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = -1.0
-    if not 0.0 <= seconds < 1e6:
-        raise argparse.ArgumentTypeError(f"expected seconds, not {text[:40]!r}")
-    return seconds
+    return tuple(dict.fromkeys(_COUNT(part.strip()) for part in text.split(",")))

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import math
 from pathlib import Path
 from typing import Any
 
+from gpu_backend.argument_types import number_above_0, number_from_0, whole_number
 from gpu_backend.errors import RequestError
 from gpu_backend.training.options import TrainOptions
 from gpu_backend.training.request import TrainRequest
 
 _USUAL = TrainOptions()
+_COUNT = whole_number(1)
 _PRECISIONS = ("auto", "fp32", "bf16", "fp16")
 _OTHERS = ("out", "resume", "device")
 
@@ -35,41 +36,45 @@ def add_train_options(parser: argparse.ArgumentParser) -> None:
 
     group = parser.add_argument_group("pictures")
     _add(group, "--data", str, "FOLDER|ZIP|world", "pictures to learn from; world: landscapes drawn on the fly")
-    _add(group, "--resolution", _count, "N", "side of the pictures, a power of two; others are cropped and scaled")
+    _add(group, "--resolution", _COUNT, "N", "side of the pictures, a power of two; others are cropped and scaled")
     _flag(group, "--mirror", "also show the pictures mirrored (x-flips)")
-    _add(group, "--seed", _whole, "N", "seed of the weights, the latents and the order of pictures")
+    _add(group, "--seed", whole_number(0), "N", "seed of the weights, the latents and the order of pictures")
 
     group = parser.add_argument_group("network")
-    _add(group, "--channel-base", _count, "N", "channels at resolution R are N / R, up to --channel-max")
-    _add(group, "--channel-max", _count, "N", "the most channels at any resolution")
-    _add(group, "--z-dim", _count, "N", "width of the sampled latent z")
-    _add(group, "--w-dim", _count, "N", "width of the mapped latent w")
-    _add(group, "--mapping-layers", _count, "N", "depth of the mapping network")
+    _add(group, "--channel-base", _COUNT, "N", "channels at resolution R are N / R, up to --channel-max")
+    _add(group, "--channel-max", _COUNT, "N", "the most channels at any resolution")
+    _add(group, "--z-dim", _COUNT, "N", "width of the sampled latent z")
+    _add(group, "--w-dim", _COUNT, "N", "width of the mapped latent w")
+    _add(group, "--mapping-layers", _COUNT, "N", "depth of the mapping network")
 
     group = parser.add_argument_group("training")
-    _add(group, "--kimg", _positive, "N", "train until so many thousand real pictures were shown")
-    _add(group, "--batch", _count, "N", "pictures a step, over all GPUs")
-    _add(group, "--accumulate", _count, "N", "compute each GPU's share of the batch in so many parts, to save memory")
-    _add(group, "--learning-rate", _positive, "X", "learning rate of both networks")
-    _add(group, "--gamma", _number, "X", "R1 regularisation weight", "0.0002 resolution^2 / batch")
-    _add(group, "--r1-every", _count, "N", "steps between two R1 penalties (lazy regularisation)")
-    _add(group, "--path-weight", _number, "X", "path-length regularisation weight, 0 for none")
-    _add(group, "--path-every", _count, "N", "steps between two path-length penalties")
-    _add(group, "--mixing", _number, "P", "style mixing probability")
-    _add(group, "--ema-kimg", _number, "N", "half-life of the moving average of the generator", "batch * 10 / 32")
-    _add(group, "--ema-ramp", _number, "X", "longest half-life as a share of the training so far, 0 for no ramp-up")
+    _add(group, "--kimg", number_above_0, "N", "train until so many thousand real pictures were shown")
+    _add(group, "--batch", _COUNT, "N", "pictures a step, over all GPUs")
+    _add(group, "--accumulate", _COUNT, "N", "compute each GPU's share of the batch in so many parts, to save memory")
+    _add(group, "--learning-rate", number_above_0, "X", "learning rate of both networks")
+    _add(group, "--gamma", number_from_0, "X", "R1 regularisation weight", "0.0002 resolution^2 / batch")
+    _add(group, "--r1-every", _COUNT, "N", "steps between two R1 penalties (lazy regularisation)")
+    _add(group, "--path-weight", number_from_0, "X", "path-length regularisation weight, 0 for none")
+    _add(group, "--path-every", _COUNT, "N", "steps between two path-length penalties")
+    _add(group, "--mixing", number_from_0, "P", "style mixing probability")
+    _add(group, "--ema-kimg", number_from_0, "N", "half-life of the moving average of the generator", "batch * 10 / 32")
+    _add(
+        group, "--ema-ramp", number_from_0, "X", "longest half-life as a share of the training so far, 0 for no ramp-up"
+    )
 
     group = parser.add_argument_group("adaptive discriminator augmentation (ADA), for small sets of pictures")
     _flag(group, "--augment", "change what the discriminator sees, as much as it overfits")
-    _add(group, "--augment-target", _number, "X", "mean sign of real logits to hold")
-    _add(group, "--augment-kimg", _positive, "N", "thousand pictures in which its chance may go from 0 to 1")
+    _add(group, "--augment-target", number_from_0, "X", "mean sign of real logits to hold")
+    _add(group, "--augment-kimg", number_above_0, "N", "thousand pictures in which its chance may go from 0 to 1")
 
     group = parser.add_argument_group("speed and reports")
     _add(group, "--precision", _PRECISIONS, None, "what layers compute in", "bf16 on a GPU, fp32 on the processor")
     _flag(group, "--graphs", "replay each kind of update as a CUDA graph, on a GPU and not in fp16")
     _flag(group, "--compile", "compile both networks with torch.compile: a minute first, faster steps then")
-    _add(group, "--log-kimg", _positive, "N", "thousand pictures between two lines of the log")
-    _add(group, "--snapshot-kimg", _positive, "N", "thousand pictures between two checkpoints, snapshots and sheets")
+    _add(group, "--log-kimg", number_above_0, "N", "thousand pictures between two lines of the log")
+    _add(
+        group, "--snapshot-kimg", number_above_0, "N", "thousand pictures between two checkpoints, snapshots and sheets"
+    )
 
 
 def train_request_of(parsed: argparse.Namespace) -> TrainRequest:
@@ -111,33 +116,3 @@ def _flag(group: argparse._ArgumentGroup, flag: str, text: str) -> None:
 def _is_device(name: str) -> bool:
     kind, colon, number = name.partition(":")
     return (kind in ("auto", "cpu", "cuda") and not colon) or (kind == "cuda" and number.isascii() and number.isdigit())
-
-
-def _whole(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or len(text) > 9:
-        raise argparse.ArgumentTypeError(f"expected a whole number, not {text[:40]!r}")
-    return int(text)
-
-
-def _count(text: str) -> int:
-    number = _whole(text)
-    if number == 0:
-        raise argparse.ArgumentTypeError("expected a number of at least 1, not 0")
-    return number
-
-
-def _number(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not 0 <= number < math.inf:
-        raise argparse.ArgumentTypeError(f"expected a number from 0 up, not {text[:40]!r}")
-    return number
-
-
-def _positive(text: str) -> float:
-    number = _number(text)
-    if number == 0:
-        raise argparse.ArgumentTypeError("expected a number above 0, not 0")
-    return number

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
+from gpu_backend.argument_types import names_of, seconds, whole_number
 from gpu_backend.errors import RequestError
 from gpu_backend.run_facts import without_folders
 
@@ -23,6 +24,8 @@ RowName = Literal[
     "compile-alone",
 ]
 ROWS: tuple[RowName, ...] = get_args(RowName)
+
+_COUNT = whole_number(1, 1_000_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +63,13 @@ def add_train_bench_options(parser: argparse.ArgumentParser) -> None:
     """Add the options to a parser; `train_bench_options_of` reads what it gives."""
     usual = TrainBenchOptions()
     add = parser.add_argument
-    add("--resolution", type=_count, default=usual.resolution, metavar="N", help=f"({usual.resolution})")
-    add("--batch", type=_count, default=usual.batch, metavar="N", help=f"pictures a step ({usual.batch})")
-    add("--channel-base", type=_count, default=usual.channel_base, metavar="N", help=f"({usual.channel_base})")
-    add("--channel-max", type=_count, default=usual.channel_max, metavar="N", help=f"({usual.channel_max})")
+    add("--resolution", type=_COUNT, default=usual.resolution, metavar="N", help=f"({usual.resolution})")
+    add("--batch", type=_COUNT, default=usual.batch, metavar="N", help=f"pictures a step ({usual.batch})")
+    add("--channel-base", type=_COUNT, default=usual.channel_base, metavar="N", help=f"({usual.channel_base})")
+    add("--channel-max", type=_COUNT, default=usual.channel_max, metavar="N", help=f"({usual.channel_max})")
     add(
         "--steps",
-        type=_count,
+        type=_COUNT,
         default=usual.steps,
         metavar="N",
         help=f"timed steps of a row, rounded up to whole periods of 16; fewer where they are slow ({usual.steps})",
@@ -75,7 +78,7 @@ def add_train_bench_options(parser: argparse.ArgumentParser) -> None:
     add("--device", default=usual.device, metavar="NAME", help="auto, cpu, cuda or cuda:N (auto)")
     add(
         "--budget-s",
-        type=_seconds,
+        type=seconds,
         default=usual.budget_s,
         metavar="S",
         help=f"begin no row after so many seconds, and name those ({usual.budget_s:g})",
@@ -99,24 +102,5 @@ def train_bench_options_of(found: argparse.Namespace, command: str) -> TrainBenc
 
 
 def _rows(text: str) -> tuple[RowName, ...]:
-    names = {part.strip() for part in text.split(",")}
-    for name in names:
-        if name not in ROWS:
-            raise argparse.ArgumentTypeError(f"expected names of {', '.join(ROWS)}, not {name[:40]!r}")
+    names = names_of(ROWS)(text)
     return tuple(row for row in ROWS if row in names)
-
-
-def _count(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= 1_000_000:
-        raise argparse.ArgumentTypeError(f"expected whole numbers from 1 up, not {text[:40]!r}")
-    return int(text)
-
-
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = -1.0
-    if not 0.0 <= seconds < 1e6:
-        raise argparse.ArgumentTypeError(f"expected seconds, not {text[:40]!r}")
-    return seconds

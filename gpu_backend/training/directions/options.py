@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, cast, get_args
 
+from gpu_backend.argument_types import whole_number
 from gpu_backend.errors import RequestError
 
 Method = Literal["world", "labels", "pca", "sefa"]
+_COUNT = whole_number(1)
 _USUAL_COUNT = {"pca": 16, "sefa": 8}
 
 
@@ -78,13 +79,13 @@ def add_direction_options(parser: argparse.ArgumentParser) -> None:
         help="leave out directions that move their factor less than so many times as much as any other "
         "(default: keep all)",
     )
-    add("--count", type=_positive, metavar="N", help="how many, for pca (default: 16) and sefa (default: 8 a group)")
-    add("--latents", type=_positive, default=usual.latents, metavar="N", help=f"to learn from ({usual.latents})")
-    add("--probes", type=_positive, default=usual.probes, metavar="N", help=f"to choose rows on ({usual.probes})")
-    add("--measured", type=_positive, default=usual.measured, metavar="N", help=f"to measure on ({usual.measured})")
-    add("--steps", type=_positive, default=usual.steps, metavar="N", help=f"of training on labels ({usual.steps})")
+    add("--count", type=_COUNT, metavar="N", help="how many, for pca (default: 16) and sefa (default: 8 a group)")
+    add("--latents", type=_COUNT, default=usual.latents, metavar="N", help=f"to learn from ({usual.latents})")
+    add("--probes", type=_COUNT, default=usual.probes, metavar="N", help=f"to choose rows on ({usual.probes})")
+    add("--measured", type=_COUNT, default=usual.measured, metavar="N", help=f"to measure on ({usual.measured})")
+    add("--steps", type=_COUNT, default=usual.steps, metavar="N", help=f"of training on labels ({usual.steps})")
     add("--psi", type=float, default=usual.psi, metavar="X", help=f"truncation of the latents ({usual.psi})")
-    add("--seed", type=_whole, default=usual.seed, metavar="N", help="first seed of the latents (0)")
+    add("--seed", type=whole_number(0), default=usual.seed, metavar="N", help="first seed of the latents (0)")
     add("--device", default=usual.device, metavar="NAME", help="auto, cpu, cuda or cuda:1 (auto)")
     add("--out", type=Path, metavar="FILE", help="the file to write (default: beside the model, where it is found)")
     add("--add", action="store_true", help="keep the other sets of directions that the file holds already")
@@ -145,15 +146,3 @@ def direction_options_of(found: argparse.Namespace) -> DirectionOptions:
         seed=found.seed,
         device=found.device,
     )
-
-
-def _whole_from(least: int) -> Callable[[str], int]:
-    def read(text: str) -> int:
-        if not (text.isascii() and text.isdecimal() and len(text) <= 9) or int(text) < least:
-            raise argparse.ArgumentTypeError(f"expected a whole number from {least}, not {text[:40]!r}")
-        return int(text)
-
-    return read
-
-
-_positive, _whole = _whole_from(1), _whole_from(0)
