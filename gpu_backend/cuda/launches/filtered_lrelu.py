@@ -152,7 +152,7 @@ def fused_filter_recipe(geometry: FilterGeometry) -> KernelRecipe:
         "RANK": shape.rank,
         "TILES": tile.tiles,
         "STAGES": geometry.stages,
-        "MIN_BLOCKS": tile.blocks,
+        "MIN_BLOCKS": tile.min_blocks,
         "IMG_CHANNELS": shape.picture_channels,
     }
     return KernelRecipe("filtered_lrelu", tuple((name, str(value)) for name, value in defines.items()))

@@ -108,7 +108,7 @@ def fused_conv(
         arguments["tma_map"] = TensorMap(region(site.x), extents, geometry.patch, itemsize=geometry.shape.itemsize)
     grid, pictures = geometry.grid, tuple[str, ...]()
     if work.is_up:
-        at_once = multiprocessors * tile.blocks
+        at_once = multiprocessors * tile.min_blocks
         beside = picture_beside(site.picture, weights, site.batch, grid, tile.threads, at_once)
         grid, pictures = beside.grid, beside.layers
         arguments |= {"grid_columns": np.int32(geometry.grid[0]), "grid_rows": np.int32(geometry.grid[1])}
@@ -145,15 +145,15 @@ def fused_recipe(work: ConvWork, site: ConvSite, geometry: ConvGeometry) -> Kern
         "WARPS_M": tile.warps_m,
         "WARPS_N": tile.warps_n,
         "SPLIT_K": tile.split_k,
-        "WGMMA": int(tile.mma == "wgmma"),
-        "MIN_BLOCKS": tile.blocks,
+        "USE_WGMMA": int(tile.mma == "wgmma"),
+        "MIN_BLOCKS": tile.min_blocks,
         "ROW_TILES": tile.row_tiles,
         "WEIGHTS_IN_SMEM": int(tile.weights_in_smem),
         "USE_TMA": int(geometry.uses_tma),
         "DECOUPLED": int(geometry.is_decoupled),
         "LOOP_NBYTES": geometry.loop_nbytes,
         "ACTIVATION": ACTIVATION_NUMBERS[work.act.activation],
-        "MOMENTS": int(site.moments is not None),
+        "HAS_MOMENTS": int(site.moments is not None),
     }
     if work.is_up:
         defines["TAPS"] = len(work.taps)

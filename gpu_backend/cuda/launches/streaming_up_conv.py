@@ -60,7 +60,7 @@ def streaming_up_conv(
     arguments, constants, regions = conv_arguments(work, site, weights, weight)
     extents = (work.cin, work.side_in, work.side_in, site.batch)
     box = depth, geometry.pairs, 1
-    at_once = multiprocessors * geometry.blocks
+    at_once = multiprocessors * geometry.min_blocks
     beside = picture_beside(site.picture, weights, site.batch, geometry.grid, geometry.threads, at_once)
     tma_map = TensorMap(region(site.x), extents, box, splits_columns=True)
     launch = Launch(
@@ -82,7 +82,7 @@ def streaming_recipe(work: ConvWork, site: ConvSite, geometry: StreamingGeometry
     """Return the kernel of an up-convolution."""
     defines = {
         "HALF": 1,
-        "WGMMA": 1,
+        "USE_WGMMA": 1,
         **geometry.macros,
         "ACTIVATION": ACTIVATION_NUMBERS[work.act.activation],
         "HAS_Y": int(site.y is not None),

@@ -120,10 +120,9 @@ def _has_tile(launch: Launch, tile: ConvTile) -> bool:
 
 def macros_of(tile: ConvTile) -> dict[str, str]:
     """Return the macros that a tile's choices become."""
-    renamed = {"blocks": "MIN_BLOCKS", "mma": "WGMMA"}
     choices = {declared.name: getattr(tile, declared.name) for declared in fields(tile)}
-    choices["mma"] = tile.mma == "wgmma"
-    return {renamed.get(name, name.upper()): str(int(value)) for name, value in choices.items()}
+    choices["use_wgmma"] = choices.pop("mma") == "wgmma"
+    return {name.upper(): str(int(value)) for name, value in choices.items()}
 
 
 def _taken_out(schedule: Schedule, step: Step, *, is_fused: bool) -> IsolatedConv | None:

@@ -200,14 +200,14 @@ def _solved(gram: NDArray[np.float64], moment: NDArray[np.float64]) -> NDArray[n
 def _traits(shape: ConvShape, tile: ConvTile, multiprocessors: int) -> tuple[float, ...]:
     """Return logarithms to the base 2, scaled to about 1, of what decides the time of a kernel."""
     geometry = ConvGeometry(shape, tile)
-    rounds = math.ceil(geometry.blocks / (multiprocessors * tile.blocks))
+    rounds = math.ceil(geometry.blocks / (multiprocessors * tile.min_blocks))
     sums = shape.cin * shape.kernel**2 / tile.split_k * (shape.itemsize // 2)  # in products of fp16
     outputs = tile.rows * tile.columns * tile.channels * tile.row_tiles
     reads = sums * (tile.rows * tile.columns * tile.row_tiles + tile.channels)
     counts = (
         rounds,
-        rounds * tile.blocks * outputs * sums,  # products that the busiest multiprocessor computes
-        rounds * tile.blocks * reads,  # and values that it reads
+        rounds * tile.min_blocks * outputs * sums,  # products that the busiest multiprocessor computes
+        rounds * tile.min_blocks * reads,  # and values that it reads
         tile.threads,
         tile.channels,
         tile.rows * tile.columns,
@@ -215,7 +215,7 @@ def _traits(shape: ConvShape, tile: ConvTile, multiprocessors: int) -> tuple[flo
         tile.stages,
         tile.split_k,
         tile.row_tiles,
-        tile.blocks,
+        tile.min_blocks,
         tile.warps_n,
     )
     is_wgmma, keeps_weights = float(tile.mma == "wgmma"), float(tile.weights_in_smem)

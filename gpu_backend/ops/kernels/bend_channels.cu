@@ -3,7 +3,7 @@
 // x, y, y_raw: (batch, side, side, channels), channels padded; y or y_raw may be null, next_style too. `table` has two
 // groups of four numbers for each of the `used` channels: M row by row, threshold, gain. Padding becomes zeros.
 // Macros: HALF, WIDE: neighbouring channels of a thread, 1 or 4. Grid: groups of WIDE channels of the pixels of a sample,
-// 256 a block; samples.
+// 256 per block; samples.
 #include "parts/types.cuh"
 
 // Maps a position along an axis, in widths from the centre, to a pixel coordinate, mirrored at the ends.

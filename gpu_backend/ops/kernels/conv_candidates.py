@@ -97,7 +97,7 @@ def _tiles(shape: ConvShape, architecture: str, multiprocessors: int, taps: int)
             if not _LEAST_SUMS <= ConvGeometry(shape, least, taps).sums_per_thread <= most_sums:
                 continue
             for blocks in (1, 2, 3, 4):
-                counts = _row_tiles(shape, replace(least, blocks=blocks), multiprocessors)
+                counts = _row_tiles(shape, replace(least, min_blocks=blocks), multiprocessors)
                 for stages, row_tiles, weights_in_smem in itertools.product((1, 2, 3, 4), counts, (False, True)):
                     if row_tiles > 1 or not weights_in_smem:
                         sizes = rows, columns, channels, depth, stages, warps_m, warps_n
@@ -110,7 +110,7 @@ def _row_tiles(shape: ConvShape, tile: ConvTile, multiprocessors: int) -> Iterab
     if not shape.may_have_partial_tiles:
         return [count for count in _ROW_TILES if count == 1 or count <= max(most // 2, 1)]
     across, channels, pictures = ConvGeometry(shape, replace(tile, row_tiles=most)).grid
-    at_once = multiprocessors * tile.blocks
+    at_once = multiprocessors * tile.min_blocks
     segments = (rounds * at_once // (across * channels * pictures) for rounds in range(1, _ROUNDS + 1))
     filling = (-(-most // count) for count in segments if count > 0)
     return dict.fromkeys((1, *(row_tiles for row_tiles in filling if row_tiles <= MOST_ROW_TILES)))
@@ -130,9 +130,9 @@ def _promise(geometry: ConvGeometry, multiprocessors: int, shared_nbytes_per_blo
     # A multiprocessor has the shared memory of its largest block, plus what the system reserves per block.
     shared_nbytes = shared_nbytes_per_block + _SYSTEM_NBYTES
     blocks_at_once = min(
-        tile.blocks, shared_nbytes // (geometry.dynamic_nbytes + geometry.static_nbytes + _SYSTEM_NBYTES)
+        tile.min_blocks, shared_nbytes // (geometry.dynamic_nbytes + geometry.static_nbytes + _SYSTEM_NBYTES)
     )
-    if blocks_at_once < tile.blocks:
+    if blocks_at_once < tile.min_blocks:
         return 0.0
     computed = (
         geometry.blocks

@@ -84,8 +84,8 @@ def conv1x1_tile(shape: ConvShape, architecture: str, multiprocessors: int, shar
     usual = next(width for width in BLOCK_CHANNELS if width >= min(shape.cout, 64))
     channels = _fitting_width(shape.cout) if mma == "wgmma" else usual
     for nbytes, stages in ((128, 2), (64, 3), (64, 2), (32, 2)):
-        tile = ConvTile(8, 16, channels, nbytes // shape.itemsize, stages, 4, 1, mma=mma, blocks=2)
-        if ConvGeometry(shape, tile, 1).fits(architecture, shared_nbytes // tile.blocks):
+        tile = ConvTile(8, 16, channels, nbytes // shape.itemsize, stages, 4, 1, mma=mma, min_blocks=2)
+        if ConvGeometry(shape, tile, 1).fits(architecture, shared_nbytes // tile.min_blocks):
             return with_fitting_row_tiles(shape, tile, multiprocessors)
     return default_tile(shape, architecture, multiprocessors, taps=1, shared_nbytes=shared_nbytes)
 
@@ -115,7 +115,7 @@ def with_fitting_channels(shape: ConvShape, tile: ConvTile) -> ConvTile:
         warps_m=8,
         warps_n=1,
         split_k=1,
-        blocks=1,
+        min_blocks=1,
         weights_in_smem=False,
     )
 
@@ -129,7 +129,7 @@ def for_operands(shape: ConvShape, other: ConvShape, tile: ConvTile) -> Iterator
     yield same
     if same.channels > BLOCK_CHANNELS[0]:
         yield replace(same, channels=same.channels // 2)
-        yield replace(same, channels=same.channels // 2, blocks=1)
+        yield replace(same, channels=same.channels // 2, min_blocks=1)
 
 
 def filling(shape: ConvShape, tile: ConvTile, multiprocessors: int) -> ConvTile:
@@ -165,7 +165,7 @@ def with_fitting_row_tiles(shape: ConvShape, tile: ConvTile, multiprocessors: in
     if tile.stages == 1 or tile.split_k > 1:
         return tile
     most = -(-shape.side // tile.rows)
-    at_once = multiprocessors * tile.blocks
+    at_once = multiprocessors * tile.min_blocks
 
     def cost(row_tiles: int) -> tuple[int, int]:
         geometry = ConvGeometry(shape, replace(tile, row_tiles=row_tiles))

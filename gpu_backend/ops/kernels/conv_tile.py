@@ -94,8 +94,8 @@ class ConvTile:
     ----------
     split_k
         Blocks that each sum a slice of the input channels of the same outputs.
-    blocks
-        Intended blocks of a multiprocessor, which bounds a thread's registers.
+    min_blocks
+        Blocks that a multiprocessor is to hold at once, which bounds a thread's registers (``__launch_bounds__``).
     row_tiles
         Row tiles that a block computes, one below the other.
     weights_in_smem
@@ -111,7 +111,7 @@ class ConvTile:
     warps_n: int
     split_k: int = 1
     mma: Instruction = "mma"
-    blocks: int = 1
+    min_blocks: int = 1
     row_tiles: int = 1
     weights_in_smem: bool = False
 
@@ -246,7 +246,7 @@ class ConvGeometry:
         tile = self.tile
         is_large = tile.mma == "wgmma" and tile.threads >= 256 and tile.channels >= 64
         has_registers = tile.row_tiles == 1 or tile.threads == 256
-        return is_large and has_registers and tile.blocks == 1 and tile.stages > 1
+        return is_large and has_registers and tile.min_blocks == 1 and tile.stages > 1
 
     @property
     def patch(self) -> tuple[int, int, int]:
@@ -301,7 +301,7 @@ class ConvGeometry:
             tile.warps_m,
             tile.warps_n,
             tile.split_k,
-            tile.blocks,
+            tile.min_blocks,
             tile.row_tiles,
         )
         if (
@@ -323,11 +323,11 @@ class ConvGeometry:
             self._up_conv_fits() if self.shape.kind == "up_conv" else self._conv_fits()
         ):
             return False
-        if tile.blocks * tile.threads > (1024 if architecture == "sm_75" else 1536):
+        if tile.min_blocks * tile.threads > (1024 if architecture == "sm_75" else 1536):
             return False
         if self.shape.operands == "tf32" and self.sums_per_thread > _MOST_FP32_SUMS:
             return False
-        if self.sums_per_thread + self.other_registers > min(65536 // (tile.threads * tile.blocks), 255):
+        if self.sums_per_thread + self.other_registers > min(65536 // (tile.threads * tile.min_blocks), 255):
             return False
         return self.dynamic_nbytes + self.static_nbytes <= shared_nbytes_per_block
 

@@ -1,6 +1,6 @@
 // The output of a skip (gpu_backend/ops/skip_conv.py) that is shown as a layer: y = U(x), with the gain in `taps`.
 // `x`: (batch, side / 2, side / 2, channels), `y`: (batch, side, side, channels). Macros: HALF, TAPS.
-// Grid: groups of four channels of the pixels of a sample, 256 a block; samples.
+// Grid: groups of four channels of the pixels of a sample, 256 per block; samples.
 #include "parts/doubling.cuh"
 
 extern "C" __global__ void __launch_bounds__(256) doubled(

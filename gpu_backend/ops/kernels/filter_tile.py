@@ -78,13 +78,13 @@ class FilterTile:
         Warps of a block, each with 16 activated columns of a column tile.
     segment
         Rows of output of a block, a multiple of 8.
-    blocks
-        Intended blocks of a multiprocessor.
+    min_blocks
+        Blocks that a multiprocessor is to hold at once.
     """
 
     tiles: int
     segment: int
-    blocks: int
+    min_blocks: int
 
     @property
     def threads(self) -> int:
@@ -160,8 +160,8 @@ def choose_filter_tile(shape: FilterShape, multiprocessors: int, shared_nbytes: 
             meetings = _MEETINGS / count if shape.rank == 0 else 0.0
             return (count + _WAITS * _SCHEDULERS / tile.tiles) * (1.0 + meetings)
 
-        rounds = blocks // tile.blocks * round_of(tile.blocks)
-        if rest := blocks % tile.blocks:
+        rounds = blocks // tile.min_blocks * round_of(tile.min_blocks)
+        if rest := blocks % tile.min_blocks:
             rounds += round_of(rest)
         drift = max(0, geometry.steps - _STEPS_TOGETHER) if geometry.halves_sectors else 0
         return rounds * tile.tiles * (geometry.steps + 1) * (1.0 + _DRIFT * drift), tile.tiles

@@ -8,14 +8,14 @@
 // (the row tile's input pixels, halo included) lies in shared memory once and serves all taps.
 //
 // Macros, given by fused_recipe in gpu_backend/cuda/launches/fused_convs.py:
-//     ROWS COLUMNS CHANNELS DEPTH STAGES WARPS_M WARPS_N SPLIT_K ROW_TILES WEIGHTS_IN_SMEM WGMMA MIN_BLOCKS: the tile, see
+//     ROWS COLUMNS CHANNELS DEPTH STAGES WARPS_M WARPS_N SPLIT_K ROW_TILES WEIGHTS_IN_SMEM USE_WGMMA MIN_BLOCKS: the tile, see
 //         ConvTile in gpu_backend/ops/kernels/conv_tile.py
 //     KERNEL: 1 or 3. PADDING: zeros around the input. HAS_PARTIAL_TILES: tiles may reach over the right and lower border
 //     USE_TMA, DECOUPLED: see parts/tile_loop.cuh. LOOP_NBYTES: ConvGeometry.loop_nbytes
 //     HALF: 1, activations and weights are fp16; 0, they are fp32 and multiplied as tf32. ACTIVATION: see parts/activation.cuh
 //     HAS_RGB: toRGB's products, for a picture of IMG_CHANNELS channels, 8 at most
 //     HAS_SKIP: adds a resnet's skip, upsampled by a filter of TAPS taps
-//     MOMENTS: a layer of StyleGAN1, in fp16: noise has a strength per channel, the output has no style, and each block
+//     HAS_MOMENTS: a layer of StyleGAN1, in fp16: noise has a strength per channel, the output has no style, and each block
 //         writes the moments of its pixels, `moments`: (batch, blocks, cout)
 //
 // Dynamic shared memory, from the first multiple of 1024 bytes on (ConvGeometry.dynamic_nbytes in conv_tile.py):
@@ -24,7 +24,7 @@
 //     ...
 //     stage STAGES - 1
 //     store       POSITIONS x STORE_PITCH: outputs, gathered to whole lines of y and y_raw; before, toRGB's sums per warp
-//     moments     with MOMENTS and ROW_TILES > 1; with one row tile they reuse the stages
+//     moments     with HAS_MOMENTS and ROW_TILES > 1; with one row tile they reuse the stages
 // All but the weights of WEIGHTS_IN_SMEM is LOOP_NBYTES, alignment included.
 // Static: per channel, demodulation and bias, style or noise strength, toRGB's weights times styles; noise of two row tiles; barriers.
 //
@@ -61,7 +61,7 @@ enum : int {
 };
 
 #include "parts/tile_loop.cuh"
-#if MOMENTS
+#if HAS_MOMENTS
 #include "parts/moments.cuh"
 #else
 struct Moments {  // of a variant without them
@@ -80,7 +80,7 @@ enum : int {
     STORE_NBYTES = POSITIONS * (STORE_PITCH > RGB_SUMS_PITCH ? STORE_PITCH : RGB_SUMS_PITCH),
 };
 static_assert(1024 + STAGES * STAGE_NBYTES + STORE_NBYTES <= LOOP_NBYTES, "stages and store buffer lie in the launch's shared memory");
-static_assert(!MOMENTS || (HALF && !HAS_RGB && !HAS_SKIP), "a layer of StyleGAN1 is fp16, and its picture follows the normalisation");
+static_assert(!HAS_MOMENTS || (HALF && !HAS_RGB && !HAS_SKIP), "a layer of StyleGAN1 is fp16, and its picture follows the normalisation");
 
 // Tiles of SIZE pixels that cover `count`. SIZE is no parameter, so that the compiler folds it into one addition.
 template <int SIZE>
@@ -101,7 +101,7 @@ __device__ __forceinline__ int column_of(unsigned position) {
 
 // sum += patch * weights for one step: all taps, DEPTH input channels. `patch` and `weights` lie in shared memory, complete;
 // pixels[m]: of the patch, where the position that this lane loads meets the first tap.
-#if WGMMA
+#if USE_WGMMA
 __device__ __forceinline__ void accumulate(
     float (&sum)[MF][NF * 4], const int (&pixels)[MF], unsigned patch, unsigned weights, int warp_n, int lane) {
     const int a_half = lane >> 4;
@@ -179,12 +179,12 @@ __device__ __forceinline__ void accumulate(
 }
 #endif
 
-// The noise of a pixel in two neighbouring channels. `noise`: in each half of a word, strength of the layer in it; with MOMENTS
+// The noise of a pixel in two neighbouring channels. `noise`: in each half of a word, strength of the layer in it; with HAS_MOMENTS
 // the strength is the channel's.
 __device__ __forceinline__ Pair noise_of_channels(unsigned noise, const Pair& strength) {
     Pair pair;
 #pragma unroll
-    for (int i = 0; i < PAIR_WORDS; ++i) pair.words[i] = MOMENTS ? multiply_add2(noise, strength.words[i], 0u) : noise;
+    for (int i = 0; i < PAIR_WORDS; ++i) pair.words[i] = HAS_MOMENTS ? multiply_add2(noise, strength.words[i], 0u) : noise;
     return pair;
 }
 
@@ -200,7 +200,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
     float* __restrict__ workspace, unsigned* __restrict__ counters,
 #endif
     SIZE_PARAMETERS
-#if MOMENTS
+#if HAS_MOMENTS
     , const float* __restrict__ strengths, float2* __restrict__ moments
 #endif
 #if USE_TMA
@@ -216,12 +216,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
     const float *const rgb_weight = nullptr, *const rgb_style = nullptr;
     float* const rgb_parts = nullptr;
 #endif
-#if !MOMENTS
+#if !HAS_MOMENTS
     const float* const strengths = nullptr;
 #endif
     extern __shared__ unsigned char unaligned[];
     __shared__ __align__(16) float2 shared_demod_bias[CHANNELS];
-    __shared__ __align__(16) T shared_style[CHANNELS];  // of the convolution that reads y; with MOMENTS, strengths of the noise
+    __shared__ __align__(16) T shared_style[CHANNELS];  // of the convolution that reads y; with HAS_MOMENTS, strengths of the noise
     __shared__ float shared_noise[2][POSITIONS];
     __shared__ __align__(16) T shared_rgb[8][CHANNELS + 8];  // rows of the picture's channels, the rest zero
     unsigned char* const pool = unaligned + (1024 - (shared_address(unaligned) & 1023)) % 1024;
@@ -253,7 +253,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
         const bool is_there = channel < cout;
         shared_demod_bias[i] = make_float2(!is_there ? 0.0f : (demod ? demod[sample * demod_stride + channel] : 1.0f) * gain_before(gain),
                                            is_there && bias ? bias[channel] * gain_before(gain) : 0.0f);
-        if constexpr (MOMENTS) {
+        if constexpr (HAS_MOMENTS) {
             shared_style[i] = to_element(is_there && strengths ? strengths[channel] : 0.0f);
         } else {
             shared_style[i] = to_element(!is_there ? 0.0f : next_style ? next_style[sample * style_stride + channel] : 1.0f);
@@ -269,7 +269,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
     };
     const LayerNoise layer_noise(noise, noise_source, noise_gain, noise_strength * gain_before(gain), noise_layer);
     auto fetch_noise = [&](int row_tile, int i) {
-        const unsigned position = i * THREADS + (MOMENTS ? opaque(tid) : tid);
+        const unsigned position = i * THREADS + (HAS_MOMENTS ? opaque(tid) : tid);
         const int pixel = (first_row + row_tile * ROWS + position / COLUMNS) * side + x0 + position % COLUMNS;
         if (row_tile >= row_tiles || position >= POSITIONS || !is_inside(first_row + row_tile * ROWS, position)) return 0.0f;
         return layer_noise.fetch(pixel);
@@ -291,7 +291,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
         const unsigned position = (own_warp_m * MF + m) * 16 + (own_lane & 15);
         pixels[m] = row_of(position) * PITCH + column_of(position);
     }
-#if WGMMA
+#if USE_WGMMA
     const int product_warp_n = WARPS_N == 1 ? 0 : warp_uniform(own_warp_n);
 #else
     const int product_warp_n = own_warp_n;
@@ -341,7 +341,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
             const int local = warp_n * WARP_CHANNELS + n * 8 + (lane & 3) * 2;
             const float4 pair = *reinterpret_cast<const float4*>(&shared_demod_bias[local]);
             Pair strength;
-            if constexpr (MOMENTS) strength = load_pair(&shared_style[local]);
+            if constexpr (HAS_MOMENTS) strength = load_pair(&shared_style[local]);
 #pragma unroll
             for (int m = 0; m < MF; ++m) {
 #pragma unroll
@@ -439,7 +439,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
                     for (int half = 0; half < 2; ++half) {
                         const unsigned position = (warp_m * MF + m) * 16 + half * 8 + (lane >> 2);
                         const unsigned pixel = row_of(position) * COLUMNS + column_of(position);
-                        store_pair(store + pixel * STORE_PITCH + local * ELEMENT_NBYTES, kind == 0 && !MOMENTS ? styled(words[m][n][half], style) : words[m][n][half]);
+                        store_pair(store + pixel * STORE_PITCH + local * ELEMENT_NBYTES, kind == 0 && !HAS_MOMENTS ? styled(words[m][n][half], style) : words[m][n][half]);
                     }
                 }
             }
@@ -453,7 +453,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
                 if ((STORE_CHUNKS % THREADS == 0 || i < STORE_CHUNKS) && n0 + channel < cout && is_inside(y0, pixel)) {
                     const uint4 chunk = *reinterpret_cast<const uint4*>(store + pixel * STORE_PITCH + channel * ELEMENT_NBYTES);
                     *reinterpret_cast<uint4*>(to + static_cast<int>((pixel / COLUMNS * side + pixel % COLUMNS) * cout + channel)) = chunk;
-                    if constexpr (MOMENTS) {
+                    if constexpr (HAS_MOMENTS) {
                         if (kind == 0) partials.add({chunk.x, chunk.y, chunk.z, chunk.w});
                     }
                 }
@@ -462,7 +462,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
             if (kind == 0 && y_raw != nullptr) __syncthreads();
         }
     }
-#if MOMENTS
+#if HAS_MOMENTS
     const int block = opaque(blockIdx.x), across = tiles_along<COLUMNS>(side);
     const int rows = min(ROW_TILES * ROWS, side - block / across * (ROW_TILES * ROWS)), columns = min(COLUMNS, side - block % across * COLUMNS);
     Moments(partials_at).store(moments + (static_cast<long long>(sample) * gridDim.x + blockIdx.x) * cout + n0, min(CHANNELS, cout - n0), 0,

@@ -7,7 +7,7 @@
 //     t[2m, 2n+1]   = W01 x[m, n] + W21 x[m-1, n]
 //     t[2m+1, 2n]   = W10 x[m, n] + W12 x[m, n-1]
 //     t[2m+1, 2n+1] = W11 x[m, n]
-// so nine products a position instead of the thirty-six of the composed filter. A block goes down a column tile in row tiles of ROWS
+// so nine products per position instead of the thirty-six of the composed filter. A block goes down a column tile in row tiles of ROWS
 // rows of positions, up to ROW_TILES of them, and filters each row tile where it lies: t never leaves the multiprocessor. The column tile
 // is wider than its COLUMNS by the halo of the filter; downwards the filter carries its last rows from row tile to row tile.
 // Outside the picture x is zero, and so is t. With ODD_BORDER the filter meets t's first and last numbers there instead,
@@ -17,11 +17,11 @@
 //     TAPS            length of the FIR filter
 //     ODD_BORDER      see above
 //     HAS_Y, HAS_RAW  which of y and y_raw are stored
-//     BINOMIAL        with TAPS 4: the filter is 1 3 3 1 over 4 an axis, computed by additions alone as in streaming_up_conv.cu: its scale is
+//     BINOMIAL        with TAPS 4: the filter is 1 3 3 1 over 4 per axis, computed by additions alone as in streaming_up_conv.cu: its scale is
 //                     in the demodulation, and a 64th of the bias in every number of t
 //     ADDS_PICTURE    blocks beyond grid_columns or grid_rows add up the picture of the toRGB before, which nothing here reads
 //                     (parts/picture_beside.cuh), with IMG_CHANNELS
-//     BLURS_BIAS      with MOMENTS: the bias was added before the blur, which leaves three quarters of it at a border
+//     BLURS_BIAS      with HAS_MOMENTS: the bias was added before the blur, which leaves three quarters of it at a border
 //
 // Shared memory from the first multiple of 1024 bytes on (ConvGeometry.dynamic_nbytes in conv_tile.py):
 //     weights     all steps x WEIGHT_SPACE                     with WEIGHTS_IN_SMEM
@@ -30,7 +30,7 @@
 //     stage STAGES - 1
 //     t           T_NBYTES: four phases of fp16 or fp32
 //     carried     JOBS x TAPS x THREADS x 16 bytes: filtered rows from row tile to row tile, unless registers hold them
-//     moments     with MOMENTS and ROW_TILES > 1; with one row tile they reuse the stages
+//     moments     with HAS_MOMENTS and ROW_TILES > 1; with one row tile they reuse the stages
 // All but weights that stay is LOOP_NBYTES, alignment included, as ConvGeometry counts it.
 // Static: demodulation, bias, style or noise strength, noise of NOISE_BUFFERS row tiles, barriers.
 //
@@ -49,7 +49,7 @@
 enum : bool {
     // The usual filter is computed on two columns of outputs at a time, which share three of five columns of t. Without row tiles after
     // the first, its rows are dealt among as many threads as there are. Other filters are computed column by column.
-    PAIRED = TAPS == 4 && !ODD_BORDER && !MOMENTS,
+    PAIRED = TAPS == 4 && !ODD_BORDER && !HAS_MOMENTS,
 };
 enum : int {
     THREADS = 32 * WARPS_M * WARPS_N,
@@ -76,7 +76,7 @@ enum : int {
     GROUPS = CHANNELS / CHUNK,  // of 16 bytes of output channels
     // Registers of a thread: a second set of positions' where some are left, three neighbours' at a time where they do not suffice.
     TURNS = MIN_BLOCKS > 1 || THREADS > 256 ? 1 : 2,
-    SHORT_OF_REGISTERS = WGMMA && SUMS + 16 + 32 > 65536 / (THREADS * MIN_BLOCKS),
+    SHORT_OF_REGISTERS = USE_WGMMA && SUMS + 16 + 32 > 65536 / (THREADS * MIN_BLOCKS),
     // Jobs of the filter. A thread takes WORDS words of two channels of each of its columns; PARTS threads share the rows of a column.
     WORDS = !PAIRED || (ROW_TILES == 1 && THREADS < 4 * COLUMNS * GROUPS) ? 4 : 2,
     PAIR_JOBS = COLUMNS * GROUPS * 4 / WORDS,
@@ -114,7 +114,7 @@ struct Block {
     int x0, first_row, rows;      // first column, first row and number of rows of the positions whose outputs it computes
     float* demod;                 // in shared memory, CHANNELS each
     Bias* bias;
-    T* style;                     // with MOMENTS, strengths of the noise: there is no style then
+    T* style;                     // with HAS_MOMENTS, strengths of the noise: there is no style then
     float (*noise)[NOISE_COUNT];  // of NOISE_BUFFERS row tiles
     unsigned char* t;
 };
@@ -136,7 +136,7 @@ __device__ __forceinline__ void load_constants(
         } else {
             block.bias[i] = to_element(own_bias);
         }
-        if constexpr (MOMENTS) {
+        if constexpr (HAS_MOMENTS) {
             block.style[i] = to_element(there && strengths ? strengths[channel] : 0.0f);
         } else {
             block.style[i] = to_element(!there ? 0.0f : next_style ? next_style[block.sample * style_stride + channel] : 1.0f);
@@ -213,7 +213,7 @@ __device__ __forceinline__ void store_words(void* to, const unsigned (&words)[4]
     *static_cast<uint4*>(to) = make_uint4(words[0], words[1], words[2], words[3]);
 }
 
-// With MOMENTS: what is left of the bias at an output.
+// With HAS_MOMENTS: what is left of the bias at an output.
 __device__ __forceinline__ unsigned bias_share(int row, int column, int side) {
     if constexpr (BLURS_BIAS) {
         const bool is_row = row == 0 || row == side - 1, is_column = column == 0 || column == side - 1;
@@ -232,7 +232,7 @@ struct NoMoments {
     __device__ __forceinline__ void add(const unsigned (&)[4]) {}
     __device__ __forceinline__ void end_row_tile(bool) {}
 };
-template <bool HAS_MOMENTS>
+template <bool ARE_COMPUTED>
 struct PartialsOf {
     typedef NoMoments type;
 };
@@ -268,7 +268,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
     float* __restrict__ workspace, unsigned* __restrict__ counters,
 #endif
     SIZE_PARAMETERS
-#if MOMENTS
+#if HAS_MOMENTS
     , const float* __restrict__ strengths, float2* __restrict__ moments
 #endif
 #if ADDS_PICTURE
@@ -298,7 +298,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
     float* const workspace = nullptr;
     unsigned* const counters = nullptr;
 #endif
-#if !MOMENTS
+#if !HAS_MOMENTS
     const float* const strengths = nullptr;
     float2* const moments = nullptr;
 #endif
@@ -353,7 +353,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
     unsigned kept[TAPS][2][WORDS] = {};
     uint4* const carried = reinterpret_cast<uint4*>(t + T_NBYTES) + tid;
     int product_warp_n = own_warp_n;
-    if constexpr (WGMMA) product_warp_n = WARPS_N == 1 ? 0 : warp_uniform(own_warp_n);
+    if constexpr (USE_WGMMA) product_warp_n = WARPS_N == 1 ? 0 : warp_uniform(own_warp_n);
 
     for (int row_tile = 0; row_tile < (ROW_TILES == 1 ? 1 : row_tiles); ++row_tile) {
         Sums sum;
@@ -499,8 +499,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
                 }
             }
         } else {  // one column of outputs a job, 16 bytes of channels
-            PartialsOf<MOMENTS>::type partials(partials_at);
-            if constexpr (MOMENTS) {
+            PartialsOf<HAS_MOMENTS>::type partials(partials_at);
+            if constexpr (HAS_MOMENTS) {
                 if (ROW_TILES > 1 && row_tile > 0) partials.set_pivot(partials.pivots(partials.tid / 32) + partials.tid % GROUPS * 8);
             }
 #pragma unroll
@@ -509,7 +509,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
                 const int group = index % GROUPS, column = index / GROUPS, channel = n0 + group * CHUNK;
                 const bool is_idle = index >= COLUMN_JOBS || channel >= cout || 2 * x0 + column >= side;
                 unsigned busy = 0u;  // lanes that are not idle
-                if constexpr (MOMENTS) busy = __ballot_sync(0xffffffffu, !is_idle);
+                if constexpr (HAS_MOMENTS) busy = __ballot_sync(0xffffffffu, !is_idle);
                 if (is_idle) continue;
                 unsigned bias_of[4], style_of[4];
                 load_words(bias_of, &shared_bias[group * CHUNK]);
@@ -554,7 +554,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
 #pragma unroll
                         for (int i = 0; i < 4; ++i) {
                             unsigned z;
-                            if constexpr (MOMENTS) {
+                            if constexpr (HAS_MOMENTS) {
                                 z = word_multiply_add(style_of[i], shift, word_multiply_add(bias_of[i], bias_share(output + row, 2 * x0 + column, side), 0u));
                             } else {
                                 z = word_multiply_add(bias_of[i], WORD_ONE, shift);
@@ -564,7 +564,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
                             out[i] = activated_word(z, gain_after(gain), bound, clamp);
                         }
                         if (HAS_RAW) store_words(to_raw + row * row_numbers, out);
-                        if constexpr (MOMENTS) {
+                        if constexpr (HAS_MOMENTS) {
                             if (row == begin && job == 0) {  // the block's first row of outputs: the pivot is the warp's first pixel in it
                                 unsigned one[4];
 #pragma unroll
@@ -587,8 +587,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
                     }
                 }
             }
-            if constexpr (MOMENTS) partials.end_row_tile(row_tile == 0);
+            if constexpr (HAS_MOMENTS) partials.end_row_tile(row_tile == 0);
         }
     }
-    if constexpr (MOMENTS) store_moments(moments, partials_at, block);
+    if constexpr (HAS_MOMENTS) store_moments(moments, partials_at, block);
 }

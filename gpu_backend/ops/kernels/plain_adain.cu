@@ -1,7 +1,7 @@
 // Instance normalisation and style of a StyleGAN1 layer, gpu_backend/ops/adain.py; adain.cu has the formula. A thread computes four
 // channels of a pixel. It is the kernel of the fp32 mode, the fallback of the fused kernel and the reference of its self-check.
 //
-// Macro HALF. affine: written by plain_adain_moments.cu. Grid: 256 quads of channels a block; samples.
+// Macro HALF. affine: written by plain_adain_moments.cu. Grid: 256 quads of channels per block; samples.
 #include "parts/types.cuh"
 
 extern "C" __global__ void __launch_bounds__(256) plain_adain(

@@ -6,7 +6,7 @@
 //
 // A slot is 12 integers, made by gpu_backend/cuda/launches/shift_styles.py:
 //     0 kind (0: no demodulation, 1: demodulation, 2: also unit length)   1 first style      2 channels
-//     3 first offset    4 first coefficient    5 coefficients, padded    6 first group of W2    7 groups a row
+//     3 first offset    4 first coefficient    5 coefficients, padded    6 first group of W2    7 groups per row
 //     8 first row of terms    9 1: the slot styles x0    10, 11 unused
 // Macros: HALF, LANES: threads that share a row of W2, 1 or 32. Grid: slots; blocks of ROWS coefficients; samples.
 // Shared memory: the longest style of all slots, padded.

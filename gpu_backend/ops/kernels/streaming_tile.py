@@ -43,8 +43,8 @@ class StreamingGeometry:
         Rows of positions of a segment.
     stages
         Rows of activations in shared memory for each segment.
-    blocks
-        Blocks of a multiprocessor.
+    min_blocks
+        Blocks that a multiprocessor is to hold at once.
     """
 
     shape: ConvShape
@@ -54,7 +54,7 @@ class StreamingGeometry:
     rows: int
     warpgroups: int
     stages: int
-    blocks: int
+    min_blocks: int
 
     @property
     def threads(self) -> int:
@@ -102,7 +102,7 @@ class StreamingGeometry:
             "ROWS": self.rows,
             "WARPGROUPS": self.warpgroups,
             "STAGES": self.stages,
-            "MIN_BLOCKS": self.blocks,
+            "MIN_BLOCKS": self.min_blocks,
         }
 
 

@@ -10,10 +10,10 @@
 // WARPGROUPS warpgroups one below the other, whose products and filters overlap.
 //
 // Macros: CHANNELS 16|32, DEPTH and STEPS (input channels), STRIPS 1|2|4, ROWS, WARPGROUPS, STAGES, MIN_BLOCKS; ACTIVATION;
-// HAS_Y, HAS_RAW: which of y and y_raw are stored; ADDS_PICTURE, IMG_CHANNELS as in modulated_up_conv.cu. HALF, WGMMA are 1.
+// HAS_Y, HAS_RAW: which of y and y_raw are stored; ADDS_PICTURE, IMG_CHANNELS as in modulated_up_conv.cu. HALF, USE_WGMMA are 1.
 // #if remains where the list of parameters differs.
 //
-// The filter is 1 3 3 1 over 4 an axis. Along the row it is a sum of the outer two and three times the inner two; down the
+// The filter is 1 3 3 1 over 4 per axis. Along the row it is a sum of the outer two and three times the inner two; down the
 // column it is three sums of two neighbours, since it is 1 1 times 1 1 times 1 1. The scale of both axes, 1 / 16, is in
 // the demodulation, and a 64th of the bias in every number of t: so the filter needs nothing but sums.
 //
@@ -54,7 +54,7 @@ enum : int {
     PHASE = CHANNELS / 2,       // sums of a phase
     LANE_CHANNELS = CHANNELS / 4,
 };
-static_assert(HALF && WGMMA, "the kernel multiplies fp16 by wgmma");
+static_assert(HALF && USE_WGMMA, "the kernel multiplies fp16 by wgmma");
 static_assert(CHANNELS == 16 || CHANNELS == 32, "a lane stores its CHANNELS / 4 output channels at once");
 #include "parts/picture_beside.cuh"
 

@@ -5,7 +5,7 @@
 //     convolutions:   style = s / m,   demod[o] = m 2^e / sqrt(sum_i s_i^2 W2[o, i] + 1e-8),   m = max_i |s_i|
 //     x0 = constant * style of the first convolution
 //
-// Work is divided into items, one a block: WARPS * ROWS rows of one layer's A (style items) or W2 (demodulation items). A
+// Work is divided into items, one per block: WARPS * ROWS rows of one layer's A (style items) or W2 (demodulation items). A
 // demodulation item reads the whole style of its layer, so it waits until the counter `ready` has counted the layer's style items.
 // Blocks take items by ticket, in the order in which they start, all style items of a pass before its demodulation items. So a
 // block waits only for blocks that already run and do not wait themselves, however few blocks fit on the GPU. The table's rows do
@@ -15,7 +15,7 @@
 // The ticket wraps around to 0; the last item to leave a wait clears `ready`.
 //
 // An item is 16 integers, made by style_items in gpu_backend/cuda/launches/styles.py:
-//     0 kind (an ItemKind)            1 16-byte groups a row        2 rows (a multiple of 8)
+//     0 kind (an ItemKind)            1 16-byte groups per row        2 rows (a multiple of 8)
 //     3 first group in the table      4 first row of terms          5 source, in ws or in raw
 //     6 columns of the source         7 destination                 8 slot
 //     9 style items of the slot      10 demodulation items of the slot

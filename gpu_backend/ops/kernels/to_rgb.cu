@@ -5,7 +5,7 @@
 // 4 neighbours of a row if 4 divides `side`, so that a thread loads and stores 16 bytes at a time.
 // `parts`: (part_count, batch, side, side, IMG_CHANNELS). Null pointers: no bias, no previous picture, image or pixels not wanted.
 // flags[b] gets bit 0 if a number of sample b is not finite.
-// Grid: groups of PIXELS of a sample, 256 a block; samples.
+// Grid: groups of PIXELS of a sample, 256 per block; samples.
 #include "parts/doubling.cuh"
 #include "parts/bytes.cuh"
 

@@ -31,14 +31,14 @@ def macros_of(rung: Rung, target: Target) -> set[tuple[str, str]]:
 def test_on_hopper_each_rung_adds_its_instructions() -> None:
     target = target_of(HOPPER, None)
     rungs = {rung.what: rung for rung in rungs_of(target.architecture)}
-    assert ("WGMMA", "1") not in macros_of(rungs["plain kernels"], target)
-    assert not {"WGMMA", "USE_TMA"} & {name for name, _ in macros_of(rungs["half precision"], target)}
+    assert ("USE_WGMMA", "1") not in macros_of(rungs["plain kernels"], target)
+    assert not {"USE_WGMMA", "USE_TMA"} & {name for name, _ in macros_of(rungs["half precision"], target)}
     portable = macros_of(rungs["tensor cores (mma), fused epilogues"], target)
-    assert ("WGMMA", "0") in portable
-    assert not {("WGMMA", "1"), ("USE_TMA", "1")} & portable
+    assert ("USE_WGMMA", "0") in portable
+    assert not {("USE_WGMMA", "1"), ("USE_TMA", "1")} & portable
     with_tma = macros_of(rungs["TMA"], target)
     assert ("USE_TMA", "1") in with_tma
-    assert ("WGMMA", "1") not in with_tma
+    assert ("USE_WGMMA", "1") not in with_tma
     assert [rung.use_graph for rung in rungs.values()] == [False] * 5 + [True] * 3
     assert [rung.batch for rung in rungs.values()] == [1] * 6 + [8, 32]
 

@@ -173,8 +173,8 @@ def test_a_large_layer_has_long_segments_and_a_small_one_is_shared_out(up: int, 
     assert large.tile.segment >= 64
     assert small.grid[0] * small.grid[1] >= 64
     for geometry in (large, small):
-        assert geometry.tile.blocks * geometry.shared_nbytes <= shared_nbytes
-        assert geometry.tile.blocks * geometry.tile.tiles <= 16
+        assert geometry.tile.min_blocks * geometry.shared_nbytes <= shared_nbytes
+        assert geometry.tile.min_blocks * geometry.tile.tiles <= 16
 
 
 def test_a_memory_that_no_tile_fits_is_reported_in_words() -> None:

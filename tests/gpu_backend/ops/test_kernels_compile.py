@@ -70,7 +70,7 @@ MACHINES = {
     "sm_120": Machine(170, 101376),
 }
 
-_FLAVOURS = frozenset({"SPLIT_K", "WGMMA", "WEIGHTS_IN_SMEM"})
+_FLAVOURS = frozenset({"SPLIT_K", "USE_WGMMA", "WEIGHTS_IN_SMEM"})
 """Choices of a tile that make another kernel of it."""
 
 _COUNTS = frozenset({"SPLIT_K", "ROW_TILES"})
@@ -229,7 +229,7 @@ def claims() -> Claims:
             macros = dict(recipe.defines)
             if sums_of(recipe):
                 shown.add(("source with tiles", architecture, recipe.stem))
-            if macros.get("WGMMA") == "1":
+            if macros.get("USE_WGMMA") == "1":
                 shown.add(("width", recipe.stem, int(macros["CHANNELS"]) // int(macros.get("WARPS_N", "1"))))
             before = heaviest.setdefault((text, flavour_of(recipe)), (architecture, recipe))
             if sums_of(recipe) > sums_of(before[1]):

@@ -116,7 +116,7 @@ def test_blocks_cover_the_picture_and_fit_a_multiprocessor(side: int, cin: int, 
     assert geometry.grid[1] * geometry.channels >= cout
     assert geometry.grid[2] == batch
     block_nbytes = geometry.dynamic_nbytes + geometry.static_nbytes
-    assert geometry.blocks * (block_nbytes + 1024) - 1024 <= H200_LIMITS[1]
+    assert geometry.min_blocks * (block_nbytes + 1024) - 1024 <= H200_LIMITS[1]
 
 
 def test_a_single_picture_gets_the_kernel_of_a_batch_where_that_one_is_checked() -> None:

@@ -13,7 +13,7 @@
 // Grid: tiles of pixels, tiles of channels, parities x slices.
 #define HALF 1
 #define DEPTH 64
-#define WGMMA 0
+#define USE_WGMMA 0
 #define ACTIVATION 0
 #include "parts/types.cuh"
 #include "parts/tensor_core.cuh"

@@ -1,4 +1,4 @@
-// A convolution as a plain sum over taps and input channels, in fp32, for a tile of pixels and output channels a block:
+// A convolution as a plain sum over taps and input channels, in fp32, for a tile of pixels and output channels per block:
 //
 //     sum[p][o] = sum over taps (ky, kx), channels c of x[b, row(p) + row_shift + ky, column(p) + column_shift + kx, c]
 //                                                       * weight[ky * AXIS_TAPS + kx][c][o]

@@ -12,7 +12,7 @@ __device__ __forceinline__ float finish(float conv, float demod, float noise, fl
     return bounded(activate(conv * demod + (noise + bias)) * gain, clamp);
 }
 
-// Linear, relu and lrelu are homogeneous: the gain is applied before them, once a channel instead of once a number.
+// Linear, relu and lrelu are homogeneous: the gain is applied before them, once per channel instead of once per number.
 enum : bool { IS_HOMOGENEOUS = ACTIVATION <= 2 };
 __device__ __forceinline__ float gain_before(float gain) { return IS_HOMOGENEOUS ? gain : 1.0f; }
 __device__ __forceinline__ float gain_after(float gain) { return IS_HOMOGENEOUS ? 1.0f : gain; }

@@ -16,7 +16,7 @@ __device__ __forceinline__ float opaque(float value) {
     return value;
 }
 
-// Returns a value that is the same in all lanes of a warp, and the compiler knows: what follows from it is computed once a warp, in
+// Returns a value that is the same in all lanes of a warp, and the compiler knows: what follows from it is computed once per warp, in
 // uniform registers. From Ampere on; a template, since older architectures do not declare the intrinsic.
 template <typename V>
 __device__ __forceinline__ int warp_uniform(V value) {

@@ -2,7 +2,7 @@
 // each row tile through the input channels, DEPTH a pipeline step. Meanwhile the activations and weights of the next steps are copied
 // to the stages in shared memory, across the end of a row tile too. With WEIGHTS_IN_SMEM the weights of all steps are copied once and stay.
 //
-// Macros: DEPTH CHANNELS STAGES WEIGHTS_IN_SMEM SPLIT_K ACTIVATION WGMMA. USE_TMA: one thread issues the copies, by TMA; otherwise every
+// Macros: DEPTH CHANNELS STAGES WEIGHTS_IN_SMEM SPLIT_K ACTIVATION USE_WGMMA. USE_TMA: one thread issues the copies, by TMA; otherwise every
 // thread copies its part by cp.async. DECOUPLED, with USE_TMA: warps wait for stages, not for each other, so that some multiply while
 // others wait. It pays in large blocks that have a multiprocessor for themselves; elsewhere a barrier of the block costs less.
 // Constants of the kernel: THREADS, KERNEL_TAPS; PATCH_ROWS x PATCH_COLUMNS pixels that a row tile needs, in rows of PITCH pixels; BEFORE,
@@ -13,7 +13,7 @@
 #include "parts/registers.cuh"
 #include "parts/tma.cuh"
 
-static_assert(USE_TMA || !WGMMA, "wgmma reads shared memory through the async proxy: without TMA, copies would need a proxy fence");
+static_assert(USE_TMA || !USE_WGMMA, "wgmma reads shared memory through the async proxy: without TMA, copies would need a proxy fence");
 static_assert(USE_TMA || !DECOUPLED, "warps that are decoupled wait for the barriers of TMA");
 
 enum : int {

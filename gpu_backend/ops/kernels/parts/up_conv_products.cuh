@@ -87,7 +87,7 @@ __device__ __forceinline__ void accumulate_mma(Sums& sum, const int (&pixels)[MF
 }
 
 __device__ __forceinline__ void accumulate(Sums& sum, const int (&pixels)[MF], unsigned patch, unsigned weights, int warp_n, int lane) {
-    if constexpr (WGMMA) {
+    if constexpr (USE_WGMMA) {
         accumulate_wgmma(sum, pixels, patch, weights, warp_n, lane);
     } else {
         accumulate_mma(sum, pixels, patch, weights, warp_n, lane);

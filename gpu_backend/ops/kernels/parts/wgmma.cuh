@@ -1,5 +1,5 @@
 // Hopper's wgmma: a warpgroup multiplies positions in registers by weights in shared memory, while its threads go on.
-// Macros: HALF, DEPTH, WGMMA.
+// Macros: HALF, DEPTH, USE_WGMMA.
 //
 // The hardware writes the sums until wgmma_wait: between wgmma and wgmma_wait, kernels neither read nor write them.
 #pragma once
@@ -22,16 +22,16 @@ enum : unsigned { DESCRIPTOR_ROWS = (ROW_NBYTES == 128 ? 1u : ROW_NBYTES == 64 ?
 // sum (64 x N over four warps, 16 rows each) += a (64 x 32 bytes, in registers) * b (32 bytes x N, in shared memory; a descriptor's lower word)
 template <int N>
 __device__ __forceinline__ void wgmma(float*, const unsigned (&)[4], unsigned) {
-    static_assert(N < 0 || !WGMMA, "there is no wgmma of this width");
+    static_assert(N < 0 || !USE_WGMMA, "there is no wgmma of this width");
 }
 
 // The same without the sum before, which need not be initialised.
 template <int N>
 __device__ __forceinline__ void wgmma_first(float*, const unsigned (&)[4], unsigned) {
-    static_assert(N < 0 || !WGMMA, "there is no wgmma of this width");
+    static_assert(N < 0 || !USE_WGMMA, "there is no wgmma of this width");
 }
 
-#if WGMMA  // declarations, which would cost other kernels a sixth of the time in the compiler's frontend
+#if USE_WGMMA  // declarations, which would cost other kernels a sixth of the time in the compiler's frontend
 // One specialisation a width, 16 to 256 output channels. Inline PTX takes no lists of registers, so macros write them: for N channels, a thread's
 // N / 2 sums as operands (SUMS_N) and the placeholders of these operands (NAMES_N). WGMMA_OF adds the placeholders of a and b.
 #define F4(i) "+f"(sum[i]), "+f"(sum[i + 1]), "+f"(sum[i + 2]), "+f"(sum[i + 3])

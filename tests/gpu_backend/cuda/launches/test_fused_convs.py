@@ -42,7 +42,7 @@ def reasons_of(fir: tuple[float, ...] = (1, 3, 3, 1), img_channels: int = 3) -> 
 
 
 def test_a_tile_that_a_longer_filter_makes_too_large_is_replaced_by_that_of_the_next_shape() -> None:
-    large, small = ConvTile(8, 14, 32, 16, 3, 4, 2, 2, blocks=2), ConvTile(10, 8, 16, 16, 2, 4, 1)
+    large, small = ConvTile(8, 14, 32, 16, 3, 4, 2, 2, min_blocks=2), ConvTile(10, 8, 16, 16, 2, 4, 1)
     target = target_with({SHAPE: large, replace(SHAPE, side=128): small})
     assert geometry_of(UP, target).tile == large
     longer = replace(UP, fir=filter_taps(6))

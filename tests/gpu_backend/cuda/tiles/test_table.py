@@ -49,7 +49,7 @@ def test_tiles_measured_here_come_before_shipped_ones() -> None:
 
 def test_blocks_of_channels_are_not_half_empty() -> None:
     near = replace(SHAPE, side=512, cin=64, cout=64)
-    found = table(shipped={near: ConvTile(8, 32, 64, 16, 2, 4, 1, mma="wgmma", blocks=2, row_tiles=4)})
+    found = table(shipped={near: ConvTile(8, 32, 64, 16, 2, 4, 1, mma="wgmma", min_blocks=2, row_tiles=4)})
     assert found.choose(replace(near, side=534)).channels == 64
     assert found.choose(replace(near, side=534, cout=88)).channels == 88
     assert found.choose(replace(near, cout=88)).channels == 64
@@ -75,16 +75,16 @@ def test_some_width_leaves_next_to_nothing_of_the_last_block_empty(cout: int) ->
 
 def test_widths_besides_the_usual_ones_are_for_wgmma_without_a_picture() -> None:
     shape = ConvShape("conv", 278, 328, 208, 1)
-    tile = ConvTile(8, 16, 104, 16, 2, 8, 1, mma="wgmma", blocks=2, row_tiles=5)
+    tile = ConvTile(8, 16, 104, 16, 2, 8, 1, mma="wgmma", min_blocks=2, row_tiles=5)
     assert ConvGeometry(shape, tile).fits("sm_90a", SHARED)
     assert ConvGeometry(shape, replace(tile, channels=112), picture_channels=3).fits("sm_90a", SHARED)
     assert not ConvGeometry(shape, tile, picture_channels=3).fits("sm_90a", SHARED)
     assert not ConvGeometry(shape, tile, has_moments=True).fits("sm_90a", SHARED)
     assert not ConvGeometry(shape, replace(tile, mma="mma", warps_m=4)).fits("sm_90a", SHARED)
-    wide = replace(tile, channels=208, blocks=1)
+    wide = replace(tile, channels=208, min_blocks=1)
     assert ConvGeometry(shape, wide).fits("sm_90a", SHARED)
     assert not ConvGeometry(shape, wide, picture_channels=3).fits("sm_90a", SHARED)
-    assert not ConvGeometry(replace(shape, cout=264), replace(tile, channels=264, blocks=1)).fits("sm_90a", SHARED)
+    assert not ConvGeometry(replace(shape, cout=264), replace(tile, channels=264, min_blocks=1)).fits("sm_90a", SHARED)
     assert not ConvGeometry(replace(shape, operands="tf32"), replace(wide, depth=8)).fits("sm_90a", SHARED)
 
 
@@ -95,8 +95,8 @@ def test_candidates_for_a_side_that_no_tile_divides_fill_their_rounds(side: int,
     assert {tile.channels for tile in found} >= set(fitting_channels(cout))
     for tile in found[::5]:  # of thousands by one rule, with each width
         if tile.row_tiles > 1:
-            rounds = ConvGeometry(shape, tile).blocks / (132 * tile.blocks)
-            longer = ConvGeometry(shape, replace(tile, row_tiles=tile.row_tiles - 1)).blocks / (132 * tile.blocks)
+            rounds = ConvGeometry(shape, tile).blocks / (132 * tile.min_blocks)
+            longer = ConvGeometry(shape, replace(tile, row_tiles=tile.row_tiles - 1)).blocks / (132 * tile.min_blocks)
             assert rounds <= 4
             assert longer == rounds or longer > int(rounds), "fewer row tiles need no further round"
 
@@ -110,16 +110,16 @@ def test_candidates_for_a_side_that_no_tile_divides_fill_their_rounds(side: int,
     ],
 )
 def test_a_walk_leaves_no_last_round_that_is_nearly_empty(shape: ConvShape) -> None:
-    tile = ConvTile(8, 32, 64, 16, 2, 4, 1, mma="wgmma", blocks=2, row_tiles=32)
+    tile = ConvTile(8, 32, 64, 16, 2, 4, 1, mma="wgmma", min_blocks=2, row_tiles=32)
     fitting = with_fitting_row_tiles(shape, tile, 132)
     assert replace(fitting, row_tiles=32) == tile
 
     def row_tiles_in_turn(row_tiles: int) -> int:
         """Of the multiprocessor that is done last."""
         blocks = ConvGeometry(shape, replace(tile, row_tiles=row_tiles)).blocks
-        return -(-blocks // (132 * tile.blocks)) * row_tiles
+        return -(-blocks // (132 * tile.min_blocks)) * row_tiles
 
-    least = ConvGeometry(shape, replace(tile, row_tiles=1)).blocks / (132 * tile.blocks)
+    least = ConvGeometry(shape, replace(tile, row_tiles=1)).blocks / (132 * tile.min_blocks)
     assert row_tiles_in_turn(fitting.row_tiles) <= 1.25 * least
     assert row_tiles_in_turn(fitting.row_tiles) <= row_tiles_in_turn(32)
 

@@ -75,7 +75,7 @@ def test_the_plain_kernel_takes_the_same_arguments() -> None:
     for shape in convs.shapes:
         plain, fused = convs.plain(shape), convs.fused(shape, TARGET.tiles.choose(shape))
         assert plain.launch.recipe.stem == f"plain_{fused.launch.recipe.stem}"
-        # `strengths`, null here, is a parameter of fused kernels with MOMENTS alone.
+        # `strengths`, null here, is a parameter of fused kernels with HAS_MOMENTS alone.
         assert plain.launch.arguments.keys() - fused.launch.arguments.keys() == {"strengths"}
         assert plain.launch.arguments["strengths"] is None
         assert "picture_parts" not in fused.launch.arguments

@@ -32,13 +32,13 @@ def tiles(shape: ConvShape) -> tuple[ConvTile, ...]:
 def made_up_us(shape: ConvShape, tile: ConvTile) -> float:
     """A kernel that is limited by products, by reads, or by waiting for each step, whichever takes longest."""
     geometry = ConvGeometry(shape, tile)
-    rounds = math.ceil(geometry.blocks / (MULTIPROCESSORS * tile.blocks))
+    rounds = math.ceil(geometry.blocks / (MULTIPROCESSORS * tile.min_blocks))
     steps = shape.cin * 9 / (tile.split_k * tile.depth) * tile.row_tiles
     area = tile.rows * tile.columns
     products_us = steps * tile.depth * area * tile.channels / 4e6 * (1.0 + 16.0 / tile.channels)
     reads_us = steps * tile.depth * (area + tile.channels) / 1e6
     waits_us = steps * 0.4 / tile.stages
-    return 2.0 + rounds * tile.blocks * max(products_us, reads_us, waits_us) + 0.3 * tile.split_k
+    return 2.0 + rounds * tile.min_blocks * max(products_us, reads_us, waits_us) + 0.3 * tile.split_k
 
 
 def timed(*shapes: ConvShape) -> dict[ConvShape, dict[ConvTile, float]]:
