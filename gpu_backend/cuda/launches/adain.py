@@ -177,12 +177,11 @@ def adain_input(step: Step, site: AdainSite, weights: Weights, const: str) -> Bu
         noise = held(f"flat/{names['noise_const']}", picture)
         noise_gain, noise_source = region("noise_gain", index), region("noise_source")
     act = settings.act
-    defines = (("HALF", str(int(site.half))), ("ACTIVATION", str(ACTIVATION_NUMBERS[act.activation])))
     numbers, side = site.batch * settings.resolution**2 * settings.out_channels, settings.resolution
     launch = Launch(
         layer=step.layer,
         label="adain_input",
-        recipe=KernelRecipe("adain_input", defines),
+        recipe=KernelRecipe.of("adain_input", HALF=site.half, ACTIVATION=ACTIVATION_NUMBERS[act.activation]),
         grid=(-(-cout // _INPUT_CHANNELS), site.batch, 1),
         block=(_INPUT_THREADS, 1, 1),
         shared_nbytes=0,
@@ -259,13 +258,13 @@ def adain(step: Step, site: AdainSite, weights: Weights, target: Target, geometr
 
 def adain_recipe(step: Step, site: AdainSite, target: Target, geometry: ConvGeometry) -> KernelRecipe:
     """Return the kernel of a layer's normalisation, after a fused convolution of that geometry."""
-    defines = {
-        "HALF": 1,
-        "GROUPS": _tile(step, site, target, geometry).groups,
-        "THREADS": THREADS,
-        "IMG_CHANNELS": 0 if site.rgb is None else site.rgb.channels,
-    }
-    return KernelRecipe("adain", tuple((name, str(value)) for name, value in defines.items()))
+    return KernelRecipe.of(
+        "adain",
+        HALF=1,
+        GROUPS=_tile(step, site, target, geometry).groups,
+        THREADS=THREADS,
+        IMG_CHANNELS=0 if site.rgb is None else site.rgb.channels,
+    )
 
 
 def plain_adain(step: Step, site: AdainSite, weights: Weights, *, reason: str = "") -> Built:
@@ -289,7 +288,7 @@ def plain_adain(step: Step, site: AdainSite, weights: Weights, *, reason: str = 
         return Launch(
             layer=step.layer,
             label=stem,
-            recipe=KernelRecipe(stem, (("HALF", str(int(site.half))),)),
+            recipe=KernelRecipe.of(stem, HALF=site.half),
             grid=grid,
             block=(threads, 1, 1),
             shared_nbytes=0,

@@ -23,7 +23,7 @@ BINOMIAL_TAPS = (0.125, 0.375, 0.375, 0.125)
 class ConvWork:
     """One form for the steps ``modulated_conv``, ``modulated_up_conv`` and ``skip_conv``, and StyleGAN1's convolutions.
 
-    The steps ``adain_conv`` and ``adain_up_conv`` are normalised later; their noise has a strength a channel.
+    The steps ``adain_conv`` and ``adain_up_conv`` are normalised later; their noise has a strength per channel.
 
     Attributes
     ----------
@@ -56,16 +56,16 @@ class ConvWork:
     out_channels: int
     kernel: int
     side: int
-    padding: int
-    taps: tuple[float, ...]
-    act: BiasAct
-    noise_index: int
     weight: str
-    bias: str
-    noise_strength: str
-    noise_const: str
-    weight_scale: float
     flops: int
+    weight_scale: float = 1.0
+    padding: int = 0
+    taps: tuple[float, ...] = ()
+    act: BiasAct = BiasAct()
+    bias: str = ""
+    noise_index: int = -1
+    noise_strength: str = ""
+    noise_const: str = ""
     has_odd_border: bool = False
     blurs_bias: bool = False
     is_normalised: bool = False
@@ -81,65 +81,12 @@ class ConvWork:
         """
         settings = step.attributes
         if isinstance(settings, SkipConv):
-            side = settings.resolution // 2
-            return cls(
-                layer=step.layer,
-                in_channels=settings.in_channels,
-                out_channels=settings.out_channels,
-                kernel=1,
-                side=side,
-                padding=0,
-                taps=(),
-                act=BiasAct(),
-                noise_index=-1,
-                weight=step.weights["weight"],
-                bias="",
-                noise_strength="",
-                noise_const="",
-                weight_scale=1.0 / math.sqrt(settings.in_channels),
-                flops=2 * side**2 * settings.in_channels * settings.out_channels,
-            )
+            return _skip_work(step, settings)
         if isinstance(settings, AdainConv | AdainUpConv):
-            area = settings.resolution**2
-            return cls(
-                layer=step.layer,
-                in_channels=settings.in_channels,
-                out_channels=settings.out_channels,
-                kernel=settings.kernel,
-                side=settings.resolution,
-                padding=settings.kernel // 2,
-                taps=settings.taps if isinstance(settings, AdainUpConv) else (),
-                act=settings.act,
-                noise_index=settings.noise_index,
-                weight=step.weights["weight"],
-                bias=step.weights["bias"],
-                noise_strength=step.weights.get("noise_strength", ""),
-                noise_const=step.weights.get("noise_const", ""),
-                weight_scale=weight_gain(settings.in_channels, settings.kernel),
-                flops=settings.flops(1) - (SUMMING_FLOPS + SCALING_FLOPS) * area * settings.out_channels,
-                has_odd_border=isinstance(settings, AdainUpConv),
-                blurs_bias=isinstance(settings, AdainUpConv) and settings.blurs_bias,
-                is_normalised=True,
-            )
-        if not isinstance(settings, ModulatedConv | ModulatedUpConv):
-            raise TypeError(f"step {step.layer!r} is no convolution: {settings!r}")
-        return cls(
-            layer=step.layer,
-            in_channels=settings.in_channels,
-            out_channels=settings.out_channels,
-            kernel=settings.kernel,
-            side=settings.resolution,
-            padding=settings.pad if isinstance(settings, ModulatedConv) else settings.kernel // 2,
-            taps=settings.taps if isinstance(settings, ModulatedUpConv) else (),
-            act=settings.act,
-            noise_index=settings.noise_index,
-            weight=step.weights["weight"],
-            bias=step.weights["bias"],
-            noise_strength=step.weights.get("noise_strength", ""),
-            noise_const=step.weights.get("noise_const", ""),
-            weight_scale=1.0,
-            flops=settings.flops(1),
-        )
+            return _normalised_work(step, settings)
+        if isinstance(settings, ModulatedConv | ModulatedUpConv):
+            return _modulated_work(step, settings)
+        raise TypeError(f"step {step.layer!r} is no convolution: {settings!r}")
 
     @property
     def is_up(self) -> bool:
@@ -165,6 +112,64 @@ class ConvWork:
     def cout(self) -> int:
         """Output channels in memory, padded."""
         return pad8(self.out_channels)
+
+
+def _skip_work(step: Step, settings: SkipConv) -> ConvWork:
+    side = settings.resolution // 2
+    return ConvWork(
+        layer=step.layer,
+        in_channels=settings.in_channels,
+        out_channels=settings.out_channels,
+        kernel=1,
+        side=side,
+        weight=step.weights["weight"],
+        flops=2 * side**2 * settings.in_channels * settings.out_channels,
+        weight_scale=1.0 / math.sqrt(settings.in_channels),
+    )
+
+
+def _modulated_work(step: Step, settings: ModulatedConv | ModulatedUpConv) -> ConvWork:
+    return ConvWork(
+        layer=step.layer,
+        in_channels=settings.in_channels,
+        out_channels=settings.out_channels,
+        kernel=settings.kernel,
+        side=settings.resolution,
+        weight=step.weights["weight"],
+        flops=settings.flops(1),
+        padding=settings.pad if isinstance(settings, ModulatedConv) else settings.kernel // 2,
+        taps=settings.taps if isinstance(settings, ModulatedUpConv) else (),
+        act=settings.act,
+        bias=step.weights["bias"],
+        noise_index=settings.noise_index,
+        noise_strength=step.weights.get("noise_strength", ""),
+        noise_const=step.weights.get("noise_const", ""),
+    )
+
+
+def _normalised_work(step: Step, settings: AdainConv | AdainUpConv) -> ConvWork:
+    """Return the convolution of a StyleGAN1's layer; its normalisation is another kernel's work."""
+    normalisation = (SUMMING_FLOPS + SCALING_FLOPS) * settings.resolution**2 * settings.out_channels
+    return ConvWork(
+        layer=step.layer,
+        in_channels=settings.in_channels,
+        out_channels=settings.out_channels,
+        kernel=settings.kernel,
+        side=settings.resolution,
+        weight=step.weights["weight"],
+        flops=settings.flops(1) - normalisation,
+        weight_scale=weight_gain(settings.in_channels, settings.kernel),
+        padding=settings.kernel // 2,
+        taps=settings.taps if isinstance(settings, AdainUpConv) else (),
+        act=settings.act,
+        bias=step.weights["bias"],
+        noise_index=settings.noise_index,
+        noise_strength=step.weights.get("noise_strength", ""),
+        noise_const=step.weights.get("noise_const", ""),
+        has_odd_border=isinstance(settings, AdainUpConv),
+        blurs_bias=isinstance(settings, AdainUpConv) and settings.blurs_bias,
+        is_normalised=True,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ def doubled(step: Step, small: str, y: str, batch: int, *, half: bool) -> Built:
     launch = Launch(
         layer=step.layer,
         label="doubled",
-        recipe=KernelRecipe("doubled", (("HALF", str(int(half))), ("TAPS", str(len(settings.taps))))),
+        recipe=KernelRecipe.of("doubled", HALF=half, TAPS=len(settings.taps)),
         grid=(-(-items // _THREADS), batch, 1),
         block=(_THREADS, 1, 1),
         shared_nbytes=0,

@@ -146,16 +146,16 @@ def filter_geometry(step: Step, site: FilterSite, weights: Weights, target: Targ
 def fused_filter_recipe(geometry: FilterGeometry) -> KernelRecipe:
     """Return the kernel of a filtered activation."""
     shape, tile = geometry.shape, geometry.tile
-    defines = {
-        "UP": shape.up,
-        "PHASE": shape.phase,
-        "RANK": shape.rank,
-        "TILES": tile.tiles,
-        "STAGES": geometry.stages,
-        "MIN_BLOCKS": tile.min_blocks,
-        "IMG_CHANNELS": shape.picture_channels,
-    }
-    return KernelRecipe("filtered_lrelu", tuple((name, str(value)) for name, value in defines.items()))
+    return KernelRecipe.of(
+        "filtered_lrelu",
+        UP=shape.up,
+        PHASE=shape.phase,
+        RANK=shape.rank,
+        TILES=tile.tiles,
+        STAGES=geometry.stages,
+        MIN_BLOCKS=tile.min_blocks,
+        IMG_CHANNELS=shape.picture_channels,
+    )
 
 
 def fused_filter(step: Step, site: FilterSite, weights: Weights, geometry: FilterGeometry) -> Built:
@@ -255,13 +255,13 @@ def plain_filter(step: Step, site: FilterSite, weights: Weights, target: Target,
         "gain": np.float32(settings.act.gain),
         "clamp": np.float32(_clamp(settings)),
     }
-    defines = {
-        "HALF": int(site.half),
-        "ACTIVATION": ACTIVATION_NUMBERS[settings.act.activation],
-        "TILE": tile,
-        "RADIAL": int(settings.is_radial),
-    }
-    recipe = KernelRecipe("plain_filtered_lrelu", tuple((name, str(value)) for name, value in defines.items()))
+    recipe = KernelRecipe.of(
+        "plain_filtered_lrelu",
+        HALF=site.half,
+        ACTIVATION=ACTIVATION_NUMBERS[settings.act.activation],
+        TILE=tile,
+        RADIAL=settings.is_radial,
+    )
     grid = ((-(-settings.out_size // tile)) ** 2, pad8(settings.channels) // 4, site.batch)
     flops, nbytes = _work(settings, site)
     launch = Launch(

@@ -12,7 +12,6 @@ from gpu_backend.cuda.launches.conv_arguments import Weights, constant, region
 from gpu_backend.cuda.launches.conv_work import ConvWork
 from gpu_backend.cuda.launches.style_layout import pad8
 from gpu_backend.cuda.schedule import Built, Constant, Launch, Region
-from gpu_backend.ops.bias_act import BiasAct
 from gpu_backend.ops.fourier_features import FourierFeatures
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.plan.plan import Step
@@ -31,7 +30,7 @@ def sines(step: Step, weights: Weights, *, batch: int, num_ws: int, half: bool, 
     launch = Launch(
         step.layer,
         "fourier_features",
-        KernelRecipe("fourier_features", (("HALF", str(int(half))),)),
+        KernelRecipe.of("fourier_features", HALF=half),
         (-(-(size**2) // _PIXELS), batch, 1),
         (_THREADS, 1, 1),
         0,
@@ -68,14 +67,7 @@ def mixing(step: Step) -> ConvWork:
         out_channels=settings.channels,
         kernel=1,
         side=settings.size,
-        padding=0,
-        taps=(),
-        act=BiasAct(),
-        noise_index=-1,
         weight=step.weights["weight"],
-        bias="",
-        noise_strength="",
-        noise_const="",
         weight_scale=1.0 / math.sqrt(settings.channels),
         flops=settings.flops(1),
     )

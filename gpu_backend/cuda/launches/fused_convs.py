@@ -172,7 +172,7 @@ def fused_recipe(work: ConvWork, site: ConvSite, geometry: ConvGeometry) -> Kern
         defines["HAS_SKIP"] = int(site.skip is not None)
         defines["TAPS"] = 1 if site.skip is None else len(site.skip.taps)
     stem = "modulated_up_conv" if work.is_up else "modulated_conv"
-    return KernelRecipe(stem, tuple((name, str(value)) for name, value in defines.items()))
+    return KernelRecipe.of(stem, **defines)
 
 
 def _packed(weights: Weights, work: ConvWork, tile: ConvTile, site: ConvSite) -> NDArray[Any]:

@@ -55,9 +55,7 @@ def fully_connected_launch(step: Step, weights: Weights, batch: int) -> Built:
     launch = Launch(
         step.layer,
         "fully_connected",
-        KernelRecipe(
-            "fully_connected", (("ACTIVATION", str(ACTIVATION_NUMBERS[act.activation])), ("BATCH", str(rows)))
-        ),
+        KernelRecipe.of("fully_connected", ACTIVATION=ACTIVATION_NUMBERS[act.activation], BATCH=rows),
         (-(-attributes.out_features // _ROWS_OF_BLOCK), -(-batch // rows), 1),
         (_THREADS, 1, 1),
         shared_nbytes(padded, rows),

@@ -48,16 +48,16 @@ class PlainTile:
         return self.tile_pixels // self.pixels * (self.tile_channels // self.channels) * self.groups
 
     @property
-    def defines(self) -> tuple[tuple[str, str], ...]:
+    def macros(self) -> dict[str, int]:
         """The macros."""
-        return (
-            ("TILE_PIXELS", str(self.tile_pixels)),
-            ("TILE_CHANNELS", str(self.tile_channels)),
-            ("TILE_DEPTH", str(self.tile_depth)),
-            ("PIXELS", str(self.pixels)),
-            ("CHANNELS", str(self.channels)),
-            ("GROUPS", str(self.groups)),
-        )
+        return {
+            "TILE_PIXELS": self.tile_pixels,
+            "TILE_CHANNELS": self.tile_channels,
+            "TILE_DEPTH": self.tile_depth,
+            "PIXELS": self.pixels,
+            "CHANNELS": self.channels,
+            "GROUPS": self.groups,
+        }
 
     def blocks(self, pixels: int, cout: int) -> int:
         """Number of blocks that cover these pixels and channels."""
@@ -152,19 +152,17 @@ def _build(
     pixels = site.batch * work.side**2 // parities
     tile = plain_tile(pixels, work.cout, parities, target.multiprocessors)
     taps = work.taps or (() if site.skip is None else site.skip.taps)
-    recipe = KernelRecipe(
+    recipe = KernelRecipe.of(
         stem,
-        (
-            ("HALF", str(int(site.half))),
-            ("ACTIVATION", str(ACTIVATION_NUMBERS[work.act.activation])),
-            ("KERNEL", str(work.kernel)),
-            ("PADDING", str(work.padding)),
-            ("TAPS", str(max(len(taps), 1))),
-            ("HAS_SKIP", str(int(site.skip is not None))),
-            ("ODD_BORDER", str(int(work.has_odd_border))),
-            ("BLURS_BIAS", str(int(work.blurs_bias))),
-            *tile.defines,
-        ),
+        HALF=site.half,
+        ACTIVATION=ACTIVATION_NUMBERS[work.act.activation],
+        KERNEL=work.kernel,
+        PADDING=work.padding,
+        TAPS=max(len(taps), 1),
+        HAS_SKIP=site.skip is not None,
+        ODD_BORDER=work.has_odd_border,
+        BLURS_BIAS=work.blurs_bias,
+        **tile.macros,
     )
     launch = Launch(
         layer=work.layer,

@@ -58,7 +58,7 @@ def shift_styles_launch(
     launch = Launch(
         layer=layer,
         label=label,
-        recipe=KernelRecipe("shift_styles", (("HALF", str(int(half))), ("LANES", str(lanes)))),
+        recipe=KernelRecipe.of("shift_styles", HALF=half, LANES=lanes),
         grid=(len(slots), -(-most // _ROWS), batch),
         block=(_THREADS, 1, 1),
         shared_nbytes=4 * longest,

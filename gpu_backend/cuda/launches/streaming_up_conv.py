@@ -89,7 +89,7 @@ def streaming_recipe(work: ConvWork, site: ConvSite, geometry: StreamingGeometry
         "HAS_RAW": int(site.y_raw is not None),
         **picture_defines(site.picture),
     }
-    return KernelRecipe("streaming_up_conv", tuple((name, str(value)) for name, value in defines.items()))
+    return KernelRecipe.of("streaming_up_conv", **defines)
 
 
 def channel_order(channels: int) -> NDArray[np.int64]:

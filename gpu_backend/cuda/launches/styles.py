@@ -142,7 +142,7 @@ def styles_launch(
     launch = Launch(
         step.layer,
         "styles",
-        KernelRecipe("styles", (("HALF", str(int(half))), ("BATCH", str(rows)))),
+        KernelRecipe.of("styles", HALF=half, BATCH=rows),
         (len(items) * passes, 1, 1),
         (32 * _WARPS, 1, 1),
         shared_nbytes(longest, rows),

@@ -52,14 +52,14 @@ def tap_display(step: Step, x: Region, batch: int, multiprocessors: int) -> Buil
     most = min(_MOST_STRETCHES, -(-area * lanes // (_THREADS * _PIXELS)))
     stretch = -(-area // max(1, min(most, -(-4 * multiprocessors // (slabs * batch)))))
     stretches = -(-area // stretch)
-    half, itemsize = int(x.dtype == "float16"), np.dtype(x.dtype).itemsize
+    half, itemsize = x.dtype == "float16", np.dtype(x.dtype).itemsize
     pixels, flags, statistics, values = step.outputs
     sizes = {"area": np.int32(area), "stride": np.int32(stride), "channels": np.int32(settings.channels)}
     numbers = batch * area * settings.channels
     measure = Launch(
         layer=step.layer,
         label="tap_statistics",
-        recipe=_recipe("tap_statistics", HALF=half, WIDE=wide),
+        recipe=KernelRecipe.of("tap_statistics", HALF=half, WIDE=wide),
         grid=(stretches, slabs, batch),
         block=(_THREADS, 1, 1),
         shared_nbytes=0,
@@ -77,7 +77,7 @@ def tap_display(step: Step, x: Region, batch: int, multiprocessors: int) -> Buil
     show = Launch(
         layer=step.layer,
         label="tap_display",
-        recipe=_recipe("tap_display", HALF=half),
+        recipe=KernelRecipe.of("tap_display", HALF=half),
         grid=(min(-(-area // _THREADS), 2 * multiprocessors), batch, 1),
         block=(_THREADS, 1, 1),
         shared_nbytes=0,
@@ -109,7 +109,3 @@ def tap_display(step: Step, x: Region, batch: int, multiprocessors: int) -> Buil
         Region(values, settings.values_shape(batch), "float32", "output"),
     )
     return Built((measure, show), (), regions)
-
-
-def _recipe(stem: str, **defines: int) -> KernelRecipe:
-    return KernelRecipe(stem, tuple((name, str(value)) for name, value in defines.items()))

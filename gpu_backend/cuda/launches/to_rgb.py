@@ -166,9 +166,7 @@ def plain_to_rgb(
     launch = Launch(
         layer=part.layer,
         label="plain_to_rgb",
-        recipe=KernelRecipe(
-            "plain_to_rgb", (("HALF", str(int(half))), ("IMG_CHANNELS", str(part.channels)), ("LANES", str(lanes)))
-        ),
+        recipe=KernelRecipe.of("plain_to_rgb", HALF=half, IMG_CHANNELS=part.channels, LANES=lanes),
         grid=(-(-area * lanes // _BLOCK), batch, 1),
         block=(_BLOCK, 1, 1),
         shared_nbytes=0,
@@ -259,9 +257,8 @@ def to_rgb(
 
 
 def _recipe(channels: int, taps: int, vector: int, middle: float) -> KernelRecipe:
-    moved = () if middle == MIDDLE else (("MIDDLE_TWICE", str(round(2 * middle))),)
-    sizes = (("IMG_CHANNELS", str(channels)), ("TAPS", str(taps)), ("PIXELS", str(vector)))
-    return KernelRecipe("to_rgb", (*sizes, *moved))
+    moved = {} if middle == MIDDLE else {"MIDDLE_TWICE": round(2 * middle)}
+    return KernelRecipe.of("to_rgb", IMG_CHANNELS=channels, TAPS=taps, PIXELS=vector, **moved)
 
 
 def _nbytes(settings: ToRgb, batch: int, part_count: int, *, has_image: bool, has_pixels: bool) -> int:

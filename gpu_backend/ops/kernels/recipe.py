@@ -29,6 +29,11 @@ class KernelRecipe:
     stem: str
     defines: tuple[tuple[str, str], ...] = ()
 
+    @classmethod
+    def of(cls, stem: str, **macros: int) -> KernelRecipe:
+        """Return a kernel with these macros, in their order; a bool becomes 0 or 1."""
+        return cls(stem, tuple((name, str(int(value))) for name, value in macros.items()))
+
     @property
     def package(self) -> str:
         """Package that holds the source."""
