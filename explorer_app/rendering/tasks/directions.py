@@ -1,4 +1,4 @@
-"""Searches directions with the present renderer, one batch of latents a step."""
+"""Searches directions with the present renderer, one batch of latents per step."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 from explorer_app.rendering.mailbox import Mailbox
 from explorer_app.rendering.render_events import DirectionsAdvanced, DirectionsFailed, DirectionsFound, RenderEvent
 from explorer_app.rendering.renderer_like import RendererLike
-from explorer_app.rendering.tasks.task import URGENT, Priority, RenderTask
+from explorer_app.rendering.tasks.task import Priority, RenderTask
 
 if TYPE_CHECKING:
     from gpu_backend import DirectionFinder, MapsLatents
@@ -19,7 +19,6 @@ class DirectionsTask(RenderTask):
     """Finds directions; of several searches, the newest wins. Parameters as for `PreviewTask`."""
 
     priority = Priority.SEARCH
-    yields_to = URGENT | {Priority.PREVIEW}
 
     def __init__(
         self, condition: Condition, report: Callable[[RenderEvent], None], recovers: Callable[[Exception], bool]
