@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from explorer_app.session.local_blends import LocalBlend
@@ -24,17 +25,27 @@ class FittedSession:
 def adapt(session: Session, facts: ModelFacts, usual_cutoff: int | None = None) -> FittedSession:
     """Return the session with everything that the model does not have cut, padded or reset.
 
-    Strengths get one number a row, rows and the cutoff end where the model does, a class that it does not have gives
-    way to its first one, axes of w, noise layers, a transform and a layer on show that it does not have go; where that
-    layer does not have the channels, its first ones are shown.
+    Strengths get one number per row of w. Rows and the cutoff end where the model does. A class that it does not have
+    becomes its first one. Axes of w, noise layers, a transform and a shown layer that it does not have are removed; of
+    a layer without the shown channels, the first channels are shown.
 
     Parameters
     ----------
     usual_cutoff
         That of the model before; a session that has it gets this model's.
     """
+    fitted = _fit_fields(session, facts, usual_cutoff)
+    for row in (*fixed_parameters(), *own_parameters(fitted)):
+        if row.path != "classes":  # fitted above: what no class means depends on the model before
+            value = row.fit(row.read(fitted), facts) if row.is_available(facts) else row.default
+            fitted = row.write(fitted, value) if value != row.read(fitted) else fitted
+    return FittedSession(fitted, tuple(_changes(session, fitted, facts)))
+
+
+def _fit_fields(session: Session, facts: ModelFacts, usual_cutoff: int | None) -> Session:
+    """Return the session with fields that suit the model; numbers within them are fitted as parameters."""
     is_other = session.model.model_id != facts.model_id
-    fitted = replace(
+    return replace(
         session,
         model=ModelReference(path=facts.path, name=facts.name, model_id=facts.model_id),
         pinned_blend=tuple(
@@ -57,46 +68,44 @@ def adapt(session: Session, facts: ModelFacts, usual_cutoff: int | None = None) 
         timeline=_fit_timeline(session.timeline, facts),
         patches=_fit_patches(session.patches, facts),
     )
-    for row in (*fixed_parameters(), *own_parameters(fitted)):
-        if row.path != "classes":  # fitted above: what no class means depends on the model before
-            value = row.fit(row.read(fitted), facts) if row.is_available(facts) else row.default
-            fitted = row.write(fitted, value) if value != row.read(fitted) else fitted
-    was_something = bool(session.model.model_id)
-    is_lowered = session.truncation.cutoff is not None and session.truncation.cutoff > facts.num_ws
-    changes = (
-        ("the class was reset", was_something and fitted.classes != session.classes),
-        ("the cutoff was lowered", is_lowered),
-        (_usual_words(facts), was_something and not is_lowered and fitted.truncation != session.truncation),
-        (
-            "stored latents of another shape were removed",
-            (len(fitted.mix), len(fitted.pinned_blend)) != (len(session.mix), len(session.pinned_blend)),
-        ),
-        ("mix strengths were fitted to its rows", _strengths(fitted) != _strengths(session)),
-        ("directions it does not have were removed", len(fitted.sliders) != len(session.sliders)),
-        ("layer ranges were shortened", _ranges(fitted) != _ranges(session)),
-        ("noise strengths of missing layers were dropped", fitted.noise != session.noise),
-        ("the transform, which it does not have, was reset", fitted.transform != session.transform),
-        ("bends of layers that it does not have were removed", fitted.bends != session.bends),
-        (
-            "style channels that it does not have were removed",
-            len(fitted.style_channels) != len(session.style_channels),
-        ),
-        (
-            "blends with stored latents of another shape were removed",
-            len(fitted.blends) != len(session.blends),
-        ),
-        ("the picture is shown, because it has no such layer", fitted.tap is None and session.tap is not None),
-        (
-            "tracks of parameters that it does not have were removed",
-            len(fitted.timeline.tracks) != len(session.timeline.tracks),
-        ),
-        ("patches of parameters that it does not have were removed", len(fitted.patches) != len(session.patches)),
-        (
-            "the channels of the shown layer were limited to those that it has",
-            fitted.tap is not None and fitted.tap != session.tap,
-        ),
-    )
-    return FittedSession(fitted, tuple(phrase for phrase, is_so in changes if is_so))
+
+
+def _changes(before: Session, fitted: Session, facts: ModelFacts) -> Iterator[str]:
+    """Yield a phrase for each change that a user notices."""
+    had_model = bool(before.model.model_id)
+    is_lowered = before.truncation.cutoff is not None and before.truncation.cutoff > facts.num_ws
+    if had_model and fitted.classes != before.classes:
+        yield "the class was reset"
+    if is_lowered:
+        yield "the cutoff was lowered"
+    elif had_model and fitted.truncation != before.truncation:
+        yield _usual_words(facts)
+    if (len(fitted.mix), len(fitted.pinned_blend)) != (len(before.mix), len(before.pinned_blend)):
+        yield "stored latents of another shape were removed"
+    if _strengths(fitted) != _strengths(before):
+        yield "mix strengths were fitted to its rows"
+    if len(fitted.sliders) != len(before.sliders):
+        yield "directions it does not have were removed"
+    if _ranges(fitted) != _ranges(before):
+        yield "layer ranges were shortened"
+    if fitted.noise != before.noise:
+        yield "noise strengths of missing layers were dropped"
+    if fitted.transform != before.transform:
+        yield "the transform, which it does not have, was reset"
+    if fitted.bends != before.bends:
+        yield "bends of layers that it does not have were removed"
+    if len(fitted.style_channels) != len(before.style_channels):
+        yield "style channels that it does not have were removed"
+    if len(fitted.blends) != len(before.blends):
+        yield "blends with stored latents of another shape were removed"
+    if fitted.tap is None and before.tap is not None:
+        yield "the picture is shown, because it has no such layer"
+    if len(fitted.timeline.tracks) != len(before.timeline.tracks):
+        yield "tracks of parameters that it does not have were removed"
+    if len(fitted.patches) != len(before.patches):
+        yield "patches of parameters that it does not have were removed"
+    if fitted.tap is not None and fitted.tap != before.tap:
+        yield "the channels of the shown layer were limited to those that it has"
 
 
 def fit_edits(edits: LocalEdits, facts: ModelFacts) -> LocalEdits:

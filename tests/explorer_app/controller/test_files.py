@@ -252,8 +252,8 @@ def test_a_session_of_an_unknown_model_at_the_start_is_shown_with_the_bundled_on
     session = Session(model=ModelReference("/gone/zebras.pkl", "zebras", "f" * 64), truncation=Truncation(0.2))
     save_session(harness.folder / "far.loom", session)
     harness.start(document=harness.folder / "far.loom")
+    harness.until(lambda: harness.controller.editing.session.truncation.psi == 0.2)
     assert harness.controller.engine.model.is_bundled
-    assert harness.controller.editing.session.truncation.psi == 0.2
     assert "zebras, which was not found" in harness.said(Level.WARNING)[0]
 
 
