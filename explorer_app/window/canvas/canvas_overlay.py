@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QRectF, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout
+from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout
 
 from explorer_app.window.canvas.picture_stage import PictureStage
 from explorer_app.window.controls.elided_label import ElidedLabel
+from explorer_app.window.controls.share_bar import ShareBar
 from explorer_app.window.look import fonts, theme
 from explorer_app.window.look.icons import icon
 
@@ -56,9 +57,7 @@ class CanvasOverlay(QFrame):
         self.sentence.setTextFormat(Qt.TextFormat.PlainText)
         self.sentence.setAlignment(Qt.AlignmentFlag.AlignCenter)
         theme.set_role(self.sentence, "dim")
-        self.bar = QProgressBar(self)
-        self.bar.setTextVisible(False)
-        self.bar.setAccessibleName("Loading")
+        self.bar = ShareBar("Loading", self)
         self.open_button = QPushButton("Open model…", self)
         self.open_button.setToolTip("Choose a StyleGAN file: .pkl, .pt or .safetensors (Ctrl+O).")
         self.open_button.clicked.connect(self.open_requested)
@@ -107,14 +106,12 @@ class CanvasOverlay(QFrame):
     def show_loading(self, name: str, sentence: str, share: float) -> None:
         """Show the progress of reading a file; `share` is in 0..1, and 0 means unknown."""
         self._compose(("model", "accent"), name, sentence, bar=True, cancel=True)
-        self.bar.setRange(0, 1000 if share > 0 else 0)
-        if share > 0:
-            self.bar.setValue(round(1000 * min(1.0, share)))
+        self.bar.show_share(share if share > 0 else None)
 
     def show_waiting(self, name: str, sentence: str) -> None:
         """Show a short operation that cannot be cancelled."""
         self._compose(("model", "accent"), name, sentence, bar=True)
-        self.bar.setRange(0, 0)
+        self.bar.show_share(None)
 
     def _compose(
         self,

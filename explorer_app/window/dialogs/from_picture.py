@@ -22,7 +22,6 @@ from PySide6.QtWidgets import (
     QDialog,
     QHBoxLayout,
     QLabel,
-    QProgressBar,
     QPushButton,
     QSizePolicy,
     QVBoxLayout,
@@ -31,6 +30,7 @@ from PySide6.QtWidgets import (
 
 from explorer_app.controller import PhotoProjection, Preview
 from explorer_app.window.canvas.frame_image import frame_image
+from explorer_app.window.controls.share_bar import ShareBar
 from explorer_app.window.controls.wrapped_label import WrappedLabel
 from explorer_app.window.gestures.plane_drag import ARROWS
 from explorer_app.window.look import ink, theme
@@ -314,10 +314,7 @@ class FromPictureDialog(QDialog):
         self.nearest = ResultView(preview)
         self.text = WrappedLabel(_HINT)
         theme.set_role(self.text, "dim")
-        self.bar = QProgressBar()
-        self.bar.setRange(0, 1000)
-        self.bar.setTextVisible(False)
-        self.bar.setAccessibleName("Progress of the search")
+        self.bar = ShareBar("Progress of the search")
         self.tune_box = QCheckBox("Also tune the model to this photo")
         self.tune_box.setToolTip(
             "Afterwards, tune the model's weights until the picture is nearer still. The tuned model is opened; its "
@@ -395,7 +392,7 @@ class FromPictureDialog(QDialog):
         self.stop_button.setVisible(is_on)
         self.stop_button.setEnabled(self._projection.phase == "searching")
         self.bar.setVisible(is_on)
-        self.bar.setValue(round(1000 * self._projection.share))
+        self.bar.show_share(self._projection.share)
         if is_on:
             self.text.setText(self._projection.text)
 

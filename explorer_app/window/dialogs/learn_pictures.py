@@ -6,8 +6,9 @@ import math
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QDialog, QHBoxLayout, QProgressBar, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
+from explorer_app.window.controls.share_bar import ShareBar
 from explorer_app.window.controls.wrapped_label import WrappedLabel
 from explorer_app.window.look import theme
 
@@ -42,10 +43,7 @@ class LearnPictures(QDialog):
         theme.set_role(about, "dim")
         self.progress = WrappedLabel("", self)
         self.progress.setMinimumHeight(2 * self.fontMetrics().lineSpacing())
-        self.bar = QProgressBar()
-        self.bar.setTextVisible(False)
-        self.bar.setRange(0, 1000)
-        self.bar.setAccessibleName("Progress of the training")
+        self.bar = ShareBar("Progress of the training")
         self.start = QPushButton("Train")
         theme.set_role(self.start, "main")
         self.start.setDefault(True)
@@ -74,7 +72,7 @@ class LearnPictures(QDialog):
     def show_state(self, state: LearningState) -> None:
         """Show the progress, or what was kept."""
         self.bar.setVisible(state.is_running)
-        self.bar.setValue(round(1000 * (0.0 if state.report is None else state.report.share)))
+        self.bar.show_share(0.0 if state.report is None else state.report.share)
         self.start.setVisible(not state.is_running)
         self.stop.setVisible(state.is_running)
         self.stop.setEnabled(not state.is_stopping)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from PySide6.QtCore import QRectF, Qt, Signal
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QProgressBar, QPushButton, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QWidget
 
 from explorer_app.window.controls.elided_label import ElidedLabel
+from explorer_app.window.controls.share_bar import ShareBar
 from explorer_app.window.look import theme
 from explorer_app.window.messages.message_line import LINE_PX
 
@@ -25,10 +26,8 @@ class ProgressLine(QFrame):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.text = ElidedLabel("", self, mode=Qt.TextElideMode.ElideMiddle)
-        self.bar = QProgressBar(self)
-        self.bar.setTextVisible(False)
+        self.bar = ShareBar("Loading", self)
         self.bar.setFixedWidth(theme.px(160))
-        self.bar.setAccessibleName("Loading")
         self.cancel = QPushButton("Cancel", self)
         self.cancel.setToolTip("Stop reading this file and keep what is open.")
         self.cancel.clicked.connect(self.cancel_requested)
@@ -47,9 +46,7 @@ class ProgressLine(QFrame):
         text = f"{name}: {sentence[:1].lower()}{sentence[1:]}"
         self.text.setText(text)
         self.setAccessibleName(text)
-        self.bar.setRange(0, 1000 if share > 0 else 0)
-        if share > 0:
-            self.bar.setValue(round(1000 * min(1.0, share)))
+        self.bar.show_share(share if share > 0 else None)
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
         """Paint a panel."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QHBoxLayout, QProgressBar, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 import gpu_backend
 from explorer_app.window.controls.elided_label import ElidedLabel
+from explorer_app.window.controls.share_bar import ShareBar
 from explorer_app.window.controls.wrapped_label import WrappedLabel
 from explorer_app.window.look import theme
 from explorer_app.window.performance.figure import milliseconds
@@ -62,10 +63,7 @@ class LadderView(QWidget):
         self.progress = ElidedLabel("", self)
         for label in (self.subject, self.progress):
             theme.set_role(label, "dim")
-        self.bar = QProgressBar(self)
-        self.bar.setTextVisible(False)
-        self.bar.setRange(0, 1000)
-        self.bar.setAccessibleName("Ladder")
+        self.bar = ShareBar("Ladder", self)
         self.start = QPushButton("Measure", self)
         self.start.setToolTip("Measure each row on the device that renders; takes about a minute.")
         self.stop = QPushButton("Stop", self)
@@ -89,8 +87,7 @@ class LadderView(QWidget):
     def show_state(self, state: LadderState, *, can_start: bool) -> None:
         """Show progress and rows; `can_start` says whether a model is open."""
         self.bar.setVisible(state.is_running)
-        share = state.progress.share if state.progress is not None else 0.0
-        self.bar.setValue(round(1000 * share))
+        self.bar.show_share(0.0 if state.progress is None else state.progress.share)
         self.start.setVisible(not state.is_running)
         self.start.setEnabled(can_start)
         self.stop.setVisible(state.is_running)

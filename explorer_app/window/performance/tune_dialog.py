@@ -6,10 +6,11 @@ import math
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QDialog, QHBoxLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from explorer_app.window.controls.elided_label import ElidedLabel
 from explorer_app.window.controls.number_field import NumberField
+from explorer_app.window.controls.share_bar import ShareBar
 from explorer_app.window.controls.wrapped_label import WrappedLabel
 from explorer_app.window.look import theme
 from explorer_app.window.performance.result_table import ResultTable
@@ -57,10 +58,7 @@ class TuneDialog(QDialog):
         theme.set_role(self.progress, "dim")
         self.prediction = ElidedLabel("", self)
         theme.set_role(self.prediction, "caption")
-        self.bar = QProgressBar()
-        self.bar.setTextVisible(False)
-        self.bar.setRange(0, 1000)
-        self.bar.setAccessibleName("Tuning")
+        self.bar = ShareBar("Tuning")
         self.start = QPushButton("Tune")
         theme.set_role(self.start, "main")
         self.start.setDefault(True)
@@ -100,7 +98,7 @@ class TuneDialog(QDialog):
         """Show progress and findings; without a GPU no search can start."""
         is_running = state.share is not None
         self.bar.setVisible(is_running)
-        self.bar.setValue(round(1000 * (state.share or 0.0)))
+        self.bar.show_share(state.share or 0.0)
         self.minutes.setEnabled(not is_running)
         self.start.setVisible(not is_running)
         self.start.setEnabled(is_on_gpu)

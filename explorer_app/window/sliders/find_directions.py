@@ -16,7 +16,6 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QListWidget,
     QListWidgetItem,
-    QProgressBar,
     QPushButton,
     QVBoxLayout,
     QWidget,
@@ -26,6 +25,7 @@ from explorer_app.session.history import HistoryEntry
 from explorer_app.session.session import Session
 from explorer_app.window.controls.number_field import NumberField
 from explorer_app.window.controls.segmented import SegmentedControl
+from explorer_app.window.controls.share_bar import ShareBar
 from explorer_app.window.controls.wrapped_label import WrappedLabel
 from explorer_app.window.look import theme
 from gpu_backend import ModelFacts, RowRange
@@ -97,10 +97,7 @@ class FindDirections(QDialog):
         self.examples = QWidget()
         self.list = QListWidget()
         self._fill_examples(kept)
-        self.bar = QProgressBar()
-        self.bar.setTextVisible(False)
-        self.bar.setRange(0, 1000)
-        self.bar.setAccessibleName("Search")
+        self.bar = ShareBar("Search")
         self.said = WrappedLabel("", self)
         theme.set_role(self.said, "dim")
         self.find_button = QPushButton("Find")
@@ -221,7 +218,7 @@ class FindDirections(QDialog):
     def _show(self, share: float | None, can_take_back: bool) -> None:
         is_under_way = share is not None
         self.bar.setVisible(is_under_way)
-        self.bar.setValue(round(1000 * (share or 0.0)))
+        self.bar.show_share(share or 0.0)
         self.cancel.setVisible(is_under_way)
         self.done_button.setVisible(not is_under_way)
         self.back.setVisible(can_take_back and not is_under_way)
