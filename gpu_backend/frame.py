@@ -33,7 +33,7 @@ class KernelCounters:
     sm_share, dram_share
         Throughput of the multiprocessors and of the device memory, 0..1, divided by its peak.
     load_sectors, store_sectors
-        Mean of the 32-byte sectors that a warp's global load or store touches: 4 are ideal for 4 bytes a thread, 32
+        Mean of the 32-byte sectors that a warp's global load or store touches: 4 are ideal for 4 bytes per thread, 32
         mean that every thread touches its own. Copies by TMA are no loads.
     """
 

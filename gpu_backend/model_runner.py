@@ -33,7 +33,7 @@ _END = object()
 
 
 class _Loss:
-    """A context that remembers that the device was lost inside it. It is entered a few times a frame."""
+    """A context that remembers that the device was lost inside it. It is entered a few times per frame."""
 
     def __init__(self) -> None:
         self.error: DeviceLostError | None = None

@@ -178,7 +178,7 @@ class Recipe:
 class Noise:
     """Settings of the noise inputs of the synthesis network.
 
-    `gain` scales all layers, `layer_gains` (one number a noise layer in execution order; missing ones are 1) each.
+    `gain` scales all layers, `layer_gains` (one number per noise layer in execution order; missing ones are 1) each.
     `seed` matters for mode ``"random"`` only: the same seed gives the same noise. `phase`, in degrees, turns the noise
     on a circle: 0 and 360 are the same noise, between them it changes steadily and stays normal
     (`gpu_backend.ops.noise`).

@@ -12,7 +12,7 @@ _MAX_STEP_S = 0.1
 
 
 class Drift(QObject):
-    """Emits steps at a steady rate. `speed` is in seeds a second and may be changed at any time."""
+    """Emits steps at a steady rate. `speed` is in seeds per second and may be changed at any time."""
 
     moved = Signal(float)
     """Seeds to move by, at every tick."""

@@ -207,7 +207,7 @@ class Editing(QObject):
 
     @property
     def drift_speed(self) -> float:
-        """Seeds a second along the plane while drifting, -4..4."""
+        """Seeds per second along the plane while drifting, -4..4."""
         return self._settings.values.drift_speed
 
     # -- edits ------------------------------------------------------------------------------------------------------
@@ -427,7 +427,7 @@ class Editing(QObject):
 
     @Slot(float)
     def set_drift_speed(self, speed: float) -> None:
-        """Set how fast it drifts, in seeds a second, clamped to -4..4."""
+        """Set how fast it drifts, in seeds per second, clamped to -4..4."""
         self._settings.change(drift_speed=max(-4.0, min(4.0, speed)))
         self._drift.speed = self.drift_speed
         self.drifting_changed.emit()

@@ -375,7 +375,7 @@ class ExportQueueController(QObject):
     # -- inside -----------------------------------------------------------------------------------------------------
 
     def _picture_rate(self) -> float | None:
-        """Return at how many frames a second the picture in the window moves; None while it rests."""
+        """Return how many frames per second the picture in the window moves; None while it rests."""
         rate = self._preview.statistics.fps
         return rate if rate and self._clock() - self._picture_s < _MOVES_S else None
 

@@ -1,4 +1,4 @@
-"""Controllers that play the session: sampling once a frame, learning, recording, sending back.
+"""Controllers that play the session: sampling once per frame, learning, recording, sending back.
 
 Values never pass the undo history; patches, which say what moves what, do, and so do recorded takes.
 """
@@ -69,7 +69,7 @@ class LiveControl(QObject):
     learning_changed = Signal()
     """`learning`."""
     sampled = Signal()
-    """A frame's values were read: `level`. At most once a frame, and only while something moves."""
+    """A frame's values were read: `level`. At most once per frame, and only while something moves."""
 
     def __init__(
         self,
@@ -229,7 +229,7 @@ class LiveControl(QObject):
         except LoomError as error:
             self._messages.warning(error.sentence)
 
-    # -- once a frame -----------------------------------------------------------------------------------------------
+    # -- once per frame ---------------------------------------------------------------------------------------------
 
     def _sample(self, session: Session) -> Modulation:
         """Return the modulation of the picture that is requested now. Called by `Editing`."""

@@ -73,8 +73,8 @@ class LiveUpdates(QObject):
         self._needs_request = self._needs_panel_update = self._has_frame = False
         self._panels_updated_s = self._tick_end_s = float("-inf")
         self._interval_s = refresh_s()
-        # Changes come once a tick during a drag. Both timers run only while something waits for them, and what is known
-        # of them is kept here: starting a timer, or asking it, costs as much as all the rest of a change.
+        # Changes come once per tick during a drag. Both timers run only while something waits for them, and what
+        # is known of them is kept here: starting a timer, or asking it, costs as much as all the rest of a change.
         self._waits_for_tick = self._waits_for_panels = False
         self._tick = QTimer(self)
         self._tick.setSingleShot(True)

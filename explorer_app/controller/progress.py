@@ -45,7 +45,7 @@ class ExportProgress:
     is_stopping
         It was cancelled and is about to end.
     per_second
-        Frames a second of the last frames; None before the second.
+        Frames per second of the last frames; None before the second.
     waiting
         Exports that begin after this one.
     activity
@@ -55,7 +55,7 @@ class ExportProgress:
     worker_names
         Their names, in the same order.
     picture_rate
-        Frames a second of the picture in the window while it moves beside the export; None while it rests.
+        Frames per second of the picture in the window while it moves beside the export; None while it rests.
     """
 
     name: str

@@ -51,7 +51,7 @@ class StepCost:
 
     @property
     def flop_per_s(self) -> float:
-        """Operations a second; 0 where none are counted."""
+        """Operations per second; 0 where none are counted."""
         return self.flops / self.time_us * 1e6 if self.time_us > 0 else 0.0
 
     @property
@@ -139,7 +139,7 @@ class FrameStatistics:
 
     @property
     def fps(self) -> float:
-        """Frames a second while the picture last moved; 0 before it ever did."""
+        """Frames per second while the picture last moved; 0 before it ever did."""
         total = sum(self._gaps_s)
         return len(self._gaps_s) / total if total > 0 else 0.0
 

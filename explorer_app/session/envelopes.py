@@ -1,7 +1,7 @@
 """Envelopes of sounds, and the modulation that the patches of a session make of them: pure functions of time.
 
-An envelope holds 100 values a second of one feature of one sound. An export carries the envelopes that it needs in its
-manifest, so that it renders the same pictures wherever it is resumed, with the sound's file or without.
+An envelope holds 100 values per second of one feature of one sound. An export carries the envelopes that it needs in
+its manifest, so that it renders the same pictures wherever it is resumed, with the sound's file or without.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ else:
     np = LazyModule("numpy")
 
 ENVELOPE_HZ = 100
-"""Values a second."""
+"""Values per second."""
 
 _MAX_TAIL_S = 60.0
 

@@ -163,7 +163,7 @@ def bendable_layers(facts: ModelFacts) -> dict[str, int]:
 
 
 def style_lengths(facts: ModelFacts) -> dict[str, int]:
-    """Return the layers with a style and its length: of StyleGAN1 two numbers a channel, else one an input channel."""
+    """Return the layers with a style and its length: in StyleGAN1 two per channel, otherwise one per input channel."""
     bendable = bendable_layers(facts)
     if facts.family == "StyleGAN1":
         return {name: 2 * count for name, count in bendable.items()}

@@ -20,7 +20,7 @@ PRESETS: tuple[tuple[str, str], ...] = (
 
 
 def preset_strengths(name: str, row_resolutions: Sequence[int]) -> tuple[float, ...]:
-    """Return one strength in 0..1 a row.
+    """Return one strength in 0..1 per row.
 
     A group that a small network does not have gives zeros. Rising and falling are linear in the row.
 

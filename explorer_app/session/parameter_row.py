@@ -39,7 +39,7 @@ choice            str                                                 the first 
 point             Position                                            linear
 latent            ((recipe, weight), …) in place of the point         linear in w
 weights           ((index, weight), …)                                linear for each index
-strengths         one float in 0..1 a row of w                        linear in each row
+strengths         one float in 0..1 per row of w                      linear in each row
 rows              RowRange, or None: the direction's own             the first until the end
 layer             Tap, None for the picture                           the first until the end
 source            Latent                                              the first until the end

@@ -126,7 +126,7 @@ def _moved(slider: Slider, direction: str, amount: float) -> Slider:
 class Source:
     """A mix source: a seed or a latent that was kept.
 
-    `strengths` has one number in 0..1 a row of w; `label` is what the panel shows ("seed 12", "kept 3").
+    `strengths` has one number in 0..1 per row of w; `label` is what the panel shows ("seed 12", "kept 3").
     """
 
     latent: Latent

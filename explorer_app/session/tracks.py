@@ -167,7 +167,7 @@ class Timeline:
     Attributes
     ----------
     fps
-        Frames a second, of playing, of snapping and of an export.
+        Frames per second, of playing, of snapping and of an export.
     end
         Length in seconds.
     loop

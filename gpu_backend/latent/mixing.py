@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from gpu_backend.errors import RequestError
 
 _MANY_RUNS = 6
-"""With more runs of equal strength than this, one vectorised pass over all rows is faster than one pass a run."""
+"""With more runs of equal strength than this, one vectorised pass over all rows is faster than one pass per run."""
 
 
 def mix_rows(rows: NDArray[np.float64], source: NDArray[np.float64], strengths: Sequence[float]) -> None:

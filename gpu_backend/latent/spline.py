@@ -18,7 +18,7 @@ else:
 
 
 NEGLIGIBLE = 1e-9
-"""Weights below this are dropped: a key's weight decays by a factor of 3.7 a step, and this is far below float32."""
+"""Weights below this are dropped: a key's weight decays by a factor of 3.7 per step, and this is far below float32."""
 
 
 def curvature_weights(count: int, closed: bool) -> NDArray[np.float64]:

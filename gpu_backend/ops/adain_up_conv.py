@@ -4,7 +4,7 @@ With W as the weight of a transposed convolution, and [1, 1] for pixel doubling:
 
     t[o, 2i + ky, 2j + kx] += W[o, c, ky, kx] x[c, i, j]                   (2H + 1) x (2W + 1)
     u[o, v, w]              = t[v, w] + t[v, w + 1] + t[v + 1, w] + t[v + 1, w + 1]
-    x[o]                    = sqrt(2 / (9 in_channels)) blur(u[o])         [1, 2, 1] / 4 an axis, zeros around u
+    x[o]                    = sqrt(2 / (9 in_channels)) blur(u[o])         [1, 2, 1] / 4 per axis, zeros around u
 
 This is the convolution of doubled pixels with W flipped. Blur and sum together are [1, 3, 3, 1] / 4, the filter of
 StyleGAN2's up-convolution, except at the border, where u ends: there that filter adds a quarter of t's edge too much.

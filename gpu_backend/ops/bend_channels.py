@@ -4,8 +4,8 @@
     y      = gain * (v if |v| >= threshold else 0)
 
 p is a position in widths from the centre of the layer, right and down, and M the 2 x 3 matrix of its channel, which
-maps a position of the output to one of the input. The input `bend/<layer>` holds `BEND_NUMBERS` numbers a channel: the
-matrix, row by row, threshold, gain. They may change without a new plan.
+maps a position of the output to one of the input. The input `bend/<layer>` holds `BEND_NUMBERS` numbers per channel:
+the matrix, row by row, threshold, gain. They may change without a new plan.
 """
 
 from __future__ import annotations

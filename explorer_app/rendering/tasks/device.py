@@ -42,7 +42,7 @@ class DeviceTask(RenderTask):
 
 
 class SelfCheckTask(RenderTask):
-    """Self-checks of kernels, one a step, before a GPU takes over or a model opens on it.
+    """Self-checks of kernels, one per step, before a GPU takes over or a model opens on it.
 
     The present renderer, if there is one, shows pictures meanwhile. While pictures move, the checks get a share of the
     time, so that they end.

@@ -158,7 +158,7 @@ class MeasuringTask(RenderTask, Generic[RunT]):
 
 
 class TuningTask(MeasuringTask[TuningLike]):
-    """Searches for the fastest tiles on the GPU that renders, one tile a step."""
+    """Searches for the fastest tiles on the GPU that renders, one tile per step."""
 
     priority = Priority.TUNING
     maker_name = "preparing tuning"
@@ -175,7 +175,7 @@ class TuningTask(MeasuringTask[TuningLike]):
 
 
 class LadderTask(MeasuringTask[LadderLike]):
-    """Measures what each optimisation gains on the device that renders, a few runs a step."""
+    """Measures what each optimisation gains on the device that renders, a few runs per step."""
 
     priority = Priority.LADDER
     maker_name = "preparing ladder"

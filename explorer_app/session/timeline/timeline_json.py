@@ -73,7 +73,7 @@ from gpu_backend import (
 )
 
 MAX_FPS = 1000
-"""Frames a second of a timeline."""
+"""Frames per second of a timeline."""
 
 _MAX_TERM = 1 << 62
 """Largest numerator and denominator of a time."""

@@ -213,7 +213,7 @@ def adain(step: Step, site: AdainSite, weights: Weights, target: Target, geometr
     """Build one layer's normalisation, after a fused convolution of that geometry.
 
     Reads ``site.x``, ``site.moments`` and ``styles``; writes and declares ``site.y`` or, with a toRGB, the region of
-    its parts, one a block of channels.
+    its parts, one per block of channels.
     """
     settings: AdainConv | AdainUpConv = step.attributes
     side, channels, cout, rgb = settings.resolution, settings.out_channels, pad8(settings.out_channels), site.rgb
@@ -338,7 +338,7 @@ def plain_adain(step: Step, site: AdainSite, weights: Weights, *, reason: str = 
 def _tile(step: Step, site: AdainSite, target: Target, geometry: ConvGeometry) -> AdainTile:
     settings: AdainConv | AdainUpConv = step.attributes
     cout = pad8(settings.out_channels)
-    # With a picture, fewer channels a block would make more parts of toRGB.
+    # With a picture, fewer channels per block would make more parts of toRGB.
     parts = geometry.grid[0] if site.rgb is None else 1
     return AdainTile.of(settings.resolution, cout, site.batch, target.multiprocessors, parts)
 

@@ -67,7 +67,7 @@ def conv_arguments(
     if work.noise_const:
         noise = held(f"flat/{work.noise_const}", lambda: np.ascontiguousarray(weights[work.noise_const], np.float32))
         noise_gain, noise_source = region("noise_gain", work.noise_index), region("noise_source")
-        # Of a normalised layer, `strengths_argument` has one a channel.
+        # Of a normalised layer, `strengths_argument` has one per channel.
         strength = 1.0 if work.is_normalised else float(np.asarray(weights[work.noise_strength]).reshape(-1)[0])
     demod_stride = site.demod_stride
     if site.demod_offset is not None:
@@ -105,7 +105,7 @@ def conv_arguments(
 
 
 def strengths_argument(work: ConvWork, weights: Weights, constants: list[Constant]) -> Argument:
-    """Return the noise's strength a channel, which is added to `constants`; None for other networks than StyleGAN1."""
+    """Return the noise's strength per channel, added to `constants`; None for other networks than StyleGAN1."""
     if not (work.noise_const and work.is_normalised):
         return None
     key = f"padded/{work.noise_strength}"
@@ -115,12 +115,12 @@ def strengths_argument(work: ConvWork, weights: Weights, constants: list[Constan
 
 def skip_arguments(skip: SkipPicture, constants: list[Constant]) -> dict[str, Argument]:
     """Return the arguments of a kernel with HAS_SKIP; the filter of the skip is added to `constants`."""
-    # Doubling has gain 2 an axis, and the block's gain is for both axes.
+    # Doubling has gain 2 per axis, and the block's gain is for both axes.
     return {"skip": region(skip.region), "taps": taps_constant(constants, skip.taps, 2.0 * math.sqrt(skip.gain))}
 
 
 def taps_constant(constants: list[Constant], taps: Sequence[float], gain: float) -> Address:
-    """Add FIR taps times a gain an axis to `constants` and return their address."""
+    """Add FIR taps times a gain per axis to `constants` and return their address."""
     scaled = tuple(gain * tap for tap in taps)
     key = "taps/" + " ".join(repr(tap) for tap in scaled)
     constants.append(Constant(key, lambda: np.array(scaled, np.float32)))

@@ -21,7 +21,7 @@ def doubled(step: Step, small: str, y: str, batch: int, *, half: bool) -> Built:
     settings: SkipConv = step.attributes
     side, channels = settings.resolution, pad8(settings.out_channels)
     constants: list[Constant] = []
-    # Doubling has gain 2 an axis, and the block's gain is for both axes.
+    # Doubling has gain 2 per axis, and the block's gain is for both axes.
     taps = taps_constant(constants, settings.taps, 2.0 * math.sqrt(settings.gain))
     items, itemsize = side**2 * channels // 4, 2 if half else 4
     numbers = batch * side**2 * settings.out_channels

@@ -73,9 +73,9 @@ def fused_conv(
     """Build a convolution, up-convolution or skip convolution with its whole epilogue.
 
     Reads ``site.x``, ``styles``, ``demod``, ``noise_gain``, ``noise_source`` and the skip's region; writes and declares
-    ``site.y``, ``site.y_raw``, the region of toRGB's parts, one a block of channels, and ``site.moments``, one a block
-    of pixels. With split-K it also declares `WORKSPACE` and `COUNTERS`. Where an up-convolution has a picture beside
-    it, blocks for that use what of the `multiprocessors` idles, and its image is declared too.
+    ``site.y``, ``site.y_raw``, the region of toRGB's parts, one per block of channels, and ``site.moments``, one
+    per block of pixels. With split-K it also declares `WORKSPACE` and `COUNTERS`. Where an up-convolution has a picture
+    beside it, blocks for that use what of the `multiprocessors` idles, and its image is declared too.
     """
     tile = geometry.tile
     form = site.weight_exponent if site.half else geometry.shape.operands

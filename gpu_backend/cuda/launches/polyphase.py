@@ -3,7 +3,7 @@
 With n FIR taps f, a k x k weight W and left = 1 + (n + 1) / 2 - (k - 1) zeros before the filter (`up_conv_left_pad`)::
 
     t[2 i + j] += W[j] x[i]                              transposed convolution, per axis
-    z[u] = 2 sum_m f[u + n - 1 - left - m] t[m]          the filter, gain 2 an axis
+    z[u] = 2 sum_m f[u + n - 1 - left - m] t[m]          the filter, gain 2 per axis
  => z[2 i + r] = sum_s G[r + n - 1 - left - 2 s] x[i + s],   G = 2 f * W, n + k - 1 long
 
 For the usual 4 taps and 3 x 3 weights G is 6 long, so each parity is a 3 x 3 convolution: four times the products of

@@ -1,4 +1,4 @@
-"""The one constant of the `styles` kernel: rows of all affines, rows of all W2, and two numbers a row.
+"""The one constant of the `styles` kernel: rows of all affines, rows of all W2, and two numbers per row.
 
 Rows are those of `gpu_backend.cuda.launches.style_layout`, padding included, first the affines' (`w_dim` columns), then
 the demodulations' (`in_channels` columns), each row padded to a multiple of 8 columns. All padding is zero.

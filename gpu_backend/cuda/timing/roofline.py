@@ -1,7 +1,7 @@
 """What a GPU can do at best: measured on this very one if that was ever done, else worked out from its clocks.
 
-    copies     memory clock * 2 transfers * bus width                               bytes a second
-    products   clock * multiprocessors * operations a clock and multiprocessor      operations a second
+    copies     memory clock * 2 transfers * bus width                               bytes per second
+    products   clock * multiprocessors * operations per clock and multiprocessor    operations per second
 
 Both are peaks at the clocks that the driver names: nothing quite reaches them.
 """
@@ -22,7 +22,7 @@ from gpu_backend.plan.plan import Precision
 from gpu_backend.whole_file import write_whole
 
 Rates = tuple[float, float]
-"""Bytes a second of copies, reading and writing both counted; operations a second."""
+"""Bytes per second of copies, reading and writing both counted; operations per second."""
 
 _MATRIX_FLOPS = {
     "sm_75": 1024,
@@ -33,7 +33,7 @@ _MATRIX_FLOPS = {
     "sm_100": 8192,
     "sm_120": 1024,
 }
-"""Operations a clock and multiprocessor of the tensor cores, fp16 with fp32 sums, without sparsity; tf32 has half."""
+"""Operations per clock and multiprocessor of the tensor cores, fp16 with fp32 sums, without sparsity; tf32 has half."""
 
 _PLAIN_FLOPS = {"sm_75": 128, "sm_80": 128, "sm_86": 256, "sm_89": 256, "sm_90": 256, "sm_100": 256, "sm_120": 256}
 """The same of plain fp32 arithmetic, a multiply-add counted twice."""

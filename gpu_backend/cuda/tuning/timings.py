@@ -1,6 +1,6 @@
 """All timings of a tuning in a file beside its table: what the prediction of times is fit on.
 
-A line a shape; of a tile the newest time. The file is read as data of any origin: a line that is not as
+A line per shape; of each tile the newest time. The file is read as data of any origin: a line that is not as
 expected is left out.
 """
 

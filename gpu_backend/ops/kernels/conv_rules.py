@@ -121,7 +121,7 @@ def with_fitting_channels(shape: ConvShape, tile: ConvTile) -> ConvTile:
 
 
 def for_operands(shape: ConvShape, other: ConvShape, tile: ConvTile) -> Iterator[ConvTile]:
-    """Yield another shape's tile for this shape's operands: the same bytes a step, then also half of the outputs."""
+    """Yield another shape's tile for this shape's operands: the same bytes per step, then also half of the outputs."""
     if shape.operands == other.operands:
         yield tile
         return

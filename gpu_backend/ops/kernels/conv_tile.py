@@ -238,7 +238,7 @@ class ConvGeometry:
 
     @property
     def is_decoupled(self) -> bool:
-        """Whether warps go through the steps each at its own pace, which pays where each has many products a step."""
+        """Whether warps go through the steps each at its own pace, which pays where each has many products per step."""
         return self.uses_tma and self._may_decouple
 
     @property

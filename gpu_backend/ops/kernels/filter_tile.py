@@ -20,7 +20,7 @@ _ROWS = 8
 
 _TILES = range(3, 9)
 _STAGES = {2: 1, 4: 2}
-"""Steps that are copied ahead, by `up`: with few new rows a step, one would not do."""
+"""Steps that are copied ahead, by `up`: with few new rows per step, one would not do."""
 
 _WARPS = {0: 16, 1: 16, 2: 12}
 """Of a multiprocessor, by `rank`: a thread has 128 registers, or with two products' sums 168."""
@@ -29,7 +29,7 @@ _RESERVED_NBYTES = 1024
 """Shared memory that the system takes of every block."""
 
 _WAITS = 1.5
-"""Idle time of a wave of blocks, relative to the work of a block that has one warp a scheduler."""
+"""Idle time of a wave of blocks, relative to the work of a block that has one warp per scheduler."""
 
 _MEETINGS = 0.5
 """Barrier waits of a single block of two passes, relative to its work; with more blocks, others run meanwhile."""
