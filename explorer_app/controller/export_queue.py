@@ -114,9 +114,8 @@ class ExportQueueController(QObject):
         """The last stopped job; it may still have files open."""
         self._is_closed = False
         self._has_succeeded = False
-        self._has_failed = False
-        self._run: list[str] = []
-        """Jobs that ended since the last `finished`."""
+        self._ended: list[tuple[str, JobState]] = []
+        """Jobs that ended since the last `finished`, with their final states."""
         self._last_run: Jobs = ()
         self._meter = ProgressMeter(0)
         self._progress: ExportProgress | None = None
@@ -513,14 +512,13 @@ class ExportQueueController(QObject):
 
     def _close_current(self, state: JobState, done: int, error: str = "") -> None:
         self._set(self._current, state=state, done=done, error=error)
-        self._run.append(self._current)
+        self._ended.append((self._current, state))
         self._current = ""
-        self._has_failed = self._has_failed or state != "done"
 
     def _end_run(self) -> None:
-        self._has_succeeded, self._has_failed = not self._has_failed, False
-        self._last_run = tuple(filter(None, map(self._list.find, self._run)))
-        self._run = []
+        self._has_succeeded = all(state == "done" for _, state in self._ended)
+        self._last_run = tuple(filter(None, (self._list.find(job_id) for job_id, _ in self._ended)))
+        self._ended = []
         self._show(None)
         self.finished.emit()
 
