@@ -153,6 +153,8 @@ class VideoCodec:
                     if stream is None:
                         stream = output.add_stream_from_template(source, opaque=True)  # no encoder is looked for
                         stream.time_base = step
+                        # Without it, programs guess the rate of a WebM from times that are rounded to 1 ms.
+                        stream.codec_context.framerate = self._form.fps
                         if self._soundtrack is not None:
                             sound = SoundEncoder(self._soundtrack, output, self._form.file_ending)
                     for packet in segment.demux(source):

@@ -199,6 +199,18 @@ def test_a_video_is_tagged_as_bt709_in_limited_range_at_its_rate(tmp_path: Path,
 
 
 @needs_av
+@pytest.mark.parametrize("codec", VIDEOS)
+@pytest.mark.parametrize("fps", [12, 30])
+def test_a_short_video_states_its_rate_exactly(tmp_path: Path, codec: str, fps: int) -> None:
+    import av
+
+    settings = settings_for(tmp_path, codec, fps=fps)
+    export(settings)
+    with av.open(str(settings.single_path)) as container:
+        assert container.streams.video[0].average_rate == fps
+
+
+@needs_av
 @pytest.mark.parametrize(("side", "has_b"), [(64, False), (128, True)])
 def test_small_pictures_have_no_b_frames_in_h265_which_x265_gets_wrong(tmp_path: Path, side: int, has_b: bool) -> None:
     import av
