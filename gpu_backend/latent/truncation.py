@@ -71,8 +71,12 @@ def label_averages(w_avg: NDArray[np.floating], labels: NDArray[np.floating]) ->
 
 
 def check_truncation(psi: float, cutoff: int | None, num_ws: int) -> None:
-    """Raise RequestError if psi is not finite or the cutoff is not in 0..num_ws."""
-    if not math.isfinite(psi):
+    """Raise RequestError if psi is not finite or the cutoff is not in 0..num_ws; TypeError if psi is no number."""
+    try:
+        is_finite = math.isfinite(psi)
+    except TypeError:
+        raise TypeError(f"The truncation psi is a number, not {psi!r:.40}.") from None
+    if not is_finite:
         raise RequestError(f"The truncation psi must be a finite number, not {psi}.")
     if cutoff is not None and not 0 <= cutoff <= num_ws:
         raise RequestError(f"The truncation cutoff must be in 0..{num_ws} for this network, not {cutoff}.")

@@ -241,6 +241,9 @@ class Renderer:
             As `submit`.
         """
         self._runner.check_usable()
+        given: object = requests
+        if isinstance(given, RenderRequest):
+            raise TypeError("A batch is a sequence of requests, not one; `render` and `submit` take one.")
         keys = [self._key_of(request) for request in requests]
         pending: dict[int, PendingFrame] = {}
         for group in self._grouped(requests, keys):

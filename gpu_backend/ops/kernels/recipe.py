@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -30,7 +30,7 @@ class KernelRecipe:
     defines: tuple[tuple[str, str], ...] = ()
 
     @classmethod
-    def of(cls, stem: str, **macros: int) -> KernelRecipe:
+    def of(cls, stem: str, **macros: int) -> Self:
         """Return a kernel with these macros, in their order; a bool becomes 0 or 1."""
         return cls(stem, tuple((name, str(int(value))) for name, value in macros.items()))
 

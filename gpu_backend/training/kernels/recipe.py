@@ -28,8 +28,7 @@ class TrainingKernel(KernelRecipe):
 
 def training_kernel(stem: str, dtype: torch.dtype, vector: int, **macros: int) -> TrainingKernel:
     """Return a kernel for tensors of a type; a thread processes `vector` neighbouring channels."""
-    values = {"TYPE": TYPES[dtype], "V": vector, **macros}
-    return TrainingKernel(stem, tuple((name, str(int(value))) for name, value in values.items()))
+    return TrainingKernel.of(stem, TYPE=TYPES[dtype], V=vector, **macros)
 
 
 def vector_of(dtype: torch.dtype, channels: int) -> int:

@@ -95,6 +95,16 @@ def test_rows_of_a_recipe_outside_a_blend_are_a_type_error(renderer: Renderer) -
         renderer.rows_of(Recipe())  # type: ignore[arg-type]
 
 
+def test_one_request_in_place_of_a_batch_names_what_takes_one(renderer: Renderer) -> None:
+    with pytest.raises(TypeError, match="A batch is a sequence of requests, not one; `render` and `submit` take one"):
+        renderer.render_batch(request_for(renderer))  # type: ignore[arg-type]
+
+
+def test_a_psi_that_is_no_number_is_a_type_error(renderer: Renderer) -> None:
+    with pytest.raises(TypeError, match="The truncation psi is a number, not 'low'"):
+        renderer.map(np.ones((1, 8)), psi="low")  # type: ignore[arg-type]
+
+
 def test_mapped_rows_that_overflow_are_refused(renderer: Renderer) -> None:
     with pytest.raises(RequestError, match=re.escape("these z with psi 1e+39 give others")):
         renderer.map(np.ones((1, 8)), psi=1e39)
