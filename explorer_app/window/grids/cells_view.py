@@ -9,6 +9,7 @@ from PySide6.QtGui import (
     QColor,
     QContextMenuEvent,
     QFocusEvent,
+    QFontMetrics,
     QHelpEvent,
     QImage,
     QKeyEvent,
@@ -30,6 +31,10 @@ from gpu_backend import Frame, dataclass
 _GAP_PX = 6
 _EDGE_PX = 3
 """Margin around all cells, for the ring around a cell that has the focus."""
+
+_SMALL_CELL_PX = 48
+"""Side of a cell in px up to which the words in it have little margin."""
+
 _RADIUS = 5.0
 _BADGE_PX = 20
 _LARGE_ENOUGH = 3.2
@@ -405,10 +410,11 @@ class CellsView(QWidget):
         tokens = theme.current()
         painter.setFont(fonts.caption())
         metrics = painter.fontMetrics()
-        room = int(rect.width()) - theme.px(14)
-        cut = metrics.elidedText(word, Qt.TextElideMode.ElideRight, room)
-        plate = QRectF(0, 0, metrics.horizontalAdvance(cut) + theme.px(8), metrics.height() + 2)
-        if plate.width() > rect.width() - 4 or not cut:
+        pad = theme.px(8 if rect.width() > theme.px(_SMALL_CELL_PX) else 2)
+        room = int(rect.width()) - 6 - pad
+        cut = fitting_word(word, metrics, room)
+        plate = QRectF(0, 0, metrics.horizontalAdvance(cut) + pad, metrics.height() + 2)
+        if not cut:
             return
         plate.moveBottomLeft(rect.bottomLeft() + QPointF(3, -3))
         painter.setPen(Qt.PenStyle.NoPen)
@@ -424,3 +430,11 @@ class CellsView(QWidget):
         painter.drawEllipse(rect)
         edge = round(0.18 * rect.width())
         icons.icon(name, token).paint(painter, rect.toAlignedRect().adjusted(edge, edge, -edge, -edge))
+
+
+def fitting_word(word: str, metrics: QFontMetrics, room_px: int) -> str:
+    """Return as much of a word as fits: where few letters have room, they say more without dots."""
+    cut = metrics.elidedText(word, Qt.TextElideMode.ElideRight, room_px)
+    if cut != word and len(cut) < 4:
+        cut = next((word[:end] for end in (4, 3, 2) if metrics.horizontalAdvance(word[:end]) <= room_px), "")
+    return cut

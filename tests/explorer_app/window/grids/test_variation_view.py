@@ -6,13 +6,16 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QPoint, QRectF, Qt
+from PySide6.QtGui import QFontMetrics
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QFileDialog, QWidget
 
 from explorer_app.messages import MessageLog
 from explorer_app.session.edits import GoToSeed
 from explorer_app.session.variations import MIDDLE, Cell
+from explorer_app.window.grids.cells_view import fitting_word
 from explorer_app.window.grids.variation_view import VariationView
+from explorer_app.window.look import fonts
 from explorer_app.window.shell.main_window import MainWindow
 from gpu_backend import RowRange
 from tests.helpers.fake_controller import FakeController, facts
@@ -225,3 +228,9 @@ def test_a_small_window_has_room_for_bar_and_cells(window: MainWindow, controlle
     assert view.cells.cell_rect(MIDDLE).width() > 30
     assert all(view.cells.rect().contains(view.cells.cell_rect(cell).toRect()) for cell in controller.grid.cells)
     view.grab()
+
+
+@pytest.mark.parametrize(("word", "fits", "shown"), [("now", "now", "now"), ("picked", "pi", "pi"), ("parent", "", "")])
+def test_a_state_in_a_small_cell_is_shown_by_as_many_letters_as_fit(word: str, fits: str, shown: str) -> None:
+    metrics = QFontMetrics(fonts.caption())
+    assert fitting_word(word, metrics, metrics.horizontalAdvance(fits)) == shown
