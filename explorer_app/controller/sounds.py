@@ -90,6 +90,7 @@ class Sounds(QObject):
         editing.sound_of = self.modulation_of
         playback.player = self
         editing.session_changed.connect(self._follow)
+        editing.time_restored.connect(self._look_again)
 
     # -- what others read -------------------------------------------------------------------------------------------
 
@@ -245,6 +246,12 @@ class Sounds(QObject):
                 self._requested.add(sound.digest)
                 self._reads += 1
                 self._worker.fetch(partial(self._read, sound), self._take)
+
+    @Slot()
+    def _look_again(self) -> None:
+        """Look for missing sounds again with the next change: a project is being opened, and they may be beside it."""
+        self._requested -= self._missing
+        self._missing.clear()
 
     def _read(self, sound: Sound) -> _Read:
         try:

@@ -12,12 +12,13 @@ import pytest
 
 from explorer_app.audio.capture import Sink
 from explorer_app.audio.decoding import write_wav
+from explorer_app.audio.sound_files import with_relative_paths
 from explorer_app.controller.sounds import Sounds
 from explorer_app.messages import Level
 from explorer_app.session.envelopes import sound_modulation
 from explorer_app.session.patches import Patch
 from explorer_app.session.resolve import resolve
-from explorer_app.session.storage import load_session
+from explorer_app.session.storage import load_session, save_session
 from explorer_app.session.timeline.edits import SetTimeline
 from explorer_app.session.timeline.evaluation import session_at
 from explorer_app.session.tracks import Key, Timeline, Track
@@ -148,6 +149,26 @@ def test_a_sound_whose_file_is_gone_is_said_and_can_be_located(
     assert any("burst.wav was not found" in text for text in said)
     assert any("wrong.wav is another file than the sound" in text for text in said)
     fresh.close()
+
+
+def test_a_sound_that_was_missing_is_found_when_its_project_is_opened_again(
+    harness: Harness, sounds: Sounds, burst: Path, tmp_path: Path
+) -> None:
+    add(harness, sounds, burst)
+    project, editing = tmp_path / "piece.loom", harness.controller.editing
+    timeline = with_relative_paths(editing.session.timeline, sounds._files, project)
+    save_session(project, replace(editing.session, timeline=timeline))
+    editing.undo()
+    gone = burst.rename(tmp_path / "gone.wav")
+    sounds._requested.clear()
+    sounds._analyses.clear()
+    harness.controller.files.open(project)
+    digest = timeline.sounds[0].digest
+    harness.until(lambda: sounds.is_missing(digest))
+    gone.rename(burst)
+    harness.controller.files.open(project)
+    harness.until(lambda: sounds.analysis(digest) is not None)
+    assert not sounds.is_missing(digest)
 
 
 def test_sounds_of_a_project_that_are_gone_are_told_in_one_message(
