@@ -15,3 +15,8 @@ class InputError(LoomError):
 def missing_extra(subject: str) -> InputError:
     """Return the error that explains how to add a missing library; `subject` is "OSC", "MIDI"."""
     return InputError(f"{subject} needs libraries that are not installed: run {EXTRA_COMMAND} and start again.")
+
+
+def reason_of(error: Exception) -> str:
+    """Return what a library says of its error, for use inside a sentence."""
+    return str(error).rstrip(".") or type(error).__name__

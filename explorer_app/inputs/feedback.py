@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from explorer_app.inputs.errors import InputError, missing_extra
-from explorer_app.inputs.sources import midi_parts, osc_parts, port_names, port_places
+from explorer_app.inputs.rtmidi_ports import RtMidiOutputs
+from explorer_app.inputs.sources import midi_parts, osc_parts, port_names
 
 _CONTROL_CHANGE, _NOTE_ON, _PITCH_BEND = 0xB0, 0x90, 0xE0
 
@@ -152,7 +153,7 @@ class MidiOutput:
     """
 
     def __init__(self, ports: MidiOutPorts | None = None) -> None:
-        self._ports = ports or RtMidiOutPorts()
+        self._ports = ports or RtMidiOutputs()
         self._open: dict[str, tuple[Callable[[Sequence[int]], object], Callable[[], object]]] = {}
 
     def send(self, values: Mapping[str, float]) -> None:
@@ -190,34 +191,3 @@ def _message(kind: str, channel: int, number: int, value: float) -> tuple[int, .
         bend = min(max(round((value - 0.5) * (16_384 if value < 0.5 else 16_382)) + 8192, 0), 16_383)
         return _PITCH_BEND | at, bend & 0x7F, bend >> 7
     return (_CONTROL_CHANGE if kind == "cc" else _NOTE_ON) | at, number, min(max(round(value * 127), 0), 127)
-
-
-class RtMidiOutPorts:
-    """The system's output ports through rtmidi2.
-
-    Raises
-    ------
-    InputError
-        If rtmidi2 is missing, or the system has no MIDI.
-    """
-
-    def __init__(self) -> None:
-        try:
-            import rtmidi2
-        except ImportError as error:
-            raise missing_extra("MIDI") from error
-        self._library: Any = rtmidi2
-        try:
-            self._lister = rtmidi2.MidiOut()
-        except RuntimeError as error:
-            raise InputError(f"This system has no MIDI ({error}).") from error
-
-    def names(self) -> Sequence[str]:
-        """Return the names of the ports that are plugged in; of several with one name, each is counted."""
-        return list(port_places(self._lister.ports))
-
-    def open(self, name: str) -> tuple[Callable[[Sequence[int]], object], Callable[[], object]]:
-        """Open a port by its name."""
-        port = self._library.MidiOut()
-        port.open_port(port_places(self._lister.ports)[name])
-        return (lambda message: port.send_raw(*message)), port.close_port

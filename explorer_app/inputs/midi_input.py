@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from explorer_app.inputs.board import ValueBoard
-from explorer_app.inputs.errors import InputError, missing_extra
-from explorer_app.inputs.sources import midi_source, port_names, port_places
+from explorer_app.inputs.errors import InputError, missing_extra, reason_of
+from explorer_app.inputs.rtmidi_ports import RtMidiInputs
+from explorer_app.inputs.sources import midi_source, port_names
 from gpu_backend import dataclass
 
 LOOK_S = 1.0
@@ -91,7 +92,7 @@ class MidiInput:
         self._make_parser: Callable[[], Any] = Parser
         self._board = board
         self._tell = tell
-        self._ports = ports or RtMidiPorts()
+        self._ports = ports or RtMidiInputs()
         self._look_s = look_s
         self._there: dict[str, str] = {}
         """Ports that are plugged in: their lasting names -> those of the system."""
@@ -105,7 +106,7 @@ class MidiInput:
         try:
             self._ports.names()
         except (OSError, RuntimeError) as error:
-            raise InputError(f"This system has no MIDI ({_reason(error)}).") from error
+            raise InputError(f"This system has no MIDI ({reason_of(error)}).") from error
         self._thread = threading.Thread(target=self._run, name="midi-ports", daemon=True)
         self._thread.start()
 
@@ -141,7 +142,7 @@ class MidiInput:
                 self._open[name] = self._ports.open(there[name], self._receiver(name))
             except (OSError, RuntimeError) as error:
                 self._refused.add(name)  # until it is plugged in again
-                self._tell(PortEvent(name, is_there=False, error=_reason(error)))
+                self._tell(PortEvent(name, is_there=False, error=reason_of(error)))
             else:
                 self._tell(PortEvent(name, is_there=True))
 
@@ -188,55 +189,3 @@ def _source_value(port: str, message: Any) -> tuple[str, float] | None:
             )
         case _:
             return None
-
-
-class RtMidiPorts:
-    """The system's ports through rtmidi2.
-
-    Raises
-    ------
-    InputError
-        If rtmidi2 is missing, or the system has no MIDI.
-    """
-
-    def __init__(self) -> None:
-        try:
-            import rtmidi2
-        except ImportError as error:
-            raise missing_extra("MIDI") from error
-        self._library = rtmidi2
-        try:
-            self._lister = rtmidi2.MidiIn("Latent Loom")
-        except RuntimeError as error:
-            raise InputError(f"This system has no MIDI ({_reason(error)}).") from error
-
-    def names(self) -> Sequence[str]:
-        """Return the names of the ports that are plugged in; of several with one name, each is counted."""
-        return list(port_places(self._lister.ports))
-
-    def open(self, name: str, receive: Callable[[Sequence[int]], None]) -> OpenPort:
-        """Open a port by its name."""
-        index = port_places(self._lister.ports).get(name)
-        if index is None:
-            raise OSError(f"{name} was unplugged")
-        port = self._library.MidiIn("Latent Loom")
-        port.open_port(index)
-        port.callback = lambda message, _time: receive(message)
-        return _RtMidiPort(port)
-
-
-class _RtMidiPort:
-    """An open port of rtmidi2."""
-
-    def __init__(self, port: Any) -> None:
-        self._port = port
-
-    def close(self) -> None:
-        if self._port is not None:
-            port, self._port = self._port, None
-            port.callback = None
-            port.close_port()
-
-
-def _reason(error: Exception) -> str:
-    return str(error).rstrip(".") or type(error).__name__
