@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import cast
 
-from PySide6.QtCore import QEvent, QObject, QSignalBlocker, Qt, Signal
+from PySide6.QtCore import QEvent, QObject, QSignalBlocker, Qt, Signal, Slot
 from PySide6.QtGui import QKeyEvent, QPixmap, QStandardItemModel
 from PySide6.QtWidgets import (
     QCheckBox,
@@ -364,6 +364,11 @@ class ExportDialog(QDialog):
 
     # -- behaviour -------------------------------------------------------------------------------------------------
 
+    @Slot()
+    def jobs_changed(self) -> None:
+        """Look again which names are free: exports were added, or ended."""
+        self._changed()
+
     @property
     def wanted(self) -> SequenceSettings:
         """The settings as entered in the dialog."""
@@ -629,6 +634,9 @@ class ExportDialog(QDialog):
             self.kind.setCurrentIndex(0)
 
     def _ask(self) -> None:
+        self._changed()  # another window, or another program, may have written there since
+        if not self.export.isEnabled():
+            return
         wanted = self.wanted
         self.files.remember()
         self._settings.choose("export.preset", self._preset)

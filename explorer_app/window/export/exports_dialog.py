@@ -89,7 +89,7 @@ class ExportRow(QFrame):
         self.bar = QProgressBar(self)
         self.bar.setTextVisible(False)
         self.bar.setFixedHeight(theme.px(6))
-        self.details = ElidedLabel("", self, mode=Qt.TextElideMode.ElideMiddle)
+        self.details = ElidedLabel("", self)
         self.details.setFont(fonts.table())
         theme.set_role(self.details, "dim")
         self.error = WrappedLabel("", self)

@@ -135,6 +135,8 @@ class FileCommands:
         dialog.picture_requested.connect(self._export.save_picture)
         self._export.encoders_found.connect(dialog.files.show_hardware)
         self._export.find_encoders()
+        self._export.jobs_changed.connect(dialog.jobs_changed)
+        self._export.refresh()  # another window may have taken the name that is offered
         self._thumbnails.serve(dialog.keys, "export")
         self._thumbnails.serve(dialog.ends, "export ends")
         dialog.keys.request_thumbnails()

@@ -467,9 +467,31 @@ def test_the_names_of_exports_that_are_not_finished_are_neither_offered_nor_take
         assert not dialog.export.isEnabled()
     wanted = dialog.wanted
     wanted.manifest_path.write_bytes(manifest_bytes(wanted, "unfinished", None))
-    dialog.overwrite.setChecked(True)
-    dialog.overwrite.setChecked(False)
+    dialog.jobs_changed()
     assert dialog.export.isEnabled(), "a paused one continues"
+
+
+def test_a_name_that_another_window_takes_meanwhile_is_given_up(
+    made: ExportDialog, qtbot: QtBot, tmp_path: Path
+) -> None:
+    type_seeds(made, "1-3")
+    assert made.wanted.name == "walk"
+    (tmp_path / "walk_00000.png").touch()
+    with qtbot.waitSignal(made.export_requested) as signal:
+        qtbot.mouseClick(made.export, Qt.MouseButton.LeftButton)
+    assert signal.args[0].name == "walk-2"
+
+
+def test_a_typed_name_that_another_window_takes_meanwhile_keeps_the_dialog_open(
+    made: ExportDialog, qtbot: QtBot, tmp_path: Path
+) -> None:
+    type_seeds(made, "1-3")
+    made.name.setText("evening")
+    (tmp_path / "evening_00000.png").touch()
+    with qtbot.assertNotEmitted(made.export_requested):
+        qtbot.mouseClick(made.export, Qt.MouseButton.LeftButton)
+    assert made.isVisible()
+    assert "There is a evening_00000.png" in made.hint.text()
 
 
 def test_a_size_that_is_invalid_is_reported_in_a_sentence(made: ExportDialog) -> None:
