@@ -33,7 +33,7 @@ _EDGE_PX = 3
 """Margin around all cells, for the ring around a cell that has the focus."""
 
 _SMALL_CELL_PX = 48
-"""Side of a cell in px up to which the words in it have little margin."""
+"""Side of a cell in px up to which the words in it and the gap to the next one are small."""
 
 _RADIUS = 5.0
 _BADGE_PX = 20
@@ -149,20 +149,27 @@ class CellsView(QWidget):
     def cell_rect(self, cell: Cell) -> QRectF:
         """Return the rectangle of a cell."""
         rows, columns = self._shape
-        side = self._side()
-        gap = theme.px(_GAP_PX)
+        side, gap = self._side(), self._gap()
         width, height = columns * (side + gap) - gap, rows * (side + gap) - gap
         left, top = (self.width() - width) // 2, (self.height() - height) // 2
         down, right = cell[0] - self._first[0], cell[1] - self._first[1]
         return QRectF(left + right * (side + gap), top + down * (side + gap), side, side)
 
     def _side(self) -> int:
+        return max(8, self._side_with(self._gap())) if all(self._shape) else 0
+
+    def _side_with(self, gap: int) -> int:
+        """Return the side of a cell in px if so many px are between two cells; 0 without cells."""
         rows, columns = self._shape
         if not rows or not columns:
             return 0
-        gap = theme.px(_GAP_PX)
         width, height = self.width() - 2 * _EDGE_PX, self.height() - 2 * _EDGE_PX
-        return max(8, min((width + gap) // columns - gap, (height + gap) // rows - gap))
+        return min((width + gap) // columns - gap, (height + gap) // rows - gap)
+
+    def _gap(self) -> int:
+        """Return the px between two cells: fewer between small ones, whose pictures need them."""
+        usual = theme.px(_GAP_PX)
+        return usual if self._side_with(usual) > theme.px(_SMALL_CELL_PX) else usual // 2
 
     def _announce_side(self) -> None:
         if self._side():
@@ -360,14 +367,15 @@ class CellsView(QWidget):
         tokens = theme.current()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         path = QPainterPath()
-        path.addRoundedRect(rect, _RADIUS, _RADIUS)
+        radius = _radius(rect)
+        path.addRoundedRect(rect, radius, radius)
         image = self._images.get(cell)
         painter.save()
         painter.setClipPath(path)
         if image is None:
             painter.fillRect(rect, QColor(tokens.panel))
             painter.setPen(QPen(QColor(tokens.edge), 1))
-            painter.drawRoundedRect(rect.adjusted(0.5, 0.5, -0.5, -0.5), _RADIUS, _RADIUS)
+            painter.drawRoundedRect(rect.adjusted(0.5, 0.5, -0.5, -0.5), radius, radius)
         else:
             scale = rect.width() * self.devicePixelRatioF() / image[1].width()
             painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, is_smooth(scale))
@@ -385,25 +393,25 @@ class CellsView(QWidget):
 
     def _paint_frame(self, painter: QPainter, cell: Cell, look: CellLook, rect: QRectF) -> None:
         """Paint the outline for the state of a cell: picked, the present picture, under the pointer, focused."""
-        tokens = theme.current()
+        tokens, radius = theme.current(), _radius(rect)
         painter.setBrush(Qt.BrushStyle.NoBrush)
         if look.is_picked or look.is_parent:
             colour = theme.source_colour(0) if look.is_picked else theme.source_colour(1)
             painter.setPen(QPen(QColor(colour), 3))
-            painter.drawRoundedRect(rect.adjusted(-0.5, -0.5, 0.5, 0.5), _RADIUS, _RADIUS)
+            painter.drawRoundedRect(rect.adjusted(-0.5, -0.5, 0.5, 0.5), radius, radius)
             self._paint_word(painter, rect, "picked" if look.is_picked else "parent")
         elif look.is_current:
             painter.setPen(QPen(QColor(tokens.strong), 2))
-            painter.drawRoundedRect(rect, _RADIUS, _RADIUS)
+            painter.drawRoundedRect(rect, radius, radius)
             self._paint_word(painter, rect, "now")
         elif cell == self._hot:
             painter.setPen(QPen(QColor(tokens.dim), 1))
-            painter.drawRoundedRect(rect.adjusted(0.5, 0.5, -0.5, -0.5), _RADIUS, _RADIUS)
+            painter.drawRoundedRect(rect.adjusted(0.5, 0.5, -0.5, -0.5), radius, radius)
         if look.is_edge:
             self._paint_word(painter, rect, look.name)
         if cell == self._focus and self.hasFocus():
             painter.setPen(QPen(QColor(tokens.accent), 2))
-            painter.drawRoundedRect(rect.adjusted(-1.5, -1.5, 1.5, 1.5), _RADIUS + 1, _RADIUS + 1)
+            painter.drawRoundedRect(rect.adjusted(-1.5, -1.5, 1.5, 1.5), radius + 1, radius + 1)
 
     def _paint_word(self, painter: QPainter, rect: QRectF, word: str) -> None:
         """Paint a word at the lower left of a cell, so that no state is shown by colour alone."""
@@ -430,6 +438,10 @@ class CellsView(QWidget):
         painter.drawEllipse(rect)
         edge = round(0.18 * rect.width())
         icons.icon(name, token).paint(painter, rect.toAlignedRect().adjusted(edge, edge, -edge, -edge))
+
+
+def _radius(cell: QRectF) -> float:
+    return min(_RADIUS, 0.15 * cell.width())
 
 
 def fitting_word(word: str, metrics: QFontMetrics, room_px: int) -> str:

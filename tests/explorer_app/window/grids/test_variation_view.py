@@ -230,6 +230,18 @@ def test_a_small_window_has_room_for_bar_and_cells(window: MainWindow, controlle
     view.grab()
 
 
+def test_small_cells_have_small_gaps_and_are_still_squares(view: VariationView, controller: FakeController) -> None:
+    def gap() -> float:
+        first, second = (view.cells.cell_rect(cell) for cell in ((0, 0), (0, 1)))
+        return second.left() - first.right()
+
+    view.cells.resize(600, 600)
+    usual = gap()
+    view.cells.resize(120, 120)
+    assert 0 < gap() < usual
+    assert all(view.cells.rect().contains(view.cells.cell_rect(cell).toRect()) for cell in controller.grid.cells)
+
+
 @pytest.mark.parametrize(("word", "fits", "shown"), [("now", "now", "now"), ("picked", "pi", "pi"), ("parent", "", "")])
 def test_a_state_in_a_small_cell_is_shown_by_as_many_letters_as_fit(word: str, fits: str, shown: str) -> None:
     metrics = QFontMetrics(fonts.caption())
