@@ -320,7 +320,7 @@ class FakeEditing(QObject):
     def follow_screen(self, hz: float) -> None:
         self.screen_hz = hz
 
-    def edit(self, edit: Edit, final: bool = True, source: str = "") -> None:
+    def edit(self, edit: Edit, final: bool = True, source: str = "", *, in_full: bool = False) -> None:
         self._calls.append(("edit", edit, final))
         for call in self.before_edit:
             call(source)
