@@ -70,6 +70,9 @@ if TYPE_CHECKING:
 
 _JSON_NAME, _LATENTS_NAME = "session.json", "latents.safetensors"
 
+_MAX_TENSORS_NBYTES = MAX_STORED_NBYTES + (8 << 20)
+"""Of the stored latents with their header, which has about 140 bytes for each."""
+
 EXPORT_CHOICE = "export."
 """What the names of the export dialog's choices begin with in the settings."""
 
@@ -224,7 +227,10 @@ def _zipped(text: bytes, stored: Mapping[str, StoredPart]) -> bytes:
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         archive.writestr(_entry(_JSON_NAME), text)
         if stored:
-            archive.writestr(_entry(_LATENTS_NAME), _tensors(stored))
+            tensors = _tensors(stored)
+            if len(tensors) > _MAX_TENSORS_NBYTES:
+                raise SessionFileError(f"A session holds fewer stored latents and masks than these {len(stored):,}.")
+            archive.writestr(_entry(_LATENTS_NAME), tensors)
     return target.getvalue()
 
 
@@ -283,7 +289,7 @@ def _unzipped(content: bytes, name: str) -> tuple[bytes, dict[str, StoredPart]]:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             text = _member(archive, _JSON_NAME, SESSION_LIMITS.nbytes)
             has_latents = _LATENTS_NAME in archive.namelist()
-            tensors = _member(archive, _LATENTS_NAME, MAX_STORED_NBYTES + (1 << 20)) if has_latents else b""
+            tensors = _member(archive, _LATENTS_NAME, _MAX_TENSORS_NBYTES) if has_latents else b""
         stored = _stored(tensors) if tensors else {}
     except LoomError as error:
         raise SessionFileError(f"{name}: {error.sentence}", error.details) from error
@@ -318,7 +324,7 @@ def load_session_file(path: Path) -> SessionFile:
         If the file cannot be read or is no session; the sentence says what was found instead.
     """
     try:
-        content = read_regular_file(path, SESSION_LIMITS.nbytes + MAX_STORED_NBYTES, "a session")
+        content = read_regular_file(path, SESSION_LIMITS.nbytes + _MAX_TENSORS_NBYTES, "a session")
         return file_of_bytes(content, path.name)
     except OSError as error:
         raise SessionFileError(f"The session {path} cannot be read ({error.strerror}).", str(error)) from error

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from explorer_app.session import parameters
+from explorer_app.session import parameters, storage
 from explorer_app.session.edits import AddSources
 from explorer_app.session.history import KeptSession
 from explorer_app.session.resolve import kept_latent
@@ -367,3 +367,17 @@ def test_a_time_that_no_float_holds_is_refused() -> None:
 def test_a_name_that_no_file_can_have_is_refused_with_a_sentence(name: str, tmp_path: Path) -> None:
     with pytest.raises(SessionFileError, match="cannot be read"):
         load_session(tmp_path / name)
+
+
+def test_a_thousand_small_stored_latents_reach_the_limit_of_the_reader_in_the_writer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(storage, "_MAX_TENSORS_NBYTES", 100_000)
+    small = [stored_latent(np.full((1, 1), number, np.float32)) for number in range(1000)]
+    sessions = [Session(mix=(Source(Latent(latent), (1.0,), "a"),)) for latent in small]
+    save_session(tmp_path / "a.loom", Session(), [KeptSession(session, "a") for session in sessions[:500]])
+    before = (tmp_path / "a.loom").read_bytes()
+    assert len(load_session_file(tmp_path / "a.loom").kept) == 500
+    with pytest.raises(SessionFileError, match="fewer stored latents and masks than these 1,000"):
+        save_session(tmp_path / "a.loom", Session(), [KeptSession(session, "a") for session in sessions])
+    assert (tmp_path / "a.loom").read_bytes() == before
