@@ -405,6 +405,7 @@ def test_a_person_meets_the_same_picture_in_the_window(command: Command, tmp_pat
         (("--seeds", "1", "--outdir", "n" * 300), "File name too long"),
         (("--seeds", "1", "--outdir", "/".join(["d" * 200] * 25)), "File name too long"),
         (("--seeds", "1", "--outdir", f"new/{'n' * 300}"), "File name too long"),
+        (("--seeds", "1", "--outdir", "/".join("d" * 1200)), "File name too long"),
         (("--seeds", "1", "--outdir", "out", "--sheet", f"{'n' * 300}.png"), "File name too long"),
         (("--seeds", "1,2", "--path", "linear", "--outdir", "new", "--name", "n" * 300), "may have 100 characters"),
         (("--seeds", "1,2", "--path", "linear", "--outdir", "new", "--name", "字" * 100), "200 bytes"),
