@@ -101,9 +101,9 @@ def read_keys(path: Path) -> FarmKeys:
     from cryptography import x509
 
     try:
+        text = read_regular_file(path, _MAX_NBYTES, "a file of farm keys").decode("ascii", "replace")
         if os.name == "posix" and path.stat().st_mode & 0o077:
             raise FarmError(f"The farm's keys in {path} can be read by other users; run chmod 600 on the file first.")
-        text = read_regular_file(path, _MAX_NBYTES, "a file of farm keys").decode("ascii", "replace")
     except FileNotFoundError as error:
         raise FarmError(f"There are no keys of a farm at {path}; {_MAKE}.") from error
     except OSError as error:
@@ -128,7 +128,7 @@ def _read_authority(path: Path) -> tuple[x509.Certificate, EllipticCurvePrivateK
     from cryptography.hazmat.primitives import serialization
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 
-    data = path.read_bytes()
+    data = read_regular_file(path, _MAX_NBYTES, "a farm's authority")
     try:
         key = serialization.load_pem_private_key(data, None)
         certificate = x509.load_pem_x509_certificate(data)

@@ -1,10 +1,12 @@
+import os
 from pathlib import Path
 
 import pytest
 
 from explorer_app.farm.address import farm_address
 from explorer_app.farm.errors import FarmError
-from explorer_app.farm.keys import default_keys_path, make_keys, read_keys
+from explorer_app.farm.keys import _AUTHORITY, default_keys_path, make_keys, read_keys
+from gpu_backend import LoomError
 
 
 def test_a_loopback_address_makes_its_keys_once() -> None:
@@ -83,3 +85,15 @@ def test_keys_that_expired_are_refused(tmp_path: Path, monkeypatch: pytest.Monke
     make_keys(tmp_path / "farm.pem")
     with pytest.raises(FarmError, match="expired"):
         read_keys(tmp_path / "farm.pem")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_pipe_in_place_of_the_authority_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / _AUTHORITY)
+    with pytest.raises(LoomError, match="a pipe"):
+        make_keys(tmp_path / "farm.pem")
+
+
+def test_keys_at_a_name_that_no_file_can_have_are_not_there(tmp_path: Path) -> None:
+    with pytest.raises(FarmError, match="There are no keys"):
+        read_keys(tmp_path / "\ud800.pem")
