@@ -1,4 +1,4 @@
-"""Types of command line options, for argparse: each reads a text, or refuses it with what was expected."""
+"""Types of command line options, for argparse: each reads a text, or raises ArgumentTypeError with what it expected."""
 
 from __future__ import annotations
 

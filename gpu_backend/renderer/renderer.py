@@ -63,6 +63,8 @@ def open_renderer(path: str | os.PathLike[str], device: str = "auto", *, precisi
         If the file cannot be trusted, understood or run.
     DeviceError
         If there is no such device or precision, or the device has too little memory.
+    TypeError
+        If the path is no path, or the device no name.
     """
     check_device(device, precision)
     return Renderer(read_model(path), device, precision=precision)
@@ -96,7 +98,7 @@ class Renderer:
     DeviceError
         If there is no such device or precision, or the device has too little memory or is lost.
     TypeError
-        If `model` is not a Model, such as a path.
+        If `model` is not a Model, such as a path, or the device not a name.
     """
 
     def __init__(
@@ -221,7 +223,7 @@ class Renderer:
 
         Raises
         ------
-        CancelledError, RequestError, DeviceError
+        CancelledError, RequestError, DeviceError, TypeError
             As `render`. Every request is checked before anything is rendered.
         """
         return tuple(pending.wait() for pending in self.submit_batch(requests, should_cancel=should_cancel))
@@ -354,6 +356,8 @@ class Renderer:
         RequestError
             If a shape or the truncation does not fit the network, or a number of an argument or of the result is not
             finite.
+        TypeError
+            If `psi` is no number.
         """
         self._runner.check_usable()
         return self._mapper.rows(z, c, psi, cutoff)
