@@ -46,9 +46,14 @@ class MatchedDrafts:
                 weight, bias = network.tensor(stored.weight), network.tensor(stored.bias)
                 self._readouts[side] = channels, weight, bias[:, None, None]
 
+    @property
+    def missing(self) -> tuple[int, ...]:
+        """Sides whose readouts `fit` has to fit."""
+        return tuple(side for side in self._sides if side not in self._readouts)
+
     def fit(self) -> Iterator[tuple[int, int]]:
         """Fit the readouts that are missing; yield (done, all) after each random picture."""
-        missing = [side for side in self._sides if side not in self._readouts]
+        missing = self.missing
         if not missing:
             return
         network = self._network

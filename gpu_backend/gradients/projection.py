@@ -173,6 +173,13 @@ class Projection:
         )
 
     def _steps(self) -> Iterator[ProjectionReport]:
+        if self._encoder is not None and self._drafts.missing:
+            # Fitting takes as long as some steps, and until then there would be nothing to show.
+            with torch.no_grad():
+                answers = self._shared(self._encoder.encode(self._targets)[:, None])
+                losses = PictureLoss(self._targets, self._features)(self._network.picture(answers))
+            self._keep(answers, losses, self._full)
+            yield self._reported("random", 0, self._candidates, self._full)
         for _ in self._drafts.fit():
             yield self.report
         starts = yield from self._try_candidates()
@@ -194,7 +201,7 @@ class Projection:
         Returns the coordinates of the best, (count, starts, 1, w_dim), the best first.
         """
         side, count, encoder = self._random_side, len(self._targets), self._encoder
-        total = self._settings.candidates if encoder is None else -(-self._settings.candidates // _FEWER)
+        total = self._candidates
         mean = self._network.mean_w
         candidates = mean + 0.7 * (sample_w(self._network, total, self._settings.seed) - mean)
         if encoder is not None:
@@ -291,6 +298,11 @@ class Projection:
         loss = float(self._best_losses.mean())
         is_done = stage != "random" and step == steps
         return ProjectionReport(stage, step, steps, loss, self._best_side or side, is_done=is_done)
+
+    @property
+    def _candidates(self) -> int:
+        """How many latents are compared first."""
+        return self._settings.candidates if self._encoder is None else -(-self._settings.candidates // _FEWER)
 
     @property
     def _random_side(self) -> int:

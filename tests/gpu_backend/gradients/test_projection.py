@@ -169,6 +169,20 @@ def test_the_encoders_answer_is_compared_with_random_latents(network: Differenti
     torch.testing.assert_close(torch.from_numpy(projection.rows[0, 0]), wanted[0])
 
 
+def test_the_encoders_answer_is_there_before_readouts_are_fitted() -> None:
+    network = differentiable_network(make_stylegan2(resolution=64, channel_base=512, channel_max=4))
+    encoder = PictureEncoder.fresh(64, network.mean_w, torch.ones_like(network.mean_w))
+    wanted = np.zeros((1, 3, 64, 64), np.float32)
+    projection = Projection(network, wanted, ProjectionSettings(steps=3, candidates=8), encoder)
+    first = projection.step()
+    assert projection.has_found
+    assert (first.stage, first.step, first.steps, first.resolution) == ("random", 0, 1, 64)
+    assert math.isfinite(first.loss)
+    (answer,) = encoder.encode(torch.from_numpy(wanted))
+    torch.testing.assert_close(torch.from_numpy(projection.rows[0, 0]), answer)
+    run(projection)
+
+
 def test_with_an_encoder_the_first_step_compares_where_the_model_has_a_readout() -> None:
     model = make_stylegan2(resolution=128, channel_base=512, channel_max=4)
     readout = Readout(np.array([0, 3], np.int32), np.ones((3, 2), np.float32), np.zeros(3, np.float32))
