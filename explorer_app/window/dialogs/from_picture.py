@@ -390,7 +390,7 @@ class FromPictureDialog(QDialog):
         self.tune_box.setEnabled(not is_on)
         self.start_button.setVisible(not is_on)
         self.stop_button.setVisible(is_on)
-        self.stop_button.setEnabled(self._projection.phase == "searching")
+        self.stop_button.setEnabled(self.nearest.is_searching and self._projection.phase == "searching")
         self.bar.setVisible(is_on)
         self.bar.show_share(self._projection.share)
         if is_on:

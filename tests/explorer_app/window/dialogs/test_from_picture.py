@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +14,9 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from explorer_app.messages import MessageLog
+from explorer_app.rendering.render_events import ProjectionAdvanced
 from explorer_app.window.dialogs.from_picture import CropView, FromPictureDialog, PhotoError, load_photo
-from gpu_backend import Crop
+from gpu_backend import Crop, ProjectionReport
 from tests.helpers.fake_controller import FakeController
 from tests.helpers.mouse import LEFT, drag, wheel
 from tests.helpers.near import near
@@ -61,7 +63,12 @@ def test_a_photo_is_searched_side_by_side_and_kept(host: ToolsHost, controller: 
     assert dialog.crop.is_locked
     assert not dialog.stop_button.isEnabled(), "there is nothing to keep yet"
     assert controller.projection_renders.tuned == [False]
+    renders = controller.projection_renders
+    before = ProjectionReport("random", 0, 500, math.inf, 32)
+    controller.photo_projection.take_advanced(ProjectionAdvanced(renders.number, before, None))
+    assert not dialog.stop_button.isEnabled(), "drafts are matched, and there is nothing to keep yet"
     controller.projection_renders.advance(2)
+    assert dialog.stop_button.isEnabled()
     assert dialog.text.text().startswith("Each layer's row: 2 of 5, loss 0.500")
     assert dialog.bar.value() == 460
     assert dialog.nearest.is_searching
