@@ -47,6 +47,8 @@ from explorer_app.exporting.video.video_format import VideoFormat  # noqa: E402
 from explorer_app.messages import Level, MessageLog  # noqa: E402
 from explorer_app.session.history import History, HistoryEntry, KeptSession  # noqa: E402
 from explorer_app.session.model_places import ModelPlaces  # noqa: E402
+from explorer_app.session.patch_file import load_patches, save_patches  # noqa: E402
+from explorer_app.session.patches import Patch  # noqa: E402
 from explorer_app.session.resolve import resolve  # noqa: E402
 from explorer_app.session.session import ModelReference, Position, Session  # noqa: E402
 from explorer_app.session.storage import SessionFile, load_session_file, save_session  # noqa: E402
@@ -55,12 +57,16 @@ from gpu_backend import (  # noqa: E402
     Frame,
     FrameTimings,
     Model,
+    NamedDirections,
     RenderRequest,
+    RowRange,
     random_model,
+    read_directions,
     read_latent,
     read_model,
     shape_of,
     stored_latent,
+    write_directions,
     write_latent,
     write_safetensors,
 )
@@ -438,6 +444,29 @@ def check_latent_file(folder: Path, former: int, new: int) -> None:
     assert np.frombuffer(latent.rows, np.float32)[0] in (former, new)
 
 
+def write_beside_model(folder: Path, number: int) -> None:
+    """Write directions beside a model."""
+    vectors = np.full((1, 4), number, np.float32)
+    found = NamedDirections(("world/a",), vectors, (RowRange(0, 1),), (1.0,), (0.0,), ({},))
+    write_directions(found, folder / "m.directions.safetensors", MODEL.model_id)
+
+
+def check_beside_model(folder: Path, former: int, new: int) -> None:
+    """Expect one of both."""
+    found = read_directions(folder / "m.directions.safetensors", MODEL.model_id, 4, 2)
+    assert found.vectors[0, 0] in (former, new)
+
+
+def write_preset(folder: Path, number: int) -> None:
+    """Save a preset of a controller."""
+    save_patches(folder / "pad.patches.json", tuple(Patch(f"midi/{n}/1", "noise.gain") for n in range(number)))
+
+
+def check_preset(folder: Path, former: int, new: int) -> None:
+    """Expect one of both."""
+    assert len(load_patches(folder / "pad.patches.json")) in (former, new)
+
+
 CASES = (
     Case("autosave", write_state, check_state),
     Case("settings", write_settings, check_settings),
@@ -449,6 +478,8 @@ CASES = (
     Case("animation", write_animation, check_animation),
     Case("convert", write_model, check_model),
     Case("latent", write_latent_file, check_latent_file),
+    Case("beside a model", write_beside_model, check_beside_model),
+    Case("preset", write_preset, check_preset),
 )
 
 if __name__ == "__main__":
