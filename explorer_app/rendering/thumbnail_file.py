@@ -106,14 +106,16 @@ class ThumbnailFile:
             self._connection = connection
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = NORMAL")
-            if connection.execute("PRAGMA user_version").fetchone()[0] != _VERSION:
+            if not _is_current(connection):
                 with connection:
-                    connection.execute("DROP TABLE IF EXISTS thumbnails")
-                    connection.execute(
-                        "CREATE TABLE thumbnails (number INTEGER PRIMARY KEY AUTOINCREMENT, digest BLOB UNIQUE, "
-                        "width INTEGER, height INTEGER, pixels BLOB, signature BLOB)"
-                    )
-                    connection.execute(f"PRAGMA user_version = {_VERSION}")
+                    connection.execute("BEGIN IMMEDIATE")
+                    if not _is_current(connection):  # still: another window may have created it meanwhile
+                        connection.execute("DROP TABLE IF EXISTS thumbnails")
+                        connection.execute(
+                            "CREATE TABLE thumbnails (number INTEGER PRIMARY KEY AUTOINCREMENT, digest BLOB UNIQUE, "
+                            "width INTEGER, height INTEGER, pixels BLOB, signature BLOB)"
+                        )
+                        connection.execute(f"PRAGMA user_version = {_VERSION}")
         return self._connection
 
     def _fail(self, error: sqlite3.Error | OSError | UnicodeDecodeError) -> None:
@@ -125,6 +127,10 @@ class ThumbnailFile:
                     self._path.with_name(self._path.name + suffix).unlink()
         elif not _is_busy(error):
             self._is_broken = True
+
+
+def _is_current(connection: sqlite3.Connection) -> bool:
+    return bool(connection.execute("PRAGMA user_version").fetchone()[0] == _VERSION)
 
 
 def _is_damage(error: BaseException) -> bool:

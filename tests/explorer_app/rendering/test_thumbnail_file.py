@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from explorer_app.rendering import thumbnail_file
 from explorer_app.rendering.thumbnail_file import StoredThumbnail, ThumbnailFile, session_digest
 from explorer_app.rendering.thumbnails import w_signature
 from explorer_app.session.session import ModelReference, Position, Session
@@ -116,3 +117,19 @@ def test_a_database_with_text_that_is_none_is_made_anew(tmp_path: Path) -> None:
         again.put([(b"1", picture(1))])
     assert is_same(again.get(b"1"), picture(1))
     again.close()
+
+
+def test_a_window_that_finds_no_table_keeps_the_one_that_another_window_makes_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "thumbnails.sqlite"
+    first, second = ThumbnailFile(path), ThumbnailFile(path)
+    first.put([(b"1", picture(1))])
+    looks, look = [False], thumbnail_file._is_current
+    monkeypatch.setattr(thumbnail_file, "_is_current", lambda connection: looks.pop() if looks else look(connection))
+    second.put([(b"2", picture(2))])
+    assert not looks
+    assert is_same(second.get(b"1"), picture(1))
+    assert is_same(first.get(b"2"), picture(2))
+    first.close()
+    second.close()
