@@ -25,6 +25,9 @@ class RowLabel(QLabel):
 
     renamed = Signal(str)
 
+    elided = Qt.TextElideMode.ElideRight
+    """Where the ellipsis is; in the middle for names that differ at their ends."""
+
     def __init__(self, text: str, *, editable: bool = False, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._full = text
@@ -110,7 +113,7 @@ class RowLabel(QLabel):
 
     def _elide(self) -> None:
         width = self.width() if self.width() > 24 else 400
-        self.setText(self.fontMetrics().elidedText(self._full, Qt.TextElideMode.ElideRight, width))
+        self.setText(self.fontMetrics().elidedText(self._full, self.elided, width))
 
 
 class SliderRow(QWidget):

@@ -15,7 +15,7 @@ from explorer_app.window.controls.slider_row import SliderRow
 from explorer_app.window.controls.switch import Switch
 from explorer_app.window.look import icons, theme
 
-_STYLE_LABEL_PX = 96
+_STYLE_LABEL_PX = 110
 _END_PX = 36
 """Side of the pictures of a style channel's ends."""
 LABEL_PX = 124
@@ -150,6 +150,7 @@ class StyleRow(EditRow):
             label_px=_STYLE_LABEL_PX,
             tip=f"what is added to channel {channel.channel} of the style of {channel.layer}.",
         )
+        slider.label.elided = Qt.TextElideMode.ElideMiddle  # the number of the channel stays
         self.sliders = (slider,)
         self._connect(slider, channel.path)
         self.ends = tuple(self._end(channel.path, amount) for amount in (-channel.reach, channel.reach))

@@ -143,6 +143,17 @@ def test_style_channels_are_sliders_and_a_search_shows_how_far_it_is(panel: Edit
     ]
 
 
+def test_the_numbers_of_style_channels_can_be_read_however_narrow_their_names_are(panel: EditsPanel) -> None:
+    panel.show_session(Session(style_channels=tuple(StyleChannel(LAYER, number) for number in (7, 9))))
+    for row, number in zip(panel.styles, "79", strict=True):
+        label = row.sliders[0].label
+        width = label.fontMetrics().horizontalAdvance(label.full_text)
+        label.setFixedWidth(max(25, 2 * width // 3))
+        label.show_text(label.full_text)
+        assert "…" in label.text()
+        assert label.text().endswith(number)
+
+
 def test_the_ends_of_a_style_channel_are_pictures_that_move_its_slider(panel: EditsPanel, qtbot: QtBot) -> None:
     asked: list[tuple[tuple[str, Session], Session]] = []
     given: list[object] = []
