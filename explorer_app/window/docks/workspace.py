@@ -455,8 +455,15 @@ def _read(text: str) -> _Kept | None:
     """Parse a layout; None if the text is not a valid layout."""
     try:
         data = json.loads(text)
-        sizes = {str(key): QSize(int(width), int(height)) for key, (width, height) in data["sizes"].items()}
+        sizes = {str(key): QSize(_length(width), _length(height)) for key, (width, height) in data["sizes"].items()}
         state = QByteArray.fromBase64(data["state"].encode("ascii"))
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
         return None
     return None if state.isEmpty() else _Kept(state, sizes)
+
+
+def _length(value: object) -> int:
+    """Return a width or height of a stored layout. Raises ValueError if no panel has it."""
+    if not isinstance(value, int) or not 0 <= value < 1 << 16:
+        raise ValueError("a length beyond every screen")
+    return value

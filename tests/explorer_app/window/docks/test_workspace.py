@@ -14,6 +14,7 @@ from pytestqt.qtbot import QtBot
 from explorer_app.messages import MessageLog
 from explorer_app.settings import Settings
 from explorer_app.window.docks.layouts import first_layout
+from explorer_app.window.docks.workspace import _read as stored_layout
 from explorer_app.window.look import theme
 from explorer_app.window.shell.main_window import MainWindow
 from tests.helpers.fake_controller import FakeController, facts
@@ -448,3 +449,9 @@ def test_no_panel_at_the_left_is_cut_at_its_side(window: MainWindow) -> None:
     wait_for_layout(window, 1280, 720)
     for key in ("latent", "sliders", "mix"):
         assert window.docks[key].width() >= window.docks[key].least_width(), key
+
+
+@pytest.mark.parametrize("sizes", ['{"a": [3, %s]}' % 10**30, '{"a": [-1, 2]}', '{"a": [1e9, 2]}', "[" * 100_000])
+def test_a_stored_layout_that_no_window_has_is_none(sizes: str) -> None:
+    assert stored_layout('{"state": "AAAA", "sizes": {"a": [3, 4]}}') is not None
+    assert stored_layout(f'{{"state": "AAAA", "sizes": {sizes}}}') is None
