@@ -51,6 +51,8 @@ class Team:
         self._at_work = threading.Lock()
         self._first = 0
         """Identifier of the thread that is the first lane of the task under way; 0 for none."""
+        self._unread = 0
+        """Tasks of the first lane whose result was not read: Ctrl-C ended the wait for it."""
 
     def run(self, task: Task) -> None:
         """Run the task on every lane and wait for all; the first error is raised here.
@@ -83,16 +85,23 @@ class Team:
                 return
             if not self._threads:
                 self._start()
+            while self._unread:
+                self._results[0].get()
+                self._unread -= 1
+            self._unread += 1
             self._tasks[0].put(lambda lane: self._lead(work))
-            self._wait_for(self._results[:1])
+            error = self._results[0].get()
+            self._unread -= 1
+            if error is not None:
+                raise error
 
     def close(self) -> None:
         """Stop the threads. May be called twice."""
         with self._at_work:
             self._is_closed = True
-            for tasks in self._tasks:
+            # The first lane may still be at work, if Ctrl-C ended the wait for it, and needs the others until its end.
+            for tasks, thread in zip(self._tasks, self._threads, strict=False):  # starting may have failed on the way
                 tasks.put(None)
-            for thread in self._threads:
                 thread.join()
             self._tasks, self._threads = [], []
 

@@ -1,6 +1,7 @@
 """A team does every lane's part, raises what a lane raised, and ends its threads."""
 
 import threading
+import time
 
 import pytest
 import torch
@@ -144,4 +145,57 @@ def test_a_team_whose_threads_cannot_start_reports_it_and_closes(monkeypatch: py
     team = Team(2)
     with pytest.raises(RuntimeError, match="can't start new thread"):
         team.run(lambda lane: None)
+    team.close()
+
+
+class Interrupted:
+    """Stands for the queue of a lane's results: the next wait ends with Ctrl-C."""
+
+    def __init__(self, team: Team) -> None:
+        self._team, self._queue = team, team._results[0]
+        team._results[0] = self  # type: ignore[call-overload]
+
+    def put(self, result: BaseException | None) -> None:
+        self._queue.put(result)
+
+    def get(self) -> None:
+        self._team._results[0] = self._queue
+        raise KeyboardInterrupt
+
+
+def interrupted_team(gate: threading.Event, done: list[int]) -> Team:
+    """Return a team whose first lane waits at a gate, with a layer to share, after Ctrl-C."""
+    team = Team(2)
+    team.run(lambda lane: None)
+    Interrupted(team)
+
+    def picture() -> None:
+        gate.wait()
+        team.run(done.append)
+
+    with pytest.raises(KeyboardInterrupt):
+        team.run_alone(picture)
+    return team
+
+
+def test_a_team_that_ctrl_c_interrupted_is_closed_when_its_picture_is_done() -> None:
+    gate, done = threading.Event(), list[int]()
+    team = interrupted_team(gate, done)
+    closing = threading.Thread(target=team.close, daemon=True)
+    closing.start()
+    while not team._is_closed:
+        time.sleep(0.001)
+    gate.set()
+    closing.join(60)
+    assert not closing.is_alive(), "the first lane waits for no lane that has ended"
+    assert sorted(done) == [0, 1]
+
+
+def test_a_team_that_ctrl_c_interrupted_finishes_its_picture_before_the_next() -> None:
+    gate, done = threading.Event(), list[int]()
+    team = interrupted_team(gate, done)
+    gate.set()
+    team.run_alone(lambda: done.append(7))
+    assert sorted(done[:2]) == [0, 1]
+    assert done[2:] == [7]
     team.close()
