@@ -101,6 +101,8 @@ class ExportQueueController(QObject):
         self._settings = settings
         self._messages = messages
         self._clock = clock
+        self._wants_model = ""
+        """The job whose model was opened for it last."""
         self._list = ExportJobs(worker, messages, parent=self)
         self._list.changed.connect(self.jobs_changed)
         self._current = ""
@@ -292,6 +294,16 @@ class ExportQueueController(QObject):
     def model_opened(self) -> None:
         """Begin the first job that waits for the model that is open now."""
         self._advance()
+        facts, wanted = self._model.facts, self._list.find(self._wants_model)
+        self._wants_model = ""
+        if facts is None or wanted is None or wanted.state != "waiting" or facts.model_id == wanted.model_id:
+            return
+        if facts.name == wanted.model:
+            self._messages.warning(
+                f"The export “{wanted.name}” was made with another file named {wanted.model}, and waits for that; open "
+                "it to continue the export, or export again with the model that is open.",
+                f"Its model has the SHA-256 {wanted.model_id}, the open one {facts.model_id}.",
+            )
 
     def close(self) -> None:
         """Wait for a limited time until files under way are complete. May be called twice."""
@@ -547,6 +559,7 @@ class ExportQueueController(QObject):
         if path is not None:
             if facts is not None:
                 self._messages.info(f"The export “{record.name}” continues with {record.model}, which is being opened.")
+            self._wants_model = record.job_id
             if loading is None or Path(loading.path) != path:
                 self._model.open(path)
         elif facts is not None and loading is None:

@@ -190,6 +190,19 @@ def test_an_export_of_a_missing_model_reports_it(open_harness: Harness) -> None:
     assert harness.controller.export.progress is None
 
 
+def test_an_export_whose_model_file_was_replaced_says_so_and_waits(open_harness: Harness) -> None:
+    harness = open_harness
+    settings = sequence(harness)
+    settings = replace(settings, model=replace(settings.model, path="", model_id="f" * 64))
+    settings.folder.mkdir()
+    settings.manifest_path.write_bytes(manifest_bytes(settings, "unfinished", None))
+    harness.open("dogs")
+    harness.controller.export.resume(settings.manifest_path)
+    harness.until(lambda: any("made with another file named cats" in text for text in harness.said(Level.WARNING)))
+    (job,) = harness.controller.export.jobs
+    assert job.state == "waiting"
+
+
 def test_a_manifest_can_be_what_the_program_starts_with(open_harness: Harness, undisturbed: dict[str, bytes]) -> None:
     settings = sequence(open_harness)
     stop_after(open_harness, settings, 2, open_harness.controller.export.cancel)
