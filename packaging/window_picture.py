@@ -107,8 +107,8 @@ def piece(session: Session) -> Timeline:
 
 
 CONTROLLERS = {
-    Patch("osc/sun/0", "slider/world/sun height", -2.0, 2.0): 0.8,
-    Patch("osc/fader/0", "slider/world/sun side", -2.0, 2.0, attack_s=0.1, release_s=0.4): 0.42,
+    Patch("osc/sun/0", "slider/world/sun height", -2.0, 2.0): 0.3,
+    Patch("osc/fader/0", "slider/world/sun side", -2.0, 2.0, attack_s=0.1, release_s=0.4): 0.85,
     Patch("midi/nanoKONTROL2/cc/1/21", "truncation.psi", 0.0, 1.0, is_picked_up=True): 0.3,
     Patch("input/rms", "noise.gain", 0.0, 2.0): 0.55,
 }
@@ -221,6 +221,7 @@ def take_picture(
         elif state == "controllers":
             controller.editing.edit(SetPatches(tuple(CONTROLLERS)))
             app.window.docks["model"].raise_()
+            app.window.docks["sliders"].raise_()
             visitor.pause(1.0)
             controller.live.inputs.set_on("osc", True)
             for patch, value in CONTROLLERS.items():

@@ -13,6 +13,7 @@
      │   ├─ LiveUpdates               when a live session is rendered and shown     live_updates.py
      │   └─ Autosave                  saves and restores the session                autosave.py
      ├─ playback: Playback        the playhead: plays, scrubs, records              playback.py
+     ├─ played: PlayedValues      what sounds and controllers set at the moment     played_values.py
      ├─ photo_projection: PhotoProjection
      │                            the latent of a photo                             photo_projection.py
      ├─ point_drag: PointDrag     handles, pins and strokes in the picture          point_drag.py, drag_points.py
@@ -65,6 +66,7 @@ from explorer_app.controller.live_inputs import InputKind, InputState, LiveInput
 from explorer_app.controller.local_editing import LocalEditing
 from explorer_app.controller.photo_projection import PhotoProjection
 from explorer_app.controller.playback import Playback
+from explorer_app.controller.played_values import PlayedValues
 from explorer_app.controller.point_drag import PointDrag
 from explorer_app.controller.preview import Preview
 from explorer_app.controller.progress import ExportProgress, Loading
@@ -104,6 +106,7 @@ __all__ = [
     "LocalEditing",
     "PhotoProjection",
     "Playback",
+    "PlayedValues",
     "PointDrag",
     "Preview",
     "Snapshots",

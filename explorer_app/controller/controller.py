@@ -28,6 +28,7 @@ from explorer_app.controller.model_opener import ModelOpener
 from explorer_app.controller.pending_document import PendingDocument
 from explorer_app.controller.photo_projection import MakesProjections, PhotoProjection
 from explorer_app.controller.playback import Playback
+from explorer_app.controller.played_values import PlayedValues
 from explorer_app.controller.point_drag import PointDrag
 from explorer_app.controller.preview import Preview
 from explorer_app.controller.snapshots import Snapshots
@@ -114,6 +115,8 @@ class Controller(QObject):
         The playhead over the session's timeline.
     live
         Controllers: OSC, MIDI.
+    played
+        What sounds and controllers set at the moment.
     point_drag
         Points of the picture that are dragged.
     photo_projection
@@ -180,6 +183,7 @@ class Controller(QObject):
         self.playback = Playback(editing, messages, clock, parent=self)
         inputs = LiveInputs(settings, messages, midi_ports=midi_ports, make_pads=make_pads, parent=self)
         self.live = LiveControl(inputs, editing, self.playback, worker, messages, clock, parent=self)
+        self.played = PlayedValues(editing, parent=self)
         self.local_editing = LocalEditing(renders, editing, messages, parent=self)
         self.sounds = Sounds(editing, self.playback, messages, parent=self)
         self.point_drag = PointDrag(
@@ -278,6 +282,7 @@ class Controller(QObject):
         self.engine.frame_arrived()
         self.thumbnails.take_shown()
         self.whole_pictures.note_shown()
+        self.played.frame_arrived()
         self._last_start.frame_arrived()
         self.export.note_picture()
 

@@ -38,7 +38,7 @@ from gpu_backend import (
 from tests.helpers.fake_drag import FakeDragMaker, FakeDragRenders
 from tests.helpers.fake_files import FakeExport, FakeFiles
 from tests.helpers.fake_grid import FakeGridRenders, FakeWorker
-from tests.helpers.fake_live import FakeLive
+from tests.helpers.fake_live import FakeLive, FakePlayed
 from tests.helpers.fake_pictures import FakeWholePictures
 from tests.helpers.fake_playback import FakePlayback, FakeSounds
 from tests.helpers.fake_projection import FakeProjectionRenders
@@ -507,6 +507,7 @@ class FakeController:
         )
         self.projection_renders.projection = self.photo_projection
         self.live = FakeLive(self.calls)
+        self.played = FakePlayed()
         self.sounds = FakeSounds(self.calls)
         self.local_editing = FakeLocalEditing(self.calls)
         self.directions = FakeDirectionFinding(self.calls)

@@ -1,4 +1,4 @@
-"""A fake of `LiveControl`."""
+"""Fakes of `LiveControl` and `PlayedValues`."""
 
 from __future__ import annotations
 
@@ -88,3 +88,17 @@ class FakeLive(QObject):
 
     def load_preset(self, path: Path) -> None:
         self._calls.append(("load preset", path))
+
+
+class FakePlayed(QObject):
+    """Values that a test sets."""
+
+    changed = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.values: dict[str, float] = {}
+
+    def show(self, values: dict[str, float]) -> None:
+        self.values = values
+        self.changed.emit()

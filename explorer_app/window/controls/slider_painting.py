@@ -13,6 +13,8 @@ HANDLE = 6.0
 """Radius of the handle in px."""
 
 _TRACK = 4.0
+_PLAYED = 3.5
+"""Radius of the dot of a played value in px, without its rim."""
 _TICK = 9.0
 """Half the height of the neutral value's mark in px: taller than the handle, so that it stays visible below it."""
 
@@ -24,11 +26,15 @@ def paint_slider(
     at: float,
     neutral: float,
     marks: Sequence[float] = (),
+    played: float | None = None,
     enabled: bool = True,
     hot: bool = False,
     focused: bool = False,
 ) -> None:
-    """Paint a slider into a rectangle; positions are x coordinates of the painter."""
+    """Paint a slider into a rectangle; positions are x coordinates of the painter.
+
+    `played` is where a dot shows the value that a sound or a controller gives the parameter; None for no dot.
+    """
     tokens = theme.current()
     middle = rect.center().y()
     inset = HANDLE + 0.5
@@ -52,3 +58,7 @@ def paint_slider(
     painter.setPen(QPen(theme.mixed(tokens.edge, tokens.dim, 1.0 if hot else 0.5), 1.0))
     painter.setBrush(knob)
     painter.drawEllipse(QPointF(at, middle), HANDLE - 0.5, HANDLE - 0.5)
+    if played is not None:
+        painter.setPen(QPen(QColor(tokens.panel), 1.5))
+        painter.setBrush(QColor(tokens.accent))
+        painter.drawEllipse(QPointF(played, middle), _PLAYED, _PLAYED)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from PySide6.QtCore import QPoint, QSize, Qt, Signal
 from PySide6.QtGui import QContextMenuEvent, QKeyEvent, QMouseEvent, QResizeEvent
@@ -242,3 +242,9 @@ class SliderRow(QWidget):
 def below(widget: QWidget) -> QPoint:
     """Return the screen position for a popup below a widget."""
     return widget.mapToGlobal(QPoint(0, widget.height() + 2))
+
+
+def show_played(panel: QWidget, values: Mapping[str, float]) -> None:
+    """Show on each row of a panel the value that a sound or a controller gives its parameter, by its path."""
+    for row in panel.findChildren(SliderRow):
+        row.slider.show_played(values.get(row.path))

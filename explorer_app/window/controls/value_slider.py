@@ -69,6 +69,7 @@ class ValueSlider(QSlider):
         self._reset = neutral if reset is None else reset
         self._marks = tuple(marks)
         self._amount = self._reset
+        self._played: float | None = None
         self._before: float | None = None
         self._share = 0.0
         """Position of the drag on the track in 0..1; outside that range beyond the ends."""
@@ -120,6 +121,12 @@ class ValueSlider(QSlider):
         self._key_held = False
         self._commit_timer.stop()
         self._update_qt_value()
+
+    def show_played(self, amount: float | None) -> None:
+        """Show the value that a sound or a controller gives the parameter, as a dot; None for none."""
+        if amount != self._played:
+            self._played = amount
+            self.update()
 
     def finish(self) -> None:
         """End the active gesture as a mouse release does."""
@@ -330,6 +337,7 @@ class ValueSlider(QSlider):
             at=self._x_of(self._amount),
             neutral=self._x_of(self._neutral),
             marks=[self._x_of(mark) for mark in self._marks],
+            played=None if self._played is None else self._x_of(self._played),
             enabled=self.isEnabled(),
             hot=self.underMouse() or self._dragging,
             focused=self.hasFocus(),

@@ -27,6 +27,7 @@ from explorer_app.window.canvas.canvas_overlay import CanvasOverlay
 from explorer_app.window.canvas.comparing import Comparing
 from explorer_app.window.canvas.picture_stage import EDGE_PX
 from explorer_app.window.controls.action_button import ActionButton
+from explorer_app.window.controls.slider_row import show_played
 from explorer_app.window.dialogs.quit_question import QuitQuestion
 from explorer_app.window.docks.dock import Dock
 from explorer_app.window.docks.layouts import WORKSPACES
@@ -121,6 +122,7 @@ class MainWindow(QMainWindow):
         self._snapshots = controller.snapshots
         self._grid, self._arithmetic = controller.grid, controller.arithmetic
         self._live = controller.live
+        self._played = controller.played
         self._sounds, self._local_editing = controller.sounds, controller.local_editing
         self._recipes = RecipeClipboard(controller.engine, messages)
         self._parameter_requests = ParameterRequests(self._editing, self._playback, self._live, self._sounds)
@@ -397,10 +399,12 @@ class MainWindow(QMainWindow):
 
     def _link_latent(self) -> None:
         panel_links.LatentLink(self.latent, self._editing, self)
+        panel_links.PlayedLink(partial(show_played, self.latent), self._played, self)
         self._thumbnails.serve(self.latent, "latent")
 
     def _link_sliders(self) -> None:
         self.sliders.find_requested.connect(self.commands.model.find_directions)
+        panel_links.PlayedLink(self.sliders.show_played, self._played, self)
 
     def _link_mix(self) -> None:
         self.mix.mix_in_requested.connect(self._editing.mix_in_current)
@@ -446,6 +450,7 @@ class MainWindow(QMainWindow):
     def _link_edits(self) -> None:
         panel = cast("EditsPanel", self.docks["edits"].panel)
         panel_links.EditsLink(panel, self._local_editing, self._editing, self.tools, self)
+        panel_links.PlayedLink(partial(show_played, panel), self._played, self)
         self._thumbnails.serve(panel, "edits")
 
     def _link_model(self) -> None:

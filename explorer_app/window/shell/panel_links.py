@@ -6,11 +6,12 @@ panel has. A link is a child of the window, so a panel that was never opened cos
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QPointF, Slot
 
-from explorer_app.controller import Editing, Engine, KeptArithmetic, LocalEditing, Playback, VariationGrid
+from explorer_app.controller import Editing, Engine, KeptArithmetic, LocalEditing, Playback, PlayedValues, VariationGrid
 from explorer_app.session.history import KeptSession
 from explorer_app.session.variations import GridAxis
 from explorer_app.settings import Settings
@@ -49,6 +50,20 @@ class LatentLink(QObject):
         if speed:
             self._editing.set_drift_speed(speed)
         self._editing.set_drifting(bool(speed))
+
+
+class PlayedLink(QObject):
+    """What sounds and controllers set, on a panel's sliders: `show` gets path -> value."""
+
+    def __init__(self, show: Callable[[Mapping[str, float]], object], played: PlayedValues, parent: QObject) -> None:
+        super().__init__(parent)
+        self._show, self._played = show, played
+        played.changed.connect(self._changed)
+        self._changed()
+
+    @Slot()
+    def _changed(self) -> None:
+        self._show(self._played.values)
 
 
 class HistoryLink(QObject):

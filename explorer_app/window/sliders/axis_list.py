@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from PySide6.QtCore import (
@@ -68,6 +69,8 @@ class AxisModel(QAbstractListModel):
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.amounts: dict[int, float] = {}
+        self.played: dict[int, float] = {}
+        """Amounts that sounds and controllers give dimensions."""
         self._count = 0
         self._only_moved = False
         self._shown: list[int] = []
@@ -124,6 +127,13 @@ class AxisModel(QAbstractListModel):
         elif self._shown:
             self.dataChanged.emit(self.index(0), self.index(len(self._shown) - 1))
 
+    def show_played(self, played: dict[int, float]) -> None:
+        """Show the amounts that sounds and controllers give dimensions."""
+        if played != self.played:
+            self.played = played
+            if self._shown:
+                self.dataChanged.emit(self.index(0), self.index(len(self._shown) - 1))
+
     def _rebuild(self) -> None:
         self.beginResetModel()
         moved = sorted(axis for axis in self.amounts if axis < self._count)
@@ -145,6 +155,7 @@ class _AxisDelegate(QStyledItemDelegate):
         state = option.state
         focused = bool(state & QStyle.StateFlag.State_HasFocus)
         amount = float(index.data(Qt.ItemDataRole.EditRole))
+        played = self._view.axes.played.get(int(index.data(Qt.ItemDataRole.UserRole)))
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         if focused:
@@ -159,6 +170,7 @@ class _AxisDelegate(QStyledItemDelegate):
             QRectF(slider),
             at=x_of(slider, amount),
             neutral=x_of(slider, 0.0),
+            played=None if played is None else x_of(slider, played),
             enabled=self._view.isEnabled(),
             hot=bool(state & QStyle.StateFlag.State_MouseOver),
         )
@@ -239,6 +251,12 @@ class AxisList(QListView):
         if self._dragging:
             amounts[self._axis] = self._amount
         self.axes.show_amounts(amounts)
+
+    def show_played(self, values: Mapping[str, float]) -> None:
+        """Show the amounts that sounds and controllers give dimensions, path of a parameter -> value."""
+        first = "slider/axis/"
+        played = {int(path.removeprefix(first)): value for path, value in values.items() if path.startswith(first)}
+        self.axes.show_played(played)
 
     def set_amount(self, axis: int, amount: float) -> None:
         """Set an amount as one complete gesture."""

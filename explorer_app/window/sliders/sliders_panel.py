@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from PySide6.QtCore import QSize, Qt, Signal
@@ -13,7 +13,7 @@ from explorer_app.session.parameters import SetParameter
 from explorer_app.session.row_groups import range_text, same_rows
 from explorer_app.session.session import Session
 from explorer_app.window.controls.row_range_picker import RowRangePicker
-from explorer_app.window.controls.slider_row import below
+from explorer_app.window.controls.slider_row import below, show_played
 from explorer_app.window.look import icons, theme
 from explorer_app.window.sliders.axis_list import AxisList, axis_name
 from explorer_app.window.sliders.direction_list import DirectionList, DirectionRow
@@ -152,6 +152,11 @@ class SlidersPanel(QWidget):
         self.directions.show_session(session, self._resolutions)
         self.axes.show_session(session)
         self._show_rows()
+
+    def show_played(self, values: Mapping[str, float]) -> None:
+        """Show the values that sounds and controllers give parameters, path -> value."""
+        show_played(self.directions, values)
+        self.axes.show_played(values)
 
     # --- rows -------------------------------------------------------------------------------------------------------
 

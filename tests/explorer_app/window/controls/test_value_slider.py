@@ -6,6 +6,7 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from explorer_app.window.controls.value_slider import ValueSlider
+from explorer_app.window.look import theme
 from tests.helpers.panels import CTRL, SHIFT, double_click, drag, move, press, release, wheel
 
 
@@ -211,3 +212,18 @@ def test_the_mark_of_the_neutral_value_shows_while_the_handle_stands_on_it(qtbot
     above_the_handle = with_mark.pixelColor(70, 3)
     beside = with_mark.pixelColor(60, 3)
     assert above_the_handle != beside
+
+
+def test_a_dot_shows_the_value_that_a_controller_gives(slider: WatchedSlider) -> None:
+    place = at(slider, 6.0).toPoint()
+    bare = slider.grab().toImage()
+    slider.show_played(6.0)
+    dotted = slider.grab().toImage()
+    assert dotted.pixelColor(place) == theme.current().accent
+    assert bare.pixelColor(place) != dotted.pixelColor(place)
+    assert slider.amount == 0.0
+    slider.show_played(99.0)
+    assert slider.grab().toImage().pixelColor(at(slider, 10.0).toPoint()) == theme.current().accent, "at the end"
+    slider.show_played(None)
+    assert slider.grab().toImage() == bare
+    assert slider.seen == []

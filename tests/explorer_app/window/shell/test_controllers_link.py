@@ -83,6 +83,17 @@ def test_a_window_joins_controls_controllers_and_outputs(
     assert not action.isChecked()
 
 
+def test_sliders_show_what_controllers_set_also_in_panels_that_are_opened_later(
+    window: MainWindow, controller: FakeController
+) -> None:
+    controller.played.show({"truncation.psi": 1.25, "slider/axis/3": 2.0})
+    assert window.latent.psi.slider._played == 1.25
+    assert window.sliders.axes.axes.played == {3: 2.0}
+    controller.played.show({})
+    assert window.latent.psi.slider._played is None
+    assert window.sliders.axes.axes.played == {}
+
+
 def test_the_volume_and_the_grid_are_those_of_the_last_start(
     make: Make, controller: FakeController, settings: Settings
 ) -> None:

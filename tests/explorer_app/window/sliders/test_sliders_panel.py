@@ -420,3 +420,18 @@ def test_the_wheel_over_the_list_scrolls_it_and_changes_nothing(panel: WatchedPa
     wheel(axes.viewport(), spot(axes, 1, 0.0), -3)
     assert axes.verticalScrollBar().value() > 0
     assert panel.edits.all == []
+
+
+def test_values_of_controllers_are_dots_on_directions_and_dimensions(panel: WatchedPanel) -> None:
+    row = panel.directions.rows[2]
+    panel.show_page(1)
+    bare = panel.axes.grab().toImage()
+    panel.show_played({row.path: 3.0, "slider/axis/1": 2.0, "truncation.psi": 0.5})
+    assert row.slider._played == 3.0
+    assert panel.directions.rows[1].slider._played is None
+    assert panel.axes.axes.played == {1: 2.0}
+    assert panel.axes.grab().toImage() != bare
+    panel.show_played({})
+    assert row.slider._played is None
+    assert panel.axes.grab().toImage() == bare
+    assert panel.edits.all == []
