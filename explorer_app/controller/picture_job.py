@@ -19,6 +19,11 @@ class PictureJob:
         self._is_delivered = False
 
     @property
+    def shown(self) -> int:
+        """1 once the frame was delivered."""
+        return int(self._is_delivered)
+
+    @property
     def is_ready(self) -> bool:
         """Whether the frame is still to be requested."""
         return self._request is not None

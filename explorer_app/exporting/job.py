@@ -153,7 +153,7 @@ class SequenceJob:
         return self._error
 
     def start(self, changed: Callable[[], None] = lambda: None) -> None:
-        """Begin. `changed` is called, on any thread, whenever `is_ready`, `done` or `has_ended` may have changed."""
+        """Begin. `changed` is called, on any thread, whenever `is_ready`, `shown` or `has_ended` may have changed."""
         self._changed = changed
         self._thread.start()
 

@@ -20,8 +20,13 @@ class ExportJob(Protocol):
         """Number of frames in all."""
         ...
 
+    @property
+    def shown(self) -> int:
+        """Number of frames that progress counts."""
+        ...
+
     def start(self, changed: Callable[[], None]) -> None:
-        """Begin. `changed` is called, on any thread, whenever `is_ready` or `has_ended` may have changed."""
+        """Begin. `changed` is called, on any thread, whenever `is_ready`, `shown` or `has_ended` may have changed."""
         ...
 
     @property

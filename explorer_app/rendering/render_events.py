@@ -207,7 +207,7 @@ class RenderFailed:
 
 @dataclass(frozen=True, slots=True)
 class ExportAdvanced:
-    """A job received a frame."""
+    """A job received or stored a frame: its `shown` changed."""
 
     job: ExportJob
 

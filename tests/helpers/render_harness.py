@@ -40,12 +40,18 @@ class Job:
         self.stopped: list[bool] = []
         """For each stop, whether the user cancelled the job."""
         self.is_full = False
+        self.unstored = 0
+        """Frames that were delivered and are not in a file yet."""
         self.changed: Callable[[], None] = lambda: None
         self._seeds = list(seeds)
         self._failing = failing
 
     def start(self, changed: Callable[[], None]) -> None:
         self.changed = changed
+
+    @property
+    def shown(self) -> int:
+        return len(self.got) - self.unstored
 
     @property
     def is_ready(self) -> bool:

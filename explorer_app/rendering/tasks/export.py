@@ -22,6 +22,8 @@ class _Entry:
         self.pipeline = Pipeline(job.next_request)
         self.is_started = False
         self.is_cancelled = False
+        self.reported = 0
+        """Frames that the newest report of its progress counted."""
 
     @property
     def is_brief(self) -> bool:
@@ -30,7 +32,8 @@ class _Entry:
 
     @property
     def is_ready(self) -> bool:
-        return self.is_brief or self.job.is_ready or self.pipeline.has_in_flight
+        has_advanced = self.job.shown != self.reported  # files may be stored long after the last frame was rendered
+        return self.is_brief or has_advanced or self.job.is_ready or self.pipeline.has_in_flight
 
 
 class ExportTask(RenderTask):
@@ -119,13 +122,19 @@ class ExportTask(RenderTask):
             frame = entry.pipeline.next_frame(renderer, should_cancel=lambda: entry.is_cancelled or should_yield())
             if frame is not None:
                 entry.job.deliver(frame)
-                self._report(ExportAdvanced(entry.job))
+            self._report_advance(entry)
         except CancelledError:
             return False
         except Exception as error:
             if not self._recovers(error):
                 self._stop(entry, error)
         return True
+
+    def _report_advance(self, entry: _Entry) -> None:
+        shown = entry.job.shown
+        if shown != entry.reported:
+            entry.reported = shown
+            self._report(ExportAdvanced(entry.job))
 
     def _next_entry(self) -> _Entry | None:
         with self._condition:

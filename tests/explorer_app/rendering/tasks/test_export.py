@@ -146,6 +146,22 @@ def test_a_device_that_failed_costs_no_frame(lane: Lane) -> None:
     assert len([event for event in lane.event if isinstance(event, ExportAdvanced)]) == 2
 
 
+def test_progress_counts_a_file_that_is_stored_while_nothing_is_rendered(lane: Lane) -> None:
+    job = Job(1, 2)
+    lane.task.put(job)
+    lane.task.step(lane.renderer, lambda: False)  # starts it
+    job.unstored = 1
+    lane.task.step(lane.renderer, lambda: False)
+    job.is_full = True
+    assert (job.got, lane.event, lane.task.seconds_until_ready()) == ([1], [], None)
+    job.unstored = 0
+    job.changed()
+    assert lane.task.seconds_until_ready() == 0.0
+    lane.task.step(lane.renderer, lambda: False)
+    assert [type(event) for event in lane.event] == [ExportAdvanced]
+    assert lane.task.seconds_until_ready() is None
+
+
 def test_closing_keeps_every_job_for_another_time(lane: Lane) -> None:
     jobs = [Job(1), Job(2)]
     for job in jobs:
