@@ -1,17 +1,38 @@
-"""Whether a network's numbers fit fp16, found by rendering a few latents when the network is opened on a GPU."""
+"""Whether a network's numbers fit fp16.
+
+Kernels saturate what exceeds fp16, since one infinite number would spread over the whole picture. So only a comparison
+shows it: the first time that a network is opened on a GPU, a few latents are rendered in fp16 and in fp32.
+"""
 
 from __future__ import annotations
 
-import numpy as np
+import contextlib
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
+from gpu_backend.errors import DeviceMemoryError
+from gpu_backend.limits import LimitError, read_regular_file
 from gpu_backend.model import Model
 from gpu_backend.model.spec import NetworkSpec, StyleGAN2Spec
 from gpu_backend.model_runner import ModelRunner
+from gpu_backend.plan.executor import FRAME_OUTPUTS, IMAGE_OUTPUT
 from gpu_backend.plan.plan import Precision
 from gpu_backend.recipe import Noise
+from gpu_backend.whole_file import write_whole
 
 _LATENTS = 8
+_MOST_DIFFERENCE = 8.0 / 127.5
+"""Of a number of a picture in -1..1: eight steps of 255, in proportion where pictures exceed that range. Rounding to
+fp16 alone gives four at most."""
 _WITHOUT_TF32 = ("sm_75",)
+_FORMAT = 1
+_MOST_NBYTES = 100
 
 
 def may_exceed_fp16(spec: NetworkSpec) -> bool:
@@ -24,13 +45,35 @@ def may_exceed_fp16(spec: NetworkSpec) -> bool:
     )
 
 
-def exceeds_fp16(runner: ModelRunner, model: Model) -> bool:
-    """Return whether one of a few pictures, always of the same latents and without truncation, is not finite.
+def exceeds_fp16(runner: ModelRunner, model: Model, open_fp32: Callable[[], ModelRunner]) -> bool:
+    """Return whether one of a few pictures in fp16 is not finite, or differs visibly from the same picture in fp32.
 
-    Closes the runner if it is so, and if a picture fails.
+    Pictures are of the same latents for every network, without truncation. The verdict is stored in the cache folder,
+    so that the next start renders none. Closes `runner` if the answer is yes, and if a picture fails.
+
+    Parameters
+    ----------
+    runner
+        Of the network in fp16.
+    open_fp32
+        Returns a runner of the network in fp32, which is closed here. If the device has too little memory for both,
+        fp16 is taken to do.
+
+    Raises
+    ------
+    DeviceError
+        If the device fails.
     """
+    if not may_exceed_fp16(model.spec):
+        return False
+    verdict = _verdict_path(model)
     try:
-        is_beyond = may_exceed_fp16(model.spec) and _has_infinite_pictures(runner, model)
+        is_beyond = _read_verdict(verdict)
+        if is_beyond is None:
+            is_beyond = _differs(runner, open_fp32, model)
+            _store_verdict(verdict, is_beyond)
+    except DeviceMemoryError:
+        return False
     except BaseException:
         runner.close()
         raise
@@ -39,7 +82,19 @@ def exceeds_fp16(runner: ModelRunner, model: Model) -> bool:
     return is_beyond
 
 
-def _has_infinite_pictures(runner: ModelRunner, model: Model) -> bool:
+def _differs(runner: ModelRunner, open_fp32: Callable[[], ModelRunner], model: Model) -> bool:
+    found = list(_pictures(runner, model))
+    with closing(open_fp32()) as wide:
+        return any(_differ(picture, expected) for picture, expected in zip(found, _pictures(wide, model), strict=True))
+
+
+def _differ(picture: NDArray[np.float32], expected: NDArray[np.float32]) -> bool:
+    most = float(np.abs(expected).max())
+    # A network whose pictures are not finite in fp32 either gains nothing by it. NaN differs.
+    return bool(np.isfinite(most)) and not np.abs(picture - expected).max() <= _MOST_DIFFERENCE * max(1.0, most)
+
+
+def _pictures(runner: ModelRunner, model: Model) -> Iterator[NDArray[np.float32]]:
     mapping = model.spec.mapping
     z = np.random.default_rng(0).standard_normal((_LATENTS, mapping.z_dim), np.float32)
     labels = np.zeros((_LATENTS, mapping.c_dim), np.float32)
@@ -47,10 +102,34 @@ def _has_infinite_pictures(runner: ModelRunner, model: Model) -> bool:
     for latent, label in zip(z, labels, strict=True):
         w = runner.map(latent[None], label[None])
         ws = np.repeat(w[:, None], model.spec.num_ws, axis=1)
-        run = runner.submit(runner.synthesis_key(1), ws, Noise(), outputs=("flags",))
-        if runner.finish(run)["flags"].any():
-            return True
-    return False
+        run = runner.submit(runner.synthesis_key(1), ws, Noise(), outputs=(*FRAME_OUTPUTS, IMAGE_OUTPUT))
+        yield np.array(runner.finish(run)[IMAGE_OUTPUT])
+
+
+def _verdict_path(model: Model) -> Path:
+    """Path of a network's verdict. The name depends on the sum of each weight: a changed network has another."""
+    # Imported here: only the GPU's path needs a cache.
+    from gpu_backend.cuda.compiling.kernel_cache import cache_folder
+
+    with np.errstate(invalid="ignore"):  # infinities of both signs
+        sums = [(name, float(np.sum(array, dtype=np.float64))) for name, array in sorted(model.weights.items())]
+    digest = hashlib.sha256(json.dumps([_FORMAT, sums]).encode()).hexdigest()
+    return cache_folder() / "fp16_range" / f"{digest[:32]}.json"
+
+
+def _read_verdict(path: Path) -> bool | None:
+    """Return a stored verdict; None if there is none, or it cannot be read."""
+    with contextlib.suppress(OSError, LimitError, ValueError, RecursionError):
+        found = json.loads(read_regular_file(path, _MOST_NBYTES, "a verdict"))
+        return found if isinstance(found, bool) else None
+    return None
+
+
+def _store_verdict(path: Path, is_beyond: bool) -> None:
+    """Store a verdict; one that cannot be written is found again at the next start."""
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, json.dumps(is_beyond).encode())
 
 
 def wider_precision(architecture: str) -> Precision:

@@ -56,10 +56,14 @@ def _bound(
     if executor is not None:
         return executor, ModelRunner(model, executor, plan_budget_nbytes), facts_of(executor)
     executor, facts = make_executor(model, device, precision)
+
+    def open_fp32() -> ModelRunner:
+        return ModelRunner(model, make_executor(model, device, "fp32")[0], plan_budget_nbytes)
+
     try:
         readouts = readout_widths(model.readouts) if facts.id == CPU_ID else {}
         runner = ModelRunner(model, executor, plan_budget_nbytes, readouts)
-        if facts.precision != "fp16" or not exceeds_fp16(runner, model):
+        if facts.precision != "fp16" or not exceeds_fp16(runner, model, open_fp32):
             return executor, runner, facts
         wider = wider_precision(facts.architecture)
         executor, facts = make_executor(model, device, wider)

@@ -150,7 +150,7 @@ def test_a_run_on_a_gpu_measures_ours_with_and_without_the_graph(
     printed = capsys.readouterr().out
     report = read_report(tmp_path / "bench.json")
     ours = {(row.who, row.precision, row.batch) for row in report.measurements if row.who in (OURS, NO_GRAPH)}
-    assert ours == {(who, p, b) for who in (OURS, NO_GRAPH) for p in ("fp16", "fp32") for b in (1, 2)}, printed
+    assert ours == {(who, p, b) for who in (OURS, NO_GRAPH) for p in ("fp16", "tf32", "fp32") for b in (1, 2)}, printed
     assert all(cost.state in ("fused", "plain", "fallback") for cost in report.kernels), printed
     assert report.compiling is not None, printed
     assert report.compiling.kernels > 5

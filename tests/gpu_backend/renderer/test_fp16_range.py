@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -28,27 +29,36 @@ BUDGET = 1 << 30
 
 
 class Device:
-    """Makes executors; those of fp16 give pictures that are not finite."""
+    """Makes executors. Numbers of pictures are `in_fp16` in fp16 and `in_fp32` otherwise."""
 
     def __init__(self, architecture: str = "sm_90") -> None:
         self.architecture = architecture
         self.made: list[FakeExecutor] = []
         self.failing: dict[str, DeviceError] = {}
+        self.has_memory_for_both = True
+        self.in_fp16, self.in_fp32 = 0.0, 0.5
 
     def make(self, model: Model, device: str, precision: Precision) -> tuple[FakeExecutor, DeviceFacts]:
+        number = self.in_fp16 if precision == "fp16" else self.in_fp32
+
         class Executor(FakeExecutor):
             def bind(self, plan: Plan, *, use_fused: bool = True) -> FakePlan:
                 bound = super().bind(plan, use_fused=use_fused)
-                if precision == "fp16" and "flags" in bound._made:
-                    bound._made["flags"][:] = 1
+                if "image" in bound._made:
+                    bound._made["image"][:] = number
                 return bound
 
-        self.made.append(Executor(precision=precision, failing=dict(self.failing)))
+        memory_nbytes = 1 << 40 if precision == "fp16" or self.has_memory_for_both else 0
+        self.made.append(Executor(precision=precision, failing=dict(self.failing), memory_nbytes=memory_nbytes))
         return self.made[-1], DeviceFacts("A GPU", precision, "A GPU: it was chosen.", "cuda:0", self.architecture)
+
+    @property
+    def made_precisions(self) -> list[Precision]:
+        return [executor.precision for executor in self.made]
 
 
 @pytest.fixture
-def device(monkeypatch: pytest.MonkeyPatch) -> Device:
+def device(monkeypatch: pytest.MonkeyPatch, empty_cache: Path) -> Device:
     made = Device()
     monkeypatch.setattr(opening, "make_executor", made.make)
     return made
@@ -60,14 +70,15 @@ def test_only_networks_without_bounds_may_exceed_fp16() -> None:
 
 
 @pytest.mark.parametrize(("architecture", "precision"), [("sm_90", "tf32"), ("sm_86", "tf32"), ("sm_75", "fp32")])
-def test_pictures_that_are_not_finite_in_fp16_are_rendered_with_the_range_of_fp32(
-    device: Device, architecture: str, precision: str
+@pytest.mark.parametrize(("in_fp16", "in_fp32"), [(0.0, 0.5), (np.nan, 0.5), (6e4, 7e4)])
+def test_pictures_that_differ_in_fp16_are_rendered_with_the_range_of_fp32(
+    device: Device, architecture: str, precision: str, in_fp16: float, in_fp32: float
 ) -> None:
-    device.architecture = architecture
+    device.architecture, device.in_fp16, device.in_fp32 = architecture, in_fp16, in_fp32
     opened = open_model(FREE, "cuda", "fp16", None, BUDGET)
-    assert [executor.precision for executor in device.made] == ["fp16", precision]
-    assert [executor.closed for executor in device.made] == [1, 0]
-    assert opened.executor is device.made[1]
+    assert device.made_precisions == ["fp16", "fp32", precision]
+    assert [executor.closed for executor in device.made] == [1, 1, 0]
+    assert opened.executor is device.made[2]
     assert opened.device.precision == precision
     assert opened.device.reason == f"A GPU: it was chosen, in {precision}: numbers of this network exceed fp16."
     opened.runner.close()
@@ -85,12 +96,33 @@ def test_a_precision_that_holds_more_is_not_tried(device: Device) -> None:
     opened.runner.close()
 
 
-def test_a_network_within_fp16_keeps_it(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    make = device.make
-    monkeypatch.setattr(opening, "make_executor", lambda *asked: (FakeExecutor(), make(*asked)[1]))
+@pytest.mark.parametrize(("in_fp16", "in_fp32"), [(0.5, 0.53), (6.9e4, 7e4), (0.0, np.nan), (np.nan, np.inf)])
+def test_a_network_within_fp16_or_beyond_fp32_keeps_fp16(device: Device, in_fp16: float, in_fp32: float) -> None:
+    device.in_fp16, device.in_fp32 = in_fp16, in_fp32
     opened = open_model(FREE, "cuda", "fp16", None, BUDGET)
     assert opened.device.reason == "A GPU: it was chosen."
+    assert device.made_precisions == ["fp16", "fp32"]
+    assert [executor.closed for executor in device.made] == [0, 1]
     opened.runner.close()
+
+
+@pytest.mark.parametrize(("in_fp16", "again"), [(0.5, ["fp16"]), (0.0, ["fp16", "tf32"])])
+def test_a_network_is_tried_once_and_again_when_its_weights_changed(
+    device: Device, empty_cache: Path, in_fp16: float, again: list[str]
+) -> None:
+    device.in_fp16 = in_fp16
+    name = next(name for name in FREE.weights if name.endswith("conv1.bias"))
+    other = replace(FREE, weights={**FREE.weights, name: FREE.weights[name] + np.float32(0.001)})
+    tried = [*again[:1], "fp32", *again[1:]]
+    for model, precisions in ((FREE, tried), (FREE, again), (other, tried)):
+        device.made.clear()
+        open_model(model, "cuda", "fp16", None, BUDGET).runner.close()
+        assert device.made_precisions == precisions
+    for path in (empty_cache / "latentloom" / "fp16_range").iterdir():
+        path.write_bytes(b"\xff[")
+    device.made.clear()
+    open_model(FREE, "cuda", "fp16", None, BUDGET).runner.close()
+    assert device.made_precisions == tried
 
 
 def test_nothing_stays_open_where_a_trial_fails(device: Device) -> None:
@@ -100,13 +132,28 @@ def test_nothing_stays_open_where_a_trial_fails(device: Device) -> None:
     assert [executor.closed for executor in device.made] == [1]
 
 
+def test_a_gpu_that_has_no_memory_for_the_trial_renders_in_fp16_and_tries_the_next_time(device: Device) -> None:
+    device.has_memory_for_both = False
+    opened = open_model(FREE, "cuda", "fp16", None, BUDGET)
+    assert (opened.device.precision, device.made_precisions) == ("fp16", ["fp16", "fp32"])
+    opened.runner.close()
+    device.has_memory_for_both = True
+    opened = open_model(FREE, "cuda", "fp16", None, BUDGET)
+    assert opened.device.precision == "tf32"
+    opened.runner.close()
+
+
 @pytest.mark.parametrize("model", [FREE, make_stylegan2(c_dim=3, embed_dim=5)], ids=["latents", "classes"])
-def test_a_real_run_tells_whether_pictures_are_finite(model: Model) -> None:
-    biases = {name: array + np.float32(np.inf) for name, array in model.weights.items() if name.endswith("conv1.bias")}
-    for changed, is_beyond in (({}, False), (biases, True)):
-        one = replace(model, weights={**model.weights, **changed})
-        runner = ModelRunner(one, CpuExecutor(one.weights), BUDGET)
-        assert exceeds_fp16(runner, one) is is_beyond
+@pytest.mark.usefixtures("empty_cache")
+def test_real_pictures_tell_whether_a_network_exceeds_fp16(model: Model) -> None:
+    biases = {name: array + np.float32(2.0) for name, array in model.weights.items() if name.endswith("conv1.bias")}
+    saturating = replace(model, weights={**model.weights, **biases})
+    for narrow, is_beyond in ((model, False), (saturating, True)):
+        # Another network stands for the one in fp16: processors render in fp32 alone.
+        runner = ModelRunner(model, CpuExecutor(narrow.weights), BUDGET)
+        wide = ModelRunner(model, CpuExecutor(model.weights), BUDGET)
+        named = replace(model, weights={**model.weights, "is_beyond": np.array(is_beyond)})
+        assert exceeds_fp16(runner, named, lambda wide=wide: wide) is is_beyond  # type: ignore[misc]
         runner.close()
 
 
