@@ -23,7 +23,8 @@
      ├─ live: LiveControl         controllers: sampled, learned, recorded           live_control.py
      │   └─ inputs: LiveInputs        OSC and MIDI, in and out                      live_inputs.py
      ├─ export: ExportQueueController
-     │                            sequences, and pictures that are saved            export_queue.py
+     │                            sequences, one at a time                          export_queue.py, export_run.py
+     ├─ pictures: PictureSaver    the picture in the window, as a file              picture_saver.py
      ├─ files: Files              models, sessions, pictures, latents               files.py, pending_document.py
      ├─ directions: DirectionFinding
      │                            the search for directions                         direction_finding.py
@@ -65,6 +66,7 @@ from explorer_app.controller.live_control import Learning, LiveControl
 from explorer_app.controller.live_inputs import InputKind, InputState, LiveInputs
 from explorer_app.controller.local_editing import LocalEditing
 from explorer_app.controller.photo_projection import PhotoProjection
+from explorer_app.controller.picture_saver import PictureSaver
 from explorer_app.controller.playback import Playback
 from explorer_app.controller.played_values import PlayedValues
 from explorer_app.controller.point_drag import PointDrag
@@ -105,6 +107,7 @@ __all__ = [
     "Loading",
     "LocalEditing",
     "PhotoProjection",
+    "PictureSaver",
     "Playback",
     "PlayedValues",
     "PointDrag",

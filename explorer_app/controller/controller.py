@@ -16,6 +16,7 @@ from explorer_app.controller.editing import Editing
 from explorer_app.controller.encoder_learning import EncoderLearning
 from explorer_app.controller.engine import Engine
 from explorer_app.controller.export_queue import ExportQueueController
+from explorer_app.controller.export_run import ExportRuns
 from explorer_app.controller.file_worker import FileWorker
 from explorer_app.controller.files import Files
 from explorer_app.controller.kept_arithmetic import KeptArithmetic
@@ -27,6 +28,7 @@ from explorer_app.controller.local_editing import LocalEditing
 from explorer_app.controller.model_opener import ModelOpener
 from explorer_app.controller.pending_document import PendingDocument
 from explorer_app.controller.photo_projection import MakesProjections, PhotoProjection
+from explorer_app.controller.picture_saver import PictureJob, PictureSaver
 from explorer_app.controller.playback import Playback
 from explorer_app.controller.played_values import PlayedValues
 from explorer_app.controller.point_drag import PointDrag
@@ -194,9 +196,9 @@ class Controller(QObject):
         )
         self.learning = EncoderLearning(renders, worker, messages, clock=clock, parent=self)
         pending = PendingDocument(worker)
-        self.export = ExportQueueController(
-            renders, model, preview, editing, pending, worker, settings, messages, clock, parent=self
-        )
+        self.pictures = PictureSaver(renders, model, preview, editing, worker, messages)
+        runs = ExportRuns(renders, model, settings, preview.statistics, clock)
+        self.export = ExportQueueController(runs, model, pending, worker, messages, parent=self)
         file = None if state_folder is None else ThumbnailFile(state_folder / "thumbnails.sqlite")
         self.thumbnails = ThumbnailService(renders, model, messages, lambda: editing.shown, worker, file, parent=self)
         self.files = Files(
@@ -284,7 +286,6 @@ class Controller(QObject):
         self.whole_pictures.note_shown()
         self.played.frame_arrived()
         self._last_start.frame_arrived()
-        self.export.note_picture()
 
     @Slot()
     def _open_inputs(self) -> None:
@@ -317,6 +318,8 @@ class Controller(QObject):
                 self.editing.save_now()  # where a device fails, more may
             case ExportAdvanced():
                 self.export.take_advanced(event)
+            case ExportEnded(job=PictureJob()):
+                self.pictures.take_ended(event)
             case ExportEnded():
                 self.export.take_ended(event)
             case TuningAdvanced():

@@ -1,23 +1,20 @@
-"""Exports: sequences in turn, and single pictures beside them."""
+"""The exports: a list of sequences, rendered one at a time."""
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from PySide6.QtCore import QObject, Signal, Slot
 
-from explorer_app.controller.editing import Editing
 from explorer_app.controller.export_jobs import ExportJobs
-from explorer_app.controller.farm_export import FarmExport, farm_job, worker_sentence
+from explorer_app.controller.export_run import ExportRun, ExportRuns
+from explorer_app.controller.farm_export import FarmExport
 from explorer_app.controller.file_worker import FileWorker
+from explorer_app.controller.job_models import JobModels
 from explorer_app.controller.model_opener import ModelOpener
 from explorer_app.controller.pending_document import PendingDocument
-from explorer_app.controller.picture_job import PictureJob
-from explorer_app.controller.preview import Preview
 from explorer_app.controller.progress import ExportProgress
 from explorer_app.exporting.export_list import (
     HERE,
@@ -30,22 +27,14 @@ from explorer_app.exporting.export_list import (
     with_changes,
     without,
 )
-from explorer_app.exporting.formats.picture_format import PICTURE_ENDINGS, PictureFormat, Size, format_of_path
 from explorer_app.exporting.job import SequenceJob
 from explorer_app.exporting.manifest import Manifest, read_manifest
-from explorer_app.exporting.picture import write_picture
-from explorer_app.exporting.progress import ProgressMeter
 from explorer_app.exporting.sequence import SequenceSettings
 from explorer_app.exporting.sinks.picture_folder import frame_path
 from explorer_app.exporting.video.hardware import hardware_encoders
-from explorer_app.exporting.writers import MAX_THREADS
 from explorer_app.messages import Action, Level, MessageLog, describe
 from explorer_app.rendering.render_events import ExportAdvanced, ExportEnded
-from explorer_app.rendering.render_thread import RenderThread
-from explorer_app.session.resolve import resolve, unobserved
-from explorer_app.session.session import ModelReference
-from explorer_app.settings import Settings
-from gpu_backend import Frame, LoomError
+from gpu_backend import LoomError
 
 if TYPE_CHECKING:
     from explorer_app.farm.job import FarmJob
@@ -55,14 +44,9 @@ _END_S = 10.0
 
 _MAX_NAMED = 3
 
-_MOVES_S = 1.0
-"""A picture that is older rests."""
-
-_log = logging.getLogger(__name__)
-
 
 class ExportQueueController(QObject):
-    """Runs the exports of the list on the render thread or on a farm, one at a time, and reports their progress.
+    """The list of exports: runs its jobs one at a time (`ExportRun`) and reports their progress and ends.
 
     A job begins when it is the first that waits and its model is open. The list survives the program: see `ExportJobs`.
     """
@@ -80,38 +64,28 @@ class ExportQueueController(QObject):
 
     def __init__(
         self,
-        renders: RenderThread,
+        runs: ExportRuns,
         model: ModelOpener,
-        preview: Preview,
-        editing: Editing,
         pending: PendingDocument,
         worker: FileWorker,
-        settings: Settings,
         messages: MessageLog,
-        clock: Callable[[], float],
         parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
-        self._renders = renders
+        self._runs = runs
         self._model = model
-        self._preview = preview
-        self._editing = editing
+        self._models = JobModels(model, messages)
         self._pending = pending
         self._worker = worker
-        self._settings = settings
         self._messages = messages
-        self._clock = clock
-        self._wants_model = ""
-        """The job whose model was opened for it last."""
         self._list = ExportJobs(worker, messages, parent=self)
         self._list.changed.connect(self.jobs_changed)
         self._current = ""
         """The job that runs, or whose settings are being read."""
         self._end: JobState = "cancelled"
         """State that the current job gets when it is stopped."""
-        self._job: SequenceJob | FarmJob | None = None
-        self._farm: FarmExport | None = None
-        """Tells of `_job` if a farm renders it."""
+        self._run: ExportRun | None = None
+        """None while the current job's settings are being read."""
         self._stopped: SequenceJob | FarmJob | None = None
         """The last stopped job; it may still have files open."""
         self._is_closed = False
@@ -119,10 +93,7 @@ class ExportQueueController(QObject):
         self._ended: list[tuple[str, JobState]] = []
         """Jobs that ended since the last `finished`, with their final states."""
         self._last_run: Jobs = ()
-        self._meter = ProgressMeter(0)
         self._progress: ExportProgress | None = None
-        self._picture_s = float("-inf")
-        """When the picture in the window moved last."""
         model.loading_changed.connect(self._advance)
 
     @property
@@ -159,40 +130,9 @@ class ExportQueueController(QObject):
         place = str(folder.absolute())
         return {job.name: job.state for job in self.jobs if job.folder == place and job.is_unfinished}
 
-    def save_picture(self, path: Path | str, form: PictureFormat | None = None, size: Size | None = None) -> None:
-        """Write the picture in full with its recipe, or the layer on show; a message reports the end.
-
-        `form` None means what the path's ending says, `size` None the network's own.
-        """
-        if self._model.facts is None:
-            self._messages.warning("There is no picture to save: open a model first.")
-            return
-        path, session = Path(path), self._editing.effective
-        request, shown = resolve(session), self._preview.frame
-        if form is None and path.suffix.lower() in PICTURE_ENDINGS:
-            form = format_of_path(path)
-        needs_values = form is not None and form.facts.needs_values
-
-        def write(frame: Frame) -> None:
-            self._worker.submit(
-                lambda: write_picture(
-                    path, frame, model_name=session.model.name, session=session, form=form, size=size
-                ),
-                done=f"Saved {path.name}.",
-                failed=f"{path.name} could not be saved",
-                file=path,
-            )
-
-        if shown is not None and unobserved(shown.request) == request and not needs_values:
-            write(shown)
-        else:
-            self._renders.export(PictureJob(replace(request, wants_image=needs_values), write), urgent=True)
-
     def waits_for(self, job: ExportRecord) -> str:
         """Return the name of the model that a waiting job needs to be opened; empty if it only waits for its turn."""
-        facts = self._model.facts
-        is_open = facts is not None and facts.model_id == job.model_id
-        return "" if job.state != "waiting" or is_open else job.model or "it was made with"
+        return self._models.missing(job)
 
     # -- the list ---------------------------------------------------------------------------------------------------
 
@@ -211,10 +151,10 @@ class ExportQueueController(QObject):
 
     def request_log(self, worker: str) -> None:
         """Fetch the latest log lines of a worker of the current export's farm; `log_arrived` delivers them."""
-        if self._farm is None:
-            self.log_arrived.emit(worker, None)
+        if isinstance(self._run, FarmExport):
+            self._run.request_log(worker)
         else:
-            self._farm.request_log(worker)
+            self.log_arrived.emit(worker, None)
 
     def open_list(self, shared: Path | None, folder: Path | None) -> None:
         """Read the list of a state folder and keep it there from now on; offer to continue interrupted exports."""
@@ -240,7 +180,8 @@ class ExportQueueController(QObject):
             return
         self._set(job_id, state="waiting", error="")
         self._advance()
-        self._open_model_of(record, Path(record.folder))
+        if not self._current:
+            self._models.open_for(record, Path(record.folder))
 
     @Slot(str)
     def open_model_of(self, job_id: str) -> None:
@@ -249,7 +190,7 @@ class ExportQueueController(QObject):
         if record is not None and self._current:
             self._messages.info(f"{record.model or 'Its model'} can be opened when the export that runs has ended.")
         elif record is not None:
-            self._open_model_of(record, Path(record.folder))
+            self._models.open_for(record, Path(record.folder))
 
     @Slot(str)
     def pause(self, job_id: str) -> None:
@@ -286,69 +227,75 @@ class ExportQueueController(QObject):
         record = self._list.find(job_id)
         if record is None or not self.is_own(record):
             return
-        if job_id == self._current and self._farm is not None:
-            self._farm.job.set_priority(priority)
+        if job_id == self._current and isinstance(self._run, FarmExport):
+            self._run.job.set_priority(priority)
         self._set(job_id, priority=priority)
 
     @Slot()
     def model_opened(self) -> None:
         """Begin the first job that waits for the model that is open now."""
         self._advance()
-        facts, wanted = self._model.facts, self._list.find(self._wants_model)
-        self._wants_model = ""
-        if facts is None or wanted is None or wanted.state != "waiting" or facts.model_id == wanted.model_id:
-            return
-        if facts.name == wanted.model:
-            self._messages.warning(
-                f"The export “{wanted.name}” was made with another file named {wanted.model}, and waits for that; open "
-                "it to continue the export, or export again with the model that is open.",
-                f"Its model has the SHA-256 {wanted.model_id}, the open one {facts.model_id}.",
-            )
+        self._models.note_opened(self.jobs)
 
     def close(self) -> None:
         """Wait for a limited time until files under way are complete. May be called twice."""
         self._is_closed = True
-        for job in (self._job, self._stopped):
+        running = None if self._run is None else self._run.job
+        for job in (running, self._stopped):
             if job is not None:
                 job.stop(cancelled=False)
                 job.join(_END_S)
-        if self._job is not None:
-            self._set(self._current, done=self._job.done)
+        if running is not None:
+            self._set(self._current, done=running.done)
         self._list.close()
 
-    # -- events of the render thread --------------------------------------------------------------------------------
+    # -- the running job ----------------------------------------------------------------------------------------------
 
     def take_advanced(self, event: ExportAdvanced) -> None:
-        """Update the progress of a job."""
-        if event.job is self._job and self._job is not None and self._progress is not None:
-            made = self._meter.update(self._job.shown, self._job.found, self._clock())
-            self._show(
-                replace(
-                    self._progress,
-                    done=made.done,
-                    seconds_left=made.seconds_left,
-                    per_second=made.per_second,
-                    picture_rate=self._picture_rate(),
-                )
-            )
+        """Update the progress of a job on the render thread."""
+        if self._run is not None and event.job is self._run.job and self._progress is not None:
+            self._show(self._run.updated(self._progress))
 
     def take_ended(self, event: ExportEnded) -> None:
-        """Report the end of a job, and begin the next."""
+        """Report the end of a job on the render thread, and begin the next."""
         if event.error is not None:
             self._messages.exception(event.error)
-        if event.job is not self._job or self._job is None:
-            return
-        self._end_job(event.error, is_cancelled=event.is_cancelled)
+        if self._run is not None and event.job is self._run.job:
+            self._end_job(self._run, event.error, is_cancelled=event.is_cancelled)
 
-    def _end_job(self, error: BaseException | None, *, is_cancelled: bool) -> None:
+    @Slot()
+    def _take_farm_advanced(self) -> None:
+        run = self._run
+        if not isinstance(run, FarmExport) or self._progress is None:
+            return
+        for sentence in run.job.take_messages():
+            self._messages.warning(sentence)
+        record = self._list.find(self._current)
+        if record is not None and record.priority != run.job.priority:
+            self._set(self._current, priority=run.job.priority)
+        self._show(run.updated(self._progress))
+
+    @Slot()
+    def _take_farm_ended(self) -> None:
+        run = self._run
+        if not isinstance(run, FarmExport):
+            return
+        check, error = run.job.spot_check, run.job.error
+        if check is not None and not check.is_fine:
+            self._messages.warning(check.sentence)
+        if error is not None:
+            self._messages.exception(error)
+        self._end_job(run, error, is_cancelled=not run.job.has_ended)
+        run.deleteLater()
+
+    def _end_job(self, run: ExportRun, error: BaseException | None, *, is_cancelled: bool) -> None:
         """Report the end of the current job, and begin the next."""
-        job, self._job = self._job, None
-        assert job is not None
-        self._stopped = job
+        self._run = None
+        job = self._stopped = run.job
         if error is not None:
             self._close_current("failed", job.done, describe(error)[0])
         elif is_cancelled:
-            self._tell_stopped(self._current, job)
+            self._tell_stopped(self._current, run)
         else:
             self._close_current("done", job.total)
             settings, folder, video = job.settings, job.settings.folder, job.settings.single_path
@@ -359,13 +306,13 @@ class ExportQueueController(QObject):
                 self._messages.info(f"Exported {job.total:,} frames to {folder}.", file=folder, picture=last)
         self._advance()
         if not self._current:
-            self._end_run()
+            self._finish()
 
-    def _tell_stopped(self, job_id: str, job: SequenceJob | FarmJob) -> None:
+    def _tell_stopped(self, job_id: str, run: ExportRun) -> None:
         """Note how far the current job came, and offer to resume it."""
-        kept = job.kept if isinstance(job, SequenceJob) else job.done
-        lost = job.delivered - kept
-        self._close_current(self._end, kept)
+        job = run.job
+        lost = job.delivered - run.kept
+        self._close_current(self._end, run.kept)
         again = f", the last {lost:,} of which are rendered again" if lost else ""
 
         def is_left() -> bool:
@@ -379,23 +326,14 @@ class ExportQueueController(QObject):
             action=Action("Resume export", lambda: self.resume_job(job_id), is_left),
         )
 
-    def note_picture(self) -> None:
-        """Record that the picture in the window moved."""
-        self._picture_s = self._clock()
-
     # -- inside -----------------------------------------------------------------------------------------------------
-
-    def _picture_rate(self) -> float | None:
-        """Return how many frames per second the picture in the window moves; None while it rests."""
-        rate = self._preview.statistics.fps
-        return rate if rate and self._clock() - self._picture_s < _MOVES_S else None
 
     def _put(self, settings: SequenceSettings, place: ExportPlace = HERE) -> None:
         """Add a job behind the others, and begin it if none runs."""
         if sum(job.is_unfinished for job in self.jobs) >= MAX_JOBS:
             self._messages.warning(f"The list holds {MAX_JOBS:,} exports; wait until some of them are done.")
             return
-        if self._job is not None and self._job.settings == settings and self._end_is_open:
+        if self._run is not None and self._run.job.settings == settings and self._end_is_open:
             self._messages.info(f"The export “{settings.name}” is running already.")
             return
         if self._list.is_waiting(settings):
@@ -435,75 +373,30 @@ class ExportQueueController(QObject):
                 self._close_current("failed", 0, settings.sentence)
             elif not self._end_is_open:
                 self._close_current(self._end, 0)
-            elif record.where == "here":
-                after = self._stopped
-                self._job = job = SequenceJob(settings, threads=self._encoder_threads(), after=after)
-                self._meter = ProgressMeter(self._job.total)
-                self._renders.export(job)
-                return
-            elif self._begin_on_farm(record, settings):
+            elif self._start_run(record, settings):
                 return
             self._advance()
             if not self._current:
-                self._end_run()
+                self._finish()
 
         self._list.with_settings(record, take)
 
-    def _begin_on_farm(self, record: ExportRecord, settings: SequenceSettings) -> bool:
-        """Let a farm render a job with the open model; return whether it has begun."""
-        facts = self._model.facts
-        assert facts is not None
-        precision = self._settings.values.precision
-        try:
-            job = farm_job(settings, record.place, facts, self._model.directions, precision, self._stopped, _log.info)
-        except LoomError as error:
-            self._messages.exception(error)
-            self._close_current("failed", 0, error.sentence)
-            return False
-        self._job, self._farm = job, FarmExport(job, self)
-        self._farm.advanced.connect(self._take_farm_advanced)
-        self._farm.log_arrived.connect(self.log_arrived)
-        self._farm.ended.connect(self._take_farm_ended)
-        self._farm.start()
+    def _start_run(self, record: ExportRecord, settings: SequenceSettings) -> bool:
+        """Start to render the current job where its record says; return whether that was possible."""
+        if record.where == "here":
+            self._run = self._runs.here(settings, self._stopped)
+        else:
+            try:
+                self._run = farm = self._runs.on_farm(settings, record.place, self._stopped, self)
+            except LoomError as error:
+                self._messages.exception(error)
+                self._close_current("failed", 0, error.sentence)
+                return False
+            farm.advanced.connect(self._take_farm_advanced)
+            farm.log_arrived.connect(self.log_arrived)
+            farm.ended.connect(self._take_farm_ended)
+        self._run.start()
         return True
-
-    @Slot()
-    def _take_farm_advanced(self) -> None:
-        farm = self._farm
-        if farm is None or farm.job is not self._job or self._progress is None:
-            return
-        job = farm.job
-        for sentence in job.take_messages():
-            self._messages.warning(sentence)
-        record = self._list.find(self._current)
-        if record is not None and record.priority != job.priority:
-            self._set(self._current, priority=job.priority)
-        made = job.progress
-        self._show(
-            replace(
-                self._progress,
-                done=made.done,
-                seconds_left=made.seconds_left,
-                per_second=made.per_second,
-                activity=job.activity,
-                workers=tuple(map(worker_sentence, job.workers)),
-                worker_names=tuple(worker.name for worker in job.workers),
-            )
-        )
-
-    @Slot()
-    def _take_farm_ended(self) -> None:
-        farm, self._farm = self._farm, None
-        if farm is None or farm.job is not self._job:
-            return
-        check = farm.job.spot_check
-        if check is not None and not check.is_fine:
-            self._messages.warning(check.sentence)
-        error = farm.job.error
-        if error is not None:
-            self._messages.exception(error)
-        self._end_job(error, is_cancelled=not farm.job.has_ended)
-        farm.deleteLater()
 
     def _stop(self, job_id: str, end: JobState) -> None:
         record = self._list.find(job_id)
@@ -514,12 +407,8 @@ class ExportQueueController(QObject):
             self._count_waiting()
         elif self._end_is_open and self._progress is not None:
             self._end = end
-            if self._farm is not None:
-                self._farm.job.stop(cancelled=end != "paused")
-            elif isinstance(self._job, SequenceJob):
-                if end == "paused":
-                    self._job.pause()
-                self._renders.cancel_export(self._job)
+            if self._run is not None:
+                self._run.stop(pauses=end == "paused")
             self._show(replace(self._progress, is_stopping=True))
 
     def _close_current(self, state: JobState, done: int, error: str = "") -> None:
@@ -527,7 +416,7 @@ class ExportQueueController(QObject):
         self._ended.append((self._current, state))
         self._current = ""
 
-    def _end_run(self) -> None:
+    def _finish(self) -> None:
         self._has_succeeded = all(state == "done" for _, state in self._ended)
         self._last_run = tuple(filter(None, (self._list.find(job_id) for job_id, _ in self._ended)))
         self._ended = []
@@ -547,27 +436,8 @@ class ExportQueueController(QObject):
         settings = manifest.settings
         self._put(settings)
         record = next((job for job in reversed(self.jobs) if job.name == settings.name), None)
-        if record is not None and record.state == "waiting":
-            self._open_model_of(record, settings.folder)
-
-    def _open_model_of(self, record: ExportRecord, folder: Path) -> None:
-        """Open the model of a job that waits for it, unless an export runs with another one."""
-        facts, loading = self._model.facts, self._model.loading
-        if self._current or (facts is not None and loading is None and facts.model_id == record.model_id):
-            return
-        path = self._model.known_path(ModelReference("", record.model, record.model_id), folder)
-        if path is not None:
-            if facts is not None:
-                self._messages.info(f"The export “{record.name}” continues with {record.model}, which is being opened.")
-            self._wants_model = record.job_id
-            if loading is None or Path(loading.path) != path:
-                self._model.open(path)
-        elif facts is not None and loading is None:
-            self._messages.warning(
-                f"The export “{record.name}” was made with {record.model or 'another model'}, which was not found; "
-                "open that model to continue the export.",
-                f"Its model has the SHA-256 {record.model_id}.",
-            )
+        if record is not None and record.state == "waiting" and not self._current:
+            self._models.open_for(record, settings.folder)
 
     def _offer(self, interrupted: frozenset[str]) -> None:
         """Offer to resume the jobs that the last run left."""
@@ -584,11 +454,6 @@ class ExportQueueController(QObject):
 
         words = "Resume export" if len(jobs) == 1 else "Resume exports"
         self._messages.post(Level.INFO, _offer_sentence(jobs), action=Action(words, resume, lambda: bool(left())))
-
-    def _encoder_threads(self) -> int | None:
-        """Return the preferred number of encoder threads; None for all cores but one."""
-        text = self._settings.choice("export.threads")
-        return min(int(text), MAX_THREADS) if text.isdecimal() and 0 < len(text) < 5 and int(text) > 0 else None
 
     def _show(self, progress: ExportProgress | None) -> None:
         if progress != self._progress:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 
 import gpu_backend  # by name: importing Directions here would import NumPy before the window is shown
+from explorer_app.controller.progress import ExportProgress
 from explorer_app.exporting.export_list import ExportPlace
 from explorer_app.exporting.job import Closing
 from explorer_app.exporting.sequence import SequenceSettings
@@ -28,7 +30,7 @@ _PATIENCE_S = 180.0
 
 
 class FarmExport(QObject):
-    """Passes what happens to a `FarmJob` from its thread to the window's."""
+    """Implements `ExportRun` on a farm: passes what happens to a `FarmJob` from its thread to the window's."""
 
     advanced = Signal()
     """Progress, workers or messages."""
@@ -47,9 +49,31 @@ class FarmExport(QObject):
         self._heard.connect(self._take, Qt.ConnectionType.QueuedConnection)
         self._log_fetched.connect(self.log_arrived, Qt.ConnectionType.QueuedConnection)
 
+    @property
+    def kept(self) -> int:
+        """Frames that need not be rendered again if the job is stopped now."""
+        return self.job.done
+
     def start(self) -> None:
         """Begin."""
         self.job.start(self._announce)
+
+    def stop(self, *, pauses: bool) -> None:
+        """Ask the job to end early: the user `pauses` it, or cancels it."""
+        self.job.stop(cancelled=not pauses)
+
+    def updated(self, progress: ExportProgress) -> ExportProgress:
+        """Return a progress with the job's present numbers and what its workers do."""
+        made = self.job.progress
+        return replace(
+            progress,
+            done=made.done,
+            seconds_left=made.seconds_left,
+            per_second=made.per_second,
+            activity=self.job.activity,
+            workers=tuple(map(worker_sentence, self.job.workers)),
+            worker_names=tuple(worker.name for worker in self.job.workers),
+        )
 
     def request_log(self, worker: str) -> None:
         """Fetch the latest log lines of a worker; `log_arrived` delivers them."""

@@ -28,6 +28,9 @@ _TRACE_SIZE = 20_000
 _REST_S = 0.5
 """Frames further apart than this were not part of one movement."""
 
+_MOVES_S = 1.0
+"""A picture whose newest frame is older rests."""
+
 
 @dataclass(frozen=True, slots=True)
 class StepCost:
@@ -142,6 +145,11 @@ class FrameStatistics:
         """Frames per second while the picture last moved; 0 before it ever did."""
         total = sum(self._gaps_s)
         return len(self._gaps_s) / total if total > 0 else 0.0
+
+    def moving_fps(self, now_s: float) -> float | None:
+        """Return `fps` while the picture moves; None while it rests."""
+        is_moving = self._last_shown_s is not None and now_s - self._last_shown_s < _MOVES_S
+        return (self.fps or None) if is_moving else None
 
     def percentiles_ms(self, *percents: float) -> tuple[float, ...]:
         """Return percentiles of the frame times, interpolated; 0 before the first frame."""

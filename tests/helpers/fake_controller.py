@@ -36,7 +36,7 @@ from gpu_backend import (
     StoredLatent,
 )
 from tests.helpers.fake_drag import FakeDragMaker, FakeDragRenders
-from tests.helpers.fake_files import FakeExport, FakeFiles
+from tests.helpers.fake_files import FakeExport, FakeFiles, FakePictures
 from tests.helpers.fake_grid import FakeGridRenders, FakeWorker
 from tests.helpers.fake_live import FakeLive, FakePlayed
 from tests.helpers.fake_pictures import FakeWholePictures
@@ -482,6 +482,7 @@ class FakeController:
         self.editing = FakeEditing(self.calls, self.engine)
         self.files = FakeFiles(self.calls, self.engine.model)
         self.export = FakeExport(self.calls)
+        self.pictures = FakePictures(self.calls)
         self.playback = FakePlayback(self.calls)
         self.drag_renders = FakeDragRenders()
         self.drag_maker = FakeDragMaker()

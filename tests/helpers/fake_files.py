@@ -51,6 +51,16 @@ class FakeFiles(QObject):
         self._calls.append(("open_session", path))
 
 
+class FakePictures:
+    """Stands for `PictureSaver`."""
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+
+    def save(self, path: Path | str) -> None:
+        self._calls.append(("save_picture", path))
+
+
 class FakeExport(QObject):
     """Stands for `ExportQueueController`."""
 
@@ -110,9 +120,6 @@ class FakeExport(QObject):
 
     def clear(self) -> None:
         self._calls.append(("clear_exports",))
-
-    def save_picture(self, path: Path | str) -> None:
-        self._calls.append(("save_picture", path))
 
     def start(self, settings: SequenceSettings, place: ExportPlace = HERE) -> None:
         self._calls.append(("start_export", settings) if place == HERE else ("start_export", settings, place))

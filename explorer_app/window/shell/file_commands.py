@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from explorer_app.controller import Editing, Engine, ExportQueueController, Files, Sounds, VariationGrid
+from explorer_app.controller import Editing, Engine, ExportQueueController, Files, PictureSaver, Sounds, VariationGrid
 from explorer_app.exporting.formats.picture_format import FORMATS, PICTURE_ENDINGS, FormatName
 from explorer_app.exporting.sequence import MANIFEST_SUFFIX
 from explorer_app.exporting.sheet import SheetDocument
@@ -36,6 +36,7 @@ class FileCommands:
         dialogs: Dialogs,
         files: Files,
         export: ExportQueueController,
+        pictures: PictureSaver,
         editing: Editing,
         engine: Engine,
         settings: Settings,
@@ -49,6 +50,7 @@ class FileCommands:
         self._dialogs = dialogs
         self._files = files
         self._export = export
+        self._pictures = pictures
         self._editing = editing
         self._engine = engine
         self._settings = settings
@@ -104,7 +106,7 @@ class FileCommands:
     def save_picture(self) -> None:
         """Choose a file for the picture and save it."""
         name = f"{picture_name(self._editing.session)}.png"
-        self._dialogs.choose_target("picture", "Save picture", SAVED_PICTURES, name, self._export.save_picture)
+        self._dialogs.choose_target("picture", "Save picture", SAVED_PICTURES, name, self._pictures.save)
 
     def save_sheet(self) -> None:
         """Choose a file for the grid of variations and save all its cells as one picture."""
@@ -132,7 +134,7 @@ class FileCommands:
             unfinished_in=self._export.unfinished_in,
         )
         dialog.export_requested.connect(self._export.start)
-        dialog.picture_requested.connect(self._export.save_picture)
+        dialog.picture_requested.connect(self._pictures.save)
         self._export.encoders_found.connect(dialog.files.show_hardware)
         self._export.find_encoders()
         self._export.jobs_changed.connect(dialog.jobs_changed)

@@ -203,6 +203,7 @@ class MainWindow(QMainWindow):
                 dialogs,
                 self._files,
                 self._export,
+                controller.pictures,
                 editing,
                 engine,
                 self._settings,

@@ -191,7 +191,7 @@ def test_a_session_keeps_no_path_of_this_machine(open_harness: Harness) -> None:
     harness = open_harness
     star(harness, 3)
     harness.controller.files.save_session(harness.folder / "evening.loom")
-    harness.controller.export.save_picture(harness.folder / "evening.png")
+    harness.controller.pictures.save(harness.folder / "evening.png")
     harness.until(lambda: "Saved evening.png." in harness.said() and "Saved evening.loom." in harness.said())
     harness.controller.close()
     assert str(harness.folder).encode() not in (harness.folder / "evening.png").read_bytes()

@@ -84,7 +84,7 @@ def jobs(monkeypatch: pytest.MonkeyPatch) -> list[FakeFarmJob]:
         made.append(FakeFarmJob(settings, place))
         return made[-1]
 
-    monkeypatch.setattr("explorer_app.controller.export_queue.farm_job", make)
+    monkeypatch.setattr("explorer_app.controller.export_run.farm_job", make)
     return made
 
 

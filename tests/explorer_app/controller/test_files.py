@@ -69,7 +69,7 @@ def test_a_saved_picture_brings_back_exactly_what_was_set(open_harness: Harness)
     change(harness)
     wanted = harness.controller.editing.session
     path = harness.folder / "kept.png"
-    harness.controller.export.save_picture(path)
+    harness.controller.pictures.save(path)
     harness.until(lambda: "Saved kept.png." in harness.said())
     harness.controller.editing.edit(GoToSeed(3))
     harness.controller.files.open(path)
@@ -85,7 +85,7 @@ def test_a_picture_is_saved_in_full_even_while_drafts_are_shown(harness: Harness
     harness.start()
     harness.drag(0.5, release=False)
     harness.draft()
-    harness.controller.export.save_picture(harness.folder / "kept.png")
+    harness.controller.pictures.save(harness.folder / "kept.png")
     harness.until(lambda: "Saved kept.png." in harness.said())
     assert read_picture(harness.folder / "kept.png").request.resolution is None
 
@@ -93,7 +93,7 @@ def test_a_picture_is_saved_in_full_even_while_drafts_are_shown(harness: Harness
 def test_a_picture_that_cannot_be_written_is_reported(open_harness: Harness) -> None:
     harness = open_harness
     (harness.folder / "file").write_text("in the way")
-    harness.controller.export.save_picture(harness.folder / "file" / "kept.png")
+    harness.controller.pictures.save(harness.folder / "file" / "kept.png")
     harness.until(lambda: harness.said(Level.ERROR))
     assert "kept.png" in harness.said(Level.ERROR)[0]
 
@@ -104,7 +104,7 @@ def test_a_picture_of_a_known_model_opens_that_model(open_harness: Harness) -> N
     harness.rest()
     change(harness)
     wanted = harness.controller.editing.session
-    harness.controller.export.save_picture(harness.folder / "dog.png")
+    harness.controller.pictures.save(harness.folder / "dog.png")
     harness.until(lambda: said(harness, "Saved"))
     harness.open("birds")
     harness.controller.files.open_picture(harness.folder / "dog.png")
@@ -343,7 +343,7 @@ def test_a_picture_saved_during_an_export_passes_the_frames_that_wait(open_harne
     harness.controller.export.start(sequence(harness, 5))
     harness.engine.gate.wait_for_knock()
     harness.drag(9.0)
-    harness.controller.export.save_picture(harness.folder / "kept.png")
+    harness.controller.pictures.save(harness.folder / "kept.png")
     harness.engine.gate.let_through(3)
     harness.until(lambda: "Saved kept.png." in harness.said())
     assert harness.controller.export.progress is not None
@@ -357,7 +357,7 @@ def test_a_picture_saved_just_before_closing_is_there(open_harness: Harness) -> 
     harness.drag(1.0)
     harness.engine.gate.wait_for_knock()
     harness.drag(2.0)
-    harness.controller.export.save_picture(harness.folder / "kept.png")
+    harness.controller.pictures.save(harness.folder / "kept.png")
     harness.engine.gate.open()
     harness.controller.close()
     saved = read_picture(harness.folder / "kept.png").session
@@ -447,7 +447,7 @@ def test_an_imported_latent_is_shown_saved_and_taken_back(open_harness: Harness)
     assert harness.frames[-1].request.blend[0][0].latent.point == stored
     assert harness.labels == ["Start", "Import latent"]
     wanted = harness.controller.editing.session
-    harness.controller.export.save_picture(harness.folder / "face.png")
+    harness.controller.pictures.save(harness.folder / "face.png")
     harness.controller.files.save_session(harness.folder / "face.loom")
     harness.until(lambda: said(harness, "Saved face.loom.") and said(harness, "Saved face.png."))
     harness.controller.editing.undo()

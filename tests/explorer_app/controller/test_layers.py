@@ -95,7 +95,7 @@ def test_a_saved_picture_is_what_the_canvas_shows_and_brings_the_layer_back(open
     harness.until(lambda: harness.frames[-1].tap is not None)
     count = len(harness.engine.requests)
     path = harness.folder / "layer.png"
-    harness.controller.export.save_picture(path)
+    harness.controller.pictures.save(path)
     harness.until(lambda: "Saved layer.png." in harness.said())
     assert len(harness.engine.requests) == count
     assert read_picture(path).request.tap == LAYER

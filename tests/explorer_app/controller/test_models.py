@@ -274,7 +274,7 @@ def test_a_picture_that_waits_for_its_model_is_forgotten_where_a_step_leads_to_a
     harness = open_harness
     harness.open("dogs")
     harness.drag(5.0)
-    harness.controller.export.save_picture(harness.folder / "dog.png")
+    harness.controller.pictures.save(harness.folder / "dog.png")
     harness.until(lambda: any("Saved" in sentence for sentence in harness.said()))
     harness.open("birds")
     harness.library.gate.shut()

@@ -237,7 +237,7 @@ def test_a_picture_leaves_the_timeline_and_a_project_brings_its_own(ramp: Harnes
     files, editing = ramp.controller.files, ramp.controller.editing
     timeline = editing.session.timeline
     ramp.rest()
-    ramp.controller.export.save_picture(ramp.folder / "still.png")
+    ramp.controller.pictures.save(ramp.folder / "still.png")
     ramp.until((ramp.folder / "still.png").exists)
     files.save_session(ramp.folder / "piece.loom")
     ramp.until((ramp.folder / "piece.loom").exists)

@@ -227,7 +227,7 @@ def test_measuring_that_was_due_does_not_reach_the_next_models_first_picture(
 
 def test_a_restored_picture_of_another_model_has_its_steps_measured_at_rest(open_harness: Harness) -> None:
     harness = open_harness
-    harness.controller.export.save_picture(harness.folder / "cat.png")
+    harness.controller.pictures.save(harness.folder / "cat.png")
     harness.until(lambda: "Saved cat.png." in harness.said())
     harness.controller.engine.set_measuring(True)
     harness.open("dogs")

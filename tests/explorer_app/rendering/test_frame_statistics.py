@@ -40,6 +40,15 @@ def test_a_pause_between_two_gestures_is_not_a_slow_frame_rate() -> None:
     assert statistics.fps == pytest.approx(20.0)
 
 
+def test_the_rate_of_a_picture_is_told_only_while_it_moves() -> None:
+    statistics = FrameStatistics()
+    assert statistics.moving_fps(0.0) is None
+    for now_s in (0.0, 0.05, 0.10):
+        statistics.frame_arrived(frame(5.0), now_s)
+    assert statistics.moving_fps(0.2) == pytest.approx(20.0)
+    assert statistics.moving_fps(1.2) is None
+
+
 def test_a_measured_frame_gives_the_shares_and_is_left_out_of_the_times() -> None:
     statistics = FrameStatistics()
     statistics.frame_arrived(frame(5.0), 0.0)
