@@ -44,7 +44,7 @@ from explorer_app.rendering.tasks.drag import DragLike, DragTask
 from explorer_app.rendering.tasks.export import ExportTask, SavePictureTask
 from explorer_app.rendering.tasks.grid import GridOrder, GridTask
 from explorer_app.rendering.tasks.learning import LearningTask, TrainingLike
-from explorer_app.rendering.tasks.maps import MapsTask
+from explorer_app.rendering.tasks.maps import MapsRequest, MapsTask
 from explorer_app.rendering.tasks.measuring import LadderTask, TuningTask
 from explorer_app.rendering.tasks.preview import PreviewTask
 from explorer_app.rendering.tasks.preview_rest import PreviewRest
@@ -235,7 +235,7 @@ class RenderThread(QObject):
 
     def request_maps(self, request: RenderRequest, layer: str) -> None:
         """Render the channels of a layer as small pictures; an event has them. The newest wins."""
-        self._maps.request(request, layer)
+        self._maps.request(MapsRequest(request, layer))
 
     def export(self, job: ExportJob, *, urgent: bool = False) -> None:
         """Render all frames of a job after the jobs that wait; an urgent job comes before them."""
@@ -248,7 +248,7 @@ class RenderThread(QObject):
 
     def find_directions(self, finder: DirectionFinder) -> None:
         """Search directions with the open model; events report progress and result. The newest wins."""
-        self._directions.put(finder)
+        self._directions.request(finder)
 
     def cancel_directions(self) -> None:
         """End the search for directions, without an event."""

@@ -26,7 +26,7 @@ class BurstTask(RenderTask, Generic[WorkT]):
     Parameters
     ----------
     condition, report
-        As for `PreviewTask`.
+        As for `NewestTask`.
     clock
         Seconds from any start, never going back.
     """

@@ -5,15 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from threading import Condition
 
-from explorer_app.rendering.mailbox import Mailbox
 from explorer_app.rendering.render_events import CountersMeasured, RenderEvent
 from explorer_app.rendering.renderer_like import RendererLike
-from explorer_app.rendering.tasks.task import Priority, RenderTask
-from gpu_backend import RenderRequest
+from explorer_app.rendering.tasks.newest import NewestTask
+from explorer_app.rendering.tasks.task import Priority
+from gpu_backend import RenderRequest, dataclass
 
 
-class CountersTask(RenderTask):
-    """Measures counters, a run of all kernels per step; the newest request wins. Parameters as `PreviewTask`."""
+@dataclass(frozen=True, slots=True)
+class _Measurement:
+    request: RenderRequest
+    renderer: RendererLike
+    steps: Generator[None, None, None]
+
+
+class CountersTask(NewestTask[RenderRequest]):
+    """Measures counters, a run of all kernels per step; a request stays until its last step, or its renderer goes."""
 
     priority = Priority.COUNTERS
     preview_share = 0.5
@@ -21,44 +28,41 @@ class CountersTask(RenderTask):
     def __init__(
         self, condition: Condition, report: Callable[[RenderEvent], None], recovers: Callable[[Exception], bool]
     ) -> None:
-        self._requests: Mailbox[RenderRequest] = Mailbox(condition)
-        self._report = report
-        self._recovers = recovers
-        self._steps: Generator[None, None, None] | None = None
-        self._renderer: RendererLike | None = None
-        """What `_steps` belongs to."""
-
-    def request(self, request: RenderRequest) -> None:
-        """Replace the waiting request."""
-        self._requests.put(request)
-
-    def seconds_until_ready(self) -> float | None:
-        """Return 0 while counters are measured or to be measured."""
-        return None if self._requests.is_empty and self._steps is None else 0.0
+        super().__init__(condition, report, recovers)
+        self._under_way: _Measurement | None = None
 
     def step(self, renderer: RendererLike | None, should_yield: Callable[[], bool]) -> bool:
-        """Count once; a request for a model or a device that has gone is dropped."""
-        request = self._requests.take()
-        if request is not None or renderer is not self._renderer:
-            self.close()
-        if renderer is None:
-            return True
-        try:
-            if request is not None and request.model_id == renderer.facts.model_id:
-                self._steps, self._renderer = renderer.counter_steps(request), renderer
-            if self._steps is not None:
-                next(self._steps)
-        except StopIteration:
-            self.close()
-            self._report(CountersMeasured())
-        except Exception as error:
-            self.close()
-            if not self._recovers(error):
-                self._report(CountersMeasured(error))
-        return True
+        """Count once."""
+        is_done = super().step(renderer, should_yield)
+        if self._requests.is_empty:
+            self._end()
+        return is_done
 
     def close(self) -> None:
         """End a measurement under way."""
-        if self._steps is not None:
-            self._steps.close()
-        self._steps = self._renderer = None
+        self._requests.clear()
+        self._end()
+
+    def _is_for(self, request: RenderRequest, renderer: RendererLike) -> bool:
+        under_way = self._under_way
+        if under_way is not None and under_way.request is request:
+            return under_way.renderer is renderer
+        return request.model_id == renderer.facts.model_id
+
+    def _answer(self, request: RenderRequest, renderer: RendererLike, should_yield: Callable[[], bool]) -> None:
+        under_way = self._under_way
+        if under_way is None or under_way.request is not request:
+            self._end()
+            under_way = self._under_way = _Measurement(request, renderer, renderer.counter_steps(request))
+        for _ in under_way.steps:
+            self._requests.put_back(request)
+            return
+        self._report(CountersMeasured())
+
+    def _failed(self, request: RenderRequest, error: Exception) -> RenderEvent:
+        return CountersMeasured(error)
+
+    def _end(self) -> None:
+        if self._under_way is not None:
+            self._under_way.steps.close()
+        self._under_way = None

@@ -6,63 +6,51 @@ from collections.abc import Callable
 from threading import Condition
 from typing import TYPE_CHECKING, cast
 
-from explorer_app.rendering.mailbox import Mailbox
 from explorer_app.rendering.render_events import DirectionsAdvanced, DirectionsFailed, DirectionsFound, RenderEvent
 from explorer_app.rendering.renderer_like import RendererLike
-from explorer_app.rendering.tasks.task import Priority, RenderTask
+from explorer_app.rendering.tasks.newest import NewestTask
+from explorer_app.rendering.tasks.task import Priority
 
 if TYPE_CHECKING:
     from gpu_backend import DirectionFinder, MapsLatents
 
 
-class DirectionsTask(RenderTask):
-    """Finds directions; of several searches, the newest wins. Parameters as for `PreviewTask`."""
+class DirectionsTask(NewestTask["DirectionFinder"]):
+    """Finds directions."""
 
     priority = Priority.SEARCH
 
     def __init__(
         self, condition: Condition, report: Callable[[RenderEvent], None], recovers: Callable[[Exception], bool]
     ) -> None:
-        self._finders: Mailbox[DirectionFinder] = Mailbox(condition)
+        super().__init__(condition, report, recovers)
         self._wanted: DirectionFinder | None = None
         """The search under way; one that was cancelled during a step does not continue."""
-        self._report = report
-        self._recovers = recovers
 
-    def put(self, finder: DirectionFinder) -> None:
+    def request(self, request: DirectionFinder) -> None:
         """Replace the active search."""
-        self._wanted = finder
-        self._finders.put(finder)
+        self._wanted = request
+        super().request(request)
 
     def cancel(self) -> None:
         """End the search without an event."""
         self._wanted = None
-        self._finders.clear()
+        self._requests.clear()
 
-    def seconds_until_ready(self) -> float | None:
-        """Return 0 while there is a search."""
-        return None if self._finders.is_empty else 0.0
-
-    def step(self, renderer: RendererLike | None, should_yield: Callable[[], bool]) -> bool:
-        """Do the next batch."""
-        finder = self._finders.take()
-        if finder is None or renderer is None:
-            return True
-        try:
-            found = finder.step(cast("MapsLatents", renderer))
-        except Exception as error:
-            if self._recovers(error):
-                self._continue(finder)
-            else:
-                self._report(DirectionsFailed(finder, error))
-            return True
-        if found is not None:
-            self._report(DirectionsFound(finder, found))
-        else:
-            self._report(DirectionsAdvanced(finder, finder.share))
-            self._continue(finder)
+    def _is_for(self, request: DirectionFinder, renderer: RendererLike) -> bool:
         return True
 
-    def _continue(self, finder: DirectionFinder) -> None:
-        if finder is self._wanted:
-            self._finders.put_back(finder)
+    def _answer(self, request: DirectionFinder, renderer: RendererLike, should_yield: Callable[[], bool]) -> None:
+        found = request.step(cast("MapsLatents", renderer))
+        if found is not None:
+            self._report(DirectionsFound(request, found))
+        else:
+            self._report(DirectionsAdvanced(request, request.share))
+            self._after_recovery(request)
+
+    def _failed(self, request: DirectionFinder, error: Exception) -> RenderEvent:
+        return DirectionsFailed(request, error)
+
+    def _after_recovery(self, request: DirectionFinder) -> None:
+        if request is self._wanted:
+            self._requests.put_back(request)

@@ -47,7 +47,7 @@ class GridTask(RenderTask):
     Parameters
     ----------
     condition, report, recovers
-        As for `PreviewTask`.
+        As for `NewestTask`.
     finish
         Makes of a draft what is shown.
     rest

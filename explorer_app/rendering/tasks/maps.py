@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from threading import Condition
 
-from explorer_app.rendering.mailbox import Mailbox
 from explorer_app.rendering.render_events import MapsFailed, MapsMade, RenderEvent
 from explorer_app.rendering.renderer_like import RendererLike
-from explorer_app.rendering.tasks.task import Priority, RenderTask
-from gpu_backend import RenderRequest
+from explorer_app.rendering.tasks.newest import NewestTask
+from explorer_app.rendering.tasks.task import Priority
+from gpu_backend import RenderRequest, dataclass
 
 
-class MapsTask(RenderTask):
-    """Renders the channels of a layer; of several requests, the newest wins. Parameters as for `PreviewTask`.
+@dataclass(frozen=True, slots=True)
+class MapsRequest:
+    """The channels of `layer` while the picture of `request` is rendered."""
+
+    request: RenderRequest
+    layer: str
+
+
+class MapsTask(NewestTask[MapsRequest]):
+    """Renders the channels of a layer.
 
     A step is one run of the network up to the layer, which takes about as long as a picture.
     """
@@ -21,31 +28,14 @@ class MapsTask(RenderTask):
     priority = Priority.MAPS
     preview_share = 0.1
 
-    def __init__(
-        self, condition: Condition, report: Callable[[RenderEvent], None], recovers: Callable[[Exception], bool]
-    ) -> None:
-        self._requests: Mailbox[tuple[RenderRequest, str]] = Mailbox(condition)
-        self._report = report
-        self._recovers = recovers
+    def _is_for(self, request: MapsRequest, renderer: RendererLike) -> bool:
+        return request.request.model_id == renderer.facts.model_id
 
-    def request(self, request: RenderRequest, layer: str) -> None:
-        """Replace the waiting request."""
-        self._requests.put((request, layer))
+    def _answer(self, request: MapsRequest, renderer: RendererLike, should_yield: Callable[[], bool]) -> None:
+        self._report(MapsMade(renderer.channel_maps(request.request, request.layer)))
 
-    def seconds_until_ready(self) -> float | None:
-        """Return 0 while a request waits."""
-        return None if self._requests.is_empty else 0.0
+    def _failed(self, request: MapsRequest, error: Exception) -> RenderEvent:
+        return MapsFailed(request.layer, error)
 
-    def step(self, renderer: RendererLike | None, should_yield: Callable[[], bool]) -> bool:
-        """Render; a request for a model that has gone is dropped."""
-        waiting = self._requests.take()
-        if waiting is None or renderer is None or waiting[0].model_id != renderer.facts.model_id:
-            return True
-        try:
-            self._report(MapsMade(renderer.channel_maps(*waiting)))
-        except Exception as error:
-            if self._recovers(error):
-                self._requests.put_back(waiting)
-            else:
-                self._report(MapsFailed(waiting[1], error))
-        return True
+    def _after_recovery(self, request: MapsRequest) -> None:
+        self._requests.put_back(request)

@@ -41,7 +41,7 @@ class MeasuringTask(RenderTask, Generic[RunT]):
     Parameters
     ----------
     condition, report
-        As for `PreviewTask`.
+        As for `NewestTask`.
     rest
         Says when previews rest.
     """

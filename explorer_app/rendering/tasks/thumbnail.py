@@ -30,7 +30,7 @@ class ThumbnailTask(RenderTask):
     Parameters
     ----------
     condition, report, recovers
-        As for `PreviewTask`.
+        As for `NewestTask`.
     rest
         Says when previews rest.
     """
