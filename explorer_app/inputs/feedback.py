@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import socket
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from explorer_app.inputs.errors import InputError, missing_extra
 from explorer_app.inputs.rtmidi_ports import RtMidiOutputs
-from explorer_app.inputs.sources import midi_parts, osc_parts, port_names
+from explorer_app.inputs.sources import midi_parts, osc_parts, port_names, stale_ports
+
+LOOK_S = 1.0
+"""How often ports are listed while values are sent to them: a system may take messages for an unplugged one."""
 
 _CONTROL_CHANGE, _NOTE_ON, _PITCH_BEND = 0xB0, 0x90, 0xE0
 
@@ -150,10 +155,16 @@ class MidiOutput:
     ----------
     ports
         The system's ports; None for those of rtmidi2.
+    clock
+        Seconds from any origin.
     """
 
-    def __init__(self, ports: MidiOutPorts | None = None) -> None:
+    def __init__(self, ports: MidiOutPorts | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self._ports = ports or RtMidiOutputs()
+        self._clock = clock
+        self._there: dict[str, str] = {}
+        """Ports that are plugged in: their lasting names -> those of the system."""
+        self._looked_s = -math.inf
         self._open: dict[str, tuple[Callable[[Sequence[int]], object], Callable[[], object]]] = {}
 
     def send(self, values: Mapping[str, float]) -> None:
@@ -169,16 +180,26 @@ class MidiOutput:
             close()
         self._open.clear()
 
+    def _look(self) -> None:
+        """Close ports that were unplugged, and those that were plugged in again; sending opens them."""
+        if self._clock() - self._looked_s < LOOK_S:
+            return
+        self._looked_s = self._clock()
+        before, self._there = self._there, port_names(self._ports.names(), self._there)
+        for port in stale_ports(before, self._there) & self._open.keys():
+            self._open.pop(port)[1]()
+
     def _send(self, port: str, message: Sequence[int]) -> None:
+        self._look()
+        if port not in self._there:
+            return  # it has no output, or is unplugged
         if port not in self._open:
-            names = port_names(self._ports.names())
-            if port not in names:
-                return  # it has no output, or is unplugged
-            self._open[port] = self._ports.open(names[port])
+            self._open[port] = self._ports.open(self._there[port])
         send, close = self._open[port]
         try:
             send(message)
         except (OSError, RuntimeError):
+            self._looked_s = -math.inf
             del self._open[port]
             close()
             raise

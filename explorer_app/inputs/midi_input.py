@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from explorer_app.inputs.board import ValueBoard
 from explorer_app.inputs.errors import InputError, missing_extra, reason_of
 from explorer_app.inputs.rtmidi_ports import RtMidiInputs
-from explorer_app.inputs.sources import midi_source, port_names
+from explorer_app.inputs.sources import midi_source, port_names, stale_ports
 from gpu_backend import dataclass
 
 LOOK_S = 1.0
@@ -131,11 +131,12 @@ class MidiInput:
             names = []
         before, there = self._there, port_names(names, self._there)
         self._there = there
-        # A port that was plugged in again between two looks has another name of the system, and its old one is dead.
-        gone = {name for name in before if there.get(name) != before[name]}
+        gone = stale_ports(before, there)
+        again = {name for name in gone if name in self._open and there.get(name) == before[name]}  # no news for a user
         for name in [name for name in self._open if name in gone]:
             self._open.pop(name).close()
-            self._tell(PortEvent(name, is_there=False))
+            if name not in again:
+                self._tell(PortEvent(name, is_there=False))
         self._refused -= gone
         for name in [name for name in there if name not in self._open and name not in self._refused]:
             try:
@@ -144,7 +145,8 @@ class MidiInput:
                 self._refused.add(name)  # until it is plugged in again
                 self._tell(PortEvent(name, is_there=False, error=reason_of(error)))
             else:
-                self._tell(PortEvent(name, is_there=True))
+                if name not in again:
+                    self._tell(PortEvent(name, is_there=True))
 
     def _run(self) -> None:
         while True:

@@ -74,6 +74,24 @@ def port_names(names: Sequence[str], known: Mapping[str, str] | None = None) -> 
     return found
 
 
+def stale_ports(before: Mapping[str, str], now: Mapping[str, str]) -> set[str]:
+    """Return the lasting names of open ports that must be closed; `port_names` returned both arguments.
+
+    These are the ports that were unplugged, those that were plugged in again and so have another name of the system,
+    and all ports of a name that several have (macOS) once their number changes: which of them was unplugged cannot be
+    seen, and the place of each in the list may be another.
+    """
+    gone = {lasting for lasting, name in before.items() if now.get(lasting) != name}
+    changed = set(before.values()) ^ set(now.values())
+    shared = {_uncounted(name) for name in changed if _COUNT.search(name)}
+    return gone | {lasting for lasting, name in before.items() if _uncounted(name) in shared}
+
+
+def _uncounted(name: str) -> str:
+    """Return a name of `port_places` as the system has it."""
+    return _COUNT.sub("", name)
+
+
 def midi_source(port: str, kind: str, channel: int, number: int | None = None) -> str:
     """Return the name of a MIDI source; `channel` is 1..16, `port` comes from `port_names`."""
     return f"midi/{port}/{kind}/{channel}" if number is None else f"midi/{port}/{kind}/{channel}/{number}"

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from explorer_app.inputs.board import ValueBoard
 from explorer_app.inputs.gamepad_input import PadState
+from explorer_app.inputs.sources import port_places
 
 PATIENCE_S = 30.0
 """Timeout for a thread on a busy machine."""
@@ -77,12 +78,49 @@ class FakeMidiPorts:
         self.opened[name].receive(list(data))
 
 
+class TwinMidiPorts:
+    """Input ports of a system that gives several devices one name, as macOS does; an open port stays with its device.
+
+    `devices` are (name of the system, device) pairs in the order of the system.
+    """
+
+    def __init__(self, *devices: tuple[str, str]) -> None:
+        self.devices = list(devices)
+        self.opened: dict[str, list[Callable[[Sequence[int]], None]]] = {}
+
+    def names(self) -> Sequence[str]:
+        return list(port_places([name for name, _ in self.devices]))
+
+    def open(self, name: str, receive: Callable[[Sequence[int]], None]) -> TwinPort:
+        device = self.devices[self.names().index(name)][1]
+        self.opened.setdefault(device, []).append(receive)
+        return TwinPort(self, device, receive)
+
+    def play(self, device: str, *data: int) -> None:
+        """Deliver bytes of a device to everything that has opened it."""
+        for receive in self.opened.get(device, ()):
+            receive(list(data))
+
+
+class TwinPort:
+    """An open port of `TwinMidiPorts`."""
+
+    def __init__(self, ports: TwinMidiPorts, device: str, receive: Callable[[Sequence[int]], None]) -> None:
+        self._ports, self._device, self._receive = ports, device, receive
+
+    def close(self) -> None:
+        opened = self._ports.opened[self._device]
+        if self._receive in opened:
+            opened.remove(self._receive)
+
+
 class FakeMidiOutPorts:
     """Output ports that record messages."""
 
     def __init__(self, *names: str) -> None:
         self.plugged = list(names)
         self.sent: list[tuple[str, tuple[int, ...]]] = []
+        self.closed: list[str] = []
         self.broken = False
         self.heard = threading.Event()
 
@@ -96,7 +134,7 @@ class FakeMidiOutPorts:
             self.sent.append((name, tuple(message)))
             self.heard.set()
 
-        return send, lambda: None
+        return send, lambda: self.closed.append(name)
 
 
 class ScriptedPads:

@@ -10,7 +10,7 @@ import pytest
 from pythonosc.osc_message import OscMessage
 
 from explorer_app.inputs.errors import InputError
-from explorer_app.inputs.feedback import Feedback, MidiOutput, OscOutput
+from explorer_app.inputs.feedback import LOOK_S, Feedback, MidiOutput, OscOutput
 from tests.helpers.live_inputs import PATIENCE_S, FakeMidiOutPorts
 
 
@@ -69,6 +69,30 @@ def test_a_port_that_fails_is_opened_again_for_the_next_value() -> None:
     ports.broken = False
     output.send({"midi/fader/cc/1/7": 0.0, "midi/unplugged/cc/1/7": 0.0})
     assert ports.sent == [("fader 20:0", (0xB0, 7, 0))]
+
+
+def test_a_port_that_was_plugged_in_again_gets_values_although_the_system_still_takes_them_for_the_old_one() -> None:
+    now_s = 0.0
+    ports = FakeMidiOutPorts("fader 20:0")
+    output = MidiOutput(ports, clock=lambda: now_s)
+    output.send({"midi/fader/cc/1/7": 1.0})
+    ports.plugged[:] = ["fader 28:0"]
+    now_s = LOOK_S
+    output.send({"midi/fader/cc/1/7": 0.0})
+    assert ports.sent == [("fader 20:0", (0xB0, 7, 127)), ("fader 28:0", (0xB0, 7, 0))]
+    assert ports.closed == ["fader 20:0"]
+
+
+def test_ports_with_one_name_of_the_system_are_opened_again_once_their_number_changes() -> None:
+    now_s = 0.0
+    ports = FakeMidiOutPorts("fader", "fader #2", "keys")
+    output = MidiOutput(ports, clock=lambda: now_s)
+    output.send({"midi/fader/cc/1/7": 1.0, "midi/fader #2/cc/1/7": 1.0, "midi/keys/cc/1/7": 1.0})
+    ports.plugged[:] = ["fader", "keys"]
+    now_s = LOOK_S
+    output.send({"midi/fader/cc/1/7": 0.0, "midi/fader #2/cc/1/7": 0.0})
+    assert sorted(ports.closed) == ["fader", "fader #2"]
+    assert ports.sent[3:] == [("fader", (0xB0, 7, 0))]
 
 
 class Sink:

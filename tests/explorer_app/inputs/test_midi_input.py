@@ -10,7 +10,7 @@ import pytest
 from explorer_app.inputs.errors import InputError
 from explorer_app.inputs.midi_input import MidiInput, PortEvent
 from explorer_app.inputs.sources import port_places, source_label
-from tests.helpers.live_inputs import PATIENCE_S, FakeMidiPorts, HeardBoard
+from tests.helpers.live_inputs import PATIENCE_S, FakeMidiPorts, HeardBoard, TwinMidiPorts
 
 KNOBS = "nanoKONTROL2:nanoKONTROL2 MIDI 1 20:0"
 NAME = "nanoKONTROL2:nanoKONTROL2 MIDI 1"
@@ -121,6 +121,32 @@ def test_two_controllers_of_one_name_are_told_apart_while_they_are_plugged_in(
     assert events.empty()
     ports.play(twin, 0xB0, 21, 127)
     assert board_of(midi)[second] == 1.0
+
+
+@pytest.mark.parametrize(("unplugged", "rest"), [("left", "right"), ("right", "left")])
+def test_of_two_controllers_with_one_name_of_the_system_the_one_that_stays_is_heard(
+    unplugged: str, rest: str, events: queue.Queue[PortEvent], stopped: Callable[[MidiInput], MidiInput]
+) -> None:
+    ports = TwinMidiPorts(("fader", "left"), ("fader", "right"), ("keys", "keys"))
+    midi = stopped(MidiInput(HeardBoard(), events.put, ports, look_s=1000.0))
+    assert [events.get(timeout=PATIENCE_S).name for _ in range(3)] == ["fader", "fader #2", "keys"]
+    (keys,) = ports.opened["keys"]
+    ports.devices.remove(("fader", unplugged))
+    midi.look()
+    assert events.get_nowait() == PortEvent("fader #2", is_there=False)
+    assert events.empty()
+    ports.play(unplugged, 0xB0, 7, 0)
+    ports.play(rest, 0xB0, 7, 127)
+    assert board_of(midi) == {"midi/fader/cc/1/7": 1.0}
+    ports.devices.insert(0, ("fader", unplugged))
+    midi.look()
+    assert events.get_nowait() == PortEvent("fader #2", is_there=True)
+    assert events.empty()
+    ports.play(unplugged, 0xB0, 8, 127)
+    ports.play(rest, 0xB0, 8, 0)
+    assert board_of(midi)["midi/fader/cc/1/8"] == 1.0, "the first of the system's list has no number"
+    assert board_of(midi)["midi/fader #2/cc/1/8"] == 0.0
+    assert ports.opened["keys"] == [keys], "a port of another name is left alone"
 
 
 def test_a_controller_that_is_back_before_the_next_look_is_opened_again(
