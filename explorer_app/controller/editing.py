@@ -19,7 +19,7 @@ from explorer_app.controller.live_updates import LiveUpdates
 from explorer_app.controller.model_opener import ModelOpener
 from explorer_app.controller.preview import Preview
 from explorer_app.messages import MessageLog
-from explorer_app.session.adapting import adapt
+from explorer_app.session.adapting import FitOrigin, adapt
 from explorer_app.session.edits import PLACE, AddSources, Edit, GoToSeed
 from explorer_app.session.history import History, KeptSession, place_name, tags_of
 from explorer_app.session.parameters import SetParameter
@@ -129,6 +129,8 @@ class Editing(QObject):
         """What the sounds of a session move over its timeline."""
         self._time_s = 0.0
         self._is_time_moving = False
+        self._before_snapshot: FitOrigin | None = None
+        """What the newest snapshot was fitted from, while one goes through a folder of them."""
         self.recorder: Recorder | None = None
         """Takes the edits that are recorded into the timeline; None while nothing plays."""
         self._live = LiveUpdates(self._request_live, self.session_changed.emit, parent=self)
@@ -467,6 +469,7 @@ class Editing(QObject):
         step = self._editor.history.current
         is_of_step = step is not None and step.session.model.model_id == facts.model_id
         if step is not None and is_of_step and self._lacks_some_of(step.session, before):
+            self._before_snapshot = None
             self._editor.set_transient(self._adapted(step.session))  # undo and the like led to it
             self._show()
         else:
@@ -476,7 +479,13 @@ class Editing(QObject):
         """Fit the session to a model, report the changes, and show it."""
         former = self._begun
         is_of_before = before is not None and before.model_id == former.model.model_id
-        fitted = adapt(former, facts, before.usual_cutoff if before is not None and is_of_before else None)
+        origin = FitOrigin(former, former, before.usual_cutoff if before is not None and is_of_before else None)
+        if self._before_snapshot is not None and self._model.is_browsing:
+            origin = replace(self._before_snapshot, before=self._before_snapshot.restored(former))
+        fitted = adapt(origin.before, facts, origin.usual_cutoff)
+        is_told = fitted.changes == origin.changes
+        origin = replace(origin, fitted=fitted.session, changes=fitted.changes)
+        self._before_snapshot = origin if self._model.is_browsing else None
         current = self._editor.history.current
         is_next_snapshot = self._model.is_browsing and current is not None and current.label == _SNAPSHOT
         if former.model.model_id in ("", facts.model_id) or is_next_snapshot:
@@ -484,8 +493,9 @@ class Editing(QObject):
         else:
             self._editor.set_transient(fitted.session)
             self._editor.commit(_SNAPSHOT if self._model.is_browsing else f"Open {facts.name}")
-        if fitted.changes:
-            self._messages.info(f"The session was fitted to {facts.name}: {', '.join(fitted.changes)}.")
+        if fitted.changes and not is_told:
+            back = "; a snapshot that has them brings them back" if self._model.is_browsing else ""
+            self._messages.info(f"The session was fitted to {facts.name}: {', '.join(fitted.changes)}{back}.")
         self._show()
 
     def save_now(self) -> None:

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
+from typing import Any
 
 from explorer_app.session.local_blends import LocalBlend
-from explorer_app.session.local_edits import bends_of, fit_bends, fit_style_channels, resolve_edits, style_channels_of
+from explorer_app.session.local_edits import (
+    StyleChannel,
+    bends_of,
+    fit_bends,
+    fit_style_channels,
+    resolve_edits,
+    style_channels_of,
+)
 from explorer_app.session.parameters import fit_cutoff, fit_rows, fixed_parameters, own_parameters, parameter
 from explorer_app.session.patches import Patch
 from explorer_app.session.session import SLIDER_COUNT, ModelReference, Session, Slider
@@ -40,6 +48,64 @@ def adapt(session: Session, facts: ModelFacts, usual_cutoff: int | None = None) 
             value = row.fit(row.read(fitted), facts) if row.is_available(facts) else row.default
             fitted = row.write(fitted, value) if value != row.read(fitted) else fitted
     return FittedSession(fitted, tuple(_changes(session, fitted, facts)))
+
+
+@dataclass(frozen=True, slots=True)
+class FitOrigin:
+    """A session before it was fitted to a model, and after that, so that another model brings back what this one lacks.
+
+    `usual_cutoff` is that of the model that `before` belongs to, `changes` is what the fit changed (`FittedSession`).
+    """
+
+    before: Session
+    fitted: Session
+    usual_cutoff: int | None = None
+    changes: tuple[str, ...] = ()
+
+    def restored(self, session: Session) -> Session:
+        """Return a session that was edited since the fit, with everything that the fit changed and no edit has touched.
+
+        A field that was edited keeps the edits; of sliders, style channels, patches and tracks, those that the fit
+        removed come back nonetheless, at the end.
+        """
+        changed: dict[str, Any] = {
+            field.name: _merged(
+                getattr(self.before, field.name), getattr(self.fitted, field.name), getattr(session, field.name)
+            )
+            for field in fields(Session)
+        }
+        return replace(session, **changed)
+
+
+def _merged(before: object, fitted: object, now: object) -> object:
+    """Return a field of a session: see `FitOrigin.restored`."""
+    if now == fitted:
+        return before
+    match before, fitted, now:
+        case Timeline(), Timeline(), Timeline():
+            return replace(now, tracks=_with_lost(before.tracks, fitted.tracks, now.tracks))
+        case (Slider() | StyleChannel() | Patch(), *_), tuple(), tuple():
+            assert isinstance(before, tuple)
+            return _with_lost(before, fitted, now)
+        case _:
+            return now
+
+
+def _with_lost(before: tuple[Any, ...], fitted: tuple[Any, ...], now: tuple[Any, ...]) -> tuple[Any, ...]:
+    there = {_key(item) for item in (*fitted, *now)}
+    return (*now, *(item for item in before if _key(item) not in there))
+
+
+def _key(item: Slider | StyleChannel | Patch | Track) -> object:
+    match item:
+        case Slider():
+            return item.direction
+        case StyleChannel():
+            return item.key
+        case Patch():
+            return item.source, item.parameter
+        case Track():
+            return item.path
 
 
 def _fit_fields(session: Session, facts: ModelFacts, usual_cutoff: int | None) -> Session:

@@ -6,6 +6,9 @@ from pathlib import Path
 
 from explorer_app.controller.snapshots import snapshot_files
 from explorer_app.session.edits import GoToSeed
+from explorer_app.session.parameters import SetParameter
+from explorer_app.session.patch_table import SetPatches
+from explorer_app.session.patches import Patch
 from tests.helpers.controller_harness import Harness
 
 
@@ -52,6 +55,34 @@ def test_going_through_a_folder_keeps_the_latent_and_is_one_step(open_harness: H
     assert editing.session.position.x == 7.0
     assert open_harness.labels[steps:] == ["Open snapshot"]
     assert open_harness.settings.values.recent_models == recent
+
+
+def test_what_a_snapshot_lacks_comes_back_with_one_that_has_it(open_harness: Harness) -> None:
+    for name, width in (("net-1", 16), ("net-2", 8), ("net-3", 16)):
+        open_harness.library.options[name] = {"w_dim": width, "z_dim": width}
+    snapshots, editing = open_harness.controller.snapshots, open_harness.controller.editing
+    folder = snapshots_in(open_harness, "net-1.pkl", "net-2.pkl", "net-3.pkl")
+    snapshots.open_folder(folder)
+    open_harness.until(lambda: is_open(open_harness, "net-1"))
+    patch = Patch("osc/sun/0", "slider/axis/12")
+    editing.edit(SetParameter("slider/axis/12", 2.0))
+    editing.edit(SetPatches((patch,), "Learn"))
+    before = editing.session
+    snapshots.go_to(1)
+    open_harness.until(lambda: is_open(open_harness, "net-2"))
+    assert editing.session.sliders == ()
+    assert editing.session.patches == ()
+    snapshots.go_to(2)
+    open_harness.until(lambda: is_open(open_harness, "net-3"))
+    assert editing.session.sliders == before.sliders
+    assert editing.session.patches == (patch,)
+    snapshots.go_to(1)
+    open_harness.until(lambda: is_open(open_harness, "net-2"))
+    editing.edit(SetParameter("truncation.psi", 0.25))
+    snapshots.go_to(0)
+    open_harness.until(lambda: is_open(open_harness, "net-1"))
+    assert editing.session.truncation.psi == 0.25
+    assert editing.session.patches == (patch,)
 
 
 def test_the_newest_choice_wins_and_what_was_passed_over_is_not_read(open_harness: Harness) -> None:

@@ -1,8 +1,10 @@
 from dataclasses import replace
+from fractions import Fraction
 
-from explorer_app.session.adapting import adapt
+from explorer_app.session.adapting import FitOrigin, adapt
 from explorer_app.session.patches import Patch
 from explorer_app.session.session import ModelReference, Session, Slider, Source
+from explorer_app.session.tracks import Key, Timeline, Track
 from gpu_backend import DirectionAmount, Latent, MixSource, Noise, Recipe, RowRange, Tap, Transform, Truncation
 from tests.helpers.networks import make_stylegan2
 from tests.helpers.stylegan1 import make_stylegan1
@@ -153,3 +155,30 @@ def test_a_controller_goes_through_no_more_classes_than_the_model_has() -> None:
     patch = Patch("midi/knobs/cc/1/21", "classes/number", 0.0, 999.0)
     assert adapt(Session(patches=(patch,)), FACTS).session.patches == (replace(patch, high=1.0),)
     assert adapt(Session(patches=(patch,)), replace(FACTS, c_dim=0)).session.patches == ()
+
+
+def test_what_a_fit_removed_comes_back_beside_what_was_edited_since() -> None:
+    haze, sun = Slider("world/haze", 1.0), Slider("world/sun", 2.0)
+    by_haze, by_psi = Patch("osc/a/0", "slider/world/haze"), Patch("osc/b/0", "truncation.psi")
+    before = Session(model=ELSEWHERE, sliders=(haze, sun, Slider("sefa/1", 3.0)), patches=(by_haze, by_psi))
+    fitted = adapt(before, replace(FACTS, named_directions=("world/sun",))).session
+    assert fitted.sliders == (sun, Slider("sefa/1", 3.0))
+    assert fitted.patches == (by_psi,)
+    origin = FitOrigin(before, fitted)
+    assert replace(origin.restored(fitted), model=ELSEWHERE) == before
+    edited = replace(fitted, sliders=(Slider("world/sun", -1.0),), patches=(), truncation=Truncation(0.3))
+    restored = origin.restored(edited)
+    assert restored.sliders == (Slider("world/sun", -1.0), haze)
+    assert restored.patches == (by_haze,)
+    assert restored.truncation == Truncation(0.3)
+
+
+def test_tracks_that_a_fit_removed_come_back_beside_edited_ones() -> None:
+    psi = Track("truncation.psi", (Key(Fraction(0), 0.5),))
+    haze = Track("slider/world/haze", (Key(Fraction(0), 0.5),))
+    before = Session(model=ELSEWHERE, timeline=Timeline(tracks=(haze, psi)))
+    fitted = adapt(before, FACTS).session
+    assert fitted.timeline.tracks == (psi,)
+    muted = replace(psi, is_muted=True)
+    edited = replace(fitted, timeline=replace(fitted.timeline, tracks=(muted,)))
+    assert FitOrigin(before, fitted).restored(edited).timeline.tracks == (muted, haze)
