@@ -268,6 +268,8 @@ class Files(QObject):
 
     def model_opened(self, facts: ModelFacts) -> bool:
         """Show the document that waited for the model that is open now; return whether there was one."""
+        if self._model.loading is not None:
+            return False  # this model was ready when another one was requested, maybe by the document
         restoring = self._pending.take_for(facts.model_id)
         if restoring is not None:
             self._apply(restoring, facts)

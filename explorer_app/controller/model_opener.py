@@ -190,7 +190,7 @@ class ModelOpener(QObject):
         self._loading = None
 
     def take_opened(self, event: ModelOpened) -> None:
-        """Make the model of a new renderer the open one."""
+        """Make the model of a new renderer the open one; another one that was requested since is still being opened."""
         self._opened, self._expected = event, None
         facts = event.facts
         bundled = self._is_bundled_path(facts.path)
@@ -200,7 +200,8 @@ class ModelOpener(QObject):
             self._worker.submit(
                 lambda: self._places.remember(facts.model_id, facts.path), failed="Where the model is was not noted"
             )
-        self._show(None)
+        if self._loading is None or Path(self._loading.path) == Path(facts.path):
+            self._show(None)
 
     def take_refused(self, event: ModelRefused) -> None:
         """Show why no renderer could be made; keep the open model."""

@@ -246,6 +246,27 @@ def test_a_session_can_be_what_the_program_starts_with(open_harness: Harness) ->
     again.close()
 
 
+def test_a_session_waits_for_its_model_although_another_one_became_ready_meanwhile(open_harness: Harness) -> None:
+    harness = open_harness
+    harness.open("dogs")
+    change(harness)
+    wanted = harness.controller.editing.session
+    save_session(harness.folder / "evening.loom", wanted)
+    harness.open("birds")
+    model = harness.controller.engine.model
+    late = model._opened
+    assert late is not None
+    harness.library.gate.shut()
+    harness.controller.files.open(harness.folder / "evening.loom")
+    harness.until(lambda: model.loading is not None)
+    harness.controller._take(late)  # it was on its way when the other model was requested
+    assert model.loading is not None
+    assert "Restore" not in harness.labels
+    harness.library.gate.open()
+    harness.until(lambda: harness.controller.editing.session == wanted)
+    assert not any("was not found" in sentence for sentence in harness.said())
+
+
 def test_a_session_of_an_unknown_model_at_the_start_is_shown_with_the_bundled_one(harness: Harness) -> None:
     from explorer_app.session.session import ModelReference, Session
 
