@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
+from explorer_app.session.mixing import by_key, mixed_number
 from gpu_backend import (
     MASK_SIDE,
     MAX_BLENDS,
@@ -110,12 +110,8 @@ def mixed_local_blends(
 
     The blend of a number whose latent, mask or rows differ between states is that of the state `before`.
     """
-    places: dict[int, dict[int, LocalBlend]] = {}
-    for index, blends in chosen.items():
-        for blend in blends:
-            places.setdefault(blend.number, {})[index] = blend
     made: list[LocalBlend] = []
-    for found in places.values():
+    for found in by_key(chosen, lambda blend: blend.number):
         acting = {index: blend for index, blend in found.items() if blend.acts}
         if acting:
             made += _mixed(acting, chosen, weights, before, lambda item: (item.latent, item.mask, item.rows))
@@ -155,8 +151,5 @@ def _mixed(
 
 
 def _between(values: Mapping[int, float], weights: Mapping[int, float]) -> float:
-    """Return a weighted sum within 0..1; equal values give exactly that value, since weights sum to 1 only nearly."""
-    first, *others = values.values()
-    if all(other == first for other in others):
-        return first
-    return min(max(math.fsum(weight * values[index] for index, weight in weights.items()), 0.0), 1.0)
+    """Return a weighted sum within 0..1, which rounding must not leave."""
+    return min(max(mixed_number(values, weights), 0.0), 1.0)

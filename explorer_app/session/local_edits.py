@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from explorer_app.session.local_blends import LocalBlend, mixed_masked_blends, resolve_blends
+from explorer_app.session.mixing import by_key, mixed_number
 from gpu_backend import (
     BEND_REST,
     MAX_BENDS,
@@ -205,12 +206,8 @@ def mixed_bends(
 
     The bend of a number that is of another kind, layer or channels in some state is that of the state `before`.
     """
-    places: dict[int, dict[int, LayerBend]] = {}
-    for index, bends in chosen.items():
-        for bend in bends:
-            places.setdefault(bend.number, {})[index] = bend
     made = []
-    for found in places.values():
+    for found in by_key(chosen, lambda bend: bend.number):
         first = found.get(before, next(iter(found.values())))
         if any(_shape(item) != _shape(first) for item in found.values()):
             made += [found[before]] if before in found else []
@@ -253,14 +250,6 @@ def mixed_amount(kind: BendKind, values: Mapping[int, float], weights: Mapping[i
     if kind == "scale" and min(values.values()) > 0.0:
         return math.exp(mixed_number({index: math.log(value) for index, value in values.items()}, weights))
     return mixed_number(values, weights)
-
-
-def mixed_number(values: Mapping[int, float], weights: Mapping[int, float]) -> float:
-    """Return a weighted sum; equal values give exactly that value, since weights sum to 1 only nearly."""
-    first, *others = values.values()
-    if all(other == first for other in others):
-        return first
-    return math.fsum(weight * values[index] for index, weight in weights.items())
 
 
 def _shape(bend: LayerBend) -> tuple[object, ...]:
