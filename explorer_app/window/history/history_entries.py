@@ -18,7 +18,6 @@ from PySide6.QtCore import (
 from PySide6.QtGui import (
     QColor,
     QPainter,
-    QPainterPath,
     QPen,
     QPixmap,
 )
@@ -156,22 +155,14 @@ class EntryDelegate(QStyledItemDelegate):
         is_hot = bool(state & QStyle.StateFlag.State_MouseOver)
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        path = QPainterPath()
-        path.addRoundedRect(rect, 5, 5)
-        painter.save()
-        painter.setClipPath(path)
-        painter.fillRect(rect, QColor(tokens.raised))
         picture = self._model.pictures.get(entry.number)
-        if picture is not None:
-            is_ahead = self._dims_ahead and 0 <= self._model.current < index.row()
-            painter.setOpacity(0.4 if is_ahead and not is_hot else 1.0)
-            ink.draw_cropped(painter, rect, picture)
+        is_ahead = self._dims_ahead and 0 <= self._model.current < index.row()
+        ink.draw_tile(painter, rect, 5, picture, opacity=0.4 if is_ahead and not is_hot else 1.0)
         if picture is None:
             painter.setPen(QPen(QColor(tokens.edge), 1))
             painter.drawRoundedRect(rect.adjusted(0.5, 0.5, -0.5, -0.5), 5, 5)
         if self._has_names:
             _draw_name(painter, rect, entry.label)
-        painter.restore()
         if state & QStyle.StateFlag.State_Selected:
             painter.setPen(QPen(QColor(tokens.strong), 2))
             painter.drawRoundedRect(rect, 5, 5)
@@ -194,7 +185,9 @@ class EntryDelegate(QStyledItemDelegate):
 
 
 def _draw_name(painter: QPainter, rect: QRectF, name: str) -> None:
-    """Paint an elided name over the lower edge of a picture."""
+    """Paint an elided name over the lower edge of a picture, within its rounded corners."""
+    painter.save()
+    painter.setClipPath(ink.rounded(rect, 5))
     painter.setFont(fonts.caption())
     metrics = painter.fontMetrics()
     line = QRectF(rect.left(), rect.bottom() - metrics.height() - 1, rect.width(), metrics.height() + 1)
@@ -202,6 +195,7 @@ def _draw_name(painter: QPainter, rect: QRectF, name: str) -> None:
     painter.setPen(ink.light())
     cut = metrics.elidedText(name, Qt.TextElideMode.ElideRight, int(line.width()) - 2)
     painter.drawText(line, Qt.AlignmentFlag.AlignCenter, cut)
+    painter.restore()
 
 
 def _draw_sign(painter: QPainter, rect: QRect, name: str, token: str) -> None:

@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 
 from PySide6.QtCore import (
     QEvent,
     Qt,
-    QTimer,
     Signal,
 )
 from PySide6.QtGui import (
     QColor,
     QContextMenuEvent,
-    QImage,
     QKeyEvent,
     QMouseEvent,
     QPainter,
     QPaintEvent,
-    QPixmap,
-    QResizeEvent,
-    QShowEvent,
     QWheelEvent,
 )
 from PySide6.QtWidgets import (
     QApplication,
-    QFrame,
     QListView,
     QMenu,
     QWidget,
@@ -34,16 +29,14 @@ from PySide6.QtWidgets import (
 
 from explorer_app.session.history import HistoryEntry
 from explorer_app.window.controls.ask_popup import AskPopup
+from explorer_app.window.history.entry_view import EntryView
 from explorer_app.window.history.history_entries import (
     PITCH_PX,
     SIDE_PX,
     EntryDelegate,
-    EntryModel,
     is_on_star,
 )
 from explorer_app.window.look import icons, theme
-
-_REQUEST_MS = 120
 
 
 @dataclass(slots=True)
@@ -56,7 +49,7 @@ class _Drag:
     before: int = 0
 
 
-class HistoryList(QListView):
+class HistoryList(EntryView):
     """Entries in one line.
 
     Parameters
@@ -86,9 +79,10 @@ class HistoryList(QListView):
         Numbers of kept entries to sum; of a weighted sum, the weights as the user typed them.
     difference_requested(int, int)
         Numbers of two kept entries, of which the first minus the second is to be a direction.
-    thumbnail_wanted(object, object)
-        ``("history", number)`` and the entry's `Session`, for visible entries without a picture.
     """
+
+    key_name = "history"
+    request_ms = 120
 
     chosen = Signal(int)
     starred = Signal(int, bool)
@@ -99,7 +93,6 @@ class HistoryList(QListView):
     average_requested = Signal(object)
     weighted_requested = Signal(object, str)
     difference_requested = Signal(int, int)
-    thumbnail_wanted = Signal(object, object)
 
     def __init__(
         self,
@@ -118,23 +111,14 @@ class HistoryList(QListView):
         self._drag = _Drag()
         self.ask = AskPopup(self)
         self._pressed: tuple[int, bool] | None = None
-        self.entries = EntryModel(self)
-        self.setModel(self.entries)
         self.setItemDelegate(EntryDelegate(self.entries, self, dims_ahead, is_kept))
-        self.setFlow(QListView.Flow.LeftToRight)
         self.setWrapping(False)
-        self.setUniformItemSizes(True)
         self.setHorizontalScrollMode(QListView.ScrollMode.ScrollPerPixel)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         mode = QListView.SelectionMode
         self.setSelectionMode(mode.ExtendedSelection if is_kept else mode.NoSelection)
-        self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setMouseTracking(True)
         self.setFixedHeight(theme.px(SIDE_PX) + 4 + theme.px(12))
         self.setAccessibleName(name)
-        self._request_timer = QTimer(self, singleShot=True, interval=_REQUEST_MS)
-        self._request_timer.timeout.connect(self._request_pictures)
-        self.horizontalScrollBar().valueChanged.connect(lambda _: self._request_timer.start())
 
     def show_entries(self, entries: tuple[HistoryEntry, ...], kept: frozenset[int], current: int) -> None:
         """Show entries; scroll to a new current one."""
@@ -150,12 +134,6 @@ class HistoryList(QListView):
         self._empty = words
         self.viewport().update()
 
-    def show_thumbnail(self, key: object, image: QImage) -> None:
-        """Show a requested picture; ignore other widgets' keys."""
-        if isinstance(key, tuple) and len(key) == 2 and key[0] == "history":
-            self.entries.show_picture(key[1], QPixmap.fromImage(image))
-            self.viewport().update()
-
     def visible_rows(self) -> range:
         """Return the visible rows."""
         if not self.entries.entries:
@@ -165,14 +143,9 @@ class HistoryList(QListView):
         last = (self.horizontalScrollBar().value() + self.viewport().width()) // pitch
         return range(max(first, 0), min(last + 1, len(self.entries.entries)))
 
-    def _request_pictures(self) -> None:
-        if not self.isVisible():
-            return
+    def _by_urgency(self, rows: range) -> Iterable[int]:
         here = self.entries.current
-        for row in sorted(self.visible_rows(), key=lambda row: -abs(row - here)):  # the last request is rendered first
-            entry = self.entries.entries[row]
-            if entry.number not in self.entries.pictures:
-                self.thumbnail_wanted.emit(("history", entry.number), entry.session)
+        return sorted(rows, key=lambda row: -abs(row - here))
 
     def _toggle_star(self, row: int) -> None:
         number = self.entries.entries[row].number
@@ -187,11 +160,6 @@ class HistoryList(QListView):
         return super().event(event)
 
     # --- selecting, moving and renaming -------------------------------------------------------------------------------
-
-    def selected_numbers(self) -> tuple[int, ...]:
-        """Return the numbers of the selected entries, in display order."""
-        rows = sorted(index.row() for index in self.selectionModel().selectedIndexes())
-        return tuple(self.entries.entries[row].number for row in rows)
 
     def rename(self, row: int) -> None:
         """Open a popup below a kept entry's picture to rename it."""
@@ -350,16 +318,6 @@ class HistoryList(QListView):
         bar = self.horizontalScrollBar()
         bar.setValue(bar.value() - (turn.x() or turn.y()))
         event.accept()
-
-    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
-        """Request the pictures of newly visible entries."""
-        super().resizeEvent(event)
-        self._request_timer.start()
-
-    def showEvent(self, event: QShowEvent) -> None:  # noqa: N802
-        """Request the pictures of visible entries."""
-        super().showEvent(event)
-        self._request_timer.start()
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802
         """Paint the entries, or the text of an empty list."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from PySide6.QtCore import (
     QEvent,
     QMimeData,
@@ -11,7 +13,6 @@ from PySide6.QtCore import (
     QRectF,
     QSize,
     Qt,
-    QTimer,
     Signal,
 )
 from PySide6.QtGui import (
@@ -19,20 +20,14 @@ from PySide6.QtGui import (
     QContextMenuEvent,
     QDrag,
     QFontMetrics,
-    QImage,
     QKeyEvent,
     QMouseEvent,
     QPainter,
-    QPainterPath,
     QPaintEvent,
     QPen,
-    QPixmap,
-    QResizeEvent,
-    QShowEvent,
 )
 from PySide6.QtWidgets import (
     QApplication,
-    QFrame,
     QListView,
     QStyle,
     QStyledItemDelegate,
@@ -41,14 +36,13 @@ from PySide6.QtWidgets import (
 )
 
 from explorer_app.session.history import HistoryEntry
+from explorer_app.window.history.entry_view import EntryView
 from explorer_app.window.history.history_entries import ENTRY, EntryModel
 from explorer_app.window.library.kept_drop import kept_data
 from explorer_app.window.look import fonts, ink, theme
 
 _SIDE, _GAP = 64, 8
 """Side of a picture and the gap around it, in px at the usual font size."""
-
-_REQUEST_MS = 80
 
 
 class _TileDelegate(QStyledItemDelegate):
@@ -71,15 +65,8 @@ class _TileDelegate(QStyledItemDelegate):
         rect = QRectF(item.left() + gap / 2, item.top() + gap / 2, side, side)
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        path = QPainterPath()
-        path.addRoundedRect(rect, 4, 4)
-        painter.save()
-        painter.setClipPath(path)
-        painter.fillRect(rect, QColor(tokens.raised))
         picture = self._entries.pictures.get(entry.number)
-        if picture is not None:
-            ink.draw_cropped(painter, rect, picture)
-        painter.restore()
+        ink.draw_tile(painter, rect, 4, picture)
         painter.setBrush(Qt.BrushStyle.NoBrush)
         if option.state & QStyle.StateFlag.State_Selected:
             painter.setPen(QPen(QColor(tokens.strong), 2))
@@ -115,7 +102,7 @@ def tile_size() -> QSize:
     return QSize(theme.px(_SIDE) + theme.px(_GAP), theme.px(_SIDE) + theme.px(_GAP) + 2 * height + 2)
 
 
-class LibraryGrid(QListView):
+class LibraryGrid(EntryView):
     """Kept pictures in rows, which can be selected together and dragged to other panels.
 
     Signals
@@ -126,38 +113,29 @@ class LibraryGrid(QListView):
         A menu for the selected entries, at a point of the screen.
     rename_requested(), tags_requested(), remove_requested()
         F2, Ctrl+T, Delete.
-    thumbnail_wanted(object, object)
-        ``("library", number)`` and the entry's `Session`, for entries in sight without a picture.
     """
+
+    key_name = "library"
+    request_ms = 80
 
     chosen = Signal(int)
     menu_requested = Signal(object)
     rename_requested = Signal()
     tags_requested = Signal()
     remove_requested = Signal()
-    thumbnail_wanted = Signal(object, object)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.entries = EntryModel(self)
-        self.setModel(self.entries)
         self.setItemDelegate(_TileDelegate(self.entries, self))
-        self.setFlow(QListView.Flow.LeftToRight)
         self.setWrapping(True)
         self.setResizeMode(QListView.ResizeMode.Adjust)
-        self.setUniformItemSizes(True)
         self.setVerticalScrollMode(QListView.ScrollMode.ScrollPerPixel)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setSelectionMode(QListView.SelectionMode.ExtendedSelection)
-        self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setMouseTracking(True)
         self.setAccessibleName("Library")
         self._empty = ""
         self._pressed = -1
         self._press_x = self._press_y = 0
-        self._request_timer = QTimer(self, singleShot=True, interval=_REQUEST_MS)
-        self._request_timer.timeout.connect(self._request_pictures)
-        self.verticalScrollBar().valueChanged.connect(lambda _: self._request_timer.start())
 
     def show_entries(self, entries: tuple[HistoryEntry, ...], current: int, empty: str) -> None:
         """Show entries; `current` is the row of the picture on the screen, -1 for none."""
@@ -165,12 +143,6 @@ class LibraryGrid(QListView):
         self.entries.show_entries(entries, frozenset(), current)
         self._request_timer.start()
         self.viewport().update()
-
-    def show_thumbnail(self, key: object, image: QImage) -> None:
-        """Show a picture that was requested."""
-        if isinstance(key, tuple) and len(key) == 2 and key[0] == "library":
-            self.entries.show_picture(key[1], QPixmap.fromImage(image))
-            self.viewport().update()
 
     def forget_pictures(self) -> None:
         """Request the pictures again."""
@@ -180,10 +152,10 @@ class LibraryGrid(QListView):
 
     def selected_numbers(self) -> tuple[int, ...]:
         """Return the numbers of the selected entries, in the order shown; of the focused one if none is selected."""
-        rows = sorted(index.row() for index in self.selectionModel().selectedIndexes())
-        if not rows and self.currentIndex().isValid():
-            rows = [self.currentIndex().row()]
-        return tuple(self.entries.entries[row].number for row in rows)
+        numbers = super().selected_numbers()
+        if not numbers and self.currentIndex().isValid():
+            return (self.entries.entries[self.currentIndex().row()].number,)
+        return numbers
 
     def visible_rows(self) -> range:
         """Return the rows that are visible, whole or in part."""
@@ -195,13 +167,8 @@ class LibraryGrid(QListView):
         last = (top + self.viewport().height()) // size.height() * columns + columns
         return range(min(first, count), min(last, count))
 
-    def _request_pictures(self) -> None:
-        if not self.isVisible():
-            return
-        for row in reversed(self.visible_rows()):  # the last request is rendered first
-            entry = self.entries.entries[row]
-            if entry.number not in self.entries.pictures:
-                self.thumbnail_wanted.emit(("library", entry.number), entry.session)
+    def _by_urgency(self, rows: range) -> Iterable[int]:
+        return reversed(rows)
 
     def _row_at(self, event: QMouseEvent) -> int:
         index = self.indexAt(event.position().toPoint())
@@ -282,16 +249,6 @@ class LibraryGrid(QListView):
         if not self.selectionModel().isSelected(index):
             self.setCurrentIndex(index)
         self.menu_requested.emit(event.globalPos())
-
-    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
-        """Request the pictures of entries that came into sight."""
-        super().resizeEvent(event)
-        self._request_timer.start()
-
-    def showEvent(self, event: QShowEvent) -> None:  # noqa: N802
-        """Request the pictures in sight."""
-        super().showEvent(event)
-        self._request_timer.start()
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802
         """Paint the entries, or the reason why there are none."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QRectF
-from PySide6.QtGui import QColor, QPainter, QPixmap
+from PySide6.QtGui import QColor, QPainter, QPainterPath, QPixmap
 
 from explorer_app.window.look import theme
 
@@ -42,3 +42,21 @@ def draw_cropped(painter: QPainter, target: QRectF, picture: QPixmap) -> None:
     source.moveCenter(QRectF(0, 0, width, height).center())
     painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform)
     painter.drawPixmap(target, picture, source)
+
+
+def rounded(rect: QRectF, radius: float) -> QPainterPath:
+    """Return the outline of a rounded rectangle."""
+    path = QPainterPath()
+    path.addRoundedRect(rect, radius, radius)
+    return path
+
+
+def draw_tile(painter: QPainter, rect: QRectF, radius: float, picture: QPixmap | None, *, opacity: float = 1.0) -> None:
+    """Fill a rounded rectangle with the centre of a picture, or with a placeholder's colour until there is one."""
+    painter.save()
+    painter.setClipPath(rounded(rect, radius))
+    painter.fillRect(rect, QColor(theme.current().raised))
+    if picture is not None:
+        painter.setOpacity(opacity)
+        draw_cropped(painter, rect, picture)
+    painter.restore()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QRectF, Qt
-from PySide6.QtGui import QColor, QPainter, QPainterPath, QPixmap
+from PySide6.QtGui import QColor, QPainter, QPixmap
 
 from explorer_app.window.look import ink, theme
 from gpu_backend import dataclass
@@ -78,19 +78,13 @@ def cell_colour(colour: str, strength: float) -> QColor:
 
 def paint_picture(painter: QPainter, rect: QRectF, picture: QPixmap | None, mark: str = "") -> None:
     """Paint a line's picture or its placeholder, with a small ordinal in the corner."""
-    painter.save()
-    path = QPainterPath()
-    path.addRoundedRect(rect, 4, 4)
-    painter.setClipPath(path)
-    painter.fillRect(rect, QColor(theme.current().raised))
-    if picture is not None:
-        ink.draw_cropped(painter, rect, picture)
+    ink.draw_tile(painter, rect, 4, picture)
     if mark:
-        painter.setClipping(False)
+        painter.save()
         badge = QRectF(rect.left(), rect.bottom() - 13, painter.fontMetrics().horizontalAdvance(mark) + 7, 13)
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(ink.veil(0.66))
         painter.drawRoundedRect(badge, 3, 3)
         painter.setPen(ink.light())
         painter.drawText(badge, Qt.AlignmentFlag.AlignCenter, mark)
-    painter.restore()
+        painter.restore()
