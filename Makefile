@@ -5,12 +5,12 @@
 
 PYTHON_IN_VENV := $(or $(LATENTLOOM_VENV),.venv)/bin/python
 LINUX := $(filter Linux,$(shell uname -s))
-# The tests' workers, and the programs that tests start, share what is compiled, also where the shell says otherwise.
+# Starts of the program and the tests' workers share what is compiled, also where the shell says otherwise.
 KEEPING_BYTECODE := PYTHONDONTWRITEBYTECODE=
 
 run:  ## open the window on the bundled model (without a display: render the demo sequence)
 	@packaging/environment.sh run
-	@packaging/run.sh
+	@$(KEEPING_BYTECODE) packaging/run.sh
 
 # Before a release: EVERY_KERNEL=1 FUZZ_EXAMPLES=1000 FULL=1 make test
 test:  ## all tests, without a display

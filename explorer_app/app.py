@@ -5,6 +5,7 @@ The story of a start::
     ProgramLog           in the command line: uncaught exceptions, stderr, the log file (logs.py)
     MessageLog           so that all that follows can be reported
     Settings             read field by field; cannot fail
+    Preparation          a thread loads torch's libraries or a GPU's driver, beside the imports of the window
     RenderThread         made, not running; nothing heavy is imported
     Controller           joins them
     MainWindow           on the screen, at its last place, with a notice that the model is being read
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from PySide6.QtWidgets import QApplication, QMessageBox
 
     from explorer_app.rendering.backend import BackendLike
+    from explorer_app.rendering.device_choice import DeviceChoice
     from explorer_app.rendering.model_loader import ReadModel
     from explorer_app.session.direction_files import DirectionFiles
     from explorer_app.session.model_hashes import ModelHashes
@@ -183,7 +185,8 @@ def failed_start_box(error: Exception, messages: MessageLog) -> QMessageBox:
 def _print_start_times(qt: QApplication, frame: Frame) -> None:
     """Print the times of the start once the full picture is on the screen, and quit."""
     if not frame.is_draft:
-        sys.stdout.write(f"{start_times.table()}\n")
+        note = start_times.bytecode_note()
+        sys.stdout.write("\n\n".join([start_times.table(), *([note] if note else [])]) + "\n")
         qt.quit()
 
 
@@ -216,23 +219,10 @@ class App:
         backend: BackendLike | None = None,
         bundled: Path | None = None,
     ) -> None:
-        from explorer_app.controller import (
-            Controller,
-            expects_gpu,
-            may_need_processor,
-            may_render_on_gpu,
-            preferred_choice,
-        )
         from explorer_app.rendering.backend import Backend
-        from explorer_app.rendering.model_loader import ModelLoader
+        from explorer_app.rendering.likely_device import preferred_choice
         from explorer_app.rendering.preparation import Preparation
-        from explorer_app.rendering.render_thread import RenderThread
-        from explorer_app.session.direction_files import DirectionFiles
-        from explorer_app.session.model_hashes import ModelHashes
-        from explorer_app.window.look import appearance, fonts
-        from explorer_app.window.shell.main_window import MainWindow
 
-        start_times.mark(start_times.IMPORTS)
         self._is_closed = self._has_begun = False
         self.messages = messages
         self._bridge = MessageBridge(messages)
@@ -241,43 +231,68 @@ class App:
         self._preparation = Preparation(backend)
         try:
             self.settings = Settings(places.settings, messages)
-            qt.setApplicationName("latentloom")
-            qt.setApplicationDisplayName("Latent Loom")
-            qt.setApplicationVersion(__version__)
-            qt.setDesktopFileName("latentloom")
-            fonts.use(self.settings.values.font)
-            appearance.apply(qt, self.settings.values.theme)
             choice = preferred_choice(self.settings, device, precision)
-            if may_need_processor(self.settings, choice):
-                self._preparation.preload_processor()
-            if may_render_on_gpu(self.settings, choice):
-                self._preparation.preload_gpu(choice)
-            self._expects_gpu = partial(expects_gpu, self.settings, choice)
-            self._renders = RenderThread(backend, choice)
-            bundled_seed = 0 if bundled else BUNDLED_SEED
-            bundled = bundled or _bundled(messages)
-            own = None if places.state is None else places.state / "directions"
-            hashes = ModelHashes(None if places.state is None else places.state / "model-hashes.json")
-            self.controller = Controller(
-                self._renders,
-                ModelLoader(
-                    partial(_read_with_own, DirectionFiles(own, bundled), read or partial(_read_model, hashes))
-                ),
-                self.settings,
-                messages,
-                state_folder=places.state,
-                bundled_model=bundled,
-                bundled_seed=bundled_seed,
-                choice=choice,
-            )
-            self.window = MainWindow(self.controller, self.settings, messages)
-            self.window.canvas.painted.connect(self._mark_picture)
-            start_times.mark(start_times.BUILT)
+            self._preload(choice)
+            self._build(qt, places.state, choice, backend, read, bundled)
             self.collector = Collector()
         except BaseException:
             self._preparation.close()  # a process that exits while it loads a library crashes
             self._bridge.remove()
             raise
+
+    def _preload(self, choice: DeviceChoice) -> None:
+        """Begin to load what renders, beside the imports of the window."""
+        from explorer_app.rendering.likely_device import expects_gpu, may_need_processor, may_render_on_gpu
+
+        if may_need_processor(self.settings, choice):
+            self._preparation.preload_processor()
+        if may_render_on_gpu(self.settings, choice):
+            self._preparation.preload_gpu(choice)
+        self._expects_gpu = partial(expects_gpu, self.settings, choice)
+
+    def _build(
+        self,
+        qt: QApplication,
+        state: Path | None,
+        choice: DeviceChoice,
+        backend: BackendLike,
+        read: ReadModel | None,
+        bundled: Path | None,
+    ) -> None:
+        """Import, create and connect the controller and the window."""
+        from explorer_app.controller import Controller
+        from explorer_app.rendering.model_loader import ModelLoader
+        from explorer_app.rendering.render_thread import RenderThread
+        from explorer_app.session.direction_files import DirectionFiles
+        from explorer_app.session.model_hashes import ModelHashes
+        from explorer_app.window.look import appearance, fonts
+        from explorer_app.window.shell.main_window import MainWindow
+
+        start_times.mark(start_times.IMPORTS)
+        qt.setApplicationName("latentloom")
+        qt.setApplicationDisplayName("Latent Loom")
+        qt.setApplicationVersion(__version__)
+        qt.setDesktopFileName("latentloom")
+        fonts.use(self.settings.values.font)
+        appearance.apply(qt, self.settings.values.theme)
+        self._renders = RenderThread(backend, choice)
+        bundled_seed = 0 if bundled else BUNDLED_SEED
+        bundled = bundled or _bundled(self.messages)
+        own = None if state is None else state / "directions"
+        hashes = ModelHashes(None if state is None else state / "model-hashes.json")
+        self.controller = Controller(
+            self._renders,
+            ModelLoader(partial(_read_with_own, DirectionFiles(own, bundled), read or partial(_read_model, hashes))),
+            self.settings,
+            self.messages,
+            state_folder=state,
+            bundled_model=bundled,
+            bundled_seed=bundled_seed,
+            choice=choice,
+        )
+        self.window = MainWindow(self.controller, self.settings, self.messages)
+        self.window.canvas.painted.connect(self._mark_picture)
+        start_times.mark(start_times.BUILT)
 
     def start(self, file: Path | None = None) -> None:
         """Show the window, then begin with everything that takes time."""

@@ -6,6 +6,7 @@ Steps are marked on whatever thread reaches them; a mark costs about a microseco
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
 from pathlib import Path
@@ -26,6 +27,8 @@ MODEL_READ = "model read"
 RENDERER = "renderer ready"
 LIVE_PICTURE = "first live picture shown"
 FULL_PICTURE = "first full picture shown"
+
+_PACKAGES = ("explorer_app", "gpu_backend")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +78,19 @@ class StartTimes:
             thread = "window" if mark.thread == "MainThread" else mark.thread
             lines.append(f"{mark.step:<28}{mark.wall_s:>8.2f}{mark.cpu_s:>8.2f}  {thread}")
         return "\n".join(lines)
+
+
+def bytecode_note() -> str:
+    """Return a sentence if modules of the program had to be compiled, as at every start from here; empty otherwise."""
+    own = [module for name, module in sys.modules.items() if name.partition(".")[0] in _PACKAGES]
+    cached = [module.__spec__.cached for module in own if module.__spec__ is not None]
+    count = sum(path is not None and not os.path.exists(path) for path in cached)
+    if not count:
+        return ""
+    return (
+        f"Modules without bytecode: {count}. Compiling each takes about a millisecond, at every start until Python "
+        "may write bytecode (PYTHONDONTWRITEBYTECODE forbids it) and can."
+    )
 
 
 def _process_start_s() -> float:

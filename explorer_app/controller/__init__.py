@@ -45,13 +45,7 @@ Each object receives the objects above it that it needs, and has its own signals
 """
 
 from explorer_app.controller.controller import Controller
-from explorer_app.controller.device_selector import (
-    DeviceSelector,
-    expects_gpu,
-    may_need_processor,
-    may_render_on_gpu,
-    preferred_choice,
-)
+from explorer_app.controller.device_selector import DeviceSelector
 from explorer_app.controller.device_state import Compiling, DeviceState
 from explorer_app.controller.direction_finding import DirectionFinding
 from explorer_app.controller.drag_points import DragPoint
@@ -119,8 +113,4 @@ __all__ = [
     "TuningState",
     "VariationGrid",
     "WholePictures",
-    "expects_gpu",
-    "may_need_processor",
-    "may_render_on_gpu",
-    "preferred_choice",
 ]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 
 from PySide6.QtCore import QObject, Signal, Slot
 
 from explorer_app.controller.device_state import Compiling, DeviceState
 from explorer_app.messages import Action, MessageLog, describe, without_cpu_advice
-from explorer_app.rendering.device_choice import DeviceChoice, Precision, precision_of
+from explorer_app.rendering.device_choice import DeviceChoice, Precision
+from explorer_app.rendering.likely_device import RENDERED_LAST, preferred_choice
 from explorer_app.rendering.render_events import (
     DeviceChanged,
     DeviceFailed,
@@ -22,17 +22,9 @@ from explorer_app.rendering.render_events import (
 from explorer_app.rendering.render_thread import RenderThread
 from explorer_app.rendering.renderer_like import PROCESSOR_ID, DeviceLike
 from explorer_app.settings import Settings
-from gpu_backend import driver_is_installed
 
 _TOLD = "devices.told"
 """The last message about an unusable GPU."""
-
-
-_RENDERED = "devices.rendered"
-"""`DeviceLike.id` of the device that rendered last."""
-
-_CORES_TO_COMPILE = 8
-"""With fewer, the kernels of a first start take longer to compile than torch takes to import."""
 
 
 class DeviceSelector(QObject):
@@ -132,7 +124,7 @@ class DeviceSelector(QObject):
         )
 
     def _show_renderer(self, device: DeviceLike) -> None:
-        self._settings.choose(_RENDERED, device.id)
+        self._settings.choose(RENDERED_LAST, device.id)
         problem = "" if device.id != PROCESSOR_ID else self._state.problem
         self._show(replace(self._state, device=device, memory=None, compiling=None, problem=problem))
 
@@ -140,31 +132,3 @@ class DeviceSelector(QObject):
         if state != self._state:
             self._state = state
             self.changed.emit()
-
-
-def may_need_processor(settings: Settings, choice: DeviceChoice) -> bool:
-    """Return whether the first pictures may be rendered on the CPU: unless a GPU rendered the last time."""
-    return not choice.wants_gpu or settings.choice(_RENDERED, PROCESSOR_ID) == PROCESSOR_ID
-
-
-def may_render_on_gpu(settings: Settings, choice: DeviceChoice) -> bool:
-    """Return whether the first pictures may come from a GPU: unless the CPU is chosen, or rendered the last time."""
-    return choice.wants_gpu and settings.choice(_RENDERED, "") != PROCESSOR_ID
-
-
-def expects_gpu(settings: Settings, choice: DeviceChoice) -> bool:
-    """Return whether a GPU will render the first picture although none ever did: at the first start beside a driver.
-
-    Loads the driver's library, but does not start the driver.
-    """
-    return (
-        choice.wants_gpu
-        and not settings.choice(_RENDERED, "")
-        and (os.cpu_count() or 1) >= _CORES_TO_COMPILE
-        and driver_is_installed()
-    )
-
-
-def preferred_choice(settings: Settings, device: str = "", precision: str = "") -> DeviceChoice:
-    """Return the choice of the command line, with the preferences' choice where a name is empty."""
-    return DeviceChoice(device or settings.values.device, precision_of(precision or settings.values.precision))

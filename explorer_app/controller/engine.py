@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Signal, Slot
 
 import gpu_backend
-from explorer_app.controller.device_selector import DeviceSelector, may_need_processor
+from explorer_app.controller.device_selector import DeviceSelector
 from explorer_app.controller.file_worker import FileWorker
 from explorer_app.controller.known_model import KnownModel
 from explorer_app.controller.model_opener import ModelOpener
 from explorer_app.controller.preview import Preview
 from explorer_app.exporting.chrome_trace import write_trace
 from explorer_app.messages import MessageLog
+from explorer_app.rendering.likely_device import may_need_processor
 from explorer_app.rendering.render_events import (
     Compared,
     CompareFailed,

@@ -146,7 +146,9 @@ def _read(place: Path, path: Path) -> KnownModel | None:
 
 def _image(place: Path) -> QImage | None:
     try:
-        image = QImage.fromData(read_regular_file(place, _MAX_PICTURE_NBYTES, "a picture"))
+        content = read_regular_file(place, _MAX_PICTURE_NBYTES, "a picture")
+        # Without the format, Qt loads the plugins of all formats to find it out; the stub expects bytes.
+        image = QImage.fromData(content, "JPEG")  # type: ignore[arg-type]
     except (OSError, LoomError):
         return None
     return None if image.isNull() else image

@@ -12,7 +12,6 @@ from __future__ import annotations
 import base64
 import binascii
 import shlex
-import subprocess
 import sys
 import textwrap
 import zlib
@@ -73,7 +72,11 @@ def as_command(document: PictureDocument, network: Path | None) -> str:
     """Return the command that renders a picture again; `network` None is the bundled model. Raises PictureError."""
     of_network = [] if network is None else ["--network", str(network)]
     words = ["latentloom", "render", *of_network, "--from", recipe_argument(document), "--outdir", "."]
-    return subprocess.list2cmdline(words) if sys.platform == "win32" else shlex.join(words)
+    if sys.platform == "win32":
+        import subprocess
+
+        return subprocess.list2cmdline(words)
+    return shlex.join(words)
 
 
 def as_python(request: RenderRequest, network: Path) -> str:

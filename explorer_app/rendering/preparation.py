@@ -1,9 +1,10 @@
-"""Begins what the first picture needs while the window is built, on threads that do not hold it up. No Qt.
+"""Begins what the first picture needs while the window is imported, on threads that do not hold it up. No Qt.
 
 ::
 
-    preload        while the window is built: links torch's largest library, or starts the GPU's driver; both release
-                   Python's lock
+    preload        while the window is imported and built: links torch's largest library, or starts the GPU's driver;
+                   both release Python's lock. The dynamic loader has a lock too: an extension module or a plugin of Qt
+                   that is loaded meanwhile waits up to 0.2 s for it
     import_now     once the window is on the screen: imports torch, which shares Python's lock with the window
 """
 

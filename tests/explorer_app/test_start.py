@@ -10,10 +10,19 @@ from tests.helpers.own_process import run_python
 
 SHOWN = """
     import sys, threading
+    from importlib.machinery import EXTENSION_SUFFIXES
     import explorer_app.app
     from explorer_app.cli import main
 
+    def extensions():
+        return {name for name, module in list(sys.modules.items())
+                if (getattr(module, "__file__", None) or "").endswith(tuple(EXTENSION_SUFFIXES))}
+
     class Watched(explorer_app.app.App):
+        def _preload(self, choice):
+            self.before = extensions()
+            super()._preload(choice)
+
         def start(self, file=None):
             self.window.canvas.painted_first.connect(self.look)
             super().start(file)
@@ -22,6 +31,7 @@ SHOWN = """
             canvas, engine = self.window.canvas, self.controller.engine
             print(canvas._image is engine.stored_picture, engine.model.facts.name, canvas.frame)
             print("threads:", *(thread.name for thread in threading.enumerate() if thread.name == "rendering"))
+            print("extensions:", *sorted(extensions() - self.before - {"_ctypes"}))
 
         def _begin(self, file):
             print(*sys.modules)
@@ -84,7 +94,8 @@ def test_the_window_is_shown_before_anything_that_reads_models_or_plans_networks
 def test_time_start_prints_the_steps_and_closes_the_window(home: Path) -> None:
     done = run_python("import sys; from explorer_app.cli import main; sys.exit(main(['--time-start', '--device=cpu']))")
     assert (done.returncode, done.stderr) == (0, "")
-    steps = [line[:28].strip() for line in done.stdout.splitlines()[1:]]
+    table, _, _ = done.stdout.partition("\n\n")  # a note may follow
+    steps = [line[:28].strip() for line in table.splitlines()[1:]]
     assert steps[:4] == ["interpreter", "QApplication", "imports of the window", "window built"]
     assert steps[4:6] == ["window shown", "window and picture painted"], "and torch only then"
     assert set(steps[6:]) == {
@@ -115,3 +126,7 @@ def test_panels_and_dialogs_are_not_imported_before_the_window_is_painted(when_s
 
 def test_the_picture_is_painted_before_a_thread_is_started_that_imports_torch(one_start: tuple[str, ...]) -> None:
     assert one_start[:2] == ("True loom-landscapes-256 None", "threads:"), "no thread renders yet"
+
+
+def test_no_c_extension_is_imported_while_the_libraries_of_torch_are_loaded(one_start: tuple[str, ...]) -> None:
+    assert one_start[2] == "extensions:", "it would wait for the dynamic loader with Python's lock"

@@ -1,5 +1,12 @@
+import sys
 import threading
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from types import ModuleType
 
+import pytest
+
+from explorer_app import start_times
 from explorer_app.start_times import StartTimes, mark, table
 
 
@@ -27,3 +34,17 @@ def test_the_table_lists_steps_in_the_order_in_which_they_were_reached() -> None
 def test_the_first_step_of_this_process_is_its_interpreter() -> None:
     mark("a step of a test")
     assert table().splitlines()[1].startswith("interpreter")
+
+
+def test_modules_without_bytecode_are_counted_beside_the_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(start_times, "_PACKAGES", ("loom_of_a_test",))
+    assert start_times.bytecode_note() == ""
+    cached = tmp_path / "loom_of_a_test.pyc"
+    spec = ModuleSpec("loom_of_a_test", None)
+    spec.cached = str(cached)
+    module = ModuleType("loom_of_a_test")
+    module.__spec__ = spec
+    monkeypatch.setitem(sys.modules, "loom_of_a_test", module)
+    assert start_times.bytecode_note().startswith("Modules without bytecode: 1.")
+    cached.touch()
+    assert start_times.bytecode_note() == ""

@@ -7,8 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from explorer_app.controller import Controller, preferred_choice
+from explorer_app.controller import Controller
 from explorer_app.messages import Level, MessageLog
+from explorer_app.rendering.likely_device import preferred_choice
 from explorer_app.rendering.model_loader import ModelLoader
 from explorer_app.rendering.render_thread import RenderThread
 from explorer_app.session.edits import PLACE

@@ -19,6 +19,7 @@ case "$*" in
   *"print("*) echo 3.12 ;;
   *"-m venv "*) echo venv >> $log; mkdir -p "$3/bin"; cp "$0" "$3/bin/python" ;;
   *"-m pip"*) echo "pip ${{@: -1}}" >> $log ;;
+  *"-m compileall"*) echo "${{@: -2}}" >> $log-compiled; exit 1 ;;
 esac
 """
 
@@ -83,6 +84,14 @@ def test_measurements_need_what_draws_plots_and_satisfy_the_program(clone: Path)
     run(clone, "run")
     run(clone, "bench")
     assert len(log(clone)) == 2
+
+
+def test_the_program_is_compiled_once_and_where_that_fails_it_is_installed_all_the_same(clone: Path) -> None:
+    python(clone)
+    for _ in range(2):
+        assert run(clone, "run").returncode == 0
+    compiled = (clone.parent / "log-compiled").read_text().splitlines()
+    assert compiled == [f"{clone}/explorer_app {clone}/gpu_backend"]
 
 
 def test_an_unknown_name_is_refused(clone: Path) -> None:

@@ -8,13 +8,16 @@ import re
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from explorer_app.exporting.encoders import Encoders, usual_patience
 from explorer_app.exporting.errors import ExportError, PictureError, TakenError
 from explorer_app.exporting.formats.picture_format import PICTURE_ENDINGS, PictureFormat, Size
 from explorer_app.exporting.picture_document import document_to_text
 from explorer_app.exporting.sinks.frame_sink import Claim, FramePlan, PlannedText
 from gpu_backend import PICTURE_LIMITS, Disk, Frame, remove_leftovers
+
+if TYPE_CHECKING:
+    from explorer_app.exporting.encoders import Encoders
 
 
 class PictureFolder:
@@ -107,6 +110,9 @@ class PictureFolder:
         self._found = {name for name, _ in self._frames()}
         # Another disk is a test's: it counts in this process alone.
         missing = len(plan) - len(self._found)
+        # Now, not at a start, which makes no pictures: its shared memory and processes come with C libraries.
+        from explorer_app.exporting.encoders import Encoders, usual_patience
+
         patience_s = usual_patience(self._thread_count, missing) if type(self._disk) is Disk else None
         self._encoders = Encoders(
             self._thread_count,

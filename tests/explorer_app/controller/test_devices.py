@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-from explorer_app.controller import Compiling, device_selector, expects_gpu, may_render_on_gpu, preferred_choice
+from explorer_app.controller import Compiling
 from explorer_app.exporting.keyframes import Keyframe
 from explorer_app.exporting.sequence import SequenceSettings
 from explorer_app.messages import Level, Message
-from explorer_app.rendering import render_thread
+from explorer_app.rendering import likely_device, render_thread
 from explorer_app.rendering.device_choice import DeviceChoice
+from explorer_app.rendering.likely_device import expects_gpu, may_render_on_gpu, preferred_choice
 from explorer_app.session.resolve import resolve
 from explorer_app.session.session import Position
 from explorer_app.session.storage import load_session
@@ -366,7 +367,7 @@ def test_a_first_start_expects_a_gpu_beside_a_driver_and_cores_that_compile_its_
     rendered: str,
     expected: bool,
 ) -> None:
-    monkeypatch.setattr(device_selector, "driver_is_installed", lambda: has_driver)
+    monkeypatch.setattr(likely_device, "driver_is_installed", lambda: has_driver)
     monkeypatch.setattr("os.cpu_count", lambda: cores)
     if rendered:
         harness.settings.choose("devices.rendered", rendered)
