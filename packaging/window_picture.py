@@ -200,14 +200,14 @@ def take_picture(
             controller.editing.edit(edit)
             visitor.rest()
             if star and (entry := controller.editing.history.current) is not None:
-                controller.editing.set_starred(entry.number, True)
+                controller.editing.kept.star(entry.number, True)
         visitor.walk(0.4)
         visitor.rest()
         controller.engine.compare()
         visitor.until(lambda: controller.engine.comparison is not None)
         app.window.workspace.switch_to(workspace)
         if workspace == "animate":
-            controller.editing.keep(library(controller.editing.session))
+            controller.editing.kept.add(library(controller.editing.session))
             controller.editing.edit(SetTimeline(piece(controller.editing.session), "Piece"))
             controller.playback.seek(Fraction(5), True)
         visitor.pause(THUMBNAILS_S if workspace != "animate" else ANIMATE_S)

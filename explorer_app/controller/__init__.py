@@ -8,7 +8,8 @@
      │   ├─ devices: DeviceSelector   which ones there are, which one renders       device_selector.py, device_state.py
      │   └─ preview: Preview          requests down, frames up; drafts and          preview.py, drafts.py,
      │                                their colours while something moves           draft_colours.py
-     ├─ editing: Editing          edits, undo, kept sessions, drifting              editing.py, drift.py
+     ├─ editing: Editing          edits, undo, drifting                             editing.py, drift.py
+     │   ├─ kept: KeptPictures        stars, names, tags and order of what is kept  kept_pictures.py
      │   ├─ Editor                    session, history, gestures under way          editor.py
      │   ├─ LiveUpdates               when a live session is rendered and shown     live_updates.py
      │   └─ Autosave                  saves and restores the session                autosave.py

@@ -1,10 +1,9 @@
-"""Edits of the session: gestures, undo, kept sessions, drifting. Each change requests a picture."""
+"""Edits of the session: gestures, undo, drifting. Each change requests a picture."""
 
 from __future__ import annotations
 
 import random
-import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Protocol
@@ -15,23 +14,22 @@ import gpu_backend
 from explorer_app.controller.autosave import Autosave
 from explorer_app.controller.drift import Drift
 from explorer_app.controller.editor import Editor
+from explorer_app.controller.kept_pictures import KeptPictures
 from explorer_app.controller.live_updates import LiveUpdates
 from explorer_app.controller.model_opener import ModelOpener
 from explorer_app.controller.preview import Preview
 from explorer_app.messages import MessageLog
 from explorer_app.session.adapting import FitOrigin, adapt
 from explorer_app.session.edits import PLACE, AddSources, Edit, GoToSeed
-from explorer_app.session.history import History, KeptSession, place_name, tags_of
+from explorer_app.session.history import History
 from explorer_app.session.parameters import SetParameter
 from explorer_app.session.resolve import NO_MODULATION, Modulation, evaluate, kept_latent, resolve, unobserved
 from explorer_app.session.session import Position, Session, Source
-from explorer_app.session.storage import KeptSessions, SessionFile
+from explorer_app.session.storage import SessionFile
 from explorer_app.session.timeline.edits import TIMELINE, SetTimeline
 from explorer_app.session.timeline.evaluation import keyed_at, moves_something, with_walk
 from explorer_app.settings import Settings
 from gpu_backend import (
-    MAX_KEPT,
-    MAX_TEXT,
     SEED_COUNT,
     Frame,
     Latent,
@@ -118,6 +116,7 @@ class Editing(QObject):
         self._first_seed = first_seed
         self._random = random.Random()
         self._editor = Editor()
+        self.kept = KeptPictures(self._editor, autosave, messages, self._announce_history, parent=self)
         self._announced_history = self._editor.history
         self._modulation = NO_MODULATION
         self.before_edit: list[Callable[[str], object]] = []
@@ -137,7 +136,6 @@ class Editing(QObject):
         self._drift = Drift(clock, parent=self)
         self._drift.moved.connect(self._drifted)
         preview.frame_changed.connect(self._live.frame_shown)
-        autosave.kept_merged.connect(self._take_kept)
         autosave.history_loaded.connect(self._take_history)
 
     # -- state ------------------------------------------------------------------------------------------------------
@@ -164,11 +162,6 @@ class Editing(QObject):
     def history(self) -> History:
         """Steps for undo and the strip, and kept sessions."""
         return self._editor.history
-
-    @property
-    def kept(self) -> tuple[KeptSession, ...]:
-        """Kept sessions, in the user's order."""
-        return self._editor.kept
 
     @property
     def session_before(self) -> tuple[str, Session] | None:
@@ -371,48 +364,6 @@ class Editing(QObject):
         """Restore a kept session, and its model, as one step."""
         self._step(lambda: self._editor.go_to_kept(number))
 
-    @Slot(int, bool)
-    def set_starred(self, number: int, starred: bool) -> None:
-        """Keep the step with this number (`HistoryEntry.number`), or no longer."""
-        history = self._editor.history
-        if starred and len(history.kept) >= MAX_KEPT and not history.is_kept(number):
-            self._messages.warning(f"{MAX_KEPT:,} latents are kept already; remove a star to keep another.")
-            return
-        self._editor.star(number, starred, time.time())
-        self._kept_changed()
-
-    @Slot(int, str)
-    def rename_kept(self, number: int, name: str) -> None:
-        """Rename a kept entry (`HistoryEntry.number`); an empty name means its place on the plane."""
-        entry = self._editor.history.entry(number)
-        if entry is not None:
-            self._editor.rename_kept(number, name.strip()[:MAX_TEXT] or place_name(entry.session))
-            self._kept_changed()
-
-    @Slot(object, str)
-    def tag_kept(self, numbers: Collection[int], text: str) -> None:
-        """Give kept entries the tags of a text with commas between them."""
-        self._editor.tag_kept(numbers, tags_of(text))
-        self._kept_changed()
-
-    @Slot(int, object)
-    def move_kept(self, number: int, before: int | None) -> None:
-        """Move a kept entry before another one, None for the end."""
-        self._editor.move_kept(number, before)
-        self._kept_changed()
-
-    @Slot(object)
-    def drop_kept(self, numbers: Collection[int]) -> None:
-        """Keep entries no longer."""
-        for number in numbers:
-            self._editor.star(number, False)
-        self._kept_changed()
-
-    def keep(self, sessions: KeptSessions) -> None:
-        """Keep sessions that came from a file."""
-        self._editor.keep(sessions)
-        self._kept_changed()
-
     # -- drifting ---------------------------------------------------------------------------------------------------
 
     @Slot(bool)
@@ -582,16 +533,6 @@ class Editing(QObject):
         if self._editor.history is not self._announced_history:
             self._announced_history = self._editor.history
             self.history_changed.emit()
-
-    def _kept_changed(self) -> None:
-        self._autosave.keep(self._editor.kept)
-        self._announce_history()
-
-    @Slot(object, object)
-    def _take_kept(self, kept: KeptSessions, dropped: tuple[Session, ...]) -> None:
-        self._editor.keep(kept)
-        self._editor.drop_kept(dropped)
-        self._announce_history()
 
     @Slot(object)
     def _take_history(self, file: SessionFile) -> None:

@@ -155,7 +155,7 @@ class Files(QObject):
 
         def take(file: SessionFile) -> None:
             if file.kept:
-                self._editing.keep(file.kept)
+                self._editing.kept.add(file.kept)
             for key, value in file.export.items():
                 self._settings.choose(key, value)
             steps = file.steps[: file.position]  # the session itself comes after them
@@ -168,7 +168,7 @@ class Files(QObject):
     def save_session(self, path: Path | str) -> None:
         """Write the session, its history and the kept sessions to a `.loom` file."""
         path = Path(path)
-        session, kept, history = self._editing.session, self._editing.kept, self._editing.history
+        session, kept, history = self._editing.session, self._editing.kept.sessions, self._editing.history
         time_s = self._editing.time_s
         steps = tuple((entry.session, entry.label) for entry in history.entries)
         choices = self._settings.values.choices
@@ -241,7 +241,7 @@ class Files(QObject):
                 )
                 for name, stored in fitting
             )
-            self._editing.keep(kept)
+            self._editing.kept.add(kept)
             self._messages.info(f"{len(kept):,} latent{'' if len(kept) == 1 else 's'} from {path.name} kept.")
 
         self._worker.fetch(

@@ -291,8 +291,8 @@ class PhotoProjection(QObject):
         self._editing.edit(edit, True, SOURCE)
         current = self._editing.history.current
         if current is not None:
-            self._editing.set_starred(current.number, True)
-            self._editing.rename_kept(current.number, name)
+            self._editing.kept.star(current.number, True)
+            self._editing.kept.rename(current.number, name)
         self._messages.info(f"The latent of {name} is kept; Reconstruct in the point tool (D) fades between both.")
         self._rest(has_taken=True)
 

@@ -207,7 +207,7 @@ class VariationGrid(QObject):
         """The latents of a mix grid: the chosen entries, or the newest kept ones, one half on each side."""
         if self._sides is not None:
             return self._sides
-        kept = self._editing.kept[-2 * MOST_MIXED :]
+        kept = self._editing.kept.sessions[-2 * MOST_MIXED :]
         half = len(kept) // 2
         return MixSides(kept[:half], kept[half:])
 
@@ -306,10 +306,10 @@ class VariationGrid(QObject):
         """Keep a cell among the kept latents, or no longer."""
         shown, number = self._cells.get(cell), self.kept_number(cell)
         if number is not None:
-            self._editing.set_starred(number, False)
+            self._editing.kept.star(number, False)
         elif shown is not None:
             name = f"Variation {self._settings.seed}.{list(self._cells).index(cell) + 1}"
-            self._editing.keep((KeptSession(shown.session, name, time.time()),))
+            self._editing.kept.add((KeptSession(shown.session, name, time.time()),))
             kept = next((item for item in self._editing.history.kept if item.session == shown.session), None)
             if kept is not None:
                 self._kept_here[shown.session] = kept.number

@@ -37,7 +37,7 @@ class KeptSession(NamedTuple):
 class HistoryEntry:
     """A session in the history.
 
-    `number` is unique and never changes: it identifies the entry for `Editing.set_starred` and for thumbnails.
+    `number` is unique and never changes: it identifies the entry for `KeptPictures.star` and for thumbnails.
     `label` names the edit that led here ("Walk"), or a kept entry. `kept_s` and `tags` are as in `KeptSession`.
     """
 

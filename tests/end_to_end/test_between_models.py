@@ -66,7 +66,7 @@ def test_kept_latents_return_with_their_model_and_undo_goes_back(
     person.controller.editing.edit(GoToSeed(7))
     before = person.look()
     number = person.controller.editing.history.entries[-1].number
-    person.controller.editing.set_starred(number, True)
+    person.controller.editing.kept.star(number, True)
     person.controller.files.open_model(path)
     person.until(lambda: "other" in person.window.windowTitle())
     after = person.look()

@@ -296,6 +296,50 @@ class FakeEngine(QObject):
         return frame
 
 
+class FakeKept:
+    """Stands for `KeptPictures`."""
+
+    def __init__(self, editing: FakeEditing, calls: Calls) -> None:
+        self._editing = editing
+        self._calls = calls
+
+    @property
+    def sessions(self) -> tuple[KeptSession, ...]:
+        kept = self._editing.history.kept
+        return tuple(KeptSession(item.session, item.label, item.kept_s) for item in kept)
+
+    def star(self, number: int, starred: bool) -> None:
+        self._calls.append(("star", number, starred))
+        self._show(self._editing.history.starred(number, starred))
+
+    def rename(self, number: int, name: str) -> None:
+        self._calls.append(("rename_kept", number, name))
+        self._show(self._editing.history.renamed(number, name))
+
+    def tag(self, numbers: Sequence[int], text: str) -> None:
+        self._calls.append(("tag_kept", tuple(numbers), text))
+        self._show(self._editing.history.tagged(numbers, tags_of(text)))
+
+    def drop(self, numbers: Sequence[int]) -> None:
+        self._calls.append(("drop_kept", tuple(numbers)))
+        history = self._editing.history
+        for number in numbers:
+            history = history.starred(number, False)
+        self._show(history)
+
+    def move(self, number: int, before: int | None) -> None:
+        self._calls.append(("move_kept", number, before))
+        self._show(self._editing.history.moved_kept(number, before))
+
+    def add(self, sessions: Sequence[KeptSession]) -> None:
+        self._calls.append(("keep", sessions))
+        self._show(self._editing.history.with_kept(tuple(sessions)))
+
+    def _show(self, history: History) -> None:
+        self._editing.history = history
+        self._editing.history_changed.emit()
+
+
 class FakeEditing(QObject):
     """Stands for `Editing`: without gestures of several sources, and without an autosave."""
 
@@ -313,6 +357,7 @@ class FakeEditing(QObject):
         self.before_edit: list[Callable[[str], object]] = []
         self.session = Session()
         self.history = History()
+        self.kept = FakeKept(self, calls)
         self.drifting = False
         self.drift_speed = 0.25
         self.screen_hz = 0.0
@@ -361,38 +406,8 @@ class FakeEditing(QObject):
             self.history = self.history.added(self.session, "Kept")
             self._changed(True)
 
-    def set_starred(self, number: int, starred: bool) -> None:
-        self._calls.append(("set_starred", number, starred))
-        self.history = self.history.starred(number, starred)
-        self.history_changed.emit()
-
-    def rename_kept(self, number: int, name: str) -> None:
-        self._calls.append(("rename_kept", number, name))
-        self.history = self.history.renamed(number, name)
-        self.history_changed.emit()
-
-    def tag_kept(self, numbers: Sequence[int], text: str) -> None:
-        self._calls.append(("tag_kept", tuple(numbers), text))
-        self.history = self.history.tagged(numbers, tags_of(text))
-        self.history_changed.emit()
-
-    def drop_kept(self, numbers: Sequence[int]) -> None:
-        self._calls.append(("drop_kept", tuple(numbers)))
-        for number in numbers:
-            self.history = self.history.starred(number, False)
-        self.history_changed.emit()
-
     def mix_in_kept(self, numbers: Sequence[int]) -> None:
         self._calls.append(("mix_in_kept", tuple(numbers)))
-
-    def move_kept(self, number: int, before: int | None) -> None:
-        self._calls.append(("move_kept", number, before))
-        self.history = self.history.moved_kept(number, before)
-        self.history_changed.emit()
-
-    @property
-    def kept(self) -> tuple[KeptSession, ...]:
-        return tuple(KeptSession(item.session, item.label, item.kept_s) for item in self.history.kept)
 
     @property
     def effective(self) -> Session:
@@ -404,11 +419,6 @@ class FakeEditing(QObject):
 
     def effective_of(self, session: Session) -> Session:
         return session
-
-    def keep(self, sessions: Sequence[KeptSession]) -> None:
-        self._calls.append(("keep", sessions))
-        self.history = self.history.with_kept(tuple(sessions))
-        self.history_changed.emit()
 
     @property
     def session_before(self) -> tuple[str, Session] | None:

@@ -36,7 +36,7 @@ class EditCommands:
         history = self._editing.history
         if history.current is not None:
             number = history.current.number
-            self._editing.set_starred(number, not history.is_kept(number))
+            self._editing.kept.star(number, not history.is_kept(number))
 
     def copy_command(self) -> None:
         """Copy the command that renders the picture."""

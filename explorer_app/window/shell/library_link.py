@@ -54,9 +54,9 @@ class LibraryLink(QObject):
         panel.signature_of = self._signature_of
         panel.shown_signature = self._shown_signature
         panel.kept_requested.connect(editing.go_to_kept)
-        panel.rename_requested.connect(editing.rename_kept)
-        panel.tags_requested.connect(editing.tag_kept)
-        panel.remove_requested.connect(editing.drop_kept)
+        panel.rename_requested.connect(editing.kept.rename)
+        panel.tags_requested.connect(editing.kept.tag)
+        panel.remove_requested.connect(editing.kept.drop)
         panel.mix_requested.connect(editing.mix_in_kept)
         panel.key_requested.connect(playback.keep_entries)
         panel.compare_requested.connect(comparing.compare)

@@ -37,7 +37,7 @@ def star(harness: Harness, seed: int) -> None:
     harness.controller.editing.edit(GoToSeed(seed))
     current = harness.controller.editing.history.current
     assert current is not None
-    harness.controller.editing.set_starred(current.number, True)
+    harness.controller.editing.kept.star(current.number, True)
     save(harness)
 
 
@@ -143,7 +143,7 @@ def test_a_star_of_another_window_that_arrives_before_a_save_is_not_taken_for_a_
     first.controller.editing.edit(GoToSeed(5))
     current = first.controller.editing.history.current
     assert current is not None
-    first.controller.editing.set_starred(current.number, True)
+    first.controller.editing.kept.star(current.number, True)
     first.until(lambda: 9.0 in kept_seeds(first))
     save(first)
     first.until(lambda: 5.0 in saved_seeds(first))
@@ -155,7 +155,7 @@ def test_a_star_that_one_window_takes_away_may_be_given_again_in_the_other(two: 
     star(first, 9)
     first.until(lambda: saved_seeds(first) == {9.0})
     (entry,) = first.controller.editing.history.kept
-    first.controller.editing.set_starred(entry.number, False)
+    first.controller.editing.kept.star(entry.number, False)
     save(first)
     first.until(lambda: saved_seeds(first) == set())
     star(second, 9)
@@ -171,7 +171,7 @@ def test_a_star_that_one_window_takes_away_does_not_come_back_from_the_other(two
     first.until(lambda: saved_seeds(first) == {1.0})
     star(second, 2)
     second.until(lambda: kept_seeds(second) == {1.0, 2.0})
-    first.controller.editing.set_starred(first.controller.editing.history.kept[0].number, False)
+    first.controller.editing.kept.star(first.controller.editing.history.kept[0].number, False)
     save(first)
     first.until(lambda: saved_seeds(first) == {2.0})
     star(second, 3)
@@ -221,14 +221,14 @@ def test_names_and_order_of_what_was_kept_come_back(open_harness: Harness) -> No
     for seed in (4, 5, 6):
         star(harness, seed)
     first, _, last = (entry.number for entry in harness.controller.editing.history.kept)
-    harness.controller.editing.rename_kept(first, "  Dawn ")
-    harness.controller.editing.move_kept(last, first)
+    harness.controller.editing.kept.rename(first, "  Dawn ")
+    harness.controller.editing.kept.move(last, first)
     again = harness.reopened()
     again.start()
     again.until(lambda: again.controller.editing.history.kept)
     kept = again.controller.editing.history.kept
     assert [entry.label for entry in kept] == ["Seed 6", "Dawn", "Seed 5"]
     assert all(entry.kept_s > 1e9 for entry in kept)
-    again.controller.editing.rename_kept(kept[1].number, " ")
+    again.controller.editing.kept.rename(kept[1].number, " ")
     assert again.controller.editing.history.kept[1].label == "Seed 4"
     again.close()

@@ -175,10 +175,10 @@ def test_a_session_goes_to_a_file_and_comes_back_with_what_was_kept(open_harness
     wanted = harness.controller.editing.session
     current = harness.controller.editing.history.current
     assert current is not None
-    harness.controller.editing.set_starred(current.number, True)
+    harness.controller.editing.kept.star(current.number, True)
     harness.controller.files.save_session(harness.folder / "evening.loom")
     harness.until(lambda: "Saved evening.loom." in harness.said())
-    harness.controller.editing.set_starred(current.number, False)
+    harness.controller.editing.kept.star(current.number, False)
     harness.controller.editing.edit(GoToSeed(3))
     harness.controller.files.open(harness.folder / "evening.loom")
     harness.until(lambda: harness.controller.editing.session == wanted)
@@ -327,7 +327,7 @@ def test_another_model_has_to_wait_for_an_export(open_harness: Harness) -> None:
 def test_the_model_of_something_kept_has_to_wait_for_an_export(open_harness: Harness) -> None:
     harness = open_harness
     number = harness.controller.editing.history.entries[0].number
-    harness.controller.editing.set_starred(number, True)
+    harness.controller.editing.kept.star(number, True)
     harness.open("dogs")
     harness.drag(2.0)
     harness.engine.gate.shut()
@@ -407,7 +407,7 @@ def test_the_last_session_and_what_was_kept_come_back(open_harness: Harness) -> 
     wanted = harness.controller.editing.session
     current = harness.controller.editing.history.current
     assert current is not None
-    harness.controller.editing.set_starred(current.number, True)
+    harness.controller.editing.kept.star(current.number, True)
     again = harness.reopened()
     again.start()
     again.until(lambda: again.controller.editing.history.kept)
@@ -441,12 +441,12 @@ def test_a_broken_last_session_is_set_aside_and_never_stops_a_start(harness: Har
 def test_a_star_set_before_the_old_ones_are_read_loses_none_of_them(open_harness: Harness) -> None:
     harness = open_harness
     harness.drag(1.0)
-    harness.controller.editing.set_starred(harness.controller.editing.history.entries[-1].number, True)
+    harness.controller.editing.kept.star(harness.controller.editing.history.entries[-1].number, True)
     again = harness.reopened()
     again.controller.start()
-    again.controller.editing.set_starred(again.controller.editing.history.entries[0].number, True)
+    again.controller.editing.kept.star(again.controller.editing.history.entries[0].number, True)
     again.controller.editing.edit(GoToSeed(8))
-    again.controller.editing.set_starred(again.controller.editing.history.entries[-1].number, True)
+    again.controller.editing.kept.star(again.controller.editing.history.entries[-1].number, True)
     again.until(lambda: len(again.controller.editing.history.kept) == 2)
     again.close()
     assert len(load_session_file(Path(again.state / "kept.loom")).kept) == 2
@@ -527,7 +527,7 @@ def test_kept_pictures_are_mixed_in_and_put_on_the_timeline_as_one_step_each(ope
     harness = open_harness
     editing = harness.controller.editing
     sessions = [GoToSeed(seed).apply(editing.session) for seed in (3, 8)]
-    editing.keep(tuple(KeptSession(session, f"seed {session.position.x:.0f}") for session in sessions))
+    editing.kept.add(tuple(KeptSession(session, f"seed {session.position.x:.0f}") for session in sessions))
     numbers = [entry.number for entry in editing.history.kept]
     editing.mix_in_kept(numbers)
     assert [source.label for source in editing.session.mix] == ["seed 3", "seed 8"]
@@ -537,8 +537,8 @@ def test_kept_pictures_are_mixed_in_and_put_on_the_timeline_as_one_step_each(ope
     assert track is not None
     assert [(key.time, key.value.position.x) for key in track.keys] == [(0, 3.0), (2, 8.0)]
     assert harness.labels[-2:] == ["Mix in several", "Put on the timeline"]
-    editing.tag_kept(numbers, "snow, night")
-    editing.drop_kept(numbers[:1])
+    editing.kept.tag(numbers, "snow, night")
+    editing.kept.drop(numbers[:1])
     assert [(entry.label, entry.tags) for entry in editing.history.kept] == [("seed 8", ("snow", "night"))]
 
 

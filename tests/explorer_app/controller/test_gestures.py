@@ -232,11 +232,11 @@ def test_a_star_keeps_a_step_that_the_history_forgets(open_harness: Harness) -> 
     harness = open_harness
     harness.drag(1.0)
     number = harness.controller.editing.history.entries[1].number
-    harness.controller.editing.set_starred(number, True)
+    harness.controller.editing.kept.star(number, True)
     harness.controller.editing.undo()
     harness.controller.editing.edit(GoToSeed(5))
     assert harness.controller.editing.history.is_kept(number)
     harness.controller.editing.go_to_kept(number)
     assert (harness.x, harness.labels[-1]) == (1.0, "Kept")
-    harness.controller.editing.set_starred(number, False)
+    harness.controller.editing.kept.star(number, False)
     assert harness.controller.editing.history.kept == ()

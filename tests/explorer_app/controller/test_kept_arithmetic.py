@@ -17,7 +17,7 @@ def keep(harness: Harness, *seeds: int) -> list[int]:
     for seed in seeds:
         editing.edit(GoToSeed(seed))
         assert editing.history.current is not None
-        editing.set_starred(editing.history.current.number, True)
+        editing.kept.star(editing.history.current.number, True)
     return [entry.number for entry in editing.history.kept]
 
 
@@ -43,7 +43,7 @@ def test_a_weighted_sum_takes_weights_as_typed_and_scales_them_to_one(open_harne
 
 def test_a_difference_is_found_as_a_direction_that_is_named_after_both(open_harness: Harness) -> None:
     first, second = keep(open_harness, 3, 5)
-    open_harness.controller.editing.rename_kept(first, "Sunny / noon!")
+    open_harness.controller.editing.kept.rename(first, "Sunny / noon!")
     searches: list[Any] = []
     open_harness.controller.directions.find = lambda *arguments: searches.append(arguments)  # type: ignore[method-assign]
     open_harness.controller.arithmetic.difference(first, second)

@@ -201,7 +201,7 @@ def test_seeds_kept_pictures_and_what_is_shown_become_second_latents(harness: Ha
     assert editing.session.blends[1].mask == inverted(None), "what is frozen is the first mask"
     entry = editing.history.current
     assert entry is not None
-    editing.set_starred(entry.number, True)
+    editing.kept.star(entry.number, True)
     editing.edit(GoToSeed(3))
     local.blend_with_kept(entry.number, 1)
     assert editing.session.blends[0].latent.point == Point(((9, 1.0),))

@@ -291,7 +291,7 @@ def test_a_picture_that_waits_for_its_model_is_forgotten_where_a_step_leads_to_a
 
 def keep(harness: Harness) -> int:
     number = harness.controller.editing.history.entries[-1].number
-    harness.controller.editing.set_starred(number, True)
+    harness.controller.editing.kept.star(number, True)
     return number
 
 

@@ -255,7 +255,7 @@ def test_a_picture_leaves_the_timeline_and_a_project_brings_its_own(ramp: Harnes
 
 def test_a_kept_picture_leaves_the_timeline_alone(ramp: Harness) -> None:
     editing = ramp.controller.editing
-    editing.set_starred(editing.history.entries[-1].number, True)
+    editing.kept.star(editing.history.entries[-1].number, True)
     timeline = with_state(editing.session.timeline, editing.session, Fraction(3))
     editing.edit(SetTimeline(timeline))
     editing.go_to_kept(editing.history.kept[0].number)

@@ -74,13 +74,13 @@ def test_adopting_is_one_step_of_undo_and_the_grid_goes_on_from_there(open_harne
 def test_a_cell_is_kept_and_kept_no_longer(open_harness: Harness) -> None:
     grid = shown(open_harness)
     grid.toggle_kept((1, 1))
-    (kept,) = open_harness.controller.editing.kept
+    (kept,) = open_harness.controller.editing.kept.sessions
     assert kept.session == grid.cells[1, 1].session
     assert kept.label == "Variation 1.9"
     assert grid.kept_number((1, 1)) is not None
     assert grid.kept_number((0, 1)) is None
     grid.toggle_kept((1, 1))
-    assert open_harness.controller.editing.kept == ()
+    assert open_harness.controller.editing.kept.sessions == ()
 
 
 def test_rolling_draws_other_cells_but_locked_ones_stay(open_harness: Harness) -> None:
@@ -139,7 +139,7 @@ def test_a_mix_grid_crosses_kept_latents_and_shows_them_at_its_edges(open_harnes
     for seed in (3, 4, 5, 6):
         editing.edit(GoToSeed(seed))
         assert editing.history.current is not None
-        editing.set_starred(editing.history.current.number, True)
+        editing.kept.star(editing.history.current.number, True)
     grid = shown(open_harness, kind="mix", rows=RowRange(0, 3))
     assert grid.shape == (3, 3)
     assert set(grid.cells) == {(row, column) for row in range(3) for column in range(3)} - {(0, 0)}
@@ -147,7 +147,7 @@ def test_a_mix_grid_crosses_kept_latents_and_shows_them_at_its_edges(open_harnes
     assert grid.cells[0, 2].session.position.x == 6.0
     ((recipe, _),) = grid.cells[1, 2].request.blend
     assert recipe.latent.mix[0].strengths[:5] == (1, 1, 1, 1, 0)
-    kept = editing.kept
+    kept = editing.kept.sessions
     grid.use_sides(kept[:1], kept)
     assert grid.shape == (2, 5)
     grid.continue_from((1, 4))

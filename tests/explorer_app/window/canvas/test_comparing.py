@@ -79,7 +79,7 @@ def test_two_kept_pictures_share_the_canvas_and_the_line_is_dragged(
     walked: MainWindow, controller: FakeController
 ) -> None:
     for entry in controller.editing.history.entries[-2:]:
-        controller.editing.set_starred(entry.number, True)
+        controller.editing.kept.star(entry.number, True)
     have(controller, 1, 2)
     walked.docks["history"].header.tabs[1].click()
     walked.history.kept.selectAll()
@@ -124,7 +124,7 @@ def test_the_same_command_or_escape_anywhere_ends_a_comparison(walked: MainWindo
 
 def test_more_than_two_selected_pictures_are_not_compared(walked: MainWindow, controller: FakeController) -> None:
     for entry in controller.editing.history.entries:
-        controller.editing.set_starred(entry.number, True)
+        controller.editing.kept.star(entry.number, True)
     walked.docks["history"].header.tabs[1].click()
     walked.history.kept.selectAll()
     walked.actions_by_key["compare"].trigger()

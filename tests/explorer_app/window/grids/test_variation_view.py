@@ -63,7 +63,7 @@ def test_a_click_adopts_shift_keeps_and_ctrl_picks(view: VariationView, controll
     assert controller.editing.session.pinned_blend == wanted.pinned_blend
     assert controller.editing.history.entries[-1].label == "Variation"
     click(view, (0, 1), SHIFT)
-    assert [kept.session for kept in controller.editing.kept] == [grid.cells[0, 1].session]
+    assert [kept.session for kept in controller.editing.kept.sessions] == [grid.cells[0, 1].session]
     click(view, (0, 1), CTRL)
     click(view, (0, -1), CTRL)
     assert grid.picked == ((0, 1), (0, -1))
@@ -93,7 +93,7 @@ def test_the_keyboard_does_all_that_the_mouse_does(view: VariationView, controll
     QTest.keyClick(cells, Qt.Key.Key_S)
     assert grid.picked == ((0, 1),)
     assert grid.is_locked((0, 1))
-    assert len(controller.editing.kept) == 1
+    assert len(controller.editing.kept.sessions) == 1
     QTest.keyClick(cells, Qt.Key.Key_R)
     assert grid.settings.seed == 2
     assert controller.editing.session.position.x == 0.0  # R did not jump to a random seed
@@ -149,7 +149,7 @@ def test_kept_latents_make_a_mix_grid_with_their_names_at_its_edges(
         controller.editing.edit(GoToSeed(seed))
         current = controller.editing.history.current
         assert current is not None
-        controller.editing.set_starred(current.number, True)
+        controller.editing.kept.star(current.number, True)
     controller.grid.change(kind="mix")
     assert view.cells._cells[0, 1].name == "Seed 3"
     assert view.cells._cells[2, 0].name == "Seed 2"
@@ -166,7 +166,7 @@ def test_kept_latents_that_were_chosen_in_the_history_are_the_columns_of_the_mix
         controller.editing.edit(GoToSeed(seed))
         current = controller.editing.history.current
         assert current is not None
-        controller.editing.set_starred(current.number, True)
+        controller.editing.kept.star(current.number, True)
     numbers = tuple(entry.number for entry in controller.editing.history.kept)
     window.history.mix_grid_requested.emit(numbers[::-1], "columns")
     window.history.mix_grid_requested.emit(numbers[:1], "rows")

@@ -21,7 +21,7 @@ from tests.helpers.windows import calls, dialog_of
 def opened(window: MainWindow, controller: FakeController) -> FindDirections:
     for seed in (1, 2, 3):
         controller.editing.edit(GoToSeed(seed))
-        controller.editing.set_starred(controller.editing.history.entries[-1].number, True)
+        controller.editing.kept.star(controller.editing.history.entries[-1].number, True)
     window.actions_by_key["find-directions"].trigger()
     return dialog_of(window, FindDirections)
 

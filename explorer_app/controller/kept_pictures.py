@@ -1,0 +1,99 @@
+"""The kept sessions: their stars, names, tags and order."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection
+
+from PySide6.QtCore import QObject, Slot
+
+from explorer_app.controller.autosave import Autosave
+from explorer_app.controller.editor import Editor
+from explorer_app.messages import MessageLog
+from explorer_app.session.history import KeptSession, place_name, tags_of
+from explorer_app.session.session import Session
+from explorer_app.session.storage import KeptSessions
+from gpu_backend import MAX_KEPT, MAX_TEXT
+
+
+class KeptPictures(QObject):
+    """Changes what is kept, which is no step of the history and so is not undone, and saves each change.
+
+    Parameters
+    ----------
+    announce
+        Called after each change.
+    """
+
+    def __init__(
+        self,
+        editor: Editor,
+        autosave: Autosave,
+        messages: MessageLog,
+        announce: Callable[[], None],
+        parent: QObject | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._editor = editor
+        self._autosave = autosave
+        self._messages = messages
+        self._announce = announce
+        autosave.kept_merged.connect(self._merge)
+
+    @property
+    def sessions(self) -> tuple[KeptSession, ...]:
+        """Kept sessions, in the user's order."""
+        return self._editor.kept
+
+    @Slot(int, bool)
+    def star(self, number: int, starred: bool) -> None:
+        """Keep the step with this number (`HistoryEntry.number`), or no longer."""
+        history = self._editor.history
+        if starred and len(history.kept) >= MAX_KEPT and not history.is_kept(number):
+            self._messages.warning(f"{MAX_KEPT:,} latents are kept already; remove a star to keep another.")
+            return
+        self._editor.star(number, starred, time.time())
+        self._changed()
+
+    @Slot(int, str)
+    def rename(self, number: int, name: str) -> None:
+        """Rename an entry (`HistoryEntry.number`); an empty name means its place on the plane."""
+        entry = self._editor.history.entry(number)
+        if entry is not None:
+            self._editor.rename_kept(number, name.strip()[:MAX_TEXT] or place_name(entry.session))
+            self._changed()
+
+    @Slot(object, str)
+    def tag(self, numbers: Collection[int], text: str) -> None:
+        """Give entries the tags of a text with commas between them."""
+        self._editor.tag_kept(numbers, tags_of(text))
+        self._changed()
+
+    @Slot(int, object)
+    def move(self, number: int, before: int | None) -> None:
+        """Move an entry before another one, None for the end."""
+        self._editor.move_kept(number, before)
+        self._changed()
+
+    @Slot(object)
+    def drop(self, numbers: Collection[int]) -> None:
+        """Keep entries no longer."""
+        for number in numbers:
+            self._editor.star(number, False)
+        self._changed()
+
+    def add(self, sessions: KeptSessions) -> None:
+        """Keep sessions that are no steps of the history: from a file, or a cell of a grid."""
+        self._editor.keep(sessions)
+        self._changed()
+
+    def _changed(self) -> None:
+        self._autosave.keep(self._editor.kept)
+        self._announce()
+
+    @Slot(object, object)
+    def _merge(self, kept: KeptSessions, dropped: tuple[Session, ...]) -> None:
+        """Take over what another window has kept or dropped; it is saved already."""
+        self._editor.keep(kept)
+        self._editor.drop_kept(dropped)
+        self._announce()
