@@ -9,7 +9,9 @@ from explorer_app.rendering.render_events import CountersMeasured, RenderEvent
 from explorer_app.rendering.renderer_like import RendererLike
 from explorer_app.rendering.tasks.newest import NewestTask
 from explorer_app.rendering.tasks.task import Priority
-from gpu_backend import RenderRequest, dataclass
+from gpu_backend import CancelledError, RenderRequest, dataclass
+
+_END = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +56,15 @@ class CountersTask(NewestTask[RenderRequest]):
         if under_way is None or under_way.request is not request:
             self._end()
             under_way = self._under_way = _Measurement(request, renderer, renderer.counter_steps(request))
-        for _ in under_way.steps:
-            self._requests.put_back(request)
+        try:
+            is_over = next(under_way.steps, _END) is _END
+        except CancelledError as error:  # the plan was freed: these steps cannot go on
+            self._report(CountersMeasured(error))
             return
-        self._report(CountersMeasured())
+        if is_over:
+            self._report(CountersMeasured())
+        else:
+            self._requests.put_back(request)
 
     def _failed(self, request: RenderRequest, error: Exception) -> RenderEvent:
         return CountersMeasured(error)

@@ -11,7 +11,7 @@ import pytest
 
 from explorer_app.rendering.render_events import CountersMeasured, RenderEvent
 from explorer_app.rendering.tasks.counters import CountersTask
-from gpu_backend import DeviceError, DeviceLostError
+from gpu_backend import CancelledError, DeviceError, DeviceLostError
 from tests.helpers.render_harness import MODEL, request
 
 STEPS = 3
@@ -87,6 +87,15 @@ def test_a_refusal_is_reported_and_a_lost_device_is_left_to_the_thread(
     task.request(request(1))
     run(task, Counting(DeviceLostError("Gone.")))
     assert len(events) == 1
+
+
+def test_a_plan_that_was_freed_meanwhile_ends_the_measurement_with_its_reason(
+    task: CountersTask, events: list[RenderEvent]
+) -> None:
+    freed = CancelledError("The plan was freed.")
+    task.request(request(1))
+    run(task, Counting(freed))
+    assert events == [CountersMeasured(freed)]
 
 
 def test_closing_ends_a_measurement_under_way(task: CountersTask) -> None:
