@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,9 @@ WEAK = "The picture has no texture in this direction, so there is nothing to tra
 LOST = "This model has no such picture: the handle is frozen until the next stroke."
 COVERED = "A handle is on another picture of the blend than the one that was pressed, so it does not pull."
 
+_MISSING = 1 / 3
+"""Share of a handle's way that its content may stay behind."""
+
 
 @dataclass(frozen=True, slots=True)
 class DragPoint:
@@ -27,9 +30,11 @@ class DragPoint:
     Attributes
     ----------
     place
-        Where the content is that was taken hold of.
+        Where the optimiser holds the content that was taken hold of.
     target
         Where it is to be; of a pin, `place`.
+    found
+        Where tracking through the pictures found the content last; None before the first look.
     is_weak
         The picture has too little texture along the way; the handle does not pull.
     is_lost
@@ -44,6 +49,7 @@ class DragPoint:
     is_weak: bool = False
     is_lost: bool = False
     is_covered: bool = False
+    found: Pixels | None = None
 
     @property
     def pulls(self) -> bool:
@@ -55,6 +61,19 @@ class DragPoint:
         """Pixels from the place to the target; 0 if it does not pull."""
         return math.dist(self.place, self.target) if self.pulls else 0.0
 
+    @property
+    def left(self) -> float:
+        """Pixels that the content has to go; 0 if the handle does not pull.
+
+        The optimiser may be at the target without the content, which tracking sees.
+        """
+        return max(self.distance, math.dist(self.content, self.target)) if self.pulls else 0.0
+
+    @property
+    def content(self) -> Pixels:
+        """Where the content is, as far as it is known."""
+        return self.place if self.found is None or not self.pulls else self.found
+
 
 def followed(points: Sequence[DragPoint], report: DragReport) -> tuple[DragPoint, ...]:
     """Return the points with the handles where a report has them, in the same order; a lost one is at its content."""
@@ -65,7 +84,12 @@ def followed(points: Sequence[DragPoint], report: DragReport) -> tuple[DragPoint
         if state is not None:
             place = state.tracked if state.is_lost else state.position
             point = replace(
-                point, place=place, is_weak=state.is_weak, is_lost=state.is_lost, is_covered=state.is_covered
+                point,
+                place=place,
+                is_weak=state.is_weak,
+                is_lost=state.is_lost,
+                is_covered=state.is_covered,
+                found=state.tracked,
             )
         found.append(point)
     return tuple(found)
@@ -74,6 +98,25 @@ def followed(points: Sequence[DragPoint], report: DragReport) -> tuple[DragPoint
 def given_up(points: Sequence[DragPoint], least: float) -> tuple[DragPoint, ...]:
     """Return the points with those handles frozen that have at least so many pixels to go."""
     return tuple(replace(point, is_lost=True) if point.distance >= least else point for point in points)
+
+
+def at_content(points: Sequence[DragPoint], ways: Mapping[int, float], least: float) -> tuple[DragPoint, ...]:
+    """Return the points of a settled stroke with the handles where their content is, frozen if that did not follow.
+
+    A handle is frozen if a third of its way is missing, and at least so many pixels.
+
+    Parameters
+    ----------
+    ways
+        Index of a handle -> pixels from where it was taken to its target; 0 for the others.
+    """
+    found = []
+    for index, point in enumerate(points):
+        if not point.is_pin and point.pulls and point.found is not None:
+            is_lost = point.left >= max(least, ways.get(index, 0.0) * _MISSING)
+            point = replace(point, place=point.found, is_lost=is_lost)
+        found.append(point)
+    return tuple(found)
 
 
 def problem_of(points: Sequence[DragPoint]) -> str:

@@ -7,6 +7,7 @@ the transient latent of a gesture; when the stroke has settled, the gesture beco
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Protocol
 from PySide6.QtCore import QObject, Signal, Slot
 
 import gpu_backend
-from explorer_app.controller.drag_points import DragPoint, Pixels, followed, given_up, problem_of
+from explorer_app.controller.drag_points import DragPoint, Pixels, at_content, followed, given_up, problem_of
 from explorer_app.controller.drag_stroke import NEARER_PX, DragStroke, Phase
 from explorer_app.controller.editing import Editing
 from explorer_app.controller.model_opener import ModelOpener
@@ -51,6 +52,8 @@ MOST_POINTS = 32
 
 _MISSED = 1 / 64
 """Distance to its target, in widths of the picture, from which a handle that comes no nearer is frozen."""
+_LEFT_BEHIND = 1 / 32
+"""Distance to its target, in widths of the picture, from which content that tracking finds elsewhere is lost."""
 _JOIN_S = 10.0
 
 
@@ -160,8 +163,8 @@ class PointDrag(QObject):
 
     @property
     def distance(self) -> float:
-        """Pixels that the farthest handle has to go."""
-        return max((point.distance for point in self._points if not point.is_pin), default=0.0)
+        """Pixels that the content of the farthest handle has to go."""
+        return max((point.left for point in self._points if not point.is_pin), default=0.0)
 
     @property
     def problem(self) -> str:
@@ -266,7 +269,7 @@ class PointDrag(QObject):
         self._playback.set_playing(False)
         self._editing.set_drifting(False)
         before = self._points, self._selected
-        points = [replace(point, is_weak=False, is_lost=False, is_covered=False) for point in self._points]
+        points = [replace(point, is_weak=False, is_lost=False, is_covered=False, found=None) for point in self._points]
         if index is None:
             kept = points if together else [point for point in points if point.is_pin]
             points = [*kept, DragPoint(place, place)]
@@ -303,8 +306,8 @@ class PointDrag(QObject):
         if stroke is None or stroke.phase == "settling":
             return
         stroke.release()
-        if stroke.report is not None and stroke.report.is_settled and self.distance < NEARER_PX:
-            self.finish()
+        if stroke.report is not None and stroke.report.is_settled and self._held_distance < NEARER_PX:
+            self._settle()
         self.changed.emit()
 
     def nudge(self, dx: float, dy: float) -> None:
@@ -343,7 +346,7 @@ class PointDrag(QObject):
             self._finished = tuple(stroke.samples)
         else:
             self._editing.cancel_gesture(SOURCE)
-        self._points = tuple(replace(point, target=point.place) for point in self._points)
+        self._points = tuple(replace(point, target=point.place, found=None) for point in self._points)
         self._rest()
 
     # -- what an edit can become ------------------------------------------------------------------------------------
@@ -394,11 +397,11 @@ class PointDrag(QObject):
                 stroke.edit = TakeEditedRows(stroke.recipe, event.latent)
             stroke.note(self._clock(), event.latent)
             self._editing.edit(stroke.edit, False, SOURCE)
-        is_stuck = stroke.is_stuck(self.distance)
-        if is_stuck:
+        if stroke.is_stuck(self._held_distance):
             self._points = given_up(self._points, self._side * _MISSED)
-        if is_stuck or (stroke.phase == "settling" and report.is_settled):
             self.finish()
+        elif stroke.phase == "settling" and report.is_settled:
+            self._settle()
         else:
             self.changed.emit()
 
@@ -429,6 +432,19 @@ class PointDrag(QObject):
     def _side(self) -> int:
         facts = self._model.facts
         return 1 if facts is None else facts.resolution
+
+    @property
+    def _held_distance(self) -> float:
+        """Pixels from where the optimiser holds the farthest handle to its target."""
+        return max((point.distance for point in self._points if not point.is_pin), default=0.0)
+
+    def _settle(self) -> None:
+        """End a stroke whose drag has settled: the handles are where tracking found their content."""
+        stroke = self._stroke
+        if stroke is not None:
+            ways = {index: math.dist(start, self._points[index].target) for index, start in stroke.dragged.items()}
+            self._points = at_content(self._points, ways, self._side * _LEFT_BEHIND)
+        self.finish()
 
     def _drag_maker(self) -> MakesDrags:
         if self._maker is None:

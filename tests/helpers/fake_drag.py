@@ -52,6 +52,8 @@ class FollowingDrag:
     ----------
     weak, lost, covered
         Indices of handles that do not follow.
+    follows
+        Share of its way by which the content follows, as tracking finds it.
     """
 
     def __init__(self, latent: StoredLatent, handles: Sequence[Handle], settings: DragSettings) -> None:
@@ -62,13 +64,14 @@ class FollowingDrag:
         self.weak: set[int] = set()
         self.lost: set[int] = set()
         self.covered: set[int] = set()
+        self.follows = 1.0
 
     @property
     def report(self) -> DragReport:
         states = tuple(
             HandleState(
                 place,
-                place,
+                self._content(index),
                 math.dist(place, target),
                 index in self.weak,
                 index in self.lost,
@@ -84,6 +87,10 @@ class FollowingDrag:
     def latent(self) -> StoredLatent:
         rows = np.frombuffer(self.start.rows, "<f4") + np.float32(self.steps)
         return StoredLatent(rows.astype("<f4").tobytes(), self.start.num_ws, self.start.w_dim)
+
+    def _content(self, index: int) -> Pixels:
+        (x, y), (to_x, to_y) = self.handles[index].source, self.places[index]
+        return x + self.follows * (to_x - x), y + self.follows * (to_y - y)
 
     def set_target(self, index: int, target: Pixels) -> None:
         self.targets[index] = target

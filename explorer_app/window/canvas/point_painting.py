@@ -39,9 +39,9 @@ def paint_points(
     """
     for point in points:
         if not point.is_pin:
-            _paint_way(painter, QPointF(*place_of(point.place)), QPointF(*place_of(point.target)))
+            _paint_way(painter, QPointF(*place_of(point.content)), QPointF(*place_of(point.target)))
     for index, point in enumerate(points):
-        place, target = QPointF(*place_of(point.place)), QPointF(*place_of(point.target))
+        place, target = QPointF(*place_of(point.content)), QPointF(*place_of(point.target))
         if point.is_pin:
             _paint_pin(painter, place)
         elif point.is_lost:
@@ -53,7 +53,7 @@ def paint_points(
         if index == selected:
             _paint_ring(painter, place if point.is_pin else target, ink.light(), theme.px(_RADIUS_PX + 5), theme.px(1))
         if shows_distance and not point.is_pin:
-            _paint_distance(painter, place, target, point.distance)
+            _paint_distance(painter, place, target, point.left)
 
 
 def _paint_way(painter: QPainter, place: QPointF, target: QPointF) -> None:

@@ -130,7 +130,7 @@ class PointTool(QWidget):
         near = [
             (math.dist(place, self.place_of(at)), index)
             for index, point in enumerate(self._drag.points)
-            for at in {point.place, point.target}
+            for at in {point.content, point.target}
         ]
         distance, index = min(near, default=(math.inf, 0))
         return index if distance <= theme.px(_REACH_PX) else None

@@ -331,6 +331,34 @@ def test_a_lost_handle_freezes_and_is_reported(hand: Hand) -> None:
     assert hand.drag.problem == ""
 
 
+def test_content_that_stays_behind_is_reported_although_the_optimiser_has_arrived(hand: Hand) -> None:
+    hand.drag.begin((4.0, 4.0))
+    hand.drag.aim(12.0, 0.0)
+    hand.renders.advance()
+    hand.renders.drag.follows = 0.25
+    hand.renders.advance(3)
+    assert hand.renders.drag.report.is_settled
+    assert hand.drag.distance == 9.0, "tracking finds it there; the optimiser is at the target"
+    assert hand.drag.problem == "", "the hand may still move on"
+    hand.drag.release()
+    hand.renders.run_to_rest()
+    assert hand.drag.problem == LOST
+    assert [point.place for point in hand.drag.points] == [(7.0, 4.0)], "the handle is where its content is"
+    hand.stroke()
+    assert hand.drag.problem == ""
+
+
+def test_a_handle_is_at_its_content_after_a_stroke_that_ends_a_little_short(hand: Hand) -> None:
+    hand.drag.begin((4.0, 4.0))
+    hand.drag.aim(12.0, 0.0)
+    hand.renders.advance()
+    hand.renders.drag.follows = 0.75
+    hand.drag.release()
+    hand.renders.run_to_rest()
+    assert hand.drag.problem == ""
+    assert [(point.place, point.target) for point in hand.drag.points] == [((13.0, 4.0), (13.0, 4.0))]
+
+
 def test_a_stroke_that_comes_no_nearer_ends_by_itself(hand: Hand) -> None:
     hand.drag.begin((4.0, 4.0))
     hand.drag.aim(90.0, 0.0)
