@@ -123,7 +123,7 @@ class LocalEditing(QObject):
 
     @Slot(int, int)
     def blend_with_seed(self, seed: int, number: int = 0) -> None:
-        """Make a seed the second latent of a blend; 0 adds a blend. The mask is at first what is frozen."""
+        """Make a seed the second latent of a blend; 0 adds a blend. What is frozen becomes its mask."""
         classes = self._editing.session.classes
         self._blend_with(Latent(Point(((seed, 1.0),)), classes), f"seed {seed}", number)
 

@@ -254,6 +254,8 @@ class AddBlend(_Whole):
 
     Attributes
     ----------
+    mask
+        Where it shows; None until it is painted. If it is what is frozen, that is frozen no longer.
     name
         What the panel shows ("seed 12", "kept 3"); empty for the number.
     """
@@ -268,8 +270,9 @@ class AddBlend(_Whole):
         if len(session.blends) >= MAX_BLENDS:
             return session
         number = next_number(session, "blend", session.blends)
+        frozen = None if session.mask == self.mask else session.mask  # a mask that was frozen is now the blend's
         blend = LocalBlend(number, flat_latent(self.latent), self.mask, label=self.name)
-        return replace(session, blends=(*session.blends, blend))
+        return replace(session, blends=(*session.blends, blend), mask=frozen)
 
 
 @dataclass(frozen=True, slots=True)

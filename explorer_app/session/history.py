@@ -182,12 +182,14 @@ class History:
         return replace(self, kept=(*rest[:place], moved, *rest[place:]))
 
     def with_kept(self, sessions: tuple[KeptSession, ...]) -> History:
-        """Return the history with sessions added to the kept ones, as far as they fit."""
+        """Return the history with sessions added to the kept ones, as far as they fit; their steps get the star."""
         room = sessions[: max(0, MAX_KEPT - len(self.kept))]
-        fresh = tuple(
-            HistoryEntry(self.next_number + index, item.session, item.label, item.kept_s, item.tags)
-            for index, item in enumerate(room)
-        )
+        kept = {entry.number for entry in self.kept}
+        steps = {as_still(entry.session): entry.number for entry in self.entries if entry.number not in kept}
+        fresh = []
+        for index, item in enumerate(room, self.next_number):
+            number = steps.pop(item.session, index)
+            fresh.append(HistoryEntry(number, item.session, item.label, item.kept_s, item.tags))
         return replace(self, kept=(*self.kept, *fresh), next_number=self.next_number + len(fresh))
 
     def without_kept(self, sessions: Collection[Session]) -> History:
@@ -198,7 +200,7 @@ class History:
         """Return the history with the steps of an earlier run before its own.
 
         If nothing was done since the start, the earlier run's current step is current again and its later steps can be
-        redone; otherwise redo steps are dropped, as after any new step.
+        redone; otherwise redo steps are dropped, as after any new step. Steps that were kept have their star.
 
         Parameters
         ----------
@@ -211,7 +213,12 @@ class History:
             return self
         is_continued = _is_same(steps[position][0], self.entries[0].session)
         number = self.next_number
-        earlier = [HistoryEntry(number + index, session, label) for index, (session, label) in enumerate(steps)]
+        own_numbers = {entry.number for entry in self.entries}
+        kept = {entry.session: entry.number for entry in self.kept if entry.number not in own_numbers}
+        earlier = [
+            HistoryEntry(kept.pop(as_still(session), number + index), session, label)
+            for index, (session, label) in enumerate(steps)
+        ]
         if len(self.entries) == 1 and is_continued:
             earlier[position] = replace(self.entries[0], label=steps[position][1])
             return replace(self, entries=tuple(earlier), position=position, next_number=number + len(steps))

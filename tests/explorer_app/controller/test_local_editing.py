@@ -199,6 +199,10 @@ def test_seeds_kept_pictures_and_what_is_shown_become_second_latents(harness: Ha
     local.blend_with_shown()
     assert editing.session.blends[1].latent.point == Point(((9, 1.0),))
     assert editing.session.blends[1].mask == inverted(None), "what is frozen is the first mask"
+    assert editing.session.mask is None, "it is frozen no longer"
+    editing.undo()
+    assert (len(editing.session.blends), editing.session.mask) == (1, inverted(None)), "one step of undo"
+    editing.redo()
     entry = editing.history.current
     assert entry is not None
     editing.kept.star(entry.number, True)
@@ -212,4 +216,4 @@ def test_seeds_kept_pictures_and_what_is_shown_become_second_latents(harness: Ha
     local.blend_with_seed(12)
     assert len(editing.session.blends) == MAX_BLENDS == 3
     assert "at most 3 blends" in harness.messages.messages[-1].sentence
-    assert needed == [1]
+    assert needed == [1, 3], "nothing is frozen any more when the third one is added"

@@ -91,6 +91,30 @@ def test_kept_entries_are_put_in_another_order(number: int, before: int | None, 
     assert [entry.number for entry in made.moved_kept(number, before).kept] == order
 
 
+@pytest.mark.parametrize("steps_first", [True, False], ids=["steps first", "kept first"])
+def test_steps_that_were_kept_have_their_star_after_a_restart(steps_first: bool) -> None:
+    made = History().added(at(0), "Start")
+    for x in (1, 2, 3):
+        made = made.added(at(x), "Walk")
+    made = made.starred(2, True).starred(4, True)
+    steps = [(entry.session, entry.label) for entry in made.entries]
+    kept = tuple(KeptSession(entry.session, entry.label) for entry in made.kept)
+    again = History().added(at(3), "Start")
+    again = again.preceded_by(steps, 3).with_kept(kept) if steps_first else again.with_kept(kept).preceded_by(steps, 3)
+    assert [entry.session for entry in again.entries] == [at(x) for x in range(4)]
+    assert [again.is_kept(entry.number) for entry in again.entries] == [False, True, False, True]
+    assert [entry.session for entry in again.kept] == [at(1), at(3)]
+    assert len({entry.number for entry in again.entries}) == 4
+    assert all(entry.number < again.next_number for entry in (*again.entries, *again.kept))
+
+
+def test_a_kept_session_gives_its_star_to_one_step_alone() -> None:
+    made = History().added(at(0), "Start").added(at(1), "Walk").added(at(0), "Walk")
+    made = made.with_kept((KeptSession(at(0), "here"), KeptSession(at(7), "elsewhere")))
+    assert [made.is_kept(entry.number) for entry in made.entries] == [False, False, True]
+    assert len({entry.number for entry in (*made.entries, *made.kept)}) == 4
+
+
 def test_tags_are_words_between_commas_without_doubles() -> None:
     assert tags_of(" snow,  first   snow ,SNOW,, ") == ("SNOW", "first snow")
     assert [len(tag) for tag in tags_of("x" * 99)] == [40]
