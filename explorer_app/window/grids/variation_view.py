@@ -200,6 +200,6 @@ class VariationView(QWidget):
         wordings = self.caption()
         text = next((words for words in wordings if metrics.horizontalAdvance(words) <= line.width()), wordings[-1])
         text = metrics.elidedText(text, Qt.TextElideMode.ElideRight, int(line.width()))
-        painter.setPen(QColor(tokens.bad if self._grid.error else tokens.dim))
+        painter.setPen(QColor(tokens.bad_text if self._grid.error else tokens.dim))
         painter.drawText(line, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, text)
         painter.end()

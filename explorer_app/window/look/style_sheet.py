@@ -41,9 +41,9 @@ QLabel[role="dim"], QLabel[role="caption"], QLabel[role="hint"] { color: $dim; }
 QLabel[role="caption"] { font-size: ${caption}px; }
 QLabel[role="strong"], QLabel[role="figure"] { color: $strong; }
 QLabel[role="accent"] { color: $accent_text; }
-QLabel[role="good"] { color: $good; }
-QLabel[role="warn"] { color: $warn; }
-QLabel[role="bad"] { color: $bad; }
+QLabel[role="good"] { color: $good_text; }
+QLabel[role="warn"] { color: $warn_text; }
+QLabel[role="bad"] { color: $bad_text; }
 QLabel:disabled, QLabel[role="dim"]:disabled { color: $faint; }
 QLabel[role="sentence"], QLabel[role="sentence"]:disabled { color: $dim; }
 

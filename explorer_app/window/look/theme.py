@@ -57,6 +57,8 @@ class Tokens:
         Mix sources and plot series, in order.
     good, warn, bad
         States, never by colour alone.
+    good_text, warn_text, bad_text
+        The same, dark enough for text on every ground.
     """
 
     name: Literal["dark", "light"]
@@ -79,6 +81,9 @@ class Tokens:
     good: str
     warn: str
     bad: str
+    good_text: str
+    warn_text: str
+    bad_text: str
 
 
 _SOURCES = ("#e8a33d", "#5aa9e6", "#7bc47f", "#c98bdb", "#f2777a")
@@ -110,6 +115,9 @@ DARK = Tokens(
     good="#7bc47f",
     warn="#e8a33d",
     bad="#f2777a",
+    good_text="#7bc47f",
+    warn_text="#e8a33d",
+    bad_text="#f2777a",
 )
 LIGHT = Tokens(
     name="light",
@@ -132,6 +140,9 @@ LIGHT = Tokens(
     good=_darker("#7bc47f"),
     warn=_darker("#e8a33d"),
     bad=_darker("#f2777a"),
+    good_text="#2f6b35",
+    warn_text="#8a5508",
+    bad_text="#a5373c",
 )
 
 

@@ -171,7 +171,7 @@ class SoundLanes(QWidget):
         tokens, gap = theme.current(), theme.px(8)
         detail, is_low = self._detail(sound), self._lane_px == LOW_LANE_PX
         painter.setFont(fonts.caption())
-        painter.setPen(QColor(tokens.bad if self._is_missing(sound.digest) else tokens.dim))
+        painter.setPen(QColor(tokens.bad_text if self._is_missing(sound.digest) else tokens.dim))
         detail_px = painter.fontMetrics().horizontalAdvance(detail) + gap if is_low else 0
         bottom = Qt.AlignmentFlag.AlignRight if is_low else Qt.AlignmentFlag.AlignLeft
         below = area if is_low else area.adjusted(0, area.height() / 2, 0, -theme.px(2))

@@ -54,7 +54,7 @@ def paint_takes(painter: QPainter, scene: Scene, takes: Takes, width: int) -> No
     for row, samples in take_rows(scene.rows, takes, scene.session):
         y = scene.y(row)
         if row.track.path not in own:
-            painter.setPen(QColor(tokens.bad))
+            painter.setPen(QColor(tokens.bad_text))
             painter.setFont(fonts.table())
             label = QRectF(theme.px(22), y + theme.px(3), scene.axis.left - theme.px(28), theme.px(16))
             name = painter.fontMetrics().elidedText(row.name, Qt.TextElideMode.ElideRight, int(label.width()))

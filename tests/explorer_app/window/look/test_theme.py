@@ -52,7 +52,7 @@ def system_font(qapp: QApplication) -> Iterator[Callable[[QFont], None]]:
 @pytest.mark.parametrize("tokens", [DARK, LIGHT], ids=["dark", "light"])
 @pytest.mark.parametrize("ground", ["ground", "panel", "head", "well"])
 def test_text_stands_out_at_least_four_and_a_half_to_one(tokens: Tokens, ground: str) -> None:
-    for name in ("text", "strong", "accent_text"):
+    for name in ("text", "strong", "accent_text", "good_text", "warn_text", "bad_text"):
         assert contrast(getattr(tokens, name), getattr(tokens, ground)) >= 4.5, name
 
 
