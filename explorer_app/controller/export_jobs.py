@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
@@ -83,6 +84,21 @@ class ExportJobs(QObject):
         if store is not None:
             self._submit(lambda: store.add(record, settings, change), change)
         return record
+
+    def redirect(self, record: ExportRecord, settings: SequenceSettings, place: ExportPlace) -> None:
+        """Let a job make other settings in another place; it waits again."""
+        fresh = new_record(settings, record.owner, place)
+        done = record.done if fresh.folder == record.folder else 0
+        new = replace(fresh, job_id=record.job_id, done=done)
+
+        def change(jobs: Jobs) -> Jobs:
+            return tuple(new if job.job_id == new.job_id else job for job in jobs)
+
+        self._settings[record.job_id] = settings
+        store = self._store
+        self._apply(change)
+        if store is not None:
+            self._submit(lambda: store.add(new, settings, change), change)
 
     def change(self, change: Change) -> None:
         """Change the list."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -182,6 +183,29 @@ class ExportQueueController(QObject):
         self._advance()
         if not self._current:
             self._models.open_for(record, Path(record.folder))
+
+    def with_settings(self, job_id: str, take: Callable[[SequenceSettings], None]) -> None:
+        """Pass on what a job makes, later if a file is read; a message says why if that is not known."""
+        record = self._list.find(job_id)
+
+        def taken(settings: SequenceSettings | LoomError) -> None:
+            if isinstance(settings, LoomError):
+                self._messages.exception(settings)
+            else:
+                take(settings)
+
+        if record is not None:
+            self._list.with_settings(record, taken)
+
+    def redirect(self, job_id: str, settings: SequenceSettings, place: ExportPlace) -> None:
+        """Let a paused, failed or cancelled job begin again with another folder, or on another device."""
+        record = self._list.find(job_id)
+        if record is None or record.state not in ("paused", "failed", "cancelled") or not self.is_own(record):
+            return
+        self._list.redirect(record, settings, place)
+        self._advance()
+        if not self._current:
+            self._models.open_for(record, settings.folder)
 
     @Slot(str)
     def open_model_of(self, job_id: str) -> None:

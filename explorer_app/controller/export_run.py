@@ -96,6 +96,7 @@ class LocalExport:
             seconds_left=made.seconds_left,
             per_second=made.per_second,
             picture_rate=self._statistics.moving_fps(now_s),
+            is_joining=self.job.is_joining,
         )
 
 

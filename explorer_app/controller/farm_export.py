@@ -71,6 +71,7 @@ class FarmExport(QObject):
             seconds_left=made.seconds_left,
             per_second=made.per_second,
             activity=self.job.activity,
+            is_joining=self.job.is_joining,
             workers=tuple(map(worker_sentence, self.job.workers)),
             worker_names=tuple(worker.name for worker in self.job.workers),
         )

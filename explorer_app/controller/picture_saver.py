@@ -77,6 +77,7 @@ class PictureJob:
     """Implements `ExportJob`: one frame, passed to a function."""
 
     total = 1
+    is_joining = False
     error: BaseException | None = None
 
     def __init__(self, request: RenderRequest, deliver: Callable[[Frame], None]) -> None:

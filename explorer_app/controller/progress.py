@@ -54,6 +54,8 @@ class ExportProgress:
         A sentence for each worker of the farm.
     worker_names
         Their names, in the same order.
+    is_joining
+        Every frame is stored; the parts of a video or of a sheet are put together.
     picture_rate
         Frames per second of the picture in the window while it moves beside the export; None while it rests.
     """
@@ -69,6 +71,7 @@ class ExportProgress:
     workers: tuple[str, ...] = ()
     worker_names: tuple[str, ...] = ()
     picture_rate: float | None = None
+    is_joining: bool = False
 
     @property
     def share(self) -> float:

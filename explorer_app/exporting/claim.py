@@ -16,10 +16,10 @@ _QUICK_NBYTES = 1 << 20
 """Larger manifests are read only by the export itself."""
 
 
-def place_objection(settings: SequenceSettings) -> str:
+def place_objection(settings: SequenceSettings, way_out: str = "choose another name, or replace it.") -> str:
     """Return why files would take the place of others, as far as a quick look tells; empty if they would not.
 
-    The export itself looks again, and at everything.
+    The export itself looks again, and at everything. `way_out` ends the sentence.
     """
     path = settings.manifest_path
     if settings.overwrite:
@@ -28,20 +28,17 @@ def place_objection(settings: SequenceSettings) -> str:
         found = path.stat()
     except FileNotFoundError:
         first = settings.single_path or frame_path(settings.folder, settings.name, settings.form, 0)
-        return f"There is a {first.name} in this folder; {_WAY_OUT}" if first.exists() else ""
+        return f"There is a {first.name} in this folder; {way_out}" if first.exists() else ""
     except (OSError, ValueError):
         return ""
     if found.st_size > _QUICK_NBYTES:
         return ""
     former = _settings_at(path, found.st_mtime_ns, found.st_size)
     if former is None:
-        return f"There is a {path.name} in this folder; {_WAY_OUT}"
+        return f"There is a {path.name} in this folder; {way_out}"
     if former.makes_the_same_as(settings):
         return ""
-    return f"There is another export named {settings.name} in this folder; {_WAY_OUT}"
-
-
-_WAY_OUT = "choose another name, or replace it."
+    return f"There is another export named {settings.name} in this folder; {way_out}"
 
 
 @lru_cache(maxsize=4)

@@ -137,6 +137,11 @@ class SequenceJob:
         return self.done if self.settings.single_path is None else self.delivered
 
     @property
+    def is_joining(self) -> bool:
+        """Whether every frame is stored, and the parts of the one file are put together."""
+        return self._sink.is_joining
+
+    @property
     def is_ready(self) -> bool:
         """Whether `next_request` has one to give."""
         with self._condition:
@@ -153,7 +158,7 @@ class SequenceJob:
         return self._error
 
     def start(self, changed: Callable[[], None] = lambda: None) -> None:
-        """Begin. `changed` is called, on any thread, whenever `is_ready`, `shown` or `has_ended` may have changed."""
+        """Begin. `changed` is called, on any thread, whenever one of the properties may have changed."""
         self._changed = changed
         self._thread.start()
 

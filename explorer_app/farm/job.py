@@ -142,6 +142,11 @@ class FarmJob:
         return self.done
 
     @property
+    def is_joining(self) -> bool:
+        """Whether every frame is stored, and the parts of the one file are put together."""
+        return self._sink.is_joining
+
+    @property
     def has_ended(self) -> bool:
         """Whether it ended by itself: every frame is stored, or there was an `error`."""
         return self._has_ended
@@ -287,7 +292,7 @@ class FarmJob:
         plan = plan_sequence(self.settings)
         claim, manifest = await asyncio.to_thread(claim_place, self.settings, self._disk)
         self._plan = plan
-        self._sink.open(plan, claim, lambda: None)
+        self._sink.open(plan, claim, self._changed)
         pool, found = await asyncio.to_thread(self._search, plan)
         self._origins = FrameOrigins(() if manifest is None else manifest.made_on, pool.unit_frames)
         foreman = self._foreman = Foreman(

@@ -25,8 +25,13 @@ class ExportJob(Protocol):
         """Number of frames that progress counts."""
         ...
 
+    @property
+    def is_joining(self) -> bool:
+        """Whether every frame is stored, and the parts of one file are put together."""
+        ...
+
     def start(self, changed: Callable[[], None]) -> None:
-        """Begin. `changed` is called, on any thread, whenever `is_ready`, `shown` or `has_ended` may have changed."""
+        """Begin. `changed` is called, on any thread, whenever one of the properties may have changed."""
         ...
 
     @property

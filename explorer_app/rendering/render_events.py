@@ -207,7 +207,7 @@ class RenderFailed:
 
 @dataclass(frozen=True, slots=True)
 class ExportAdvanced:
-    """A job received or stored a frame: its `shown` changed."""
+    """A job received or stored a frame, or begins to join its file: `shown` or `is_joining` changed."""
 
     job: ExportJob
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -80,6 +81,8 @@ class FakeExport(QObject):
         self.current = ""
         self.owner = ""
         self.missing_model = ""
+        self.settings: SequenceSettings | None = None
+        """What `with_settings` passes on."""
 
     def show_jobs(self, *jobs: ExportRecord) -> None:
         self.jobs = jobs
@@ -111,6 +114,13 @@ class FakeExport(QObject):
 
     def resume_job(self, job_id: str) -> None:
         self._calls.append(("resume_job", job_id))
+
+    def with_settings(self, job_id: str, take: Callable[[SequenceSettings], None]) -> None:
+        if self.settings is not None:
+            take(self.settings)
+
+    def redirect(self, job_id: str, settings: SequenceSettings, place: ExportPlace) -> None:
+        self._calls.append(("redirect_export", job_id, settings, place))
 
     def remove(self, job_id: str) -> None:
         self._calls.append(("remove_export", job_id))

@@ -40,6 +40,7 @@ class Job:
         self.stopped: list[bool] = []
         """For each stop, whether the user cancelled the job."""
         self.is_full = False
+        self.is_joining = False
         self.unstored = 0
         """Frames that were delivered and are not in a file yet."""
         self.changed: Callable[[], None] = lambda: None

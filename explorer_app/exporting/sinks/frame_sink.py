@@ -73,6 +73,11 @@ class FrameSink(Protocol):
         ...
 
     @property
+    def is_joining(self) -> bool:
+        """Whether parts of a file, all of which are stored, are put together."""
+        ...
+
+    @property
     def is_ready(self) -> bool:
         """Whether to render another frame. Frames that are being rendered when this turns false are still accepted."""
         ...
@@ -83,7 +88,7 @@ class FrameSink(Protocol):
         Parameters
         ----------
         changed
-            To be called, on any thread, when `is_ready`, `written` or `error` may have changed.
+            To be called, on any thread, when `is_ready`, `written`, `is_joining` or `error` may have changed.
 
         Raises
         ------

@@ -38,6 +38,7 @@ class PictureFolder:
     """
 
     needs_order = False
+    is_joining = False
 
     def __init__(
         self,

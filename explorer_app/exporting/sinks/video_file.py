@@ -71,6 +71,8 @@ class VideoFile:
         self._encoding: threading.Thread | None = None
         self._is_closing = self._is_discarding = self._is_closed = False
         self._is_whole = False
+        self.is_joining = False
+        """Whether the segments are put together."""
         self._written = 0
         self._stored_units: set[int] = set()
         """Segments that were found or written."""
@@ -203,6 +205,8 @@ class VideoFile:
                     "again."
                 )
             return
+        self.is_joining = True
+        self._changed()
         try:
             with as_export_error(self._path):
                 write_whole(
@@ -216,6 +220,8 @@ class VideoFile:
             self._failure = error
         except Exception as error:
             self._failure = _told(error, self._path)
+        finally:
+            self.is_joining = False
 
     def _check(self, path: Path) -> None:
         if self.codec.comment_of(path) != _MARK + self._identity:

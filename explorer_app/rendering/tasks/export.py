@@ -22,8 +22,13 @@ class _Entry:
         self.pipeline = Pipeline(job.next_request)
         self.is_started = False
         self.is_cancelled = False
-        self.reported = 0
-        """Frames that the newest report of its progress counted."""
+        self.reported = 0, False
+        """The newest progress that was reported."""
+
+    @property
+    def progress(self) -> tuple[int, bool]:
+        """How many frames count, and whether they are being joined."""
+        return self.job.shown, self.job.is_joining
 
     @property
     def is_brief(self) -> bool:
@@ -32,7 +37,7 @@ class _Entry:
 
     @property
     def is_ready(self) -> bool:
-        has_advanced = self.job.shown != self.reported  # files may be stored long after the last frame was rendered
+        has_advanced = self.progress != self.reported  # files may be stored long after the last frame was rendered
         return self.is_brief or has_advanced or self.job.is_ready or self.pipeline.has_in_flight
 
 
@@ -131,9 +136,9 @@ class ExportTask(RenderTask):
         return True
 
     def _report_advance(self, entry: _Entry) -> None:
-        shown = entry.job.shown
-        if shown != entry.reported:
-            entry.reported = shown
+        progress = entry.progress
+        if progress != entry.reported:
+            entry.reported = progress
             self._report(ExportAdvanced(entry.job))
 
     def _next_entry(self) -> _Entry | None:

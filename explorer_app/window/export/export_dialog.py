@@ -35,7 +35,7 @@ from explorer_app.exporting.sequence import MANIFEST_SUFFIX, Piece, SequenceSett
 from explorer_app.exporting.sinks.picture_folder import frame_path
 from explorer_app.session.adapting import adapt
 from explorer_app.session.envelopes import Envelope, EnvelopeKey, Envelopes
-from explorer_app.session.history import History, HistoryEntry
+from explorer_app.session.history import History, HistoryEntry, place_name
 from explorer_app.session.session import Session
 from explorer_app.session.timeline.evaluation import is_piece
 from explorer_app.settings import Settings
@@ -77,6 +77,9 @@ _PREVIEW_FPS = 24
 _MAX_OFFERED = 64
 """Largest number of kept latents that the initial path includes; a larger collection is not a path."""
 
+_CURRENT = "current"
+"""Label of a key: what the window shows."""
+
 _UNFINISHED: Mapping[JobState, str] = MappingProxyType(
     {"running": "is running", "waiting": "is waiting", "paused": "is paused"}
 )
@@ -104,6 +107,8 @@ class ExportDialog(QDialog):
         Envelopes that the patches of sounds need, as far as they were read.
     unfinished_in
         Returns the names of the exports into a folder that run, wait or are paused.
+    last_path
+        Path of the last export, if the user put it together; empty to offer the current and the kept latents.
 
     Signals
     -------
@@ -128,6 +133,7 @@ class ExportDialog(QDialog):
         gpu_count: int | None = None,
         envelopes: Envelopes = _NO_ENVELOPES,
         unfinished_in: Callable[[Path], Mapping[str, JobState]] = lambda folder: {},
+        last_path: Sequence[ExportKey] = (),
     ) -> None:
         super().__init__(parent)
         self.setWindowTitle("Export")
@@ -139,6 +145,7 @@ class ExportDialog(QDialog):
         self._frame_ms = frame_ms
         self._envelopes = envelopes
         self._unfinished_in = unfinished_in
+        self._last_path = [self._key_of_last(key) for key in last_path]
         self._offered_name = ""
         """The name that the dialog chose; one that the user typed stays."""
         self._preset: PresetName = "sequence"
@@ -262,7 +269,7 @@ class ExportDialog(QDialog):
         self.cancel.clicked.connect(self.reject)
 
     def _lay_out(self) -> None:
-        title = QLabel("Path", self)
+        title = QLabel("Path of the last export" if self._last_path else "Path", self)
         title.setFont(fonts.strong())
         theme.set_role(title, "strong")
         adders = FittingRow(
@@ -373,7 +380,7 @@ class ExportDialog(QDialog):
     def wanted(self) -> SequenceSettings:
         """The settings as entered in the dialog."""
         return export_settings(
-            [ExportKey("current", self._session)] if self._is_still else self.keys.keys,
+            [ExportKey(_CURRENT, self._session)] if self._is_still else self.keys.keys,
             self._session,
             kind="w-linear" if self._is_still else self._kind(),
             frames_per_step=self.frames.value(),
@@ -568,7 +575,7 @@ class ExportDialog(QDialog):
             self.kind.setItemData(row, tip if possible else f"{tip} {reason}", Qt.ItemDataRole.ToolTipRole)
 
     def _add_current(self) -> None:
-        self.keys.add([ExportKey("current", self._session)])
+        self.keys.add([ExportKey(_CURRENT, self._session)])
 
     def _add_kept(self) -> None:
         self.keys.add(self._kept_keys())
@@ -626,12 +633,30 @@ class ExportDialog(QDialog):
         self.presets.segments[self._preset].setFocus()
 
     def _offer_path(self) -> None:
-        """Fill the initial path with the current and the kept latents; select a kind of path that supports them."""
-        self._add_current()
-        if len(self._history.kept) <= _MAX_OFFERED:
-            self.keys.add([key for key in self._kept_keys() if key.session != self._session])
+        """Fill the initial path; select a kind of path that supports it."""
+        self.keys.add(self._last_path or self._usual_path())
         if kind_objection(self.keys.keys, self._kind(), self._facts.z_dim):
             self.kind.setCurrentIndex(0)
+
+    def _key_of_last(self, key: ExportKey) -> ExportKey:
+        """Return a key of the last path for the present model; what was current then has its place for a name."""
+        session = adapt(key.session, self._facts).session
+        if key.label == _CURRENT and session != self._session:
+            return ExportKey(place_name(session), session)
+        return ExportKey(key.label, session)
+
+    def _usual_path(self) -> list[ExportKey]:
+        """Return the current and the kept latents."""
+        path = [ExportKey(_CURRENT, self._session)]
+        if len(self._history.kept) <= _MAX_OFFERED:
+            path += [key for key in self._kept_keys() if key.session != self._session]
+        return path
+
+    @property
+    def own_path(self) -> Sequence[ExportKey]:
+        """The path, if the user put it together; empty if it is what is offered first."""
+        keys = self.keys.keys
+        return () if list(keys) == self._usual_path() else keys
 
     def _ask(self) -> None:
         self._changed()  # another window, or another program, may have written there since

@@ -25,9 +25,12 @@ from PySide6.QtWidgets import (
 from explorer_app.controller import ExportProgress, ExportQueueController
 from explorer_app.exporting.export_list import ExportRecord, JobState
 from explorer_app.exporting.progress import time_text
+from explorer_app.exporting.sequence import SequenceSettings
+from explorer_app.settings import Settings
 from explorer_app.window.controls.elided_label import ElidedLabel
 from explorer_app.window.controls.plain_tip import plain_tip
 from explorer_app.window.controls.wrapped_label import WrappedLabel
+from explorer_app.window.export.destination_dialog import DestinationDialog
 from explorer_app.window.export.place_choices import PriorityBox
 from explorer_app.window.export.worker_log_dialog import WorkerLogDialog
 from explorer_app.window.look import fonts, theme
@@ -59,7 +62,8 @@ class ExportRow(QFrame):
 
     Signals
     -------
-    pause_requested, resume_requested, cancel_requested, remove_requested, model_requested, logs_requested()
+    pause_requested, resume_requested, change_requested, cancel_requested, remove_requested, model_requested,
+    logs_requested()
         The button was pressed.
     move_requested(int)
         -1 for up, 1 for down.
@@ -69,6 +73,7 @@ class ExportRow(QFrame):
 
     pause_requested = Signal()
     resume_requested = Signal()
+    change_requested = Signal()
     cancel_requested = Signal()
     remove_requested = Signal()
     model_requested = Signal()
@@ -115,6 +120,9 @@ class ExportRow(QFrame):
         self.model.setAutoDefault(False)
         self.pause = self._button("pause", "Pause", "Stop after the frames in progress; resume at any time.")
         self.resume = self._button("resume", "Resume", "Continue; finished frames are not rendered again.")
+        self.change = self._button(
+            "rename", "Change", "Change the folder, or where it is rendered, and continue there."
+        )
         self.up = self._button("chevron-up", "Up", "Move up: run before the export above.")
         self.down = self._button("chevron-down", "Down", "Move down: run after the export below.")
         self.folder = self._button("open", "Show in folder", "Show the files in the file manager.")
@@ -124,6 +132,7 @@ class ExportRow(QFrame):
         self.remove = self._button("remove", "Remove", "Remove it from this list; its files stay.")
         self.pause.clicked.connect(self.pause_requested)
         self.resume.clicked.connect(self.resume_requested)
+        self.change.clicked.connect(self.change_requested)
         self.cancel.clicked.connect(self.cancel_requested)
         self.remove.clicked.connect(self.remove_requested)
         self.model.clicked.connect(self.model_requested)
@@ -155,7 +164,13 @@ class ExportRow(QFrame):
         row.addLayout(texts, 1)
         row.addSpacing(theme.px(12))
         row.addWidget(self.model)
-        slots = ((self.up,), (self.down,), (self.pause, self.resume), (self.cancel, self.remove), (self.folder,))
+        slots = (
+            (self.up,),
+            (self.down, self.change),
+            (self.pause, self.resume),
+            (self.cancel, self.remove),
+            (self.folder,),
+        )
         places = QGridLayout()
         places.setSpacing(0)  # of columns without a visible button, a grid leaves the spacing out
         for column, buttons in enumerate(slots):  # buttons of one slot are never shown together
@@ -181,7 +196,8 @@ class ExportRow(QFrame):
         self.name.setToolTip(plain_tip(str(self._path)))
         is_stopping = progress is not None and progress.is_stopping
         word, role = _STATES[job.state]
-        self.state.setText("Stopping" if is_stopping else word)
+        is_joining = progress is not None and progress.is_joining
+        self.state.setText("Stopping" if is_stopping else "Joining" if is_joining else word)
         theme.set_role(self.state, role)
         done = job.done if progress is None else progress.done
         self.bar.setRange(0, max(1, job.total))
@@ -202,7 +218,9 @@ class ExportRow(QFrame):
         self.model.setToolTip(plain_tip(f"Open the model {waits_for}, so that this export can start."))
         self.pause.setVisible(is_own and job.state in ("running", "waiting"))
         self.pause.setEnabled(not is_stopping)
-        self.resume.setVisible(is_own and job.state in ("paused", "failed", "cancelled"))
+        can_resume = is_own and job.state in ("paused", "failed", "cancelled")
+        self.resume.setVisible(can_resume)
+        self.change.setVisible(can_resume)
         is_failed = job.state == "failed"
         self.resume.setAccessibleName("Try again" if is_failed else "Resume")
         self.up.setVisible(is_own and job.state == "waiting")
@@ -254,10 +272,13 @@ class ExportsDialog(QDialog):
     ----------
     export
         Has the list, and receives the commands.
+    settings
+        Has the farm and the keys that were chosen last.
     """
 
-    def __init__(self, export: ExportQueueController, parent: QWidget | None = None) -> None:
+    def __init__(self, export: ExportQueueController, settings: Settings, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self._settings = settings
         self.setWindowTitle("Exports")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self._export = export
@@ -343,11 +364,27 @@ class ExportsDialog(QDialog):
             dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
             dialog.show()
 
+    def _change(self, job_id: str) -> None:
+        """Ask where an export goes, and continue it there."""
+        export = self._export
+        record = next((job for job in export.jobs if job.job_id == job_id), None)
+        if record is None:
+            return
+
+        def ask(settings: SequenceSettings) -> None:
+            others = [job for job in export.jobs if job.is_unfinished and job.job_id != job_id]
+            dialog = DestinationDialog(settings, record.place, self._settings, others, self)
+            dialog.chosen.connect(lambda settings, place: export.redirect(job_id, settings, place))
+            dialog.open()
+
+        export.with_settings(job_id, ask)
+
     def _add_row(self, job_id: str) -> ExportRow:
         row = ExportRow(self._inside)
         export = self._export
         row.pause_requested.connect(lambda: export.pause(job_id))
         row.resume_requested.connect(lambda: export.resume_job(job_id))
+        row.change_requested.connect(lambda: self._change(job_id))
         row.cancel_requested.connect(lambda: export.cancel(job_id))
         row.remove_requested.connect(lambda: export.remove(job_id))
         row.logs_requested.connect(self._show_logs)

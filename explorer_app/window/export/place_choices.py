@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtWidgets import QComboBox, QFileDialog, QFormLayout, QHBoxLayout, QLineEdit, QPushButton, QWidget
 
 from explorer_app.exporting.export_list import ExportPlace, Where
-from explorer_app.farm.address import DEFAULT_PORT, check_address
+from explorer_app.farm.address import DEFAULT_PORT, check_address, is_loopback
 from explorer_app.farm.errors import FarmError, require_farm_extra
 from explorer_app.farm.keys import default_keys_path
 from explorer_app.settings import Settings
@@ -24,6 +24,25 @@ _PLACES: tuple[tuple[Where, str, str], ...] = (
 )
 
 _PRIORITIES = ((10, "High"), (0, "Normal"), (-10, "Low"))
+
+
+def _keys_objection(place: ExportPlace) -> str:
+    """Return why the keys of a farm cannot be used, as far as a quick look tells; empty if they can.
+
+    Raises
+    ------
+    FarmError
+        If its address is invalid.
+    """
+    host, _, is_plain = check_address(place.address)
+    path = Path(os.path.expanduser(place.keys)) if place.keys else default_keys_path()
+    if is_regular_file(path):
+        return ""
+    if place.keys:
+        return f"There is no key file at {place.keys}; `latentloom farm keys` makes one."
+    if is_plain or is_loopback(host):  # for this machine, keys are made when they are needed
+        return ""
+    return f"There are no keys of a farm at {path}; `latentloom farm keys` makes them on the machine of the farm."
 
 
 class PriorityBox(QComboBox):
@@ -122,12 +141,18 @@ class PlaceChoices(QObject):
             if place.where == "farm" and not place.address:
                 return "Enter the address of the farm, such as 192.168.1.20."
             if place.where == "farm":
-                check_address(place.address)
+                return _keys_objection(place)
         except FarmError as error:
             return error.sentence
-        if place.keys and not is_regular_file(Path(os.path.expanduser(place.keys))):
-            return f"There is no key file at {place.keys}; `latentloom farm keys` makes one."
         return ""
+
+    def show_place(self, place: ExportPlace) -> None:
+        """Show where an export was to be rendered."""
+        self.where.setCurrentIndex(max(0, self.where.findData(place.where)))
+        if place.where == "farm":
+            self.address.setText(place.address)
+            self.keys.setText(place.keys)
+            self.priority.show_priority(place.priority)
 
     def add_rows(self, form: QFormLayout) -> None:
         """Add the rows to the dialog's form."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from explorer_app.controller import Editing, Engine, ExportQueueController, Files, PictureSaver, Sounds, VariationGrid
 from explorer_app.exporting.formats.picture_format import FORMATS, PICTURE_ENDINGS, FormatName
@@ -14,6 +16,9 @@ from explorer_app.settings import Settings
 from explorer_app.window.shell.dialogs import Dialogs
 from explorer_app.window.shell.thumbnail_dispatcher import ThumbnailDispatcher
 from gpu_backend import PHOTO_SUFFIXES
+
+if TYPE_CHECKING:
+    from explorer_app.window.export.export_keys import ExportKey
 
 MODEL_FILES = "Models (*.pkl *.pt *.pth *.safetensors);;All files (*)"
 SESSION_FILES = "Sessions (*.loom)"
@@ -55,6 +60,8 @@ class FileCommands:
         self._engine = engine
         self._settings = settings
         self._thumbnails = thumbnails
+        self._last_path: Sequence[ExportKey] = ()
+        """Path of the last export, if the user put it together."""
 
     def open_model(self) -> None:
         """Choose a model file."""
@@ -132,7 +139,13 @@ class FileCommands:
             gpu_count=sum(device.id != PROCESSOR_ID for device in devices) if devices else None,
             envelopes=self._sounds.envelopes_of(self._editing.session),
             unfinished_in=self._export.unfinished_in,
+            last_path=self._last_path,
         )
+
+        def keep_path() -> None:
+            self._last_path = dialog.own_path
+
+        dialog.export_requested.connect(keep_path)
         dialog.export_requested.connect(self._export.start)
         dialog.picture_requested.connect(self._pictures.save)
         self._export.encoders_found.connect(dialog.files.show_hardware)
@@ -150,7 +163,7 @@ class FileCommands:
 
         dialog = self._dialogs.window.findChild(ExportsDialog)
         if dialog is None:
-            dialog = ExportsDialog(self._export, self._dialogs.window)
+            dialog = ExportsDialog(self._export, self._settings, self._dialogs.window)
             dialog.show()
         dialog.raise_()
         dialog.activateWindow()

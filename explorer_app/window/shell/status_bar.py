@@ -99,6 +99,8 @@ class StatusBar(QStatusBar):
         left = ""
         if progress.is_stopping:
             left = " · stopping"
+        elif progress.is_joining:
+            left = " · joining"
         elif progress.seconds_left is not None and progress.done < progress.total:
             left = f" · {time_text(progress.seconds_left)} left"
         waiting = f" · {progress.waiting:,} more" if progress.waiting else ""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 from explorer_app.controller import ExportQueueController
-from explorer_app.exporting.export_list import ExportRecord
+from explorer_app.exporting.export_list import HERE, ExportRecord
 from explorer_app.exporting.keyframes import Keyframe
 from explorer_app.exporting.manifest import read_manifest
 from explorer_app.exporting.sequence import SequenceSettings
@@ -110,6 +111,30 @@ def test_a_failure_is_kept_with_its_sentence_and_the_next_runs(open_harness: Har
     (open_harness.folder / "one").unlink()
     export.resume_job(job(open_harness, "one").job_id)
     open_harness.until(lambda: states(open_harness)["one"] == "done")
+
+
+def test_a_failed_export_goes_elsewhere_and_a_restart_knows_where(open_harness: Harness) -> None:
+    (open_harness.folder / "one").write_text("in the way")
+    export = open_harness.controller.export
+    export.start(walk(open_harness, "one"))
+    open_harness.until(lambda: export.progress is None)
+    failed = job(open_harness, "one")
+    assert failed.state == "failed"
+    wanted: list[SequenceSettings] = []
+    export.with_settings(failed.job_id, wanted.append)
+    open_harness.until(lambda: bool(wanted))
+    open_harness.engine.gate.shut()
+    export.redirect(failed.job_id, replace(wanted[0], folder=open_harness.folder / "free"), HERE)
+    open_harness.engine.gate.wait_for_knock()
+    running = job(open_harness, "one")
+    assert (running.job_id, running.state, running.error) == (failed.job_id, "running", "")
+    store = open_harness.state / "exports" / f"{failed.job_id}.json"
+    open_harness.until(lambda: str(open_harness.folder / "free") in store.read_text(encoding="ascii"))
+    finish(open_harness)
+    assert states(open_harness) == {"one": "done"}
+    assert len(list((open_harness.folder / "free").glob("*.png"))) == 4
+    export.redirect(failed.job_id, wanted[0], HERE)
+    assert states(open_harness) == {"one": "done"}, "one that is done stays as it is"
 
 
 def test_the_order_of_those_that_wait_can_be_changed(open_harness: Harness) -> None:

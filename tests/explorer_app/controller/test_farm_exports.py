@@ -35,7 +35,7 @@ class FakeFarmJob:
         self.priority = place.priority
         self.total = settings.frame_count
         self.done = 0
-        self.is_over = self.has_ended = False
+        self.is_over = self.has_ended = self.is_joining = False
         self.error: BaseException | None = None
         self.spot_check = None
         self.activity = "starting"

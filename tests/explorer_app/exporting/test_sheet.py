@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from PIL import Image
 
 from explorer_app.exporting.errors import ExportError, PictureError
 from explorer_app.exporting.formats.picture_format import PictureFormat
-from explorer_app.exporting.job import SequenceJob
+from explorer_app.exporting.job import SequenceJob, sink_of
 from explorer_app.exporting.keyframes import Keyframe
 from explorer_app.exporting.manifest import read_manifest
 from explorer_app.exporting.picture import read_picture, write_picture
@@ -27,8 +28,9 @@ from explorer_app.exporting.sheet import (
     write_grid_sheet,
 )
 from explorer_app.exporting.sinks.frame_sink import Claim, FramePlan
+from explorer_app.exporting.sinks.video_file import VideoFile
 from explorer_app.session.session import ModelReference
-from gpu_backend import Frame, Latent, Point, Recipe, RenderRequest
+from gpu_backend import Disk, Frame, Latent, Point, Recipe, RenderRequest
 from tests.helpers.fake_engine import fake_frame
 
 COLOURS = [(200, 10, 10), (10, 200, 10), (10, 10, 200)]
@@ -194,6 +196,7 @@ class SilentSink:
     """Takes frames and stores none, like a video in the middle of a segment."""
 
     needs_order = True
+    is_joining = False
     written = 0
     error = None
     is_ready = True
@@ -212,6 +215,28 @@ class SilentSink:
 
     def check_whole(self) -> None:
         pass
+
+
+def test_a_sheet_is_joined_once_its_cells_are_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = sheet_settings(tmp_path)
+    sink = sink_of(settings, Disk(), 1)
+    assert isinstance(sink, VideoFile)
+    job, seen = SequenceJob(settings, sink=sink), []
+    join = sink.codec.join
+
+    def watched(*parts: Any) -> None:
+        seen.append((job.is_joining, job.shown == job.total))
+        join(*parts)
+
+    monkeypatch.setattr(sink.codec, "join", watched)
+    job.start()
+    while job.wait():
+        wanted = job.next_request()
+        assert wanted is not None
+        assert not job.is_joining
+        job.deliver(fake_frame(wanted))
+    assert job.join(60)
+    assert (job.error, seen, job.is_joining) == (None, [(True, True)], False)
 
 
 @pytest.mark.parametrize(("sheet", "shown"), [(SheetLayout(3), 2), (None, 0)])

@@ -162,6 +162,21 @@ def test_progress_counts_a_file_that_is_stored_while_nothing_is_rendered(lane: L
     assert lane.task.seconds_until_ready() is None
 
 
+def test_a_file_that_is_joined_after_its_last_frame_reports_it(lane: Lane) -> None:
+    job = Job(1, 2)
+    lane.task.put(job)
+    lane.task.step(lane.renderer, lambda: False)  # starts it
+    lane.task.step(lane.renderer, lambda: False)
+    job.is_full = True
+    assert (lane.event.pop(), lane.task.seconds_until_ready()) == (ExportAdvanced(job), None)
+    job.is_joining = True
+    job.changed()
+    assert lane.task.seconds_until_ready() == 0.0
+    lane.task.step(lane.renderer, lambda: False)
+    assert lane.event == [ExportAdvanced(job)]
+    assert lane.task.seconds_until_ready() is None
+
+
 def test_closing_keeps_every_job_for_another_time(lane: Lane) -> None:
     jobs = [Job(1), Job(2)]
     for job in jobs:

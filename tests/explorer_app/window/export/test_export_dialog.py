@@ -17,7 +17,8 @@ from explorer_app.exporting.export_list import JobState
 from explorer_app.exporting.formats.picture_format import PictureFormat
 from explorer_app.exporting.manifest import manifest_bytes
 from explorer_app.exporting.sequence import SequenceSettings, plan_sequence
-from explorer_app.session.history import History, KeptSession
+from explorer_app.session.edits import GoToSeed
+from explorer_app.session.history import History, KeptSession, place_name
 from explorer_app.session.session import ModelReference, Position, Session, Slider, Source
 from explorer_app.session.timeline.edits import with_key
 from explorer_app.session.tracks import Timeline
@@ -25,8 +26,9 @@ from explorer_app.settings import Settings
 from explorer_app.window.export.export_dialog import ExportDialog
 from explorer_app.window.export.export_keys import MAX_SEEDS, length_text, parse_seeds
 from explorer_app.window.export.presets import PresetName
+from explorer_app.window.shell.main_window import MainWindow
 from gpu_backend import Latent, Noise, Tap, Transform
-from tests.helpers.fake_controller import facts
+from tests.helpers.fake_controller import FakeController, facts
 from tests.helpers.requests import point_of
 
 FACTS = facts()
@@ -214,6 +216,42 @@ def test_thousands_of_kept_latents_wait_until_they_are_requested(qtbot: QtBot, s
     assert dialog.add_kept.text() == "+ Kept (3,000)"
 
 
+def test_the_path_of_the_last_export_comes_back_and_what_was_offered_is_offered_anew(
+    window: MainWindow, controller: FakeController, tmp_path: Path
+) -> None:
+    def open_dialog() -> ExportDialog:
+        window.commands.files.export_sequence()
+        (dialog,) = (item for item in window.findChildren(ExportDialog) if item.isVisible())
+        dialog.folder.setText(str(tmp_path))
+        return dialog
+
+    def export(dialog: ExportDialog) -> None:
+        choose(dialog, "sequence")
+        QTest.mouseClick(dialog.export, Qt.MouseButton.LeftButton)
+        assert not dialog.isVisible()
+
+    dialog = open_dialog()
+    first = [key.label for key in dialog.keys.keys]
+    type_seeds(dialog, "4,7")
+    labels = [key.label for key in dialog.keys.keys]
+    assert labels != first
+    export(dialog)
+    dialog = open_dialog()
+    assert [key.label for key in dialog.keys.keys] == labels
+    dialog.keys.selectAll()
+    QTest.keyClick(dialog.keys, Qt.Key.Key_Delete)
+    type_seeds(dialog, "1")
+    dialog.reject()
+    dialog = open_dialog()
+    assert [key.label for key in dialog.keys.keys] == labels, "only an export is remembered"
+    export(dialog)
+    before = place_name(controller.editing.session)
+    controller.editing.session = GoToSeed(55).apply(controller.editing.session)
+    dialog = open_dialog()
+    assert [key.label for key in dialog.keys.keys] == [before, *labels[1:]], "it is not the current picture now"
+    dialog.reject()
+
+
 def test_recent_steps_are_added_oldest_first(qtbot: QtBot, settings: Settings) -> None:
     dialog = opened(qtbot, settings, history(steps=12))
     qtbot.mouseClick(dialog.add_recent, Qt.MouseButton.LeftButton)
@@ -249,7 +287,7 @@ def test_the_order_of_the_list_is_the_order_of_the_path(made: ExportDialog) -> N
 def test_tab_goes_through_the_dialog_as_the_eye_does(made: ExportDialog, qtbot: QtBot) -> None:
     type_seeds(made, "1-3")
     made.place.where.setCurrentIndex(made.place.where.findData("farm"))
-    made.place.address.setText("render-host")
+    made.place.address.setText("127.0.0.1")
     made.activateWindow()
     qtbot.waitUntil(made.isActiveWindow)
     made.presets.segments["sequence"].setFocus()

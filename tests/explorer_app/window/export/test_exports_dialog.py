@@ -12,7 +12,12 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QToolButton
 
 from explorer_app.controller import ExportProgress
-from explorer_app.exporting.export_list import ExportRecord, JobState
+from explorer_app.exporting.export_list import ExportPlace, ExportRecord, JobState
+from explorer_app.exporting.keyframes import Keyframe
+from explorer_app.exporting.sequence import SequenceSettings
+from explorer_app.session.resolve import resolve
+from explorer_app.session.session import ModelReference, Session
+from explorer_app.window.export.destination_dialog import DestinationDialog
 from explorer_app.window.export.exports_dialog import ExportRow, ExportsDialog
 from explorer_app.window.export.worker_log_dialog import WorkerLogDialog
 from explorer_app.window.shell.main_window import MainWindow
@@ -60,9 +65,9 @@ def test_the_list_is_opened_once(window: MainWindow, dialog: ExportsDialog) -> N
     [
         ("waiting", "Waiting", {"Pause", "Up", "Down", "Stop", "Show in folder"}),
         ("running", "Running", {"Pause", "Stop", "Show in folder"}),
-        ("paused", "Paused", {"Resume", "Stop", "Show in folder"}),
-        ("failed", "Failed", {"Try again", "Remove", "Show in folder"}),
-        ("cancelled", "Stopped", {"Resume", "Remove", "Show in folder"}),
+        ("paused", "Paused", {"Resume", "Change", "Stop", "Show in folder"}),
+        ("failed", "Failed", {"Try again", "Change", "Remove", "Show in folder"}),
+        ("cancelled", "Stopped", {"Resume", "Change", "Remove", "Show in folder"}),
         ("done", "Done", {"Remove", "Show in folder"}),
     ],
 )
@@ -129,6 +134,43 @@ def test_every_button_asks_for_its_job(dialog: ExportsDialog, controller: FakeCo
     assert calls(controller, "resume_job") == [("resume_job", one.job_id)]
     assert calls(controller, "remove_export") == [("remove_export", two.job_id)]
     assert calls(controller, "clear_exports") == [("clear_exports",)]
+
+
+def test_a_failed_export_can_go_elsewhere(dialog: ExportsDialog, controller: FakeController, tmp_path: Path) -> None:
+    job = replace(record("walk", "failed", error="The disk is full."), where="farm", address="10.0.0.7")
+    other = replace(record("walk2"), name="walk", folder=str(tmp_path / "busy"))
+    controller.export.show_jobs(job, other)
+    keyframe = Keyframe.of(resolve(Session()))
+    wanted = SequenceSettings((keyframe, keyframe), Path("/films"), "walk", ModelReference(), "w-linear", 4)
+    controller.export.settings = wanted
+    press(dialog.rows[0].change)
+    (asked,) = dialog.findChildren(DestinationDialog)
+    assert (asked.folder.text(), asked.place.address.text()) == ("/films", "10.0.0.7")
+    asked.place.where.setCurrentIndex(asked.place.where.findData("here"))
+    asked.folder.clear()
+    assert not asked.go_on.isEnabled()
+    assert "Choose a folder" in asked.hint.text()
+    asked.folder.setText(str(tmp_path / "busy"))
+    assert "Another export “walk”" in asked.hint.text()
+    (tmp_path / "walk_00000.png").touch()
+    asked.folder.setText(str(tmp_path))
+    assert asked.hint.text() == "There is a walk_00000.png in this folder; choose another folder."
+    assert not asked.go_on.isEnabled()
+    asked.folder.setText(str(tmp_path / "free"))
+    QTest.mouseClick(asked.go_on, Qt.MouseButton.LeftButton)
+    moved = replace(wanted, folder=tmp_path / "free")
+    assert calls(controller, "redirect_export") == [("redirect_export", job.job_id, moved, ExportPlace("here"))]
+
+
+def test_a_video_that_is_put_together_says_so(
+    window: MainWindow, dialog: ExportsDialog, controller: FakeController
+) -> None:
+    job = record("walk", "running")
+    controller.export.current = job.job_id
+    controller.export.show_jobs(job)
+    controller.progress(ExportProgress("walk", 96, 96, is_joining=True))
+    assert dialog.rows[0].state.text() == "Joining"
+    assert window.status_bar.export_text.text().endswith("96 / 96 · joining")
 
 
 def test_rows_follow_the_order_of_the_list(dialog: ExportsDialog, controller: FakeController) -> None:

@@ -14,6 +14,7 @@ from explorer_app.exporting.export_list import ExportPlace
 from explorer_app.exporting.sequence import plan_sequence
 from explorer_app.session.resolve import resolve
 from explorer_app.settings import Settings
+from explorer_app.window.export import place_choices
 from explorer_app.window.export.export_dialog import ExportDialog
 from gpu_backend import Tap
 from tests.explorer_app.window.export.test_export_dialog import FACTS, SESSION, choose, history, opened, type_seeds
@@ -29,7 +30,10 @@ def made(qtbot: QtBot, settings: Settings, tmp_path: Path) -> ExportDialog:
     return dialog
 
 
-def test_a_farm_is_chosen_checked_and_remembered(made: ExportDialog, qtbot: QtBot, settings: Settings) -> None:
+def test_a_farm_is_chosen_checked_and_remembered(
+    made: ExportDialog, qtbot: QtBot, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(place_choices, "default_keys_path", lambda: tmp_path / "farm.pem")
     type_seeds(made, "0,1")
     place = made.place
     assert not place.address.isVisible()
@@ -43,6 +47,10 @@ def test_a_farm_is_chosen_checked_and_remembered(made: ExportDialog, qtbot: QtBo
     place.keys.setText("/nowhere/farm.pem")
     assert "no key file" in made.hint.text()
     place.keys.clear()
+    place.address.setText("10.0.0.7")
+    assert "There are no keys of a farm at" in made.hint.text(), "beyond this machine, before the dialog closes"
+    assert not made.export.isEnabled()
+    place.address.setText("127.0.0.1:9000")
     assert place.priority.isVisible()
     place.priority.setCurrentIndex(place.priority.findText("Low"))
     with qtbot.waitSignal(made.export_requested) as signal:
