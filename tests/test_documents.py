@@ -1,11 +1,14 @@
-"""README and ARCHITECTURE name files and folders; each of them is there."""
+"""README and ARCHITECTURE name files, folders, classes and layers; each of them is there."""
 
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
+
+from explorer_app.rendering.tasks.task import Priority
 
 ROOT = Path(__file__).parents[1]
 PLACES = (ROOT, ROOT / "gpu_backend", ROOT / "explorer_app")
@@ -50,3 +53,39 @@ def test_names_are_found_in_links_in_words_and_in_drawings() -> None:
     found = named("ARCHITECTURE.md")
     assert {"rendering/mailbox.py", "model/", "window/canvas/canvas.py", "ops/NAME.py", "tests/helpers"} <= found
     assert not is_there("rendering/gone.py")
+
+
+def words_of_the_code() -> set[str]:
+    packages = (ROOT / name for name in ("gpu_backend", "explorer_app"))
+    sources = (path for package in packages for path in package.rglob("*.py"))
+    return {word for path in sources for word in re.findall(r"\w+", path.read_text(encoding="utf-8"))}
+
+
+def test_every_class_and_function_that_architecture_names_is_in_the_code() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    ticked = (name for name in _TICKS.findall(_FENCE.sub("", text)) if not name.endswith(_ENDINGS))
+    called = (name for name in ticked if re.fullmatch(r"[A-Za-z_]+(\.[a-z_]+)?(\(\))?", name) and "KEY" not in name)
+    drawn = (word for fence in _FENCE.findall(text) for word in re.findall(r"\b[A-Z][a-z]+[A-Z]\w+", fence))
+    found = {word for name in (*called, *drawn) for word in re.findall(r"\w+", name)}
+    assert {"RenderTask", "KeptPictures", "submit_batch"} <= found
+    assert sorted(found - words_of_the_code()) == []
+
+
+def layers_in_contract(name: str) -> list[str]:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    contracts = settings["tool"]["importlinter"]["contracts"]
+    return next(list(contract["layers"]) for contract in contracts if contract["name"] == name)
+
+
+def test_architecture_shows_the_layers_of_the_contracts() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    _, *lines = text.split("## Layers")[1].split("```")[1].strip("\n").splitlines()
+    pairs = [re.fullmatch(r"  (\S.*?)?(?:\s{3,}(\S.*))?", line) for line in lines]
+    shown = [[pair.group(side) for pair in pairs if pair is not None and pair.group(side)] for side in (1, 2)]
+    assert shown == [layers_in_contract("Layers of the backend"), layers_in_contract("Layers of the app")]
+
+
+def test_architecture_lists_the_tasks_of_the_render_thread_in_their_order() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| ([A-Z_]+(?:, [A-Z_]+)*) \|", text, re.MULTILINE)
+    assert [name for row in rows for name in row.split(", ")] == [priority.name for priority in Priority]
