@@ -421,7 +421,7 @@ class Editing(QObject):
         is_of_step = step is not None and step.session.model.model_id == facts.model_id
         if step is not None and is_of_step and self._lacks_some_of(step.session, before):
             self._before_snapshot = None
-            self._editor.set_transient(self._adapted(step.session))  # undo and the like led to it
+            self._editor.set_transient(self.adapted(step.session))  # undo and the like led to it
             self._show()
         else:
             self.fit(facts, before)
@@ -476,7 +476,7 @@ class Editing(QObject):
         self._editor.finish()
         timeline = self.session.timeline
         if move():
-            self._editor.set_transient(self._adapted(self.session))
+            self._editor.set_transient(self.adapted(self.session))
             if self.session.timeline is not timeline:
                 self._follow_time()  # a step of the timeline: what it moves is shown at the playhead again
             self.stepped.emit()
@@ -502,7 +502,8 @@ class Editing(QObject):
         self._editor.edit(SetParameter(PLACE, place, "Drift"), False, self._clock(), _DRIFT)
         self._show(live=True)
 
-    def _adapted(self, session: Session) -> Session:
+    def adapted(self, session: Session) -> Session:
+        """Return a session as the open model can show it; the same if none is open."""
         facts = self._model.facts
         return session if facts is None else adapt(session, facts).session
 

@@ -211,12 +211,17 @@ class LiveControl(QObject):
         )
 
     def load_preset(self, path: Path) -> None:
-        """Replace the live patches by a file's, as one undo step; patches of sounds stay."""
+        """Replace the live patches by a file's that the model can have, as one undo step; patches of sounds stay."""
         self._worker.fetch(lambda: load_patches(path), self._take_preset, failed=f"{path.name} could not be read")
 
     def _take_preset(self, patches: Patches) -> None:
         sounds = tuple(patch for patch in self.patches if not is_live(patch.source))
-        self._set((*sounds, *patches), "Open preset")
+        fitted = self._editing.adapted(replace(self._editing.session, patches=patches)).patches
+        left_out = len(patches) - len(fitted)
+        if left_out:
+            what = "One patch was" if left_out == 1 else f"{left_out} patches were"
+            self._messages.info(f"{what} left out of the preset: this model has no such parameter.")
+        self._set((*sounds, *fitted), "Open preset")
 
     @Slot(str)
     def refuse(self, sentence: str) -> None:

@@ -153,12 +153,12 @@ class PatchRow(QAbstractButton):
         half = _TARGET_AT * area.width()
         room = area.width() - half - metrics.horizontalAdvance(end) - theme.px(8)
         sign = "+" if patch.mode == "add" else "→"
-        elide = Qt.TextElideMode.ElideRight
+        middle, right = Qt.TextElideMode.ElideMiddle, Qt.TextElideMode.ElideRight  # a source ends with its number
         painter.setPen(QColor(tokens.strong) if patch.is_on else dim)
-        painter.drawText(area, flags, metrics.elidedText(source_label(patch.source), elide, round(half - theme.px(6))))
+        painter.drawText(area, flags, metrics.elidedText(source_label(patch.source), middle, round(half - theme.px(6))))
         painter.setPen(QColor(tokens.text) if patch.is_on else dim)
         painter.drawText(
-            area.adjusted(half, 0, 0, 0), flags, metrics.elidedText(f"{sign} {self._target}", elide, round(room))
+            area.adjusted(half, 0, 0, 0), flags, metrics.elidedText(f"{sign} {self._target}", right, round(room))
         )
 
 

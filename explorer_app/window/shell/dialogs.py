@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -65,7 +66,7 @@ class Dialogs:
         """Choose a file to write, `name` at first, and pass it to `then`."""
         chooser = self._chooser(purpose, title, files, then)
         chooser.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        chooser.setDefaultSuffix(Path(name).suffix.lstrip("."))
+        chooser.setDefaultSuffix(_suffix(name, files))
         chooser.filterSelected.connect(lambda chosen: chooser.setDefaultSuffix(_first_suffix(chosen)))
         chooser.selectFile(name)
         self.open(chooser)
@@ -81,6 +82,12 @@ class Dialogs:
         chooser.fileSelected.connect(chosen)
         chooser.finished.connect(chooser.deleteLater)
         return chooser
+
+
+def _suffix(name: str, files: str) -> str:
+    """Return what a file of this name ends with: "patches.json" if `files` has a filter with that, else "json"."""
+    known = [suffix for suffix in re.findall(r"\*\.([^\s)]+)", files) if name.endswith(f".{suffix}")]
+    return max(known, key=len, default=Path(name).suffix.lstrip("."))
 
 
 def _first_suffix(name_filter: str) -> str:

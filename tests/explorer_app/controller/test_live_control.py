@@ -17,6 +17,7 @@ from explorer_app.inputs.osc_input import OscInput
 from explorer_app.messages import Level
 from explorer_app.session.parameters import SetParameter
 from explorer_app.session.patch_table import SetPatches
+from explorer_app.session.patch_file import save_patches
 from explorer_app.session.patches import Patch
 from explorer_app.session.tracks import Timeline
 from tests.helpers.controller_harness import Harness
@@ -335,6 +336,14 @@ def test_a_preset_brings_its_patches_and_leaves_those_of_sounds(stage: Stage, tm
     path.write_text("[]")
     stage.live.load_preset(path)
     stage.harness.until(lambda: "is not a controller preset" in stage.harness.said()[-1])
+
+
+def test_a_preset_leaves_out_what_the_model_does_not_have(stage: Stage, tmp_path: Path) -> None:
+    path = tmp_path / "stage.patches.json"
+    save_patches(path, (PATCH, replace(PATCH, parameter="slider/world/zebras")))
+    stage.live.load_preset(path)
+    stage.harness.until(lambda: stage.live.patches == (PATCH,))
+    assert stage.harness.said()[-1] == "One patch was left out of the preset: this model has no such parameter."
 
 
 def test_feedback_sends_where_each_control_belongs(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -69,6 +69,7 @@ def test_a_window_joins_controls_controllers_and_outputs(
     assert controller.calls[-1] == ("take values",)
     panel.save.click()
     chooser = dialog_of(window, QFileDialog)
+    assert chooser.defaultSuffix() == "patches.json", "Open preset… shows only files that end so"
     chooser.fileSelected.emit(str(tmp_path / "stage.patches.json"))
     chooser.close()
     assert controller.calls[-1] == ("save preset", tmp_path / "stage.patches.json")
