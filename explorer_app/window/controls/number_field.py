@@ -133,13 +133,13 @@ class NumberField(QDoubleSpinBox):
     def valueFromText(self, text: str) -> float:  # noqa: N802
         """Parse a number with either minus sign and either decimal mark."""
         try:
-            return float(text.strip().replace(_MINUS, "-").replace(",", "."))
+            return float(self._typed(text))
         except ValueError:
             return self.value()
 
     def validate(self, text: str, position: int) -> tuple[object, str, int]:  # type: ignore[override]
         """Accept any text that can become a number."""
-        cleaned = text.strip().replace(_MINUS, "-").replace(",", ".")
+        cleaned = self._typed(text)
         try:
             number = float(cleaned)
         except ValueError:
@@ -149,6 +149,11 @@ class NumberField(QDoubleSpinBox):
         if not self.minimum() <= number <= self.maximum():
             return QValidator.State.Intermediate, text, position
         return QValidator.State.Acceptable, text, position
+
+    def _typed(self, text: str) -> str:
+        """Return what Python reads as a number: the text without prefix and suffix, which Qt passes too."""
+        bare = text.removeprefix(self.prefix()).removesuffix(self.suffix())
+        return bare.strip().replace(_MINUS, "-").replace(",", ".")
 
     def stepBy(self, steps: int) -> None:  # noqa: N802
         """Step the number; consecutive steps are one gesture."""
@@ -197,7 +202,7 @@ class NumberField(QDoubleSpinBox):
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802
         """Escape discards the typed text."""
         if event.key() == Qt.Key.Key_Escape and self.lineEdit().isModified():
-            self.lineEdit().setText(self.textFromValue(self.value()))
+            self.lineEdit().setText(f"{self.prefix()}{self.textFromValue(self.value())}{self.suffix()}")
             self.selectAll()
             return
         super().keyPressEvent(event)

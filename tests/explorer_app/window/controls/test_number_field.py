@@ -69,6 +69,23 @@ def test_escape_forgets_what_was_typed(field: WatchedField, qtbot: QtBot) -> Non
     assert field.text() == "0.00"
 
 
+@pytest.mark.parametrize(("prefix", "suffix"), [("", " s"), ("vol ", " %"), ("", "°")])
+def test_a_number_with_a_unit_can_be_typed(field: WatchedField, qtbot: QtBot, prefix: str, suffix: str) -> None:
+    field.setPrefix(prefix)
+    field.setSuffix(suffix)
+    write(qtbot, field, "-1,5")
+    qtbot.keyClick(field, Qt.Key.Key_Return)
+    assert field.seen == [(-1.5, True)]
+    assert field.text() == f"{prefix}−1.50{suffix}"
+    write(qtbot, field, "4")
+    qtbot.keyClick(field, Qt.Key.Key_Escape)
+    assert field.text() == f"{prefix}−1.50{suffix}"
+    field.lineEdit().setText("4")  # all of the text was replaced, as by pasting
+    field.lineEdit().setModified(True)
+    qtbot.keyClick(field, Qt.Key.Key_Return)
+    assert field.value() == 4.0
+
+
 def test_words_cannot_be_typed(field: WatchedField, qtbot: QtBot) -> None:
     write(qtbot, field, "nan")
     qtbot.keyClick(field, Qt.Key.Key_Return)
