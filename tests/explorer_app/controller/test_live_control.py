@@ -16,8 +16,8 @@ from explorer_app.inputs.gamepad_input import PadState
 from explorer_app.inputs.osc_input import OscInput
 from explorer_app.messages import Level
 from explorer_app.session.parameters import SetParameter
-from explorer_app.session.patch_table import SetPatches
 from explorer_app.session.patch_file import save_patches
+from explorer_app.session.patch_table import SetPatches
 from explorer_app.session.patches import Patch
 from explorer_app.session.tracks import Timeline
 from tests.helpers.controller_harness import Harness
