@@ -138,10 +138,10 @@ def scale(text: str) -> float:
 
 
 def frame_rate(text: str) -> Fraction:
-    """Return a number of frames a second like ``30``, ``23.976`` or ``30000/1001``."""
+    """Return a number of frames per second like ``30``, ``23.976`` or ``30000/1001``."""
     match = re.fullmatch(r"([0-9]{1,6})(?:/([0-9]{1,6})|(\.[0-9]{1,6}))?", text, re.ASCII)
     if match is None or (match[2] is not None and int(match[2]) == 0):
-        raise argparse.ArgumentTypeError(f"expected frames a second like 30 or 30000/1001, not {text[:40]!r}")
+        raise argparse.ArgumentTypeError(f"expected frames per second like 30 or 30000/1001, not {text[:40]!r}")
     rate = Fraction(text)
     broadcast = Fraction(round(rate * 1001 / 1000) * 1000, 1001)
     return broadcast if match[3] is not None and abs(rate - broadcast) < Fraction(1, 1000) else rate

@@ -158,8 +158,8 @@ def _farm_at(place: ExportPlace, say: Callable[[str], None]) -> Iterator[FarmAdd
 
 
 def worker_sentence(worker: WorkerStatus) -> str:
-    """Return a job's record of a worker: "gpu0 · 120 frames · 52 a second · rendering · NVIDIA H200"."""
+    """Return a job's record of a worker: "gpu0 · 120 frames · 52 fps · rendering · NVIDIA H200"."""
     frames = f"{worker.frames:,} frame{'' if worker.frames == 1 else 's'}"
     failures = f"{worker.failures} failure{'' if worker.failures == 1 else 's'}" if worker.failures else ""
-    pace = f"{worker.rate:.3g} a second" if worker.rate else ""
+    pace = f"{worker.rate:.3g} fps" if worker.rate else ""
     return " · ".join(filter(None, (worker.name, frames, pace, failures, worker.state, worker.device)))

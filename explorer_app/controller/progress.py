@@ -49,7 +49,7 @@ class ExportProgress:
     waiting
         Exports that begin after this one.
     activity
-        What a farm does now: "2 workers, 52 frames a second"; empty for this window's device.
+        What a farm does now: "2 workers, 52 fps"; empty for this window's device.
     workers
         A sentence for each worker of the farm.
     worker_names

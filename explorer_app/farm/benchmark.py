@@ -99,7 +99,7 @@ def run_farm_benchmark(wanted: FarmBenchmark, say: Callable[[str], None]) -> Far
             say(f"{count} worker{'' if count == 1 else 's'}: starting, opening the model")
             frames, seconds, devices = asyncio.run(_to_device_bytes(wanted, farm.address, count, say))
             measured.append((DEVICE_BYTES, count, frames, seconds))
-            say(f"{count}: {DEVICE_BYTES}: {frames / seconds:,.1f} frames a second")
+            say(f"{count}: {DEVICE_BYTES}: {frames / seconds:,.1f} fps")
             for form in wanted.forms:
                 if form.name not in paces:  # a short job gives the number of frames for a measurement
                     frames, seconds = _to_files(wanted, farm, form, _WARM_FRAMES * count)
@@ -109,7 +109,7 @@ def run_farm_benchmark(wanted: FarmBenchmark, say: Callable[[str], None]) -> Far
                 frames, seconds = _to_files(wanted, farm, form, int(paces[form.name] * count * wanted.seconds))
                 paces[form.name] = frames / seconds / count
                 measured.append((form.name, count, frames, seconds))
-                say(f"{count}: {form.name}: {frames / seconds:,.1f} frames a second")
+                say(f"{count}: {form.name}: {frames / seconds:,.1f} fps")
             if wanted.kills_worker and crew is wanted.crews[-1] and count > 1 and hasattr(signal, "SIGKILL"):
                 form = wanted.forms[0]
                 killed = _with_a_kill(wanted, farm, form, int(paces[form.name] * count * wanted.seconds))

@@ -173,12 +173,12 @@ class FarmJob:
 
     @property
     def sentence(self) -> str:
-        """For people: "120 of 600 frames, 35 s left; 4 workers, 52 frames a second"."""
+        """For people: "120 of 600 frames, 35 s left; 4 workers, 52 fps"."""
         return f"{self._progress.sentence}; {self.activity}"
 
     @property
     def activity(self) -> str:
-        """For people: "4 workers, 52 frames a second", "waiting for the farm"."""
+        """For people: "4 workers, 52 fps", "waiting for the farm"."""
         foreman = self._foreman
         if foreman is None or self._state:
             return self._state
@@ -186,7 +186,7 @@ class FarmJob:
             return "paused" if self._control.is_paused else foreman.state
         count = len(foreman.rendering)
         rate = sum(record.rate for record in foreman.rendering)
-        pace = f", {rate:.3g} frames a second" if rate else ""
+        pace = f", {rate:.3g} fps" if rate else ""
         return f"{count} worker{'' if count == 1 else 's'}{pace}"
 
     @property

@@ -110,7 +110,7 @@ class VideoFormat:
         if self.ending and self.ending not in facts.endings:
             raise ExportError(f"{facts.label} goes into {' or '.join(facts.endings)} files, not {self.ending[:20]}.")
         if not MIN_FPS <= self.fps <= facts.max_fps:
-            raise ExportError(f"{facts.label} takes {MIN_FPS} to {facts.max_fps} frames a second, not {self.fps}.")
+            raise ExportError(f"{facts.label} takes {MIN_FPS} to {facts.max_fps} fps, not {self.fps}.")
         if self.quality is not None and facts.default_quality is None:
             raise ExportError(f"{facts.label} has no quality to choose; leave the quality out.")
         if self.quality is not None and not 1 <= self.quality <= 100:

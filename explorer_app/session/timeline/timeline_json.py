@@ -184,7 +184,7 @@ def timeline_from_json(data: object, tracks: Sequence[Track]) -> Timeline:
         read_integer(fields.get("beats_per_bar", 4), "beats in a bar", 1, 64),
     )
     timeline = Timeline(
-        fps=read_positive(fields.get("fps", [30, 1]), "frames a second", MAX_FPS),
+        fps=read_positive(fields.get("fps", [30, 1]), "frames per second", MAX_FPS),
         end=read_positive(fields.get("end", [10, 1]), "timeline's end", MAX_SECONDS),
         loop=None if start_end is None else (start_end[0], start_end[1]),
         is_looping=_flag(fields.get("looping", True), "timeline's loop"),

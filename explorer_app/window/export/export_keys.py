@@ -173,9 +173,9 @@ def kind_objection(keys: Sequence[ExportKey], kind: PathKind, z_dim: int) -> str
 
 
 def length_text(frames: int, frames_per_second: float | Fraction) -> str:
-    """Return the length of the export: "96 frames · 4.0 s at 24 a second"."""
+    """Return the length of the export: "96 frames · 4.0 s at 24 fps"."""
     noun = "frame" if frames == 1 else "frames"
-    return f"{frames:,} {noun} · {frames / float(frames_per_second):.1f} s at {float(frames_per_second):g} a second"
+    return f"{frames:,} {noun} · {frames / float(frames_per_second):.1f} s at {float(frames_per_second):g} fps"
 
 
 def sheet_text(count: int, sheet: SheetLayout) -> str:

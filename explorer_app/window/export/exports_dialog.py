@@ -396,15 +396,15 @@ class ExportsDialog(QDialog):
 
 
 def _details(job: ExportRecord, done: int, progress: ExportProgress | None, *, is_own: bool, waits_for: str) -> str:
-    """Return the second line of a job: "PNG · 37 of 96 frames · 12.3 a second · 35 s left"."""
+    """Return the second line of a job: "PNG · 37 of 96 frames · 12.3 fps · 35 s left"."""
     noun = "frame" if job.total == 1 else "frames"
     parts = [job.kind, f"{job.total:,} {noun}" if job.state in ("waiting", "done") else ""]
     if job.state not in ("waiting", "done"):
         parts[1] = f"{done:,} of {job.total:,} {noun}"
     if progress is not None and progress.per_second is not None and not progress.activity:
-        parts.append(f"{_rate(progress.per_second)} a second")
+        parts.append(f"{_rate(progress.per_second)} fps")
     if progress is not None and progress.picture_rate is not None:
-        parts.append(f"picture at {_rate(progress.picture_rate)} a second")
+        parts.append(f"picture at {_rate(progress.picture_rate)} fps")
     if progress is not None and progress.seconds_left is not None and done < job.total:
         parts.append(f"{time_text(progress.seconds_left)} left")
     if progress is not None and progress.activity:

@@ -57,7 +57,7 @@ class TimelineSource(QWidget):
         heard = f" and {sounds} sound{'' if sounds == 1 else 's'}" if sounds else ""
         what = "the loop range" if timeline.loop is not None else "the whole timeline"
         about = WrappedLabel(
-            f"{float(timeline.end):g} s at {float(timeline.fps):g} frames a second, {tracks} "
+            f"{float(timeline.end):g} s at {float(timeline.fps):g} fps, {tracks} "
             f"track{'' if tracks == 1 else 's'}{heard}. Export {what}, or choose a stretch.",
             self,
         )

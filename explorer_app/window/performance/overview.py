@@ -10,7 +10,7 @@ from explorer_app.window.look import theme
 from explorer_app.window.performance.figure import Figure, milliseconds, short_count, short_milliseconds
 from explorer_app.window.performance.frame_plot import FramePlot
 
-_FPS = ("frames / s", "", "Frames per second during the last movement.")
+_FPS = ("fps", "", "Frames per second during the last movement.")
 _GRAPH_SHARES, _FPS_SHARES = (5, 6, 7, 3), (16, 17, 11, 10)
 """Stretch factors of the figures: the graph's time has the longest caption; times on a CPU have four digits."""
 _WIDEST = "gesture to screen 00.00 ms"
@@ -70,7 +70,7 @@ class Overview(QWidget):
             for figure in (self.p50, self.dropped):
                 figure.show_value("–")
             self.p99.show_value("–", "p99 · p95 –")
-            self.third.show_value("–", "graph" if self._has_graph else "frames / s")
+            self.third.show_value("–", "graph" if self._has_graph else "fps")
             self._show_line(0.0, None)
             return
         p50, p95, p99 = statistics.percentiles_ms(50, 95, 99)

@@ -112,7 +112,7 @@ def test_a_farm_renders_its_export_and_the_next_follows_here(open_harness: Harne
     open_harness.until(lambda: export.progress is not None and export.progress.done == 2)
     assert export.progress is not None
     assert export.progress.activity == "1 worker"
-    assert export.progress.workers == ("gpu0 · 2 frames · 52 a second · rendering · NVIDIA H200",)
+    assert export.progress.workers == ("gpu0 · 2 frames · 52 fps · rendering · NVIDIA H200",)
     assert any("set aside" in message.sentence for message in open_harness.messages.messages)
     job.done = job.total
     job.end()

@@ -448,7 +448,7 @@ def test_the_ending_says_the_codec(name: str, codec: str) -> None:
     [
         ("a.avi", {}, "should end in one of .webm"),
         ("a.gif", {"codec": "av1"}, "AV1 goes into .webm or .mp4 files"),
-        ("a.gif", {"fps": Fraction(60)}, "GIF takes 1 to 50 frames a second"),
+        ("a.gif", {"fps": Fraction(60)}, "GIF takes 1 to 50 fps"),
         ("a.gif", {"quality": 5}, "GIF has no quality"),
         ("a.webm", {"quality": 101}, "A quality must be 1 to 100"),
     ],

@@ -18,6 +18,6 @@ def test_content_that_grows_is_not_cut_at_the_side(qtbot: QtBot) -> None:
     window.resize(60, 60)
     window.show()
     qtbot.waitExposed(window)
-    label.setText("49 frames · 2.0 s at 24 a second · about 4.5 MB")
+    label.setText("49 frames · 2.0 s at 24 fps · about 4.5 MB")
     qtbot.waitUntil(lambda: scroll.viewport().width() >= content.minimumSizeHint().width() > 60)
     assert label.width() >= label.sizeHint().width()

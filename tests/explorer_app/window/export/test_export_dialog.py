@@ -111,7 +111,7 @@ def test_count_and_duration_follow_what_is_chosen(made: ExportDialog, qtbot: QtB
     assert made.length.text() == length_text(73, 24)
     qtbot.mouseClick(made.loop, Qt.MouseButton.LeftButton, pos=QPoint(8, made.loop.height() // 2))
     assert made.loop.isChecked()
-    assert made.length.text() == "96 frames · 4.0 s at 24 a second"
+    assert made.length.text() == "96 frames · 4.0 s at 24 fps"
 
 
 def test_ways_through_z_are_possible_only_between_whole_seeds(made: ExportDialog, qtbot: QtBot) -> None:
@@ -662,9 +662,9 @@ def test_the_timeline_is_offered_first_with_the_range_that_loops(qtbot: QtBot, s
     piece = dialog.wanted.piece
     assert piece is not None
     assert (piece.fps, piece.start, piece.end, piece.frame_count) == (12, 1, 3, 24)
-    assert dialog.length.text() == "24 frames · 2.0 s at 12 a second"
+    assert dialog.length.text() == "24 frames · 2.0 s at 12 fps"
     dialog.timeline.start.setValue(0.5)
-    assert dialog.length.text() == "30 frames · 2.5 s at 12 a second"
+    assert dialog.length.text() == "30 frames · 2.5 s at 12 fps"
     assert dialog.export.isEnabled()
 
 

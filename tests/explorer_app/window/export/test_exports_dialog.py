@@ -86,7 +86,7 @@ def test_the_one_that_runs_shows_frames_pace_and_time(dialog: ExportsDialog, con
     controller.export.show_jobs(job)
     controller.progress(ExportProgress("walk", 37, 96, 12.0, per_second=4.91))
     (row,) = dialog.rows
-    assert row.details.text() == "PNG · 37 of 96 frames · 4.9 a second · 12 s left · /films"
+    assert row.details.text() == "PNG · 37 of 96 frames · 4.9 fps · 12 s left · /films"
     assert (row.bar.value(), row.bar.maximum()) == (37, 96)
     controller.progress(ExportProgress("walk", 37, 96, is_stopping=True))
     assert row.state.text() == "Stopping"
@@ -232,7 +232,7 @@ def test_a_farm_shows_what_it_does_and_its_workers(dialog: ExportsDialog, contro
     assert row.workers.isVisible()
     assert row.workers.text().splitlines() == [*workers[:8], "and 2 more"]
     assert "gpu9" in row.workers.toolTip()
-    line = "gpu0 · 206 frames · 26 a second · rendering · NVIDIA H200"
+    line = "gpu0 · 206 frames · 26 fps · rendering · NVIDIA H200"
     controller.progress(ExportProgress("walk", 40, 96, 12.0, activity="1 worker", workers=(line,)))
     dialog.resize(360, 420)
     assert "…" in row.workers.text()
@@ -297,4 +297,4 @@ def test_an_export_here_has_no_logs_and_reports_the_pace_of_the_picture_beside_i
     controller.progress(ExportProgress("walk", 37, 96, 12.0, per_second=4.91, picture_rate=59.7))
     (row,) = dialog.rows
     assert not row.logs.isVisible()
-    assert row.details.text() == "PNG · 37 of 96 frames · 4.9 a second · picture at 60 a second · 12 s left · /films"
+    assert row.details.text() == "PNG · 37 of 96 frames · 4.9 fps · picture at 60 fps · 12 s left · /films"

@@ -62,7 +62,7 @@ def test_without_a_gpu_figures_plot_latency_and_the_processors_steps_are_shown(
     assert overview.p50.value == p50
     assert overview.p99.value == p99
     assert p95 in overview.p99.caption
-    assert overview.third.caption == "frames / s"
+    assert overview.third.caption == "fps"
     assert overview.dropped.value == "7"
     assert overview.latency.text() == f"gesture to screen {milliseconds(statistics.gesture_to_screen_ms)} ms"
     assert overview.plot.shown_ms == statistics.frame_times_ms
@@ -96,7 +96,7 @@ def test_before_the_first_frame_there_are_dashes_and_a_sentence(panel: Performan
 
 def test_a_device_that_takes_over_turns_the_panel_round_and_back(gpu_panel: PerformancePanel) -> None:
     gpu_panel.show_device(has_graph=False, roofline=None)
-    assert gpu_panel.overview.third.caption == "frames / s"
+    assert gpu_panel.overview.third.caption == "fps"
     assert gpu_panel.table.isColumnHidden(KEYS.index("roofline"))
     gpu_panel.show_device(has_graph=True, roofline=ROOFLINE)
     assert gpu_panel.overview.third.caption.startswith("graph")
