@@ -187,8 +187,7 @@ def _job_lines(job: JobStatus) -> list[str]:
     for worker in job.workers:
         failed = f", {worker.failures} failed" if worker.failures else ""
         lines.append(
-            f"    {worker.name}: {worker.state}, {worker.frames} frames, {worker.rate:.3g} fps{failed}; "
-            f"{worker.device}"
+            f"    {worker.name}: {worker.state}, {worker.frames} frames, {worker.rate:.3g} fps{failed}; {worker.device}"
         )
     return lines
 
