@@ -121,8 +121,11 @@ class Person:
         """Have a path exported that begins with the picture as it is now and goes on through seeds."""
         self.press_keys("Ctrl+E")
         dialog = dialog_of(self.window, ExportDialog)
-        self.type_into(dialog.seeds, seeds)
-        QTest.keyClick(dialog.seeds, Qt.Key.Key_Return)
+        dialog.path.keys.selectAll()  # it may offer the path of the last export
+        QTest.keyClick(dialog.path.keys, Qt.Key.Key_Delete)
+        self.click(dialog.path.add_current)
+        self.type_into(dialog.path.seeds, seeds)
+        QTest.keyClick(dialog.path.seeds, Qt.Key.Key_Return)
         self.type_into(dialog.frames, str(frames_per_step))
         self.type_into(dialog.folder, str(folder))
         self.type_into(dialog.name, name)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import cast
 
-from PySide6.QtCore import QEvent, QObject, QSignalBlocker, Qt, Signal, Slot
-from PySide6.QtGui import QKeyEvent, QPixmap, QStandardItemModel
+from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
+from PySide6.QtGui import QPixmap, QStandardItemModel
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -33,19 +32,16 @@ from explorer_app.exporting.export_list import JobState
 from explorer_app.exporting.progress import time_text
 from explorer_app.exporting.sequence import MANIFEST_SUFFIX, Piece, SequenceSettings, check_name, plan_sequence
 from explorer_app.exporting.sinks.picture_folder import frame_path
-from explorer_app.session.adapting import adapt
 from explorer_app.session.envelopes import Envelope, EnvelopeKey, Envelopes
-from explorer_app.session.history import History, HistoryEntry, place_name
+from explorer_app.session.history import History
 from explorer_app.session.session import Session
 from explorer_app.session.timeline.evaluation import is_piece
 from explorer_app.settings import Settings
 from explorer_app.window.controls.column_scroll import ColumnScroll
-from explorer_app.window.controls.fitting_row import FittingRow
 from explorer_app.window.controls.number_field import SpinBox
 from explorer_app.window.controls.segmented import SegmentedControl
 from explorer_app.window.controls.wrapped_label import WrappedLabel
 from explorer_app.window.export.end_pictures import EndPictures
-from explorer_app.window.export.export_key_list import ExportKeyList
 from explorer_app.window.export.export_keys import (
     KINDS,
     ExportKey,
@@ -54,31 +50,18 @@ from explorer_app.window.export.export_keys import (
     kind_objection,
     length_text,
     objection,
-    parse_seeds,
-    seed_key,
     sheet_text,
 )
 from explorer_app.window.export.file_choices import FileChoices
+from explorer_app.window.export.path_editor import PathEditor
 from explorer_app.window.export.place_choices import PlaceChoices
 from explorer_app.window.export.presets import PRESETS, PresetName
 from explorer_app.window.export.timeline_source import TimelineSource
 from explorer_app.window.look import fonts, theme
-from gpu_backend import SEED_COUNT, ModelFacts, PathKind
-
-RECENT_STEPS = 8
-"""Number of history steps that "Recent" adds."""
-
-_RANDOM_SEEDS = 3
-"""With the current latent they make a path that is worth looking at."""
+from gpu_backend import ModelFacts, PathKind
 
 _PREVIEW_FPS = 24
 """Frames per second of sequences, whose files store no rate."""
-
-_MAX_OFFERED = 64
-"""Largest number of kept latents that the initial path includes; a larger collection is not a path."""
-
-_CURRENT = "current"
-"""Label of a key: what the window shows."""
 
 _UNFINISHED: Mapping[JobState, str] = MappingProxyType(
     {"running": "is running", "waiting": "is waiting", "paused": "is paused"}
@@ -139,13 +122,11 @@ class ExportDialog(QDialog):
         self.setWindowTitle("Export")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self._session = session
-        self._history = history
         self._facts = facts
         self._settings = settings
         self._frame_ms = frame_ms
         self._envelopes = envelopes
         self._unfinished_in = unfinished_in
-        self._last_path = [self._key_of_last(key) for key in last_path]
         self._offered_name = ""
         """The name that the dialog chose; one that the user typed stays."""
         self._preset: PresetName = "sequence"
@@ -158,13 +139,14 @@ class ExportDialog(QDialog):
             (facts.resolution, facts.resolution), settings, self, has_alpha=facts.img_channels == 4
         )
         self.place = PlaceChoices(settings, self, gpu_count=gpu_count)
+        self.path = PathEditor(session, history, facts, last_path, self)
         self._make_source()
-        self._make_path()
         self._make_form()
         self._lay_out()
         self._restore_choices()
-        self.keys.keys_changed.connect(self._keys_changed)
-        self.keys.icons_changed.connect(self._show_ends)
+        self.path.changed.connect(self._keys_changed)
+        self.path.seeds_refused.connect(self._warn)
+        self.path.keys.icons_changed.connect(self._show_ends)
         self.presets.chosen.connect(self._choose_preset)
         self.files.changed.connect(self._changed)
         self.place.changed.connect(self._changed)
@@ -197,30 +179,6 @@ class ExportDialog(QDialog):
     def _choose_source(self, source: str) -> None:
         self._is_timeline = source == "timeline"
         self._choose_preset(self._preset)
-
-    def _make_path(self) -> None:
-        self.keys = ExportKeyList(self)
-        self.empty = QLabel("No latent yet: add kept ones, recent steps or seeds.", self.keys)
-        self.empty.setWordWrap(True)
-        self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        theme.set_role(self.empty, "dim")
-        inside = QVBoxLayout(self.keys)
-        inside.addWidget(self.empty)
-        kept = len(self._history.kept)
-        recent = min(RECENT_STEPS, len(self._history.entries))
-        self.add_current = self._adder("+ Current", "Add the current latent.", self._add_current)
-        self.add_kept = self._adder(f"+ Kept ({kept:,})", "Add every step that has a star.", self._add_kept)
-        self.add_kept.setEnabled(kept > 0)
-        self.add_recent = self._adder(f"+ Recent ({recent})", f"Add the newest {recent} steps.", self._add_recent)
-        self.add_recent.setEnabled(recent > 0)
-        self.remove = self._adder("Remove", "Remove the selected latents from the path (Delete).", self._remove)
-        self.seeds = QLineEdit(self)
-        self.seeds.setPlaceholderText("Seeds, such as 0,1,4-6")
-        self.seeds.setAccessibleName("Seeds")
-        self.seeds.setToolTip("Whole numbers from 0 to 4294967295 and ranges; Enter adds them.")
-        self.seeds.installEventFilter(self)
-        self.add_seeds = self._adder("Add", "Add these seeds with all other current settings.", self._add_seeds)
-        self.add_random = self._adder("+ Random", f"Add {_RANDOM_SEEDS} random seeds.", self._add_random)
 
     def _make_form(self) -> None:
         self.kind = QComboBox(self)
@@ -269,20 +227,9 @@ class ExportDialog(QDialog):
         self.cancel.clicked.connect(self.reject)
 
     def _lay_out(self) -> None:
-        title = QLabel("Path of the last export" if self._last_path else "Path", self)
+        title = QLabel("Path of the last export" if self.path.has_last else "Path", self)
         title.setFont(fonts.strong())
         theme.set_role(title, "strong")
-        adders = FittingRow(
-            (self.add_current, self.add_kept, self.add_recent, None, self.remove),
-            (self.remove, self.add_recent, self.add_kept),
-            self,
-            edge_px=0,
-        )
-        seeds = QHBoxLayout()
-        seeds.setSpacing(theme.px(6))
-        seeds.addWidget(self.seeds, 1)
-        seeds.addWidget(self.add_seeds)
-        seeds.addWidget(self.add_random)
         self.path_side = QWidget(self)
         left = QVBoxLayout(self.path_side)
         left.setContentsMargins(0, 0, theme.px(24), 0)
@@ -290,14 +237,7 @@ class ExportDialog(QDialog):
         left.addWidget(title)
         left.addWidget(self.source, 0, Qt.AlignmentFlag.AlignLeft)
         title.setVisible(not self._is_timeline)
-        self.key_side = QWidget(self.path_side)
-        for_keys = QVBoxLayout(self.key_side)
-        for_keys.setContentsMargins(0, 0, 0, 0)
-        for_keys.setSpacing(theme.px(8))
-        for_keys.addWidget(self.keys, 1)
-        for_keys.addWidget(adders)
-        for_keys.addLayout(seeds)
-        left.addWidget(self.key_side, 1)
+        left.addWidget(self.path, 1)
         left.addWidget(self.timeline, 1)
 
         place = QHBoxLayout()
@@ -361,14 +301,6 @@ class ExportDialog(QDialog):
         for before, after in itertools.pairwise(field for part in parts for field in _fields_in(part)):
             QWidget.setTabOrder(before, after)
 
-    def _adder(self, text: str, tip: str, ask: object) -> QPushButton:
-        button = QPushButton(text, self)
-        button.setAccessibleName(text.lstrip("+ "))
-        button.setToolTip(tip)
-        button.setAutoDefault(False)
-        button.clicked.connect(ask)
-        return button
-
     # -- behaviour -------------------------------------------------------------------------------------------------
 
     @Slot()
@@ -380,7 +312,7 @@ class ExportDialog(QDialog):
     def wanted(self) -> SequenceSettings:
         """The settings as entered in the dialog."""
         return export_settings(
-            [ExportKey(_CURRENT, self._session)] if self._is_still else self.keys.keys,
+            [self.path.current_key()] if self._is_still else self.path.keys.keys,
             self._session,
             kind="w-linear" if self._is_still else self._kind(),
             frames_per_step=self.frames.value(),
@@ -418,27 +350,16 @@ class ExportDialog(QDialog):
         """Path of a still picture."""
         return self._folder / f"{self.name.text().strip()}{self.files.picture_format.ending}"
 
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802 - Qt's name
-        """Add the seeds on Enter in their field, instead of starting the export."""
-        is_enter = isinstance(event, QKeyEvent) and event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
-        if watched is self.seeds and is_enter and event.type() == QEvent.Type.KeyPress:
-            self._add_seeds()
-            return True
-        return super().eventFilter(watched, event)
-
     def _kind(self) -> PathKind:
         return cast("PathKind", self.kind.currentData())
 
     def _keys_changed(self) -> None:
-        keys = self.keys.keys
-        self.empty.setVisible(not keys)
         self._show_ends()
-        self._enable_kinds(keys)
+        self._enable_kinds(self.path.keys.keys)
         self._changed()
 
     def _changed(self) -> None:
         self._offer_name()
-        keys = self.keys.keys
         self.kind.setToolTip(KINDS[max(0, self.kind.currentIndex())][2])
         wanted = self.wanted
         reason = self.files.objection or (self._still_objection() if self._is_still else objection(wanted))
@@ -449,7 +370,7 @@ class ExportDialog(QDialog):
             reason = "Choose a folder for the files."
         if not reason and not self._is_still:
             reason = self._place_objection(wanted)
-        has_frames = len(keys) > 1 or self._takes_timeline
+        has_frames = self.path.keys.count() > 1 or self._takes_timeline
         frames = 1 if self._is_still else wanted.frame_count if has_frames else 0
         piece = wanted.piece
         rate = piece.fps if piece is not None else _PREVIEW_FPS if wanted.video is None else wanted.video.fps
@@ -550,7 +471,7 @@ class ExportDialog(QDialog):
             self._form.setRowVisible(row, not (self._is_still or self._takes_timeline))
         self._form.setRowVisible(self.loop, not (self._is_still or self._is_sheet or self._takes_timeline))
         self.source.show_choice("timeline" if self._is_timeline else "path")
-        self.key_side.setVisible(not self._takes_timeline)
+        self.path.setVisible(not self._takes_timeline)
         self.timeline.setVisible(self._takes_timeline)
         self.timeline.show_pictures(self._is_sheet)
         self._show_ends()
@@ -560,9 +481,10 @@ class ExportDialog(QDialog):
         """Show thumbnails of the first and the last frame; a still has one."""
         if self._takes_timeline:
             return  # `_changed` shows those of its start and end
-        items = [self.keys.item(row) for row in (0, self.keys.count() - 1)]
+        keys = self.path.keys
+        items = [keys.item(row) for row in (0, keys.count() - 1)]
         first, last = (QPixmap() if item is None else item.icon().pixmap(self.ends.first.size()) for item in items)
-        is_path = not self._is_still and self.keys.count() > 1
+        is_path = not self._is_still and keys.count() > 1
         self.ends.show_pictures(first, last if is_path else None, is_loop=self.loop.isChecked())
 
     def _enable_kinds(self, keys: Sequence[ExportKey]) -> None:
@@ -574,38 +496,10 @@ class ExportDialog(QDialog):
             items.item(row).setEnabled(possible)
             self.kind.setItemData(row, tip if possible else f"{tip} {reason}", Qt.ItemDataRole.ToolTipRole)
 
-    def _add_current(self) -> None:
-        self.keys.add([ExportKey(_CURRENT, self._session)])
-
-    def _add_kept(self) -> None:
-        self.keys.add(self._kept_keys())
-
-    def _kept_keys(self) -> list[ExportKey]:
-        return [self._key("kept", entry) for entry in self._history.kept]
-
-    def _add_recent(self) -> None:
-        recent = self._history.entries[-RECENT_STEPS:]
-        self.keys.add([self._key("step", entry) for entry in recent])
-
-    def _key(self, word: str, entry: HistoryEntry) -> ExportKey:
-        return ExportKey(f"{word} {entry.number} · {entry.label}", adapt(entry.session, self._facts).session)
-
-    def _add_seeds(self) -> None:
-        try:
-            seeds = parse_seeds(self.seeds.text())
-        except ValueError as error:
-            self.hint.setText(str(error))
-            theme.set_role(self.hint, "warn")
-            return
-        self.keys.add([seed_key(self._session, seed) for seed in seeds])
-        self.seeds.clear()
-
-    def _add_random(self) -> None:
-        seeds = (random.randrange(SEED_COUNT) for _ in range(_RANDOM_SEEDS))
-        self.keys.add([seed_key(self._session, seed) for seed in seeds])
-
-    def _remove(self) -> None:
-        self.keys.remove_selected()
+    @Slot(str)
+    def _warn(self, sentence: str) -> None:
+        self.hint.setText(sentence)
+        theme.set_role(self.hint, "warn")
 
     def _choose_folder(self) -> None:
         chooser = QFileDialog(self, "Folder for the sequence", self.folder.text())
@@ -634,29 +528,9 @@ class ExportDialog(QDialog):
 
     def _offer_path(self) -> None:
         """Fill the initial path; select a kind of path that supports it."""
-        self.keys.add(self._last_path or self._usual_path())
-        if kind_objection(self.keys.keys, self._kind(), self._facts.z_dim):
+        self.path.offer()
+        if kind_objection(self.path.keys.keys, self._kind(), self._facts.z_dim):
             self.kind.setCurrentIndex(0)
-
-    def _key_of_last(self, key: ExportKey) -> ExportKey:
-        """Return a key of the last path for the present model; what was current then has its place for a name."""
-        session = adapt(key.session, self._facts).session
-        if key.label == _CURRENT and session != self._session:
-            return ExportKey(place_name(session), session)
-        return ExportKey(key.label, session)
-
-    def _usual_path(self) -> list[ExportKey]:
-        """Return the current and the kept latents."""
-        path = [ExportKey(_CURRENT, self._session)]
-        if len(self._history.kept) <= _MAX_OFFERED:
-            path += [key for key in self._kept_keys() if key.session != self._session]
-        return path
-
-    @property
-    def own_path(self) -> Sequence[ExportKey]:
-        """The path, if the user put it together; empty if it is what is offered first."""
-        keys = self.keys.keys
-        return () if list(keys) == self._usual_path() else keys
 
     def _ask(self) -> None:
         self._changed()  # another window, or another program, may have written there since

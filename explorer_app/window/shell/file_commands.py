@@ -143,7 +143,7 @@ class FileCommands:
         )
 
         def keep_path() -> None:
-            self._last_path = dialog.own_path
+            self._last_path = dialog.path.own_path
 
         dialog.export_requested.connect(keep_path)
         dialog.export_requested.connect(self._export.start)
@@ -152,9 +152,9 @@ class FileCommands:
         self._export.find_encoders()
         self._export.jobs_changed.connect(dialog.jobs_changed)
         self._export.refresh()  # another window may have taken the name that is offered
-        self._thumbnails.serve(dialog.keys, "export")
+        self._thumbnails.serve(dialog.path.keys, "export")
         self._thumbnails.serve(dialog.ends, "export ends")
-        dialog.keys.request_thumbnails()
+        dialog.path.keys.request_thumbnails()
         self._dialogs.open(dialog)
 
     def show_exports(self) -> None:

@@ -50,8 +50,8 @@ def made(qtbot: QtBot, settings: Settings, tmp_path: Path) -> ExportDialog:
     """A dialog with a folder, and a path that was emptied."""
     settings.remember_folder("export", tmp_path)
     dialog = opened(qtbot, settings, history())
-    dialog.keys.selectAll()
-    QTest.keyClick(dialog.keys, Qt.Key.Key_Delete)
+    dialog.path.keys.selectAll()
+    QTest.keyClick(dialog.path.keys, Qt.Key.Key_Delete)
     return dialog
 
 
@@ -64,8 +64,8 @@ def opened(qtbot: QtBot, settings: Settings, past: History, session: Session = S
 
 
 def type_seeds(dialog: ExportDialog, text: str) -> None:
-    QTest.keyClicks(dialog.seeds, text)
-    QTest.keyClick(dialog.seeds, Qt.Key.Key_Return)
+    QTest.keyClicks(dialog.path.seeds, text)
+    QTest.keyClick(dialog.path.seeds, Qt.Key.Key_Return)
 
 
 def is_possible(combo: QComboBox, row: int) -> bool:
@@ -74,7 +74,7 @@ def is_possible(combo: QComboBox, row: int) -> bool:
 
 def test_seeds_that_are_typed_become_a_path_and_the_exporter_gets_it(made: ExportDialog, qtbot: QtBot) -> None:
     type_seeds(made, "0,1,4-6")
-    assert [key.label for key in made.keys.keys] == ["seed 0", "seed 1", "seed 4", "seed 5", "seed 6"]
+    assert [key.label for key in made.path.keys.keys] == ["seed 0", "seed 1", "seed 4", "seed 5", "seed 6"]
     assert made.isVisible(), "Enter in the field adds; it does not export"
     made.frames.setValue(10)
     with qtbot.waitSignal(made.export_requested) as signal:
@@ -118,7 +118,7 @@ def test_ways_through_z_are_possible_only_between_whole_seeds(made: ExportDialog
     type_seeds(made, "7,9")
     rows = {made.kind.itemData(row): row for row in range(made.kind.count())}
     assert all(is_possible(made.kind, row) for row in rows.values())
-    qtbot.mouseClick(made.add_current, Qt.MouseButton.LeftButton)  # stands between seeds
+    qtbot.mouseClick(made.path.add_current, Qt.MouseButton.LeftButton)  # stands between seeds
     assert {kind for kind, row in rows.items() if not is_possible(made.kind, row)} == {"z-linear", "z-slerp"}
     reason = made.kind.itemData(rows["z-slerp"], Qt.ItemDataRole.ToolTipRole)
     assert "seed" in reason
@@ -128,7 +128,7 @@ def test_ways_through_z_are_possible_only_between_whole_seeds(made: ExportDialog
 
 
 def test_an_empty_path_says_what_to_add_and_cannot_be_exported(made: ExportDialog) -> None:
-    assert made.empty.isVisible()
+    assert made.path.empty.isVisible()
     assert not made.export.isEnabled()
     assert "Add at least two latents" in made.hint.text()
 
@@ -136,8 +136,8 @@ def test_an_empty_path_says_what_to_add_and_cannot_be_exported(made: ExportDialo
 def test_the_path_begins_with_the_picture_as_it_is_now(qtbot: QtBot, settings: Settings, tmp_path: Path) -> None:
     settings.remember_folder("export", tmp_path)
     dialog = opened(qtbot, settings, history())
-    assert [(key.label, key.session) for key in dialog.keys.keys] == [("current", SESSION)]
-    assert dialog.empty.isHidden()
+    assert [(key.label, key.session) for key in dialog.path.keys.keys] == [("current", SESSION)]
+    assert dialog.path.empty.isHidden()
     assert dialog.hint.property("role") == "dim"
     type_seeds(dialog, "7")
     assert dialog.export.isEnabled()
@@ -149,7 +149,7 @@ def test_one_frame_is_no_sequence(qtbot: QtBot, settings: Settings, tmp_path: Pa
     settings.remember_folder("export", tmp_path)
     dialog = opened(qtbot, settings, history())
     dialog.loop.setChecked(loop)
-    assert dialog.keys.count() == 1
+    assert dialog.path.keys.count() == 1
     assert not dialog.export.isEnabled()
     assert "Still" in dialog.hint.text()
     assert dialog.length.text() == length_text(0, 24)
@@ -170,14 +170,14 @@ def test_a_keyframe_brings_its_own_noise_and_transform(qtbot: QtBot, settings: S
 
 def test_kept_latents_are_on_the_path_at_once_after_the_current_one(qtbot: QtBot, settings: Settings) -> None:
     dialog = opened(qtbot, settings, history(steps=5, kept=2))
-    assert [key.session.position.x for key in dialog.keys.keys] == [SESSION.position.x, 0.5, 1.5]
-    assert dialog.add_kept.text() == "+ Kept (2)"
+    assert [key.session.position.x for key in dialog.path.keys.keys] == [SESSION.position.x, 0.5, 1.5]
+    assert dialog.path.add_kept.text() == "+ Kept (2)"
 
 
 def test_a_kept_latent_that_is_the_current_one_is_passed_once(qtbot: QtBot, settings: Settings) -> None:
     past = history(steps=3, kept=2)
     dialog = opened(qtbot, settings, past, past.kept[1].session)
-    assert [key.session.position.x for key in dialog.keys.keys] == [1.5, 0.5]
+    assert [key.session.position.x for key in dialog.path.keys.keys] == [1.5, 0.5]
 
 
 def test_a_way_that_was_used_last_but_cannot_go_there_gives_way_without_a_warning(
@@ -200,8 +200,8 @@ def test_latents_kept_of_another_model_are_fitted_to_the_open_one(qtbot: QtBot, 
         mix=(Source(Latent(), (1.0,) * 18, "seed 0"),),
     )
     dialog = opened(qtbot, settings, History().with_kept((KeptSession(other, "Walk"),)).added(other, "Walk"))
-    qtbot.mouseClick(dialog.add_recent, Qt.MouseButton.LeftButton)
-    assert dialog.keys.count() == 3
+    qtbot.mouseClick(dialog.path.add_recent, Qt.MouseButton.LeftButton)
+    assert dialog.path.keys.count() == 3
     for key in dialog.wanted.keys[1:]:
         latent = key.blend[0][0].latent
         assert latent.classes == ()
@@ -212,8 +212,8 @@ def test_latents_kept_of_another_model_are_fitted_to_the_open_one(qtbot: QtBot, 
 def test_thousands_of_kept_latents_wait_until_they_are_requested(qtbot: QtBot, settings: Settings) -> None:
     many = History().with_kept(tuple(KeptSession(Session(position=Position(i, 0.5)), "Walk") for i in range(3000)))
     dialog = opened(qtbot, settings, many)
-    assert [key.session for key in dialog.keys.keys] == [SESSION]
-    assert dialog.add_kept.text() == "+ Kept (3,000)"
+    assert [key.session for key in dialog.path.keys.keys] == [SESSION]
+    assert dialog.path.add_kept.text() == "+ Kept (3,000)"
 
 
 def test_the_path_of_the_last_export_comes_back_and_what_was_offered_is_offered_anew(
@@ -231,56 +231,56 @@ def test_the_path_of_the_last_export_comes_back_and_what_was_offered_is_offered_
         assert not dialog.isVisible()
 
     dialog = open_dialog()
-    first = [key.label for key in dialog.keys.keys]
+    first = [key.label for key in dialog.path.keys.keys]
     type_seeds(dialog, "4,7")
-    labels = [key.label for key in dialog.keys.keys]
+    labels = [key.label for key in dialog.path.keys.keys]
     assert labels != first
     export(dialog)
     dialog = open_dialog()
-    assert [key.label for key in dialog.keys.keys] == labels
-    dialog.keys.selectAll()
-    QTest.keyClick(dialog.keys, Qt.Key.Key_Delete)
+    assert [key.label for key in dialog.path.keys.keys] == labels
+    dialog.path.keys.selectAll()
+    QTest.keyClick(dialog.path.keys, Qt.Key.Key_Delete)
     type_seeds(dialog, "1")
     dialog.reject()
     dialog = open_dialog()
-    assert [key.label for key in dialog.keys.keys] == labels, "only an export is remembered"
+    assert [key.label for key in dialog.path.keys.keys] == labels, "only an export is remembered"
     export(dialog)
     before = place_name(controller.editing.session)
     controller.editing.session = GoToSeed(55).apply(controller.editing.session)
     dialog = open_dialog()
-    assert [key.label for key in dialog.keys.keys] == [before, *labels[1:]], "it is not the current picture now"
+    assert [key.label for key in dialog.path.keys.keys] == [before, *labels[1:]], "it is not the current picture now"
     dialog.reject()
 
 
 def test_recent_steps_are_added_oldest_first(qtbot: QtBot, settings: Settings) -> None:
     dialog = opened(qtbot, settings, history(steps=12))
-    qtbot.mouseClick(dialog.add_recent, Qt.MouseButton.LeftButton)
-    assert [key.session.position.x for key in dialog.keys.keys[1:]] == [i + 0.5 for i in range(4, 12)]
+    qtbot.mouseClick(dialog.path.add_recent, Qt.MouseButton.LeftButton)
+    assert [key.session.position.x for key in dialog.path.keys.keys[1:]] == [i + 0.5 for i in range(4, 12)]
 
 
 def test_delete_takes_selected_latents_off_the_path(made: ExportDialog) -> None:
     type_seeds(made, "1-4")
-    made.keys.setCurrentRow(1)
-    QTest.keyClick(made.keys, Qt.Key.Key_Delete)
-    assert [key.label for key in made.keys.keys] == ["seed 1", "seed 3", "seed 4"]
+    made.path.keys.setCurrentRow(1)
+    QTest.keyClick(made.path.keys, Qt.Key.Key_Delete)
+    assert [key.label for key in made.path.keys.keys] == ["seed 1", "seed 3", "seed 4"]
     assert made.wanted.frame_count == 2 * made.frames.value() + 1
 
 
 def test_taking_away_many_at_once_is_one_change(made: ExportDialog, qtbot: QtBot) -> None:
     type_seeds(made, "0-99")
-    made.keys.selectAll()
+    made.path.keys.selectAll()
     changes: list[int] = []
-    made.keys.keys_changed.connect(lambda: changes.append(len(made.keys.keys)))
-    QTest.keyClick(made.keys, Qt.Key.Key_Delete)
+    made.path.keys.keys_changed.connect(lambda: changes.append(len(made.path.keys.keys)))
+    QTest.keyClick(made.path.keys, Qt.Key.Key_Delete)
     assert changes == [0]
-    assert made.empty.isVisible()
+    assert made.path.empty.isVisible()
 
 
 def test_the_order_of_the_list_is_the_order_of_the_path(made: ExportDialog) -> None:
     type_seeds(made, "1-3")
-    item = made.keys.takeItem(2)
-    made.keys.insertItem(0, item)
-    assert [key.label for key in made.keys.keys] == ["seed 3", "seed 1", "seed 2"]
+    item = made.path.keys.takeItem(2)
+    made.path.keys.insertItem(0, item)
+    assert [key.label for key in made.path.keys.keys] == ["seed 3", "seed 1", "seed 2"]
     assert point_of(made.wanted.keys[0].blend[0][0].latent).seeds == ((3, 1.0),)
 
 
@@ -330,15 +330,15 @@ def test_choices_are_remembered(made: ExportDialog, qtbot: QtBot, settings: Sett
 def test_a_line_that_names_no_seeds_is_answered_with_a_sentence(made: ExportDialog) -> None:
     type_seeds(made, "1,x")
     assert "not “x”" in made.hint.text()
-    assert made.seeds.text() == "1,x"
-    assert made.keys.keys == []
+    assert made.path.seeds.text() == "1,x"
+    assert made.path.keys.keys == []
 
 
 def test_small_pictures_are_requested_and_shown(made: ExportDialog, qtbot: QtBot) -> None:
     type_seeds(made, "5")
-    with qtbot.waitSignal(made.keys.thumbnail_wanted) as wanted:
-        made.keys.request_thumbnails()
-    assert wanted.args[1] == made.keys.keys[0].session
+    with qtbot.waitSignal(made.path.keys.thumbnail_wanted) as wanted:
+        made.path.keys.request_thumbnails()
+    assert wanted.args[1] == made.path.keys.keys[0].session
 
 
 @pytest.mark.parametrize(
@@ -417,7 +417,7 @@ def test_a_still_is_the_picture_on_the_canvas_in_the_chosen_format(
     settings.remember_folder("export", tmp_path)
     dialog = opened(qtbot, settings, History())
     choose(dialog, "still")
-    assert dialog.keys.isHidden() or not dialog.path_side.isVisible()
+    assert dialog.path.keys.isHidden() or not dialog.path_side.isVisible()
     dialog.files.format.setCurrentIndex(dialog.files.format.findData("jpeg"))
     dialog.files.quality.setValue(70)
     assert dialog.export.isEnabled()
@@ -560,8 +560,8 @@ def test_the_first_and_the_last_picture_are_shown(made: ExportDialog) -> None:
     red, blue = QImage(8, 8, QImage.Format.Format_RGB32), QImage(8, 8, QImage.Format.Format_RGB32)
     red.fill(Qt.GlobalColor.red)
     blue.fill(Qt.GlobalColor.blue)
-    made.keys.show_thumbnail(made.keys.keys[0].session, red)
-    made.keys.show_thumbnail(made.keys.keys[2].session, blue)
+    made.path.keys.show_thumbnail(made.path.keys.keys[0].session, red)
+    made.path.keys.show_thumbnail(made.path.keys.keys[2].session, blue)
     shown = [end.pixmap().toImage().pixelColor(2, 2) for end in (made.ends.first, made.ends.last)]
     assert shown == [QColor(Qt.GlobalColor.red), QColor(Qt.GlobalColor.blue)]
 
@@ -570,7 +570,7 @@ def test_on_a_low_screen_the_buttons_stay_visible_and_the_choices_scroll(made: E
     made.resize(784, 452)
     QApplication.processEvents()
     assert (made.width(), made.height()) == (784, 452)
-    for button in (made.export, made.cancel, made.add_seeds, made.remove):
+    for button in (made.export, made.cancel, made.path.add_seeds, made.path.remove):
         assert made.rect().contains(QRect(button.mapTo(made, QPoint(0, 0)), button.size()))
     area = next(each for each in made.findChildren(QScrollArea) if each.isAncestorOf(made.name))
     inside = area.widget()
@@ -633,8 +633,8 @@ def test_a_newcomer_with_one_picture_gets_a_path_by_one_click(qtbot: QtBot, sett
     dialog = opened(qtbot, settings, history())
     assert not dialog.export.isEnabled()
     assert "+ Random" in dialog.hint.text()
-    qtbot.mouseClick(dialog.add_random, Qt.MouseButton.LeftButton)
-    assert len(dialog.keys.keys) == 4
+    qtbot.mouseClick(dialog.path.add_random, Qt.MouseButton.LeftButton)
+    assert len(dialog.path.keys.keys) == 4
     assert dialog.export.isEnabled()
 
 
@@ -658,7 +658,7 @@ def test_a_session_without_a_timeline_offers_a_path_only(made: ExportDialog) -> 
 def test_the_timeline_is_offered_first_with_the_range_that_loops(qtbot: QtBot, settings: Settings) -> None:
     dialog = opened(qtbot, settings, history(), moving())
     assert dialog.source.segments["timeline"].isChecked()
-    assert dialog.keys.isHidden() or not dialog.keys.isVisible()
+    assert dialog.path.keys.isHidden() or not dialog.path.keys.isVisible()
     piece = dialog.wanted.piece
     assert piece is not None
     assert (piece.fps, piece.start, piece.end, piece.frame_count) == (12, 1, 3, 24)
@@ -691,7 +691,7 @@ def test_a_path_can_still_be_chosen_and_the_export_offers_the_timeline_again(
     settings.remember_folder("export", tmp_path)
     dialog = opened(qtbot, settings, history(), moving())
     dialog.source.segments["path"].click()
-    assert dialog.keys.isVisible()
+    assert dialog.path.keys.isVisible()
     assert dialog.wanted.piece is None
     dialog.source.segments["timeline"].click()
     calls: list[SequenceSettings] = []

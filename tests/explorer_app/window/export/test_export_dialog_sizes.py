@@ -32,7 +32,7 @@ def test_every_preset_fits_a_screen_of_800_px_however_long_names_are(qtbot: QtBo
         for source in dialog.source.segments.values():
             source.click()
             assert dialog.minimumSizeHint().width() <= 784
-            assert not dialog.keys.horizontalScrollBar().maximum()
+            assert not dialog.path.keys.horizontalScrollBar().maximum()
 
 
 def test_on_a_low_screen_the_estimate_and_why_a_button_is_disabled_are_seen_without_scrolling(

@@ -21,8 +21,8 @@ def made(qtbot: QtBot, settings: Settings, tmp_path: Path) -> ExportDialog:
     """A dialog with a folder, and a path that was emptied."""
     settings.remember_folder("export", tmp_path)
     dialog = opened(qtbot, settings, history())
-    dialog.keys.selectAll()
-    QTest.keyClick(dialog.keys, Qt.Key.Key_Delete)
+    dialog.path.keys.selectAll()
+    QTest.keyClick(dialog.path.keys, Qt.Key.Key_Delete)
     return dialog
 
 

@@ -172,8 +172,8 @@ def test_an_export_is_reported_in_the_status_bar_and_can_be_cancelled(
 def test_the_export_dialog_starts_the_export(window: MainWindow, controller: FakeController, tmp_path: Path) -> None:
     window.actions_by_key["export"].trigger()
     dialog = dialog_of(window, ExportDialog)
-    QTest.keyClicks(dialog.seeds, "1-3")
-    QTest.keyClick(dialog.seeds, Qt.Key.Key_Return)
+    QTest.keyClicks(dialog.path.seeds, "1-3")
+    QTest.keyClick(dialog.path.seeds, Qt.Key.Key_Return)
     dialog.folder.setText(str(tmp_path))
     QTest.mouseClick(dialog.export, Qt.MouseButton.LeftButton)
     (call,) = calls(controller, "start_export")
