@@ -1,75 +1,28 @@
-"""Asking for a sequence."""
+"""Asking for a sequence, a video or a still."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from fractions import Fraction
 from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtGui import QColor, QImage
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QComboBox, QScrollArea
+from PySide6.QtWidgets import QApplication, QScrollArea
 from pytestqt.qtbot import QtBot
 
-from explorer_app.exporting.export_list import JobState
 from explorer_app.exporting.formats.picture_format import PictureFormat
-from explorer_app.exporting.manifest import manifest_bytes
 from explorer_app.exporting.sequence import SequenceSettings, plan_sequence
-from explorer_app.session.edits import GoToSeed
-from explorer_app.session.history import History, KeptSession, place_name
-from explorer_app.session.session import ModelReference, Position, Session, Slider, Source
-from explorer_app.session.timeline.edits import with_key
-from explorer_app.session.tracks import Timeline
+from explorer_app.session.history import History
+from explorer_app.session.session import Position, Session
 from explorer_app.settings import Settings
 from explorer_app.window.export.export_dialog import ExportDialog
-from explorer_app.window.export.export_keys import MAX_SEEDS, length_text, parse_seeds
+from explorer_app.window.export.export_keys import length_text
 from explorer_app.window.export.presets import PresetName
-from explorer_app.window.shell.main_window import MainWindow
-from gpu_backend import Latent, Noise, Tap, Transform
-from tests.helpers.fake_controller import FakeController, facts
+from gpu_backend import Tap
+from tests.helpers.export_dialogs import FACTS, SESSION, choose, history, is_possible, opened, type_seeds
 from tests.helpers.requests import point_of
-
-FACTS = facts()
-MODEL = ModelReference(FACTS.path, FACTS.name, FACTS.model_id)
-SESSION = Session(model=MODEL, position=Position(3.25, 1.5), noise=Noise("random", seed=4))
-
-
-def history(steps: int = 3, kept: int = 0) -> History:
-    made = History()
-    for number in range(steps):
-        made = made.added(Session(model=MODEL, position=Position(number + 0.5, 0.0)), "Walk")
-    for entry in made.entries[:kept]:
-        made = made.starred(entry.number, True)
-    return made
-
-
-@pytest.fixture
-def made(qtbot: QtBot, settings: Settings, tmp_path: Path) -> ExportDialog:
-    """A dialog with a folder, and a path that was emptied."""
-    settings.remember_folder("export", tmp_path)
-    dialog = opened(qtbot, settings, history())
-    dialog.path.keys.selectAll()
-    QTest.keyClick(dialog.path.keys, Qt.Key.Key_Delete)
-    return dialog
-
-
-def opened(qtbot: QtBot, settings: Settings, past: History, session: Session = SESSION) -> ExportDialog:
-    dialog = ExportDialog(session, past, FACTS, settings)
-    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, False)
-    qtbot.addWidget(dialog)
-    dialog.show()
-    return dialog
-
-
-def type_seeds(dialog: ExportDialog, text: str) -> None:
-    QTest.keyClicks(dialog.path.seeds, text)
-    QTest.keyClick(dialog.path.seeds, Qt.Key.Key_Return)
-
-
-def is_possible(combo: QComboBox, row: int) -> bool:
-    return bool(combo.model().flags(combo.model().index(row, 0)) & Qt.ItemFlag.ItemIsEnabled)
 
 
 def test_seeds_that_are_typed_become_a_path_and_the_exporter_gets_it(made: ExportDialog, qtbot: QtBot) -> None:
@@ -127,23 +80,6 @@ def test_ways_through_z_are_possible_only_between_whole_seeds(made: ExportDialog
     assert "seed" in made.hint.text()
 
 
-def test_an_empty_path_says_what_to_add_and_cannot_be_exported(made: ExportDialog) -> None:
-    assert made.path.empty.isVisible()
-    assert not made.export.isEnabled()
-    assert "Add at least two latents" in made.hint.text()
-
-
-def test_the_path_begins_with_the_picture_as_it_is_now(qtbot: QtBot, settings: Settings, tmp_path: Path) -> None:
-    settings.remember_folder("export", tmp_path)
-    dialog = opened(qtbot, settings, history())
-    assert [(key.label, key.session) for key in dialog.path.keys.keys] == [("current", SESSION)]
-    assert dialog.path.empty.isHidden()
-    assert dialog.hint.property("role") == "dim"
-    type_seeds(dialog, "7")
-    assert dialog.export.isEnabled()
-    assert dialog.wanted.frame_count == dialog.frames.value() + 1
-
-
 @pytest.mark.parametrize("loop", [False, True])
 def test_one_frame_is_no_sequence(qtbot: QtBot, settings: Settings, tmp_path: Path, loop: bool) -> None:
     settings.remember_folder("export", tmp_path)
@@ -155,31 +91,6 @@ def test_one_frame_is_no_sequence(qtbot: QtBot, settings: Settings, tmp_path: Pa
     assert dialog.length.text() == length_text(0, 24)
 
 
-def test_a_keyframe_brings_its_own_noise_and_transform(qtbot: QtBot, settings: Settings, tmp_path: Path) -> None:
-    settings.remember_folder("export", tmp_path)
-    turned = replace(SESSION, transform=Transform(degrees=30.0), noise=Noise("none"))
-    past = History().added(turned, "Turn")
-    dialog = ExportDialog(
-        SESSION, past.starred(past.entries[0].number, True), replace(FACTS, has_transform=True), settings
-    )
-    qtbot.addWidget(dialog)
-    first, second = dialog.wanted.keys
-    assert (first.noise, first.transform) == (SESSION.noise, None)
-    assert (second.noise, second.transform) == (Noise("none"), Transform(degrees=30.0).matrix)
-
-
-def test_kept_latents_are_on_the_path_at_once_after_the_current_one(qtbot: QtBot, settings: Settings) -> None:
-    dialog = opened(qtbot, settings, history(steps=5, kept=2))
-    assert [key.session.position.x for key in dialog.path.keys.keys] == [SESSION.position.x, 0.5, 1.5]
-    assert dialog.path.add_kept.text() == "+ Kept (2)"
-
-
-def test_a_kept_latent_that_is_the_current_one_is_passed_once(qtbot: QtBot, settings: Settings) -> None:
-    past = history(steps=3, kept=2)
-    dialog = opened(qtbot, settings, past, past.kept[1].session)
-    assert [key.session.position.x for key in dialog.path.keys.keys] == [1.5, 0.5]
-
-
 def test_a_way_that_was_used_last_but_cannot_go_there_gives_way_without_a_warning(
     qtbot: QtBot, settings: Settings, tmp_path: Path
 ) -> None:
@@ -189,99 +100,6 @@ def test_a_way_that_was_used_last_but_cannot_go_there_gives_way_without_a_warnin
     between_seeds = opened(qtbot, settings, history())
     assert between_seeds.wanted.kind == "w-cubic"
     assert between_seeds.hint.property("role") == "dim"
-
-
-def test_latents_kept_of_another_model_are_fitted_to_the_open_one(qtbot: QtBot, settings: Settings) -> None:
-    other = Session(
-        ModelReference("faces.pkl", "Faces", "cd" * 32),
-        Position(0.5, 0.0),
-        classes=((7, 1.0),),
-        sliders=(Slider("faces/smile", 2.0), Slider("sefa/0", 1.0)),
-        mix=(Source(Latent(), (1.0,) * 18, "seed 0"),),
-    )
-    dialog = opened(qtbot, settings, History().with_kept((KeptSession(other, "Walk"),)).added(other, "Walk"))
-    qtbot.mouseClick(dialog.path.add_recent, Qt.MouseButton.LeftButton)
-    assert dialog.path.keys.count() == 3
-    for key in dialog.wanted.keys[1:]:
-        latent = key.blend[0][0].latent
-        assert latent.classes == ()
-        assert [item.name for item in latent.directions] == ["sefa/0"]
-        assert [len(source.strengths) for source in latent.mix] == [FACTS.num_ws]
-
-
-def test_thousands_of_kept_latents_wait_until_they_are_requested(qtbot: QtBot, settings: Settings) -> None:
-    many = History().with_kept(tuple(KeptSession(Session(position=Position(i, 0.5)), "Walk") for i in range(3000)))
-    dialog = opened(qtbot, settings, many)
-    assert [key.session for key in dialog.path.keys.keys] == [SESSION]
-    assert dialog.path.add_kept.text() == "+ Kept (3,000)"
-
-
-def test_the_path_of_the_last_export_comes_back_and_what_was_offered_is_offered_anew(
-    window: MainWindow, controller: FakeController, tmp_path: Path
-) -> None:
-    def open_dialog() -> ExportDialog:
-        window.commands.files.export_sequence()
-        (dialog,) = (item for item in window.findChildren(ExportDialog) if item.isVisible())
-        dialog.folder.setText(str(tmp_path))
-        return dialog
-
-    def export(dialog: ExportDialog) -> None:
-        choose(dialog, "sequence")
-        QTest.mouseClick(dialog.export, Qt.MouseButton.LeftButton)
-        assert not dialog.isVisible()
-
-    dialog = open_dialog()
-    first = [key.label for key in dialog.path.keys.keys]
-    type_seeds(dialog, "4,7")
-    labels = [key.label for key in dialog.path.keys.keys]
-    assert labels != first
-    export(dialog)
-    dialog = open_dialog()
-    assert [key.label for key in dialog.path.keys.keys] == labels
-    dialog.path.keys.selectAll()
-    QTest.keyClick(dialog.path.keys, Qt.Key.Key_Delete)
-    type_seeds(dialog, "1")
-    dialog.reject()
-    dialog = open_dialog()
-    assert [key.label for key in dialog.path.keys.keys] == labels, "only an export is remembered"
-    export(dialog)
-    before = place_name(controller.editing.session)
-    controller.editing.session = GoToSeed(55).apply(controller.editing.session)
-    dialog = open_dialog()
-    assert [key.label for key in dialog.path.keys.keys] == [before, *labels[1:]], "it is not the current picture now"
-    dialog.reject()
-
-
-def test_recent_steps_are_added_oldest_first(qtbot: QtBot, settings: Settings) -> None:
-    dialog = opened(qtbot, settings, history(steps=12))
-    qtbot.mouseClick(dialog.path.add_recent, Qt.MouseButton.LeftButton)
-    assert [key.session.position.x for key in dialog.path.keys.keys[1:]] == [i + 0.5 for i in range(4, 12)]
-
-
-def test_delete_takes_selected_latents_off_the_path(made: ExportDialog) -> None:
-    type_seeds(made, "1-4")
-    made.path.keys.setCurrentRow(1)
-    QTest.keyClick(made.path.keys, Qt.Key.Key_Delete)
-    assert [key.label for key in made.path.keys.keys] == ["seed 1", "seed 3", "seed 4"]
-    assert made.wanted.frame_count == 2 * made.frames.value() + 1
-
-
-def test_taking_away_many_at_once_is_one_change(made: ExportDialog, qtbot: QtBot) -> None:
-    type_seeds(made, "0-99")
-    made.path.keys.selectAll()
-    changes: list[int] = []
-    made.path.keys.keys_changed.connect(lambda: changes.append(len(made.path.keys.keys)))
-    QTest.keyClick(made.path.keys, Qt.Key.Key_Delete)
-    assert changes == [0]
-    assert made.path.empty.isVisible()
-
-
-def test_the_order_of_the_list_is_the_order_of_the_path(made: ExportDialog) -> None:
-    type_seeds(made, "1-3")
-    item = made.path.keys.takeItem(2)
-    made.path.keys.insertItem(0, item)
-    assert [key.label for key in made.path.keys.keys] == ["seed 3", "seed 1", "seed 2"]
-    assert point_of(made.wanted.keys[0].blend[0][0].latent).seeds == ((3, 1.0),)
 
 
 def test_tab_goes_through_the_dialog_as_the_eye_does(made: ExportDialog, qtbot: QtBot) -> None:
@@ -300,21 +118,6 @@ def test_tab_goes_through_the_dialog_as_the_eye_does(made: ExportDialog, qtbot: 
     assert names.index("Where") < names.index("Folder") < names.index("Name") < len(names)
 
 
-@pytest.mark.parametrize("name", ["", "a/b", ".hidden", "nul", "COM1.take", "x" * 101, "漢" * 80])
-def test_a_name_that_no_file_can_have_is_refused_with_a_sentence(made: ExportDialog, name: str) -> None:
-    type_seeds(made, "1-3")
-    made.name.setText(name)
-    assert not made.export.isEnabled()
-    assert "name" in made.hint.text()
-
-
-def test_without_a_folder_it_asks_for_one(made: ExportDialog) -> None:
-    type_seeds(made, "1-3")
-    made.folder.clear()
-    assert not made.export.isEnabled()
-    assert "folder" in made.hint.text()
-
-
 def test_choices_are_remembered(made: ExportDialog, qtbot: QtBot, settings: Settings, tmp_path: Path) -> None:
     type_seeds(made, "1-3")
     made.kind.setCurrentIndex(1)
@@ -325,44 +128,6 @@ def test_choices_are_remembered(made: ExportDialog, qtbot: QtBot, settings: Sett
     again = opened(qtbot, settings, history())
     assert (again.wanted.kind, again.wanted.frames_per_step, again.wanted.loop) == ("w-linear", 60, True)
     assert (again.wanted.name, again.wanted.folder) == ("evening", tmp_path)
-
-
-def test_a_line_that_names_no_seeds_is_answered_with_a_sentence(made: ExportDialog) -> None:
-    type_seeds(made, "1,x")
-    assert "not “x”" in made.hint.text()
-    assert made.path.seeds.text() == "1,x"
-    assert made.path.keys.keys == []
-
-
-def test_small_pictures_are_requested_and_shown(made: ExportDialog, qtbot: QtBot) -> None:
-    type_seeds(made, "5")
-    with qtbot.waitSignal(made.path.keys.thumbnail_wanted) as wanted:
-        made.path.keys.request_thumbnails()
-    assert wanted.args[1] == made.path.keys.keys[0].session
-
-
-@pytest.mark.parametrize(
-    ("text", "seeds"),
-    [
-        ("0,1,4-6", (0, 1, 4, 5, 6)),
-        (" 7 ", (7,)),
-        ("3-1", (3, 2, 1)),
-        ("1, 2 3;4", (1, 2, 3, 4)),
-        ("4294967295", (2**32 - 1,)),
-    ],
-)
-def test_lists_of_seeds_are_read(text: str, seeds: tuple[int, ...]) -> None:
-    assert parse_seeds(text) == seeds
-
-
-@pytest.mark.parametrize("text", ["", "a", "-4", "4294967296", "1.5", f"0-{MAX_SEEDS}"])
-def test_a_malformed_list_of_seeds_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match=r"[Ss]eed"):
-        parse_seeds(text)
-
-
-def choose(dialog: ExportDialog, preset: PresetName) -> None:
-    QTest.mouseClick(dialog.presets.segments[preset], Qt.MouseButton.LeftButton)
 
 
 @pytest.mark.parametrize(
@@ -424,112 +189,6 @@ def test_a_still_is_the_picture_on_the_canvas_in_the_chosen_format(
     with qtbot.waitSignal(dialog.picture_requested) as signal:
         QTest.mouseClick(dialog.export, Qt.MouseButton.LeftButton)
     assert signal.args == [tmp_path / "walk.jpg", PictureFormat("jpeg", 70), None]
-
-
-def test_a_still_takes_no_other_files_place_unless_asked(qtbot: QtBot, settings: Settings, tmp_path: Path) -> None:
-    settings.remember_folder("export", tmp_path)
-    (tmp_path / "walk.png").write_bytes(b"a photograph")
-    dialog = opened(qtbot, settings, History())
-    choose(dialog, "still")
-    assert dialog.wanted.name == "walk-2"
-    dialog.name.setText("walk")
-    assert not dialog.export.isEnabled()
-    assert "There is a walk.png in this folder" in dialog.hint.text()
-    dialog.overwrite.setChecked(True)
-    assert dialog.export.isEnabled()
-
-
-def test_the_name_that_is_offered_is_free_for_what_is_exported(
-    qtbot: QtBot, settings: Settings, tmp_path: Path
-) -> None:
-    settings.remember_folder("export", tmp_path)
-    taken = ["walk.png", "walk-2.webm", "walk-3_00000.png", "walk-4.manifest.json", "own.gif", "own_00000.png"]
-    for name in taken:
-        (tmp_path / name).touch()
-    dialog = opened(qtbot, settings, History())
-    names = {}
-    for preset in ("still", "sequence", "web", "gif"):
-        choose(dialog, preset)
-        names[preset] = dialog.wanted.name
-    assert names == {"still": "walk-2", "sequence": "walk", "web": "walk", "gif": "walk"}
-    settings.choose("export.name", "walk-2")
-    choose(dialog, "web")
-    assert dialog.wanted.name == "walk-3"
-    dialog.name.setText("own")
-    choose(dialog, "gif")
-    assert dialog.wanted.name == "own", "a name that the user typed stays"
-    dialog.folder.setText("~no-such-user-anywhere/films")
-    assert dialog.wanted.folder == Path("~no-such-user-anywhere/films")
-
-
-def test_a_name_of_another_export_is_refused_before_the_dialog_closes(
-    made: ExportDialog, qtbot: QtBot, tmp_path: Path
-) -> None:
-    type_seeds(made, "1-3")
-    made.name.setText("mine")
-    mine = made.wanted
-    for state in ("unfinished", "cancelled", "complete"):
-        mine.manifest_path.write_bytes(manifest_bytes(mine, state, None))
-        made.frames.setValue(made.frames.value() + 1)
-        assert "There is another export named mine in this folder" in made.hint.text()
-        assert not made.export.isEnabled()
-        made.frames.setValue(made.frames.value() - 1)
-        assert made.export.isEnabled(), "the same export continues"
-    made.frames.setValue(made.frames.value() + 1)
-    made.overwrite.setChecked(True)
-    assert made.export.isEnabled()
-    made.overwrite.setChecked(False)
-    mine.manifest_path.unlink()
-    (tmp_path / "mine_00000.png").touch()
-    made.name.setText("")
-    made.name.setText("mine")
-    assert "There is a mine_00000.png in this folder" in made.hint.text()
-
-
-def test_the_names_of_exports_that_are_not_finished_are_neither_offered_nor_taken(
-    qtbot: QtBot, settings: Settings, tmp_path: Path
-) -> None:
-    settings.remember_folder("export", tmp_path)
-    states: dict[str, JobState] = {"walk": "running", "walk-2": "waiting", "walk-3": "paused"}
-
-    def unfinished_in(folder: Path) -> dict[str, JobState]:
-        return states if folder == tmp_path else {}
-
-    dialog = ExportDialog(SESSION, history(), FACTS, settings, unfinished_in=unfinished_in)
-    qtbot.addWidget(dialog)
-    type_seeds(dialog, "1-3")
-    assert dialog.wanted.name == "walk-4"
-    for name, state in states.items():
-        dialog.name.setText(name)
-        assert f"The export “{name}” into this folder is {state}; choose another name." in dialog.hint.text()
-        assert not dialog.export.isEnabled()
-    wanted = dialog.wanted
-    wanted.manifest_path.write_bytes(manifest_bytes(wanted, "unfinished", None))
-    dialog.jobs_changed()
-    assert dialog.export.isEnabled(), "a paused one continues"
-
-
-def test_a_name_that_another_window_takes_meanwhile_is_given_up(
-    made: ExportDialog, qtbot: QtBot, tmp_path: Path
-) -> None:
-    type_seeds(made, "1-3")
-    assert made.wanted.name == "walk"
-    (tmp_path / "walk_00000.png").touch()
-    with qtbot.waitSignal(made.export_requested) as signal:
-        qtbot.mouseClick(made.export, Qt.MouseButton.LeftButton)
-    assert signal.args[0].name == "walk-2"
-
-
-def test_a_typed_name_that_another_window_takes_meanwhile_keeps_the_dialog_open(
-    made: ExportDialog, qtbot: QtBot, tmp_path: Path
-) -> None:
-    type_seeds(made, "1-3")
-    made.name.setText("evening")
-    (tmp_path / "evening_00000.png").touch()
-    with qtbot.assertNotEmitted(made.export_requested):
-        qtbot.mouseClick(made.export, Qt.MouseButton.LeftButton)
-    assert made.isVisible()
-    assert "There is a evening_00000.png" in made.hint.text()
 
 
 def test_a_size_that_is_invalid_is_reported_in_a_sentence(made: ExportDialog) -> None:
@@ -626,95 +285,3 @@ def test_hardware_encoders_are_offered_when_they_are_found(made: ExportDialog) -
     assert made.files.video_format.hardware is None
     made.presets.segments["still"].click()
     assert not made.files.encoder.isVisible()
-
-
-def test_a_newcomer_with_one_picture_gets_a_path_by_one_click(qtbot: QtBot, settings: Settings, tmp_path: Path) -> None:
-    settings.remember_folder("export", tmp_path)
-    dialog = opened(qtbot, settings, history())
-    assert not dialog.export.isEnabled()
-    assert "+ Random" in dialog.hint.text()
-    qtbot.mouseClick(dialog.path.add_random, Qt.MouseButton.LeftButton)
-    assert len(dialog.path.keys.keys) == 4
-    assert dialog.export.isEnabled()
-
-
-# -- the timeline -----------------------------------------------------------------------------------------------------
-
-
-def moving() -> Session:
-    """Return a session whose timeline moves psi for 4 s at 12 frames a second, of which 1 s to 3 s loop."""
-    timeline = Timeline(fps=Fraction(12), end=Fraction(4), loop=(Fraction(1), Fraction(3)))
-    for t, value in ((0, 0.2), (4, 1.0)):
-        timeline = with_key(timeline, "truncation.psi", Fraction(t), value)
-    return replace(SESSION, timeline=timeline)
-
-
-def test_a_session_without_a_timeline_offers_a_path_only(made: ExportDialog) -> None:
-    assert made.source.isHidden()
-    assert made.timeline.isHidden()
-    assert made.wanted.piece is None
-
-
-def test_the_timeline_is_offered_first_with_the_range_that_loops(qtbot: QtBot, settings: Settings) -> None:
-    dialog = opened(qtbot, settings, history(), moving())
-    assert dialog.source.segments["timeline"].isChecked()
-    assert dialog.path.keys.isHidden() or not dialog.path.keys.isVisible()
-    piece = dialog.wanted.piece
-    assert piece is not None
-    assert (piece.fps, piece.start, piece.end, piece.frame_count) == (12, 1, 3, 24)
-    assert dialog.length.text() == "24 frames · 2.0 s at 12 fps"
-    dialog.timeline.start.setValue(0.5)
-    assert dialog.length.text() == "30 frames · 2.5 s at 12 fps"
-    assert dialog.export.isEnabled()
-
-
-def test_a_video_of_the_timeline_has_the_frames_a_second_that_are_chosen(qtbot: QtBot, settings: Settings) -> None:
-    dialog = opened(qtbot, settings, history(), moving())
-    dialog.presets.segments["gif"].click()
-    video = dialog.files.video_format
-    assert video is not None
-    piece = dialog.wanted.piece
-    assert piece is not None
-    assert piece.fps == video.fps
-
-
-def test_a_stretch_that_ends_before_it_starts_is_refused(qtbot: QtBot, settings: Settings) -> None:
-    dialog = opened(qtbot, settings, history(), moving())
-    dialog.timeline.start.setValue(3.5)
-    assert not dialog.export.isEnabled()
-    assert "end after it starts" in dialog.hint.text()
-
-
-def test_a_path_can_still_be_chosen_and_the_export_offers_the_timeline_again(
-    qtbot: QtBot, settings: Settings, tmp_path: Path
-) -> None:
-    settings.remember_folder("export", tmp_path)
-    dialog = opened(qtbot, settings, history(), moving())
-    dialog.source.segments["path"].click()
-    assert dialog.path.keys.isVisible()
-    assert dialog.wanted.piece is None
-    dialog.source.segments["timeline"].click()
-    calls: list[SequenceSettings] = []
-    dialog.export_requested.connect(lambda wanted, _: calls.append(wanted))
-    dialog.export.click()
-    (wanted,) = calls
-    assert wanted.keys == ()
-    assert wanted.piece is not None
-    assert len(plan_sequence(wanted)) == 24
-
-
-def test_the_ends_of_the_timeline_are_requested_once_they_rest_and_shown_as_they_arrive(
-    qtbot: QtBot, settings: Settings
-) -> None:
-    dialog = opened(qtbot, settings, history(), moving())
-    with qtbot.waitSignal(dialog.ends.thumbnail_wanted) as signal:
-        dialog.timeline.start.setValue(0.5)
-        dialog.timeline.changed.emit()
-    plan = plan_sequence(dialog.wanted)
-    assert signal.args[1] == plan.request(0)
-    for index, colour in ((0, "red"), (len(plan) - 1, "blue")):
-        image = QImage(8, 8, QImage.Format.Format_RGB32)
-        image.fill(QColor(colour))
-        dialog.ends.show_thumbnail(plan.request(index), image)
-    ends = (dialog.ends.first, dialog.ends.last)
-    assert [end.pixmap().toImage().pixelColor(2, 2).name() for end in ends] == ["#ff0000", "#0000ff"]

@@ -1,4 +1,4 @@
-"""A kept latent that an export passes: its frame is the picture of that latent, to the byte."""
+"""Keys of an export: lists of seeds, and kept latents, whose frames are their pictures to the byte."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from explorer_app.cli.sequence import render_sequence
 from explorer_app.exporting.manifest import read_manifest
 from explorer_app.session.resolve import resolve
 from explorer_app.session.session import ModelReference, Position, Session, Slider
-from explorer_app.window.export.export_keys import ExportKey, export_settings, free_name
+from explorer_app.window.export.export_keys import MAX_SEEDS, ExportKey, export_settings, free_name, parse_seeds
 from gpu_backend import Model, Noise, PathKind, Transform, Truncation, open_renderer, write_safetensors
 from tests.helpers.networks import make_stylegan2
 from tests.helpers.stylegan3 import make_stylegan3
@@ -75,3 +75,23 @@ def test_a_free_name_counts_on_from_the_one_that_is_taken() -> None:
     assert free_name("walk", taken) == "walk-3"
     assert free_name("walk-2", taken) == "walk-3"
     assert free_name("other", taken) == "other"
+
+
+@pytest.mark.parametrize(
+    ("text", "seeds"),
+    [
+        ("0,1,4-6", (0, 1, 4, 5, 6)),
+        (" 7 ", (7,)),
+        ("3-1", (3, 2, 1)),
+        ("1, 2 3;4", (1, 2, 3, 4)),
+        ("4294967295", (2**32 - 1,)),
+    ],
+)
+def test_lists_of_seeds_are_read(text: str, seeds: tuple[int, ...]) -> None:
+    assert parse_seeds(text) == seeds
+
+
+@pytest.mark.parametrize("text", ["", "a", "-4", "4294967296", "1.5", f"0-{MAX_SEEDS}"])
+def test_a_malformed_list_of_seeds_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"[Ss]eed"):
+        parse_seeds(text)

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
 from explorer_app.exporting.export_list import ExportPlace
@@ -17,17 +16,7 @@ from explorer_app.settings import Settings
 from explorer_app.window.export import place_choices
 from explorer_app.window.export.export_dialog import ExportDialog
 from gpu_backend import Tap
-from tests.explorer_app.window.export.test_export_dialog import FACTS, SESSION, choose, history, opened, type_seeds
-
-
-@pytest.fixture
-def made(qtbot: QtBot, settings: Settings, tmp_path: Path) -> ExportDialog:
-    """A dialog with a folder, and a path that was emptied."""
-    settings.remember_folder("export", tmp_path)
-    dialog = opened(qtbot, settings, history())
-    dialog.path.keys.selectAll()
-    QTest.keyClick(dialog.path.keys, Qt.Key.Key_Delete)
-    return dialog
+from tests.helpers.export_dialogs import FACTS, SESSION, choose, history, opened, type_seeds
 
 
 def test_a_farm_is_chosen_checked_and_remembered(

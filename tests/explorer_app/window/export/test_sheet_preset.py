@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
@@ -13,17 +12,7 @@ from explorer_app.exporting.sequence import SequenceSettings, plan_sequence
 from explorer_app.exporting.sheet import SheetLayout
 from explorer_app.settings import Settings
 from explorer_app.window.export.export_dialog import ExportDialog
-from tests.explorer_app.window.export.test_export_dialog import history, moving, opened, type_seeds
-
-
-@pytest.fixture
-def made(qtbot: QtBot, settings: Settings, tmp_path: Path) -> ExportDialog:
-    """A dialog with a folder, and a path that was emptied."""
-    settings.remember_folder("export", tmp_path)
-    dialog = opened(qtbot, settings, history())
-    dialog.path.keys.selectAll()
-    QTest.keyClick(dialog.path.keys, Qt.Key.Key_Delete)
-    return dialog
+from tests.helpers.export_dialogs import history, moving, opened, type_seeds
 
 
 def test_a_sheet_has_columns_and_paper_and_one_picture_a_latent(made: ExportDialog, qtbot: QtBot) -> None:

@@ -1,0 +1,84 @@
+"""Exporting the timeline."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtGui import QColor, QImage
+from pytestqt.qtbot import QtBot
+
+from explorer_app.exporting.sequence import SequenceSettings, plan_sequence
+from explorer_app.settings import Settings
+from explorer_app.window.export.export_dialog import ExportDialog
+from tests.helpers.export_dialogs import history, moving, opened
+
+
+def test_a_session_without_a_timeline_offers_a_path_only(made: ExportDialog) -> None:
+    assert made.source.isHidden()
+    assert made.timeline.isHidden()
+    assert made.wanted.piece is None
+
+
+def test_the_timeline_is_offered_first_with_the_range_that_loops(qtbot: QtBot, settings: Settings) -> None:
+    dialog = opened(qtbot, settings, history(), moving())
+    assert dialog.source.segments["timeline"].isChecked()
+    assert dialog.path.keys.isHidden() or not dialog.path.keys.isVisible()
+    piece = dialog.wanted.piece
+    assert piece is not None
+    assert (piece.fps, piece.start, piece.end, piece.frame_count) == (12, 1, 3, 24)
+    assert dialog.length.text() == "24 frames · 2.0 s at 12 fps"
+    dialog.timeline.start.setValue(0.5)
+    assert dialog.length.text() == "30 frames · 2.5 s at 12 fps"
+    assert dialog.export.isEnabled()
+
+
+def test_a_video_of_the_timeline_has_the_frames_a_second_that_are_chosen(qtbot: QtBot, settings: Settings) -> None:
+    dialog = opened(qtbot, settings, history(), moving())
+    dialog.presets.segments["gif"].click()
+    video = dialog.files.video_format
+    assert video is not None
+    piece = dialog.wanted.piece
+    assert piece is not None
+    assert piece.fps == video.fps
+
+
+def test_a_stretch_that_ends_before_it_starts_is_refused(qtbot: QtBot, settings: Settings) -> None:
+    dialog = opened(qtbot, settings, history(), moving())
+    dialog.timeline.start.setValue(3.5)
+    assert not dialog.export.isEnabled()
+    assert "end after it starts" in dialog.hint.text()
+
+
+def test_a_path_can_still_be_chosen_and_the_export_offers_the_timeline_again(
+    qtbot: QtBot, settings: Settings, tmp_path: Path
+) -> None:
+    settings.remember_folder("export", tmp_path)
+    dialog = opened(qtbot, settings, history(), moving())
+    dialog.source.segments["path"].click()
+    assert dialog.path.keys.isVisible()
+    assert dialog.wanted.piece is None
+    dialog.source.segments["timeline"].click()
+    calls: list[SequenceSettings] = []
+    dialog.export_requested.connect(lambda wanted, _: calls.append(wanted))
+    dialog.export.click()
+    (wanted,) = calls
+    assert wanted.keys == ()
+    assert wanted.piece is not None
+    assert len(plan_sequence(wanted)) == 24
+
+
+def test_the_ends_of_the_timeline_are_requested_once_they_rest_and_shown_as_they_arrive(
+    qtbot: QtBot, settings: Settings
+) -> None:
+    dialog = opened(qtbot, settings, history(), moving())
+    with qtbot.waitSignal(dialog.ends.thumbnail_wanted) as signal:
+        dialog.timeline.start.setValue(0.5)
+        dialog.timeline.changed.emit()
+    plan = plan_sequence(dialog.wanted)
+    assert signal.args[1] == plan.request(0)
+    for index, colour in ((0, "red"), (len(plan) - 1, "blue")):
+        image = QImage(8, 8, QImage.Format.Format_RGB32)
+        image.fill(QColor(colour))
+        dialog.ends.show_thumbnail(plan.request(index), image)
+    ends = (dialog.ends.first, dialog.ends.last)
+    assert [end.pixmap().toImage().pixelColor(2, 2).name() for end in ends] == ["#ff0000", "#0000ff"]
