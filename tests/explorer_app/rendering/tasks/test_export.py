@@ -191,15 +191,24 @@ class StuckDisk(Disk):
 
     def __init__(self) -> None:
         self.gate = threading.Event()
+        self.begun = 0
+        """Pictures whose writing has begun."""
+        self._lock = threading.Lock()
 
     def write(self, path: Path, data: bytes, *, flushed: bool = True) -> None:
         if ".png." in path.name:
+            with self._lock:
+                self.begun += 1
             assert self.gate.wait(30)
         super().write(path, data, flushed=flushed)
 
 
 def has_delivered(job: SequenceJob, count: int) -> bool:
     return job.delivered == count
+
+
+def has_begun(disk: StuckDisk, count: int) -> bool:
+    return disk.begun == count
 
 
 def test_neither_previews_nor_cancelling_nor_closing_wait_for_a_disk_that_does_not_answer(
@@ -212,9 +221,10 @@ def test_neither_previews_nor_cancelling_nor_closing_wait_for_a_disk_that_does_n
         SequenceJob(SequenceSettings(keys, tmp_path, name, model, "w-linear", 50, z_dim=8), disk=disk, threads=2)
         for name in ("first", "second")
     ]
-    for job in jobs:
+    for number, job in enumerate(jobs, 1):
         harness.thread.export(job)
         harness.until(partial(has_delivered, job, 6))  # two are written, four wait, and there is no more room
+        harness.until(partial(has_begun, disk, 2 * number))
         harness.show(7 + len(harness.frames))
         if job is jobs[0]:
             harness.thread.cancel_export(job)
