@@ -67,7 +67,9 @@ class GridSettings:
         Share of the way to a random seed, 0..1; of children, how much they mutate; of axes, the part of a direction's
         usual range that the outermost cells are away.
     rows
-        Rows of w that vary, or that a mix grid takes from the latent of the row.
+        Rows of w that vary.
+    mix_rows
+        Rows of w that a mix grid takes from the latent of the row; None for the coarse ones.
     across, down
         Directions of the axes.
     """
@@ -77,8 +79,16 @@ class GridSettings:
     seed: int = 1
     spread: float = 0.3
     rows: RowRange = RowRange()
+    mix_rows: RowRange | None = None
     across: GridAxis = GridAxis("", 1.0)
     down: GridAxis = GridAxis("", 1.0)
+
+    def rows_of(self, row_resolutions: Sequence[int]) -> RowRange:
+        """Return the rows that the kind of grid acts on, of a network with these rows."""
+        if self.kind != "mix":
+            return self.rows
+        groups = row_groups(row_resolutions)
+        return self.mix_rows or (groups[0].rows if groups else RowRange())
 
 
 @dataclass(frozen=True, slots=True)
@@ -429,7 +439,7 @@ class VariationGrid(QObject):
         self._sides = None
         now = self._settings
         across, down = (self._named_axis(axis.direction) for axis in (now.across, now.down))
-        settings = replace(now, across=across, down=down, rows=RowRange())
+        settings = replace(now, across=across, down=down, rows=RowRange(), mix_rows=None)
         if now.kind == "axes":
             settings = self._with_axes(settings)
         is_lacking = now.kind == "children" or (now.kind == "axes" and not settings.down.direction)
@@ -530,11 +540,12 @@ class VariationGrid(QObject):
             [TakeLatent(adapt(kept.session, facts).session).apply(as_still(session)) for kept in side]
             for side in (sides.rows, sides.columns)
         )
+        held = self._settings.rows_of(facts.row_resolutions)
         cells: dict[Cell, Session] = {(0, place + 1): column for place, column in enumerate(columns)}
         for down, row in enumerate(rows):
             cells[down + 1, 0] = row
             for right, column in enumerate(columns):
-                cells[down + 1, right + 1] = crossed(column, row, self._settings.rows, facts.num_ws)
+                cells[down + 1, right + 1] = crossed(column, row, held, facts.num_ws)
         return cells
 
     def _resolutions(self, facts: ModelFacts) -> tuple[int | None, int | None]:

@@ -16,7 +16,7 @@ from explorer_app.window.controls.row_range_picker import RowRangeButton, RowRan
 from explorer_app.window.controls.segmented import SegmentedControl
 from explorer_app.window.controls.slider_row import SliderRow, below
 from explorer_app.window.look import theme
-from gpu_backend import ModelFacts
+from gpu_backend import ModelFacts, RowRange
 
 if TYPE_CHECKING:
     from gpu_backend import Directions
@@ -66,7 +66,7 @@ class GridBar(QWidget):
             1.0,
             reset=GridSettings().spread,
             widest="0.00",
-            label_px=50,
+            label_px=64,
             tip="distance of the cells from the centre.",
         )
         self.spread.setMinimumWidth(theme.px(190))
@@ -78,7 +78,7 @@ class GridBar(QWidget):
         self.rows = RowRangeButton()
         self.rows.clicked.connect(self._pick_rows)
         self.picker = RowRangePicker(self)
-        self.picker.rows_chosen.connect(lambda rows: self.changed.emit({"rows": rows}))
+        self.picker.rows_chosen.connect(self._set_rows)
         self.roll = self._button("Roll again", "Draw new variations; locked cells stay (R).", self.roll_requested)
         self.breed = self._button("Breed", "", self.breed_requested)
         self.save = self._button("Save sheet…", "Save all cells as one picture.", self.save_requested)
@@ -154,7 +154,7 @@ class GridBar(QWidget):
         self.rows.setVisible(has_rows)
         self.rows_label.setVisible(has_rows)
         self.rows_label.setText("Rows from the left" if kind == "mix" else "Rows")
-        self.rows.show_rows(settings.rows, self._resolutions, "The grid")
+        self.rows.show_rows(settings.rows_of(self._resolutions), self._resolutions, "The grid")
         rolls = () if kind in ("random", "children") else (self.roll,)
         self.first_line.set_absent((*rolls, *((self.side, self.breed) if kind == "mix" else ())))
 
@@ -171,5 +171,9 @@ class GridBar(QWidget):
         """Enable the button that saves the sheet."""
         self.save.setEnabled(can)
 
+    def _set_rows(self, rows: RowRange) -> None:
+        self.changed.emit({"mix_rows" if self._settings.kind == "mix" else "rows": rows})
+
     def _pick_rows(self) -> None:
-        self.picker.open_for("The grid", self._settings.rows, self._resolutions, below(self.rows))
+        rows = self._settings.rows_of(self._resolutions)
+        self.picker.open_for("The grid", rows, self._resolutions, below(self.rows))

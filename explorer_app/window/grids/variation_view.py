@@ -171,13 +171,14 @@ class VariationView(QWidget):
         missing = sum(cell.is_stale for cell in grid.cells.values())
         facts = self._engine.model.facts
         resolutions = () if facts is None else facts.row_resolutions
-        name = range_name(settings.rows, resolutions)
-        held = f"{name} rows" if name else range_text(settings.rows, resolutions)
+        chosen = settings.rows_of(resolutions)
+        name = range_name(chosen, resolutions)
+        held = f"{name} rows" if name else range_text(chosen, resolutions)
         what = {
             "random": f"{rows} × {columns} around the picture, {held}",
             "axes": f"{rows} × {columns} along two directions",
             "children": f"{rows} × {columns} children",
-            "mix": f"{max(0, rows - 1)} × {max(0, columns - 1)} mixes",
+            "mix": f"{max(0, rows - 1)} × {max(0, columns - 1)} mixes, {held} from the left",
         }[settings.kind]
         if missing:
             what = f"{what} · {missing} to come"

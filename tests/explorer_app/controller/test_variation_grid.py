@@ -9,8 +9,9 @@ from explorer_app.messages import Level
 from explorer_app.session.edits import GoToSeed
 from explorer_app.session.parameters import SetParameter
 from explorer_app.session.resolve import resolve
+from explorer_app.session.row_groups import row_groups
 from explorer_app.session.session import Slider
-from explorer_app.session.variations import MIDDLE, GridAxis
+from explorer_app.session.variations import MIDDLE, GridAxis, crossed
 from gpu_backend import RequestError, RowRange
 from tests.helpers.controller_harness import Harness
 
@@ -140,7 +141,7 @@ def test_a_mix_grid_crosses_kept_latents_and_shows_them_at_its_edges(open_harnes
         editing.edit(GoToSeed(seed))
         assert editing.history.current is not None
         editing.kept.star(editing.history.current.number, True)
-    grid = shown(open_harness, kind="mix", rows=RowRange(0, 3))
+    grid = shown(open_harness, kind="mix", mix_rows=RowRange(0, 3))
     assert grid.shape == (3, 3)
     assert set(grid.cells) == {(row, column) for row in range(3) for column in range(3)} - {(0, 0)}
     assert grid.cells[1, 0].session.position.x == 3.0
@@ -152,6 +153,24 @@ def test_a_mix_grid_crosses_kept_latents_and_shows_them_at_its_edges(open_harnes
     assert grid.shape == (2, 5)
     grid.continue_from((1, 4))
     assert open_harness.labels[-1] == "Mix"
+
+
+def test_a_mix_grid_takes_the_coarse_rows_from_the_left_at_first(open_harness: Harness) -> None:
+    editing = open_harness.controller.editing
+    for seed in (3, 4):
+        editing.edit(GoToSeed(seed))
+        assert editing.history.current is not None
+        editing.kept.star(editing.history.current.number, True)
+    grid = shown(open_harness, kind="mix")
+    facts = open_harness.controller.engine.model.facts
+    assert facts is not None
+    coarse = row_groups(facts.row_resolutions)[0].rows
+    assert grid.settings.rows_of(facts.row_resolutions) == coarse
+    above, left, mixed = (grid.cells[cell].session for cell in ((0, 1), (1, 0), (1, 1)))
+    assert mixed == crossed(above, left, coarse, facts.num_ws)
+    assert mixed not in (above, left)
+    grid.change(kind="random")
+    assert grid.settings.rows_of(facts.row_resolutions) == RowRange()
 
 
 def test_a_mix_grid_of_too_few_latents_is_empty(open_harness: Harness) -> None:

@@ -131,6 +131,8 @@ def test_the_bar_changes_the_grid_and_shows_what_belongs_to_its_kind(
     assert bar.rows.isVisible()
     assert not bar.side.isVisible()
     assert "Keep at least two pictures" in view.cells._empty
+    bar.picker.rows_chosen.emit(RowRange(1, 2))
+    assert (grid.settings.mix_rows, grid.settings.rows) == (RowRange(1, 2), RowRange(0, 3))
 
 
 def test_the_line_below_says_what_is_shown_and_what_went_wrong(view: VariationView, controller: FakeController) -> None:
