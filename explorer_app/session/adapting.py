@@ -131,7 +131,7 @@ def _fit_fields(session: Session, facts: ModelFacts, usual_cutoff: int | None) -
         bends=fit_bends(session.bends, facts),
         style_channels=fit_style_channels(session.style_channels, facts),
         blends=_fit_blends(session.blends, facts),
-        timeline=_fit_timeline(session.timeline, facts),
+        timeline=fit_timeline(session.timeline, facts),
         patches=_fit_patches(session.patches, facts),
     )
 
@@ -192,7 +192,7 @@ def _fit_blends(blends: tuple[LocalBlend, ...], facts: ModelFacts) -> tuple[Loca
     return tuple(replace(item, latent=_fit_latent(item.latent, facts)) for item in blends if _takes(item.latent, facts))
 
 
-def _fit_timeline(timeline: Timeline, facts: ModelFacts) -> Timeline:
+def fit_timeline(timeline: Timeline, facts: ModelFacts) -> Timeline:
     """Return a timeline that moves only parameters of the model; the same object if nothing changes."""
     tracks = tuple(fitted for track in timeline.tracks if (fitted := _fit_track(track, facts)) is not None)
     is_same = all(a is b for a, b in zip(tracks, timeline.tracks, strict=False)) and len(tracks) == len(timeline.tracks)

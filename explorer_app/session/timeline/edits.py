@@ -37,7 +37,7 @@ KeyName = tuple[str, Fraction]
 Clip = tuple[tuple[str, Key], ...]
 """Copied keys: path and key, whose time in seconds counts from the first of them."""
 
-LABEL = "Timeline"
+LABEL, PASTE = "Timeline", "Paste keys"
 
 TIMELINE = "timeline"
 """What edits of the timeline set."""
@@ -206,16 +206,35 @@ def copied_keys(timeline: Timeline, names: Collection[KeyName]) -> Clip:
 
 
 def pasted_keys(timeline: Timeline, clip: Clip, t: Fraction) -> tuple[Timeline, frozenset[KeyName]]:
-    """Return the timeline with copied keys from a time in seconds on, and their names."""
+    """Return the timeline with copied keys from a time in seconds on, and their names.
+
+    While keys snap to beats, pasted ones count in beats.
+    """
     by_track: dict[str, list[Key]] = {}
     for path, key in clip:
         by_track.setdefault(path, []).append(replace(key, time=key.time + t))
+    names = frozenset((path, key.time) for path, keys in by_track.items() for key in keys)
     pasted = timeline
     for path, keys in by_track.items():
         track = pasted.track(path) or Track(path)
         longer = replace(pasted, end=max(pasted.end, *(key.time for key in keys)))
         pasted = with_track(longer, _with_keys(timeline, track, (*track.keys, *keys)))
-    return pasted, frozenset((path, key.time) for path, keys in by_track.items() for key in keys)
+    return (counted_in(pasted, names, is_beat=True) if timeline.snap == "beat" else pasted), names
+
+
+def retargeted(clip: Clip, path: str) -> Clip:
+    """Return the copied keys of one track of numbers as keys of another track of numbers, within its range.
+
+    The result is empty if they are of several tracks, or if either track has other values than numbers.
+    """
+    paths = {source for source, _ in clip}
+    if len(paths) != 1 or not {*paths, path}.isdisjoint((STATE, WALK)):
+        return ()
+    numbers = ("number", "angle", "integer")
+    target, sources = parameter(path), [parameter(source) for source in paths]
+    if target.kind not in numbers or any(source.kind not in numbers for source in sources):
+        return ()
+    return tuple((path, replace(key, value=target.clamped(key.value))) for _, key in clip)
 
 
 def with_grid(timeline: Timeline, grid: BeatGrid) -> Timeline:
@@ -252,11 +271,13 @@ def snapped(timeline: Timeline, t: Fraction) -> Fraction:
 def with_state(timeline: Timeline, session: Session, t: Fraction) -> Timeline:
     """Return the timeline with a key that keeps the whole picture at a time in seconds.
 
-    Tracks of single parameters would still change what the key holds, so each track with keys gets a key too.
+    Tracks of single parameters would still change what the key holds, so each track with keys gets a key too. Walks and
+    loops of the noise go on.
     """
     kept = with_key(timeline, STATE, t, session)
     for track in timeline.tracks:
-        if track.path not in (STATE, WALK) and track.keys:
+        goes_on = track.path in (STATE, WALK) or (track.path == NOISE_LOOP and track.outside == "loop")
+        if track.keys and not goes_on:
             kept = with_key(kept, track.path, t, parameter(track.path).read(session))
     return kept
 

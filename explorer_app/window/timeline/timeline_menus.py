@@ -20,6 +20,8 @@ from explorer_app.session.timeline.edits import (
     eased_keys,
     key_at,
     moved_track,
+    retargeted,
+    with_grid,
     without_track,
 )
 from explorer_app.session.timeline.noise_loop import FULL_CIRCLE, noise_loop_of, with_noise_loop
@@ -91,6 +93,9 @@ def track_menu(view: TimelineView, path: str, session: Session) -> QMenu:
         _walk_entries(menu, view, track, session)
     else:
         _choices(menu, "Outside of the keys", _OUTSIDE, track.outside, partial(_set_outside, view, track))
+    clip = retargeted(view.clip, path)
+    tip = "The copied keys of a track of numbers, from the playhead on."
+    _entry(menu, "Paste keys here", tip, not clip, partial(view.paste, clip))
     menu.addSeparator()
     place = [item.path for item in timeline.tracks].index(path)
     up, down = place == 0, place == len(timeline.tracks) - 1
@@ -99,6 +104,25 @@ def track_menu(view: TimelineView, path: str, session: Session) -> QMenu:
     menu.addSeparator()
     _entry(menu, "Remove track", "", False, lambda: view.emit_change(without_track(timeline, path), "Remove track"))
     return menu
+
+
+def ruler_menu(view: TimelineView, t: Fraction) -> QMenu:
+    """Return the menu of the ruler at a time in seconds: where the grid of beats begins."""
+    menu = QMenu(view)
+    menu.setToolTipsVisible(True)
+    grid = view.timeline.grid
+    here = max(Fraction(0), round(t * view.timeline.fps) / view.timeline.fps)
+    tip = "Bar 1 begins at this frame, and keys snap to its beats."
+    _entry(menu, "First beat here", tip, False, partial(_set_first_beat, view, here))
+    tip = "Bar 1 begins with the timeline."
+    _entry(menu, "First beat at the start", tip, not grid.offset, partial(_set_first_beat, view, Fraction(0)))
+    return menu
+
+
+def _set_first_beat(view: TimelineView, t: Fraction) -> None:
+    timeline = view.timeline
+    moved = with_grid(timeline, replace(timeline.grid, offset=t))
+    view.emit_change(replace(moved, snap="beat"), "First beat")
 
 
 def key_menu(view: TimelineView) -> QMenu:

@@ -10,9 +10,11 @@ from PySide6.QtCore import QPoint, QTimer, Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QLabel, QMenu, QPushButton, QToolButton, QVBoxLayout, QWidget
 
+from explorer_app.session.adapting import fit_timeline
 from explorer_app.session.parameters import parameters_of
 from explorer_app.session.session import Session
 from explorer_app.session.timeline.edits import (
+    PASTE,
     SetTimeline,
     between_value,
     with_grid,
@@ -35,7 +37,7 @@ from explorer_app.window.timeline.seam_badge import SeamBadge
 from explorer_app.window.timeline.sound_lanes import SoundLanes
 from explorer_app.window.timeline.sound_menu import choose_sounds, sound_menu
 from explorer_app.window.timeline.take_painter import Takes
-from explorer_app.window.timeline.timeline_menus import add_track_menu, key_menu, track_menu
+from explorer_app.window.timeline.timeline_menus import add_track_menu, key_menu, ruler_menu, track_menu
 from explorer_app.window.timeline.timeline_painter import RULER_PX
 from explorer_app.window.timeline.timeline_view import LABEL_PX, TimelineView
 from gpu_backend import Directions, LoomError, ModelFacts
@@ -217,6 +219,7 @@ class TimelinePanel(QWidget):
         view.armed.connect(self.armed)
         view.track_menu_requested.connect(self._open_track_menu)
         view.key_menu_requested.connect(lambda place: key_menu(view).popup(place))
+        view.ruler_menu_requested.connect(lambda t, place: ruler_menu(view, t).popup(place))
         view.thumbnail_wanted.connect(self.thumbnail_wanted)
         self.seam_badge.close_requested.connect(self.close_loop)
         self.lanes.changed.connect(self.sound_changed)
@@ -288,6 +291,11 @@ class TimelinePanel(QWidget):
 
     @Slot(object, str, bool)
     def _changed(self, timeline: Timeline, label: str, final: bool) -> None:
+        if label == PASTE and self._facts is not None:  # maybe from a project of another model
+            fitted = fit_timeline(timeline, self._facts)
+            if len(fitted.tracks) < len(timeline.tracks):
+                self.refused.emit("Keys of parameters that this model does not have were not pasted.")
+            timeline = fitted
         self.edited.emit(SetTimeline(timeline, label), final)
 
     def _set(self, timeline: Timeline, label: str, final: bool = True) -> None:

@@ -28,6 +28,7 @@ from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QSizePolicy, QWidget
 
 from explorer_app.session.session import Session
 from explorer_app.session.timeline.edits import (
+    PASTE,
     Clip,
     KeyName,
     copied_keys,
@@ -84,14 +85,14 @@ class TimelineView(QAbstractScrollArea):
         Escape ended a gesture.
     sought(object, bool)
         Time in seconds for the playhead, and whether it is the last one of a gesture.
-    play_toggled(), keep_requested()
-        Space, and a double-click on the track of pictures.
+    play_toggled()
+        Space.
     key_wanted(str, object)
         A key of a parameter at a time, from a double-click on its track.
     armed(str, bool)
         The dot of a track was clicked.
-    track_menu_requested(str, QPoint), key_menu_requested(QPoint)
-        A right click on a track, on a selected key.
+    track_menu_requested(str, QPoint), key_menu_requested(QPoint), ruler_menu_requested(object, QPoint)
+        A right click on a track, on a selected key, at a time of the ruler.
     thumbnail_wanted(object, object)
         The small picture of a session, under a key.
     redrawn()
@@ -106,6 +107,7 @@ class TimelineView(QAbstractScrollArea):
     armed = Signal(str, bool)
     track_menu_requested = Signal(str, QPoint)
     key_menu_requested = Signal(QPoint)
+    ruler_menu_requested = Signal(object, QPoint)
     thumbnail_wanted = Signal(object, object)
     redrawn = Signal()
 
@@ -409,16 +411,16 @@ class TimelineView(QAbstractScrollArea):
             self.key_wanted.emit(row.track.path, snapped(self.timeline, self.axis.t(place.x())))
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:  # noqa: N802
-        """Open the menu of the key or of the track under the pointer."""
+        """Open the menu of the key, of the track or of the ruler under the pointer."""
         place = QPointF(event.pos())
         name = self.key_near(place) if place.x() >= self.axis.left else None
-        if name is not None:
-            if name not in self.selection:
-                self.select(frozenset({name}))
-            self.key_menu_requested.emit(event.globalPos())
-            return
         row = row_at(self.rows, place.y() - self.scene.ruler_px + self.verticalScrollBar().value())
-        if row is not None and place.y() >= self.scene.ruler_px:
+        if place.y() < self.scene.ruler_px:
+            self.ruler_menu_requested.emit(self.axis.t(place.x()), event.globalPos())
+        elif name is not None:
+            self.select(self.selection if name in self.selection else frozenset({name}))
+            self.key_menu_requested.emit(event.globalPos())
+        elif row is not None:
             self.track_menu_requested.emit(row.track.path, event.globalPos())
 
     def wheelEvent(self, event: QWheelEvent) -> None:  # noqa: N802
@@ -549,11 +551,11 @@ class TimelineView(QAbstractScrollArea):
         """Copy the selected keys."""
         self.clip = copied_keys(self.timeline, self.selection)
 
-    def paste(self) -> None:
-        """Paste the copied keys at the playhead."""
-        if self.clip:
-            timeline, names = pasted_keys(self.timeline, self.clip, self.time)
-            self.emit_change(timeline, "Paste keys")
+    def paste(self, clip: Clip = ()) -> None:
+        """Paste keys at the playhead, by default those that were copied."""
+        if clip or self.clip:
+            timeline, names = pasted_keys(self.timeline, clip or self.clip, self.time)
+            self.emit_change(timeline, PASTE)
             self.select(names)
 
     def delete_selected(self) -> None:

@@ -23,6 +23,7 @@ from explorer_app.session.timeline.edits import (
     moved_track,
     names_of,
     pasted_keys,
+    retargeted,
     snapped,
     stretched_keys,
     with_grid,
@@ -127,6 +128,24 @@ def test_copied_keys_are_pasted_at_the_playhead() -> None:
     assert pasted.end == 21
 
 
+def test_pasted_keys_count_in_beats_while_keys_snap_to_them() -> None:
+    timeline = piece((1, 0.1), snap="beat", grid=BeatGrid(Fraction(60)))
+    pasted, names = pasted_keys(timeline, copied_keys(timeline, names_of(timeline)), Fraction(4))
+    assert names == {(PSI, Fraction(4))}
+    assert [key.is_beat for key in pasted.tracks[0].keys] == [True, True]
+    assert times(with_grid(pasted, BeatGrid(Fraction(120)))) == [Fraction(1, 2), 2]
+
+
+def test_copied_numbers_become_keys_of_another_track_within_its_range() -> None:
+    timeline = piece((1, -2.0), (2, 0.5), path="slider/a")
+    clip = copied_keys(timeline, names_of(timeline))
+    assert [(path, key.time, key.value) for path, key in retargeted(clip, GAIN)] == [(GAIN, 0, 0.0), (GAIN, 1, 0.5)]
+    assert retargeted(clip, STATE) == ()
+    assert retargeted(clip, "noise.mode") == ()
+    assert retargeted((*clip, (PSI, clip[0][1])), GAIN) == ()
+    assert retargeted((), GAIN) == ()
+
+
 def test_deleted_keys_are_gone_and_their_track_stays() -> None:
     timeline = without_keys(piece((1, 0.1), (2, 0.2)), [(PSI, Fraction(1)), (PSI, Fraction(2))])
     assert timeline.track(PSI) == Track(PSI)
@@ -169,6 +188,13 @@ def test_keeping_the_picture_keys_the_whole_session_and_every_other_track() -> N
     state = kept.track(STATE)
     assert state is not None
     assert state.keys[0].value.timeline == Timeline()
+
+
+def test_keeping_the_picture_leaves_walks_and_loops_of_the_noise_alone() -> None:
+    timeline = with_noise_loop(with_track(Timeline(), Track(WALK)))
+    kept = with_state(timeline, Session(), Fraction(4))
+    assert [kept.track(path) for path in (WALK, NOISE_LOOP)] == [timeline.track(path) for path in (WALK, NOISE_LOOP)]
+    assert kept.track(STATE) is not None
 
 
 def test_a_timeline_has_a_limit() -> None:

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
-from PySide6.QtGui import QImage
+from PySide6.QtGui import QContextMenuEvent, QImage
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QMenu
+from PySide6.QtWidgets import QApplication, QMenu
 from pytestqt.qtbot import QtBot
 
 from explorer_app.session.edits import GoToSeed
@@ -22,7 +22,7 @@ from explorer_app.session.timeline.evaluation import session_at
 from explorer_app.session.timeline.seam import seam
 from explorer_app.session.tracks import LINEAR, NOISE_LOOP, STATE, WALK, Easing, Key, Sound, Timeline, Track
 from explorer_app.window.look import theme
-from explorer_app.window.timeline.timeline_menus import add_track_menu, key_menu, track_menu
+from explorer_app.window.timeline.timeline_menus import add_track_menu, key_menu, ruler_menu, track_menu
 from explorer_app.window.timeline.timeline_panel import TimelinePanel, fps_of
 from explorer_app.window.timeline.timeline_view import TimelineView
 from tests.helpers.panels import CTRL, LEFT, NO_KEYS, SHIFT, Edits, model_directions, model_facts, mouse
@@ -214,6 +214,49 @@ def test_keys_delete_nudge_copy_and_paste(edits: Edits, view: TimelineView) -> N
     QTest.keyClick(view, Qt.Key.Key_A, CTRL)
     QTest.keyClick(view, Qt.Key.Key_X, CTRL)
     assert (times(edits), times(edits, GAIN)) == ([], [])
+
+
+def test_copied_keys_are_pasted_on_another_track_from_its_menu(edits: Edits, view: TimelineView) -> None:
+    assert not entries(track_menu(view, GAIN, edits.session))["Paste keys here"].isEnabled()
+    view.select(frozenset({(PSI, Fraction(0)), (PSI, Fraction(4))}))
+    QTest.keyClick(view, Qt.Key.Key_C, CTRL)
+    before = times(edits, GAIN)
+    edits.panel.show_time(Fraction(9))
+    entries(track_menu(view, GAIN, edits.session))["Paste keys here"].trigger()
+    assert times(edits, GAIN) == [*before, 9, 13]
+    assert view.selection == {(GAIN, Fraction(9)), (GAIN, Fraction(13))}
+
+
+def test_keys_from_a_project_of_another_model_are_pasted_as_far_as_this_one_has_them(
+    edits: Edits, view: TimelineView
+) -> None:
+    said: list[str] = []
+    edits.panel.refused.connect(said.append)
+    edits.panel.show_model(model_facts(), model_directions(4))
+    view.clip = (("slider/world/zebras", Key(Fraction(0), 1.0)), (PSI, Key(Fraction(1), 0.5)))
+    edits.panel.show_time(Fraction(9))
+    QTest.keyClick(view, Qt.Key.Key_V, CTRL)
+    assert times(edits)[-1] == 10
+    assert edits.session.timeline.track("slider/world/zebras") is None
+    assert said == ["Keys of parameters that this model does not have were not pasted."]
+
+
+def test_a_right_click_in_the_ruler_says_where_the_first_beat_is(edits: Edits, view: TimelineView) -> None:
+    asked: list[Fraction] = []
+    view.ruler_menu_requested.disconnect()
+    view.ruler_menu_requested.connect(lambda t, place: asked.append(t))
+    place = QPoint(round(view.axis.x(3.0)), view.scene.ruler_px // 2)
+    event = QContextMenuEvent(QContextMenuEvent.Reason.Mouse, place, view.mapToGlobal(place))
+    QApplication.sendEvent(view.viewport(), event)
+    assert len(asked) == 1
+    menu = entries(ruler_menu(view, asked[0]))
+    assert not menu["First beat at the start"].isEnabled()
+    menu["First beat here"].trigger()
+    timeline = edits.session.timeline
+    assert timeline.grid.offset == round(asked[0] * timeline.fps) / timeline.fps
+    assert (float(timeline.grid.offset), timeline.snap) == (pytest.approx(3.0, abs=0.1), "beat")
+    entries(ruler_menu(view, asked[0]))["First beat at the start"].trigger()
+    assert edits.session.timeline.grid.offset == 0
 
 
 def test_up_raises_the_selected_value(edits: Edits, view: TimelineView) -> None:
