@@ -7,7 +7,8 @@
      │   ├─ model: ModelOpener        reading, preparing, falling back              model_opener.py, known_model.py
      │   ├─ devices: DeviceSelector   which ones there are, which one renders       device_selector.py, device_state.py
      │   └─ preview: Preview          requests down, frames up; drafts and          preview.py, drafts.py,
-     │                                their colours while something moves           draft_colours.py
+     │                                their colours while something moves           preview_requests.py,
+     │                                                                              draft_colours.py
      ├─ editing: Editing          edits, undo, drifting                             editing.py, drift.py
      │   ├─ kept: KeptPictures        stars, names, tags and order of what is kept  kept_pictures.py
      │   ├─ Editor                    session, history, gestures under way          editor.py

@@ -8,12 +8,13 @@ from dataclasses import replace
 from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 
 from explorer_app.controller.draft_colours import DraftColours, DraftKey
-from explorer_app.controller.drafts import DraftPolicy, draft_with_edits, shows_something
+from explorer_app.controller.drafts import shows_something
+from explorer_app.controller.preview_requests import PreviewRequests
 from explorer_app.controller.rest_timer import RestTimer
 from explorer_app.rendering.enlarging import enlarged
 from explorer_app.rendering.frame_statistics import FrameStatistics
 from explorer_app.rendering.render_thread import RenderThread
-from explorer_app.session.resolve import resolve, unobserved
+from explorer_app.session.resolve import unobserved
 from explorer_app.session.session import Session
 from gpu_backend import Frame, ModelFacts, RenderRequest
 
@@ -39,21 +40,10 @@ class Preview(QObject):
         super().__init__(parent)
         self._renders = renders
         self._clock = clock
-        self._policy = DraftPolicy()
+        self._requests = PreviewRequests()
         self._colours = DraftColours()
-        self._facts: ModelFacts | None = None
         self._session: Session | None = None
         self._frame: Frame | None = None
-        self._requested: RenderRequest | None = None
-        self._held: RenderRequest | None = None
-        """The full request of the newest picture that a gesture or the timeline asked for; None if none did."""
-        self._is_new = False
-        """Whether nothing of this model was requested yet."""
-        self._first: RenderRequest | None = None
-        """The first draft of this model, until its frame is there."""
-        self._measured: RenderRequest | None = None
-        self._measure_next = False
-        self._wants_values = False
         self._requested_s: float | None = None
         self._input: tuple[float, float] | None = None
         """When the newest input event happened, and when it was reported."""
@@ -87,29 +77,28 @@ class Preview(QObject):
 
         With `has_picture` a stored picture is on the screen, which a draft would only blur.
         """
-        self._facts = facts
-        self._is_new = not has_picture
         self._colours.clear()
-        self._requested = self._measured = self._held = None
-        self._measure_next = False
+        self._requests.show_model(facts, has_picture=has_picture)
         self.show_device(is_gpu)
 
     def show_no_model(self) -> None:
         """Request nothing until there is a model."""
-        self._facts = self._requested = None
+        self._requests.show_no_model()
 
-    def show_device(self, is_gpu: bool) -> None:
-        """Measure costs from the start: another device renders, and repeats the last request by itself."""
-        self._policy.clear(expects_quick=is_gpu)
-        self._measured = None
+    def show_device(self, is_gpu: bool | None) -> None:
+        """Measure costs from the start: another device renders, and repeats the last request by itself.
+
+        `is_gpu` None stands for the same device.
+        """
+        self._requests.show_device(is_gpu)
         self.statistics.clear()
         self._dropped_before = self._renders.frames_dropped
         self.statistics_changed.emit()
 
     def refresh(self) -> None:
         """Request the picture on the screen again: it is rendered in another way now."""
-        self.show_device(self._policy.expects_quick)
-        self._requested = None
+        self.show_device(None)
+        self._requests.forget_newest()
         self._request_again()
 
     @Slot(float)
@@ -121,42 +110,19 @@ class Preview(QObject):
     def request(self, session: Session, *, live: bool, by_hand: bool = True) -> None:
         """Request the picture of a session immediately; during a gesture, small enough to keep up.
 
-        The first of a model is as small as if it were live, and the full one follows: a large network takes seconds.
-
         `by_hand` is False where no input caused the request: it then counts in no latency.
         """
         self._session = session
-        if self._facts is None or session.model.model_id != self._facts.model_id:
+        chosen = self._requests.choose(session, live=live, by_hand=by_hand)
+        if chosen is None:
             return
-        resolution = self._policy.resolution(self._facts) if live or self._is_new else None
-        request = resolve(session, resolution=resolution)
-        if request.resolution is not None:
-            draft = draft_with_edits(request.resolution, request.edits, self._facts)
-            request = request if draft == request.resolution else replace(request, resolution=draft)
-        if live:
-            full = replace(request, resolution=None)
-            if full in (self._held, self._requested):
-                return  # it does not move, though its sources go on, or a mask is painted: it is in full after a rest
-            self._held = full
-        elif by_hand:
-            self._held = None
-        is_full = request.resolution is None
-        if self._is_new:
-            self._is_new, self._first = False, None if is_full else request
-        if is_full:
+        if chosen.is_full:
             self._rest.stop()
         else:
             self._rest.start()
-        if request == self._requested:
-            return  # requested already, or on the screen
-        self._requested = request
-        self._measured = None  # a measured request under way is replaced by this one
-        if self._measure_next:  # until a measured frame arrives: a newer request may replace this one
-            self._measured = request
-            request = replace(request, measure_steps=True)
-        if request.tap is not None and self._wants_values:
-            request = replace(request, wants_tap_values=True)
-        self._renders.submit(request, self._gesture_s() if by_hand else None, at_rest=is_full and not live)
+        if chosen.is_new:
+            asked_s = self._gesture_s() if by_hand else None
+            self._renders.submit(chosen.request, asked_s, at_rest=chosen.is_full and not live)
 
     def _request_again(self) -> None:
         """Repeat the request for the session's picture; no input caused it."""
@@ -172,7 +138,7 @@ class Preview(QObject):
 
     def render_failed(self) -> None:
         """Forget the last request, so that the same can be made again."""
-        self._requested = self._measured = self._first = self._held = None
+        self._requests.failed()
 
     @Slot(object)
     def frame_painted(self, frame: Frame) -> None:
@@ -192,37 +158,32 @@ class Preview(QObject):
             self._measure.start()
         else:
             self._measure.stop()
-            self._measure_next = False
+            self._requests.measure_no_more()
 
     def measure_again(self) -> None:
         """Measure the steps of the picture on the screen once more: there is more to be known of them now."""
-        self._measured = None
+        self._requests.measure_again()
 
     @Slot(bool)
     def set_reading_values(self, on: bool) -> None:
         """Include a shown layer's values in its frames, starting with the frame on the screen."""
-        self._wants_values = on
+        self._requests.read_values(on)
         shown = self._frame.tap if self._frame is not None else None
         if on and shown is not None and shown.values is None:
-            self._requested = None
+            self._requests.forget_newest()
             self._request_again()
 
     def close(self) -> None:
         """Request nothing more."""
         for timer in (self._rest, self._measure, self._statistics_timer):
             timer.stop()
-        self._facts = None
+        self._requests.show_no_model()
 
     @Slot()
     def _take_frame(self) -> None:
         shown = self._renders.take_frame()
-        if shown is None or self._facts is None or shown.frame.request.model_id != self._facts.model_id:
+        if shown is None or not self._requests.frame_arrived(shown.frame):
             return
-        self._first = None
-        if shown.frame.request.tap is None:  # layers have costs of their own
-            self._policy.frame_arrived(shown.frame, self._facts)
-        if shown.frame.request.measure_steps:
-            self._measure_next = False
         if not shows_something(shown.frame):
             return  # a larger draft is requested next, or the full picture after a rest
         self._frame = shown.shown or shown.frame
@@ -231,8 +192,7 @@ class Preview(QObject):
         self.frame_changed.emit()
         if not self._statistics_timer.isActive():
             self._statistics_timer.start()
-        if self._facts is not None:  # a slot may have closed the app
-            self._order_draft_of(shown.frame, self._facts)
+        self._order_draft_of(shown.frame)
 
     def _announce_statistics(self) -> None:
         self.statistics.dropped = self._renders.frames_dropped - self._dropped_before
@@ -250,16 +210,16 @@ class Preview(QObject):
         if self._frame is not None:
             self._colours.learn(draft, self._frame)
 
-    def _order_draft_of(self, full: Frame, facts: ModelFacts) -> None:
+    def _order_draft_of(self, full: Frame) -> None:
         """If gestures will show drafts, request one of a picture at rest, rendered when idle."""
-        resolution = self._policy.resolution(facts)
+        resolution = self._requests.draft_resolution  # None also if a slot has closed the app
         request = self._colours.wanted(full, resolution) if resolution is not None else None
         if resolution is not None and request is not None:
             self._renders.request_thumbnail(DraftKey(resolution), lambda: request)
 
     def _request_full(self) -> None:
         """Request the full picture after a rest; not before the first draft has arrived, which it would replace."""
-        if self._first is not None and self._first == self._requested:
+        if self._requests.awaits_first:
             self._rest.start()
         else:
             self._request_again()
@@ -274,8 +234,8 @@ class Preview(QObject):
         Measured pictures count in no frame times, so a model's first picture is a plain one.
         """
         is_timed = self.statistics.newest_ms > 0
-        if is_timed and self._requested is not None and self._requested != self._measured:
-            self._measure_next = True
-            if not self._rest.is_active and self._frame_answers(self._requested):
-                self._requested = None
+        if is_timed and self._requests.measure_next():
+            newest = self._requests.newest
+            if newest is not None and not self._rest.is_active and self._frame_answers(newest):
+                self._requests.forget_newest()
                 self._request_again()
