@@ -289,10 +289,9 @@ class PointDrag(QObject):
         stroke = self._stroke
         if stroke is None or stroke.phase == "settling":
             return
-        side = self._side
         points = list(self._points)
-        for index, (x, y) in stroke.dragged.items():
-            target = min(max(x + dx, 0.0), side - 1.0), min(max(y + dy, 0.0), side - 1.0)
+        for index, start in stroke.dragged.items():
+            target = self._in_picture(start, dx, dy)
             if not points[index].is_lost and points[index].target != target:
                 points[index] = replace(points[index], target=target)
                 if not self._waits_for_rows:
@@ -311,9 +310,16 @@ class PointDrag(QObject):
         self.changed.emit()
 
     def nudge(self, dx: float, dy: float) -> None:
-        """Move the selected handle's target by an offset in pixels, in the current stroke or a new one."""
+        """Move the selected handle's target by an offset in pixels, in the current stroke or a new one; or a pin."""
         index = self._selected
-        if index is None or self._points[index].is_pin:
+        if index is None:
+            return
+        if self._points[index].is_pin:
+            self.finish()
+            place = self._in_picture(self._points[index].place, dx, dy)
+            pin = replace(self._points[index], place=place, target=place)
+            self._points = (*self._points[:index], pin, *self._points[index + 1 :])
+            self.changed.emit()
             return
         stroke = self._stroke
         if stroke is not None and stroke.phase == "settling" and index in stroke.dragged:
@@ -445,6 +451,11 @@ class PointDrag(QObject):
             ways = {index: math.dist(start, self._points[index].target) for index, start in stroke.dragged.items()}
             self._points = at_content(self._points, ways, self._side * _LEFT_BEHIND)
         self.finish()
+
+    def _in_picture(self, place: Pixels, dx: float, dy: float) -> Pixels:
+        """Return a place moved by an offset, as far as the edge of the picture."""
+        last = self._side - 1.0
+        return min(max(place[0] + dx, 0.0), last), min(max(place[1] + dy, 0.0), last)
 
     def _drag_maker(self) -> MakesDrags:
         if self._maker is None:

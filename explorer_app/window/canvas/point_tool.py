@@ -248,7 +248,7 @@ class PointTool(QWidget):
         if key in (Qt.Key.Key_Delete, Qt.Key.Key_Backspace):
             self._drag.remove_selected()
             return True
-        if key in ARROWS and not self._drag.points[selected].is_pin:
+        if key in ARROWS:
             right, down = ARROWS[Qt.Key(key)]
             fine = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
             step = self._canvas.picture_size[0] * _NUDGE * (_FINE if fine else 1.0)

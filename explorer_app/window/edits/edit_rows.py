@@ -73,7 +73,8 @@ class EditRow(QWidget):
         for widget in before:
             line.addWidget(widget, 0, Qt.AlignmentFlag.AlignTop)
         line.addLayout(column, 1)
-        line.addWidget(self.remove, 0, Qt.AlignmentFlag.AlignTop)
+        is_single = len(self.sliders) == 1  # beside pictures, which are higher than the slider
+        line.addWidget(self.remove, 0, Qt.AlignmentFlag.AlignVCenter if is_single else Qt.AlignmentFlag.AlignTop)
         return line
 
 

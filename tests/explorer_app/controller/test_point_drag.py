@@ -232,6 +232,15 @@ def test_arrows_nudge_in_one_stroke_while_it_settles(hand: Hand) -> None:
     assert len(hand.steps) == before + 1
 
 
+def test_arrows_nudge_a_pin_without_a_stroke(hand: Hand) -> None:
+    before = list(hand.steps)
+    hand.drag.add((4.0, 4.0), is_pin=True)
+    hand.drag.nudge(1.0, 0.0)
+    hand.drag.nudge(0.0, -9.0)
+    assert [(point.place, point.target) for point in hand.drag.points] == [((5.0, 0.0), (5.0, 0.0))]
+    assert (hand.drag.phase, hand.steps, hand.drag.selected) == ("rest", before, 0)
+
+
 def test_a_target_stays_in_the_picture(hand: Hand) -> None:
     hand.stroke((4.0, 4.0), (-50.0, 5000.0))
     side = hand.harness.controller.engine.model.facts.resolution  # type: ignore[union-attr]
