@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QPushButton, QVBox
 
 from explorer_app.session.adapting import adapt
 from explorer_app.session.history import History, HistoryEntry, place_name
-from explorer_app.session.session import Session
+from explorer_app.session.session import Session, as_still
 from explorer_app.window.controls.fitting_row import FittingRow
 from explorer_app.window.export.export_key_list import ExportKeyList
 from explorer_app.window.export.export_keys import ExportKey, parse_seeds, seed_key
@@ -188,5 +188,5 @@ class PathEditor(QWidget):
         """Return the current and the kept latents."""
         path = [self.current_key()]
         if len(self._history.kept) <= _MAX_OFFERED:
-            path += [key for key in self._kept_keys() if key.session != self._session]
+            path += [key for key in self._kept_keys() if key.session != as_still(self._session)]
         return path

@@ -16,7 +16,7 @@ from explorer_app.settings import Settings
 from explorer_app.window.export.export_dialog import ExportDialog
 from explorer_app.window.shell.main_window import MainWindow
 from gpu_backend import Latent, Noise, Transform
-from tests.helpers.export_dialogs import FACTS, SESSION, choose, history, opened, type_seeds
+from tests.helpers.export_dialogs import FACTS, SESSION, choose, history, moving, opened, type_seeds
 from tests.helpers.fake_controller import FakeController
 from tests.helpers.requests import point_of
 
@@ -61,6 +61,8 @@ def test_a_kept_latent_that_is_the_current_one_is_passed_once(qtbot: QtBot, sett
     past = history(steps=3, kept=2)
     dialog = opened(qtbot, settings, past, past.kept[1].session)
     assert [key.session.position.x for key in dialog.path.keys.keys] == [1.5, 0.5]
+    again = opened(qtbot, settings, past, replace(past.kept[1].session, timeline=moving().timeline))
+    assert [key.session.position.x for key in again.path.keys.keys] == [1.5, 0.5], "kept latents have no timeline"
 
 
 def test_latents_kept_of_another_model_are_fitted_to_the_open_one(qtbot: QtBot, settings: Settings) -> None:
