@@ -15,7 +15,7 @@ from PySide6.QtGui import (
     QDropEvent,
     QKeyEvent,
 )
-from PySide6.QtWidgets import QMainWindow, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QMainWindow
 
 from explorer_app.controller import Controller
 from explorer_app.messages import MessageLog
@@ -25,13 +25,11 @@ from explorer_app.window.actions.action_table import ACTIONS
 from explorer_app.window.canvas.canvas import Canvas
 from explorer_app.window.canvas.canvas_overlay import CanvasOverlay
 from explorer_app.window.canvas.comparing import Comparing
-from explorer_app.window.canvas.picture_stage import EDGE_PX
 from explorer_app.window.controls.action_button import ActionButton
 from explorer_app.window.controls.slider_row import show_played
 from explorer_app.window.dialogs.quit_question import QuitQuestion
 from explorer_app.window.docks.dock import Dock
 from explorer_app.window.docks.layouts import WORKSPACES
-from explorer_app.window.docks.workspace import Workspace
 from explorer_app.window.gestures.input_age import InputAge
 from explorer_app.window.library.kept_drop import KeptDrop
 from explorer_app.window.look import theme
@@ -39,7 +37,6 @@ from explorer_app.window.look.app_icon import app_icon
 from explorer_app.window.messages.message_strip import MessageStrip
 from explorer_app.window.model.device_menu import DeviceMenu
 from explorer_app.window.model.recent_menu import RecentMenu
-from explorer_app.window.model.snapshot_bar import SnapshotBar
 from explorer_app.window.output.outputs import Outputs
 from explorer_app.window.shell import panel_links
 from explorer_app.window.shell.action_states import ActionStates
@@ -57,6 +54,7 @@ from explorer_app.window.shell.help_commands import HelpCommands
 from explorer_app.window.shell.hints import Hints
 from explorer_app.window.shell.model_commands import ModelCommands
 from explorer_app.window.shell.parameter_requests import ParameterRequests
+from explorer_app.window.shell.picture_area import PictureArea
 from explorer_app.window.shell.picture_state import PictureState
 from explorer_app.window.shell.play_commands import PlayCommands
 from explorer_app.window.shell.preference_commands import PreferenceCommands
@@ -87,9 +85,6 @@ if TYPE_CHECKING:
 
 _FIRST_SIZE = (1600, 980)
 _LEAST_SIZE = (640, 440)
-_NARROW_CANVAS_PX = 480
-"""Canvas width in px below which messages take the window's width."""
-
 _LATEST_PANELS_MS = 400
 """Delay after which an unpainted (minimised or covered) window creates its panels, in ms."""
 
@@ -149,7 +144,7 @@ class MainWindow(QMainWindow):
         )
         self.tools = EditingTools(
             self.canvas,
-            self._around_canvas,
+            self.area.around_canvas,
             controller.engine,
             controller.editing,
             controller.point_drag,
@@ -232,20 +227,9 @@ class MainWindow(QMainWindow):
         )
 
     def _make_docks(self) -> None:
-        area = QWidget(self)
-        centre = QWidget(area)
-        self._around_canvas = QVBoxLayout(centre)
-        self._around_canvas.setContentsMargins(0, 0, 0, 0)
-        self._around_canvas.setSpacing(0)
-        self._around_canvas.addWidget(self.canvas, 1)
-        self.snapshot_bar = SnapshotBar(self._snapshots)
-        self._around_canvas.addWidget(self.snapshot_bar)
-        self._around_canvas.addWidget(self.message_strip)
-        self.workspace = Workspace(centre, self.canvas, area)
-        self._around = QVBoxLayout(area)
-        self._around.setContentsMargins(theme.GAP, theme.GAP, theme.GAP, theme.GAP)
-        self._around.addWidget(self.workspace)
-        self.setCentralWidget(area)
+        self.area = PictureArea(self.canvas, self._snapshots, self.message_strip, self)
+        self.workspace = self.area.workspace
+        self.setCentralWidget(self.area)
         self.docks = {spec.key: self._make_dock(spec) for spec in DOCKS}
         self.workspace.set_docks(self.docks)
         self.workspace.switched.connect(self._show_workspace)
@@ -303,9 +287,7 @@ class MainWindow(QMainWindow):
         self.status_bar.export_cancel_requested.connect(self._export.cancel)
         self.status_bar.exports_requested.connect(self.commands.files.show_exports)
         self.notices = ExportNotices(self._export, self._settings, self)
-        self.message_strip.filled.connect(self._place_messages)
-        # Queued: the layout that resizes the canvas must not lose a widget meanwhile.
-        self.canvas.resized.connect(self._place_messages, Qt.ConnectionType.QueuedConnection)
+        self.area.caption_moved.connect(self.tools.points.place)
         self.message_strip.progress.cancel_requested.connect(self._files.cancel_loading)
         self.input_age = InputAge(engine.preview.input_came, self)
         self._grid.changed.connect(self._show_grid)
@@ -503,23 +485,6 @@ class MainWindow(QMainWindow):
     def _show_workspace(self, name: str) -> None:
         self.actions_by_key[f"workspace-{name}"].setChecked(True)
 
-    @Slot()
-    def _place_messages(self) -> None:
-        """Put the message strip below the canvas, or below all panels where the canvas is narrow."""
-        if self.message_strip.is_filled:
-            is_narrow = self.canvas.width() < theme.px(_NARROW_CANVAS_PX)
-            place = self._around if is_narrow else self._around_canvas
-            if place.indexOf(self.message_strip) < 0:
-                place.addWidget(self.message_strip)
-        self._show_caption()
-
-    def _show_caption(self) -> None:
-        """Hide the caption in full screen and while messages below the canvas take its room."""
-        has_messages = self.message_strip.is_filled and self._around_canvas.indexOf(self.message_strip) >= 0
-        margin = 0 if has_messages else theme.px(EDGE_PX)
-        self.canvas.caption.set_shown(not has_messages and not self._is_picture_alone, margin)
-        self.tools.points.place()
-
     def set_picture_alone(self, on: bool) -> None:
         """Fill the screen with the canvas, or restore the window."""
         if on == self._is_picture_alone:
@@ -528,9 +493,7 @@ class MainWindow(QMainWindow):
         self.actions_by_key["picture-alone"].setChecked(on)
         self.top_bar.setVisible(not on)
         self.status_bar.setVisible(not on)
-        self._show_caption()
-        edge = 0 if on else theme.GAP
-        self._around.setContentsMargins(edge, edge, edge, edge)
+        self.area.set_picture_alone(on)
         if on:
             self._had_panels = self.workspace.are_panels_shown
             self.workspace.set_panels_shown(False)

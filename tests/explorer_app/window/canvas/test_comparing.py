@@ -156,7 +156,7 @@ def test_a_model_that_was_not_chosen_for_it_is_not_compared(window: MainWindow, 
 def test_a_folder_of_snapshots_is_gone_through_with_a_slider_below_the_canvas(
     window: MainWindow, controller: FakeController, tmp_path: Path
 ) -> None:
-    bar = window.snapshot_bar
+    bar = window.area.snapshot_bar
     assert bar.isHidden()
     for number in (1, 2, 10):
         (tmp_path / f"net-{number}.pkl").write_text("")
