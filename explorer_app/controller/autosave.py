@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QObject, QTimer, Signal, Slot
+from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 
 from explorer_app.controller.file_worker import FileWorker
 from explorer_app.file_lock import HeldLock
@@ -21,9 +24,13 @@ from explorer_app.session.storage import (
     load_session_file,
     save_session,
 )
+from gpu_backend import LoomError
 
 SAVE_AFTER_MS = 1000
 """Time from a change to its writing, also during a gesture."""
+
+RETRY_MS = 10_000
+"""Time from a write that the system refused, for instance on a full disk, to the next attempt."""
 
 _LOCK_S = 10.0
 """Longest wait for another window that writes the kept sessions: without the lock, one of the two loses its changes."""
@@ -34,7 +41,7 @@ class Autosave(QObject):
 
     A session is small and written often, its history only when there is a new step, so each has its own file. Both are
     in a folder that only this window writes to (`StateFolder`). Kept sessions are one file for all windows; each merges
-    its changes into it.
+    its changes into it. What the system refuses to write is kept in memory and tried again, at the latest by `close`.
 
     Parameters
     ----------
@@ -48,6 +55,9 @@ class Autosave(QObject):
     """Sessions kept by other windows, as KeptSessions, and sessions that they no longer keep."""
     history_loaded = Signal(object)
     """The history of the last run, as SessionFile."""
+    _merged = Signal(object)
+    _written = Signal()
+    _failed = Signal(object)
 
     def __init__(
         self, state: Path | None, worker: FileWorker, messages: MessageLog, parent: QObject | None = None
@@ -72,6 +82,21 @@ class Autosave(QObject):
         """Known sessions that `_kept` leaves out, because the user removed them."""
         self._on_disk: set[Session] = set()
         """What the file of kept sessions held when this window last read or wrote it. Only the worker uses it."""
+        self._lock = threading.Lock()
+        self._unsaved: dict[str, Callable[[], object]] = {}
+        """File name -> what writes its newest content, until it is written. Under the lock, as the next one."""
+        self._unsaved_removed: set[Session] = set()
+        """Sessions that the file of kept sessions may still hold, although this window removed them."""
+        self._is_closing = False
+        self._told = ""
+        """The last message about a write that failed; empty once everything is written."""
+        self._merged.connect(self._take_merged, Qt.ConnectionType.QueuedConnection)
+        self._written.connect(self._take_written, Qt.ConnectionType.QueuedConnection)
+        self._failed.connect(self._take_failure, Qt.ConnectionType.QueuedConnection)
+        self._retry = QTimer(self)
+        self._retry.setSingleShot(True)
+        self._retry.setInterval(RETRY_MS)
+        self._retry.timeout.connect(self._write_unsaved)
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.setInterval(SAVE_AFTER_MS)
@@ -127,10 +152,9 @@ class Autosave(QObject):
         if self._folder is None:
             return
         folder, shared = self._folder.path, self._folder.shared
-        failed = f"The session could not be saved in {folder}"
         if self._session is not None:
             session, self._session, time_s = self._session, None, self._session_s
-            self._worker.submit(lambda: save_session(folder / "session.loom", session, time_s=time_s), failed=failed)
+            self._write("session.loom", lambda: save_session(folder / "session.loom", session, time_s=time_s))
         # Before the old history and the old kept sessions are read, writing would lose them.
         if self._history is not None and self._is_history_loaded:
             history, self._history = self._history, None
@@ -138,20 +162,21 @@ class Autosave(QObject):
                 self._saved_steps = (history.entries, history.position)
                 steps = tuple((entry.session, entry.label) for entry in history.entries)
                 last, position = history.entries[history.position].session, history.position
-                self._worker.submit(
-                    lambda: save_session(folder / "history.loom", last, (), steps, position), failed=failed
-                )
+                self._write("history.loom", lambda: save_session(folder / "history.loom", last, (), steps, position))
         if self._kept is not None and self._is_kept_loaded:
-            self._submit_kept(shared, failed)
+            self._write_kept(shared)
 
     def close(self) -> None:
-        """Write pending changes and release the folder for other windows."""
+        """Write pending changes, and once more what could not be written; release the folder for other windows."""
+        self._is_closing = True
+        self._retry.stop()
+        self._write_unsaved()
         self.flush()
         if self._folder is None:
             return
         folder = self._folder
         if self._kept is not None:  # kept while the old ones were still being read
-            self._submit_kept(folder.shared, f"The session could not be saved in {folder.path}")
+            self._write_kept(folder.shared)
         self._worker.submit(folder.release)
 
     def _start_timer(self) -> None:
@@ -175,6 +200,8 @@ class Autosave(QObject):
         try:
             return load_session_file(path) if path.exists() else None
         except SessionFileError as error:
+            if isinstance(error.__cause__, OSError):
+                raise  # the disk did not answer; the file may be whole
             self._set_aside(path, error)
             return None
 
@@ -200,13 +227,77 @@ class Autosave(QObject):
         if self._kept is not None:
             self._start_timer()
 
-    def _submit_kept(self, shared: Path, failed: str) -> None:
+    def _write_kept(self, shared: Path) -> None:
         assert self._kept is not None
         mine, self._kept = self._kept, None
-        removed, self._removed = self._removed, set()
-        self._known -= removed
-        self._known.update(item.session for item in mine)
-        self._worker.fetch(lambda: self._merge_kept(shared, mine, removed), self._take_merged, failed=failed)
+        own = {item.session for item in mine}
+        self._known -= self._removed
+        self._known |= own
+        with self._lock:
+            removed = self._unsaved_removed = (self._unsaved_removed | self._removed) - own
+        self._removed = set()
+        self._write("kept.loom", lambda: self._merged.emit(self._merge_kept(shared, mine, removed)))
+
+    def _write(self, name: str, write: Callable[[], object]) -> None:
+        """Write a file on the worker's thread, in place of what was to be written to it before."""
+        with self._lock:
+            self._unsaved[name] = write
+        self._submit(name, write)
+
+    @Slot()
+    def _write_unsaved(self) -> None:
+        """Try once more to write what the system refused."""
+        with self._lock:
+            unsaved = tuple(self._unsaved.items())
+        for name, write in unsaved:
+            self._submit(name, write)
+
+    def _submit(self, name: str, write: Callable[[], object]) -> None:
+        self._worker.submit(partial(self._try, name, write), failed=self._refused)
+
+    @property
+    def _refused(self) -> str:
+        return f"The session could not be saved in {'' if self._folder is None else self._folder.path}"
+
+    def _try(self, name: str, write: Callable[[], object]) -> None:
+        """Write unless it is written, or something newer is to be; on the worker's thread, which reports the last."""
+        with self._lock:
+            if self._unsaved.get(name) is not write:
+                return
+        try:
+            write()
+        except (OSError, LoomError) as error:
+            if self._is_closing:
+                raise
+            self._failed.emit(error)
+            return
+        with self._lock:
+            if self._unsaved.get(name) is write:
+                del self._unsaved[name]
+        self._written.emit()
+
+    @Slot(object)
+    def _take_failure(self, error: OSError | LoomError) -> None:
+        """Say once why nothing is saved, and try again soon if the system is the reason."""
+        if isinstance(error, LoomError):
+            sentence, details = error.sentence, error.details
+        else:
+            sentence = f"{self._refused} ({error.strerror or error}); Latent Loom tries again until it can."
+            details = str(error)
+        if sentence != self._told and not self._is_closing:
+            self._told = sentence
+            self._messages.error(sentence, details)
+        is_from_system = isinstance(error, OSError) or isinstance(error.__cause__, OSError)
+        if is_from_system and not self._is_closing and not self._retry.isActive():
+            self._retry.start()
+
+    @Slot()
+    def _take_written(self) -> None:
+        with self._lock:
+            is_saved = not self._unsaved
+        if self._told and is_saved:
+            self._told = ""
+            self._messages.info("The session is saved again.")
 
     def _merge_kept(
         self, shared: Path, mine: KeptSessions, removed: set[Session]
@@ -229,9 +320,15 @@ class Autosave(QObject):
             if merged != disk:
                 save_session(path, Session(), merged)
             self._on_disk = {item.session for item in merged}
+            with self._lock:  # before another window may keep one of them again
+                if self._unsaved_removed is removed:
+                    self._unsaved_removed = set()
         return others, tuple(gone & own)
 
+    @Slot(object)
     def _take_merged(self, merged: tuple[KeptSessions, tuple[Session, ...]]) -> None:
+        if self._is_closing:
+            return
         others, gone = merged
         self._known.update(item.session for item in others)
         if others or gone:

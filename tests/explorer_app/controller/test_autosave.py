@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import time
 import zipfile
 from collections.abc import Iterator
@@ -11,9 +13,11 @@ from typing import Any
 
 import pytest
 
+from explorer_app.controller import autosave
 from explorer_app.messages import Level, MessageLog
 from explorer_app.session.edits import GoToSeed
-from explorer_app.session.storage import load_session, load_session_file
+from explorer_app.session.session_json import SessionFileError
+from explorer_app.session.storage import load_session, load_session_file, save_session
 from tests.helpers.controller_harness import Harness
 
 
@@ -232,3 +236,104 @@ def test_names_and_order_of_what_was_kept_come_back(open_harness: Harness) -> No
     again.controller.editing.kept.rename(kept[1].number, " ")
     assert again.controller.editing.history.kept[1].label == "Seed 4"
     again.close()
+
+
+class FullDisk:
+    """Refuses to write sessions while it is full."""
+
+    def __init__(self) -> None:
+        self.is_full = True
+
+    def save(self, *arguments: Any, **options: Any) -> None:
+        if self.is_full:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        save_session(*arguments, **options)
+
+
+@pytest.fixture
+def disk(open_harness: Harness, monkeypatch: pytest.MonkeyPatch) -> FullDisk:
+    """A disk that is full from now on."""
+    disk = FullDisk()
+    save(open_harness)
+    open_harness.controller._worker._executor.submit(lambda: None).result()  # after what it had to write
+    monkeypatch.setattr(autosave, "save_session", disk.save)
+    return disk
+
+
+def test_what_a_full_disk_refused_is_written_once_there_is_room_without_another_change(
+    open_harness: Harness, disk: FullDisk
+) -> None:
+    harness = open_harness
+    star(harness, 3)
+    star(harness, 5)
+    harness.until(lambda: harness.said(Level.ERROR))
+    assert harness.said(Level.ERROR) == [
+        f"The session could not be saved in {harness.state} (No space left on device); "
+        "Latent Loom tries again until it can."
+    ], "once, not for each file and each attempt"
+    disk.is_full = False
+    harness.controller._autosave._retry.setInterval(1)
+    harness.controller._autosave._retry.start()
+    harness.until(lambda: "The session is saved again." in harness.said())
+    assert saved_seeds(harness) == {3.0, 5.0}
+    assert load_session(harness.state / "session.loom").position.x == 5.0
+    steps = load_session_file(harness.state / "history.loom").steps
+    assert [session.position.x for session, _ in steps][-2:] == [3.0, 5.0]
+
+
+def test_what_a_full_disk_refused_is_written_when_the_window_closes(open_harness: Harness, disk: FullDisk) -> None:
+    harness = open_harness
+    star(harness, 3)
+    harness.until(lambda: harness.said(Level.ERROR))
+    disk.is_full = False
+    harness.close()
+    assert saved_seeds(harness) == {3.0}
+    assert load_session(harness.state / "session.loom").position.x == 3.0
+
+
+def test_a_disk_that_is_still_full_when_the_window_closes_is_reported(open_harness: Harness, disk: FullDisk) -> None:
+    harness = open_harness
+    star(harness, 3)
+    harness.until(lambda: harness.said(Level.ERROR))
+    before = len(harness.said(Level.ERROR))
+    harness.close()
+    assert len(harness.said(Level.ERROR)) > before
+    assert saved_seeds(harness) == set()
+
+
+def test_a_star_whose_removal_could_not_be_written_does_not_come_back(open_harness: Harness, disk: FullDisk) -> None:
+    harness = open_harness
+    disk.is_full = False
+    star(harness, 1)
+    harness.until(lambda: saved_seeds(harness) == {1.0})
+    disk.is_full = True
+    harness.controller.editing.set_starred(harness.controller.editing.history.kept[0].number, False)
+    save(harness)
+    harness.until(lambda: harness.said(Level.ERROR))
+    disk.is_full = False
+    star(harness, 2)
+    harness.until(lambda: saved_seeds(harness) == {2.0})
+    assert kept_seeds(harness) == {2.0}
+
+
+def test_a_disk_that_does_not_answer_costs_nothing_that_was_kept(
+    open_harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    harness = open_harness
+    star(harness, 1)
+    harness.until(lambda: saved_seeds(harness) == {1.0})
+    fails = [True]
+
+    def read(path: Path) -> Any:
+        if fails:
+            raise SessionFileError("The session cannot be read.") from OSError(errno.EIO, os.strerror(errno.EIO))
+        return load_session_file(path)
+
+    monkeypatch.setattr(autosave, "load_session_file", read)
+    star(harness, 2)
+    harness.until(lambda: harness.said(Level.ERROR))
+    assert saved_seeds(harness) == {1.0}
+    fails.clear()
+    harness.close()
+    assert saved_seeds(harness) == {1.0, 2.0}
+    assert not list(harness.state.glob("*.broken"))
