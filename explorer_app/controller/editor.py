@@ -17,6 +17,7 @@ from dataclasses import replace
 from explorer_app.session.edits import Edit, RemoveSource
 from explorer_app.session.history import History, HistoryEntry, KeptSession, Tags
 from explorer_app.session.session import Session, in_project_of
+from explorer_app.session.storage import KeptSessions, kept_that_fit
 from explorer_app.session.timeline.edits import TIMELINE
 from gpu_backend import dataclass
 
@@ -194,9 +195,14 @@ class Editor:
             self.commit("Kept")
         return entry is not None
 
-    def star(self, number: int, starred: bool, now_s: float = 0.0) -> None:
-        """Star or unstar a history entry; `now_s` is the time in seconds since 1970."""
-        self._history = self._history.starred(number, starred, now_s)
+    def star(self, number: int, starred: bool, now_s: float = 0.0) -> bool:
+        """Star or unstar a history entry at a time in seconds since 1970; return False if there is no room for it."""
+        history = self._history
+        entry = None if not starred or history.is_kept(number) else history.entry(number)
+        if entry is not None and not self._that_fit((KeptSession(entry.session, entry.label),)):
+            return False
+        self._history = history.starred(number, starred, now_s)
+        return True
 
     def rename_kept(self, number: int, name: str) -> None:
         """Give a kept entry another name."""
@@ -210,10 +216,19 @@ class Editor:
         """Move a kept entry before another one, None for the end."""
         self._history = self._history.moved_kept(number, before)
 
-    def keep(self, sessions: Sequence[KeptSession]) -> None:
-        """Keep sessions from a file; sessions that are kept already are skipped."""
+    def keep(self, sessions: Sequence[KeptSession], *, is_limited: bool = True) -> int:
+        """Keep sessions from a file as far as there is room, and return how many did not fit.
+
+        Sessions that are kept already are skipped. Those of other windows are not limited: they are in the shared file.
+        """
         there = {entry.session for entry in self._history.kept}
-        self._history = self._history.with_kept(tuple(item for item in sessions if item.session not in there))
+        new = tuple(item for item in sessions if item.session not in there)
+        fitting = self._that_fit(new) if is_limited else new
+        self._history = self._history.with_kept(fitting)
+        return len(new) - len(fitting)
+
+    def _that_fit(self, sessions: Sequence[KeptSession]) -> KeptSessions:
+        return kept_that_fit([entry.session for entry in self._history.kept], sessions)
 
     def drop_kept(self, sessions: Collection[Session]) -> None:
         """Unstar sessions: another window removed them."""

@@ -241,8 +241,8 @@ class Files(QObject):
                 )
                 for name, stored in fitting
             )
-            self._editing.kept.add(kept)
-            self._messages.info(f"{len(kept):,} latent{'' if len(kept) == 1 else 's'} from {path.name} kept.")
+            count = len(kept) - self._editing.kept.add(kept)
+            self._messages.info(f"{count:,} latent{'' if count == 1 else 's'} from {path.name} kept.")
 
         self._worker.fetch(
             lambda: gpu_backend.read_latents(path, MAX_KEPT), take, failed=f"{path.name} could not be read"

@@ -12,8 +12,8 @@ from explorer_app.controller.editor import Editor
 from explorer_app.messages import MessageLog
 from explorer_app.session.history import KeptSession, place_name, tags_of
 from explorer_app.session.session import Session
-from explorer_app.session.storage import KeptSessions
-from gpu_backend import MAX_KEPT, MAX_TEXT
+from explorer_app.session.storage import MOST_KEPT, KeptSessions
+from gpu_backend import MAX_TEXT
 
 
 class KeptPictures(QObject):
@@ -48,12 +48,10 @@ class KeptPictures(QObject):
     @Slot(int, bool)
     def star(self, number: int, starred: bool) -> None:
         """Keep the step with this number (`HistoryEntry.number`), or no longer."""
-        history = self._editor.history
-        if starred and len(history.kept) >= MAX_KEPT and not history.is_kept(number):
-            self._messages.warning(f"{MAX_KEPT:,} latents are kept already; remove a star to keep another.")
-            return
-        self._editor.star(number, starred, time.time())
-        self._changed()
+        if self._editor.star(number, starred, time.time()):
+            self._changed()
+        else:
+            self._messages.warning(f"There is no room for another star: up to {MOST_KEPT} are kept.")
 
     @Slot(int, str)
     def rename(self, number: int, name: str) -> None:
@@ -82,10 +80,16 @@ class KeptPictures(QObject):
             self._editor.star(number, False)
         self._changed()
 
-    def add(self, sessions: KeptSessions) -> None:
-        """Keep sessions that are no steps of the history: from a file, or a cell of a grid."""
-        self._editor.keep(sessions)
+    def add(self, sessions: KeptSessions) -> int:
+        """Keep sessions that are no steps of the history: from a file, or a cell of a grid.
+
+        Returns how many did not fit, which a message says.
+        """
+        left_out = self._editor.keep(sessions)
+        if left_out:
+            self._messages.warning(f"There was no room for {left_out:,} more: up to {MOST_KEPT} are kept.")
         self._changed()
+        return left_out
 
     def _changed(self) -> None:
         self._autosave.keep(self._editor.kept)
@@ -94,6 +98,6 @@ class KeptPictures(QObject):
     @Slot(object, object)
     def _merge(self, kept: KeptSessions, dropped: tuple[Session, ...]) -> None:
         """Take over what another window has kept or dropped; it is saved already."""
-        self._editor.keep(kept)
+        self._editor.keep(kept, is_limited=False)
         self._editor.drop_kept(dropped)
         self._announce()

@@ -25,7 +25,7 @@ import re
 import sys
 import zipfile
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -83,6 +83,9 @@ _NO_CHOICES: Mapping[str, str] = {}
 LabelledSessions = tuple[tuple[Session, str], ...]
 """(session, label) pairs."""
 
+MOST_KEPT = f"{MAX_KEPT:,} pictures or {MAX_STORED_NBYTES >> 20} MB of their stored latents and masks"
+"""How much a file of kept sessions holds, in words."""
+
 KeptSessions = tuple[KeptSession, ...]
 """What was kept, in the order that the user gave it."""
 
@@ -111,6 +114,23 @@ class SessionFile:
     position: int = -1
     export: Mapping[str, str] = field(default_factory=dict)
     time_s: float = 0.0
+
+
+def kept_that_fit(kept: Sequence[Session], added: Sequence[KeptSession]) -> KeptSessions:
+    """Return the first of some sessions, as far as a file has room for them beside the kept ones."""
+    parts: dict[str, StoredPart] | None = None
+    nbytes = 0
+    for index, item in enumerate(added[: max(0, MAX_KEPT - len(kept))]):
+        new = stored_of((item.session,))
+        if new and parts is None:  # few sessions have any
+            parts = stored_of(kept)
+            nbytes = _nbytes_of(parts.values())
+        if new and parts is not None:
+            nbytes += _nbytes_of(part for digest, part in new.items() if digest not in parts)
+            parts.update(new)
+            if nbytes > MAX_STORED_NBYTES:
+                return tuple(added[:index])
+    return tuple(added[: max(0, MAX_KEPT - len(kept))])
 
 
 def save_session(
@@ -217,7 +237,7 @@ def _with_part(text: bytes, part: bytes) -> bytes:
 
 def _zipped(text: bytes, stored: Mapping[str, StoredPart]) -> bytes:
     """Return the zip of a session's JSON and its stored parts; the same session gives the same bytes."""
-    nbytes = sum(len(part.values if isinstance(part, PictureMask) else part.rows) for part in stored.values())
+    nbytes = _nbytes_of(stored.values())
     if nbytes > MAX_STORED_NBYTES:
         raise SessionFileError(
             f"A session holds up to {MAX_STORED_NBYTES >> 20} MB of stored latents and masks, but these are "
@@ -232,6 +252,10 @@ def _zipped(text: bytes, stored: Mapping[str, StoredPart]) -> bytes:
                 raise SessionFileError(f"A session holds fewer stored latents and masks than these {len(stored):,}.")
             archive.writestr(_entry(_LATENTS_NAME), tensors)
     return target.getvalue()
+
+
+def _nbytes_of(parts: Iterable[StoredPart]) -> int:
+    return sum(len(part.values if isinstance(part, PictureMask) else part.rows) for part in parts)
 
 
 def _entry(name: str) -> zipfile.ZipInfo:

@@ -7,17 +7,24 @@ import os
 import time
 import zipfile
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from explorer_app.controller import autosave
 from explorer_app.messages import Level, MessageLog
+from explorer_app.session import storage
 from explorer_app.session.edits import GoToSeed
+from explorer_app.session.history import KeptSession
+from explorer_app.session.parameters import SetParameter
+from explorer_app.session.session import Session
 from explorer_app.session.session_json import SessionFileError
 from explorer_app.session.storage import load_session, load_session_file, save_session
+from gpu_backend import Latent, Recipe, stored_latent
 from tests.helpers.controller_harness import Harness
 
 
@@ -307,7 +314,7 @@ def test_a_star_whose_removal_could_not_be_written_does_not_come_back(open_harne
     star(harness, 1)
     harness.until(lambda: saved_seeds(harness) == {1.0})
     disk.is_full = True
-    harness.controller.editing.set_starred(harness.controller.editing.history.kept[0].number, False)
+    harness.controller.editing.kept.star(harness.controller.editing.history.kept[0].number, False)
     save(harness)
     harness.until(lambda: harness.said(Level.ERROR))
     disk.is_full = False
@@ -337,3 +344,32 @@ def test_a_disk_that_does_not_answer_costs_nothing_that_was_kept(
     harness.close()
     assert saved_seeds(harness) == {1.0, 2.0}
     assert not list(harness.state.glob("*.broken"))
+
+
+def with_rows(session: Session, value: float) -> Session:
+    """A session with stored rows of 64 bytes."""
+    recipe = Recipe(Latent(stored_latent(np.full((2, 8), value, np.float32))))
+    return replace(session, pinned_blend=((recipe, 1.0),))
+
+
+def test_what_the_file_of_kept_sessions_has_no_room_for_is_refused_when_it_is_to_be_kept(
+    open_harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    harness, editing = open_harness, open_harness.controller.editing
+    monkeypatch.setattr(storage, "MAX_STORED_NBYTES", 2 * 64)
+    sessions = [with_rows(editing.session, value) for value in (1.0, 2.0, 3.0)]
+    assert editing.kept.add(tuple(KeptSession(session, "rows") for session in sessions)) == 1
+    assert "no room for 1 more" in harness.said(Level.WARNING)[-1]
+    editing.edit(SetParameter("pinned_blend", sessions[2].pinned_blend))
+    current = editing.history.current
+    assert current is not None
+    editing.kept.star(current.number, True)
+    assert "no room for another star" in harness.said(Level.WARNING)[-1]
+    assert [entry.session.pinned_blend for entry in editing.history.kept] == [
+        session.pinned_blend for session in sessions[:2]
+    ]
+    editing.kept.star(editing.history.kept[0].number, False)
+    editing.kept.star(current.number, True)
+    harness.close()
+    saved = {item.session.pinned_blend for item in load_session_file(harness.state / "kept.loom").kept}
+    assert saved == {session.pinned_blend for session in sessions[1:]}

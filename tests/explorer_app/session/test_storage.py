@@ -381,3 +381,24 @@ def test_a_thousand_small_stored_latents_reach_the_limit_of_the_reader_in_the_wr
     with pytest.raises(SessionFileError, match="fewer stored latents and masks than these 1,000"):
         save_session(tmp_path / "a.loom", Session(), [KeptSession(session, "a") for session in sessions])
     assert (tmp_path / "a.loom").read_bytes() == before
+
+
+def kept_with_rows(value: float) -> KeptSession:
+    """A kept session with stored rows of 64 bytes."""
+    recipe = Recipe(Latent(stored_latent(np.full((2, 8), value, np.float32))))
+    return KeptSession(Session(pinned_blend=((recipe, 1.0),)), f"rows of {value}")
+
+
+def test_as_much_is_kept_as_a_file_can_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(storage, "MAX_STORED_NBYTES", 3 * 64)
+    one, two, three, four = (kept_with_rows(value) for value in (1.0, 2.0, 3.0, 4.0))
+    seeds = tuple(KeptSession(Session(position=Position(x, 0.0)), "seed") for x in (1.0, 2.0))
+    assert storage.kept_that_fit([], (one, *seeds, two, three)) == (one, *seeds, two, three)
+    assert storage.kept_that_fit([one.session], (two, one, three, four, seeds[0])) == (two, one, three)
+    assert storage.kept_that_fit([one.session, two.session, three.session], (four,)) == ()
+    save_session(tmp_path / "kept.loom", Session(), (one, two, three))
+    with pytest.raises(SessionFileError):
+        save_session(tmp_path / "kept.loom", Session(), (one, two, three, four))
+    monkeypatch.setattr(storage, "MAX_KEPT", 2)
+    assert storage.kept_that_fit([one.session], (*seeds, two)) == seeds[:1]
+    assert storage.kept_that_fit([one.session, two.session, three.session], seeds) == ()
