@@ -72,12 +72,13 @@ class ModelStore:
                 raise FarmError("The model did not arrive whole; it has to be sent again.")
             with self._incoming.open("rb+") as file:
                 os.fsync(file.fileno())
-            self._incoming.replace(self._path(model_id, suffix))
+            path = self._path(model_id, suffix)
+            self._incoming.replace(path)
         except OSError as error:
             raise FarmError(f"The model could not be kept in {self._folder} ({error.strerror}).") from error
         finally:
             self._incoming.unlink(missing_ok=True)
-        self._drop_oldest()
+        self._drop_oldest(path)
 
     def keep_directions(self, model_id: str, data: bytes) -> Path:
         """Write a file of directions and return its path. Raises OSError."""
@@ -92,11 +93,11 @@ class ModelStore:
             raise FarmError("A model should be named by its SHA-256 and end as models do.")
         return self._folder / f"{model_id}{suffix}"
 
-    def _drop_oldest(self) -> None:
-        """Delete the models that arrived longest ago, beyond the number that is kept."""
+    def _drop_oldest(self, newest: Path) -> None:
+        """Delete the models that arrived longest ago, beyond the number that is kept; not the newest, by any clock."""
         kept = sorted(
             (path for suffix in MODEL_SUFFIXES for path in self._folder.glob("*" + suffix) if ".dir" not in path.name),
-            key=lambda path: path.stat().st_mtime,
+            key=lambda path: (path == newest, path.stat().st_mtime),
         )
         for path in kept[:-_MAX_KEPT]:
             path.unlink(missing_ok=True)

@@ -31,7 +31,7 @@ class Board:
     orders: dict[str, list[Order]] = field(default_factory=dict)
 
     def note(self, status: JobStatus, now_s: float) -> list[Order]:
-        """Record a job, drop silent jobs, and return its pending orders."""
+        """Record a job at a monotonic time, drop silent jobs, and return its pending orders."""
         self.jobs[status.job] = now_s, status
         for job in [job for job, (seen_s, _) in self.jobs.items() if now_s - seen_s > _FORGET_S]:
             del self.jobs[job]
@@ -49,19 +49,19 @@ class Board:
 
 def exchange(status: JobStatus | None, dask_scheduler: Scheduler) -> tuple[list[Member], list[Order]]:
     """Publish a job's status; return the workers, and the orders that wait for the job. Runs on the scheduler."""
-    now_s = time.time()
+    clock_s = time.time()  # of `last_seen`
     members = [
-        Member(state.address, str(state.name).partition(_NUMBER_MARK)[0], state.host, now_s - state.last_seen)
+        Member(state.address, str(state.name).partition(_NUMBER_MARK)[0], state.host, clock_s - state.last_seen)
         for state in dask_scheduler.workers.values()
         if state.status.name == "running"
     ]
-    orders = [] if status is None else _board(dask_scheduler).note(status, now_s)
+    orders = [] if status is None else _board(dask_scheduler).note(status, time.monotonic())
     return members, orders
 
 
 def jobs_of(dask_scheduler: Scheduler) -> list[JobStatus]:
     """Return the jobs that said something in the last minute. Runs on the scheduler."""
-    now_s = time.time()
+    now_s = time.monotonic()
     return [status for seen_s, status in _board(dask_scheduler).jobs.values() if now_s - seen_s <= _FORGET_S]
 
 

@@ -6,6 +6,7 @@ They are read with torch's restricted unpickler, which builds only tensors and p
 from __future__ import annotations
 
 import io
+import os
 import pickle
 import re
 from pathlib import Path
@@ -38,6 +39,7 @@ def write_checkpoint(folder: Path, options: dict[str, Any], state: dict[str, Any
     torch.save({"version": _VERSION, "options": options, "state": state}, buffer)
     try:
         write_whole(path, buffer.getvalue())
+        _make_newest(path)
     except OSError as error:
         raise CheckpointError(
             f"The checkpoint {path.name} was not written: the system says {error.strerror}."
@@ -45,6 +47,15 @@ def write_checkpoint(folder: Path, options: dict[str, Any], state: dict[str, Any
     for old in checkpoints(folder)[:-_KEPT]:
         old.unlink(missing_ok=True)
     return path
+
+
+def _make_newest(path: Path) -> None:
+    """Date a checkpoint after all others of its folder: a clock that was set back dates it before them."""
+    others = [other.stat().st_mtime_ns for other in checkpoints(path.parent) if other != path]
+    newest_ns = max(others, default=0)
+    if path.stat().st_mtime_ns <= newest_ns:
+        later_ns = newest_ns + 1_000_000_000  # file systems may store whole seconds
+        os.utime(path, ns=(later_ns, later_ns))
 
 
 def checkpoints(folder: Path) -> list[Path]:

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from explorer_app.farm.address import FarmAddress
 from explorer_app.farm.errors import ConnectionLostError, FarmError, StationError, WorkerLostError
 from explorer_app.farm.keys import make_keys
 from explorer_app.farm.link import DaskLink, connect
-from explorer_app.farm.scheduler import Board, run_scheduler
+from explorer_app.farm.scheduler import Board, exchange, jobs_of, run_scheduler
 from explorer_app.farm.work import JobStatus, Member
 from explorer_app.farm.worker import RecentLog, run_worker
 from gpu_backend import CancelledError, LoomError
@@ -174,3 +175,14 @@ def test_an_order_needs_a_number_that_fits_one_job() -> None:
     board.note(JobStatus("3f00" * 6, "other", "rendering", 0, 1, "", 0), 0.0)
     assert board.order("3f", ("pause", 0)) == ""
     assert board.order("3f2", ("pause", 0)) == "walk"
+
+
+def test_the_board_forgets_silent_jobs_whatever_happens_to_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = SimpleNamespace(time=lambda: 1e9, monotonic=lambda: 500.0)
+    monkeypatch.setattr("explorer_app.farm.scheduler.time", clock)
+    dask_scheduler: Any = SimpleNamespace(workers={})
+    exchange(STATUS, dask_scheduler)
+    clock.time = lambda: 1e9 + 5 * 3600.0
+    assert jobs_of(dask_scheduler) == [STATUS], "set forward"
+    clock.time, clock.monotonic = lambda: 1e9 - 5 * 3600.0, lambda: 600.0
+    assert jobs_of(dask_scheduler) == [], "set back"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,7 @@ import torch
 from gpu_backend import Renderer, read_model
 from gpu_backend.errors import RequestError
 from gpu_backend.training import loop
-from gpu_backend.training.checkpoint import CheckpointError, checkpoints, read_checkpoint
+from gpu_backend.training.checkpoint import CheckpointError, checkpoints, read_checkpoint, write_checkpoint
 from gpu_backend.training.log import read_log
 from gpu_backend.training.loop import train
 from gpu_backend.training.metrics import DivergedError
@@ -124,6 +126,15 @@ def test_an_older_checkpoint_cuts_the_log_back(tmp_path: Path) -> None:
     run(tmp_path, 0.016, old)
     assert [row["step"] for row in read_log(tmp_path / "log.csv")] == [2, 4]
     assert checkpoints(tmp_path)[-1].name == "checkpoint-000000016.pt", "the newest is the one written last"
+
+
+def test_a_clock_that_was_set_back_costs_no_new_checkpoint(tmp_path: Path) -> None:
+    later_s = time.time() + 5 * 3600.0
+    for seen in (8, 16, 24, 12):
+        path = write_checkpoint(tmp_path, {}, {"pictures_seen": seen})
+        if seen in (8, 16):
+            os.utime(path, (later_s + seen, later_s + seen))
+    assert [path.name for path in checkpoints(tmp_path)] == ["checkpoint-000000024.pt", "checkpoint-000000012.pt"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
