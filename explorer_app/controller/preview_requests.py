@@ -100,7 +100,7 @@ class PreviewRequests:
             draft = draft_with_edits(request.resolution, request.edits, facts)
             request = request if draft == request.resolution else replace(request, resolution=draft)
         if live:
-            full = replace(request, resolution=None)
+            full = request if request.resolution is None else replace(request, resolution=None)
             if full in (self._held, self._newest):
                 return None  # it does not move, though its sources go on, or a mask is painted: full after a rest
             self._held = full
