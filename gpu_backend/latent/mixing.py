@@ -57,7 +57,7 @@ def mix_rows(rows: NDArray[np.float64], source: NDArray[np.float64], strengths: 
 
 @lru_cache(maxsize=256)
 def _runs(strengths: tuple[float, ...]) -> tuple[tuple[int, int, float], ...]:
-    """Yield ranges of consecutive rows with equal strength above 0: (first, end, strength)."""
+    """Return ranges of consecutive rows with equal strength above 0: (first, end, strength)."""
     runs: list[tuple[int, int, float]] = []
     for row, strength in enumerate(strengths):
         if not 0.0 <= strength <= 1.0:

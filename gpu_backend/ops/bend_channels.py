@@ -37,5 +37,5 @@ class BendChannels:
         return 10 * batch * self.resolution**2 * self.channels
 
     def nbytes(self, batch: int) -> int:
-        """Reads and writes the activations."""
+        """A read and a write for each value."""
         return 8 * batch * self.resolution**2 * self.channels

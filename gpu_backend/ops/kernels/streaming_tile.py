@@ -13,7 +13,7 @@ STRIP_COLUMNS = 14
 """Columns of positions whose outputs a fragment of sixteen yields: the FIR filter reads one more on either side."""
 
 MOST_CHANNELS = 128
-"""Input channels from which on the weights of a block leave no shared memory for the rows of activations."""
+"""With more input channels, the weights of a block leave no shared memory for its rows of activations."""
 
 _TAPS = 9
 _ALIGNMENT = 1024

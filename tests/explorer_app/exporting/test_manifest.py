@@ -28,6 +28,7 @@ from gpu_backend import (
     Recipe,
     RequestError,
     Transform,
+    request_from_json,
     request_to_json,
 )
 
@@ -154,7 +155,8 @@ def test_every_frame_of_a_plan_that_is_accepted_can_be_written(
         replace(settings, kind=kind, loop=loop, frames_per_step=2, keys=tuple(key(9 * k, count) for k in range(40)))
     )
     for index in (1, 39, 41, len(plan) - 2):
-        request_to_json(plan.request(index))
+        request = plan.request(index)
+        assert request_from_json(request_to_json(request)) == request
 
 
 def test_mix_sources_count_as_well(settings: SequenceSettings) -> None:
@@ -194,4 +196,6 @@ def test_a_transform_of_no_size_counts_as_rest(settings: SequenceSettings) -> No
     data = json.loads(path.read_bytes())
     data["keys"][1]["transform"] = [1e12, 0.0, 0.0, 0.0, 1e12, 0.0, 0.0, 0.0, 1.0]
     path.write_text(json.dumps(data))
-    plan_sequence(read_manifest(path).settings).request(1)
+    huge, transform = 1e12, plan_sequence(read_manifest(path).settings).request(1).transform
+    assert transform is not None
+    assert max(map(abs, transform)) < huge

@@ -84,3 +84,4 @@ def test_a_closed_dialog_is_not_updated(window: MainWindow, controller: FakeCont
     qtbot.mouseClick(dialog_of(window, TuneDialog).close_button, Qt.MouseButton.LeftButton)
     controller.tuning.show(TuningState(share=0.5))
     controller.show_devices(DeviceState())
+    assert not any(dialog.isVisible() for dialog in window.findChildren(TuneDialog))

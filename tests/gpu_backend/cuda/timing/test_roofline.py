@@ -75,3 +75,5 @@ def test_a_file_that_is_not_whole_counts_as_none(tmp_path: Path, content: bytes)
 def test_a_folder_that_takes_no_files_is_no_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     keep_measured_rates(H100, 1.0, {"fp16": 1.0}, tmp_path / "file")
+    assert (tmp_path / "file").read_bytes() == b""
+    assert measured_rates(H100, "fp16", tmp_path / "file") is None
