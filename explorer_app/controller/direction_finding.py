@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -129,6 +130,7 @@ class DirectionFinding(QObject):
     def forget(self) -> None:
         """Another model is open: end a search in the former one, and forget its result."""
         self.cancel()
+        self._facts = None
         self._steps.clear()
         self._show(DirectionsState())
 
@@ -175,13 +177,23 @@ class DirectionFinding(QObject):
         self._show(replace(self.state, added=applied[-1] if applied else None))
         if self._facts is None:
             return
-        path = Path(self._facts.path)
+        facts = self._facts
 
         def change() -> None:
             for exchange, added in changes:
                 exchange(added)
 
-        self._worker.fetch(change, lambda _: self._model.open(path), failed="Directions could not be changed")
+        self._worker.fetch(change, lambda _: self._read_again(facts), failed="Directions could not be changed")
+
+    def _is_of(self, facts: ModelFacts) -> bool:
+        """Return whether the steps are those of a model: no other one was opened since its last search."""
+        return self._facts is not None and self._facts.model_id == facts.model_id
+
+    def _read_again(self, facts: ModelFacts) -> None:
+        """Read a model again, unless the user opens another one meanwhile."""
+        loading = self._model.loading
+        if self._is_of(facts) and (loading is None or Path(loading.path) == Path(facts.path)):
+            self._model.open(Path(facts.path))
 
     def take_advanced(self, event: DirectionsAdvanced) -> None:
         """Show progress."""
@@ -203,18 +215,22 @@ class DirectionFinding(QObject):
         self._finder = None
         self._show(replace(self.state, share=None))
         self._worker.fetch(
-            lambda: self._files.add(facts, event.found), self._take_added, failed="Directions could not be kept"
+            lambda: self._files.add(facts, event.found),
+            partial(self._take_added, facts),
+            failed="Directions could not be kept",
         )
 
-    def _take_added(self, added: AddedDirections) -> None:
-        assert self._facts is not None
+    def _take_added(self, facts: ModelFacts, added: AddedDirections) -> None:
         count = len(added.names)
         what = f"{count} directions are" if count != 1 else "A direction is"
         details = f"{', '.join(added.names)}\n{added.path}"
+        if not self._is_of(facts):  # another model is open, whose sliders and history are not theirs
+            self._messages.info(f"{what} found in {facts.name}.", details)
+            return
         self._messages.info(f"{what} found; the sliders show what is new.", details)
         self._steps.append(_Step(self._editing.add_step("Find directions"), added))
         self._show(replace(self.state, added=added))
-        self._model.open(Path(self._facts.path))
+        self._read_again(facts)
 
     def _show(self, state: DirectionsState) -> None:
         if state != self.state:

@@ -85,6 +85,19 @@ def test_found_directions_are_saved_beside_the_model_and_undo_removes_them(open_
     assert not found(open_harness)
 
 
+def test_a_model_that_the_user_opens_while_directions_are_found_stays(dogs: Harness) -> None:
+    dogs.library.gate.shut()
+    dogs.controller.files.open_model(dogs.path("cats"))
+    dogs.controller.directions.find(SEFA)
+    dogs.until((dogs.folder / "dogs.directions.safetensors").exists)
+    dogs.until(lambda: found(dogs))
+    dogs.library.gate.open()
+    model = dogs.controller.engine.model
+    dogs.until(lambda: model.loading is None and model.facts is not None)
+    assert model.facts is not None
+    assert model.facts.name == "cats"
+
+
 def test_undo_takes_found_directions_back_and_redo_brings_them_again(dogs: Harness) -> None:
     controller, path = dogs.controller, dogs.folder / "dogs.directions.safetensors"
     editing = controller.editing
