@@ -62,6 +62,7 @@ class DestinationDialog(QDialog):
         self.setWindowTitle(f"Where “{wanted.name}” goes")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self._wanted = wanted
+        self._settings = settings
         self._others = tuple(others)
         self.folder = QLineEdit(str(wanted.folder), self)
         self.folder.setAccessibleName("Folder")
@@ -150,5 +151,6 @@ class DestinationDialog(QDialog):
     def _go_on(self) -> None:
         self._changed()  # another program may have written there since
         if self.go_on.isEnabled():
+            self._settings.remember_folder("export", self.wanted.folder)
             self.chosen.emit(self.wanted, self.place.place)
             self.accept()

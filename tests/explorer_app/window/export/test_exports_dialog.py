@@ -17,6 +17,7 @@ from explorer_app.exporting.keyframes import Keyframe
 from explorer_app.exporting.sequence import SequenceSettings
 from explorer_app.session.resolve import resolve
 from explorer_app.session.session import ModelReference, Session
+from explorer_app.settings import Settings
 from explorer_app.window.export.destination_dialog import DestinationDialog
 from explorer_app.window.export.exports_dialog import ExportRow, ExportsDialog
 from explorer_app.window.export.worker_log_dialog import WorkerLogDialog
@@ -136,7 +137,9 @@ def test_every_button_asks_for_its_job(dialog: ExportsDialog, controller: FakeCo
     assert calls(controller, "clear_exports") == [("clear_exports",)]
 
 
-def test_a_failed_export_can_go_elsewhere(dialog: ExportsDialog, controller: FakeController, tmp_path: Path) -> None:
+def test_a_failed_export_can_go_elsewhere(
+    dialog: ExportsDialog, controller: FakeController, settings: Settings, tmp_path: Path
+) -> None:
     job = replace(record("walk", "failed", error="The disk is full."), where="farm", address="10.0.0.7")
     other = replace(record("walk2"), name="walk", folder=str(tmp_path / "busy"))
     controller.export.show_jobs(job, other)
@@ -158,6 +161,8 @@ def test_a_failed_export_can_go_elsewhere(dialog: ExportsDialog, controller: Fak
     assert not asked.go_on.isEnabled()
     asked.folder.setText(str(tmp_path / "free"))
     QTest.mouseClick(asked.go_on, Qt.MouseButton.LeftButton)
+    (tmp_path / "free").mkdir()
+    assert settings.folder("export") == tmp_path / "free", "the next export goes there too"
     moved = replace(wanted, folder=tmp_path / "free")
     assert calls(controller, "redirect_export") == [("redirect_export", job.job_id, moved, ExportPlace("here"))]
 
