@@ -70,11 +70,11 @@ class EditRow(QWidget):
         column.setSpacing(0)
         for slider in self.sliders:
             column.addWidget(slider)
+        aligned = Qt.AlignmentFlag.AlignVCenter if len(self.sliders) == 1 else Qt.AlignmentFlag.AlignTop
         for widget in before:
-            line.addWidget(widget, 0, Qt.AlignmentFlag.AlignTop)
+            line.addWidget(widget, 0, aligned)
         line.addLayout(column, 1)
-        is_single = len(self.sliders) == 1  # beside pictures, which are higher than the slider
-        line.addWidget(self.remove, 0, Qt.AlignmentFlag.AlignVCenter if is_single else Qt.AlignmentFlag.AlignTop)
+        line.addWidget(self.remove, 0, aligned)
         return line
 
 
