@@ -96,7 +96,7 @@ class Autosave(QObject):
         self._retry = QTimer(self)
         self._retry.setSingleShot(True)
         self._retry.setInterval(RETRY_MS)
-        self._retry.timeout.connect(self._write_unsaved)
+        self._retry.timeout.connect(self.write_again)
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.setInterval(SAVE_AFTER_MS)
@@ -111,6 +111,11 @@ class Autosave(QObject):
     def shared_folder(self) -> Path | None:
         """The folder that all windows of this user share; None where nothing is kept."""
         return None if self._folder is None else self._folder.shared
+
+    @property
+    def problem(self) -> str:
+        """Why something cannot be written at present, as a sentence; empty if everything is written, or will be."""
+        return self._told
 
     def load(self) -> Session | None:
         """Return the last session, None if there is none or it is broken; begin to read history and kept sessions."""
@@ -166,11 +171,19 @@ class Autosave(QObject):
         if self._kept is not None and self._is_kept_loaded:
             self._write_kept(shared)
 
+    @Slot()
+    def write_again(self) -> None:
+        """Try once more to write what the system refused."""
+        with self._lock:
+            unsaved = tuple(self._unsaved.items())
+        for name, write in unsaved:
+            self._submit(name, write)
+
     def close(self) -> None:
         """Write pending changes, and once more what could not be written; release the folder for other windows."""
         self._is_closing = True
         self._retry.stop()
-        self._write_unsaved()
+        self.write_again()
         self.flush()
         if self._folder is None:
             return
@@ -243,14 +256,6 @@ class Autosave(QObject):
         with self._lock:
             self._unsaved[name] = write
         self._submit(name, write)
-
-    @Slot()
-    def _write_unsaved(self) -> None:
-        """Try once more to write what the system refused."""
-        with self._lock:
-            unsaved = tuple(self._unsaved.items())
-        for name, write in unsaved:
-            self._submit(name, write)
 
     def _submit(self, name: str, write: Callable[[], object]) -> None:
         self._worker.submit(partial(self._try, name, write), failed=self._refused)

@@ -146,6 +146,11 @@ class Editing(QObject):
         return self._editor.session
 
     @property
+    def unsaved(self) -> str:
+        """Why the session, its history or what was kept cannot be saved at present; empty if it can."""
+        return self._autosave.problem
+
+    @property
     def effective(self) -> Session:
         """The session that is rendered: at the playhead, and with modulation at the present time."""
         return self.effective_of(self.session)
@@ -450,10 +455,11 @@ class Editing(QObject):
         self._show()
 
     def save_now(self) -> None:
-        """Write the session at once."""
+        """Write the session at once, and again what the system refused to write."""
         if self._model.facts is not None:
             self._autosave.remember(self.session, self._editor.history, self._time_s)
             self._autosave.flush()
+        self._autosave.write_again()
 
     def close(self) -> None:
         """End gestures and drifting, and write the session. May be called twice."""

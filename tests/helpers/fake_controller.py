@@ -360,10 +360,14 @@ class FakeEditing(QObject):
         self.kept = FakeKept(self, calls)
         self.drifting = False
         self.drift_speed = 0.25
+        self.unsaved = ""
         self.screen_hz = 0.0
 
     def follow_screen(self, hz: float) -> None:
         self.screen_hz = hz
+
+    def save_now(self) -> None:
+        self._calls.append(("save_now",))
 
     def edit(self, edit: Edit, final: bool = True, source: str = "", *, in_full: bool = False) -> None:
         self._calls.append(("edit", edit, final))

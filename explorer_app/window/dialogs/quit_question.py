@@ -1,16 +1,16 @@
-"""Quitting while an export runs: finish it first, resume it later, or keep the window open."""
+"""Quitting while an export runs or the session cannot be saved: finish first, quit all the same, or stay."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QObject, Qt, Slot
+from PySide6.QtCore import QObject, Qt, QTimer, Slot
 from PySide6.QtWidgets import QMessageBox, QWidget
 
-from explorer_app.controller import ExportQueueController
+from explorer_app.controller import Editing, ExportQueueController
 from explorer_app.messages import MessageLog
 
 
 class QuitQuestion(QObject):
-    """Asks for confirmation before the window closes during an export.
+    """Asks for confirmation before the window closes during an export, or while changes cannot be saved.
 
     Parameters
     ----------
@@ -18,13 +18,17 @@ class QuitQuestion(QObject):
         The window; it is closed again when the answer allows it.
     """
 
-    def __init__(self, window: QWidget, export: ExportQueueController, messages: MessageLog) -> None:
+    def __init__(self, window: QWidget, export: ExportQueueController, editing: Editing, messages: MessageLog) -> None:
         super().__init__(window)
         self._window = window
         self._export = export
+        self._editing = editing
         self._messages = messages
         self._may_close = False
         self._closes_after_export = False
+        self._keeps_export = False
+        """Whether the answer about the export was to keep it for later."""
+        self._asks_about_export = False
         self._box: QMessageBox | None = None
         export.changed.connect(self._export_changed)
 
@@ -35,25 +39,26 @@ class QuitQuestion(QObject):
 
     def may_close(self) -> bool:
         """Return whether the window may close now; if not, ask, and close it when the answer allows it."""
-        if self._may_close or self._export.progress is None:
+        asks_about_export = self._export.progress is not None and not self._keeps_export
+        if self._may_close or not (asks_about_export or self._editing.unsaved):
             return True
-        if self._box is None:
-            self._ask()
-        else:
+        if self._box is not None:
             self._box.raise_()
             self._box.activateWindow()
+        elif asks_about_export:
+            self._ask_about_export()
+        else:
+            self._ask_about_session()
         return False
 
     def allow(self) -> None:
         """Let the window close without a question."""
         self._may_close = True
 
-    def _ask(self) -> None:
+    def _ask_about_export(self) -> None:
         progress = self._export.progress
         assert progress is not None
-        box = QMessageBox(self._window)
-        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        box.setWindowTitle("Quit Latent Loom")
+        box = self._new_box(about_export=True)
         more = f" and {progress.waiting:,} more wait" if progress.waiting > 1 else " and one more waits"
         box.setText(
             f"The export “{progress.name}” is running: {progress.done:,} of {progress.total:,} frames are done"
@@ -69,9 +74,29 @@ class QuitQuestion(QObject):
         box.setEscapeButton(cancel)
         finish.clicked.connect(self._finish)
         keep.clicked.connect(self._keep)
-        box.finished.connect(self._answered)
-        self._box = box
         box.open()
+
+    def _ask_about_session(self) -> None:
+        self._keeps_export = False  # another answer than to quit asks about it again
+        box = self._new_box(about_export=False)
+        box.setText("The newest changes are not saved, and are lost if you quit now.")
+        box.setInformativeText(f"{self._editing.unsaved}\nOr save the session elsewhere first (File > Save session).")
+        again = box.addButton("Try again", QMessageBox.ButtonRole.ActionRole)
+        leave = box.addButton("Quit without saving", QMessageBox.ButtonRole.DestructiveRole)
+        cancel = box.addButton(QMessageBox.StandardButton.Cancel)
+        box.setDefaultButton(cancel)
+        box.setEscapeButton(cancel)
+        again.clicked.connect(self._editing.save_now)
+        leave.clicked.connect(self._close_window)
+        box.open()
+
+    def _new_box(self, *, about_export: bool) -> QMessageBox:
+        self._asks_about_export = about_export
+        self._box = box = QMessageBox(self._window)
+        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        box.setWindowTitle("Quit Latent Loom")
+        box.finished.connect(self._answered)
+        return box
 
     @Slot()
     def _finish(self) -> None:
@@ -83,6 +108,14 @@ class QuitQuestion(QObject):
 
     @Slot()
     def _keep(self) -> None:
+        if self._editing.unsaved:  # a question of its own, once this one is closed
+            self._keeps_export = True
+            QTimer.singleShot(0, self._window, self._window.close)
+        else:
+            self._close_window()
+
+    @Slot()
+    def _close_window(self) -> None:
         self.allow()
         self._window.close()
 
@@ -97,7 +130,7 @@ class QuitQuestion(QObject):
         if progress is not None:
             self._closes_after_export = self._closes_after_export and not progress.is_stopping
             return
-        if self._box is not None:
+        if self._box is not None and self._asks_about_export:
             self._box.close()
         if self._closes_after_export:
             self._closes_after_export = False

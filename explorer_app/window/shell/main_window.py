@@ -160,7 +160,7 @@ class MainWindow(QMainWindow):
     # -- parts ------------------------------------------------------------------------------------------------------
 
     def _make_parts(self, controller: Controller) -> None:
-        self.quit_question = QuitQuestion(self, self._export, self._messages)
+        self.quit_question = QuitQuestion(self, self._export, self._editing, self._messages)
         self.canvas = Canvas()
         self.outputs = Outputs(self, self._engine.preview, self._settings, self._messages)
         self._thumbnails = ThumbnailDispatcher(controller.thumbnails, self)
@@ -546,7 +546,7 @@ class MainWindow(QMainWindow):
         self.close()
 
     def closeEvent(self, event: QCloseEvent) -> None:  # noqa: N802 - Qt's name
-        """Store geometry and docks, and stop all work; ask first if an export is running."""
+        """Store geometry and docks, and stop all work; ask first if an export runs or the session is not saved."""
         if not self.quit_question.may_close():
             event.ignore()
             return

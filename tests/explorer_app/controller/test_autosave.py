@@ -278,10 +278,12 @@ def test_what_a_full_disk_refused_is_written_once_there_is_room_without_another_
         f"The session could not be saved in {harness.state} (No space left on device); "
         "Latent Loom tries again until it can."
     ], "once, not for each file and each attempt"
+    assert harness.controller.editing.unsaved == harness.said(Level.ERROR)[0], "which quitting asks about"
     disk.is_full = False
     harness.controller._autosave._retry.setInterval(1)
     harness.controller._autosave._retry.start()
     harness.until(lambda: "The session is saved again." in harness.said())
+    assert harness.controller.editing.unsaved == ""
     assert saved_seeds(harness) == {3.0, 5.0}
     assert load_session(harness.state / "session.loom").position.x == 5.0
     steps = load_session_file(harness.state / "history.loom").steps

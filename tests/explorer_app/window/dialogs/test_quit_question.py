@@ -1,4 +1,4 @@
-"""Quitting while an export runs."""
+"""Quitting while an export runs, or while the session cannot be saved."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QMessageBox
+from pytestqt.qtbot import QtBot
 
 from explorer_app.controller.progress import ExportProgress
 from explorer_app.window.shell.main_window import MainWindow
@@ -93,3 +94,56 @@ def test_a_program_that_gets_a_signal_to_end_asks_nothing(window: MainWindow, co
     window.close_now()
     assert closed(window, controller)
     assert window.quit_question.box is None
+
+
+UNSAVED = "The session could not be saved in /home (No space left on device); Latent Loom tries again until it can."
+
+
+@pytest.fixture
+def unsaved(window: MainWindow, controller: FakeController) -> QMessageBox:
+    """The question of a window that was asked to close while its session cannot be saved."""
+    controller.editing.unsaved = UNSAVED
+    window.close()
+    box = window.quit_question.box
+    assert box is not None
+    return box
+
+
+def test_changes_that_cannot_be_saved_are_not_lost_without_a_question(
+    window: MainWindow, controller: FakeController, unsaved: QMessageBox
+) -> None:
+    assert window.isVisible()
+    assert UNSAVED in unsaved.informativeText()
+    words = {item.text().replace("&", "") for item in unsaved.buttons()}
+    assert words == {"Try again", "Quit without saving", "Cancel"}
+    press(unsaved, "Cancel")
+    assert window.isVisible()
+    window.close()
+    again = window.quit_question.box
+    assert again is not None
+    press(again, "Quit without saving")
+    assert closed(window, controller)
+
+
+def test_once_they_are_saved_the_window_closes_without_a_question(
+    window: MainWindow, controller: FakeController, unsaved: QMessageBox
+) -> None:
+    press(unsaved, "Try again")
+    assert calls(controller, "save_now")
+    controller.editing.unsaved = ""
+    window.close()
+    assert closed(window, controller)
+
+
+def test_an_export_and_changes_that_cannot_be_saved_are_two_questions(
+    window: MainWindow, controller: FakeController, box: QMessageBox, qtbot: QtBot
+) -> None:
+    controller.editing.unsaved = UNSAVED
+    press(box, "Stop and keep for later")
+    assert window.isVisible()
+    qtbot.waitUntil(lambda: window.quit_question.box not in (None, box))
+    second = window.quit_question.box
+    assert second is not None
+    assert UNSAVED in second.informativeText()
+    press(second, "Quit without saving")
+    assert closed(window, controller)
