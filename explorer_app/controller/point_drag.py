@@ -306,7 +306,7 @@ class PointDrag(QObject):
             return
         stroke.release()
         if stroke.report is not None and stroke.report.is_settled and self._held_distance < NEARER_PX:
-            self._settle()
+            self._finish_settled()
         self.changed.emit()
 
     def nudge(self, dx: float, dy: float) -> None:
@@ -407,7 +407,7 @@ class PointDrag(QObject):
             self._points = given_up(self._points, self._side * _MISSED)
             self.finish()
         elif stroke.phase == "settling" and report.is_settled:
-            self._settle()
+            self._finish_settled()
         else:
             self.changed.emit()
 
@@ -444,7 +444,7 @@ class PointDrag(QObject):
         """Pixels from where the optimiser holds the farthest handle to its target."""
         return max((point.distance for point in self._points if not point.is_pin), default=0.0)
 
-    def _settle(self) -> None:
+    def _finish_settled(self) -> None:
         """End a stroke whose drag has settled: the handles are where tracking found their content."""
         stroke = self._stroke
         if stroke is not None:
