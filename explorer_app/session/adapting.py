@@ -152,7 +152,7 @@ def _changes(before: Session, fitted: Session, facts: ModelFacts) -> Iterator[st
         yield "mix strengths were fitted to its rows"
     if len(fitted.sliders) != len(before.sliders):
         yield "directions it does not have were removed"
-    if _ranges(fitted) != _ranges(before):
+    if not _ranges(fitted).items() <= _ranges(before).items():
         yield "layer ranges were shortened"
     if fitted.noise != before.noise:
         yield "noise strengths of missing layers were dropped"

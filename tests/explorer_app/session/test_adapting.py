@@ -54,6 +54,13 @@ def test_directions_and_ranges_that_it_lacks_go() -> None:
     assert "layer ranges were shortened" in fitted.changes
 
 
+def test_a_removed_direction_is_no_shortened_range() -> None:
+    session = Session(model=ELSEWHERE, sliders=(Slider("axis/8", 1.0, RowRange(1, 2)), Slider("sefa/1", 1.0)))
+    changes = adapt(session, FACTS).changes
+    assert "directions it does not have were removed" in changes
+    assert "layer ranges were shortened" not in changes
+
+
 def test_named_directions_stay_where_the_model_has_them() -> None:
     facts = replace(FACTS, named_directions=("world/sun height",))
     session = Session(model=HERE, sliders=(Slider("world/sun height", 1.0), Slider("world/haze", 1.0)))
