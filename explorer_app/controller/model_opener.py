@@ -195,8 +195,9 @@ class ModelOpener(QObject):
         facts = event.facts
         bundled = self._is_bundled_path(facts.path)
         self._settings.change(last_model="" if bundled else facts.path)
-        if not bundled and not self.is_browsing:
-            self._settings.remember_model(RecentModel(facts.path, facts.name, facts.model_id))
+        if not bundled:
+            if not self.is_browsing:
+                self._settings.remember_model(RecentModel(facts.path, facts.name, facts.model_id))
             self._worker.submit(
                 lambda: self._places.remember(facts.model_id, facts.path), failed="Where the model is was not noted"
             )

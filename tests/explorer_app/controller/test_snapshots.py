@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from explorer_app.controller.snapshots import snapshot_files
@@ -55,6 +56,15 @@ def test_going_through_a_folder_keeps_the_latent_and_is_one_step(open_harness: H
     assert editing.session.position.x == 7.0
     assert open_harness.labels[steps:] == ["Open snapshot"]
     assert open_harness.settings.values.recent_models == recent
+
+
+def test_where_a_snapshot_is_is_noted_so_that_the_next_start_finds_it(open_harness: Harness) -> None:
+    snapshots, editing = open_harness.controller.snapshots, open_harness.controller.editing
+    folder = snapshots_in(open_harness, "net-1.pkl", "net-2.pkl")
+    snapshots.open_folder(folder)
+    open_harness.until(lambda: is_open(open_harness, "net-1"))
+    reference = replace(editing.session.model, path="")  # as a session file holds it
+    open_harness.until(lambda: open_harness.controller.engine.model.known_path(reference) == folder / "net-1.pkl")
 
 
 def test_what_a_snapshot_lacks_comes_back_with_one_that_has_it(open_harness: Harness) -> None:
