@@ -238,9 +238,7 @@ class SequenceJob:
             if self._after is not None:
                 self._after.join()
                 self._after = None
-            if self.settings.video is not None:
-                require_encoder(self.settings.video)
-                _require_sounds(self.settings)
+            require_video_parts(self.settings)
             plan = plan_sequence(self.settings)
             self._plan = plan
             self._sink.open(plan, self._claim(), self._note)
@@ -352,8 +350,17 @@ def soundtrack_of(settings: SequenceSettings) -> Soundtrack | None:
     return Soundtrack.of(piece.session.timeline.sounds, piece.start, seconds, video)
 
 
-def _require_sounds(settings: SequenceSettings) -> None:
-    """Raise SoundError if a sound of a video is missing: before the first frame is rendered, not after the last."""
+def require_video_parts(settings: SequenceSettings) -> None:
+    """Raise if a video's encoder or a sound of it is missing: before the first frame is rendered, not after the last.
+
+    Raises
+    ------
+    LoomError
+        Which of them, and what to do.
+    """
+    if settings.video is None:
+        return
+    require_encoder(settings.video)
     soundtrack = soundtrack_of(settings)
     if soundtrack is not None:
         soundtrack.paths()

@@ -21,12 +21,11 @@ from contextlib import AbstractAsyncContextManager, AbstractContextManager, supp
 from dataclasses import replace
 
 from explorer_app.exporting.claim import claim_place
-from explorer_app.exporting.job import Closing, sink_of
+from explorer_app.exporting.job import Closing, require_video_parts, sink_of
 from explorer_app.exporting.manifest import State, identity_of, manifest_bytes
 from explorer_app.exporting.output_file import write_output
 from explorer_app.exporting.progress import Progress, ProgressMeter
 from explorer_app.exporting.sequence import SequencePlan, SequenceSettings, plan_sequence
-from explorer_app.exporting.video.hardware import require_encoder
 from explorer_app.farm.address import FarmAddress
 from explorer_app.farm.dispatch import UnitPool
 from explorer_app.farm.encoding import encoder_of
@@ -287,8 +286,7 @@ class FarmJob:
 
     async def _main(self) -> None:
         self._control.bind()
-        if self.settings.video is not None:
-            require_encoder(self.settings.video)
+        await asyncio.to_thread(require_video_parts, self.settings)
         plan = plan_sequence(self.settings)
         claim, manifest = await asyncio.to_thread(claim_place, self.settings, self._disk)
         self._plan = plan

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+from contextlib import closing
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -23,6 +24,7 @@ from explorer_app.session.patches import Patch
 from explorer_app.session.session import ModelReference, Session
 from explorer_app.session.tracks import NO_TIMELINE
 from tests.helpers.fake_engine import fake_frame
+from tests.helpers.farm import PATIENCE_S, FakeFarm, running, small_model
 
 needs_av = pytest.mark.skipif(importlib.util.find_spec("av") is None, reason="PyAV is not installed; pip install av")
 CLICK_S = 1.25
@@ -139,6 +141,17 @@ def test_a_missing_sound_ends_the_export_before_its_first_frame(tmp_path: Path, 
     with pytest.raises(SoundError, match="was not found"):
         job.wait()
     assert job.join(60)
+
+
+@needs_av
+def test_a_missing_sound_ends_a_farms_export_before_it_asks_the_farm(tmp_path: Path, sound: Path) -> None:
+    settings = settings_for(tmp_path / "out", session_with(sound), VideoFormat("h264", fps=Fraction(10)))
+    sound.unlink()
+    with closing(FakeFarm()) as farm:
+        job = farm.job(settings, small_model(tmp_path)[1])
+        with running(job), pytest.raises(SoundError, match="was not found"):
+            job.wait(PATIENCE_S)
+        assert farm.connections == 0
 
 
 def test_muted_sounds_and_those_outside_of_the_stretch_are_not_heard(tmp_path: Path, sound: Path) -> None:
