@@ -9,13 +9,14 @@ regression on a few random pictures: 26 dB.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
 from gpu_backend.gradients.latents import sample_w
-from gpu_backend.gradients.network import DifferentiableNetwork
+from gpu_backend.gradients.network import DifferentiableNetwork, NetworkPasses
 
 _PICTURES = 12
 _RIDGE = 1e-4
@@ -36,6 +37,9 @@ class MatchedDrafts:
 
     def __init__(self, network: DifferentiableNetwork, sides: tuple[int, ...]) -> None:
         self._network = network
+        self._passes: NetworkPasses = network
+        # The products of all channels cost a GPU less than gathering those that are read.
+        self._reads_all = network.device.type == "cuda"
         full = network.spec.resolution
         self._readouts: dict[int, tuple[Tensor, Tensor, Tensor]] = {}
         """Side -> channels that are read, weight (img_channels, count), bias (img_channels, 1, 1)."""
@@ -45,6 +49,12 @@ class MatchedDrafts:
                 channels = torch.from_numpy(stored.channels).long().to(network.device)
                 weight, bias = network.tensor(stored.weight), network.tensor(stored.bias)
                 self._readouts[side] = channels, weight, bias[:, None, None]
+
+    def through(self, passes: NetworkPasses) -> MatchedDrafts:
+        """Return these drafts of features and pictures that `passes` computes; both have the same readouts."""
+        made = copy(self)
+        made._passes = passes
+        return made
 
     @property
     def missing(self) -> tuple[int, ...]:
@@ -81,6 +91,13 @@ class MatchedDrafts:
     def picture(self, rows: Tensor, side: int) -> Tensor:
         """Return pictures (batch, img_channels, side, side) of rows (batch, num_ws, w_dim)."""
         if side not in self._readouts:
-            return self._network.picture(rows, side)
+            return self._passes.picture(rows, side)
         channels, weight, bias = self._readouts[side]
-        return torch.einsum("oc,bcyx->boyx", weight, self._network.features(rows, side)[:, channels]) + bias
+        features = self._passes.features(rows, side)
+        if self._reads_all:
+            if weight.shape[1] < features.shape[1]:
+                whole = weight.new_zeros(len(weight), features.shape[1])
+                weight = whole.index_copy(1, channels, weight)
+                self._readouts[side] = channels, weight, bias
+            return (features.permute(0, 2, 3, 1) @ weight.t()).permute(0, 3, 1, 2) + bias
+        return torch.einsum("oc,bcyx->boyx", weight, features[:, channels]) + bias

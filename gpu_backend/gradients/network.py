@@ -27,6 +27,7 @@ from torch import Tensor
 from gpu_backend.errors import RequestError
 from gpu_backend.gradients.edits import LayerEdit, NetworkEdits
 from gpu_backend.gradients.layers import Doubling, ModulatedLayer, ToRgbLayer
+from gpu_backend.gradients.picture_terms import PictureTerms
 from gpu_backend.gradients.recipe_rows import rows_of_recipes
 from gpu_backend.model.model import Model
 from gpu_backend.model.spec import (
@@ -87,8 +88,25 @@ NetworkRun = Callable[[Tensor, Mapping[str, Tensor], LayerEdit | None], _Output]
 """A run of layers: rows of w (batch, num_ws, w_dim), offsets of styles, and what is called after each layer."""
 
 
-class DragKernels(Protocol):
-    """What drags a network on a GPU without torch: `gpu_backend.gradients.own_kernels`."""
+class NetworkPasses(Protocol):
+    """A network's passes forward, which torch differentiates: the network's own, or those of kernels on a GPU."""
+
+    @property
+    def terms(self) -> PictureTerms | None:
+        """What compares the pictures on their device instead of torch."""
+        ...
+
+    def features(self, ws: Tensor, block: int) -> Tensor:
+        """Return the output of a block, (batch, channels, side, side), of rows (batch, num_ws, w_dim)."""
+        ...
+
+    def picture(self, ws: Tensor, resolution: int | None = None) -> Tensor:
+        """Return the picture, (batch, img_channels, resolution, resolution)."""
+        ...
+
+
+class GradientKernels(Protocol):
+    """What differentiates a network on a GPU without torch: `gpu_backend.gradients.own_kernels`."""
 
     @property
     def problem(self) -> str:
@@ -101,6 +119,12 @@ class DragKernels(Protocol):
 
     def drag(self, network: DifferentiableNetwork, terms: Any, *, radius: int, rate: float) -> Any:
         """Return a `DragEngine` of `DragTerms`; None if torch has to do it."""
+        ...
+
+    def passes(
+        self, network: DifferentiableNetwork, samples: int, *, draft_side: int, draft_samples: int
+    ) -> NetworkPasses | None:
+        """Return passes of up to `samples`, to blocks of at most `draft_side` of `draft_samples`; None as above."""
         ...
 
 
@@ -119,7 +143,7 @@ class DifferentiableNetwork(ABC):
     Attributes
     ----------
     own_kernels
-        What drags this network on a GPU without torch; set by `open_gradients`.
+        What differentiates this network on a GPU without torch; set by `open_gradients`.
     readouts
         The model's readouts of drafts; an edited network has none, since they read pictures without edits.
     style_offsets
@@ -128,7 +152,8 @@ class DifferentiableNetwork(ABC):
         The local edits of its features and pictures, without those at rest; see `edited`.
     """
 
-    own_kernels: DragKernels | None = None
+    own_kernels: GradientKernels | None = None
+    terms = None
     edits = NO_EDITS
     _network_edits: NetworkEdits | None = None
     _free: tuple[int, Tensor] | None = None

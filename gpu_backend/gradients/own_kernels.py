@@ -1,4 +1,4 @@
-"""Own kernels for a network's drags on a GPU, opened at the first drag; where they fail, torch takes their place."""
+"""Own kernels for a network's drags and searches on a GPU; where they fail, torch takes their place."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from gpu_backend.cuda.driver.probe import Gpu
-from gpu_backend.errors import DeviceError
+from gpu_backend.errors import DeviceError, DeviceMemoryError
 from gpu_backend.gradients.network import DifferentiableNetwork
 from gpu_backend.gradients.objective import DragTerms
 from gpu_backend.model.spec import NetworkSpec, StyleGAN2Spec
@@ -15,9 +15,10 @@ from gpu_backend.model.spec import NetworkSpec, StyleGAN2Spec
 if TYPE_CHECKING:
     from gpu_backend.gradients.gpu.drag import GpuDrag
     from gpu_backend.gradients.gpu.open_network import GpuGradients
+    from gpu_backend.gradients.gpu.passes import GpuPasses
 
 _OLDEST = 80
-"""Compute capability, times 10, of the first GPUs whose tensor cores know bf16."""
+"""Compute capability, times 10, of the first GPUs with the tensor core instructions and copies that kernels use."""
 _MOST_TAPS = 8
 
 _logger = logging.getLogger(__name__)
@@ -32,6 +33,9 @@ class OwnKernels:
         self._opened: GpuGradients | None = None
         self._side = 0
         self._problem = ""
+        self._searches = ""
+        """Why searches use torch."""
+        self._searches_are_checked = False
 
     @property
     def problem(self) -> str:
@@ -59,6 +63,38 @@ class OwnKernels:
                 self._give_up(error)
                 return None
 
+    def passes(
+        self, network: DifferentiableNetwork, samples: int, *, draft_side: int, draft_samples: int
+    ) -> GpuPasses | None:
+        """Open the network for a search; None if torch is not on the GPU, or the GPU fails, which the log says."""
+        if network.device.type != "cuda":
+            return None
+        from gpu_backend.gradients.gpu.open_network import open_gpu_gradients
+        from gpu_backend.gradients.gpu.passes import GpuPasses
+
+        with self._lock:
+            if self._problem or self._searches:
+                return None
+            try:
+                opened = open_gpu_gradients(
+                    network,
+                    self._gpu,
+                    network.spec.resolution,
+                    samples=samples,
+                    few_side=draft_side,
+                    more_samples=draft_samples,
+                    of_picture=True,
+                    is_checked=self._searches_are_checked,
+                )
+                self._searches_are_checked = True
+                return GpuPasses(opened, network.device)
+            except DeviceMemoryError as error:
+                _logger.info("This search uses torch: %s", error.sentence)  # the next one may need less
+            except DeviceError as error:
+                self._searches = error.sentence
+                _logger.info("Searches use torch: %s", error.sentence)
+            return None
+
     def _open(self, network: DifferentiableNetwork, block: int) -> GpuGradients | None:
         """Return the network on the GPU up to a block, and as far as handles are tracked; None after a failure."""
         from gpu_backend.gradients.gpu.open_network import open_gpu_gradients
@@ -76,9 +112,9 @@ class OwnKernels:
 
 
 def why_not_on(spec: NetworkSpec, gpu: Gpu) -> str:
-    """Return in a phrase why drags of a network cannot be computed by a GPU's own kernels; empty if they can."""
+    """Return in a phrase why gradients of a network cannot be computed by a GPU's own kernels; empty if they can."""
     if int(gpu.architecture.removeprefix("sm_")) < _OLDEST:
-        return f"{gpu.name} has no bfloat16"
+        return f"{gpu.name} is older than Ampere"
     if not isinstance(spec, StyleGAN2Spec):
         return "the network is no StyleGAN2"
     if spec.architecture == "resnet":

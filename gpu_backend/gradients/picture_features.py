@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from gpu_backend.gradients.encoder import PictureEncoder, colours, pooled
+from gpu_backend.gradients.picture_terms import PictureTerms
 from gpu_backend.model.discriminator_file import DiscriminatorWeights
 
 _LEAST_SQUARE = 1e-3
@@ -36,12 +37,25 @@ class PictureFeatures:
     @classmethod
     def of_encoder(cls, encoder: PictureEncoder) -> PictureFeatures:
         """Return those of an encoder's convolutions, at the side that it reads and at the pictures' own."""
+        layers_of = _EncoderLayers(encoder)
+        device = encoder.tensors["mean"].device
+        beside = torch.cuda.Stream(device) if device.type == "cuda" else None
 
         def layers(pictures: Tensor) -> list[Tensor]:
             pictures = colours(pictures)
             small = pooled(pictures, min(encoder.side, pictures.shape[-1]))
-            sizes = (small,) if small.shape == pictures.shape else (small, pictures)
-            return [layer for size in sizes for layer in encoder.layers(size)]
+            if small.shape == pictures.shape:
+                return layers_of(small)
+            if beside is None:
+                return [*layers_of(small), *layers_of(pictures)]
+            # Kernels on small maps leave most of a GPU idle, so both sizes run at the same time, also on the way back.
+            present = torch.cuda.current_stream(pictures.device)
+            beside.wait_stream(present)
+            with torch.cuda.stream(beside):
+                of_small = layers_of(small)
+            of_pictures = layers_of(pictures)
+            present.wait_stream(beside)
+            return [*of_small, *of_pictures]
 
         return cls(layers)
 
@@ -56,10 +70,55 @@ class PictureFeatures:
         """Return the feature maps of pictures (batch, img_channels, side, side), of unit length at each place."""
         return [x * (x.square().sum(1, keepdim=True) + _LEAST_SQUARE).rsqrt() for x in self._layers(pictures)]
 
-    def distance(self, found: Tensor, wanted: Sequence[Tensor]) -> Tensor:
-        """Return the mean squared distance, 0..4, of pictures (batch, ...) from `maps` of one or as many: (batch,)."""
+    def distance(self, found: Tensor, wanted: Sequence[Tensor], terms: PictureTerms | None = None) -> Tensor:
+        """Return the mean squared distance, 0..4, of pictures (batch, ...) from `maps` of one or as many: (batch,).
+
+        Parameters
+        ----------
+        terms
+            Compares the maps instead of torch.
+        """
+        if terms is not None:
+            layers = zip(self._layers(found), wanted, strict=True)
+            return torch.stack([terms.map(x, y, _LEAST_SQUARE) for x, y in layers]).mean(0)
         squares = [(x - y).square().sum(1).mean((1, 2)) for x, y in zip(self.maps(found), wanted, strict=True)]
         return torch.stack(squares).mean(0)
+
+
+class _EncoderLayers:
+    """`PictureEncoder.layers` of whole pictures with fewer passes.
+
+    Leaky ReLU is positively homogeneous, so weights and biases have its gain. On a GPU channels come last in memory, as
+    its tensor cores take them.
+    """
+
+    def __init__(self, encoder: PictureEncoder) -> None:
+        is_cuda = encoder.tensors["mean"].device.type == "cuda"
+        self._format = torch.channels_last if is_cuda else torch.contiguous_format
+        self._tensors = {
+            name: (tensor * math.sqrt(2.0)).contiguous(memory_format=self._format)
+            if tensor.ndim == 4
+            else tensor * math.sqrt(2.0)
+            for name, tensor in encoder.tensors.items()
+            if name.startswith(("down.", "same."))
+        }
+
+    def __call__(self, pictures: Tensor) -> list[Tensor]:
+        """Return the maps of pictures (batch, 3, side, side)."""
+        # The encoder's mask, which is not constant for a convolution: there is none beyond the border.
+        x = torch.cat([pictures, torch.ones_like(pictures[:, :1])], 1).contiguous(memory_format=self._format)
+        found: list[Tensor] = []
+        while f"down.{len(found)}.weight" in self._tensors:
+            level = len(found)
+            x = self._conv(x, f"down.{level}", stride=2)
+            if f"same.{level}.weight" in self._tensors:
+                x = (x + self._conv(x, f"same.{level}")) * math.sqrt(0.5)
+            found.append(x)
+        return found
+
+    def _conv(self, x: Tensor, name: str, *, stride: int = 1) -> Tensor:
+        weight, bias = self._tensors[f"{name}.weight"], self._tensors[f"{name}.bias"]
+        return functional.leaky_relu(functional.conv2d(x, weight, bias, stride=stride, padding=1), 0.2)
 
 
 class _Discriminator:

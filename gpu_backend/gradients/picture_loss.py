@@ -7,6 +7,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from gpu_backend.gradients.picture_features import PictureFeatures
+from gpu_backend.gradients.picture_terms import PictureTerms
 
 _C1, _C2 = 0.01**2, 0.03**2
 """Of structural similarity, for values in 0..1 (Wang et al. 2004)."""
@@ -29,20 +30,28 @@ class PictureLoss:
         Pictures in -1..1, (batch, channels, side, side); one, or as many as are compared with them.
     features
         Of a network of the model; None compares without.
+    terms
+        Instead of torch, for as many wanted pictures as are compared with them.
     """
 
-    def __init__(self, wanted: Tensor, features: PictureFeatures | None = None) -> None:
-        self._wanted, self._features = wanted, features
+    def __init__(
+        self, wanted: Tensor, features: PictureFeatures | None = None, terms: PictureTerms | None = None
+    ) -> None:
+        self._wanted, self._features, self._terms = wanted, features, terms
         self._structure = _Structure(wanted)
         with torch.no_grad():
             self._maps = [] if features is None else features.maps(wanted)
 
     def __call__(self, found: Tensor) -> Tensor:
         """Return one number for each picture (batch, channels, side, side)."""
-        total = _SQUARE * (found - self._wanted).square().mean((1, 2, 3))
-        total = total + _STRUCTURE * (1.0 - self._structure.similarity(found))
+        if self._terms is not None:
+            windows, weights = self._structure, (_SQUARE, _STRUCTURE)
+            total = _STRUCTURE + self._terms.pixels(found, self._wanted, windows.mean, windows.variance, weights)
+        else:
+            total = _SQUARE * (found - self._wanted).square().mean((1, 2, 3))
+            total = total + _STRUCTURE * (1.0 - self._structure.similarity(found))
         if self._features is not None:
-            total = total + _FEATURES * self._features.distance(found, self._maps)
+            total = total + _FEATURES * self._features.distance(found, self._maps, self._terms)
         return total
 
 
@@ -51,17 +60,17 @@ class _Structure:
 
     def __init__(self, wanted: Tensor) -> None:
         self._wanted = (wanted + 1) * 0.5
-        self._mean = _local_mean(self._wanted)
-        self._variance = _local_mean(self._wanted.square()) - self._mean.square()
+        self.mean = _local_mean(self._wanted)
+        self.variance = _local_mean(self._wanted.square()) - self.mean.square()
 
     def similarity(self, found: Tensor) -> Tensor:
         """Return the structural similarity, one number a sample."""
         found = (found + 1) * 0.5
         mean = _local_mean(found)
         variance = _local_mean(found.square()) - mean.square()
-        covariance = _local_mean(found * self._wanted) - mean * self._mean
-        luminance = (2 * mean * self._mean + _C1) / (mean.square() + self._mean.square() + _C1)
-        structure = (2 * covariance + _C2) / (variance + self._variance + _C2)
+        covariance = _local_mean(found * self._wanted) - mean * self.mean
+        luminance = (2 * mean * self.mean + _C1) / (mean.square() + self.mean.square() + _C1)
+        structure = (2 * covariance + _C2) / (variance + self.variance + _C2)
         return (luminance * structure).mean((1, 2, 3))
 
 

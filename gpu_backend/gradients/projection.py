@@ -33,7 +33,7 @@ from gpu_backend.errors import RequestError
 from gpu_backend.gradients.encoder import PictureEncoder
 from gpu_backend.gradients.latents import latent_statistics, sample_w
 from gpu_backend.gradients.matched_drafts import MatchedDrafts
-from gpu_backend.gradients.network import DifferentiableNetwork
+from gpu_backend.gradients.network import DifferentiableNetwork, NetworkPasses
 from gpu_backend.gradients.picture_features import PictureFeatures
 from gpu_backend.gradients.picture_loss import PictureLoss, psnr
 from gpu_backend.gradients.projection_settings import MAX_STEPS, ProjectionReport, ProjectionSettings
@@ -123,6 +123,8 @@ class Projection:
         """(w_dim, w_dim): w = mean + coordinates @ axes."""
         self._drafts = MatchedDrafts(network, tuple({self._random_side, *self._draft_sides}))
         count = len(targets)
+        self._passes = self._opened_passes(count)
+        self._searched_drafts = self._drafts.through(self._passes)
         self._best = network.mean_w.expand(count, spec.num_ws, -1).clone()
         self._best_losses = self._targets.new_full((count,), math.inf)
         self._best_side = 0
@@ -235,13 +237,14 @@ class Projection:
         count, branches = starts.shape[:2]
         search = QuasiNewton(starts.flatten(0, 1))
         features = self._features if side == self._full else None
-        loss = PictureLoss(self._targets_at(side).repeat_interleave(branches, 0), features)
-        judge = PictureLoss(self._targets, self._features) if side == max(self._draft_sides, default=0) else None
+        terms = self._passes.terms
+        loss = PictureLoss(self._targets_at(side).repeat_interleave(branches, 0), features, terms)
+        judge = PictureLoss(self._targets, self._features, terms) if side == max(self._draft_sides, default=0) else None
         best, best_losses = search.point.clone(), search.point.new_full((count * branches,), math.inf)
 
         def evaluate() -> Tensor:
             free = search.point.detach().clone().requires_grad_()
-            losses = loss(self._drafts.picture(self._shared(self._w(free)), side))
+            losses = loss(self._searched_drafts.picture(self._shared(self._w(free)), side))
             totals = losses + _PULL * (free - free.mean(1, keepdim=True)).square().mean((1, 2))
             if side < self._full:
                 totals = totals + _PRIOR * free.square().mean((1, 2))
@@ -250,24 +253,51 @@ class Projection:
                 is_better = losses < best_losses
                 best.copy_(torch.where(is_better[:, None, None], free, best))
                 best_losses.copy_(torch.where(is_better, losses, best_losses))
-            search.take(totals.detach(), gradients)
-            return best_losses
+                nearest_losses, places = best_losses.view(count, branches).min(1)
+                nearest.copy_(self._shared(self._w(found[each, places])))
+                search.take(totals.detach(), gradients)
+                return kept(nearest_losses) if judge is None else self._best_losses.mean()
 
-        step = StepGraph(evaluate, captured=self._network.can_be_captured)
+        def kept(losses: Tensor) -> Tensor:
+            """Remember the nearest rows; return the mean loss, and whether they are the first of this side."""
+            self._keep_in_place(nearest, losses, is_first)
+            return torch.stack([self._best_losses.mean(), is_first.to(losses)])
+
+        @torch.no_grad()
+        def compare() -> Tensor:
+            assert judge is not None
+            return judge(self._passes.picture(nearest))
+
         found = best.view(starts.shape)
         each = torch.arange(count, device=found.device)
+        nearest = torch.empty_like(self._best)
+        is_first = torch.tensor(self._best_side != side, device=found.device)
+        is_captured, is_torch = self._network.can_be_captured, self._passes is self._network
+        step = StepGraph(evaluate, captured=is_captured, measured=is_torch)
+        comparison = StepGraph(compare, captured=is_captured, measured=is_torch)
         for number in range(first, end):
-            step()
-            losses, places = best_losses.view(count, branches).min(1)
-            nearest = self._shared(self._w(found[each, places]))
+            state = step()
+            best_loss: float | None = None
             if judge is None:
-                self._keep(nearest, losses, side)
+                best_loss, is_still_first = state.tolist()
+                if not is_still_first:
+                    self._best_side = side
             elif (number - first) % _JUDGED_EVERY == 0:
-                with torch.no_grad():
-                    self._keep(nearest, judge(self._network.picture(nearest)), self._full)
-            yield self._reported(stage, number + 1, self._settings.steps, side)
+                self._keep(nearest, comparison(), self._full)
+            else:
+                best_loss = float(state)
+            yield self._reported(stage, number + 1, self._settings.steps, side, best_loss)
         sorted_by_loss: Tensor = found[each[:, None], best_losses.view(count, branches).argsort(1)]
         return sorted_by_loss
+
+    def _opened_passes(self, count: int) -> NetworkPasses:
+        """Return what computes the steps' pictures: own kernels where they can, else the network."""
+        network = self._network
+        if network.own_kernels is None:
+            return network
+        branches = _STARTS.get(network.device.type, 1) * count
+        side = max(self._draft_sides, default=0)
+        return network.own_kernels.passes(network, count, draft_side=side, draft_samples=branches) or network
 
     def _coordinates(self, w: Tensor) -> Tensor:
         """Return the coordinates (..., w_dim) of w (..., w_dim)."""
@@ -285,17 +315,29 @@ class Projection:
 
     def _keep(self, rows: Tensor, losses: Tensor, side: int) -> None:
         """Remember rows (count, num_ws, w_dim) that are the best so far; resolutions are not compared."""
-        if side != self._best_side:
-            if not bool(losses.isfinite().any()):
-                return
-            self._best_losses = torch.full_like(self._best_losses, math.inf)
+        is_first = torch.tensor(side != self._best_side, device=losses.device)
+        self._keep_in_place(rows, losses, is_first)
+        if not bool(is_first):
             self._best_side = side
-        is_better = losses < self._best_losses
-        self._best = torch.where(is_better[:, None, None], rows, self._best)
-        self._best_losses = torch.where(is_better, losses, self._best_losses)
 
-    def _reported(self, stage: str, step: int, steps: int, side: int) -> ProjectionReport:
-        loss = float(self._best_losses.mean())
+    def _keep_in_place(self, rows: Tensor, losses: Tensor, is_first: Tensor) -> None:
+        """Remember the better rows in place, which a CUDA graph can hold.
+
+        Parameters
+        ----------
+        is_first
+            (), whether the losses are the first of their resolution, which the best so far are not compared with; false
+            afterwards if one of them is finite.
+        """
+        is_known = losses.isfinite().any()
+        before = torch.where(is_first & is_known, math.inf, self._best_losses)
+        is_better = losses < before
+        self._best.copy_(torch.where(is_better[:, None, None], rows, self._best))
+        self._best_losses.copy_(torch.where(is_better, losses, before))
+        is_first.logical_and_(~is_known)
+
+    def _reported(self, stage: str, step: int, steps: int, side: int, loss: float | None = None) -> ProjectionReport:
+        loss = float(self._best_losses.mean()) if loss is None else loss
         is_done = stage != "random" and step == steps
         return ProjectionReport(stage, step, steps, loss, self._best_side or side, is_done=is_done)
 

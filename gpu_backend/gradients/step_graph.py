@@ -8,8 +8,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-_WARM_UP = 3
-"""Calls before the capture: cuDNN measures its algorithms, and libraries allocate their workspaces."""
+_WARM_UP, _WARM_UP_MEASURED = 1, 3
+"""Calls before the capture: libraries allocate their workspaces, and cuDNN measures its algorithms."""
 
 _log = logging.getLogger(__name__)
 
@@ -23,11 +23,13 @@ class StepGraph:
         Reads and writes the same tensors at every call, in place, and returns the same one.
     captured
         The tensors are on a GPU, and the function reads no number back and copies nothing from the host.
+    measured
+        cuDNN times its algorithms in the first call, which takes seconds for a large network; otherwise it guesses.
     """
 
-    def __init__(self, function: Callable[[], Tensor], *, captured: bool) -> None:
+    def __init__(self, function: Callable[[], Tensor], *, captured: bool, measured: bool = True) -> None:
         self._function = function
-        self._captured = captured
+        self._captured, self._measured = captured, measured
         self._calls = 0
         self._graph: torch.cuda.CUDAGraph | None = None
         self._result: Tensor | None = None
@@ -36,8 +38,8 @@ class StepGraph:
         """Do the work of one call, and return the function's result."""
         if not self._captured:
             return self._function()
-        with torch.backends.cudnn.flags(enabled=True, benchmark=True):
-            if self._graph is None and self._calls == _WARM_UP:
+        with torch.backends.cudnn.flags(enabled=True, benchmark=self._measured):
+            if self._graph is None and self._calls == (_WARM_UP_MEASURED if self._measured else _WARM_UP):
                 self._capture()
             self._calls += 1
             if self._graph is not None:

@@ -113,6 +113,10 @@ class FakeDriver:
         """Take note."""
         self.is_closed = True
 
+    def on_stream(self, stream: int) -> contextlib.AbstractContextManager[None]:
+        """Its one stream stands for every other."""
+        return contextlib.nullcontext()
+
     def reserve(self, nbytes: int) -> int:
         """Memory full of garbage."""
         self._need_memory()

@@ -6,6 +6,7 @@ on a GPU compare the kernels themselves with torch.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 from collections.abc import Callable, Iterable
@@ -54,6 +55,10 @@ class TwinDriver:
 
     def close(self) -> None:
         """Nothing to do."""
+
+    def on_stream(self, stream: int) -> contextlib.AbstractContextManager[None]:
+        """Nothing to do."""
+        return contextlib.nullcontext()
 
     def reserve(self, nbytes: int) -> int:
         """Memory full of NaN."""
@@ -155,15 +160,6 @@ def _floats(halves: Array) -> Array:
     return halves.astype(np.float32)
 
 
-def _bfloats(bits: Array) -> Array:
-    return (bits.astype(np.uint32) << 16).view(np.float32)
-
-
-def _put_bfloats(to: Array, values: Array) -> None:
-    bits = np.ascontiguousarray(values, np.float32).view(np.uint32)
-    to[...] = ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
-
-
 def _moved(x: Array, dy: int, dx: int) -> Array:
     """x[i + dy, j + dx], zeros outside."""
     height, width = x.shape[:2]
@@ -178,25 +174,23 @@ def _moved(x: Array, dy: int, dx: int) -> Array:
 def _conv(
     macros: dict[str, str], grid: tuple[int, ...], x: int, weight: int, sums: int, parities: int, *sizes: int
 ) -> None:
-    in_side, cin, cout, in_stride, out_stride, out_side, slices = sizes
-    dtype = "u2" if macros["BFLOAT"] == "1" else "f2"
-    read = _bfloats if macros["BFLOAT"] == "1" else _floats
-    source = read(_at(x, (in_side, in_side, cin), dtype))
-    to = _at(sums, (slices, out_side, out_side, cout))
+    in_side, cin, cout, in_stride, out_stride, out_side, slices, samples = sizes
+    source = _floats(_at(x, (samples, in_side, in_side, cin), "f2"))
+    to = _at(sums, (slices, samples, out_side, out_side, cout))
     table = _at(parities, (grid[2] // slices, 32), "i4")
-    kernels = read(_at(weight, (int(table[:, 7::3].max()) + 1, cout, cin), dtype))
+    kernels = _floats(_at(weight, (int(table[:, 7::3].max()) + 1, cout, cin), "f2"))
     for count, rows, columns, r, q, *taps in table.tolist():
         i = in_stride * np.arange(rows)[:, None]
         j = in_stride * np.arange(columns)[None]
-        found = np.zeros((rows, columns, cout), np.float32)
+        found = np.zeros((samples, rows, columns, cout), np.float32)
         for tap in range(count):
             dy, dx, index = taps[3 * tap : 3 * tap + 3]
             y, column = i + dy, j + dx
             inside = (y >= 0) & (y < in_side) & (column >= 0) & (column < in_side)
-            picked = source[y.clip(0, in_side - 1), column.clip(0, in_side - 1)] * inside[..., None]
+            picked = source[:, y.clip(0, in_side - 1), column.clip(0, in_side - 1)] * inside[..., None]
             found += picked @ kernels[index].T
         # K is cut anywhere: here into equal parts of the whole.
-        to[:, r : r + out_stride * rows : out_stride, q : q + out_stride * columns : out_stride] = found / slices
+        to[:, :, r : r + out_stride * rows : out_stride, q : q + out_stride * columns : out_stride] = found / slices
 
 
 def _reduce(macros: dict[str, str], grid: tuple[int, ...], sums: int, quads: int, slices: int) -> None:
@@ -205,57 +199,78 @@ def _reduce(macros: dict[str, str], grid: tuple[int, ...], sums: int, quads: int
 
 
 def _layer(macros: dict[str, str], grid: tuple[int, ...], *values: Any) -> None:
-    sums, taps_at, demod, noise, bias, style, z, x, slices, side, channels, left, unit, gain, clamp = values
-    taps = int(macros["TAPS"])
-    if taps:
-        f, t = _at(taps_at, (taps,)), _at(sums, (side + 1, side + 1, channels))
-        wide = np.zeros((side + 2 * taps + 1, side + 2 * taps + 1, channels), np.float32)
-        wide[taps : taps + side + 1, taps : taps + side + 1] = t
-        first = taps - left
-        rows = _added(f[k] * wide[first + k : first + k + side] for k in range(taps))
-        v = _added(f[k] * rows[:, first + k : first + k + side] for k in range(taps))
-    else:
-        v = _at(sums, (slices, side, side, channels)).sum(0)
-    v = v * _at(demod, (channels,)) * unit + _at(bias, (channels,))
-    if noise:
-        v = v + _at(noise, (side, side, 1))
-    v = (np.where(v > 0, v, _SLOPE * v) * gain).clip(-clamp, clamp)
-    out = _at(z, (side, side, channels), "f2")
-    out[...] = v.clip(-65504, 65504)
-    if x:
-        _at(x, (side, side, channels), "f2")[...] = out.astype(np.float32) * _at(style, (channels,))
+    sums, taps_at, demod, noise, bias, style, z, x, slices, side, channels, left, *rest = values
+    style_count, demod_count, unit, gain, clamp = rest
+    taps, samples = int(macros["TAPS"]), grid[1]
+    whole = _at(sums, (1 if taps else slices, samples, side + bool(taps), side + bool(taps), channels)).sum(0)
+    for sample, t in enumerate(whole):
+        v = _filtered(t, _at(taps_at, (taps,)), side, left) if taps else t
+        v = v * _at(demod + 4 * sample * demod_count, (channels,)) * unit + _at(bias, (channels,))
+        if noise:
+            v = v + _at(noise, (side, side, 1))
+        v = (np.where(v > 0, v, _SLOPE * v) * gain).clip(-clamp, clamp)
+        out = _at(z, (samples, side, side, channels), "f2")[sample]
+        out[...] = v.clip(-65504, 65504)
+        if x:
+            scaled = v * _at(style + 4 * sample * style_count, (channels,))
+            _at(x, (samples, side, side, channels), "f2")[sample] = scaled
+
+
+def _filtered(t: Array, f: Array, side: int, left: int) -> Array:
+    """Filter (side + 1, side + 1, channels) to (side, side, channels)."""
+    taps = len(f)
+    wide = np.zeros((side + 2 * taps + 1, side + 2 * taps + 1, t.shape[-1]), np.float32)
+    wide[taps : taps + side + 1, taps : taps + side + 1] = t
+    first = taps - left
+    rows = _added(f[k] * wide[first + k : first + k + side] for k in range(taps))
+    return _added(f[k] * rows[:, first + k : first + k + side] for k in range(taps))
 
 
 def _activation(macros: dict[str, str], grid: tuple[int, ...], *values: Any) -> None:
-    g, style, z, noise, bias, demod, u, style_sums, demod_sums, slices, pixels, channels, per_block, gain, clamp = (
-        values
-    )
-    up = _at(g, (slices, pixels, channels)).sum(0)
-    result = _at(z, (pixels, channels), "f2").astype(np.float32)
+    g, style, z, noise, bias, demod, u, style_sums, demod_sums, *rest = values
+    rgb, rest = (rest[:7], rest[7:]) if macros["RGB"] == "1" else (None, rest)
+    slices, pixels, channels, per_block, style_count, demod_count, sum_count, unit, gain, clamp = rest
+    samples = grid[2]
+    shape = samples, pixels, channels
+    whole = unit * _at(g, (slices, *shape)).sum(0) if g else np.zeros(shape, "f4")
 
-    def blocks(products: Array) -> Array:
-        return np.stack([products[i : i + per_block].sum(0) for i in range(0, pixels, per_block)])
+    def put(address: int, sample: int, products: Array) -> None:
+        """Write the sums of each block of pixels."""
+        to = _at(address + 4 * sample * sum_count, (grid[0], channels))
+        to[...] = np.stack([products[i : i + per_block].sum(0) for i in range(0, pixels, per_block)])
 
-    if style_sums:
-        _at(style_sums, (grid[0], channels))[...] = blocks(result * up)
-    if not u:
-        return
-    slope = np.where(result > 0, gain, _SLOPE * gain)
-    dv = up * (_at(style, (channels,)) if style else 1.0) * slope * (np.abs(result) < clamp)
-    d = _at(demod, (channels,))
-    v = result / slope - _at(bias, (channels,)) - (_at(noise, (pixels, 1)) if noise else 0.0)
-    _at(demod_sums, (grid[0], channels))[...] = blocks(dv * v) / d
-    _put_bfloats(_at(u, (pixels, channels), "u2"), dv * d)
+    for sample, up in enumerate(whole):
+        result = _at(z, (samples, pixels, channels), "f2")[sample].astype(np.float32)
+        if style_sums:
+            put(style_sums, sample, result * up)
+        if not u:
+            continue
+        dz = up * (_at(style + 4 * sample * style_count, (channels,)) if style else 1.0)
+        if rgb is not None:
+            picture_gradient, planes, rgb_weight, rgb_style, rgb_sums, rgb_clamp, rgb_unit = rgb
+            is_inside = np.abs(_at(planes, (samples, 3, pixels))[sample]) < rgb_clamp
+            t = (_at(picture_gradient, (samples, 3, pixels))[sample] * rgb_unit * is_inside).T @ _at(
+                rgb_weight, (3, channels)
+            )
+            put(rgb_sums, sample, result * t)
+            dz = dz + t * _at(rgb_style + 4 * sample * style_count, (channels,))
+        slope = np.where(result > 0, gain, _SLOPE * gain)
+        dv = dz * slope * (np.abs(result) < clamp)
+        d = _at(demod + 4 * sample * demod_count, (channels,))
+        v = result / slope - _at(bias, (channels,)) - (_at(noise, (pixels, 1)) if noise else 0.0)
+        put(demod_sums, sample, dv * v / d)
+        _at(u, (samples, pixels, channels), "f2")[sample] = (dv * d).clip(-65504, 65504)
 
 
 def _filter(macros: dict[str, str], grid: tuple[int, ...], u: int, taps_at: int, t: int, *sizes: int) -> None:
     side, channels, left = sizes
-    taps = int(macros["TAPS"])
-    f, source = _at(taps_at, (taps,)), _bfloats(_at(u, (side, side, channels), "u2"))
-    wide = np.zeros((side + 1, side + 1, channels), np.float32)
-    wide[:side, :side] = source
-    rows = _added(f[k] * _moved(wide, left - k, 0) for k in range(taps))
-    _put_bfloats(_at(t, wide.shape, "u2"), _added(f[k] * _moved(rows, 0, left - k) for k in range(taps)))
+    taps, samples = int(macros["TAPS"]), grid[1]
+    f, sources = _at(taps_at, (taps,)), _floats(_at(u, (samples, side, side, channels), "f2"))
+    for source, to in zip(sources, _at(t, (samples, side + 1, side + 1, channels), "f2"), strict=True):
+        wide = np.zeros((side + 1, side + 1, channels), np.float32)
+        wide[:side, :side] = source
+        rows = _added(f[k] * _moved(wide, left - k, 0) for k in range(taps))
+        to[...] = _added(f[k] * _moved(rows, 0, left - k) for k in range(taps)).clip(-65504, 65504)
 
 
 def _table(address: int, layers: int) -> list[list[int]]:
@@ -264,65 +279,147 @@ def _table(address: int, layers: int) -> list[list[int]]:
 
 
 def _styles(macros: dict[str, str], grid: tuple[int, ...], *values: int) -> None:
-    ws, affine, affine_bias, table, styles, w_dim = values
-    for inputs, _, style, _, first, _, w_row, *_rest in _table(table, grid[1]):
-        matrix = _at(affine + 4 * first * w_dim, (inputs, w_dim))
-        row = _at(ws + 4 * w_row * w_dim, (w_dim,))
-        _at(styles + 4 * style, (inputs,))[...] = matrix @ row + _at(affine_bias + 4 * first, (inputs,))
+    ws, affine, affine_bias, table, styles, w_dim, w_rows, style_count = values
+    for sample in range(grid[2]):
+        for inputs, _, style, _, first, _, w_row, *_rest in _table(table, grid[1]):
+            matrix = _at(affine + 4 * first * w_dim, (inputs, w_dim))
+            row = _at(ws, (grid[2], w_rows, w_dim))[sample, w_row]
+            to = _at(styles + 4 * (sample * style_count + style), (inputs,))
+            to[...] = matrix @ row + _at(affine_bias + 4 * first, (inputs,))
 
 
 def _demod(macros: dict[str, str], grid: tuple[int, ...], *values: int) -> None:
-    styles, squares, table, demods, constant, x, size = values
+    styles, squares, table, demods, constant, x, size, style_count, demod_count = values
     rows = _table(table, grid[1])
-    for inputs, outputs, style, demod, _, square, *_rest in rows:
-        s = _at(styles + 4 * style, (inputs,))
-        q = _at(squares + 4 * square, (outputs, inputs))
-        _at(demods + 4 * demod, (outputs,))[...] = 1.0 / np.sqrt(q @ (s * s) + 1e-8)
-    inputs = rows[0][0]
-    s = _at(styles + 4 * rows[0][2], (inputs,))
-    shape = (size // inputs, inputs)
-    _at(x, shape, "f2")[...] = _at(constant, shape, "f2").astype(np.float32) * s
+    for sample in range(grid[2]):
+        for inputs, outputs, style, demod, _, square, *_rest in rows:
+            s = _at(styles + 4 * (sample * style_count + style), (inputs,))
+            q = _at(squares + 4 * square, (outputs, inputs))
+            to = _at(demods + 4 * (sample * demod_count + demod), (outputs,))
+            to[...] = 1.0 / np.sqrt(q @ (s * s) + 1e-8)
+        inputs = rows[0][0]
+        s = _at(styles + 4 * (sample * style_count + rows[0][2]), (inputs,))
+        shape = (size // inputs, inputs)
+        _at(x, (grid[2], *shape), "f2")[sample] = _at(constant, shape, "f2").astype(np.float32) * s
 
 
 def _sums(macros: dict[str, str], grid: tuple[int, ...], *values: int) -> None:
-    sums, demods, table, style_gradients, demod_gradients = values
-    for inputs, outputs, style, demod, _, _, _, style_sums, style_blocks, demod_sums, demod_blocks, _ in _table(
-        table, grid[1]
-    ):
-        found = _at(sums + 4 * style_sums, (style_blocks, inputs)).sum(0)
-        _at(style_gradients + 4 * style, (inputs,))[...] = found
-        d = _at(demods + 4 * demod, (outputs,))
-        found = _at(sums + 4 * demod_sums, (demod_blocks, outputs)).sum(0)
-        _at(demod_gradients + 4 * demod, (outputs,))[...] = found * d**3
+    sums, demods, table, style_gradients, demod_gradients, style_count, demod_count, sum_count = values
+    for sample in range(grid[2]):
+        partials = sums + 4 * sample * sum_count
+        first_style, first_demod = sample * style_count, sample * demod_count
+        for inputs, outputs, style, demod, _, _, _, style_sums, style_blocks, demod_sums, demod_blocks, _ in _table(
+            table, grid[1]
+        ):
+            found = _at(partials + 4 * style_sums, (style_blocks, inputs)).sum(0)
+            _at(style_gradients + 4 * (first_style + style), (inputs,))[...] = found
+            d = _at(demods + 4 * (first_demod + demod), (outputs,))
+            found = _at(partials + 4 * demod_sums, (demod_blocks, outputs)).sum(0)
+            _at(demod_gradients + 4 * (first_demod + demod), (outputs,))[...] = found * d**3
 
 
 def _demod_adjoint(macros: dict[str, str], grid: tuple[int, ...], *values: int) -> None:
-    styles, squares, demod_gradients, table, style_gradients = values
-    for inputs, outputs, style, demod, _, square, *_rest in _table(table, grid[1]):
-        e = _at(demod_gradients + 4 * demod, (outputs,))
-        through = e @ _at(squares + 4 * square, (outputs, inputs))
-        _at(style_gradients + 4 * style, (inputs,))[...] -= _at(styles + 4 * style, (inputs,)) * through
+    styles, squares, demod_gradients, table, style_gradients, style_count, demod_count = values
+    for sample in range(grid[2]):
+        for inputs, outputs, style, demod, _, square, *_rest in _table(table, grid[1]):
+            e = _at(demod_gradients + 4 * (sample * demod_count + demod), (outputs,))
+            through = e @ _at(squares + 4 * square, (outputs, inputs))
+            place = 4 * (sample * style_count + style)
+            _at(style_gradients + place, (inputs,))[...] -= _at(styles + place, (inputs,)) * through
 
 
-def _affine_adjoint(macros: dict[str, str], grid: tuple[int, ...], *values: int) -> None:
-    style_gradients, affine, table, ws_gradient, w_dim, layers = values
-    to = _at(ws_gradient, (grid[1], w_dim))
+def _affine_adjoint(macros: dict[str, str], grid: tuple[int, ...], *values: Any) -> None:
+    style_gradients, affine, table, ws_gradient, w_dim, layers, style_count, with_picture, unit = values
+    to = _at(ws_gradient, (grid[2], grid[1], w_dim))
     to[...] = 0.0
-    for inputs, _, style, _, first, _, w_row, *_rest in _table(table, layers):
-        to[w_row] += _at(style_gradients + 4 * style, (inputs,)) @ _at(affine + 4 * first * w_dim, (inputs, w_dim))
+    for sample in range(grid[2]):
+        for inputs, outputs, style, _, first, _, w_row, *_rest in _table(table, layers):
+            if outputs or with_picture:
+                gradient = _at(style_gradients + 4 * (sample * style_count + style), (inputs,))
+                to[sample, w_row] += gradient @ _at(affine + 4 * first * w_dim, (inputs, w_dim))
+    to *= unit
 
 
 def _picture(macros: dict[str, str], grid: tuple[int, ...], *values: Any) -> None:
-    z, style, weight, bias, taps_at, before, picture, side, channels, taps, left, clamp = values
-    x = _at(z, (side, side, channels), "f2").astype(np.float32) * _at(style, (channels,))
-    y = (np.einsum("yxc,kc->kyx", x, _at(weight, (3, channels))) + _at(bias, (3,))[:, None, None]).clip(-clamp, clamp)
-    if before:
-        spread = np.zeros((side, side, 3), np.float32)
-        spread[::2, ::2] = _at(before, (3, side // 2, side // 2)).transpose(1, 2, 0)
-        f = _at(taps_at, (taps,))
-        rows = _added(f[k] * _moved(spread, k - left, 0) for k in range(taps))
-        y = y + _added(f[k] * _moved(rows, 0, k - left) for k in range(taps)).transpose(2, 0, 1)
-    _at(picture, (3, side, side))[...] = y
+    z, style, weight, bias, taps_at, before, planes, picture, side, channels, taps, left, style_count, clamp = values
+    samples = grid[1]
+    for sample in range(samples):
+        scale = _at(style + 4 * sample * style_count, (channels,))
+        x = _at(z, (samples, side, side, channels), "f2")[sample].astype(np.float32) * scale
+        y = np.einsum("yxc,kc->kyx", x, _at(weight, (3, channels))) + _at(bias, (3,))[:, None, None]
+        _at(planes, (samples, 3, side, side))[sample] = y
+        y = y.clip(-clamp, clamp)
+        if before:
+            spread = np.zeros((side, side, 3), np.float32)
+            small = _at(before, (samples, 3, side // 2, side // 2))[sample]
+            spread[::2, ::2] = small.transpose(1, 2, 0)
+            f = _at(taps_at, (taps,))
+            rows = _added(f[k] * _moved(spread, k - left, 0) for k in range(taps))
+            y = y + _added(f[k] * _moved(rows, 0, k - left) for k in range(taps)).transpose(2, 0, 1)
+        _at(picture, (samples, 3, side, side))[sample] = y
+
+
+def _picture_adjoint(macros: dict[str, str], grid: tuple[int, ...], source: int, taps_at: int, *values: int) -> None:
+    to, side, taps, left = values
+    f = _at(taps_at, (taps,))
+    whole = _at(source, (grid[1], side, side)).transpose(1, 2, 0)
+    rows = _added(f[k] * _moved(whole, left - k, 0) for k in range(taps))
+    spread = _added(f[k] * _moved(rows, 0, left - k) for k in range(taps))
+    _at(to, (grid[1], side // 2, side // 2))[...] = spread[::2, ::2].transpose(2, 0, 1)
+
+
+def _box(x: Array, across: int) -> Array:
+    """Sums over windows of the last two axes."""
+    view = np.lib.stride_tricks.sliding_window_view(x, (across, across), (-2, -1))
+    found: Array = view.sum((-2, -1), dtype=np.float32)
+    return found
+
+
+def _windows(macros: dict[str, str], grid: tuple[int, ...], *values: int) -> None:
+    found, wanted, means, variances, moments, parts, side, across = values
+    planes, windows = grid[2], side - across + 1
+    f, g = (_at(picture, (planes, side, side)) * 0.5 + 0.5 for picture in (found, wanted))
+    m, q, c = (_box(x, across) / across**2 for x in (f, f * f, f * g))
+    mg, vg = (_at(numbers, (planes, windows, windows)) for numbers in (means, variances))
+    d1, d2 = m * m + mg * mg + 1e-4, q - m * m + vg + 9e-4
+    luminance, structure = (2 * m * mg + 1e-4) / d1, (2 * (c - m * mg) + 9e-4) / d2
+    by_q, by_c = -luminance * structure / d2, 2 * luminance / d2
+    to = _at(moments, (3, planes, windows, windows))
+    to[0] = structure * 2 * (mg - luminance * m) / d1 - by_c * mg - 2 * by_q * m
+    to[1], to[2] = by_q, by_c
+    _put_parts(parts, grid, (luminance * structure).sum((1, 2)))
+
+
+def _put_parts(parts: int, grid: tuple[int, ...], totals: Array) -> None:
+    """Write each plane's sum as that of its first block."""
+    to = _at(parts, (grid[2], grid[0] * grid[1]))
+    to[...] = 0.0
+    to[:, 0] = totals
+
+
+def _pixels(macros: dict[str, str], grid: tuple[int, ...], *values: Any) -> None:
+    found, wanted, moments, gradient, parts, side, across, square_weight, window_weight = values
+    planes, windows, margin = grid[2], side - across + 1, across - 1
+    f, w = (_at(picture, (planes, side, side)) for picture in (found, wanted))
+    wide = np.pad(_at(moments, (3, planes, windows, windows)), ((0, 0), (0, 0), (margin, margin), (margin, margin)))
+    a, b, c = _box(wide, across)
+    of_windows = a + (f + 1) * b + (w + 1) / 2 * c
+    to = _at(gradient, (planes, side, side))
+    to[...] = 2 * square_weight * (f - w) - 0.5 * window_weight / across**2 * of_windows
+    _put_parts(parts, grid, ((f - w) ** 2).sum((1, 2)))
+
+
+def _map(macros: dict[str, str], grid: tuple[int, ...], *values: Any) -> None:
+    x_at, wanted, gradient, parts, channels, places, channels_last, least, weight = values
+    shape = (grid[1], places, channels) if channels_last else (grid[1], channels, places)
+    order = (0, 2, 1) if channels_last else (0, 1, 2)
+    x, w = (_at(address, shape).transpose(order) for address in (x_at, wanted))
+    r = 1.0 / np.sqrt((x * x).sum(1, keepdims=True) + least)
+    n, p = (x * x).sum(1, keepdims=True), (x * w).sum(1, keepdims=True)
+    _at(gradient, shape).transpose(order)[...] = weight * (2 * r * (r - n * r**3 + p * r**2) * x - 2 * r * w)
+    to = _at(parts, (grid[1], grid[0]))
+    to[...] = 0.0
+    to[:, 0] = ((x * r - w) ** 2).sum((1, 2))
 
 
 def _loss(macros: dict[str, str], grid: tuple[int, ...], *values: Any) -> None:
@@ -447,6 +544,10 @@ _TWINS: dict[str, Callable[..., None]] = {
     "gradient_demod_adjoint": _demod_adjoint,
     "gradient_affine_adjoint": _affine_adjoint,
     "gradient_picture": _picture,
+    "gradient_picture_adjoint": _picture_adjoint,
+    "gradient_windows": _windows,
+    "gradient_pixels": _pixels,
+    "gradient_map": _map,
     "gradient_loss": _loss,
     "gradient_handles": _handles,
     "gradient_motion": _motion,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import cuda.bindings.driver as cuda
@@ -81,6 +81,15 @@ class GpuDriver:
             self._quietly(lambda: cuda.cuStreamDestroy(self._stream))
             self._quietly(lambda: cuda.cuStreamDestroy(self._beside))
             self._stream = self._beside = None
+
+    @contextlib.contextmanager
+    def on_stream(self, stream: int) -> Iterator[None]:
+        """Enqueue meanwhile on a stream of another library."""
+        own, self._stream = self._stream, cuda.CUstream(stream)
+        try:
+            yield
+        finally:
+            self._stream = own
 
     def reserve(self, nbytes: int) -> int:
         """Memory on the device."""

@@ -7,6 +7,7 @@ which they were handed over, except what `copy_out_beside` copies. Every method 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any, NewType, Protocol
 
 from numpy.typing import NDArray
@@ -65,6 +66,10 @@ class Driver(Protocol):
 
     def close(self) -> None:
         """Free what belongs to the driver itself. Never raises; may be called twice."""
+        ...
+
+    def on_stream(self, stream: int) -> AbstractContextManager[None]:
+        """Enqueue meanwhile on a stream of another library; 0 is the default stream."""
         ...
 
     def reserve(self, nbytes: int) -> int:

@@ -1,5 +1,6 @@
-"""The step of a drag on a GPU by this project's own kernels: forward, loss, backward and Adam in one CUDA graph.
+"""Gradients on a GPU by this project's own kernels: drags, and the passes of searches for a picture.
 
-`weights` packs a network's arrays, `network` runs it forward and backward, `drag` adds the loss, the handles and Adam.
-torch launches nothing here. The kernels are `gradient_*.cu` of `gpu_backend.ops.kernels`.
+`weights` packs a network's arrays, `network` runs it forward and backward. `drag` adds the loss, the handles and Adam
+in one CUDA graph without torch. `passes` and `terms` are differentiated by torch, on its stream. The kernels are
+`gradient_*.cu` of `kernels`.
 """

@@ -28,6 +28,8 @@ _PULLS, _DIFFERENCE, _STEPS, _RESTED = 6, 7, 9, 10
 """Columns of a handle's state, as parts/gradient_handle.cuh has them."""
 _SLACK = 1e-3
 """Difference from a template, in units of the features' scale, that counts as none: about fp16's rounding."""
+_LEVEL = 16.0
+"""Magnitude of a handle's gradients while they are fp16: those of what should stay are a thousandth of it."""
 _LOSS_QUADS = 1024
 """Groups of four channels of a block of gradient_loss."""
 
@@ -154,7 +156,7 @@ class GpuDrag:
         found = np.empty((1, 3, side, side), np.float32)
         network = self._gpu.network
         with self._gpu.work(self) as driver:
-            network.forward(side, with_pictures=True)
+            network.forward(side)
             driver.download(found, network.picture(side))
         return torch.from_numpy(found)
 
@@ -219,8 +221,10 @@ class GpuDrag:
                 "keep": terms.keep * everywhere,
             },
         )
+        unit = max(terms.faint, terms.keep if self._mask else 0.0, 1e-6) * everywhere / _LEVEL
         if handles:
             at_handles = 1.0 / (points * self._used * self.scale)
+            unit = at_handles / _LEVEL
             common: dict[str, Value] = {
                 "features": features,
                 "states": np.uint64(self._states_at),
@@ -244,7 +248,7 @@ class GpuDrag:
                 (512, 1, 1),
                 common,
             )
-        network.backward(terms.block, self._gradient)
+        network.backward(terms.block, self._gradient, unit=unit)
         rows = terms.rows
         network.launch(
             GradientKernel("gradient_adam"),

@@ -1,4 +1,4 @@
-"""A StyleGAN2 on a GPU up to a block, forward with what the way back needs, and backward to the rows of w.
+"""A StyleGAN2 on a GPU up to a block or a picture, forward with what the way back needs, and backward to the rows of w.
 
 Per layer, with the style s, x = s * z of the layer before, and T the transposed convolution or the convolution::
 
@@ -6,21 +6,22 @@ Per layer, with the style s, x = s * z of the layer before, and T the transposed
     u = dz * slope * d,   g = T^T(filter^T(u)),   dz of the layer before = s * g            backward
     ds = sum over pixels of (z of the layer before) * g  -  s * sum_o e_o Q_o,   e = dd d^3,   dw = A^T ds
 
-Activations are fp16, gradients bf16, sums and everything small fp32. Arrays of pictures are [row][column][channel].
+Activations and their gradients are fp16, sums and everything small fp32. Arrays of activations are
+[sample][row][column][channel], pictures [sample][3][row][column].
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpu_backend.cuda.driver.arguments import PackedArguments, Value
 from gpu_backend.cuda.driver.interface import Driver, LoadedKernel
-from gpu_backend.gradients.gpu.kernels import GradientKernel
+from gpu_backend.gradients.gpu.kernels import CONV_COLUMNS, GradientKernel, activation_kernel, conv_kernel
 from gpu_backend.gradients.gpu.memory import DeviceArrays
+from gpu_backend.gradients.gpu.placed import PlacedConv, PlacedToRgb
 from gpu_backend.gradients.gpu.weights import (
     ConvGeometry,
     PackedConv,
@@ -37,36 +38,9 @@ from gpu_backend.ops.bias_act import BiasAct
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.ops.upfirdn import doubling_left_pad, up_conv_left_pad
 
-_CONV_ROWS, _CONV_COLUMNS, _CONV_DEPTH, _CONV_THREADS = 128, 128, 64, 128
-_CONV_SHARED_NBYTES = 3 * (_CONV_ROWS + _CONV_COLUMNS) * _CONV_DEPTH * 2
+_CONV_ROWS, _CONV_DEPTH, _CONV_THREADS, _CONV_STAGES = 128, 64, 128, 3
 _MOST_SLICES = 32
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Layer:
-    """One convolution on the device; addresses unless said otherwise."""
-
-    spec: LayerSpec
-    act: BiasAct
-    packed: PackedConv
-    inputs: int
-    outputs: int
-    source: int
-    """Side of its input."""
-    forward_weight: int
-    backward_weight: int
-    bias: int
-    noise: int
-    forward: ConvGeometry
-    forward_parities: int
-    backward: ConvGeometry
-    backward_parities: int
-    x: int
-    z: int
-
-    @property
-    def is_up(self) -> bool:
-        return self.spec.kind == "up_conv"
+_COLOURS = 3
 
 
 class GpuNetwork:
@@ -84,6 +58,10 @@ class GpuNetwork:
         The last layers' resolution.
     multiprocessors
         Of the device.
+    samples
+        Most samples of a run to the last layers.
+    few_side, more_samples
+        The same of a run to a block of at most `few_side`; by default as many.
     """
 
     def __init__(
@@ -95,9 +73,13 @@ class GpuNetwork:
         noise: Mapping[str, NDArray[np.float32]],
         side: int,
         multiprocessors: int,
+        samples: int = 1,
+        few_side: int = 0,
+        more_samples: int = 0,
     ) -> None:
         self._driver, self._kernels, self.spec = driver, kernels, spec
         self._multiprocessors = multiprocessors
+        self._samples, self._few_side, self._more_samples = samples, few_side, max(samples, more_samples)
         self._arrays = DeviceArrays(driver)
         try:
             self._place(weights, noise, side)
@@ -114,16 +96,18 @@ class GpuNetwork:
         layer = self._layers[self._last(block)]
         return layer.z, layer.spec.out_channels, layer.outputs
 
-    def forward(self, block: int, *, with_pictures: bool = False) -> None:
-        """Enqueue the layers up to a block, from the rows at `ws`."""
-        self._styles(len(self._table.layers) if with_pictures else len(self._layers))
+    def forward(self, block: int, samples: int = 1) -> None:
+        """Enqueue the layers up to a block, from the rows at `ws`, (samples, num_ws, w_dim)."""
+        if not 0 < samples <= self._most_samples(block):
+            raise ValueError(f"block {block} has room for {self._most_samples(block)} samples, not for {samples}")
+        self._styles(self._table_rows(block), samples)
         last = self._last(block)
         for index, layer in enumerate(self._layers[: last + 1]):
             following = self._layers[index + 1] if index < last else None
-            slices = self._convolve(layer, layer.forward, layer.forward_parities, is_backward=False)
+            slices = self._convolve(layer, samples, is_backward=False)
             side, taps = layer.spec.resolution, len(self.spec.resample_filter)
             if layer.is_up and slices > 1:
-                quads = layer.forward.out_side**2 * layer.outputs // 4
+                quads = samples * layer.forward.out_side**2 * layer.outputs // 4
                 self.launch(
                     GradientKernel("gradient_reduce"),
                     (-(-quads // 128), 1, 1),
@@ -133,48 +117,64 @@ class GpuNetwork:
             work = side * (side // 4 if layer.is_up else side) * layer.outputs // 4
             self.launch(
                 GradientKernel("gradient_layer", (("TAPS", str(taps if layer.is_up else 0)),)),
-                (-(-work // 128), 1, 1),
+                (-(-work // 128), samples, 1),
                 (128, 1, 1),
                 {
                     "sums": np.uint64(self._sums),
                     "filter": np.uint64(self._filter),
-                    "demod": np.uint64(self._demods + 4 * self._row(index, 3)),
+                    "demod": np.uint64(self._demods + 4 * self._row(layer.spec, 3)),
                     "noise": np.uint64(layer.noise),
                     "bias": np.uint64(layer.bias),
-                    "next_style": None if following is None else np.uint64(self._styles_at(index + 1)),
+                    "next_style": None if following is None else np.uint64(self._styles_at(following.spec)),
                     "z": np.uint64(layer.z),
                     "x": None if following is None else np.uint64(following.x),
                     "slices": slices,
                     "side": side,
                     "channels": layer.outputs,
                     "left": up_conv_left_pad(taps),
+                    "style_count": self._table.styles,
+                    "demod_count": self._table.demods,
                     "unit": layer.packed.unit,
                     "gain": layer.act.gain,
                     "clamp": np.inf if layer.act.clamp is None else layer.act.clamp,
                 },
             )
 
-    def backward(self, block: int, gradient: int) -> None:
-        """Enqueue the way back from the gradient of a block's activations, fp32, to `ws_gradient`."""
+    def backward(
+        self, block: int, gradient: int, samples: int = 1, *, of_picture: bool = False, unit: float = 1.0
+    ) -> None:
+        """Enqueue the way back of the last run, to `ws_gradient`.
+
+        Parameters
+        ----------
+        gradient
+            Address of the gradient of a block's activations, shaped as these, or of its picture; fp32.
+        unit
+            The gradient is divided by it while it is fp16, of which 1 should be a common magnitude.
+        """
         last = self._last(block)
+        if of_picture:
+            self._picture_gradients(block, gradient, samples)
         slices = 1
         for index in range(last, -1, -1):
             layer, is_last = self._layers[index], index == last
             side = layer.spec.resolution
+            own_gradient = None if of_picture else gradient
             self._activate(
-                gradient if is_last else self._sums,
-                None if is_last else index + 1,
-                layer.z,
-                side,
-                layer.outputs,
+                own_gradient if is_last else self._sums,
+                1.0 / unit if is_last else self._layers[index + 1].packed.unit,
+                1.0 / unit,
+                None if is_last else self._layers[index + 1],
+                layer,
+                self._rgb_after(index) if of_picture else None,
                 slices,
-                layer=index,
+                samples,
             )
             if layer.is_up:
                 work = (side + 1) * -(-(side + 1) // 4) * layer.outputs // 4
                 self.launch(
                     GradientKernel("gradient_filter", (("TAPS", str(len(self.spec.resample_filter))),)),
-                    (-(-work // 256), 1, 1),
+                    (-(-work // 256), samples, 1),
                     (256, 1, 1),
                     {
                         "u": np.uint64(self._u),
@@ -185,41 +185,39 @@ class GpuNetwork:
                         "left": up_conv_left_pad(len(self.spec.resample_filter)),
                     },
                 )
-            slices = self._convolve(layer, layer.backward, layer.backward_parities, is_backward=True)
-        first = self._layers[0]
-        self._activate(self._sums, 0, self._constant, first.source, first.inputs, slices, layer=None)
-        self._style_gradients(last + 1)
+            slices = self._convolve(layer, samples, is_backward=True)
+        self._activate(self._sums, self._layers[0].packed.unit, 1.0, self._layers[0], None, None, slices, samples)
+        self._style_gradients(self._table_rows(block), samples, unit, of_picture=of_picture)
 
-    def picture(self, side: int) -> int:
-        """Enqueue the picture of a side after `forward`; return its address, (3, side, side) fp32."""
+    def picture(self, side: int, samples: int = 1) -> int:
+        """Enqueue the picture of a side after `forward`; return its address, (samples, 3, side, side) fp32."""
         before: int | None = None
         taps = len(self.spec.resample_filter)
-        for number, layer in enumerate(self._rgbs):
-            if layer.resolution > side:
-                break
-            address, _, channels = self.features(layer.resolution)
-            weight, bias, picture = self._rgb_arrays[number]
-            pixels = layer.resolution**2
+        for rgb in self._rgbs_up_to(side):
+            address, _, channels = self.features(rgb.spec.resolution)
             self.launch(
                 GradientKernel("gradient_picture"),
-                (-(-pixels // 8), 1, 1),
+                (-(-(rgb.spec.resolution**2) // 32), samples, 1),
                 (256, 1, 1),
                 {
                     "z": np.uint64(address),
-                    "style": np.uint64(self._styles_at(len(self._layers) + number)),
-                    "weight": np.uint64(weight),
-                    "bias": np.uint64(bias),
+                    "style": np.uint64(self._styles_at(rgb.spec)),
+                    "weight": np.uint64(rgb.weight),
+                    "bias": np.uint64(rgb.bias),
                     "filter": np.uint64(self._filter),
                     "before": None if before is None else np.uint64(before),
-                    "picture": np.uint64(picture),
-                    "side": layer.resolution,
+                    "planes": np.uint64(rgb.planes),
+                    "picture": np.uint64(rgb.picture),
+                    "side": rgb.spec.resolution,
                     "channels": channels,
                     "taps": taps,
                     "left": doubling_left_pad(taps),
-                    "clamp": np.inf if layer.conv_clamp is None else layer.conv_clamp * layer.gain,
+                    "style_count": self._table.styles,
+                    "clamp": rgb.clamp,
                 },
+                shared_nbytes=4 * _COLOURS * channels,
             )
-            before = picture
+            before = rgb.picture
         assert before is not None
         return before
 
@@ -240,7 +238,6 @@ class GpuNetwork:
     ) -> None:
         arrays, spec = self._arrays, self.spec
         convs = [layer for layer in spec.layers if layer.kind in ("conv", "up_conv") and layer.resolution <= side]
-        self._rgbs = [layer for layer in spec.layers if layer.kind == "to_rgb" and layer.resolution <= side]
         packed = [
             pack_conv(weights[f"synthesis.{layer.name}.weight"], weights[f"synthesis.{layer.name}.bias"])
             for layer in convs
@@ -248,52 +245,69 @@ class GpuNetwork:
         self._layers = [
             self._placed(layer, conv, noise.get(layer.name)) for layer, conv in zip(convs, packed, strict=True)
         ]
-        self._table = style_table(convs, self._rgbs, packed, weights)
-        table = self._table
+        rgbs = [layer for layer in spec.layers if layer.kind == "to_rgb" and layer.resolution <= side]
+        self._table = table = style_table(
+            [layer for layer in spec.layers if layer in convs or layer in rgbs], packed, weights
+        )
+        most = self._more_samples
         self._table_at = arrays.upload(table.layers)
         self._affine, self._affine_bias = arrays.upload(table.affine), arrays.upload(table.affine_bias)
         self._squares = arrays.upload(table.squares)
-        self._styles_address, self._style_gradients_at = (arrays.empty(4 * table.styles) for _ in range(2))
-        self._demods, self._demod_gradients = (arrays.empty(4 * table.demods) for _ in range(2))
-        self._partials = arrays.empty(4 * table.sums)
-        self.ws, self.ws_gradient = (arrays.empty(4 * spec.num_ws * spec.w_dim) for _ in range(2))
+        self._styles_address, self._style_gradients_at = (arrays.empty(4 * most * table.styles) for _ in range(2))
+        self._demods, self._demod_gradients = (arrays.empty(4 * most * table.demods) for _ in range(2))
+        self._partials = arrays.empty(4 * most * table.sums)
+        self.ws, self.ws_gradient = (arrays.empty(4 * most * spec.num_ws * spec.w_dim) for _ in range(2))
         const = weights["synthesis.b4.const"]
         inputs = padded(const.shape[0])
         whole = np.zeros((*const.shape[1:], inputs), np.float16)
         whole[..., : const.shape[0]] = const.transpose(1, 2, 0)
-        self._constant, self._constant_size = arrays.upload(whole), whole.size
+        self._constants = arrays.upload(np.broadcast_to(whole, (most, *whole.shape)))
+        self._constant_size = whole.size
         # Flipped, since the filter is a correlation, with the gain of 2 an axis.
         self._filter = arrays.upload(2.0 * np.array(spec.resample_filter[::-1], np.float32))
         numbers = max(
-            self._slices(layer, geometry, is_backward=bool(way))
+            self._slices(layer, samples, is_backward=bool(way))
+            * samples
             * geometry.out_side**2
             * (layer.inputs if way else layer.outputs)
             for layer in self._layers
             for way, geometry in enumerate((layer.forward, layer.backward))
+            for samples in range(1, self._most_samples(layer.spec.resolution) + 1)
         )
         self._sums = arrays.empty(4 * numbers)
-        self._u = arrays.empty(2 * max(layer.outputs * layer.spec.resolution**2 for layer in self._layers))
-        self._t = arrays.empty(2 * max(layer.outputs * (layer.spec.resolution + 1) ** 2 for layer in self._layers))
-        self._rgb_arrays: list[tuple[int, int, int]] = []
-        for layer in self._rgbs:
-            weight = weights[f"synthesis.{layer.name}.weight"][:, :, 0, 0]
-            whole_weight = np.pad(weight, ((0, 0), (0, padded(layer.in_channels) - layer.in_channels)))
-            bias = weights[f"synthesis.{layer.name}.bias"]
-            self._rgb_arrays.append(
-                (
-                    arrays.upload(whole_weight.astype(np.float32)),
-                    arrays.upload(bias.astype(np.float32)),
-                    arrays.empty(4 * 3 * layer.resolution**2),
+        self._u, self._t = (
+            arrays.empty(
+                2
+                * max(
+                    self._most_samples(layer.spec.resolution) * layer.outputs * (layer.spec.resolution + margin) ** 2
+                    for layer in self._layers
                 )
             )
+            for margin in (0, 1)
+        )
+        self._rgbs = [self._placed_rgb(layer, weights) for layer in rgbs]
 
-    def _placed(self, layer: LayerSpec, packed: PackedConv, noise: NDArray[np.float32] | None) -> _Layer:
+    def _placed_rgb(self, layer: LayerSpec, weights: Mapping[str, NDArray[np.float32]]) -> PlacedToRgb:
         arrays = self._arrays
+        weight = weights[f"synthesis.{layer.name}.weight"][:, :, 0, 0]
+        whole_weight = np.pad(weight, ((0, 0), (0, padded(layer.in_channels) - layer.in_channels)))
+        nbytes = 4 * self._most_samples(layer.resolution) * _COLOURS * layer.resolution**2
+        return PlacedToRgb(
+            spec=layer,
+            weight=arrays.upload(whole_weight.astype(np.float32)),
+            bias=arrays.upload(weights[f"synthesis.{layer.name}.bias"].astype(np.float32)),
+            planes=arrays.empty(nbytes),
+            picture=arrays.empty(nbytes),
+            gradient=arrays.empty(nbytes),
+        )
+
+    def _placed(self, layer: LayerSpec, packed: PackedConv, noise: NDArray[np.float32] | None) -> PlacedConv:
+        arrays, samples = self._arrays, self._most_samples(layer.resolution)
         source = layer.resolution // (2 if layer.kind == "up_conv" else 1)
         geometry: Callable[..., ConvGeometry] = up_geometry if layer.kind == "up_conv" else conv_geometry
         forward, backward = geometry(source, backward=False), geometry(source, backward=True)
         inputs, outputs = padded(layer.in_channels), padded(layer.out_channels)
-        return _Layer(
+        return PlacedConv(
             spec=layer,
             act=BiasAct.of_layer(layer.activation, layer.gain, layer.conv_clamp),
             packed=packed,
@@ -308,48 +322,68 @@ class GpuNetwork:
             forward_parities=arrays.upload(forward.parities),
             backward=backward,
             backward_parities=arrays.upload(backward.parities),
-            x=arrays.empty(2 * inputs * source**2),
-            z=arrays.empty(2 * outputs * layer.resolution**2),
+            x=arrays.empty(2 * samples * inputs * source**2),
+            z=arrays.empty(2 * samples * outputs * layer.resolution**2),
         )
 
     def _last(self, block: int) -> int:
         """Return the place of a block's last convolution."""
         return max(index for index, layer in enumerate(self._layers) if layer.spec.resolution == block)
 
-    def _row(self, index: int, column: int) -> int:
-        return int(self._table.layers[index, column])
+    def _most_samples(self, block: int) -> int:
+        return self._more_samples if block <= self._few_side else self._samples
 
-    def _styles_at(self, index: int) -> int:
-        return self._styles_address + 4 * self._row(index, 2)
+    def _rgbs_up_to(self, side: int) -> list[PlacedToRgb]:
+        return [rgb for rgb in self._rgbs if rgb.spec.resolution <= side]
 
-    def _slices(self, layer: _Layer, geometry: ConvGeometry, *, is_backward: bool) -> int:
+    def _rgb_after(self, index: int) -> PlacedToRgb | None:
+        """Return the toRGB layer that reads a convolution's output."""
+        side = self._layers[index].spec.resolution
+        return next((rgb for rgb in self._rgbs if rgb.spec.resolution == side and index == self._last(side)), None)
+
+    def _table_rows(self, block: int) -> int:
+        """Return the rows of the table of the layers up to a block."""
+        return sum(layer.resolution <= block for layer in self.spec.layers if layer.name in self._table.rows)
+
+    def _row(self, layer: LayerSpec, column: int) -> int:
+        return int(self._table.layers[self._table.rows[layer.name], column])
+
+    def _styles_at(self, layer: LayerSpec) -> int:
+        return self._styles_address + 4 * self._row(layer, 2)
+
+    def _sums_at(self, layer: LayerSpec, column: int) -> np.uint64:
+        return np.uint64(self._partials + 4 * self._row(layer, column))
+
+    def _slices(self, layer: PlacedConv, samples: int, *, is_backward: bool) -> int:
         """Return into how many parts K is cut so that the device is full."""
         inputs, outputs = (layer.outputs, layer.inputs) if is_backward else (layer.inputs, layer.outputs)
-        tiles = [-(-pixels // _CONV_ROWS) * -(-outputs // _CONV_COLUMNS) for pixels in geometry.pixels]
+        geometry, columns = layer.backward if is_backward else layer.forward, _columns_of(outputs)
+        tiles = [-(-samples * pixels // _CONV_ROWS) * -(-outputs // columns) for pixels in geometry.pixels]
         taps = [int(count) for count in geometry.parities[:, 0]]
         # Parities differ in their taps: as many tiles as would do the same work with the most taps.
         even = sum(count * tap for count, tap in zip(tiles, taps, strict=True)) / max(taps)
         steps = max(taps) * -(-inputs // _CONV_DEPTH)
         return max(1, min(int(2 * self._multiprocessors / even), steps // 2, _MOST_SLICES))
 
-    def _convolve(self, layer: _Layer, geometry: ConvGeometry, parities: int, *, is_backward: bool) -> int:
+    def _convolve(self, layer: PlacedConv, samples: int, *, is_backward: bool) -> int:
         """Enqueue a convolution or its adjoint into the sums; return the number of slices."""
         inputs, outputs = (layer.outputs, layer.inputs) if is_backward else (layer.inputs, layer.outputs)
-        slices = self._slices(layer, geometry, is_backward=is_backward)
+        geometry = layer.backward if is_backward else layer.forward
+        slices, columns = self._slices(layer, samples, is_backward=is_backward), _columns_of(outputs)
         source = (self._t if layer.is_up else self._u) if is_backward else layer.x
         self.launch(
-            GradientKernel("gradient_conv", (("BFLOAT", str(int(is_backward))),)),
+            conv_kernel(columns),
             (
-                -(-max(geometry.pixels) // _CONV_ROWS),
-                -(-outputs // _CONV_COLUMNS),
+                -(-samples * max(geometry.pixels) // _CONV_ROWS),
+                -(-outputs // columns),
                 len(geometry.parities) * slices,
             ),
-            (_CONV_ROWS, 1, 1),
+            (_CONV_THREADS, 1, 1),
             {
                 "x": np.uint64(source),
                 "weight": np.uint64(layer.backward_weight if is_backward else layer.forward_weight),
                 "sums": np.uint64(self._sums),
-                "parities": np.uint64(parities),
+                "parities": np.uint64(layer.backward_parities if is_backward else layer.forward_parities),
                 "in_side": geometry.in_side,
                 "cin": inputs,
                 "cout": outputs,
@@ -357,46 +391,92 @@ class GpuNetwork:
                 "out_stride": geometry.out_stride,
                 "out_side": geometry.out_side,
                 "slices": slices,
+                "samples": samples,
             },
-            shared_nbytes=_CONV_SHARED_NBYTES,
+            shared_nbytes=_CONV_STAGES * (_CONV_ROWS + columns) * _CONV_DEPTH * 2,
         )
         return slices
 
+    def _picture_gradients(self, side: int, gradient: int, samples: int) -> None:
+        """Enqueue the gradients of the pictures of all blocks, from the last one's."""
+        driver, taps = self._driver, len(self.spec.resample_filter)
+        rgbs = self._rgbs_up_to(side)
+        driver.copy(rgbs[-1].gradient, gradient, 4 * samples * _COLOURS * side**2)
+        for rgb, before in zip(rgbs[:0:-1], rgbs[-2::-1], strict=True):
+            self.launch(
+                GradientKernel("gradient_picture_adjoint"),
+                (-(-(before.spec.resolution**2) // 128), _COLOURS * samples, 1),
+                (128, 1, 1),
+                {
+                    "from": np.uint64(rgb.gradient),
+                    "filter": np.uint64(self._filter),
+                    "to": np.uint64(before.gradient),
+                    "side": rgb.spec.resolution,
+                    "taps": taps,
+                    "left": doubling_left_pad(taps),
+                },
+            )
+
     def _activate(
-        self, gradient: int, following: int | None, z: int, side: int, channels: int, slices: int, *, layer: int | None
+        self,
+        gradient: int | None,
+        unit: float,
+        rgb_unit: float,
+        following: PlacedConv | None,
+        layer: PlacedConv | None,
+        rgb: PlacedToRgb | None,
+        slices: int,
+        samples: int,
     ) -> None:
-        """Enqueue gradient_activation; `layer` None is the network's constant."""
-        own = None if layer is None else self._layers[layer]
+        """Enqueue gradient_activation of a layer, None for the network's constant, with toRGB's part if it has one."""
+        first = self._layers[0]
+        side, channels = (first.source, first.inputs) if layer is None else (layer.spec.resolution, layer.outputs)
         pixels = side * side
-        clamp = None if own is None else own.act.clamp
+        clamp = None if layer is None else layer.act.clamp
+        of_rgb: dict[str, Value] = {}
+        if rgb is not None:
+            of_rgb = {
+                "picture_gradient": np.uint64(rgb.gradient),
+                "planes": np.uint64(rgb.planes),
+                "rgb_weight": np.uint64(rgb.weight),
+                "rgb_style": np.uint64(self._styles_at(rgb.spec)),
+                "rgb_sums": self._sums_at(rgb.spec, 7),
+                "rgb_clamp": rgb.clamp,
+                "rgb_unit": rgb_unit,
+            }
         self.launch(
-            GradientKernel("gradient_activation"),
-            (activation_blocks(pixels), -(-channels // 128), 1),
-            (32, 8, 1),
+            activation_kernel(with_rgb=rgb is not None),
+            (activation_blocks(pixels), -(-channels // 128), samples),
+            (256, 1, 1),
             {
-                "g": np.uint64(gradient),
-                "style": None if following is None else np.uint64(self._styles_at(following)),
-                "z": np.uint64(z),
-                "noise": None if own is None else np.uint64(own.noise),
-                "bias": None if own is None else np.uint64(own.bias),
-                "demod": None if layer is None else np.uint64(self._demods + 4 * self._row(layer, 3)),
-                "u": None if own is None else np.uint64(self._u),
-                "style_sums": None if following is None else np.uint64(self._partials + 4 * self._row(following, 7)),
-                "demod_sums": None if layer is None else np.uint64(self._partials + 4 * self._row(layer, 9)),
+                "g": None if gradient is None else np.uint64(gradient),
+                "style": None if following is None else np.uint64(self._styles_at(following.spec)),
+                "z": np.uint64(self._constants if layer is None else layer.z),
+                "noise": None if layer is None else np.uint64(layer.noise),
+                "bias": None if layer is None else np.uint64(layer.bias),
+                "demod": None if layer is None else np.uint64(self._demods + 4 * self._row(layer.spec, 3)),
+                "u": None if layer is None else np.uint64(self._u),
+                "style_sums": None if following is None else self._sums_at(following.spec, 7),
+                "demod_sums": None if layer is None else self._sums_at(layer.spec, 9),
+                **of_rgb,
                 "slices": slices,
                 "pixels": pixels,
                 "channels": channels,
                 "pixels_per_block": pixels_per_block(pixels),
-                "gain": 1.0 if own is None else own.act.gain,
+                "style_count": self._table.styles,
+                "demod_count": self._table.demods,
+                "sum_count": self._table.sums,
+                "unit": unit,
+                "gain": 1.0 if layer is None else layer.act.gain,
                 "clamp": np.inf if clamp is None else float(np.float16(clamp)),
             },
         )
 
-    def _styles(self, layers: int) -> None:
+    def _styles(self, layers: int, samples: int) -> None:
         widest = int(self._table.layers[:, 0].max())
         self.launch(
             GradientKernel("gradient_styles"),
-            (-(-widest // 8), layers, 1),
+            (-(-widest // 8), layers, samples),
             (256, 1, 1),
             {
                 "ws": np.uint64(self.ws),
@@ -405,43 +485,50 @@ class GpuNetwork:
                 "table": np.uint64(self._table_at),
                 "styles": np.uint64(self._styles_address),
                 "w_dim": self.spec.w_dim,
+                "w_rows": self.spec.num_ws,
+                "style_count": self._table.styles,
             },
         )
         widest = int(self._table.layers[:, 1].max())
         self.launch(
             GradientKernel("gradient_demod"),
-            (-(-widest // 8), len(self._layers), 1),
+            (-(-widest // 8), layers, samples),
             (256, 1, 1),
             {
                 "styles": np.uint64(self._styles_address),
                 "squares": np.uint64(self._squares),
                 "table": np.uint64(self._table_at),
                 "demods": np.uint64(self._demods),
-                "constant": np.uint64(self._constant),
+                "constant": np.uint64(self._constants),
                 "x": np.uint64(self._layers[0].x),
                 "constant_size": self._constant_size,
+                "style_count": self._table.styles,
+                "demod_count": self._table.demods,
             },
         )
 
-    def _style_gradients(self, layers: int) -> None:
+    def _style_gradients(self, layers: int, samples: int, unit: float, *, of_picture: bool) -> None:
         """Enqueue what turns partial sums into `ws_gradient`."""
         table, w_dim = self._table, self.spec.w_dim
+        counts: dict[str, Value] = {"style_count": table.styles, "demod_count": table.demods}
         widest = int(table.layers[:layers, :2].max())
         self.launch(
             GradientKernel("gradient_sums"),
-            (-(-widest // 32), layers, 1),
-            (32, 16, 1),
+            (-(-widest // 32), layers, samples),
+            (32, 32, 1),
             {
                 "sums": np.uint64(self._partials),
                 "demods": np.uint64(self._demods),
                 "table": np.uint64(self._table_at),
                 "style_gradients": np.uint64(self._style_gradients_at),
                 "demod_gradients": np.uint64(self._demod_gradients),
+                **counts,
+                "sum_count": table.sums,
             },
         )
         self.launch(
             GradientKernel("gradient_demod_adjoint"),
-            (-(-widest // 32), layers, 1),
+            (-(-widest // 32), layers, samples),
             (32, 16, 1),
             {
                 "styles": np.uint64(self._styles_address),
@@ -449,11 +536,12 @@ class GpuNetwork:
                 "demod_gradients": np.uint64(self._demod_gradients),
                 "table": np.uint64(self._table_at),
                 "style_gradients": np.uint64(self._style_gradients_at),
+                **counts,
             },
         )
         self.launch(
             GradientKernel("gradient_affine_adjoint"),
-            (-(-w_dim // 32), self.spec.num_ws, 1),
+            (-(-w_dim // 32), self.spec.num_ws, samples),
             (32, 16, 1),
             {
                 "style_gradients": np.uint64(self._style_gradients_at),
@@ -462,5 +550,13 @@ class GpuNetwork:
                 "ws_gradient": np.uint64(self.ws_gradient),
                 "w_dim": w_dim,
                 "layers": layers,
+                "style_count": table.styles,
+                "with_picture": int(of_picture),
+                "unit": unit,
             },
         )
+
+
+def _columns_of(outputs: int) -> int:
+    """Return the channels of the narrowest tile that holds all of them, or of the widest tile."""
+    return min((columns for columns in CONV_COLUMNS if columns >= outputs), default=max(CONV_COLUMNS))

@@ -30,7 +30,7 @@ LEAST_COSINE = 0.99
 
 
 class GpuGradients:
-    """A StyleGAN2 on one GPU. It serves one drag at a time: a new one ends the one before.
+    """A StyleGAN2 on one GPU. It serves one drag or search at a time: a new one ends the one before.
 
     Parameters
     ----------
@@ -38,6 +38,8 @@ class GpuGradients:
         Closed with this object.
     side
         Resolution of the last layers.
+    samples, few_side, more_samples
+        As in `GpuNetwork`.
 
     Raises
     ------
@@ -52,6 +54,10 @@ class GpuGradients:
         kernels: Mapping[KernelRecipe, LoadedKernel],
         gpu: Gpu,
         side: int,
+        *,
+        samples: int = 1,
+        few_side: int = 0,
+        more_samples: int = 0,
     ) -> None:
         assert isinstance(network.spec, StyleGAN2Spec)
         self._lock = threading.RLock()
@@ -60,7 +66,18 @@ class GpuGradients:
         weights = {name: tensor.float().cpu().numpy() for name, tensor in network.weights.items()}
         noise = {name: picture[0].float().cpu().numpy() for name, picture in network.noise.items()}
         driver.enter()
-        self.network = GpuNetwork(driver, kernels, network.spec, weights, noise, side, gpu.multiprocessors)
+        self.network = GpuNetwork(
+            driver,
+            kernels,
+            network.spec,
+            weights,
+            noise,
+            side,
+            gpu.multiprocessors,
+            samples=samples,
+            few_side=few_side,
+            more_samples=more_samples,
+        )
         self.done: Event = driver.make_event()
         weakref.finalize(self, _close, driver, self.network, tuple(kernels.values()))
 
@@ -81,10 +98,11 @@ class GpuGradients:
             self.driver.enter()
             yield self.driver
 
-    def check(self, network: DifferentiableNetwork) -> str:
-        """Compare with torch on the processor; return in a phrase what differs, empty if nothing does.
+    def check(self, network: DifferentiableNetwork, *, of_picture: bool = False) -> str:
+        """Compare with torch; return in a phrase what differs, empty if nothing does.
 
-        The gradient of a sum of features of block 32, or of the last one, with random weights.
+        The gradient of a sum, with random weights, of the features of block 32, or of the last one; or of the picture
+        there, where the network has one.
         """
         block = min(_CHECKED_BLOCK, *(layer.resolution for layer in self.network.spec.layers[-1:]))
         spec, device = self.network.spec, self.network
@@ -93,12 +111,16 @@ class GpuGradients:
         ws = network.mean_w.float().cpu().expand(spec.num_ws, -1)
         ws = ws + 0.1 * torch.randn(ws.shape, generator=generator) * ws.std().clamp(min=0.1)
         free = ws[None].to(device=wanted_device, dtype=network.dtype).requires_grad_()
-        features = network.features(free, block)
-        factor = torch.randn(features.shape, generator=generator)
-        (wanted,) = torch.autograd.grad((features * factor.to(features)).sum(), free)
+        of_picture = of_picture and block in network.picture_resolutions
+        result = network.picture(free, block) if of_picture else network.features(free, block)
+        factor = torch.randn(result.shape, generator=generator)
+        (wanted,) = torch.autograd.grad((result * factor.to(result)).sum(), free)
         _, used, channels = device.features(block)
         whole = np.zeros((block, block, channels), np.float32)
-        whole[..., :used] = factor[0].permute(1, 2, 0).numpy()
+        if of_picture:
+            whole = factor[0].contiguous().numpy()
+        else:
+            whole[..., :used] = factor[0].permute(1, 2, 0).numpy()
         found = np.empty((spec.num_ws, spec.w_dim), np.float32)
         with self._lock:
             self.driver.enter()
@@ -106,7 +128,9 @@ class GpuGradients:
             try:
                 self.driver.upload(device.ws, np.ascontiguousarray(ws.numpy()))
                 device.forward(block)
-                device.backward(block, arrays.upload(whole))
+                if of_picture:
+                    device.picture(block)
+                device.backward(block, arrays.upload(whole), of_picture=of_picture, unit=1.0 / 16)
                 self.driver.download(found, device.ws_gradient)
             finally:
                 arrays.close()
@@ -118,8 +142,27 @@ class GpuGradients:
         return ""
 
 
-def open_gpu_gradients(network: DifferentiableNetwork, gpu: Gpu, side: int) -> GpuGradients:
+def open_gpu_gradients(
+    network: DifferentiableNetwork,
+    gpu: Gpu,
+    side: int,
+    *,
+    samples: int = 1,
+    few_side: int = 0,
+    more_samples: int = 0,
+    of_picture: bool = False,
+    is_checked: bool = False,
+) -> GpuGradients:
     """Compile, load, place and check; takes seconds where kernels are not in the cache.
+
+    Parameters
+    ----------
+    samples, few_side, more_samples
+        As in `GpuNetwork`.
+    of_picture
+        Pictures are differentiated, not features alone.
+    is_checked
+        The same kernels passed their check before.
 
     Raises
     ------
@@ -136,11 +179,13 @@ def open_gpu_gradients(network: DifferentiableNetwork, gpu: Gpu, side: int) -> G
     try:
         driver.enter()
         kernels = {recipe: driver.load(kernel.cubin, recipe) for recipe, kernel in compiled.kernels.items()}
-        opened = GpuGradients(network, driver, kernels, gpu, side)
+        opened = GpuGradients(
+            network, driver, kernels, gpu, side, samples=samples, few_side=few_side, more_samples=more_samples
+        )
     except BaseException:
         driver.close()
         raise
-    problem = opened.check(network)
+    problem = "" if is_checked else opened.check(network, of_picture=of_picture)
     if problem:
         raise DeviceError(f"{gpu.name} computes other gradients than torch: {problem}.")
     return opened

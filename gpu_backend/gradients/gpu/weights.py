@@ -1,7 +1,7 @@
 """A StyleGAN2's arrays as the kernels of a gradient take them. Pure NumPy.
 
 Channels are padded to multiples of 8 with zeros. A convolution's weights W[o, i, ky, kx] are [tap][out][in] in fp16 for
-the way forward, divided by a power of two that keeps them in range, and [tap][in][out] in bf16 for the way back.
+the way forward, and [tap][in][out] for the way back, both divided by a power of two that keeps them in range.
 """
 
 from __future__ import annotations
@@ -26,13 +26,6 @@ def padded(channels: int) -> int:
     return -(-channels // 8) * 8
 
 
-def to_bfloat(array: NDArray[np.float32]) -> NDArray[np.uint16]:
-    """Return numbers as bfloat16 bits, rounded to nearest even."""
-    bits = np.ascontiguousarray(array, np.float32).view(np.uint32)
-    rounded: NDArray[np.uint16] = ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
-    return rounded
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class PackedConv:
     """Weights of a convolution.
@@ -42,7 +35,7 @@ class PackedConv:
     forward
         (taps, out, in) fp16, times 1 / unit.
     backward
-        (taps, in, out) bf16 bits.
+        (taps, in, out) fp16, the same times 1 / unit.
     unit
         Power of two.
     squares
@@ -52,7 +45,7 @@ class PackedConv:
     """
 
     forward: NDArray[np.float16]
-    backward: NDArray[np.uint16]
+    backward: NDArray[np.float16]
     unit: float
     squares: NDArray[np.float32]
     bias: NDArray[np.float32]
@@ -68,7 +61,7 @@ def pack_conv(weight: NDArray[np.float32], bias: NDArray[np.float32]) -> PackedC
     unit = 2.0 ** math.floor(math.log2(largest)) if largest > 0.0 else 1.0
     return PackedConv(
         np.ascontiguousarray(by_tap / unit, np.float16),
-        to_bfloat(by_tap.transpose(0, 2, 1)),
+        np.ascontiguousarray(by_tap.transpose(0, 2, 1) / unit, np.float16),
         unit,
         np.ascontiguousarray((whole * whole).sum((2, 3)), np.float32),
         np.pad(bias, (0, padded(outputs) - outputs)).astype(np.float32),
@@ -92,7 +85,9 @@ class StyleTable:
     Attributes
     ----------
     layers
-        (layers, TABLE_INTS) int32; convolutions come first.
+        (layers, TABLE_INTS) int32, in the network's order.
+    rows
+        Layer name -> its row of `layers`.
     affine, affine_bias, squares
         All layers' arrays, joined.
     styles, demods
@@ -102,6 +97,7 @@ class StyleTable:
     """
 
     layers: NDArray[np.int32]
+    rows: Mapping[str, int]
     affine: NDArray[np.float32]
     affine_bias: NDArray[np.float32]
     squares: NDArray[np.float32]
@@ -111,8 +107,8 @@ class StyleTable:
 
 
 def pixels_per_block(pixels: int) -> int:
-    """Return how many pixels a block of gradient_activation adds up: at most 128 blocks."""
-    return max(8, -(-pixels // 128))
+    """Return how many pixels a block of gradient_activation adds up: at most 768 blocks."""
+    return max(8, -(-pixels // 768))
 
 
 def activation_blocks(pixels: int) -> int:
@@ -121,28 +117,24 @@ def activation_blocks(pixels: int) -> int:
 
 
 def style_table(
-    convs: Sequence[LayerSpec],
-    pictures: Sequence[LayerSpec],
-    packed: Sequence[PackedConv],
-    weights: Mapping[str, NDArray[np.float32]],
+    layers: Sequence[LayerSpec], packed: Sequence[PackedConv], weights: Mapping[str, NDArray[np.float32]]
 ) -> StyleTable:
-    """Lay out the styles of convolutions and of toRGB layers."""
+    """Lay out the styles of convolutions, whose weights are `packed` in the same order, and of toRGB layers."""
     rows: list[list[int]] = []
     affines: list[NDArray[np.float32]] = []
     biases: list[NDArray[np.float32]] = []
     styles = demods = squares = sums = 0
-    for index, layer in enumerate((*convs, *pictures)):
-        is_conv = index < len(convs)
+    for layer in layers:
+        is_conv = layer.kind != "to_rgb"
         gain = 1.0 if is_conv else 1.0 / math.sqrt(layer.in_channels * layer.kernel**2)
         matrix, bias = pack_affine(
             weights[f"synthesis.{layer.name}.affine.weight"], weights[f"synthesis.{layer.name}.affine.bias"], gain
         )
         inputs = len(bias)
         outputs = padded(layer.out_channels) if is_conv else 0
-        style_blocks = demod_blocks = 0
-        if is_conv:
-            source = layer.resolution // (2 if layer.kind == "up_conv" else 1)
-            style_blocks, demod_blocks = activation_blocks(source**2), activation_blocks(layer.resolution**2)
+        source = layer.resolution // (2 if layer.kind == "up_conv" else 1)
+        style_blocks = activation_blocks(source**2)
+        demod_blocks = activation_blocks(layer.resolution**2) if is_conv else 0
         style_sums, demod_sums = sums, sums + style_blocks * inputs
         row = [inputs, outputs, styles, demods, styles, squares, layer.w_index, style_sums, style_blocks, demod_sums]
         rows.append([*row, demod_blocks, 0])
@@ -153,6 +145,7 @@ def style_table(
         biases.append(bias)
     return StyleTable(
         np.array(rows, np.int32),
+        {layer.name: row for row, layer in enumerate(layers)},
         np.concatenate(affines),
         np.concatenate(biases),
         np.concatenate([conv.squares.reshape(-1) for conv in packed]),

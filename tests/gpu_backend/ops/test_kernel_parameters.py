@@ -20,7 +20,9 @@ from tests.helpers.kernel_image import parameter_sizes
 
 PACKAGES = (kernels, gradient_kernels, training_kernels)
 SOURCES = sorted(path for package in PACKAGES for path in Path(str(package.__file__)).parent.glob("*.cu"))
-EVERYTHING = dict.fromkeys(("USE_TMA", "HAS_SKIP", "HAS_RGB", "HAS_MOMENTS", "ADDS_PICTURE"), "1") | {"SPLIT_K": "2"}
+EVERYTHING = dict.fromkeys(("USE_TMA", "HAS_SKIP", "HAS_RGB", "HAS_MOMENTS", "ADDS_PICTURE", "RGB"), "1") | {
+    "SPLIT_K": "2"
+}
 
 
 def headers_of(path: Path) -> dict[str, str]:

@@ -1,27 +1,31 @@
 // The way back through the end of a layer, from the gradient g of the next convolution's input x = z * style:
 //
-//     dz = g * style,   dv = dz * gain * (1 where z > 0, else the slope) * (1 inside the clamp),   u = dv * demod
+//     dz = g * style + toRGB's part,   dv = dz * gain * (1 where z > 0, else the slope) * (1 inside the clamp),   u = dv * demod
 //     style_sums = sum over pixels of z g,   demod_sums = sum over pixels of dv (v - noise - bias) / demod
 //
-// v is found from z, since the leaky ReLU can be undone. g comes in slices of fp32 sums, u goes on as bf16. Without `style`,
+// v is found from z, since the leaky ReLU can be undone. g is `unit` times the sum of slices of fp32 sums, u goes on as fp16. Without `style`,
 // g is the gradient of z itself; without `u`, z is the network's constant, and only style_sums are wanted.
-// Grid: blocks of pixels, groups of 128 channels; each block of pixels has a row of its own in style_sums and demod_sums.
+// Macro RGB: with toRGB of these features, where t = rgb_unit sum_k W[k] (gradient of the picture's plane k, inside the clamp):
+//
+//     toRGB's part = t * rgb_style,   rgb_sums = sum over pixels of z t;      g may be missing then
+//
+// Grid: blocks of pixels, groups of 128 channels, samples; each block of pixels has a row of its own in all sums.
 #define HALF 1
 #include "parts/types.cuh"
-#include "parts/bfloat.cuh"
 
-#define LANES 32
-#define PIXEL_ROWS 8
+#define THREADS 256
+#define MOST_LANES 32
 #define SLOPE 0.2f
+#define COLOURS 3
 
-__device__ __forceinline__ void add_up(float4* shared, const float (&v)[4], float* to) {
-    shared[threadIdx.y * LANES + threadIdx.x] = make_float4(v[0], v[1], v[2], v[3]);
+// Sums over the threads of four channels, in those of the first row; rows lie `lanes` threads apart.
+__device__ __forceinline__ void add_up(float4* shared, const float (&v)[4], int row, int rows, int lanes, float* to) {
+    shared[threadIdx.x] = make_float4(v[0], v[1], v[2], v[3]);
     __syncthreads();
-    if (threadIdx.y == 0 && to) {
+    if (row == 0 && to) {
         float total[4] = {};
-#pragma unroll
-        for (int i = 0; i < PIXEL_ROWS; ++i) {
-            const float4 q = shared[i * LANES + threadIdx.x];
+        for (int i = 0; i < rows; ++i) {
+            const float4 q = shared[i * lanes + threadIdx.x];
             total[0] += q.x, total[1] += q.y, total[2] += q.z, total[3] += q.w;
         }
         store_many(to, total);
@@ -29,25 +33,44 @@ __device__ __forceinline__ void add_up(float4* shared, const float (&v)[4], floa
     __syncthreads();
 }
 
-extern "C" __global__ void __launch_bounds__(LANES* PIXEL_ROWS) gradient_activation(
+extern "C" __global__ void __launch_bounds__(THREADS) gradient_activation(
     const float* __restrict__ g, const float* __restrict__ style, const half_bits* __restrict__ z,
     const float* __restrict__ noise, const float* __restrict__ bias, const float* __restrict__ demod,
-    unsigned short* __restrict__ u, float* __restrict__ style_sums, float* __restrict__ demod_sums, int slices, int pixels,
-    int channels, int pixels_per_block, float gain, float clamp) {
-    __shared__ float4 shared[LANES * PIXEL_ROWS];
-    const int channel = (blockIdx.y * LANES + threadIdx.x) * 4;
-    const bool is_mine = channel < channels;
+    half_bits* __restrict__ u, float* __restrict__ style_sums, float* __restrict__ demod_sums,
+#if RGB
+    const float* __restrict__ picture_gradient, const float* __restrict__ planes, const float* __restrict__ rgb_weight,
+    const float* __restrict__ rgb_style, float* __restrict__ rgb_sums, float rgb_clamp, float rgb_unit,
+#endif
+    int slices, int pixels, int channels, int pixels_per_block, int style_count, int demod_count, int sum_count, float unit,
+    float gain, float clamp) {
+    __shared__ float4 shared[THREADS];
+    const int lanes = min(MOST_LANES, channels >> 2), rows = THREADS / lanes;
+    const int lane = threadIdx.x % lanes, row = threadIdx.x / lanes, sample = blockIdx.z;
+    const int channel = (blockIdx.y * lanes + lane) * 4;
+    const bool is_mine = row < rows && channel < channels;
     float d[4] = {1.0f, 1.0f, 1.0f, 1.0f}, b[4] = {}, s[4] = {1.0f, 1.0f, 1.0f, 1.0f};
-    if (is_mine && u) load_many(demod + channel, d), load_many(bias + channel, b);
-    if (is_mine && style) load_many(style + channel, s);
+    if (is_mine && u) load_many(demod + (size_t)sample * demod_count + channel, d), load_many(bias + channel, b);
+    if (is_mine && style) load_many(style + (size_t)sample * style_count + channel, s);
     float style_sum[4] = {}, demod_sum[4] = {};
-    const size_t step = (size_t)pixels * channels;
+#if RGB
+    float w[COLOURS][4] = {}, rgb_s[4] = {}, rgb_sum[4] = {};
+    const size_t first_plane = (size_t)sample * COLOURS * pixels;
+    if (is_mine) {
+        load_many(rgb_style + (size_t)sample * style_count + channel, rgb_s);
+#pragma unroll
+        for (int k = 0; k < COLOURS; ++k) load_many(rgb_weight + k * channels + channel, w[k]);
+    }
+#endif
+    const size_t step = (size_t)gridDim.z * pixels * channels;
     const int end = min(pixels, ((int)blockIdx.x + 1) * pixels_per_block);
     if (is_mine)
-        for (int pixel = blockIdx.x * pixels_per_block + threadIdx.y; pixel < end; pixel += PIXEL_ROWS) {
-            const size_t place = (size_t)pixel * channels + channel;
-            float up[4], out[4];
-            load_many(g + place, up);
+        for (int pixel = blockIdx.x * pixels_per_block + row; pixel < end; pixel += rows) {
+            const size_t place = ((size_t)sample * pixels + pixel) * channels + channel;
+            float up[4] = {}, result[4], out[4];
+#if RGB
+            if (g)
+#endif
+                load_many(g + place, up);
 #pragma unroll 8
             for (int slice = 1; slice < slices; ++slice) {
                 float q[4];
@@ -55,24 +78,43 @@ extern "C" __global__ void __launch_bounds__(LANES* PIXEL_ROWS) gradient_activat
 #pragma unroll
                 for (int i = 0; i < 4; ++i) up[i] += q[i];
             }
-            float result[4];
+#pragma unroll
+            for (int i = 0; i < 4; ++i) up[i] *= unit;
             load_many(z + place, result);
             const float n = noise ? noise[pixel] : 0.0f;
+#if RGB
+            float t[4] = {};
+#pragma unroll
+            for (int k = 0; k < COLOURS; ++k) {
+                const size_t at = first_plane + (size_t)k * pixels + pixel;
+                const float dy = fabsf(planes[at]) < rgb_clamp ? picture_gradient[at] * rgb_unit : 0.0f;
+#pragma unroll
+                for (int i = 0; i < 4; ++i) t[i] = fmaf(w[k][i], dy, t[i]);
+            }
+#endif
 #pragma unroll
             for (int i = 0; i < 4; ++i) {
                 style_sum[i] = fmaf(result[i], up[i], style_sum[i]);
+                float dz = up[i] * s[i];
+#if RGB
+                rgb_sum[i] = fmaf(result[i], t[i], rgb_sum[i]);
+                dz = fmaf(t[i], rgb_s[i], dz);
+#endif
                 const float slope = result[i] > 0.0f ? gain : SLOPE * gain;
                 const bool is_inside = fabsf(result[i]) < clamp;
-                const float dv = is_inside ? up[i] * s[i] * slope : 0.0f;
+                const float dv = is_inside ? dz * slope : 0.0f;
                 const float product = is_inside ? result[i] / slope - n - b[i] : 0.0f;
                 demod_sum[i] = fmaf(dv, product, demod_sum[i]);
                 out[i] = dv * d[i];
             }
-            if (u) store_bfloats(u + place, out);
+            if (u) store_many(u + place, out);
         }
 #pragma unroll
     for (int i = 0; i < 4; ++i) demod_sum[i] /= d[i];
-    const size_t row = (size_t)blockIdx.x * channels + channel;
-    if (style_sums) add_up(shared, style_sum, is_mine ? style_sums + row : nullptr);
-    if (demod_sums) add_up(shared, demod_sum, is_mine ? demod_sums + row : nullptr);
+    const size_t own = (size_t)sample * sum_count + (size_t)blockIdx.x * channels + channel;
+    if (style_sums) add_up(shared, style_sum, row, rows, lanes, is_mine ? style_sums + own : nullptr);
+    if (demod_sums) add_up(shared, demod_sum, row, rows, lanes, is_mine ? demod_sums + own : nullptr);
+#if RGB
+    add_up(shared, rgb_sum, row, rows, lanes, is_mine ? rgb_sums + own : nullptr);
+#endif
 }

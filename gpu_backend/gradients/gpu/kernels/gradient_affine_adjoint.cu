@@ -1,20 +1,22 @@
-// The gradient of every row of w: sum over the row's layers of A^T (gradient of style).
-// Grid: groups of 32 dimensions of w, rows of w; block 32 x 16.
+// The gradient of every row of w: sum over the row's layers of A^T (gradient of style), times `unit`; toRGB's only where
+// it has one.
+// Grid: groups of 32 dimensions of w, rows of w, samples; block 32 x 16.
 #include "parts/gradient_table.cuh"
 
 #define SHARES 16
 
 extern "C" __global__ void __launch_bounds__(32 * SHARES) gradient_affine_adjoint(
     const float* __restrict__ style_gradients, const float* __restrict__ affine, const int* __restrict__ table,
-    float* __restrict__ ws_gradient, int w_dim, int layers) {
+    float* __restrict__ ws_gradient, int w_dim, int layers, int style_count, int with_picture,
+    float unit) {
     __shared__ float parts[SHARES][32];
     const int dimension = blockIdx.x * 32 + threadIdx.x;
     float sum = 0.0f;
     for (int index = 0; index < layers; ++index) {
         const int* layer = table + index * LAYER_INTS;
-        if (layer[W_ROW] != (int)blockIdx.y || dimension >= w_dim) continue;
+        if (layer[W_ROW] != (int)blockIdx.y || dimension >= w_dim || (layer[OUTPUTS] == 0 && !with_picture)) continue;
         const float* column = affine + (size_t)layer[AFFINE] * w_dim + dimension;
-        const float* gradient = style_gradients + layer[STYLE];
+        const float* gradient = style_gradients + (size_t)blockIdx.z * style_count + layer[STYLE];
         const int inputs = layer[INPUTS];
 #pragma unroll 8
         for (int i = threadIdx.y; i < inputs; i += SHARES) sum = fmaf(gradient[i], column[(size_t)i * w_dim], sum);
@@ -25,5 +27,5 @@ extern "C" __global__ void __launch_bounds__(32 * SHARES) gradient_affine_adjoin
     sum = 0.0f;
 #pragma unroll
     for (int i = 0; i < SHARES; ++i) sum += parts[i][threadIdx.x];
-    ws_gradient[blockIdx.y * w_dim + dimension] = sum;
+    ws_gradient[((size_t)blockIdx.z * gridDim.y + blockIdx.y) * w_dim + dimension] = unit * sum;
 }

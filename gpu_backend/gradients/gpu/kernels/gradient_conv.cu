@@ -1,63 +1,65 @@
-// Every convolution of a drag's step, forward and backward, as products of matrices on the tensor cores:
+// Every convolution of a step, forward and backward, as products of matrices on the tensor cores:
 //
-//     sums[slice][out(i, j)][o] = sum over taps t and channels c of the slice of  x[stride i + dy_t, stride j + dx_t, c] W_t[o, c]
+//     sums[slice][sample][out(i, j)][o] = sum over taps t and channels c of the slice of  x[stride i + dy_t, stride j + dx_t, c] W_t[o, c]
 //
 // 3 x 3 convolution     stride 1, nine taps; backward the weights are turned by half a turn, inputs and outputs exchanged
 // transposed, stride 2  four parities of output rows and columns with 4, 2, 2 and 1 taps: out(i, j) = (2 i + r, 2 j + q)
 // its adjoint           stride 2, nine taps
 //
-// x is [in_side][in_side][cin], W [tap][cout][cin] of 16-bit numbers (cin and cout multiples of 8), sums are fp32. K (taps x
-// cin) is cut into `slices`; what reads the sums adds them, so that no block waits for another. Macro BFLOAT: bf16, else fp16.
+// x is [sample][in_side][in_side][cin], W [tap][cout][cin] of fp16 numbers (cin and cout multiples of 8), sums are fp32. K (taps x
+// cin) is cut into `slices`; what reads the sums adds them, so that no block waits for another. Macro COLUMNS:
+// 128, 64 or 32 output channels of a tile. Pixels of all samples are one row after another.
 //
 // Row p of `parities`, 32 integers: taps, rows, columns, r, q, then dy, dx and the index into W for each tap.
-// Grid: tiles of pixels, tiles of channels, parities x slices.
+// Grid: tiles of the samples' pixels, tiles of channels, parities x slices.
 #define HALF 1
 #define DEPTH 64
 #define USE_WGMMA 0
 #define ACTIVATION 0
 #include "parts/types.cuh"
 #include "parts/tensor_core.cuh"
-#include "parts/bfloat_mma.cuh"
 
 #define ROWS 128
-#define COLUMNS 128
+#if COLUMNS == 128
 #define WARP_ROWS 64
 #define WARP_COLUMNS 64
+#define BLOCKS 2
+#else
+#define WARP_ROWS 32
+#define WARP_COLUMNS COLUMNS
+#define BLOCKS 3
+#endif
 #define ROW_WARPS (ROWS / WARP_ROWS)
 #define THREADS (32 * ROW_WARPS * (COLUMNS / WARP_COLUMNS))
 #define STAGES 3
 #define STAGE_NBYTES ((ROWS + COLUMNS) * DEPTH * 2)
 #define LOAD_ROWS (THREADS / 8)
 #define LOADS (ROWS / LOAD_ROWS)
+#define WEIGHT_LOADS (COLUMNS / LOAD_ROWS)
+#define OUTSIDE 0x7fff7fff
 
-__device__ __forceinline__ void multiply(float* sum, const unsigned (&a)[4], unsigned b0, unsigned b1) {
-#if BFLOAT
-    mma_bfloat_m16n8k16(sum, a, b0, b1);
-#else
-    mma_m16n8k16(sum, a, b0, b1);
-#endif
-}
-
-extern "C" __global__ void __launch_bounds__(THREADS, 2) gradient_conv(
-    const unsigned short* __restrict__ x, const unsigned short* __restrict__ weight, float* __restrict__ sums,
-    const int* __restrict__ parities, int in_side, int cin, int cout, int in_stride, int out_stride, int out_side, int slices) {
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) gradient_conv(
+    const half_bits* __restrict__ x, const half_bits* __restrict__ weight, float* __restrict__ sums,
+    const int* __restrict__ parities, int in_side, int cin, int cout, int in_stride, int out_stride, int out_side, int slices,
+    int samples) {
     extern __shared__ uint4 shared[];
     const int slice = blockIdx.z % slices;
     const int* parity = parities + blockIdx.z / slices * 32;
-    const int rows = parity[1], columns = parity[2], pixels = rows * columns;
+    const int rows = parity[1], columns = parity[2], pixels = rows * columns, all_pixels = samples * pixels;
     const int first_pixel = blockIdx.x * ROWS, first_channel = blockIdx.y * COLUMNS;
-    if (first_pixel >= pixels) return;
+    if (first_pixel >= all_pixels) return;
     const int chunks = (cin + DEPTH - 1) / DEPTH, steps = parity[0] * chunks;
     const int first = steps * slice / slices, last = steps * (slice + 1) / slices;
 
     const unsigned base = shared_address(shared);
     const int chunk = threadIdx.x & 7, load_row = threadIdx.x >> 3;
-    int ys[LOADS], xs[LOADS];
+    int places[LOADS], origins[LOADS];  // row and column in 16 bits each; the pixel's first channel
 #pragma unroll
     for (int i = 0; i < LOADS; ++i) {
-        const int pixel = first_pixel + load_row + LOAD_ROWS * i;
-        ys[i] = pixel < pixels ? pixel / columns * in_stride : -(1 << 20);
-        xs[i] = pixel % columns * in_stride;
+        const int index = first_pixel + load_row + LOAD_ROWS * i, sample = index / pixels, pixel = index - sample * pixels;
+        const int y = pixel / columns * in_stride, column = pixel % columns * in_stride;
+        places[i] = index < all_pixels ? y << 16 | column : OUTSIDE;
+        origins[i] = ((sample * in_side + y) * in_side + column) * cin;
     }
 
     auto load = [&](int step, int stage) {
@@ -65,12 +67,17 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) gradient_conv(
             const int tap = step / chunks, k = (step - tap * chunks) * DEPTH + chunk * 8;
             const int dy = parity[5 + 3 * tap], dx = parity[6 + 3 * tap], index = parity[7 + 3 * tap];
             const unsigned target = base + stage * STAGE_NBYTES;
+            const int shift = (dy * in_side + dx) * cin + k;
 #pragma unroll
             for (int i = 0; i < LOADS; ++i) {
                 const int row = load_row + LOAD_ROWS * i, place = row * DEPTH * 2 + swizzle(chunk, row) * 16;
-                const int y = ys[i] + dy, column = xs[i] + dx;
+                const int y = (places[i] >> 16) + dy, column = (places[i] & 0xffff) + dx;
                 const bool is_inside = k < cin && (unsigned)y < (unsigned)in_side && (unsigned)column < (unsigned)in_side;
-                copy_async(target + place, is_inside ? x + ((size_t)(y * in_side + column) * cin + k) : x, is_inside);
+                copy_async(target + place, is_inside ? x + (origins[i] + shift) : x, is_inside);
+            }
+#pragma unroll
+            for (int i = 0; i < WEIGHT_LOADS; ++i) {
+                const int row = load_row + LOAD_ROWS * i, place = row * DEPTH * 2 + swizzle(chunk, row) * 16;
                 const int channel = first_channel + row;
                 const bool is_weight = k < cin && channel < cout;
                 copy_async(
@@ -109,20 +116,21 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) gradient_conv(
 #pragma unroll
             for (int i = 0; i < WARP_ROWS / 16; ++i)
 #pragma unroll
-                for (int j = 0; j < WARP_COLUMNS / 8; ++j) multiply(acc[i][j], a[i], b[j >> 1][(j & 1) * 2], b[j >> 1][(j & 1) * 2 + 1]);
+                for (int j = 0; j < WARP_COLUMNS / 8; ++j) mma_m16n8k16(acc[i][j], a[i], b[j >> 1][(j & 1) * 2], b[j >> 1][(j & 1) * 2 + 1]);
         }
         stage = stage == STAGES - 1 ? 0 : stage + 1;
     }
 
-    float* to = sums + (size_t)slice * out_side * out_side * cout;
+    float* to = sums + (size_t)slice * samples * out_side * out_side * cout;
 #pragma unroll
     for (int i = 0; i < WARP_ROWS / 16; ++i)
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
-            const int pixel = first_pixel + warp_row + i * 16 + half * 8 + (lane >> 2);
-            if (pixel >= pixels) continue;
+            const int index = first_pixel + warp_row + i * 16 + half * 8 + (lane >> 2);
+            if (index >= all_pixels) continue;
+            const int sample = index / pixels, pixel = index - sample * pixels;
             const int y = pixel / columns * out_stride + parity[3], column = pixel % columns * out_stride + parity[4];
-            float* row = to + (size_t)(y * out_side + column) * cout;
+            float* row = to + ((size_t)sample * out_side * out_side + y * out_side + column) * cout;
 #pragma unroll
             for (int j = 0; j < WARP_COLUMNS / 8; ++j) {
                 const int channel = first_channel + warp_column + j * 8 + 2 * (lane & 3);

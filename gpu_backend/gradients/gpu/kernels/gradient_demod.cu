@@ -1,6 +1,6 @@
 // Demodulation of every layer: demod[o] = 1 / sqrt(sum_i style_i^2 Q[o, i] + 1e-8), Q the squares of the weights summed over
 // taps; one warp a row of Q. Block 0 of the first layer also writes its input: constant * style, fp16.
-// Grid: groups of 8 rows, layers.
+// Grid: groups of 8 rows, layers, samples.
 #define HALF 1
 #include "parts/types.cuh"
 #include "parts/gradient_table.cuh"
@@ -10,13 +10,14 @@
 
 extern "C" __global__ void __launch_bounds__(32 * WARPS) gradient_demod(
     const float* __restrict__ styles, const float* __restrict__ squares, const int* __restrict__ table,
-    float* __restrict__ demods, const half_bits* __restrict__ constant, half_bits* __restrict__ x, int constant_size) {
+    float* __restrict__ demods, const half_bits* __restrict__ constant, half_bits* __restrict__ x, int constant_size,
+    int style_count, int demod_count) {
     const int* layer = table + blockIdx.y * LAYER_INTS;
     const int inputs = layer[INPUTS];
-    const float* style = styles + layer[STYLE];
+    const float* style = styles + (size_t)blockIdx.z * style_count + layer[STYLE];
     if (blockIdx.y == 0)
         for (int i = blockIdx.x * 32 * WARPS + threadIdx.x; i < constant_size; i += gridDim.x * 32 * WARPS)
-            x[i] = to_half(from_half(constant[i]) * style[i % inputs]);
+            x[(size_t)blockIdx.z * constant_size + i] = to_half(from_half(constant[i]) * style[i % inputs]);
     const int channel = blockIdx.x * WARPS + (threadIdx.x >> 5), lane = threadIdx.x & 31;
     if (channel >= layer[OUTPUTS]) return;
     const float* row = squares + layer[SQUARES] + (size_t)channel * inputs;
@@ -24,5 +25,5 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS) gradient_demod(
 #pragma unroll 4
     for (int i = lane; i < inputs; i += 32) sum = fmaf(row[i], style[i] * style[i], sum);
     sum = warp_total(sum);
-    if (lane == 0) demods[layer[DEMOD] + channel] = rsqrtf(sum + EPSILON);
+    if (lane == 0) demods[(size_t)blockIdx.z * demod_count + layer[DEMOD] + channel] = rsqrtf(sum + EPSILON);
 }

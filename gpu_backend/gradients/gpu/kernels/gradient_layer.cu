@@ -2,9 +2,9 @@
 //
 //     v = demod * filter(sum of slices) + noise + bias,   z = clamp(lrelu(v) * gain),   x = z * style of the next layer
 //
-// z is stored for the way back (its sign is that of v), x is the next convolution's input; both fp16, [side][side][channels].
+// z is stored for the way back (its sign is that of v), x is the next convolution's input; both fp16, [sample][side][side][channels].
 // Macro TAPS: 0, or the taps of the filter that follows a transposed convolution, whose sums are one slice of side + 1 rows.
-// A thread does four channels of one pixel, or of a strip of four where there is a filter.
+// A thread does four channels of one pixel, or of a strip of four where there is a filter. Grid: threads, samples.
 #define HALF 1
 #include "parts/types.cuh"
 
@@ -15,20 +15,22 @@
 extern "C" __global__ void __launch_bounds__(THREADS) gradient_layer(
     const float* __restrict__ sums, const float* __restrict__ filter, const float* __restrict__ demod,
     const float* __restrict__ noise, const float* __restrict__ bias, const float* __restrict__ next_style,
-    half_bits* __restrict__ z, half_bits* __restrict__ x, int slices, int side, int channels, int left, float unit, float gain,
-    float clamp) {
+    half_bits* __restrict__ z, half_bits* __restrict__ x, int slices, int side, int channels, int left, int style_count, int demod_count,
+    float unit, float gain, float clamp) {
     const int quads = channels >> 2, strips = side / STRIP;
     const int index = blockIdx.x * THREADS + threadIdx.x;
     if (index >= side * strips * quads) return;
     const int channel = 4 * (index % quads), strip = index / quads;
     const int row = strip / strips, column = strip % strips * STRIP;
+    const int sample = blockIdx.y;
+    const size_t first = (size_t)sample * side * side * channels;
     float v[STRIP][4] = {};
 #if TAPS
     const int in_side = side + 1;
     float f[TAPS];
 #pragma unroll
     for (int k = 0; k < TAPS; ++k) f[k] = filter[k];
-    const float* from = sums + channel;
+    const float* from = sums + (size_t)sample * in_side * in_side * channels + channel;
 #pragma unroll
     for (int j = 0; j < STRIP + TAPS - 1; ++j) {
         const int in_column = column + j - left;
@@ -50,8 +52,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) gradient_layer(
                 for (int i = 0; i < 4; ++i) v[s][i] = fmaf(f[j - s], filtered[i], v[s][i]);
     }
 #else
-    const float* from = sums + (size_t)(row * side + column) * channels + channel;
-    const size_t step = (size_t)side * side * channels;
+    const float* from = sums + first + (size_t)(row * side + column) * channels + channel;
+    const size_t step = (size_t)gridDim.y * side * side * channels;
 #pragma unroll 8
     for (int slice = 0; slice < slices; ++slice) {
         float q[4];
@@ -61,9 +63,9 @@ extern "C" __global__ void __launch_bounds__(THREADS) gradient_layer(
     }
 #endif
     float d[4], b[4], style[4] = {};
-    load_many(demod + channel, d);
+    load_many(demod + (size_t)sample * demod_count + channel, d);
     load_many(bias + channel, b);
-    if (x) load_many(next_style + channel, style);
+    if (x) load_many(next_style + (size_t)sample * style_count + channel, style);
 #pragma unroll
     for (int s = 0; s < STRIP; ++s) {
         const int pixel = row * side + column + s;
@@ -74,11 +76,11 @@ extern "C" __global__ void __launch_bounds__(THREADS) gradient_layer(
             const float before = fmaf(d[i] * unit, v[s][i], n + b[i]);
             out[i] = bounded((before > 0.0f ? before : SLOPE * before) * gain, clamp);
         }
-        store_many(z + (size_t)pixel * channels + channel, out);
+        store_many(z + first + (size_t)pixel * channels + channel, out);
         if (x) {
 #pragma unroll
-            for (int i = 0; i < 4; ++i) out[i] = from_half(to_half(out[i])) * style[i];
-            store_many(x + (size_t)pixel * channels + channel, out);
+            for (int i = 0; i < 4; ++i) out[i] *= style[i];
+            store_many(x + first + (size_t)pixel * channels + channel, out);
         }
     }
 }

