@@ -46,6 +46,8 @@ _MOST_TOLD = 40
 
 _LEAST_LINE_PX = 120
 
+_ON_CLIPBOARD = "No file manager answered, so the path is on the clipboard instead."
+
 _STATES: dict[JobState, tuple[str, str]] = {
     "waiting": ("Waiting", "dim"),
     "running": ("Running", "accent"),
@@ -262,7 +264,9 @@ class ExportRow(QFrame):
     def _reveal(self) -> None:
         if not reveal(self._path if self._path.exists() else self._path.parent):
             QGuiApplication.clipboard().setText(str(self._path))
-            self.folder.setToolTip("No file manager answered, so the path is on the clipboard instead.")
+            self.folder.setToolTip(_ON_CLIPBOARD)
+            self.details.setText(_ON_CLIPBOARD)
+            self.details.setVisible(True)
 
 
 class ExportsDialog(QDialog):

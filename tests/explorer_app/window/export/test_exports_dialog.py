@@ -213,6 +213,9 @@ def test_show_in_folder_falls_back_to_the_clipboard(
     press(dialog.rows[0].folder)
     assert shown == [Path("/films")]
     assert "clipboard" in dialog.rows[0].folder.toolTip()
+    assert "clipboard" in dialog.rows[0].details.text()
+    controller.export.show_jobs(record("walk", "done"))
+    assert dialog.rows[0].details.text() == "PNG · 96 frames · /films", "once the list changes"
 
 
 def test_the_status_bar_leads_to_the_list(window: MainWindow, controller: FakeController) -> None:
