@@ -304,6 +304,31 @@ def test_a_recorded_knob_becomes_keys_in_one_step_of_undo(stage: Stage) -> None:
     assert stage.editing.session.timeline == Timeline()
 
 
+def test_two_knobs_that_are_recorded_at_once_become_a_track_and_a_step_each(stage: Stage) -> None:
+    mapped(stage, PATCH, Patch(CC22, "noise.gain", 0.0, 2.0))
+    playback = stage.harness.controller.playback
+    playback.set_recording(True)
+    for value in (0, 32, 64, 96, 127):
+        stage.harness.midi.play(KNOBS, 0xB0, 21, value)
+        stage.harness.midi.play(KNOBS, 0xB0, 22, 127 - value)
+        stage.editing._request_live()
+        stage.tick(0.1)
+    steps = len(stage.harness.labels)
+    playback.set_recording(False)
+    recorded_timeline = stage.editing.session.timeline
+    assert {track.path for track in recorded_timeline.tracks} == {PSI, "noise.gain"}
+    ends = {track.path: track.keys[-1].value for track in recorded_timeline.tracks}
+    assert ends == {PSI: pytest.approx(1.0), "noise.gain": pytest.approx(0.0)}
+    assert len(stage.harness.labels) == steps + 2
+    stage.editing.undo()
+    assert len(stage.editing.session.timeline.tracks) == 1
+    stage.editing.undo()
+    assert stage.editing.session.timeline == Timeline()
+    stage.editing.redo()
+    stage.editing.redo()
+    assert stage.editing.session.timeline == recorded_timeline
+
+
 def test_a_recorded_knob_that_rests_lets_the_track_play(stage: Stage) -> None:
     mapped(stage)
     recorded(stage, 0, 64, 127)

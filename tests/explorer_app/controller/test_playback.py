@@ -52,6 +52,20 @@ def test_scrubbing_shows_the_picture_at_the_playhead_and_makes_no_step(ramp: Har
     assert len(ramp.labels) == steps
 
 
+def test_scrubbing_goes_on_while_a_model_is_read(ramp: Harness) -> None:
+    ramp.library.gate.shut()
+    ramp.controller.files.open_model(ramp.path("dogs"))
+    ramp.until(lambda: ramp.controller.engine.model.loading)
+    for t in (3, 5):
+        ramp.controller.playback.seek(Fraction(t), True)
+        assert at(ramp) == pytest.approx(session_at(ramp.controller.editing.session, t).truncation.psi)
+        ramp.rest()
+    ramp.library.gate.open()
+    ramp.until(lambda: ramp.controller.editing.session.model.name == "dogs")
+    ramp.rest()
+    assert at(ramp) == pytest.approx(0.5), "the playhead stays where it was"
+
+
 def test_playing_keeps_time_however_late_it_is_polled(ramp: Harness) -> None:
     playback = ramp.controller.playback
     playback.set_playing(True)
