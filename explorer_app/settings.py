@@ -110,6 +110,8 @@ class Settings:
         self._messages = messages
         self._values = Preferences() if path is None else _read(path, messages)
         self._saved = self._values
+        self._told = ""
+        """The last message that they could not be written; empty once they are."""
 
     @staticmethod
     def default_path() -> Path:
@@ -163,7 +165,7 @@ class Settings:
         self.change(choices={**self._values.choices, key: value})
 
     def save(self) -> None:
-        """Write what changed in one atomic move; a refusal becomes a message.
+        """Write what changed in one atomic move; a refusal becomes a message, once until it is written.
 
         The file is read again first: what another window saved meanwhile stays, unless it was changed here too.
         """
@@ -177,12 +179,12 @@ class Settings:
                 values = _merged(_FieldReader(data).preferences(), self._saved, own)
                 text = json.dumps({**data, "version": VERSION, **asdict(values)}, indent=1)
                 write_whole(self._path, text.encode())
-            self._saved = own
+            self._saved, self._told = own, ""
         except OSError as error:
-            self._messages.warning(
-                f"The preferences could not be written to {self._path} ({error.strerror}); they last until you close.",
-                str(error),
-            )
+            why = f"The preferences could not be written to {self._path} ({error.strerror}); they last until you close."
+            if why != self._told:  # several parts save when the window closes
+                self._told = why
+                self._messages.warning(why, str(error))
 
 
 def _read(path: Path, messages: MessageLog) -> Preferences:

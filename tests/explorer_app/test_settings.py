@@ -202,3 +202,23 @@ def test_a_link_to_a_pipe_in_place_of_the_file_stops_no_start(tmp_path: Path) ->
     settings, messages = open_settings(tmp_path / "settings.json")
     assert settings.values == Preferences()
     assert len(messages.messages) == 1
+
+
+def test_a_refusal_to_write_is_said_once_until_they_are_written(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    settings, messages = open_settings(folder / "settings.json")
+    folder.write_bytes(b"in the way")
+    for theme in ("dark", "light", "dark"):
+        settings.change(theme=theme)
+        settings.save()
+    assert [message.level for message in messages.messages] == [Level.WARNING]
+    folder.unlink()
+    settings.save()
+    assert open_settings(folder / "settings.json")[0].values.theme == "dark"
+    (folder / "settings.json").unlink()
+    (folder / ".settings.json.lock").unlink(missing_ok=True)
+    folder.rmdir()
+    folder.write_bytes(b"in the way again")
+    settings.change(theme="light")
+    settings.save()
+    assert len(messages.messages) == 2
