@@ -42,7 +42,7 @@ from explorer_app.session.class_names import class_text
 from explorer_app.session.edits import GoToSeed
 from explorer_app.session.resolve import resolve
 from explorer_app.session.session import ModelReference, Session
-from gpu_backend import ModelFacts, Noise, Transform, Truncation, seed_class
+from gpu_backend import Model, ModelFacts, Noise, Transform, Truncation, seed_class
 
 
 def run(words: Sequence[str], console: Console) -> int:
@@ -64,13 +64,12 @@ def run(words: Sequence[str], console: Console) -> int:
         sources = [_of_this_network(source, model.facts, console) for source in sources]
     else:
         sources = [_seed_source(number, options, model.facts, console) for number in options.seeds]
-    targets = [] if options.path else _targets(sources, options.outdir, form.ending)
+    if options.path:
+        return _render_all(_settings(sources, options, form, model.facts), model, options, console)
+    targets = _targets(sources, options.outdir, form.ending)
     if options.sheet is not None:
         check_sheets(options, sources, targets)
     if is_for_farm(options):
-        if options.path:
-            render_on_farm(_settings(sources, options, form, model.facts), model, options, console)
-            return 0
         for settings in _stills(sources, targets, options, form, model.facts):
             render_on_farm(settings, model, options, console)
         if options.sheet is not None:
@@ -78,11 +77,8 @@ def run(words: Sequence[str], console: Console) -> int:
         return 0
     choice = chosen(options.device, options.precision)
     with contextlib.closing(start_renderer(model, choice, console)) as renderer:
-        if options.path:
-            render_sequence(_settings(sources, options, form, model.facts), renderer, console, threads=options.jobs)
-        else:
-            threads = options.jobs or usual_threads()
-            render_stills(sources, targets, form, options.size, threads, renderer, console)
+        threads = options.jobs or usual_threads()
+        render_stills(sources, targets, form, options.size, threads, renderer, console)
     if options.sheet is not None:
         write_sheets(options, targets, console)
     return 0
@@ -94,13 +90,7 @@ def _render_project(options: argparse.Namespace, form: PictureFormat, console: C
     model = network_of_project(session, options, console)
     video = video_format(options, project_fps(session, options))
     settings = project_settings(session, options, model, form, video, console)
-    if is_for_farm(options):
-        render_on_farm(settings, model, options, console)
-        return 0
-    choice = chosen(options.device, options.precision)
-    with contextlib.closing(start_renderer(model, choice, console)) as renderer:
-        render_sequence(settings, renderer, console, threads=options.jobs)
-    return 0
+    return _render_all(settings, model, options, console)
 
 
 def _resume(options: argparse.Namespace, console: Console) -> int:
@@ -117,6 +107,11 @@ def _resume(options: argparse.Namespace, console: Console) -> int:
             )
     else:
         model = find_network([(settings.model, options.resume)], console)
+    return _render_all(settings, model, options, console)
+
+
+def _render_all(settings: SequenceSettings, model: Model, options: argparse.Namespace, console: Console) -> int:
+    """Render a sequence on a farm or on this machine's device, as the options say."""
     if is_for_farm(options):
         render_on_farm(settings, model, options, console)
         return 0

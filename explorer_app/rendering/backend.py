@@ -41,8 +41,8 @@ class ChecksLike(Protocol):
         ...
 
 
-class LadderLike(Protocol):
-    """A ladder of optimisations, measured in bounded steps. After it is made, one thread uses it."""
+class MeasurementLike(Protocol):
+    """A measurement in bounded steps, which are those of one thread once it is made."""
 
     @property
     def is_waiting(self) -> bool:
@@ -53,6 +53,14 @@ class LadderLike(Protocol):
     def is_done(self) -> bool:
         """Whether there is no further step."""
         ...
+
+    def close(self) -> None:
+        """Free the device; what was found stays. May be called twice."""
+        ...
+
+
+class LadderLike(MeasurementLike, Protocol):
+    """A ladder of optimisations."""
 
     @property
     def state(self) -> LadderShare:
@@ -63,23 +71,9 @@ class LadderLike(Protocol):
         """Take a few runs; return the result of a rung, if this step ended it. A rung that fails is a result too."""
         ...
 
-    def close(self) -> None:
-        """Free the device. May be called twice."""
-        ...
 
-
-class TuningLike(Protocol):
-    """A search for the fastest tiles in bounded steps. After it is made, one thread uses it."""
-
-    @property
-    def is_waiting(self) -> bool:
-        """Whether kernels are being compiled, so that there is no step to take yet."""
-        ...
-
-    @property
-    def is_done(self) -> bool:
-        """Whether there is no further step."""
-        ...
+class TuningLike(MeasurementLike, Protocol):
+    """A search for the fastest tiles."""
 
     @property
     def state(self) -> TuningShare:
@@ -88,10 +82,6 @@ class TuningLike(Protocol):
 
     def step(self) -> TileFinding | None:
         """Time or check one tile; return what was found, if this step found it. Raises DeviceError."""
-        ...
-
-    def close(self) -> None:
-        """Free the GPU; what was found stays in the table. May be called twice."""
         ...
 
 
