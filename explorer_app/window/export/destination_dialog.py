@@ -41,6 +41,8 @@ class DestinationDialog(QDialog):
         Has the farm and the keys that were chosen last.
     others
         The other exports that are not finished, whose files stay apart.
+    gpu_count
+        GPUs of this machine; None if it is not known yet.
 
     Signals
     -------
@@ -57,6 +59,8 @@ class DestinationDialog(QDialog):
         settings: Settings,
         others: Sequence[ExportRecord] = (),
         parent: QWidget | None = None,
+        *,
+        gpu_count: int | None = None,
     ) -> None:
         super().__init__(parent)
         self.setWindowTitle(f"Where “{wanted.name}” goes")
@@ -71,7 +75,7 @@ class DestinationDialog(QDialog):
         self.browse.setToolTip("Choose the folder.")
         self.browse.setAutoDefault(False)
         self.browse.clicked.connect(self._choose_folder)
-        self.place = PlaceChoices(settings, self)
+        self.place = PlaceChoices(settings, self, gpu_count=gpu_count)
         self.place.show_place(place)
         self.hint = WrappedLabel("", self)
         self.hint.setMinimumHeight(self.fontMetrics().height() * 2)

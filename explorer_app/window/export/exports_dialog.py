@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QGuiApplication, QResizeEvent
+from PySide6.QtGui import QGuiApplication, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
     QDialog,
     QFrame,
@@ -278,11 +278,21 @@ class ExportsDialog(QDialog):
         Has the list, and receives the commands.
     settings
         Has the farm and the keys that were chosen last.
+    gpu_count
+        GPUs of this machine; None if it is not known yet.
     """
 
-    def __init__(self, export: ExportQueueController, settings: Settings, parent: QWidget | None = None) -> None:
+    def __init__(
+        self,
+        export: ExportQueueController,
+        settings: Settings,
+        parent: QWidget | None = None,
+        *,
+        gpu_count: int | None = None,
+    ) -> None:
         super().__init__(parent)
         self._settings = settings
+        self._gpu_count = gpu_count
         self.setWindowTitle("Exports")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self._export = export
@@ -297,7 +307,7 @@ class ExportsDialog(QDialog):
         self._column.setSpacing(0)
         self._column.addWidget(self.empty, 1)
         self._column.addStretch(1)
-        scrolled = QScrollArea(self)
+        scrolled = self.scrolled = QScrollArea(self)
         scrolled.setWidgetResizable(True)
         scrolled.setFrameShape(QFrame.Shape.NoFrame)
         scrolled.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -332,6 +342,18 @@ class ExportsDialog(QDialog):
     def rows(self) -> list[ExportRow]:
         """The rows, from top to bottom."""
         return [self._rows[job.job_id] for job in self._export.jobs]
+
+    def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 - Qt's name
+        """Scroll to what runs or waits, otherwise to the newest, once the rows have their places."""
+        super().showEvent(event)
+        QTimer.singleShot(0, self, self._show_newest)
+
+    @Slot()
+    def _show_newest(self) -> None:
+        jobs = self._export.jobs
+        job = next((job for job in jobs if job.is_unfinished), jobs[-1] if jobs else None)
+        if job is not None:
+            self.scrolled.ensureWidgetVisible(self._rows[job.job_id])
 
     @Slot()
     def _show_jobs(self) -> None:
@@ -377,7 +399,7 @@ class ExportsDialog(QDialog):
 
         def ask(settings: SequenceSettings) -> None:
             others = [job for job in export.jobs if job.is_unfinished and job.job_id != job_id]
-            dialog = DestinationDialog(settings, record.place, self._settings, others, self)
+            dialog = DestinationDialog(settings, record.place, self._settings, others, self, gpu_count=self._gpu_count)
             dialog.chosen.connect(lambda settings, place: export.redirect(job_id, settings, place))
             dialog.open()
 

@@ -128,7 +128,6 @@ class FileCommands:
 
         frame = self._engine.preview.frame
         frame_ms = None if frame is None or frame.is_draft or frame.tap is not None else frame.timings.total_ms
-        devices = self._engine.devices.state.devices
         dialog = ExportDialog(
             self._editing.session,
             self._editing.history,
@@ -136,7 +135,7 @@ class FileCommands:
             self._settings,
             self._dialogs.window,
             frame_ms=frame_ms,
-            gpu_count=sum(device.id != PROCESSOR_ID for device in devices) if devices else None,
+            gpu_count=self._gpu_count,
             envelopes=self._sounds.envelopes_of(self._editing.session),
             unfinished_in=self._export.unfinished_in,
             last_path=self._last_path,
@@ -163,10 +162,16 @@ class FileCommands:
 
         dialog = self._dialogs.window.findChild(ExportsDialog)
         if dialog is None:
-            dialog = ExportsDialog(self._export, self._settings, self._dialogs.window)
+            dialog = ExportsDialog(self._export, self._settings, self._dialogs.window, gpu_count=self._gpu_count)
             dialog.show()
         dialog.raise_()
         dialog.activateWindow()
+
+    @property
+    def _gpu_count(self) -> int | None:
+        """GPUs of this machine; None if they are not known yet."""
+        devices = self._engine.devices.state.devices
+        return sum(device.id != PROCESSOR_ID for device in devices) if devices else None
 
     def resume_export(self) -> None:
         """Choose the manifest of an interrupted export and resume it."""

@@ -7,9 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QToolButton
+from pytestqt.qtbot import QtBot
 
 from explorer_app.controller import ExportProgress
 from explorer_app.exporting.export_list import ExportPlace, ExportRecord, JobState
@@ -59,6 +60,20 @@ def test_an_empty_list_says_where_exports_come_from(dialog: ExportsDialog) -> No
 def test_the_list_is_opened_once(window: MainWindow, dialog: ExportsDialog) -> None:
     window.commands.files.show_exports()
     assert len(window.findChildren(ExportsDialog)) == 1
+
+
+@pytest.mark.parametrize(("running", "shown"), [(3, 3), (None, 39)])
+def test_a_long_list_opens_at_what_runs_or_at_the_newest(
+    window: MainWindow, controller: FakeController, qtbot: QtBot, running: int | None, shown: int
+) -> None:
+    jobs = [record(f"walk{place:02}", "running" if place == running else "done") for place in range(40)]
+    controller.export.show_jobs(*jobs)
+    window.commands.files.show_exports()
+    dialog = window.findChild(ExportsDialog)
+    assert isinstance(dialog, ExportsDialog)
+    row, port = dialog.rows[shown], dialog.scrolled.viewport()
+    qtbot.waitUntil(lambda: port.rect().contains(QRect(row.mapTo(port, QPoint()), row.size())))
+    dialog.close()
 
 
 @pytest.mark.parametrize(
