@@ -408,13 +408,16 @@ class CellsView(QWidget):
             painter.setPen(QPen(QColor(tokens.dim), 1))
             painter.drawRoundedRect(rect.adjusted(0.5, 0.5, -0.5, -0.5), radius, radius)
         if look.is_edge:
-            self._paint_word(painter, rect, look.name)
+            self._paint_word(painter, rect, look.name, in_part=rect.width() > theme.px(_SMALL_CELL_PX))
         if cell == self._focus and self.hasFocus():
             painter.setPen(QPen(QColor(tokens.accent), 2))
             painter.drawRoundedRect(rect.adjusted(-1.5, -1.5, 1.5, 1.5), radius + 1, radius + 1)
 
-    def _paint_word(self, painter: QPainter, rect: QRectF, word: str) -> None:
-        """Paint a word at the lower left of a cell, so that no state is shown by colour alone."""
+    def _paint_word(self, painter: QPainter, rect: QRectF, word: str, *, in_part: bool = True) -> None:
+        """Paint a word at the lower left of a cell, so that no state is shown by colour alone.
+
+        A word that is too long is cut, or left out if `in_part` is False.
+        """
         tokens = theme.current()
         painter.setFont(fonts.caption())
         metrics = painter.fontMetrics()
@@ -422,7 +425,7 @@ class CellsView(QWidget):
         room = int(rect.width()) - 6 - pad
         cut = fitting_word(word, metrics, room)
         plate = QRectF(0, 0, metrics.horizontalAdvance(cut) + pad, metrics.height() + 2)
-        if not cut:
+        if not cut or (cut != word and not in_part):
             return
         plate.moveBottomLeft(rect.bottomLeft() + QPointF(3, -3))
         painter.setPen(Qt.PenStyle.NoPen)

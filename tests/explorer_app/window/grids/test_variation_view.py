@@ -6,14 +6,15 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QPoint, QRectF, Qt
-from PySide6.QtGui import QFontMetrics
+from PySide6.QtGui import QFontMetrics, QImage
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QFileDialog, QWidget
+from pytestqt.qtbot import QtBot
 
 from explorer_app.messages import MessageLog
 from explorer_app.session.edits import GoToSeed
 from explorer_app.session.variations import MIDDLE, Cell
-from explorer_app.window.grids.cells_view import fitting_word
+from explorer_app.window.grids.cells_view import CellLook, CellsView, fitting_word
 from explorer_app.window.grids.variation_view import VariationView
 from explorer_app.window.look import fonts
 from explorer_app.window.shell.main_window import MainWindow
@@ -248,3 +249,15 @@ def test_small_cells_have_small_gaps_and_are_still_squares(view: VariationView, 
 def test_a_state_in_a_small_cell_is_shown_by_as_many_letters_as_fit(word: str, fits: str, shown: str) -> None:
     metrics = QFontMetrics(fonts.caption())
     assert fitting_word(word, metrics, metrics.horizontalAdvance(fits)) == shown
+
+
+def test_of_a_small_kept_picture_no_part_of_a_long_name_covers_it(qtbot: QtBot) -> None:
+    def painted(name: str) -> QImage:
+        cells = CellsView()
+        qtbot.addWidget(cells)
+        cells.resize(100, 60)
+        cells.show_cells({(0, 1): CellLook(name, is_edge=True)}, (1, 2), (0, 0))
+        return cells.grab().toImage()
+
+    assert painted("a name that is much too long") == painted("")
+    assert painted("hi") != painted("")
