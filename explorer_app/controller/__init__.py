@@ -14,6 +14,7 @@
      │   ├─ Editor                    session, history, gestures under way          editor.py
      │   ├─ LiveUpdates               when a live session is rendered and shown     live_updates.py
      │   └─ Autosave                  saves and restores the session                autosave.py
+     ├─ mixing: Mixing            adds latents to the mix                           mixing.py
      ├─ playback: Playback        the playhead: plays, scrubs, records              playback.py
      ├─ played: PlayedValues      what sounds and controllers set at the moment     played_values.py
      ├─ photo_projection: PhotoProjection
@@ -61,6 +62,7 @@ from explorer_app.controller.ladder import Ladder, LadderState
 from explorer_app.controller.live_control import Learning, LiveControl
 from explorer_app.controller.live_inputs import InputKind, InputState, LiveInputs
 from explorer_app.controller.local_editing import LocalEditing
+from explorer_app.controller.mixing import Mixing
 from explorer_app.controller.photo_projection import PhotoProjection
 from explorer_app.controller.picture_saver import PictureSaver
 from explorer_app.controller.playback import Playback
@@ -102,6 +104,7 @@ __all__ = [
     "LiveInputs",
     "Loading",
     "LocalEditing",
+    "Mixing",
     "PhotoProjection",
     "PictureSaver",
     "Playback",

@@ -25,6 +25,7 @@ from explorer_app.controller.last_start import LastStart
 from explorer_app.controller.live_control import LiveControl
 from explorer_app.controller.live_inputs import LiveInputs
 from explorer_app.controller.local_editing import LocalEditing
+from explorer_app.controller.mixing import Mixing
 from explorer_app.controller.model_opener import ModelOpener
 from explorer_app.controller.pending_document import PendingDocument
 from explorer_app.controller.photo_projection import MakesProjections, PhotoProjection
@@ -186,6 +187,7 @@ class Controller(QObject):
         inputs = LiveInputs(settings, messages, midi_ports=midi_ports, make_pads=make_pads, parent=self)
         self.live = LiveControl(inputs, editing, self.playback, worker, messages, clock, parent=self)
         self.played = PlayedValues(editing, parent=self)
+        self.mixing = Mixing(model, editing, messages, parent=self)
         self.local_editing = LocalEditing(renders, editing, messages, parent=self)
         self.sounds = Sounds(editing, self.playback, messages, parent=self)
         self.point_drag = PointDrag(

@@ -20,11 +20,11 @@ from explorer_app.controller.model_opener import ModelOpener
 from explorer_app.controller.preview import Preview
 from explorer_app.messages import MessageLog
 from explorer_app.session.adapting import FitOrigin, adapt
-from explorer_app.session.edits import PLACE, AddSources, Edit, GoToSeed
+from explorer_app.session.edits import PLACE, Edit, GoToSeed
 from explorer_app.session.history import History
 from explorer_app.session.parameters import SetParameter
-from explorer_app.session.resolve import NO_MODULATION, Modulation, evaluate, kept_latent, resolve, unobserved
-from explorer_app.session.session import Position, Session, Source
+from explorer_app.session.resolve import NO_MODULATION, Modulation, evaluate, resolve, unobserved
+from explorer_app.session.session import Position, Session
 from explorer_app.session.storage import SessionFile
 from explorer_app.session.timeline.edits import TIMELINE, SetTimeline
 from explorer_app.session.timeline.evaluation import keyed_at, moves_something, with_walk
@@ -32,12 +32,8 @@ from explorer_app.settings import Settings
 from gpu_backend import (
     SEED_COUNT,
     Frame,
-    Latent,
     ModelFacts,
-    RecipeBudget,
-    RequestError,
     StoredLatent,
-    spend_latent,
 )
 
 _DRIFT = "drift"
@@ -293,40 +289,6 @@ class Editing(QObject):
     def random_seed(self) -> None:
         """Jump to any seed."""
         self.edit(GoToSeed(self._random.randrange(SEED_COUNT), "Random seed"))
-
-    @Slot()
-    def mix_in_current(self) -> None:
-        """Add the current latent as a mix source, at strength 0 until it is painted."""
-        facts = self._model.facts
-        if facts is None:
-            return
-        count = 1 + sum(source.label.startswith(("current ", "kept ")) for source in self.session.mix)
-        # A blend of several recipes is not a recipe, so its rows are stored.
-        stored = self.shown_latent if len(self.session.pinned_blend) > 1 else None
-        latent = kept_latent(self.session) if stored is None else Latent(stored)
-        self._mix_in((Source(latent, (0.0,) * facts.num_ws, f"current {count}"),), "Mix in current")
-
-    @Slot(object)
-    def mix_in_kept(self, numbers: Sequence[int]) -> None:
-        """Add kept entries as mix sources, at strength 0 until they are painted; one undo step."""
-        facts = self._model.facts
-        entries = [entry for number in numbers if (entry := self.history.entry(number)) is not None]
-        if facts is not None and entries:
-            sessions = [(adapt(entry.session, facts).session, entry.label) for entry in entries]
-            strengths = (0.0,) * facts.num_ws
-            sources = tuple(Source(kept_latent(session), strengths, label) for session, label in sessions)
-            self._mix_in(sources, f"Mix in {entries[0].label}" if len(entries) == 1 else "Mix in several")
-
-    def _mix_in(self, sources: Sequence[Source], label: str) -> None:
-        """Add mix sources as one step; with a message instead if the mix becomes too large."""
-        try:
-            budget = RecipeBudget()
-            for item in (*self.session.mix, *sources):
-                spend_latent(item.latent, budget, 1)
-        except RequestError as error:
-            self._messages.warning(f"The mix is full; remove a source to add another. {error.sentence}")
-            return
-        self.edit(AddSources(tuple(sources), label))
 
     def sample_with(self, sample: Callable[[Session], Modulation]) -> None:
         """Let live inputs modulate the session from now on, without undo steps.

@@ -410,9 +410,6 @@ class FakeEditing(QObject):
             self.history = self.history.added(self.session, "Kept")
             self._changed(True)
 
-    def mix_in_kept(self, numbers: Sequence[int]) -> None:
-        self._calls.append(("mix_in_kept", tuple(numbers)))
-
     @property
     def effective(self) -> Session:
         return self.session
@@ -429,11 +426,6 @@ class FakeEditing(QObject):
         if not self.history.can_undo:
             return None
         return f"Before “{self.history.undo_label}”", self.history.entries[self.history.position - 1].session
-
-    def mix_in_current(self) -> None:
-        self._calls.append(("mix_in_current",))
-        rows = self._model.facts.num_ws if self._model.facts else 0
-        self.edit(AddSources((Source(kept_latent(self.session), (0.0,) * rows, f"kept {len(self.session.mix) + 1}"),)))
 
     def random_seed(self) -> None:
         self._calls.append(("random_seed",))
@@ -484,6 +476,24 @@ class FakeThumbnails(QObject):
         self.store.put(key, Frame(RenderRequest("x"), landscape(place.x, place.y, 64), FrameTimings(1.0, 0.1, 0.9)))
 
 
+class FakeMixing:
+    """Stands for `Mixing`."""
+
+    def __init__(self, calls: Calls, engine: FakeEngine, editing: FakeEditing) -> None:
+        self._calls = calls
+        self._model = engine.model
+        self._editing = editing
+
+    def add_current(self) -> None:
+        self._calls.append(("mix_in_current",))
+        rows, session = self._model.facts.num_ws if self._model.facts else 0, self._editing.session
+        source = Source(kept_latent(session), (0.0,) * rows, f"kept {len(session.mix) + 1}")
+        self._editing.edit(AddSources((source,)))
+
+    def add_kept(self, numbers: Sequence[int]) -> None:
+        self._calls.append(("mix_in_kept", tuple(numbers)))
+
+
 class FakeController:
     """Stands for `explorer_app.controller.Controller`: the same objects, each a fake.
 
@@ -494,6 +504,7 @@ class FakeController:
         self.calls: Calls = []
         self.engine = FakeEngine(self.calls)
         self.editing = FakeEditing(self.calls, self.engine)
+        self.mixing = FakeMixing(self.calls, self.engine, self.editing)
         self.files = FakeFiles(self.calls, self.engine.model)
         self.export = FakeExport(self.calls)
         self.pictures = FakePictures(self.calls)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from explorer_app.controller import Editing
+from explorer_app.controller import Editing, Mixing
 from explorer_app.session.edits import ZeroSliders, set_truncation
 from explorer_app.session.session import Session
 from explorer_app.window.canvas.canvas import Canvas
@@ -12,8 +12,9 @@ from explorer_app.window.shell.recipe_clipboard import RecipeClipboard
 class EditCommands:
     """Undo, kept pictures, and edits without a widget of their own."""
 
-    def __init__(self, editing: Editing, canvas: Canvas, recipes: RecipeClipboard) -> None:
+    def __init__(self, editing: Editing, mixing: Mixing, canvas: Canvas, recipes: RecipeClipboard) -> None:
         self._editing = editing
+        self._mixing = mixing
         self._canvas = canvas
         self._recipes = recipes
 
@@ -29,7 +30,7 @@ class EditCommands:
 
     def mix_in_current(self) -> None:
         """Add the current latent as a mix source."""
-        self._editing.mix_in_current()
+        self._mixing.add_current()
 
     def keep_current(self) -> None:
         """Add the current step to the kept pictures, or remove it from them."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Slot
 
-from explorer_app.controller import Editing, Engine, Files, Playback
+from explorer_app.controller import Editing, Engine, Files, Mixing, Playback
 from explorer_app.rendering.thumbnails import w_signature
 from explorer_app.window.canvas.comparing import Comparing
 from explorer_app.window.shell.dialogs import Dialogs
@@ -33,6 +33,7 @@ class LibraryLink(QObject):
         self,
         panel: LibraryPanel,
         editing: Editing,
+        mixing: Mixing,
         playback: Playback,
         engine: Engine,
         files: Files,
@@ -57,7 +58,7 @@ class LibraryLink(QObject):
         panel.rename_requested.connect(editing.kept.rename)
         panel.tags_requested.connect(editing.kept.tag)
         panel.remove_requested.connect(editing.kept.drop)
-        panel.mix_requested.connect(editing.mix_in_kept)
+        panel.mix_requested.connect(mixing.add_kept)
         panel.key_requested.connect(playback.keep_entries)
         panel.compare_requested.connect(comparing.compare)
         panel.copy_requested.connect(self._copy)

@@ -113,7 +113,7 @@ class MainWindow(QMainWindow):
         super().__init__()
         self._engine, self._editing, self._ladder = controller.engine, controller.editing, controller.ladder
         self._files, self._export = controller.files, controller.export
-        self._playback = controller.playback
+        self._playback, self._mixing = controller.playback, controller.mixing
         self._snapshots = controller.snapshots
         self._grid, self._arithmetic = controller.grid, controller.arithmetic
         self._live = controller.live
@@ -206,7 +206,7 @@ class MainWindow(QMainWindow):
                 controller.grid,
                 controller.sounds,
             ),
-            edit=EditCommands(editing, self.canvas, self._recipes),
+            edit=EditCommands(editing, controller.mixing, self.canvas, self._recipes),
             preferences=PreferenceCommands(dialogs, self._settings, self.canvas, self.actions_by_key),
             view=ViewCommands(self, messages),
             model=ModelCommands(
@@ -390,9 +390,9 @@ class MainWindow(QMainWindow):
         panel_links.PlayedLink(self.sliders.show_played, self._played, self)
 
     def _link_mix(self) -> None:
-        self.mix.mix_in_requested.connect(self._editing.mix_in_current)
+        self.mix.mix_in_requested.connect(self._mixing.add_current)
         self._thumbnails.serve(self.mix, "mix")
-        KeptDrop(self.mix, lambda numbers, place: self._editing.mix_in_kept(numbers))
+        KeptDrop(self.mix, lambda numbers, place: self._mixing.add_kept(numbers))
 
     def _link_history(self) -> None:
         panel_links.HistoryLink(self.history, self._editing, self.comparing, self._grid, self._arithmetic, self)
@@ -401,7 +401,7 @@ class MainWindow(QMainWindow):
     def _link_library(self) -> None:
         from explorer_app.window.shell.library_link import LibraryLink
 
-        parts = (self._editing, self._playback, self._engine, self._files)
+        parts = (self._editing, self._mixing, self._playback, self._engine, self._files)
         panel = cast("LibraryPanel", self.docks["library"].panel)
         LibraryLink(panel, *parts, self._thumbnails, self.comparing, self._recipes, self._dialogs, self)
 

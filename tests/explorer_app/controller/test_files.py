@@ -138,7 +138,7 @@ def test_a_frame_of_a_sequence_is_held_and_stays_editable(open_harness: Harness)
     harness.controller.editing.edit(set_truncation(Truncation(0.1)))
     harness.rest()
     assert [recipe.truncation for recipe, _ in harness.engine.requests[-1].blend] == [Truncation(0.1)] * 2
-    harness.controller.editing.mix_in_current()
+    harness.controller.mixing.add_current()
     assert harness.controller.editing.session.mix[0].latent == Latent()
     harness.controller.editing.edit(SetParameter("classes", ()))
     harness.drag(4.0)
@@ -529,7 +529,7 @@ def test_kept_pictures_are_mixed_in_and_put_on_the_timeline_as_one_step_each(ope
     sessions = [GoToSeed(seed).apply(editing.session) for seed in (3, 8)]
     editing.kept.add(tuple(KeptSession(session, f"seed {session.position.x:.0f}") for session in sessions))
     numbers = [entry.number for entry in editing.history.kept]
-    editing.mix_in_kept(numbers)
+    harness.controller.mixing.add_kept(numbers)
     assert [source.label for source in editing.session.mix] == ["seed 3", "seed 8"]
     assert all(strength == 0.0 for source in editing.session.mix for strength in source.strengths)
     harness.controller.playback.keep_entries(numbers, None)
@@ -552,7 +552,7 @@ def test_a_latent_between_recipes_is_kept_as_rows(open_harness: Harness) -> None
     harness.rest()
     rows = rows_for(harness)
     harness.controller.engine.preview._frame = replace(harness.frames[-1], ws=rows)
-    harness.controller.editing.mix_in_current()
+    harness.controller.mixing.add_current()
     assert harness.controller.editing.session.mix[0].latent == Latent(stored_latent(rows))
 
 

@@ -125,7 +125,7 @@ def test_everything_that_a_person_sets_can_be_taken_back(open_harness: Harness) 
     harness.controller.editing.edit(set_noise(Noise("random", 4)))
     harness.controller.editing.edit(AddSources((Source(Latent(), (1.0,) * 12, "seed 0"),)))
     harness.controller.editing.random_seed()
-    harness.controller.editing.mix_in_current()
+    harness.controller.mixing.add_current()
     slide(harness, 1.0)
     after = harness.controller.editing.session
     for _ in range(7):
@@ -184,8 +184,8 @@ def test_the_latent_as_it_is_becomes_a_source_without_a_change_of_the_picture(op
     harness = open_harness
     harness.drag(3.25)
     slide(harness, 2.0)
-    harness.controller.editing.mix_in_current()
-    harness.controller.editing.mix_in_current()
+    harness.controller.mixing.add_current()
+    harness.controller.mixing.add_current()
     first, second = harness.controller.editing.session.mix
     assert (first.label, second.label) == ("current 1", "current 2")
     assert first.strengths == (0.0,) * 12

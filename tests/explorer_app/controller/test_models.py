@@ -93,7 +93,7 @@ def test_without_any_model_the_program_starts_with_a_message(harness: Harness) -
     assert harness.controller.engine.model.loading is None
     assert "The bundled model is missing from this installation" in harness.said(Level.WARNING)[0]
     harness.drag(1.0)
-    harness.controller.editing.mix_in_current()
+    harness.controller.mixing.add_current()
     harness.controller.thumbnails.request("key", harness.controller.editing.session)
     harness.open("dogs")
     harness.rest()
