@@ -251,4 +251,4 @@ class ModelOpener(QObject):
             self.loading_changed.emit()
 
     def _is_bundled_path(self, path: str) -> bool:
-        return self._bundled is not None and bool(path) and Path(path).absolute() == self._bundled.absolute()
+        return self._bundled is not None and bool(path) and Path(path).resolve() == self._bundled.resolve()

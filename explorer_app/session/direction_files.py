@@ -96,7 +96,7 @@ class DirectionFiles:
         return gpu_backend.read_directions(path, facts.model_id, facts.w_dim, facts.num_ws)
 
     def _places(self, facts: ModelFacts) -> Iterator[Path]:
-        if self._bundled is None or Path(facts.path) != self._bundled:
+        if self._bundled is None or Path(facts.path).resolve() != self._bundled.resolve():
             yield gpu_backend.direction_path(facts.path)
         own = self._own_path(facts)
         if own is not None:

@@ -171,6 +171,23 @@ def test_directions_of_the_bundled_model_are_kept_in_the_users_folder(open_harne
     assert model.facts.named_directions == ("mine/0", "mine/1", "mine/2")
 
 
+def test_nothing_is_written_beside_the_bundled_model_by_whatever_path_it_was_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from gpu_backend.training.directions.search import find_directions
+
+    bundled = tmp_path / "installed" / "cats.pkl"
+    bundled.parent.mkdir()
+    model = fake_model(bundled)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "link").symlink_to("installed")
+    found = find_directions(SEFA, SimpleNamespace(facts=model.facts, model=model))
+    for path in ("installed/cats.pkl", "link/cats.pkl"):
+        facts = replace(model.facts, path=path)
+        added = DirectionFiles(tmp_path / "own", bundled).add(facts, found)
+        assert added.path.parent == tmp_path / "own"
+
+
 def test_a_search_without_examples_reports_it_and_a_cancelled_one_says_nothing(open_harness: Harness) -> None:
     controller = open_harness.controller
     controller.directions.find(DirectionSearch("examples", "smile", RowRange()), [Session()], [])
