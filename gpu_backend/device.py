@@ -18,8 +18,11 @@ from typing import TYPE_CHECKING, get_args
 from gpu_backend.errors import DeviceError
 from gpu_backend.model.draft_file import draft_weights
 from gpu_backend.model.model import Model
+from gpu_backend.ops.kernels.e4m3 import ARCHITECTURES
 from gpu_backend.plan.executor import Executor
-from gpu_backend.plan.plan import Precision
+from gpu_backend.plan.families import build_plan
+from gpu_backend.plan.fusion import multiplies_fp8
+from gpu_backend.plan.plan import PlanKey, Precision
 from gpu_backend.quick_dataclass import dataclass
 from gpu_backend.torch_import import torch_needed
 
@@ -59,7 +62,8 @@ class DeviceFacts:
     name
         ``"CPU"``, ``"NVIDIA H200"``.
     precision
-        ``"fp16"``, ``"tf32"`` (fp32 activations, of which tensor cores multiply 10 bits of fraction) or ``"fp32"``.
+        ``"fp16"``, ``"fp8"`` (fp16, but some layers multiply e4m3), ``"tf32"`` (fp32 activations, of which tensor
+        cores multiply 10 bits of fraction) or ``"fp32"``.
     reason
         One sentence: why this device.
     id
@@ -146,7 +150,8 @@ def make_executor(model: Model, device: str = "auto", precision: Precision = "fp
         See the module docstring. With ``"auto"``, a GPU that cannot be initialised is replaced by the CPU, and the
         reason says so.
     precision
-        Of the activations on a GPU; the CPU always computes in single precision.
+        Of the activations on a GPU; the CPU always computes in single precision. fp16 takes the place of fp8 where
+        `usable_precision` says so.
 
     Raises
     ------
@@ -157,14 +162,32 @@ def make_executor(model: Model, device: str = "auto", precision: Precision = "fp
     gpu = choose_gpu(device)
     if gpu is None:
         return _cpu_executor(model), _cpu_facts("it was chosen." if device == CPU_ID else _why_no_gpu())
+    usable, why = usable_precision(model, gpu, precision)
     try:
-        executor = _cuda_executor(model, gpu.index, precision)
+        executor = _cuda_executor(model, gpu.index, usable)
     except DeviceError as error:
         if device != "auto":
             raise
         return cpu_instead(model, error)
     reason = "it is the first GPU that can run the kernels." if device in ("auto", "cuda") else "it was chosen."
-    return executor, _gpu_facts(gpu, _probe().driver, precision, f"{gpu.name}: {reason}")
+    if why:
+        reason = f"{reason.rstrip('.')}, in {usable}: {why}."
+    return executor, _gpu_facts(gpu, _probe().driver, usable, f"{gpu.name}: {reason}")
+
+
+def usable_precision(model: Model, gpu: Gpu, precision: Precision) -> tuple[Precision, str]:
+    """Return the precision that a GPU renders a model in, and why it is another one; empty if it is not.
+
+    fp8 is for GPUs that have kernels for it, and networks that have layers for it: StyleGAN2s of 64 x 64 and more.
+    """
+    if precision != "fp8":
+        return precision, ""
+    if gpu.compile_architecture not in ARCHITECTURES:
+        return "fp16", "fp8 is for GPUs of the Hopper generation"
+    key = PlanKey(model.facts.model_id, "synthesis", 1, model.spec.resolution, precision)
+    if not multiplies_fp8(build_plan(model.spec, key)):
+        return "fp16", "this network has no layers for fp8"
+    return precision, ""
 
 
 def device_process_nbytes(device: str) -> int:

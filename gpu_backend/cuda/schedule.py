@@ -64,7 +64,7 @@ class TensorMap:
     splits_columns
         The box has columns in pairs, and gives the even ones before the odd ones; the extents' columns are even.
     itemsize
-        Bytes of a number: 2 for fp16, 4 for fp32.
+        Bytes of a number: 1 for e4m3, 2 for fp16, 4 for fp32.
     """
 
     address: Address

@@ -4,6 +4,7 @@ The epilogue of a convolution takes in the noise, the skip of a resnet block, th
 the output, and the products of toRGB. A filtered activation of StyleGAN3 takes in that style, or toRGB's products. Bent
 channels and blended samples are kernels of their own between two layers, which take in style and products in place of
 the layer before; a blended picture takes in the display.
+In fp8 plans an up-convolution from 64 x 64 on stores its output as e4m3 for the convolution that alone reads it.
 The convolution of StyleGAN1 accumulates the moments of the normalisation after it. The learned constant is made with
 the styles, the display with the last toRGB. The picture of a toRGB before the last may be added up beside the next
 up-convolution. `gpu_backend.cuda.launches.lowering` makes launches of each fused step.
@@ -15,6 +16,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import zip_longest
 
+from gpu_backend.ops.modulated_up_conv import ModulatedUpConv
 from gpu_backend.plan.plan import Plan, Step
 from gpu_backend.quick_dataclass import dataclass
 
@@ -22,6 +24,15 @@ _MODULATED = ("modulated_conv", "modulated_up_conv")
 _ADAIN = ("adain_input", "adain_conv", "adain_up_conv")
 _READERS = ("filtered_lrelu", "bend_channels", "blend_samples")
 """Operations besides modulated convolutions that read what a convolution stores; they take it without a style."""
+LEAST_FP8_SIDE = 64
+"""Side of the first layers that multiply e4m3: smaller ones are limited by latency."""
+
+_FP8_KERNEL = 3
+"""Side of the kernels that multiply e4m3."""
+
+_FP8_CHANNELS = 16
+"""Channels of e4m3 come in this number, so that each pixel begins at a multiple of 16 bytes."""
+
 _ABSORBED = ("constant", "add", "to_display")
 """Operations without a kernel of their own."""
 
@@ -53,6 +64,8 @@ class FusedStep:
         Whether per-channel moments are accumulated for the normalisation, which is part of this step.
     is_shown
         Whether a tap shows the output.
+    stores_fp8
+        Whether `y` is e4m3.
     absorbed
         Other steps of the plan that are computed here and nowhere else.
     """
@@ -67,6 +80,7 @@ class FusedStep:
     picture: Step | None = None
     moments: bool = False
     is_shown: bool = False
+    stores_fp8: bool = False
     absorbed: tuple[Step, ...] = ()
 
     @property
@@ -91,6 +105,8 @@ class FusedStep:
         if self.picture is not None:
             parts.append(f"picture of {self.picture.layer}")
         parts += [step.op for step in self.absorbed if step.op not in ("add", "to_rgb")]
+        if self.stores_fp8:
+            parts.append("e4m3")
         written = [name for name in (self.y, self.y_raw) if name is not None]
         return " + ".join(parts) + (f" -> {', '.join(written)}" if written else "")
 
@@ -100,6 +116,11 @@ def fuse(plan: Plan) -> tuple[FusedStep, ...]:
     if plan.key.part == "mapping":
         return tuple(FusedStep(step, step.inputs[0], step.outputs[0]) for step in plan.steps)
     return tuple(_Fusion(plan).steps())
+
+
+def multiplies_fp8(plan: Plan) -> bool:
+    """Return whether a layer of a plan multiplies e4m3."""
+    return any(step.stores_fp8 for step in fuse(plan))
 
 
 def raw(buffer: str) -> str:
@@ -201,8 +222,17 @@ class _Fusion:
             skip=skip,
             to_rgb=next((reader for reader in readers if reader.op == "to_rgb" and reader.inputs[0] == out), None),
             is_shown=is_shown,
+            stores_fp8=self._stores_fp8(step, readers),
             absorbed=absorbed,
         )
+
+    def _stores_fp8(self, step: Step, readers: list[Step]) -> bool:
+        if self._plan.key.precision != "fp8" or step.op != "modulated_up_conv":
+            return False
+        settings: ModulatedUpConv = step.attributes
+        is_large = settings.resolution >= LEAST_FP8_SIDE and settings.out_channels % _FP8_CHANNELS == 0
+        is_read_once = [reader.op for reader in readers] == ["modulated_conv"]
+        return is_large and is_read_once and readers[0].attributes.kernel == _FP8_KERNEL
 
     def _adain(self, step: Step) -> FusedStep:
         out, readers = step.outputs[0], self._readers.get(step.outputs[0], [])

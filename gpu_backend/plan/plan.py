@@ -15,8 +15,14 @@ from gpu_backend.quick_dataclass import dataclass
 from gpu_backend.recipe import RowRange
 
 BufferRole = Literal["input", "intermediate", "output"]
-Precision = Literal["fp32", "tf32", "fp16"]
+Precision = Literal["fp32", "tf32", "fp16", "fp8"]
+"""Of plans. In fp8 plans some layers multiply e4m3 (`gpu_backend.plan.fusion`), and all else is as in fp16."""
 Part = Literal["mapping", "synthesis"]
+
+
+def is_half(precision: Precision) -> bool:
+    """Whether activations are stored in fp16, but for those that are e4m3."""
+    return precision in ("fp16", "fp8")
 
 
 @dataclass(frozen=True, slots=True)

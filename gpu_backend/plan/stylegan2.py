@@ -51,7 +51,7 @@ from gpu_backend.ops.skip_conv import SkipConv
 from gpu_backend.ops.styles import Styles, StyleSlot
 from gpu_backend.ops.to_rgb import UNSTYLED, ToRgb
 from gpu_backend.plan.builder import PlanBuilder
-from gpu_backend.plan.plan import NOT_EDITED, BufferRole, Plan, PlanEdits, PlanKey, Precision
+from gpu_backend.plan.plan import NOT_EDITED, BufferRole, Plan, PlanEdits, PlanKey, Precision, is_half
 
 
 def layers_of(spec: StyleGAN2Spec, resolution: int | None = None) -> tuple[LayerSpec, ...]:
@@ -177,7 +177,7 @@ class _Synthesis:
         return plan.freeze()
 
     def _activation(self, name: str, shape: tuple[int, ...]) -> str:
-        dtype = "float16" if self.plan.key.precision == "fp16" else "float32"
+        dtype = "float16" if is_half(self.plan.key.precision) else "float32"
         return self.plan.buffer(name, shape, "intermediate", dtype)
 
     def _conv(self, layer: LayerSpec, x: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING
 
-from gpu_backend.device import choose_gpu
+from gpu_backend.device import choose_gpu, usable_precision
 from gpu_backend.model import Model
 from gpu_backend.plan.families import build_plan
 from gpu_backend.plan.plan import PlanKey, Precision
@@ -86,7 +86,8 @@ def kernel_checks(model: Model, device: str = "auto", *, precision: Precision = 
     # Imported here, because only a GPU needs it.
     from gpu_backend.cuda.executor import CudaExecutor
 
-    return KernelChecks(model, precision, lambda: CudaExecutor(model, gpu.index, precision))
+    usable, _ = usable_precision(model, gpu, precision)
+    return KernelChecks(model, usable, lambda: CudaExecutor(model, gpu.index, usable))
 
 
 def _has_unchecked(model: Model, gpu: Gpu, precision: Precision) -> bool:

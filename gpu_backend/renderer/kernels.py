@@ -11,7 +11,7 @@ import importlib
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from gpu_backend.device import choose_gpu
+from gpu_backend.device import choose_gpu, usable_precision
 from gpu_backend.errors import DeviceError
 from gpu_backend.model import Model
 from gpu_backend.plan.edit_inputs import bendable_layers
@@ -119,6 +119,7 @@ def layer_recipes_of(model: Model, gpu: Gpu, precision: Precision) -> tuple[Kern
     from gpu_backend.cuda.tiles.table import tuned_folder
     from gpu_backend.cuda.tiles.target import target_of
 
+    precision, _ = usable_precision(model, gpu, precision)
     target = target_of(gpu, tuned_folder())
     model_id, side = model.facts.model_id, model.spec.resolution
     taps = (PlanKey(model_id, "synthesis", 1, precision=precision, tap=layer.name) for layer in model.facts.layers)
@@ -149,6 +150,7 @@ def schedules_of(model: Model, gpu: Gpu, precision: Precision) -> tuple[Schedule
     from gpu_backend.cuda.tiles.table import tuned_folder
     from gpu_backend.cuda.tiles.target import target_of
 
+    precision, _ = usable_precision(model, gpu, precision)
     target = target_of(gpu, tuned_folder())
     spec, model_id = model.spec, model.facts.model_id
     mapping = build_plan(spec, PlanKey(model_id, "mapping", 1, precision=precision))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -15,7 +16,7 @@ from gpu_backend.model_runner import ModelRunner
 from gpu_backend.plan.executor import Executor
 from gpu_backend.plan.plan import Precision
 from gpu_backend.quick_dataclass import dataclass
-from gpu_backend.renderer.fp16_range import exceeds_fp16, wider_precision
+from gpu_backend.renderer.fp16_range import exceeds_fp16, may_exceed_fp16, wider_precision
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,13 +58,13 @@ def _bound(
         return executor, ModelRunner(model, executor, plan_budget_nbytes), facts_of(executor)
     executor, facts = make_executor(model, device, precision)
 
-    def open_fp32() -> ModelRunner:
-        return ModelRunner(model, make_executor(model, device, "fp32")[0], plan_budget_nbytes)
+    def opened(precision: Precision) -> ModelRunner:
+        return ModelRunner(model, make_executor(model, device, precision)[0], plan_budget_nbytes)
 
     try:
         readouts = readout_widths(model.readouts) if facts.id == CPU_ID else {}
         runner = ModelRunner(model, executor, plan_budget_nbytes, readouts)
-        if facts.precision != "fp16" or not exceeds_fp16(runner, model, open_fp32):
+        if _fits(runner, model, facts.precision, opened):
             return executor, runner, facts
         wider = wider_precision(facts.architecture)
         executor, facts = make_executor(model, device, wider)
@@ -74,3 +75,22 @@ def _bound(
             raise
         executor, facts = cpu_instead(model, error)
         return executor, ModelRunner(model, executor, plan_budget_nbytes, readout_widths(model.readouts)), facts
+
+
+def _fits(
+    runner: ModelRunner, model: Model, precision: Precision, opened: Callable[[Precision], ModelRunner]
+) -> bool:
+    """Return whether a network's numbers fit its precision. Closes the runner if not, and if a picture fails."""
+    if precision == "fp16":
+        return not exceeds_fp16(runner, model, lambda: opened("fp32"))
+    if precision != "fp8" or not may_exceed_fp16(model.spec):
+        return True
+    # Of a network in fp16 itself: e4m3 differs more from fp32, and saturates.
+    try:
+        half = opened("fp16")
+        is_beyond = exceeds_fp16(half, model, lambda: opened("fp32"))
+    except BaseException:
+        runner.close()
+        raise
+    (runner if is_beyond else half).close()
+    return not is_beyond

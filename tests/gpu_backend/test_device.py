@@ -68,8 +68,8 @@ def test_without_a_gpu_the_cpu_says_why_there_is_none(executors: Executors) -> N
 @pytest.mark.usefixtures("without")
 @pytest.mark.parametrize("name", ["auto", "cpu"])
 def test_an_unknown_precision_is_refused_on_every_device(name: str) -> None:
-    with pytest.raises(DeviceError, match="The precision must be one of fp32, tf32, fp16, not 'fp8'"):
-        device.make_executor(MODEL, name, "fp8")  # type: ignore[arg-type]
+    with pytest.raises(DeviceError, match="The precision must be one of fp32, tf32, fp16, fp8, not 'fp4'"):
+        device.make_executor(MODEL, name, "fp4")  # type: ignore[arg-type]
 
 
 @pytest.mark.usefixtures("without")
@@ -115,6 +115,26 @@ def test_a_name_chooses_a_gpu(name: str, index: int, reason: str, executors: Exe
     _, facts = device.make_executor(MODEL, name, "fp32")
     assert executors.made == [(MODEL, index, "fp32")]
     assert (facts.id, facts.precision, facts.reason) == (f"cuda:{index}", "fp32", reason)
+
+
+@pytest.mark.parametrize(
+    ("name", "resolution", "precision", "end"),
+    [
+        ("cuda:0", 64, "fp8", "it was chosen."),
+        ("cuda:0", 32, "fp16", "it was chosen, in fp16: this network has no layers for fp8."),
+        ("cuda:2", 64, "fp16", "it was chosen, in fp16: fp8 is for GPUs of the Hopper generation."),
+        ("auto", 32, "fp16", "can run the kernels, in fp16: this network has no layers for fp8."),
+    ],
+)
+def test_fp16_takes_the_place_of_fp8_where_there_is_none(
+    name: str, resolution: int, precision: str, end: str, executors: Executors, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada = replace(gpu(2, "NVIDIA L4"), architecture="sm_89", compile_architecture="sm_89")
+    monkeypatch.setattr(device, "_probe", lambda: Probe((gpu(0), ada), "", "580.95.05", "13.0"))
+    model = make_stylegan2(resolution=resolution, channel_base=2048, channel_max=32)
+    _, facts = device.make_executor(model, name, "fp8")
+    assert executors.made[0][2] == facts.precision == precision
+    assert facts.reason.endswith(end)
 
 
 @pytest.mark.usefixtures("with_two")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import pytest
@@ -22,6 +22,7 @@ from gpu_backend.cuda.schedule import Built, Region
 from gpu_backend.cuda.tiles.table import TileTable
 from gpu_backend.cuda.tiles.target import Target
 from gpu_backend.ops.bias_act import BiasAct
+from gpu_backend.ops.kernels.e4m3 import ACTIVATION_SCALE, WEIGHT_SCALE, from_e4m3, rounded, to_e4m3
 from gpu_backend.ops.modulated_conv import ModulatedConv
 from gpu_backend.ops.modulated_up_conv import ModulatedUpConv
 from gpu_backend.ops.noise import noise_picture, turned
@@ -94,6 +95,8 @@ class ConvCase:
     is_styled: bool = True
     padding: int | None = None
     half: bool = False
+    fp8: Literal["", "x", "y"] = ""
+    """What is e4m3: x and the weights, or y; then y_raw is not stored."""
 
     def __str__(self) -> str:
         """Return a test's id."""
@@ -112,6 +115,7 @@ class ConvCase:
             "" if self.is_styled else "unstyled",
             "" if self.padding is None else f"pad{self.padding}",
             "fp16" if self.half else "fp32",
+            f"{self.fp8}-in-fp8" if self.fp8 else "",
         ]
         return "-".join(part for part in parts if part)
 
@@ -157,10 +161,12 @@ def site_of(case: ConvCase, exponent: int = 0) -> ConvSite:
         style_stride=_GAP + 2 * cout,
         y="y" if case.is_stored else None,
         next_style_offset=_GAP if case.is_styled else None,
-        y_raw="y_raw" if case.is_stored else None,
+        y_raw="y_raw" if case.is_stored and case.fp8 != "y" else None,
         skip=SkipPicture("skip", 0.5, case.skip) if case.skip else None,
         rgb=RgbPart("synthesis.b.torgb", "rgb", case.rgb, _GAP + cout, "parts") if case.rgb else None,
         weight_exponent=exponent,
+        reads_fp8=case.fp8 == "x",
+        stores_fp8=case.fp8 == "y",
     )
 
 
@@ -209,6 +215,8 @@ def problem_of(case: ConvCase) -> Problem:
     exponent = int(np.floor(np.log2(np.abs(weights["w"]).max()))) if case.half else 0
     x = np.zeros((case.batch, side_in, side_in, pad8(case.cin)), dtype)
     x[..., : case.cin] = random.standard_normal((*x.shape[:3], case.cin))
+    if case.fp8 == "x":
+        x = to_e4m3(x * np.float32(ACTIVATION_SCALE))
     demod = np.full((case.batch, _GAP + cout), np.nan, np.float32)
     demod[:, _GAP:] = 0.0
     fan_in = case.cin * case.kernel**2 * 9.0
@@ -232,7 +240,7 @@ def problem_of(case: ConvCase) -> Problem:
         low[..., : case.cout] = random.standard_normal((*low.shape[:3], case.cout))
         inputs["skip"] = low
     free = replace(case, act=replace(case.act, clamp=None))
-    expected, unclamped = (_expected(one, weights, inputs, demod, styles) for one in (case, free))
+    expected, unclamped = (_expected(one, weights, inputs, demod, styles, exponent) for one in (case, free))
     largest = {name: float(np.abs(array).max()) for name, array in unclamped.items()}
     return Problem(weights, inputs, exponent, expected, largest)
 
@@ -243,12 +251,17 @@ def _expected(
     inputs: dict[str, NDArray[Any]],
     demod: NDArray[np.float32],
     styles: NDArray[np.float32],
+    exponent: int,
 ) -> dict[str, NDArray[np.float64]]:
     def real(array: NDArray[Any]) -> torch.Tensor:
         return torch.from_numpy(np.ascontiguousarray(array, np.float64))
 
     cout = pad8(case.cout)
-    x = real(inputs["x"][..., : case.cin]).permute(0, 3, 1, 2)
+    given, weight = inputs["x"], weights["w"]
+    if case.fp8 == "x":
+        given = from_e4m3(given) / ACTIVATION_SCALE
+        weight = rounded(weight * np.float32(2.0**-exponent)) * np.float32(2.0**exponent / WEIGHT_SCALE)
+    x = real(given[..., : case.cin]).permute(0, 3, 1, 2)
     picture = {
         "stored": weights["picture"],
         "random": noise_picture(SEED, NOISE_INDEX, case.side)[0],
@@ -257,7 +270,7 @@ def _expected(
     noise = None if case.noise == "none" else real(picture * STRENGTH * NOISE_GAIN)[None].expand(case.batch, -1, -1)
     layer = (
         x,
-        real(weights["w"]),
+        real(weight),
         real(weights["b"]),
         torch.ones(case.batch, case.cin, dtype=torch.float64),
         real(demod[:, _GAP : _GAP + case.cout]),
@@ -291,15 +304,23 @@ def check_case(
         assert found[name].tobytes() == array.tobytes(), f"the kernel wrote to {name}"
     outputs: dict[str, NDArray[Any]] = {}
     if case.is_stored:
-        outputs |= {name: found[name][..., : case.cout] for name in ("y", "y_raw")}
+        outputs |= {name: found[name][..., : case.cout] for name in ("y", "y_raw") if name in found}
         if case.is_styled:
             assert not found["y"][..., case.cout :].any(), "padding of y does not hold zeros"
     if case.rgb:
         outputs["rgb"] = found["parts"].sum(axis=0, dtype=np.float64)
+    if case.fp8 == "y":
+        outputs["y"] = _where_near(from_e4m3(outputs["y"]) / ACTIVATION_SCALE, problem.expected["y"])
     errors = {name: error_of(array, problem.expected[name], problem.largest[name]) for name, array in outputs.items()}
     recipe = built.launches[0].recipe
     worst = max(errors.values())
     assert worst < flavour.tolerance[case.half], f"{errors} with {recipe.title}"
+
+
+def _where_near(found: NDArray[Any], expected: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return numbers of e4m3, without what rounding takes: half of the last of three bits of fraction."""
+    rounding = np.maximum(np.abs(expected) * 2.0**-4, 2.0**-10 / ACTIVATION_SCALE)
+    return expected + np.sign(found - expected) * np.maximum(np.abs(found - expected) - rounding, 0.0)
 
 
 def run_built(

@@ -21,6 +21,7 @@ from gpu_backend.cuda.driver.probe import Gpu
 from gpu_backend.cuda.errors import KernelError
 from gpu_backend.cuda.schedule import TensorMap
 from gpu_backend.errors import DeviceLostError, DeviceMemoryError
+from gpu_backend.ops.kernels.e4m3 import E4M3, from_e4m3
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 
 FAKE_GPU = Gpu(0, "Fake GPU", "sm_80", "sm_80", 1 << 30, 4, 100 << 10, 1 << 20, "GPU-fake")
@@ -351,11 +352,12 @@ def _compare(
     sums: int,
     got_parts: np.int32,
     expected_parts: np.int32,
-    is_half: np.int32,
+    kind: np.int32,
     count: np.uint32,
 ) -> None:
     def numbers(address: int, parts: np.int32) -> NDArray[np.float32]:
-        rows = driver.view(address, (int(parts), int(count)), "float16" if is_half else "float32").astype(np.float32)
+        stored = driver.view(address, (int(parts), int(count)), ("float32", "float16", E4M3)[kind])
+        rows = from_e4m3(stored) if stored.dtype == E4M3 else stored.astype(np.float32)
         return np.add.reduce(rows[1:], axis=0, initial=0) + rows[0] if parts > 1 else rows[0]
 
     one, other = numbers(got, got_parts), numbers(expected, expected_parts)

@@ -9,10 +9,14 @@ import numpy as np
 from gpu_backend.cuda.driver.arguments import PackedArguments
 from gpu_backend.cuda.driver.interface import Driver, LoadedKernel
 from gpu_backend.cuda.driver.memory_pool import MemoryPool
+from gpu_backend.ops.kernels.e4m3 import E4M3
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.quick_dataclass import dataclass
 
 COMPARISON = KernelRecipe("comparison")
+
+_KINDS = {"float32": 0, "float16": 1, E4M3: 2}
+"""Of numbers, in ``comparison.cu``."""
 
 _THREADS = 256
 _BLOCKS = 1024
@@ -28,7 +32,7 @@ class Numbers:
     Attributes
     ----------
     dtype
-        ``"float16"`` or ``"float32"``.
+        ``"float32"``, ``"float16"``, or ``"int8"`` for e4m3.
     """
 
     address: int
@@ -139,7 +143,7 @@ class Comparer:
                 "sums": np.uint64(place),
                 "got_parts": got.parts,
                 "expected_parts": expected.parts,
-                "is_half": int(got.dtype == "float16"),
+                "kind": _KINDS[got.dtype],
                 "count": min(got.count - first, _MOST_AT_ONCE),
             },
         )

@@ -38,6 +38,7 @@ _SWIZZLES = {
 }
 """By bytes of a box's channels: the order of 16-byte groups in its rows, as `swizzle` of parts/tensor_core.cuh."""
 _NUMBERS = {
+    1: cuda.CUtensorMapDataType.CU_TENSOR_MAP_DATA_TYPE_UINT8,
     2: cuda.CUtensorMapDataType.CU_TENSOR_MAP_DATA_TYPE_FLOAT16,
     4: cuda.CUtensorMapDataType.CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
 }

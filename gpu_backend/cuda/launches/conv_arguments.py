@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork, SkipPicture
 from gpu_backend.cuda.launches.style_layout import pad8
 from gpu_backend.cuda.schedule import Address, Argument, Constant, Region
+from gpu_backend.ops.kernels.e4m3 import ACTIVATION_SCALE, E4M3, WEIGHT_SCALE
 
 Weights = Mapping[str, NDArray[np.float32]]
 """A model's weights by name."""
@@ -100,8 +101,17 @@ def conv_arguments(
         "clamp": np.float32(math.inf if work.act.clamp is None else work.act.clamp),
     }
     shape = (site.batch, work.side, work.side, work.cout)
-    written = tuple(Region(name, shape, site.dtype, "scratch") for name in (site.y, site.y_raw) if name is not None)
+    stored = (site.y, E4M3 if site.stores_fp8 else site.dtype), (site.y_raw, site.dtype)
+    written = tuple(Region(name, shape, dtype, "scratch") for name, dtype in stored if name is not None)
     return arguments, constants, written
+
+
+def fp8_macros(site: ConvSite) -> dict[str, int]:
+    """Return the macros of ``parts/e4m3.cuh``."""
+    return {
+        "FP8_X": ACTIVATION_SCALE * WEIGHT_SCALE if site.reads_fp8 else 0,
+        "FP8_Y": ACTIVATION_SCALE if site.stores_fp8 else 0,
+    }
 
 
 def strengths_argument(work: ConvWork, weights: Weights, constants: list[Constant]) -> Argument:

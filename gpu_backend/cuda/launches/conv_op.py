@@ -33,6 +33,7 @@ from gpu_backend.cuda.schedule import Built, Launch, Region
 from gpu_backend.ops.adain_conv import AdainConv
 from gpu_backend.ops.adain_up_conv import AdainUpConv
 from gpu_backend.ops.kernels.conv_tile import ConvKind, ConvShape
+from gpu_backend.ops.kernels.e4m3 import ACTIVATION_SCALE, E4M3, from_e4m3
 from gpu_backend.ops.modulated_conv import ModulatedConv
 from gpu_backend.ops.modulated_up_conv import ModulatedUpConv
 from gpu_backend.ops.skip_conv import SkipConv
@@ -163,6 +164,8 @@ def conv_site(step: FusedStep, context: LoweringContext) -> ConvSite:
         y_raw=step.y_raw,
         skip=None if step.skip is None else _skip_picture(step.skip),
         rgb=None if step.to_rgb is None else context.rgb_part(step.to_rgb),
+        reads_fp8=step.x in context.regions and context.regions[step.x].dtype == E4M3,
+        stores_fp8=step.stores_fp8,
     )
 
 
@@ -228,14 +231,24 @@ def observe_conv(step: Step, launch: Launch, regions: Mapping[str, Region]) -> O
     batch, side, _, channels = step.attributes.output_shape(x.shape[0])
     # A fused up-convolution stores one of the two: the kernel is compiled for that.
     stores_y = launch.label in ("modulated_up_conv", "streaming_up_conv")
+    stored = region_of(launch.arguments["y"], regions) if stores_y else None
+    if stored is not None and stored.dtype == E4M3:
+        dtype, finish = E4M3, partial(_from_e4m3, channels=channels)
+    else:
+        dtype = "float16" if x.dtype == E4M3 else x.dtype
+        finish = partial(channels_first, channels=channels)
     return Observation(
         (batch, side, side, pad8(channels)),
-        x.dtype,
-        partial(channels_first, channels=channels),
+        dtype,
+        finish,
         {"y": OBSERVED, "next_style": None} if stores_y else {"y_raw": OBSERVED},
         # The skip is of another layer, and the kernel has no way to leave it out.
         zeros="skip" if "skip" in launch.arguments else None,
     )
+
+
+def _from_e4m3(values: NDArray[np.int8], channels: int) -> NDArray[np.float32]:
+    return channels_first(from_e4m3(values) / np.float32(ACTIVATION_SCALE), channels)
 
 
 def upsampled(x: NDArray[np.float32], taps: tuple[float, ...]) -> NDArray[np.float32]:

@@ -260,6 +260,8 @@ class ConvSite:
         Gets the moments of a StyleGAN1's layer, (batch, blocks, channels, mean and M2); None: not computed.
     weight_exponent
         The packed weight is W * 2^-exponent, and ``demod`` has the 2^exponent; without demodulation, a constant has it.
+    reads_fp8, stores_fp8
+        `x` and the packed weight are e4m3; `y` is.
     """
 
     batch: int
@@ -276,6 +278,8 @@ class ConvSite:
     picture: PictureSum | None = None
     moments: str | None = None
     weight_exponent: int = 0
+    reads_fp8: bool = False
+    stores_fp8: bool = False
 
     @property
     def dtype(self) -> str:
@@ -285,10 +289,12 @@ class ConvSite:
     def nbytes(self, work: ConvWork) -> int:
         """Bytes that the convolution asks for: activations, noise and weights, each once."""
         size = 2 if self.half else 4
+        size_in, size_out = 1 if self.reads_fp8 else size, 1 if self.stores_fp8 else size
         area = work.side**2
-        written = (self.y is not None) + (self.y_raw is not None)
-        numbers = work.side_in**2 * work.in_channels + area * work.out_channels * written
+        read = size_in * work.side_in**2 * work.in_channels
+        written = (size_out * (self.y is not None) + size * (self.y_raw is not None)) * area * work.out_channels
         if self.skip is not None:
-            numbers += area // 4 * work.out_channels
+            read += size * (area // 4) * work.out_channels
         noise = 4 * area if work.noise_const else 0
-        return size * (self.batch * numbers + work.kernel**2 * work.in_channels * work.out_channels) + noise
+        weights = size_in * work.kernel**2 * work.in_channels * work.out_channels
+        return self.batch * (read + written) + weights + noise

@@ -1,4 +1,4 @@
-"""Launches of the fused convolutions on tensor cores: fp16 or tf32 products, sums in fp32."""
+"""Launches of the fused convolutions on tensor cores: fp16, tf32 or e4m3 products, sums in fp32."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from gpu_backend.cuda.launches.conv_arguments import (
     Weights,
     constant,
     conv_arguments,
+    fp8_macros,
     region,
     rgb_weight_constant,
     skip_arguments,
@@ -22,12 +23,13 @@ from gpu_backend.cuda.launches.conv_arguments import (
 )
 from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork
 from gpu_backend.cuda.launches.gpu_op import Refused
-from gpu_backend.cuda.launches.packed_weights import pack_weight, pack_weight_tf32
+from gpu_backend.cuda.launches.packed_weights import pack_weight, pack_weight_fp8, pack_weight_tf32
 from gpu_backend.cuda.launches.picture_beside import picture_beside, picture_defines
 from gpu_backend.cuda.schedule import Built, Constant, Launch, Region, TensorMap
 from gpu_backend.cuda.tiles.target import Target
 from gpu_backend.ops.adain import SUMMING_FLOPS
-from gpu_backend.ops.kernels.conv_tile import ConvGeometry, ConvKind, ConvShape, ConvTile, NoTileError
+from gpu_backend.ops.kernels import e4m3
+from gpu_backend.ops.kernels.conv_tile import ConvGeometry, ConvKind, ConvShape, ConvTile, NoTileError, Operands
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 
 WORKSPACE = "conv/workspace"
@@ -51,8 +53,11 @@ def conv_geometry(work: ConvWork, site: ConvSite, target: Target) -> ConvGeometr
         return Refused(f"its activations of {work.side} x {work.side} have more numbers than fused kernels count")
     if not site.half and target.architecture in WITHOUT_TF32:
         return Refused("the tensor cores of this GPU have no tf32")
+    if (site.reads_fp8 or site.stores_fp8) and target.architecture not in e4m3.ARCHITECTURES:
+        return Refused("the fused kernels for fp8 are for Hopper")
     kind: ConvKind = "up_conv" if work.is_up else "conv1x1" if work.kernel == 1 else "conv"
-    shape = ConvShape(kind, work.side, work.cin, work.cout, site.batch, "fp16" if site.half else "tf32")
+    operands: Operands = "fp8" if site.reads_fp8 else "fp16" if site.half else "tf32"
+    shape = ConvShape(kind, work.side, work.cin, work.cout, site.batch, operands)
     taps = len(work.taps) or 1
     pictures = 0 if site.rgb is None else site.rgb.channels
     has_moments = site.moments is not None
@@ -78,7 +83,8 @@ def fused_conv(
     beside it, blocks for that use what of the `multiprocessors` idles, and its image is declared too.
     """
     tile = geometry.tile
-    form = site.weight_exponent if site.half else geometry.shape.operands
+    operands = geometry.shape.operands
+    form = site.weight_exponent if operands == "fp16" else operands
     key = f"fused/{work.weight}/{tile.channels}x{tile.depth}/{form}"
     weight = Constant(key, partial(_packed, weights, work, tile, site))
     arguments, constants, regions = conv_arguments(work, site, weights, weight)
@@ -137,6 +143,7 @@ def fused_recipe(work: ConvWork, site: ConvSite, geometry: ConvGeometry) -> Kern
     tile = geometry.tile
     defines = {
         "HALF": int(site.half),
+        **fp8_macros(site),
         "ROWS": tile.rows,
         "COLUMNS": tile.columns,
         "CHANNELS": tile.channels,
@@ -176,5 +183,5 @@ def fused_recipe(work: ConvWork, site: ConvSite, geometry: ConvGeometry) -> Kern
 
 
 def _packed(weights: Weights, work: ConvWork, tile: ConvTile, site: ConvSite) -> NDArray[Any]:
-    pack = pack_weight if site.half else pack_weight_tf32
+    pack = pack_weight_fp8 if site.reads_fp8 else pack_weight if site.half else pack_weight_tf32
     return pack(weight_of(work, weights), tile.channels, tile.depth, site.weight_exponent, work.weight_scale)

@@ -23,7 +23,7 @@ from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.ops.styles import Styles
 from gpu_backend.ops.to_rgb import UNSTYLED, ToRgb
 from gpu_backend.plan.fusion import FusedStep, parts
-from gpu_backend.plan.plan import Plan, Step
+from gpu_backend.plan.plan import Plan, Step, is_half
 from gpu_backend.quick_dataclass import dataclass
 
 OBSERVED = Address("observed", "region")
@@ -61,7 +61,7 @@ class LoweringContext:
     @property
     def half(self) -> bool:
         """Whether activations are fp16."""
-        return self.plan.key.precision == "fp16"
+        return is_half(self.plan.key.precision)
 
     @property
     def num_ws(self) -> int:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpu_backend.cuda.launches.shared_work import parallel_for
+from gpu_backend.ops.kernels.e4m3 import E4M3, WEIGHT_SCALE, to_e4m3
 
 _GROUP_NBYTES = 16
 _ROWS = 16
@@ -45,6 +46,13 @@ def pack_weight_tf32(
     return to_tf32(_packed(weight, channels, depth, exponent, scale, np.dtype(np.float32)))
 
 
+def pack_weight_fp8(
+    weight: NDArray[np.float32], channels: int, depth: int, exponent: int, scale: float = 1.0
+) -> NDArray[np.int8]:
+    """Return the same as e4m3, times `WEIGHT_SCALE`."""
+    return _packed(weight, channels, depth, exponent, scale, np.dtype(E4M3))
+
+
 def to_tf32(numbers: NDArray[np.float32]) -> NDArray[np.float32]:
     """Round to 10 bits of fraction, ties away from zero, as ``cvt.rna.tf32.f32``; numbers that are not finite stay."""
     bits = (numbers.view(np.uint32) + np.uint32(0x1000)) & np.uint32(0xFFFFE000)
@@ -74,8 +82,12 @@ def _packed(
             return
         count = last - first
         scaled = stored[first:last] if scale == 1.0 else stored[first:last] * np.float32(scale)
-        numbers = np.empty(scaled.shape, dtype)
-        np.multiply(scaled, factor, out=numbers, casting="same_kind")
+        numbers: NDArray[Any]
+        if dtype == E4M3:
+            numbers = to_e4m3(scaled * (factor * np.float32(WEIGHT_SCALE)))
+        else:
+            numbers = np.empty(scaled.shape, dtype)
+            np.multiply(scaled, factor, out=numbers, casting="same_kind")
         planes = np.zeros((taps, count, steps * depth), dtype)
         planes[:, :, :cin] = numbers.transpose(2, 0, 1)
         # A complex number has the size of a group: groups are copied whole.

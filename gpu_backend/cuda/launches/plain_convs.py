@@ -17,6 +17,7 @@ from gpu_backend.cuda.launches.conv_arguments import (
     ACTIVATION_NUMBERS,
     Weights,
     conv_arguments,
+    fp8_macros,
     padded,
     skip_arguments,
     strengths_argument,
@@ -27,6 +28,7 @@ from gpu_backend.cuda.launches.polyphase import compose
 from gpu_backend.cuda.launches.to_rgb import with_plain_picture
 from gpu_backend.cuda.schedule import Built, Constant, Launch
 from gpu_backend.cuda.tiles.target import Target
+from gpu_backend.ops.kernels.e4m3 import rounded
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.quick_dataclass import dataclass
 
@@ -115,9 +117,15 @@ def plain_modulated_conv(
         Why it stands in for a fused kernel; "" in plans that are plain throughout.
     """
     scale = work.weight_scale * 2.0**-site.weight_exponent
-    weight = Constant(
-        f"plain/{work.weight}/{site.weight_exponent}", lambda: pack_plain(weight_of(work, weights), scale)
-    )
+    form = "/fp8" if site.reads_fp8 else ""
+
+    def make() -> NDArray[np.float32]:
+        whole = weight_of(work, weights)
+        if site.reads_fp8:
+            return pack_plain(rounded(whole * np.float32(scale)), 1.0)
+        return pack_plain(whole, scale)
+
+    weight = Constant(f"plain/{work.weight}/{site.weight_exponent}{form}", make)
     return _build("plain_modulated_conv", work, site, weights, weight, target, reason)
 
 
@@ -155,6 +163,7 @@ def _build(
     recipe = KernelRecipe.of(
         stem,
         HALF=site.half,
+        **fp8_macros(site),
         ACTIVATION=ACTIVATION_NUMBERS[work.act.activation],
         KERNEL=work.kernel,
         PADDING=work.padding,

@@ -12,6 +12,7 @@ from gpu_backend.cuda.launches.conv_arguments import (
     ACTIVATION_NUMBERS,
     Weights,
     conv_arguments,
+    fp8_macros,
     region,
     weight_of,
 )
@@ -82,6 +83,7 @@ def streaming_recipe(work: ConvWork, site: ConvSite, geometry: StreamingGeometry
     """Return the kernel of an up-convolution."""
     defines = {
         "HALF": 1,
+        **fp8_macros(site),
         "USE_WGMMA": 1,
         **geometry.macros,
         "ACTIVATION": ACTIVATION_NUMBERS[work.act.activation],

@@ -29,12 +29,14 @@ from gpu_backend.cuda.running.staging import region_nbytes
 from gpu_backend.cuda.schedule import Address, Launch, Region, Schedule
 from gpu_backend.errors import DeviceLostError
 from gpu_backend.limits import LimitError, read_regular_file
+from gpu_backend.ops.kernels.e4m3 import E4M3
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.quick_dataclass import dataclass
 from gpu_backend.whole_file import write_whole
 
-TOLERANCE = {"float16": 4e-3, "float32": 2e-2}
-"""Of the relative L2 error, by the type of the region: pictures are float32, and sums of many channels."""
+TOLERANCE = {"float16": 4e-3, "float32": 2e-2, E4M3: 4e-2}
+"""Of the relative L2 error, by the type of the region: pictures are float32, and sums of many channels. A number of
+e4m3 that another order of sums rounds to its neighbour is off by 2^-4 to 2^-3 of itself."""
 
 ACTIVATION_TOLERANCE = 4e-3
 """The same of activations, which tf32 kernels store as float32."""
@@ -209,7 +211,7 @@ def tolerance_of(launch: Launch, region: str, dtype: str) -> float:
     """Return the largest relative L2 error of a region that a launch writes."""
     activations = (launch.arguments.get(name) for name in _ACTIVATIONS)
     is_activation = any(isinstance(item, Address) and item.name == region for item in activations)
-    return ACTIVATION_TOLERANCE if is_activation else TOLERANCE[dtype]
+    return ACTIVATION_TOLERANCE if is_activation and dtype != E4M3 else TOLERANCE[dtype]
 
 
 def _given(launch: Launch, fused: Bench, plain: Bench, comparer: Compares) -> dict[str, tuple[Numbers, Numbers]]:

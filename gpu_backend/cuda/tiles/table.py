@@ -27,6 +27,7 @@ from gpu_backend.ops.kernels.conv_rules import (
     default_tile,
     filling,
     for_operands,
+    fp8_tile,
     with_fewer_slices,
     with_fitting_channels,
     with_fitting_row_tiles,
@@ -52,7 +53,7 @@ _MOST_PICTURES = 8
 """Pictures of the largest batch that tables are measured for: a larger one takes the tiles of this one."""
 
 _OTHER_OPERANDS = 1.5
-"""How far, in doublings, a tile for fp16 and one for tf32 are apart at the same shape."""
+"""How far, in doublings, tiles for different operands are apart at the same shape."""
 
 _OVERHANG = 2.0
 """How far a doubling by tiles that reach over the border counts."""
@@ -162,6 +163,8 @@ class TileTable:
             return tile, "near"
         if shape.kind == "conv1x1" and shape.may_have_partial_tiles:
             return conv1x1_tile(shape, self.architecture, self.multiprocessors, self.shared_nbytes_per_block), "rule"
+        if shape.operands == "fp8":
+            return fp8_tile(shape, self.multiprocessors, self.shared_nbytes_per_block), "rule"
         rule = default_tile(
             shape,
             self.architecture,

@@ -33,7 +33,10 @@ _MATRIX_FLOPS = {
     "sm_100": 8192,
     "sm_120": 1024,
 }
-"""Operations per clock and multiprocessor of the tensor cores, fp16 with fp32 sums, without sparsity; tf32 has half."""
+"""Operations per clock and multiprocessor of the tensor cores, fp16 with fp32 sums, without sparsity.
+
+tf32 has half as many, e4m3 twice as many.
+"""
 
 _PLAIN_FLOPS = {"sm_75": 128, "sm_80": 128, "sm_86": 256, "sm_89": 256, "sm_90": 256, "sm_100": 256, "sm_120": 256}
 """The same of plain fp32 arithmetic, a multiply-add counted twice."""
@@ -55,6 +58,8 @@ def theoretical_rates(gpu: Gpu, precision: Precision) -> Rates | None:
         flops //= 2  # GeForce cards add up fp32 sums at half the rate of the same chip elsewhere
     if precision == "tf32":
         flops //= 2
+    if precision == "fp8":
+        flops *= 2
     copies = gpu.memory_clock_khz * 1e3 * 2 * gpu.memory_bus_bits / 8
     return copies, gpu.clock_khz * 1e3 * gpu.multiprocessors * flops
 

@@ -15,6 +15,7 @@ from gpu_backend.model.model import Weights
 from gpu_backend.model.spec import NetworkSpec, StyleGAN1Spec, StyleGAN2Spec
 from gpu_backend.ops.adain_up_conv import BLUR
 from gpu_backend.ops.kernels.conv_tile import ConvShape, ConvTile, Operands
+from gpu_backend.plan.fusion import fuse
 from gpu_backend.plan.plan import Plan, Step
 from gpu_backend.quick_dataclass import dataclass
 
@@ -39,14 +40,20 @@ def fused_extras(spec: NetworkSpec) -> tuple[int, int]:
 
 
 def conv_steps(plans: Iterable[Plan]) -> dict[ConvShape, tuple[Plan, Step]]:
-    """Return every distinct shape of convolutions, with the first step that has it, in order."""
+    """Return every distinct shape of convolutions, with the first step that has it, in order.
+
+    Of fp8 plans they are those that multiply e4m3; the others are those of an fp16 plan.
+    """
     found: dict[ConvShape, tuple[Plan, Step]] = {}
     for plan in plans:
+        of_fp8 = {step.next_style.layer for step in fuse(plan) if step.stores_fp8 and step.next_style is not None}
         for step in plan.steps:
+            if plan.key.precision == "fp8" and step.layer not in of_fp8:
+                continue
             op = GPU_OPS.get(step.op)  # some are part of others
             shape = None if op is None else op.shape_for_tuning(step, plan.key.batch)
             if shape is not None:
-                operands: Operands = "tf32" if plan.key.precision == "tf32" else "fp16"
+                operands: Operands = plan.key.precision if plan.key.precision in ("tf32", "fp8") else "fp16"
                 found.setdefault(replace(shape, operands=operands), (plan, step))
     return found
 

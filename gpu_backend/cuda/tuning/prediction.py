@@ -201,7 +201,7 @@ def _traits(shape: ConvShape, tile: ConvTile, multiprocessors: int) -> tuple[flo
     """Return logarithms to the base 2, scaled to about 1, of what decides the time of a kernel."""
     geometry = ConvGeometry(shape, tile)
     rounds = math.ceil(geometry.blocks / (multiprocessors * tile.min_blocks))
-    sums = shape.cin * shape.kernel**2 / tile.split_k * (shape.itemsize // 2)  # in products of fp16
+    sums = shape.cin * shape.kernel**2 / tile.split_k * (shape.itemsize / 2)  # in products of fp16
     outputs = tile.rows * tile.columns * tile.channels * tile.row_tiles
     reads = sums * (tile.rows * tile.columns * tile.row_tiles + tile.channels)
     counts = (
@@ -211,7 +211,7 @@ def _traits(shape: ConvShape, tile: ConvTile, multiprocessors: int) -> tuple[flo
         tile.threads,
         tile.channels,
         tile.rows * tile.columns,
-        tile.depth * shape.itemsize // 2,
+        tile.depth * shape.itemsize / 2,
         tile.stages,
         tile.split_k,
         tile.row_tiles,

@@ -25,6 +25,7 @@ from gpu_backend.cuda.errors import KernelError
 from gpu_backend.cuda.schedule import Address, Constant, Region
 from gpu_backend.cuda.tuning.isolated_conv import IsolatedConv, IsolatedConvs
 from gpu_backend.ops.kernels.conv_tile import ConvShape, ConvTile
+from gpu_backend.ops.kernels.e4m3 import ACTIVATION_SCALE, E4M3, to_e4m3
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 
 LAUNCHES = 20
@@ -194,7 +195,8 @@ class DeviceTileTimer:
         """
         attributes = conv.step.attributes
         extents = (shape.batch, shape.side, shape.side, shape.cout)
-        region = Region(_OUTPUT, extents, self._region(conv, "x").dtype, "output")
+        given = self._region(conv, "x").dtype
+        region = Region(_OUTPUT, extents, "float16" if given == E4M3 else given, "output")
         arguments = dict(conv.launch.arguments)
         arguments["y_raw" if shape.kind == "conv" else "y"] = Address(_OUTPUT, "region")
         named = {argument.name for argument in arguments.values() if isinstance(argument, Address)}
@@ -263,7 +265,7 @@ class DeviceTileTimer:
 
         They depend on the first argument that takes the region, so that the fused and the plain kernel get the same.
         """
-        if region.role == "zeroed" or np.dtype(region.dtype).kind != "f":
+        if region.role == "zeroed" or (np.dtype(region.dtype).kind != "f" and region.dtype != E4M3):
             return np.zeros(region.shape, region.dtype)
         arguments = conv.launch.arguments.items()
         names = (name for name, one in arguments if isinstance(one, Address) and one.name == region.name)
@@ -272,7 +274,12 @@ class DeviceTileTimer:
         count = min(math.prod(region.shape), _PERIOD)
         is_x = name == "x"
         few = generator.standard_normal(count, np.float32) if is_x else generator.uniform(0.5, 1.5, count)
-        numbers = np.resize(few.astype(region.dtype), region.shape)
+        stored: NDArray[Any]
+        if region.dtype == E4M3:
+            stored = to_e4m3(few.astype(np.float32) * np.float32(ACTIVATION_SCALE))
+        else:
+            stored = few.astype(region.dtype)
+        numbers = np.resize(stored, region.shape)
         if is_x:
             numbers[..., conv.step.attributes.in_channels :] = 0
         return numbers

@@ -35,7 +35,9 @@ from gpu_backend.errors import DeviceError
 from gpu_backend.model.model import Model
 from gpu_backend.ops.kernels.conv_candidates import candidate_steps
 from gpu_backend.ops.kernels.conv_tile import ConvShape, ConvTile, NoTileError
+from gpu_backend.ops.kernels.e4m3 import ARCHITECTURES
 from gpu_backend.plan.families import build_plan
+from gpu_backend.plan.fusion import multiplies_fp8
 from gpu_backend.plan.plan import PlanKey, Precision
 
 OpenTimer = Callable[[Gpu, IsolatedConvs], contextlib.AbstractContextManager[TileTimer]]
@@ -102,7 +104,7 @@ class TileTuning:
     batches
         Numbers of pictures at a time.
     precision
-        "fp16" or "tf32": what the tensor cores multiply.
+        "fp16", "fp8" or "tf32": what the tensor cores multiply.
     table
         The file to write; None for that of this GPU and these kernels in the user's cache folder. What it holds
         already stays.
@@ -112,7 +114,7 @@ class TileTuning:
     Raises
     ------
     DeviceError
-        If there is no such GPU.
+        If there is no such GPU, or nothing to tune in fp8.
     """
 
     def __init__(
@@ -135,6 +137,11 @@ class TileTuning:
         self._open_timer = open_timer or partial(device_timer, spare_cores=spare_cores)
         model_id, side = model.facts.model_id, spec.resolution
         plans = [build_plan(spec, PlanKey(model_id, "synthesis", batch, side, precision)) for batch in batches]
+        has_fp8 = self.gpu.compile_architecture in ARCHITECTURES and any(map(multiplies_fp8, plans))
+        if precision == "fp8" and not has_fp8:
+            raise DeviceError(
+                "There is nothing to tune in fp8: it is for Hopper GPUs and StyleGAN2 networks of 64 x 64 and more."
+            )
         self._convs = IsolatedConvs(plans, model.weights, self._target)
         self._timings = read_timings(timings_path(self.path))
         self._prediction = Prediction(self._timings, self._target.multiprocessors)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Iterator
 from dataclasses import replace
 
 from gpu_backend.ops.kernels.conv_tile import (
     BLOCK_CHANNELS,
+    ROW_NBYTES,
     ConvGeometry,
     ConvShape,
     ConvTile,
@@ -90,6 +92,23 @@ def conv1x1_tile(shape: ConvShape, architecture: str, multiprocessors: int, shar
     return default_tile(shape, architecture, multiprocessors, taps=1, shared_nbytes=shared_nbytes)
 
 
+def fp8_tile(shape: ConvShape, multiprocessors: int, shared_nbytes: int) -> ConvTile:
+    """Return a tile for a 3 x 3 convolution of e4m3, which is for sm_90a.
+
+    Raises
+    ------
+    NoTileError
+        If no tile fits.
+    """
+    most = next(width for width in BLOCK_CHANNELS if width >= min(shape.cout, 64))
+    widths = [width for width in reversed(BLOCK_CHANNELS) if width <= most]
+    for channels, (blocks, stages) in itertools.product(widths, ((2, 3), (2, 2), (1, 2))):
+        tile = ConvTile(8, 16, channels, ROW_NBYTES[0], stages, 4, 1, mma="wgmma", min_blocks=blocks)
+        if ConvGeometry(shape, tile, 1, 8).fits("sm_90a", shared_nbytes // blocks):
+            return with_fitting_row_tiles(shape, tile, multiprocessors)
+    raise NoTileError("no fused kernel of e4m3 fits a block's shared memory")
+
+
 def fitting_channels(cout: int, most: int = BLOCK_CHANNELS[-1]) -> tuple[int, ...]:
     """Return block widths, multiples of 8, that leave next to nothing of the last block empty; fewer blocks first."""
     least = BLOCK_CHANNELS[0]
@@ -126,6 +145,8 @@ def for_operands(shape: ConvShape, other: ConvShape, tile: ConvTile) -> Iterator
         yield tile
         return
     same = replace(tile, depth=tile.depth * other.itemsize // shape.itemsize)
+    while same.depth > shape.cin and same.depth * shape.itemsize > ROW_NBYTES[0]:
+        same = replace(same, depth=same.depth // 2)
     yield same
     if same.channels > BLOCK_CHANNELS[0]:
         yield replace(same, channels=same.channels // 2)

@@ -22,8 +22,8 @@ ConvKind = Literal["conv", "conv1x1", "up_conv"]
 
 Instruction = Literal["mma", "wgmma"]
 
-Operands = Literal["fp16", "tf32"]
-"""Operands of tensor cores: fp16; or tf32, fp32 numbers of which tensor cores read 10 bits of fraction."""
+Operands = Literal["fp16", "tf32", "fp8"]
+"""Operands of tensor cores: fp16; tf32, fp32 numbers of which tensor cores read 10 bits of fraction; or e4m3."""
 
 BLOCK_CHANNELS = (16, 32, 64, 128)
 """Output channels that a block of any convolution may have. One without up-convolution and without
@@ -67,8 +67,13 @@ class ConvShape:
 
     @property
     def itemsize(self) -> int:
-        """Bytes of an activation or weight in memory."""
-        return 2 if self.operands == "fp16" else 4
+        """Bytes of an input activation or weight in memory."""
+        return {"fp8": 1, "fp16": 2, "tf32": 4}[self.operands]
+
+    @property
+    def output_itemsize(self) -> int:
+        """Bytes of an output in the kernel's shared memory."""
+        return max(self.itemsize, 2)
 
     @property
     def positions_side(self) -> int:
@@ -266,7 +271,7 @@ class ConvGeometry:
     @property
     def loop_nbytes(self) -> int:
         """Dynamic shared memory without weights that stay; kernels check their layout against it (LOOP_NBYTES)."""
-        tile, itemsize = self.tile, self.shape.itemsize
+        tile, itemsize = self.tile, self.shape.output_itemsize
         if self.shape.kind == "up_conv":
             jobs = -(-2 * tile.columns * (tile.channels * itemsize // 16) // tile.threads)
             has_registers = self.taps == 4 and not self.has_moments and jobs == 1 and self.sums_per_thread <= 64
@@ -275,7 +280,7 @@ class ConvGeometry:
         else:
             rgb_nbytes = tile.warps_n * self.picture_channels * 4 if tile.warps_n > 1 else 0
             end = self.positions * max(itemsize * (tile.channels + (8 if tile.channels % 16 == 0 else 0)), rgb_nbytes)
-        patches = tile.stages * _whole(math.prod(self.patch) * itemsize, _ALIGNMENT)
+        patches = tile.stages * _whole(math.prod(self.patch) * self.shape.itemsize, _ALIGNMENT)
         weights = 0 if tile.weights_in_smem else tile.stages * _whole(self.weight_nbytes, _ALIGNMENT)
         # Partial moments reuse the memory of the patches, unless another row tile follows.
         moments = 10 * tile.threads // 32 * tile.channels if self.has_moments and tile.row_tiles > 1 else 0
@@ -288,8 +293,14 @@ class ConvGeometry:
         noise = 8 * pixels
         if self.shape.kind == "up_conv":
             noise = 16 * pixels * (1 if self.tile.row_tiles == 1 else 3 if self._may_decouple else 2)
-        picture = 8 * self.shape.itemsize * (self.tile.channels + 8) if self.picture_channels else 0
-        return (8 + self.shape.itemsize) * self.tile.channels + noise + picture + 8 * (2 * self.tile.stages + 1) + 64
+        picture = 8 * self.shape.output_itemsize * (self.tile.channels + 8) if self.picture_channels else 0
+        return (
+            (8 + self.shape.output_itemsize) * self.tile.channels
+            + noise
+            + picture
+            + 8 * (2 * self.tile.stages + 1)
+            + 64
+        )
 
     def fits(self, architecture: str, shared_nbytes_per_block: int) -> bool:
         """Whether the kernel can be compiled and launched so."""
@@ -314,6 +325,8 @@ class ConvGeometry:
         if tile.mma == "wgmma" and (architecture != "sm_90a" or tile.warps_m % 4):
             return False
         if self.shape.operands == "tf32" and (architecture == "sm_75" or self.has_moments):
+            return False
+        if self.shape.operands == "fp8" and (tile.mma != "wgmma" or self.shape.kind == "up_conv" or self.has_moments):
             return False
         if tile.split_k > 1 and (tile.row_tiles > 1 or tile.weights_in_smem):
             return False
@@ -341,7 +354,7 @@ class ConvGeometry:
         if self.shape.kind == "up_conv" or self.has_moments:
             return False
         is_free = tile.mma == "wgmma" and not self.picture_channels
-        widest = WIDEST_BLOCK if is_free and self.shape.operands == "fp16" else BLOCK_CHANNELS[-1]
+        widest = WIDEST_BLOCK if is_free and self.shape.operands != "tf32" else BLOCK_CHANNELS[-1]
         return tile.channels <= widest and warp_channels % (8 if is_free else 16) == 0
 
     def _conv_fits(self) -> bool:

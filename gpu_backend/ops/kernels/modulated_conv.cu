@@ -12,7 +12,8 @@
 //         ConvTile in gpu_backend/ops/kernels/conv_tile.py
 //     KERNEL: 1 or 3. PADDING: zeros around the input. HAS_PARTIAL_TILES: tiles may reach over the right and lower border
 //     USE_TMA, DECOUPLED: see parts/tile_loop.cuh. LOOP_NBYTES: ConvGeometry.loop_nbytes
-//     HALF: 1, activations and weights are fp16; 0, they are fp32 and multiplied as tf32. ACTIVATION: see parts/activation.cuh
+//     HALF: 1, activations and weights are fp16; 0, they are fp32 and multiplied as tf32. FP8_X, with HALF: see parts/e4m3.cuh.
+//     ACTIVATION: see parts/activation.cuh
 //     HAS_RGB: toRGB's products, for a picture of IMG_CHANNELS channels, 8 at most
 //     HAS_SKIP: adds a resnet's skip, upsampled by a filter of TAPS taps
 //     HAS_MOMENTS: a layer of StyleGAN1, in fp16: noise has a strength per channel, the output has no style, and each block
@@ -80,6 +81,7 @@ enum : int {
     STORE_NBYTES = POSITIONS * (STORE_PITCH > RGB_SUMS_PITCH ? STORE_PITCH : RGB_SUMS_PITCH),
 };
 static_assert(1024 + STAGES * STAGE_NBYTES + STORE_NBYTES <= LOOP_NBYTES, "stages and store buffer lie in the launch's shared memory");
+static_assert(!FP8_Y && (!FP8_X || HALF), "y is fp16 or fp32");
 static_assert(!HAS_MOMENTS || (HALF && !HAS_RGB && !HAS_SKIP), "a layer of StyleGAN1 is fp16, and its picture follows the normalisation");
 
 // Tiles of SIZE pixels that cover `count`. SIZE is no parameter, so that the compiler folds it into one addition.
@@ -251,7 +253,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
     for (int i = tid; i < CHANNELS; i += THREADS) {
         const int channel = n0 + i;
         const bool is_there = channel < cout;
-        shared_demod_bias[i] = make_float2(!is_there ? 0.0f : (demod ? demod[sample * demod_stride + channel] : 1.0f) * gain_before(gain),
+        shared_demod_bias[i] = make_float2(!is_there ? 0.0f : (demod ? demod[sample * demod_stride + channel] : 1.0f) * (gain_before(gain) * FP8_X_UNIT),
                                            is_there && bias ? bias[channel] * gain_before(gain) : 0.0f);
         if constexpr (HAS_MOMENTS) {
             shared_style[i] = to_element(is_there && strengths ? strengths[channel] : 0.0f);

@@ -13,7 +13,8 @@
 // Outside the picture x is zero, and so is t. With ODD_BORDER the filter meets t's first and last numbers there instead,
 // their signs turned, as StyleGAN1's blur wants it (gpu_backend/ops/adain_up_conv.py): only in the first and last outputs.
 //
-// Macros: as in modulated_conv.cu (HALF too), without KERNEL, HAS_RGB and HAS_SKIP; and
+// Macros: as in modulated_conv.cu (HALF too), without KERNEL, HAS_RGB, HAS_SKIP and FP8_X; and
+//     FP8_Y           with HALF, HAS_Y and not HAS_RAW: see parts/e4m3.cuh
 //     TAPS            length of the FIR filter
 //     ODD_BORDER      see above
 //     HAS_Y, HAS_RAW  which of y and y_raw are stored
@@ -93,6 +94,7 @@ enum : int {
 };
 static_assert(!ODD_BORDER || TAPS == 4, "ODD_BORDER goes with a filter of 4 taps");
 static_assert(!BINOMIAL || PAIRED, "BINOMIAL is for paired columns");
+static_assert(!FP8_X && (!FP8_Y || (HALF && HAS_Y && !HAS_RAW && !HAS_MOMENTS)), "y alone is e4m3, of numbers in fp16");
 #include "parts/tile_loop.cuh"
 #include "parts/up_conv_products.cuh"
 #include "parts/picture_beside.cuh"
@@ -139,7 +141,7 @@ __device__ __forceinline__ void load_constants(
         if constexpr (HAS_MOMENTS) {
             block.style[i] = to_element(there && strengths ? strengths[channel] : 0.0f);
         } else {
-            block.style[i] = to_element(!there ? 0.0f : next_style ? next_style[block.sample * style_stride + channel] : 1.0f);
+            block.style[i] = to_element(!there ? 0.0f : (next_style ? next_style[block.sample * style_stride + channel] : 1.0f) * FP8_Y_UNIT);
         }
     }
 }
@@ -211,6 +213,12 @@ __device__ __forceinline__ void load_words(unsigned (&words)[4], const void* fro
 __device__ __forceinline__ void store_words(void* to, const unsigned (&words)[2]) { *static_cast<uint2*>(to) = make_uint2(words[0], words[1]); }
 __device__ __forceinline__ void store_words(void* to, const unsigned (&words)[4]) {
     *static_cast<uint4*>(to) = make_uint4(words[0], words[1], words[2], words[3]);
+}
+
+// The numbers of two or four words of fp16, as e4m3.
+__device__ __forceinline__ void store_e4m3(void* to, const unsigned (&words)[2]) { *static_cast<unsigned*>(to) = to_e4m3x4(words[0], words[1]); }
+__device__ __forceinline__ void store_e4m3(void* to, const unsigned (&words)[4]) {
+    *static_cast<uint2*>(to) = make_uint2(to_e4m3x4(words[0], words[1]), to_e4m3x4(words[2], words[3]));
 }
 
 // With HAS_MOMENTS: what is left of the bias at an output.
@@ -418,7 +426,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
                 for (int k = 0; k < 3; ++k) from[k] = t + t_offset(first, 2 * (pair + k)) + t_group(group, 2 * (pair + k)) + half_group;
                 const int row_numbers = side * cout;
                 const long long corner = (static_cast<long long>(sample) * side * side + (output + first) * side + 2 * (x0 + static_cast<int>(pair))) * cout + channel;
-                T* to = (HAS_Y ? y : y_raw) + corner;
+                Y* to = (HAS_Y ? y : reinterpret_cast<Y*>(y_raw)) + corner;
                 // The last rows, filtered along the row; with BINOMIAL from 1 on: the last one, its sums with those before once and twice.
                 unsigned fresh[TAPS][2][WORDS] = {};
                 auto& filtered = CARRIED_IN_REGISTERS ? kept : fresh;
@@ -487,8 +495,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
                             out[w] = activated_word(z, gain_after(gain), bound, clamp);
                             styled_out[w] = styled(out[w], style_of[w]);
                         }
-                        store_words(to + column_of_pair * cout, HAS_Y ? styled_out : out);
-                        if constexpr (HAS_Y && HAS_RAW) store_words(to + (y_raw - y) + column_of_pair * cout, out);
+                        if constexpr (FP8_Y) {
+                            store_e4m3(to + column_of_pair * cout, styled_out);
+                        } else {
+                            store_words(to + column_of_pair * cout, HAS_Y ? styled_out : out);
+                        }
+                        if constexpr (HAS_Y && HAS_RAW) store_words(to + (y_raw - reinterpret_cast<T*>(y)) + column_of_pair * cout, out);
                     }
                 }
                 if constexpr (ROW_TILES > 1 && !CARRIED_IN_REGISTERS) {
@@ -516,7 +528,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
                 load_words(style_of, &shared_style[group * CHUNK]);
                 const int output = first_output(row_tile), row_numbers = side * cout;
                 const long long corner = (static_cast<long long>(sample) * side * side + output * side + 2 * x0 + column) * cout + channel;
-                T* const to = y + corner;
+                Y* const to = y + corner;
                 T* const to_raw = y_raw + corner;
                 const unsigned char* from[TAPS];
 #pragma unroll
@@ -577,7 +589,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
 #pragma unroll
                             for (int i = 0; i < 4; ++i) out[i] = styled(out[i], style_of[i]);
                         }
-                        if (HAS_Y) store_words(to + row * row_numbers, out);
+                        if constexpr (FP8_Y) {
+                            store_e4m3(to + row * row_numbers, out);
+                        } else if constexpr (HAS_Y) {
+                            store_words(to + row * row_numbers, out);
+                        }
                     }
                 }
                 if constexpr (ROW_TILES > 1) {

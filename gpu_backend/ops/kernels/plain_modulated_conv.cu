@@ -1,7 +1,7 @@
 // gpu_backend/ops/modulated_conv.py without tensor cores, also a resnet's skip convolution: fp32 sums, weights [tap][cin][cout] in
 // fp32. It is the kernel of the fp32 mode, the fallback of the fused kernel and the reference of its self-check.
 //
-// Macros: HALF, ACTIVATION, KERNEL, PADDING (zeros around the input), HAS_SKIP, TAPS (of the skip's filter), and those of
+// Macros: HALF, FP8_X, ACTIVATION, KERNEL, PADDING (zeros around the input), HAS_SKIP, TAPS (of the skip's filter), and those of
 // parts/direct_conv.cuh. Grid: tiles of pixels (all samples one after the other), tiles of output channels.
 //
 // `#if` selects parameters, which only some variants have; all other choices are `if constexpr`.

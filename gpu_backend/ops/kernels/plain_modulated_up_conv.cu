@@ -3,7 +3,7 @@
 // gpu_backend/cuda/launches/polyphase.py composes: [row parity][column parity][tap][cin][cout] in fp32. The result of the transposed
 // convolution is never stored.
 //
-// Macros: HALF, ACTIVATION, KERNEL, TAPS (of the filter), BLURS_BIAS, and those of parts/direct_conv.cuh. ODD_BORDER, see
+// Macros: HALF, FP8_Y, ACTIVATION, KERNEL, TAPS (of the filter), BLURS_BIAS, and those of parts/direct_conv.cuh. ODD_BORDER, see
 // modulated_up_conv.cu, adds a tap along an axis, which applies to the first row or the last.
 // Grid: tiles of low-resolution pixels (all samples one after the other), tiles of output channels, parities.
 //

@@ -10,7 +10,7 @@
 // WARPGROUPS warpgroups one below the other, whose products and filters overlap.
 //
 // Macros: CHANNELS 16|32, DEPTH and STEPS (input channels), STRIPS 1|2|4, ROWS, WARPGROUPS, STAGES, MIN_BLOCKS; ACTIVATION;
-// HAS_Y, HAS_RAW: which of y and y_raw are stored; ADDS_PICTURE, IMG_CHANNELS as in modulated_up_conv.cu. HALF, USE_WGMMA are 1.
+// HAS_Y, HAS_RAW: which of y and y_raw are stored; FP8_Y, with HAS_Y alone, see parts/e4m3.cuh; ADDS_PICTURE, IMG_CHANNELS as in modulated_up_conv.cu. HALF, USE_WGMMA are 1.
 // #if remains where the list of parameters differs.
 //
 // The filter is 1 3 3 1 over 4 per axis. Along the row it is a sum of the outer two and three times the inner two; down the
@@ -55,6 +55,7 @@ enum : int {
     LANE_CHANNELS = CHANNELS / 4,
 };
 static_assert(HALF && USE_WGMMA, "the kernel multiplies fp16 by wgmma");
+static_assert(!FP8_X && (!FP8_Y || (HAS_Y && !HAS_RAW)), "y alone is e4m3");
 static_assert(CHANNELS == 16 || CHANNELS == 32, "a lane stores its CHANNELS / 4 output channels at once");
 #include "parts/picture_beside.cuh"
 
@@ -79,11 +80,19 @@ __device__ __forceinline__ void load_row(
         : "memory");
 }
 
-__device__ __forceinline__ void store_channels(T* to, const unsigned (&words)[NF]) {
+__device__ __forceinline__ void store_e4m3_channels(void* to, const unsigned (&words)[NF]) {
     if constexpr (NF == 4) {
-        *reinterpret_cast<uint4*>(to) = make_uint4(words[0], words[1], words[NF - 2], words[NF - 1]);
+        *static_cast<uint2*>(to) = make_uint2(to_e4m3x4(words[0], words[1]), to_e4m3x4(words[NF - 2], words[NF - 1]));
     } else {
-        *reinterpret_cast<uint2*>(to) = make_uint2(words[0], words[1]);
+        *static_cast<unsigned*>(to) = to_e4m3x4(words[0], words[1]);
+    }
+}
+
+__device__ __forceinline__ void store_channels(void* to, const unsigned (&words)[NF]) {
+    if constexpr (NF == 4) {
+        *static_cast<uint4*>(to) = make_uint4(words[0], words[1], words[NF - 2], words[NF - 1]);
+    } else {
+        *static_cast<uint2*>(to) = make_uint2(words[0], words[1]);
     }
 }
 
@@ -144,7 +153,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) streaming_up_c
         const bool there = channel < cout;
         shared_demod[i] = !there ? 0.0f : (demod ? demod[sample * demod_stride + channel] : 1.0f) * (gain_before(gain) * 0.0625f);
         shared_bias[i] = there && bias ? bias[channel] * (gain_before(gain) * 0.015625f) : 0.0f;
-        shared_style[i] = to_half(!there ? 0.0f : next_style ? next_style[sample * style_stride + channel] : 1.0f);
+        shared_style[i] = to_half(!there ? 0.0f : (next_style ? next_style[sample * style_stride + channel] : 1.0f) * FP8_Y_UNIT);
     }
     __syncthreads();
     if (group_row >= side_in) return;
@@ -170,7 +179,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) streaming_up_c
     // Of the last row of t: filtered along the row, and its sums with the rows before once and twice.
     unsigned last[3][4][NF] = {};
     const int row_numbers = side * cout;
-    T* to = (HAS_Y ? y : y_raw) + ((static_cast<long long>(sample) * side + 2 * (first_row - 2)) * side + 2 * column) * cout + channel;
+    Y* to = (HAS_Y ? y : reinterpret_cast<Y*>(y_raw)) + ((static_cast<long long>(sample) * side + 2 * (first_row - 2)) * side + 2 * column) * cout + channel;
     const unsigned matrix = matrix_descriptor(pool);
 
     wait_barrier(full_barrier(WARPGROUPS * STAGES), 0);
@@ -282,8 +291,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) streaming_up_c
                         styled[n] = multiply_add2(out[n], style_of[n], 0u);
                     }
                     if (!(c < 2 ? has_first : has_second)) continue;
-                    store_channels(to + c * cout, HAS_Y ? styled : out);
-                    if constexpr (HAS_Y && HAS_RAW) store_channels(to + (y_raw - y) + c * cout, out);
+                    if constexpr (FP8_Y) {
+                        store_e4m3_channels(to + c * cout, styled);
+                    } else {
+                        store_channels(to + c * cout, HAS_Y ? styled : out);
+                    }
+                    if constexpr (HAS_Y && HAS_RAW) store_channels(to + (y_raw - reinterpret_cast<T*>(y)) + c * cout, out);
                 }
             }
             to += row_numbers;

@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from gpu_backend.cpu.executor import CpuExecutor
 from gpu_backend.cuda.driver.probe import Gpu
 from gpu_backend.cuda.executor import CudaExecutor
 from gpu_backend.cuda.launches import streaming_up_conv
+from gpu_backend.ops.kernels.e4m3 import ARCHITECTURES
 from gpu_backend.plan.families import build_plan
 from gpu_backend.plan.plan import PlanKey
 from gpu_backend.plan.stylegan2 import build_synthesis_plan
@@ -63,6 +65,36 @@ def test_a_small_plan_gives_the_picture_of_the_processor(
         assert apart.max() <= WORST[precision], f"{apart.max()} of 255 at worst, {apart.mean():.3f} on average"
     executor.close()
     processor.close()
+
+
+@pytest.mark.parametrize(("architecture", "batch"), [("skip", 2), ("resnet", 1), ("orig", 1)])
+def test_a_small_plan_in_fp8_is_near_the_picture_of_the_processor(
+    gpu: Gpu, monkeypatch: pytest.MonkeyPatch, architecture: str, batch: int
+) -> None:
+    """With tiled up-convolutions and, in the last block, a streaming one."""
+    if gpu.compile_architecture not in ARCHITECTURES:
+        pytest.skip("this GPU has no kernels for fp8")
+    monkeypatch.setattr(streaming_up_conv, "_LEAST_POSITIONS", 0)
+    model = make_stylegan2(
+        architecture=architecture, resolution=128, channel_base=4096, channel_max=160, conv_clamp=256.0
+    )
+    ws = np.random.default_rng(batch).standard_normal((batch, model.spec.num_ws, model.spec.w_dim)).astype(np.float32)
+    executor, processor = CudaExecutor(model, gpu.index, "fp8"), CpuExecutor(model.weights)
+    plan = build_synthesis_plan(model.spec, "small", batch=batch, precision="fp8")
+    fused, plain = (executor.bind(plan, use_fused=use_fused) for use_fused in (True, False))
+    assert not executor.fallbacks
+    expected = processor.bind(build_synthesis_plan(model.spec, "small", batch=batch)).run({"ws": ws})["pixels"]
+    found, exact = (np.array(bound.run({"ws": ws})["pixels"]).astype(np.float64) for bound in (fused, plain))
+    assert psnr_of(found, expected) >= 30.0
+    assert psnr_of(found, exact) >= psnr_of(found, expected), "the plain kernels quantise alike"
+    assert psnr_of(found, exact) >= 36.0
+    executor.close()
+    processor.close()
+
+
+def psnr_of(found: NDArray[Any], expected: NDArray[Any]) -> float:
+    """Decibels of bytes."""
+    return float(10 * np.log10(255.0**2 / max(np.mean((found - expected.astype(np.float64)) ** 2), 1e-9)))
 
 
 @pytest.mark.parametrize("precision", ["fp16", "tf32", "fp32"])

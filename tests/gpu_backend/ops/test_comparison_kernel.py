@@ -14,6 +14,7 @@ from gpu_backend.cuda.compiling.compilation import compile_kernels
 from gpu_backend.cuda.driver.comparison import COMPARISON, Comparer, Numbers, TensorDiff
 from gpu_backend.cuda.driver.interface import Driver
 from gpu_backend.cuda.driver.memory_pool import MemoryPool
+from gpu_backend.ops.kernels.e4m3 import to_e4m3
 from tests.helpers.gpu import first_gpu
 from tests.helpers.hand_schedule import hand_driver
 from tests.helpers.near import near
@@ -86,6 +87,14 @@ def test_infinity_is_never_right_and_nothing_is_expected_of_it(harness: Desk, dt
     assert diff([3, math.inf], [3, math.inf]) == TensorDiff(0.0, 3.0, 0, 0)
     assert diff([0.25], [0]).relative_error == 0.25
     assert diff([-0.0, 0.0], [0.0, 0.0]) == TensorDiff(0.0, 0.0, 0, 1), "of another bit"
+
+
+def test_numbers_of_e4m3_are_compared_as_what_they_stand_for(harness: Desk) -> None:
+    expected = to_e4m3(np.array([1.0, -448.0, 2.0**-9, 0.0, np.nan], np.float32))
+    got = to_e4m3(np.array([1.125, -448.0, 2.0**-8, -0.0, 7.0], np.float32))
+    norm_of_all = math.sqrt(1.0 + 448.0**2 + 2.0**-18)
+    assert harness.diff(got, expected) == TensorDiff(near(math.hypot(0.125, 2.0**-9)), near(norm_of_all), 0, 4)
+    assert harness.diff(expected[::-1].copy(), expected).relative_error == math.inf
 
 
 def test_parts_count_by_their_sum(harness: Desk) -> None:

@@ -7,10 +7,10 @@ from dataclasses import FrozenInstanceError
 
 import pytest
 
-from gpu_backend.model.spec import NetworkSpec
+from gpu_backend.model.spec import Architecture, NetworkSpec
 from gpu_backend.plan.edit_inputs import bendable_layers
 from gpu_backend.plan.families import build_plan
-from gpu_backend.plan.fusion import FusedStep, fuse
+from gpu_backend.plan.fusion import FusedStep, fuse, multiplies_fp8
 from gpu_backend.plan.plan import Plan, PlanEdits, PlanKey
 from gpu_backend.recipe import RowRange
 from tests.helpers.networks import NetworkOptions, make_spec
@@ -160,3 +160,44 @@ def test_blended_samples_take_the_place_of_the_layer_before_and_pictures_that_of
     assert products == [step.layer for step in plan.steps if step.op == "to_rgb"]
     display = next(step for step in steps if any(one.op == "to_display" for one in step.absorbed))
     assert display.main.op == ("to_rgb" if family == "AdaIN" else "blend_samples")
+
+
+def fp8_steps(plan: Plan) -> dict[str, str]:
+    """Layers that store e4m3, and the layer that reads it."""
+    return {
+        step.main.layer: step.next_style.layer
+        for step in fuse(plan)
+        if step.stores_fp8 and step.next_style is not None and "e4m3" in str(step)
+    }
+
+
+@pytest.mark.parametrize("architecture", ["skip", "resnet", "orig"])
+def test_in_fp8_plans_up_convolutions_from_64_on_store_e4m3_for_the_convolution_after_them(
+    architecture: Architecture,
+) -> None:
+    spec = make_spec(NetworkOptions(128, architecture=architecture, channel_base=2048, channel_max=32))
+    plan = build_plan(spec, PlanKey("model", "synthesis", 1, 128, "fp8"))
+    assert fp8_steps(plan) == {f"synthesis.b{side}.conv0": f"synthesis.b{side}.conv1" for side in (64, 128)}
+    assert multiplies_fp8(plan)
+    assert not fp8_steps(build_plan(spec, PlanKey("model", "synthesis", 1, 128, "fp16")))
+    drafts = [side for side in spec.draft_resolutions if side < 64]
+    assert not any(multiplies_fp8(build_plan(spec, PlanKey("model", "synthesis", 1, side, "fp8"))) for side in drafts)
+
+
+def test_an_output_that_another_step_reads_too_stays_fp16() -> None:
+    spec = make_spec(NetworkOptions(64, channel_base=2048, channel_max=32))
+    shown = build_plan(spec, PlanKey("model", "synthesis", 1, 0, "fp8", "b64.conv0"))
+    assert not multiplies_fp8(shown)
+    edits = PlanEdits(tuple(sorted(bendable_layers(spec))))
+    assert not multiplies_fp8(build_plan(spec, PlanKey("model", "synthesis", 1, 64, "fp8", edits=edits)))
+
+
+def test_channels_that_leave_pixels_unaligned_stay_fp16() -> None:
+    spec = make_spec(NetworkOptions(64, channel_base=64 * 24, channel_max=24))
+    assert not multiplies_fp8(build_plan(spec, PlanKey("model", "synthesis", 1, 64, "fp8")))
+
+
+@pytest.mark.parametrize("family", ["AdaIN", "T", "R"])
+def test_other_families_have_no_layers_for_fp8(family: str) -> None:
+    spec = SPECS[family]
+    assert not multiplies_fp8(build_plan(spec, PlanKey("model", "synthesis", 1, spec.resolution, "fp8")))

@@ -12,7 +12,7 @@
 // Shared memory is double-buffered: while one buffer is multiplied, the next tile passes through registers. Afterwards the same
 // memory holds the sums. The order of the additions is fixed.
 #pragma once
-#include "parts/types.cuh"
+#include "parts/e4m3.cuh"
 
 // a: activations of a tile, [depth][pixel]. b: weights, [depth][channel]. Loads: of a thread, four floats each.
 enum : int {
@@ -55,12 +55,12 @@ __device__ __forceinline__ int channel_in_tile(int i) {
 // side `side_in`. With ODD_BORDER, border_row and border_column are where the last taps apply. Synchronises the block; then
 // four_sums returns the sums to any thread.
 __device__ __forceinline__ void direct_conv(
-    const T* x, const float* weight, int batch, int side_in, int side, int cin, int cout,
+    const X* x, const float* weight, int batch, int side_in, int side, int cin, int cout,
     int first_pixel, int first_channel, int row_shift, int column_shift, int border_row = 0, int border_column = 0) {
     const int thread = threadIdx.x, area = side * side;
     const int group = thread / GROUP_THREADS;
 
-    const T* a_picture[A_LOADS];
+    const X* a_picture[A_LOADS];
     int a_row[A_LOADS], a_column[A_LOADS];
 #pragma unroll
     for (int i = 0; i < A_LOADS; ++i) {

@@ -3,6 +3,7 @@
 //     y = v * next_style                                                  input of the next convolution
 #pragma once
 #include "parts/types.cuh"
+#include "parts/e4m3.cuh"
 #include "parts/activation.cuh"
 #include "parts/noise.cuh"
 #include "parts/doubling.cuh"
@@ -20,7 +21,7 @@ __device__ __forceinline__ float gain_after(float gain) { return IS_HOMOGENEOUS 
 // Parameters of all fused convolutions, given by name in gpu_backend/cuda/launches/conv_arguments.py. Null pointers: no
 // demodulation, style, bias or noise, an output that is not stored. `cin`: streaming_up_conv.cu is compiled for it.
 #define LAYER_PARAMETERS                                                                                              \
-    const T* __restrict__ x, const void* __restrict__ weight, T* __restrict__ y, T* __restrict__ y_raw,               \
+    const X* __restrict__ x, const void* __restrict__ weight, Y* __restrict__ y, T* __restrict__ y_raw,               \
     const float* __restrict__ demod, const float* __restrict__ next_style, const float* __restrict__ bias,            \
     const float* __restrict__ noise, const float* __restrict__ noise_gain, const unsigned* __restrict__ noise_source, \
     float noise_strength, int noise_layer

@@ -7,12 +7,12 @@ __shared__ float tile_noise[TILE_PIXELS];
 
 // Parameters of both plain convolutions besides SIZE_PARAMETERS, with the names of LAYER_PARAMETERS.
 #define PLAIN_LAYER_PARAMETERS                                                                                        \
-    const T* __restrict__ x, const void* __restrict__ weight, T* y, T* y_raw, const float* __restrict__ demod,        \
+    const X* __restrict__ x, const void* __restrict__ weight, Y* y, T* y_raw, const float* __restrict__ demod,        \
     const float* __restrict__ next_style, const float* __restrict__ bias, const float* __restrict__ noise,            \
     const float* noise_gain, const unsigned* noise_source, float noise_strength, int noise_layer
 
 struct Layer {
-    T* y;
+    Y* y;
     T* y_raw;
     const float* demod;
     const float* next_style;
@@ -67,7 +67,7 @@ __device__ __forceinline__ void finish_tile(
         const float share = bias_share(row, column, layer.side);
 #pragma unroll
         for (int e = 0; e < 4; ++e)
-            v[e] = finish(v[e], demod[e], tile_noise[pixel_here] * strengths[e], bias[e] * share, layer.gain, layer.clamp);
+            v[e] = finish(v[e], demod[e] * FP8_X_UNIT, tile_noise[pixel_here] * strengths[e], bias[e] * share, layer.gain, layer.clamp);
         if constexpr (HAS_SKIP) {
             const size_t half_side = layer.side >> 1;
             const T* low = layer.skip + b * half_side * half_side * layer.cout + channel;
@@ -79,7 +79,7 @@ __device__ __forceinline__ void finish_tile(
             float style[4];
             load_or(layer.next_style, (size_t)b * layer.style_stride + channel, 1.0f, style);
 #pragma unroll
-            for (int e = 0; e < 4; ++e) v[e] *= style[e];
+            for (int e = 0; e < 4; ++e) v[e] *= style[e] * FP8_Y_UNIT;
             store_many<4>(layer.y + to, v);
         }
     }

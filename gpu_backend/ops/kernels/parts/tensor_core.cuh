@@ -1,16 +1,18 @@
 // Products on tensor cores: matrix loads from shared memory, and mma of fp16 or tf32 numbers summed in fp32.
-// Macros: HALF, DEPTH (input channels of a pipeline step).
+// Macros: HALF, DEPTH (input channels of a pipeline step); FP8_X, see parts/e4m3.cuh.
 //
-// Either mma takes 32 bytes of a row of each operand: 16 channels of fp16 or 8 of fp32. Everything else is counted in bytes, so the
-// code is the same for both: ldmatrix gives each lane the 32 bits that either instruction reads there.
+// Any mma takes 32 bytes of a row of each operand: 32 channels of e4m3, which wgmma alone has here, 16 of fp16 or 8 of fp32. Everything
+// else is counted in bytes, so the code is the same for all: ldmatrix gives each lane the 32 bits that each instruction reads there.
 #pragma once
 
 #include "parts/copies.cuh"
+#include "parts/e4m3.cuh"
 #include "parts/halves.cuh"
 #include "parts/words.cuh"
 
 enum : int {
-    ROW_NBYTES = DEPTH * ELEMENT_NBYTES,
+    OPERAND_NBYTES = FP8_X ? 1 : ELEMENT_NBYTES,
+    ROW_NBYTES = DEPTH * OPERAND_NBYTES,
     PRODUCTS = ROW_NBYTES / 32,  // of a pipeline step, along the input channels
 };
 

@@ -14,10 +14,12 @@
 #include "parts/tma.cuh"
 
 static_assert(USE_TMA || !USE_WGMMA, "wgmma reads shared memory through the async proxy: without TMA, copies would need a proxy fence");
+static_assert(!FP8_X || USE_WGMMA, "e4m3 is multiplied by wgmma");
 static_assert(USE_TMA || !DECOUPLED, "warps that are decoupled wait for the barriers of TMA");
 
 enum : int {
-    CHUNKS = DEPTH / CHUNK,  // of 16 bytes, in a pixel of the patch
+    CHUNK_CHANNELS = 16 / OPERAND_NBYTES,
+    CHUNKS = DEPTH / CHUNK_CHANNELS,  // of 16 bytes, in a pixel of the patch
     PATCH_NBYTES = (PATCH_ROWS * PITCH * ROW_NBYTES + 1023) / 1024 * 1024,
     WEIGHT_NBYTES = KERNEL_TAPS * CHANNELS * ROW_NBYTES,  // of one step
     WEIGHT_SPACE = (WEIGHT_NBYTES + 1023) / 1024 * 1024,
@@ -41,7 +43,7 @@ __device__ __forceinline__ Pair activated(float low, float high, const Pair& noi
 }
 
 struct ColumnTile {
-    const T* x;                   // activations of the sample
+    const X* x;                   // activations of the sample
     const unsigned char* weight;  // of the block's output channels
     int x0, side, cin, first_step, steps;
 #if USE_TMA  // a declaration: members that nothing reads would change the machine code of other architectures
@@ -87,10 +89,10 @@ __device__ __forceinline__ void copy_patch(unsigned target, const ColumnTile& co
         const int first_row = ROW_CHUNKS > THREADS ? 0 : tid / ROW_CHUNKS;
         if (item >= ROW_CHUNKS || first_row >= ROWS_AT_ONCE) continue;
         const int chunk = item % CHUNKS, column = item / CHUNKS;
-        const int x = column_tile.x0 + column - BEFORE, channel = step * DEPTH + chunk * CHUNK;
+        const int x = column_tile.x0 + column - BEFORE, channel = step * DEPTH + chunk * CHUNK_CHANNELS;
         const bool is_inside = static_cast<unsigned>(x) < static_cast<unsigned>(column_tile.side) && channel < column_tile.cin;
         int y = y0 + first_row - BEFORE;
-        const T* source = column_tile.x + static_cast<long long>(y * column_tile.side + x) * column_tile.cin + channel;
+        const X* source = column_tile.x + static_cast<long long>(y * column_tile.side + x) * column_tile.cin + channel;
         const int stride = ROWS_AT_ONCE * column_tile.side * column_tile.cin;
         int pixel = first_row * PITCH + column;
 #pragma unroll

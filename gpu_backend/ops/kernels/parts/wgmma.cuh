@@ -1,5 +1,5 @@
 // Hopper's wgmma: a warpgroup multiplies positions in registers by weights in shared memory, while its threads go on.
-// Macros: HALF, DEPTH, USE_WGMMA.
+// Macros: HALF, DEPTH, USE_WGMMA; FP8_X, see parts/e4m3.cuh.
 //
 // The hardware writes the sums until wgmma_wait: between wgmma and wgmma_wait, kernels neither read nor write them.
 #pragma once
@@ -67,9 +67,12 @@ __device__ __forceinline__ void wgmma_first(float*, const unsigned (&)[4], unsig
 #define NAMES_120 NAMES_112 ", %56, %57, %58, %59"
 #define SUMS_128 SUMS_120, F4(60)
 #define NAMES_128 NAMES_120 ", %60, %61, %62, %63"
-#if HALF  // parts of the instruction's text, so macros
+#if FP8_X  // parts of the instruction's text, so macros
+#define WGMMA_TYPES "k32.f32.e4m3.e4m3"
+#define WGMMA_SIGNS "1, 1"  // of a and of b
+#elif HALF
 #define WGMMA_TYPES "k16.f32.f16.f16"
-#define WGMMA_SIGNS "1, 1, 0"  // of a and of b, and b is not transposed
+#define WGMMA_SIGNS "1, 1, 0"  // and b is not transposed
 #else
 #define WGMMA_TYPES "k8.f32.tf32.tf32"
 #define WGMMA_SIGNS "1, 1"

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from gpu_backend.cuda.launches.gpu_op import Fused, LoweringContext, Refused
 from gpu_backend.cuda.launches.lowering import choose, lower
 from gpu_backend.cuda.launches.op_table import GPU_OPS
+from gpu_backend.cuda.schedule import Address
 from gpu_backend.cuda.tiles.table import TileTable
 from gpu_backend.cuda.tiles.target import Target
 from gpu_backend.model.model import Model
 from gpu_backend.ops.kernels.conv_tile import ConvShape, ConvTile
+from gpu_backend.ops.kernels.e4m3 import ACTIVATION_SCALE, E4M3, from_e4m3, to_e4m3
 from gpu_backend.plan.families import build_plan
 from gpu_backend.plan.fusion import FusedStep, fuse
 from gpu_backend.plan.plan import Plan, PlanKey, Precision
@@ -113,3 +116,50 @@ def test_steps_that_are_fused_in_fp16_alone_give_the_reason_in_tf32(model: Model
     assert launches
     assert all("fp16 alone" in launch.reason for launch in launches if not launch.is_fused)
     assert not any(launch.is_fused for launch in launches)
+
+
+HOPPER = Target("sm_90a", 132, 232448, TileTable("sm_90a", 132, shared_nbytes_per_block=232448))
+LARGE = make_stylegan2(resolution=64, channel_base=2048, channel_max=32)
+
+
+@pytest.mark.parametrize("everything_plain", [False, True])
+def test_in_fp8_a_convolution_multiplies_what_the_up_convolution_before_stored(everything_plain: bool) -> None:
+    plan = build_synthesis_plan(LARGE.spec, "model", precision="fp8")
+    schedule = lower(plan, LARGE.weights, HOPPER, everything_plain=everything_plain)
+    recipes = {launch.layer: launch.recipe for launch in schedule.launches if launch.label.endswith("_conv")}
+    macros = {layer: dict(recipe.defines) for layer, recipe in recipes.items()}
+    assert {layer for layer, one in macros.items() if one["FP8_X"] != "0"} == {"synthesis.b64.conv1"}
+    assert {layer for layer, one in macros.items() if one["FP8_Y"] != "0"} == {"synthesis.b64.conv0"}
+    assert {region.name for region in schedule.regions if region.dtype == E4M3} == {"b64.conv0"}
+    assert {recipe.stem.startswith("plain") for recipe in recipes.values()} == {everything_plain}
+    assert not any(launch.reason for launch in schedule.launches)
+
+
+def test_the_packed_weight_in_fp8_is_that_of_the_plain_kernel() -> None:
+    plan = build_synthesis_plan(LARGE.spec, "model", precision="fp8")
+    weights = []
+    for everything_plain in (False, True):
+        schedule = lower(plan, LARGE.weights, HOPPER, everything_plain=everything_plain)
+        (launch,) = (one for one in schedule.launches if one.layer == "synthesis.b64.conv1" and one.op in CONVS)
+        key = launch.arguments["weight"]
+        assert isinstance(key, Address)
+        weights.append(next(one for one in schedule.constants if one.key == key.name).make())
+    fused, plain = weights
+    assert fused.dtype == np.dtype(E4M3)
+    values, expected = (np.sort(numbers[numbers != 0]) for numbers in (from_e4m3(fused), plain))
+    np.testing.assert_array_equal(values, expected)
+
+
+def test_what_is_observed_of_e4m3_is_what_it_stands_for() -> None:
+    plan = build_synthesis_plan(LARGE.spec, "model", precision="fp8")
+    schedule = lower(plan, LARGE.weights, HOPPER)
+    regions = {region.name: region for region in schedule.regions}
+    for layer, dtype in (("synthesis.b64.conv0", E4M3), ("synthesis.b64.conv1", "float16")):
+        launch = next(one for one in schedule.launches if one.layer == layer and one.op in CONVS)
+        step = next(one for one in plan.steps if one.layer == layer and one.op in CONVS)
+        seen = GPU_OPS[step.op].observe(step, launch, regions)
+        assert seen is not None
+        assert seen.dtype == dtype
+        ones = np.full(seen.shape, 1.5, np.float32)
+        stored = to_e4m3(ones * ACTIVATION_SCALE) if dtype == E4M3 else ones.astype(dtype)
+        assert (seen.finish(stored) == 1.5).all()

@@ -22,10 +22,12 @@ from gpu_backend.cuda.running.self_check import (
 from gpu_backend.cuda.schedule import Address, Schedule
 from gpu_backend.cuda.tiles.target import target_of, target_of_batch
 from gpu_backend.model.model import Model
+from gpu_backend.ops.kernels.e4m3 import E4M3
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.plan.families import build_plan
 from gpu_backend.plan.plan import PlanKey, Precision
 from gpu_backend.plan.stylegan2 import build_synthesis_plan
+from tests.helpers.conv_cases import H200
 from tests.helpers.hand_schedule import PAINT, PLAIN_SCALE, SCALE
 from tests.helpers.networks import make_stylegan2
 from tests.helpers.stylegan1 import make_stylegan1
@@ -218,3 +220,13 @@ def test_activations_are_judged_alike_in_fp16_and_tf32_and_sums_less_strictly(pr
     y = named.get("y") or named["y_raw"]
     assert tolerance_of(launch, y, dtypes[y]) == 4e-3
     assert tolerance_of(launch, named["rgb_parts"], "float32") == 2e-2
+
+
+def test_e4m3_is_judged_by_how_coarse_it_is() -> None:
+    model = make_stylegan2(resolution=64, channel_base=2048, channel_max=32)
+    schedule = lower(build_synthesis_plan(model.spec, "model", precision="fp8"), model.weights, H200)
+    launch = next(one for one in schedule.launches if one.layer == "synthesis.b64.conv0" and "conv" in one.label)
+    y = launch.arguments["y"]
+    assert isinstance(y, Address)
+    dtype = next(region.dtype for region in schedule.regions if region.name == y.name)
+    assert (dtype, tolerance_of(launch, y.name, dtype)) == (E4M3, 4e-2)

@@ -137,6 +137,19 @@ def test_tf32_takes_a_tile_for_fp16_with_as_many_bytes_a_step_until_it_has_its_o
     assert table(shipped={SHAPE: TILE, replace(shape, side=32): OTHER}).explain(shape) == (OTHER, "near")
 
 
+def test_fp8_takes_a_tile_for_fp16_with_as_many_bytes_a_step_but_no_more_than_there_are() -> None:
+    wide = replace(TILE, mma="wgmma", warps_m=4, warps_n=1, depth=16)
+    for cin, depth in ((256, 32), (16, 32)):
+        shape = replace(SHAPE, cin=cin, operands="fp8")
+        assert table(shipped={replace(shape, operands="fp16"): wide}).explain(shape) == (
+            replace(wide, depth=depth),
+            "near",
+        )
+    deep = replace(wide, depth=32)
+    shape = replace(SHAPE, cin=32, operands="fp8")
+    assert table(shipped={replace(shape, operands="fp16"): deep}).explain(shape) == (replace(deep, depth=32), "near")
+
+
 def test_a_tile_of_a_larger_shape_is_made_to_fill_the_gpu() -> None:
     shape = ConvShape("conv", 32, 256, 256, 1)
     looping = ConvTile(8, 32, 128, 16, 3, 8, 1, mma="wgmma", row_tiles=8, weights_in_smem=True)

@@ -114,3 +114,11 @@ def test_timings_are_kept_beside_the_table_and_broken_lines_left_out(tmp_path: P
     assert read_timings(path) == kept
     path.write_bytes(b"\xff\xfe")
     assert read_timings(path) == {}
+
+
+def test_times_of_fp8_are_learned_too() -> None:
+    shape = ConvShape("conv", 64, 128, 128, 8, "fp8")
+    listed = candidates(shape, "sm_90a", 132, 232448)[:40]
+    assert all(tile.mma == "wgmma" for tile in listed)
+    quality = Prediction({shape: {tile: 10.0 + place for place, tile in enumerate(listed)}}, 132).quality
+    assert quality.timings == 40

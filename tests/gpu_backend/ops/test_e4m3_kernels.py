@@ -1,0 +1,138 @@
+"""Convolutions that read or store e4m3, fused and plain, against the reference of the quantised numbers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from gpu_backend.cuda.driver.probe import Gpu
+from gpu_backend.cuda.launches import streaming_up_conv as launches
+from gpu_backend.cuda.launches.conv_arguments import Weights
+from gpu_backend.cuda.launches.conv_work import BINOMIAL_TAPS, ConvSite, ConvWork
+from gpu_backend.cuda.launches.fused_convs import conv_geometry, fused_conv
+from gpu_backend.cuda.launches.gpu_op import Refused
+from gpu_backend.cuda.launches.streaming_up_conv import streaming_choice, streaming_up_conv
+from gpu_backend.cuda.schedule import Built, TensorMap
+from gpu_backend.cuda.tiles.table import TileTable
+from gpu_backend.cuda.tiles.target import Target
+from gpu_backend.ops.kernels.conv_tile import ConvTile
+from gpu_backend.ops.kernels.e4m3 import ARCHITECTURES, E4M3
+from tests.helpers.conv_cases import (
+    FLAVOURS,
+    H200,
+    ConvCase,
+    Flavour,
+    check_case,
+    filter_taps,
+    site_of,
+    step_of,
+    weights_of,
+)
+from tests.helpers.gpu import target_of
+from tests.helpers.kernel_checks import accepted, assert_compiles
+
+READ = ConvCase(96, 70, 64, batch=2, rgb=3, noise="random", half=True, fp8="x")
+BARE = replace(READ, rgb=0)
+STORED = ConvCase(72, 48, 64, batch=2, fir=BINOMIAL_TAPS, half=True, fp8="y")
+
+TILES = (
+    (READ, ConvTile(8, 16, 64, 32, 3, 4, 1, mma="wgmma", min_blocks=2)),
+    (READ, ConvTile(8, 32, 96, 32, 3, 8, 1, mma="wgmma", row_tiles=2)),
+    (READ, ConvTile(4, 32, 32, 64, 2, 8, 1, mma="wgmma", row_tiles=4, weights_in_smem=True)),
+    (READ, ConvTile(8, 16, 32, 128, 2, 4, 1, mma="wgmma")),
+    (READ, ConvTile(8, 16, 128, 32, 2, 4, 2, mma="wgmma")),
+    (replace(READ, skip=filter_taps(4)), ConvTile(8, 16, 64, 32, 2, 4, 1, mma="wgmma")),
+    (replace(BARE, cin=32), ConvTile(8, 16, 64, 32, 1, 4, 1, mma="wgmma")),
+    (BARE, ConvTile(8, 16, 72, 32, 2, 4, 1, mma="wgmma", row_tiles=2)),
+    (BARE, ConvTile(8, 16, 64, 32, 2, 4, 1, mma="wgmma", split_k=2)),
+    (BARE, ConvTile(8, 8, 40, 32, 2, 4, 1, mma="wgmma")),
+    (STORED, ConvTile(8, 14, 64, 16, 2, 8, 1, mma="wgmma")),
+    (STORED, ConvTile(12, 14, 64, 32, 2, 12, 1, mma="wgmma")),
+    (STORED, ConvTile(4, 30, 32, 32, 2, 8, 1, mma="wgmma", row_tiles=4, weights_in_smem=True)),
+    (STORED, ConvTile(8, 16, 32, 32, 2, 4, 2)),
+    (replace(STORED, fir=filter_taps(4)), ConvTile(12, 14, 64, 16, 3, 12, 1, mma="wgmma")),
+    (replace(STORED, fir=filter_taps(3)), ConvTile(8, 14, 32, 16, 2, 4, 2, row_tiles=2)),
+)
+STREAMED = (replace(STORED, side=128), replace(STORED, cout=16, side=132, is_styled=False))
+TOLERANCE = {True: 4e-3}
+
+
+def in_tile(tile: ConvTile) -> Flavour:
+    """Fused kernels with a tile."""
+
+    def build(work: ConvWork, site: ConvSite, weights: Weights, target: Target) -> Built:
+        geometry = replace(accepted(conv_geometry(work, site, target)), tile=tile)
+        assert geometry.fits(target.architecture, target.shared_nbytes_per_block), "the tile does not fit the case"
+        return fused_conv(work, site, weights, geometry)
+
+    return Flavour(build, build, (3,), (3,), TOLERANCE)
+
+
+def streaming(work: ConvWork, site: ConvSite, weights: Weights, target: Target) -> Built:
+    """Build a streaming up-convolution."""
+    geometry = streaming_choice(work, site, target)
+    assert geometry is not None
+    return streaming_up_conv(work, site, weights, geometry)
+
+
+@pytest.fixture
+def _any_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launches, "_LEAST_POSITIONS", 0)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(("case", "tile"), TILES, ids=str)
+def test_fused_kernels_equal_the_reference_of_the_quantised_numbers(case: ConvCase, tile: ConvTile, gpu: Gpu) -> None:
+    if gpu.compile_architecture not in ARCHITECTURES:
+        pytest.skip("this GPU has no kernels for fp8")
+    check_case(in_tile(tile), case, target_of(gpu))
+
+
+@pytest.mark.gpu
+@pytest.mark.usefixtures("_any_size")
+@pytest.mark.parametrize("case", STREAMED, ids=str)
+def test_streaming_kernels_store_the_reference(case: ConvCase, gpu: Gpu) -> None:
+    if gpu.compile_architecture not in ARCHITECTURES:
+        pytest.skip("this GPU has no kernels for fp8")
+    check_case(Flavour(streaming, streaming, (), (3,), TOLERANCE), case, target_of(gpu))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("case", [READ, BARE, STORED, replace(STORED, fir=filter_taps(3))], ids=str)
+def test_plain_kernels_equal_it_on_every_gpu(case: ConvCase, gpu: Gpu) -> None:
+    check_case(replace(FLAVOURS["plain"], tolerance={True: 1e-3}), case, target_of(gpu))
+
+
+@pytest.mark.usefixtures("_any_size")
+@pytest.mark.parametrize(("case", "tile"), [*TILES[:2], TILES[10], (STREAMED[0], None)], ids=str)
+def test_they_compile_without_spills(case: ConvCase, tile: ConvTile | None) -> None:
+    build = streaming if tile is None else in_tile(tile).conv
+    built = build(ConvWork.of_step(step_of(case)), site_of(case), weights_of(case), H200)
+    (launch,) = built.launches
+    assert_compiles(launch.recipe, "sm_90a", launch.block[0], is_heavy=False)
+    described = launch.arguments["tma_map"]
+    assert isinstance(described, TensorMap)
+    assert described.itemsize == (1 if case.fp8 == "x" else 2)
+    assert {region.name: region.dtype for region in built.regions}["y"] == (E4M3 if case.fp8 == "y" else "float16")
+
+
+@pytest.mark.parametrize(("case", "tile"), TILES, ids=str)
+def test_the_tiles_fit_their_cases_on_an_h200(case: ConvCase, tile: ConvTile) -> None:
+    built = in_tile(tile).conv(ConvWork.of_step(step_of(case)), site_of(case), weights_of(case), H200)
+    assert built.launches[0].block[0] == tile.threads
+
+
+@pytest.mark.parametrize("case", [READ, STORED], ids=str)
+def test_other_architectures_have_no_fused_kernel(case: ConvCase) -> None:
+    target = Target("sm_89", 128, 101376, TileTable("sm_89", 128, shared_nbytes_per_block=101376))
+    choice = conv_geometry(ConvWork.of_step(step_of(case)), site_of(case), target)
+    assert choice == Refused("the fused kernels for fp8 are for Hopper")
+
+
+def test_a_shape_that_no_table_knows_has_a_tile_by_rule() -> None:
+    for cin, cout, side in ((16, 8, 64), (512, 512, 64), (32, 32, 1024), (48, 24, 128)):
+        case = replace(BARE, cin=cin, cout=cout, side=side)
+        geometry = conv_geometry(ConvWork.of_step(step_of(case)), site_of(case), H200)
+        assert not isinstance(geometry, Refused)
+        assert geometry.tile.mma == "wgmma"
