@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from gpu_backend.bench.contender import Case
 
 PEERS = ("eager", "channels-last", "traced", "graph", "compiled", "autotuned")
-PRECISIONS = ("fp16", "bf16", "tf32", "fp32")
+PRECISIONS = ("fp8", "fp16", "bf16", "tf32", "fp32")
 GPU_BATCHES = (1, 8, 16, 32)
 _QUICK_BATCHES = (1, 8)
 _SLOW = {"autotuned"}
@@ -54,10 +54,15 @@ def choose(
     names = tuple(peers) if peers is not None else tuple(who for who in PEERS if on_gpu or who not in _NEEDS_GPU)
     usual = ("fp16", "bf16", "tf32", "fp32") if on_gpu else ("fp32", "bf16")
     wanted = tuple(precisions) or (usual[:1] if quick else usual)
-    own = tuple(precision for precision in ("fp16", "tf32", "fp32") if precision in wanted) if on_gpu else ("fp32",)
+    own = (
+        tuple(precision for precision in ("fp16", "fp8", "tf32", "fp32") if precision in wanted)
+        if on_gpu
+        else ("fp32",)
+    )
     whole = [
         Case(who, precision, batch)
         for precision in wanted
+        if precision != "fp8"  # ours alone
         for who in ("compiled", "autotuned", "graph", "channels-last", "traced", "eager")
         for batch in batches
         if who in names

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import io
+import math
 import statistics
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -20,6 +21,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from gpu_backend.bench.accuracy import decibels, psnr_db
 from gpu_backend.bench.ours import Ours
 from gpu_backend.bench.stopwatch import ENERGY_S, SPENT, STOPPED, Budget, why
 from gpu_backend.bench.table import grid, number
@@ -27,7 +29,7 @@ from gpu_backend.cuda.launches.fused_convs import WITH_TMA
 from gpu_backend.cuda.launches.lowering import lower
 from gpu_backend.cuda.schedule import Schedule
 from gpu_backend.cuda.tiles.target import Target, portable, without_tables
-from gpu_backend.device import choose_gpu, device_joules, make_executor
+from gpu_backend.device import choose_gpu, device_joules, make_executor, usable_precision
 from gpu_backend.errors import CancelledError
 from gpu_backend.model import Model
 from gpu_backend.plan.executor import Executor
@@ -81,6 +83,8 @@ class RungResult:
         Of a byte of its first picture to that of the first rung, 0 to 255.
     image_j
         Energy an image of the whole GPU, in joules, idle power included; None if unknown, as on the CPU.
+    psnr_db
+        Peak signal-to-noise ratio of its first picture beside that of the first rung; infinite if they are equal.
     """
 
     rung: Rung
@@ -89,10 +93,11 @@ class RungResult:
     largest_difference: int = 0
     problem: str = ""
     image_j: float | None = None
+    psnr_db: float = math.inf
 
 
-def rungs_of(architecture: str) -> tuple[Rung, ...]:
-    """Return the rungs for a GPU's architecture; for the CPU, if it is empty."""
+def rungs_of(architecture: str, *, has_fp8: bool = False) -> tuple[Rung, ...]:
+    """Return the rungs for a GPU's architecture; for the CPU, if it is empty. `has_fp8`: fp8 is possible there."""
     if not architecture:
         return (
             Rung("reference functions", "fp32", use_fused=False),
@@ -113,7 +118,17 @@ def rungs_of(architecture: str) -> tuple[Rung, ...]:
         Rung("CUDA graph", "fp16", use_graph=True),
         Rung("batch 8", "fp16", batch=8, use_graph=True),
         Rung("batch 32", "fp16", batch=32, use_graph=True),
+        *((Rung("8-bit products", "fp8", batch=32, use_graph=True),) if has_fp8 else ()),
     )
+
+
+def rungs_for(model: Model, device: str) -> tuple[Rung, ...]:
+    """Return the rungs of a model on a device. Raises DeviceError if there is no such device."""
+    gpu = choose_gpu(device)
+    if gpu is None:
+        return rungs_of("")
+    has_fp8 = usable_precision(model, gpu, "fp8")[0] == "fp8"
+    return rungs_of(gpu.compile_architecture, has_fp8=has_fp8)
 
 
 def climb(
@@ -135,7 +150,7 @@ def climb(
     first: NDArray[np.uint8] | None = None
     found: list[RungResult] = []
     is_stopped = False
-    for rung in rungs_of("" if gpu is None else gpu.compile_architecture):
+    for rung in rungs_for(model, device):
         if is_stopped or budget.is_spent:
             found.append(RungResult(rung, problem=STOPPED if is_stopped else SPENT))
             continue
@@ -156,7 +171,8 @@ def climb(
 
 def compared(climbed: RungResult, picture: NDArray[np.uint8], first: NDArray[np.uint8]) -> RungResult:
     """Return the result of a rung with the difference of its picture from that of the first rung."""
-    return replace(climbed, largest_difference=int(np.abs(picture.astype(np.int16) - first).max()))
+    largest = int(np.abs(picture.astype(np.int16) - first).max())
+    return replace(climbed, largest_difference=largest, psnr_db=psnr_db(picture[..., :3], first[..., :3]))
 
 
 def gains_of(found: Sequence[RungResult], place: int) -> tuple[float, float] | None:
@@ -169,7 +185,18 @@ def gains_of(found: Sequence[RungResult], place: int) -> tuple[float, float] | N
 
 def ladder_table(found: Sequence[RungResult]) -> str:
     """Return the rungs as lines: time, gain over the rung before and over the first, difference of a pixel."""
-    head = ("rung", "precision", "batch", "ms/image", "gain", "gain in all", "largest difference", "J/image", "runs")
+    head = (
+        "rung",
+        "precision",
+        "batch",
+        "ms/image",
+        "gain",
+        "gain in all",
+        "largest difference",
+        "PSNR dB",
+        "J/image",
+        "runs",
+    )
     return grid(head, [_row(found, place) for place in range(len(found))], left=2)
 
 
@@ -177,9 +204,8 @@ def write_ladder(found: Sequence[RungResult], path: Path) -> None:
     """Write the rungs as CSV."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(
-        ("rung", "precision", "batch", "ms_an_image", "gain", "gain_in_all", "difference", "j_an_image", "runs")
-    )
+    figures = "ms_an_image", "gain", "gain_in_all", "difference", "psnr_db", "j_an_image", "runs"
+    writer.writerow(("rung", "precision", "batch", *figures))
     writer.writerows(_row(found, place) for place in range(len(found)))
     write_whole(path, text.getvalue().encode())
 
@@ -189,10 +215,11 @@ def _row(found: Sequence[RungResult], place: int) -> tuple[str, ...]:
     rung = climbed.rung
     name = (rung.what if place == 0 else f"+ {rung.what}", rung.precision, str(rung.batch))
     if climbed.problem:
-        return (*name, climbed.problem, "", "", "", "", "")
+        return (*name, climbed.problem, "", "", "", "", "", "")
     gains = [f"{gain:.2f} x" for gain in gains_of(found, place) or ()] or ["", ""]
     energy = "" if climbed.image_j is None else number(climbed.image_j)
-    return (*name, number(climbed.image_ms), *gains, str(climbed.largest_difference), energy, str(climbed.runs))
+    differences = str(climbed.largest_difference), decibels(climbed.psnr_db)
+    return (*name, number(climbed.image_ms), *gains, *differences, energy, str(climbed.runs))
 
 
 def _measured(model: Model, device: str, rung: Rung, runs: int) -> tuple[RungResult, NDArray[np.uint8]]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_backend.bench.ladder import LEAST_RUNS, Rung, RungResult, compared, measuring, rungs_of
+from gpu_backend.bench.ladder import LEAST_RUNS, Rung, RungResult, compared, measuring, rungs_for
 from gpu_backend.bench.stopwatch import why
 from gpu_backend.device import choose_gpu
 from gpu_backend.errors import CancelledError
@@ -66,7 +66,7 @@ class LadderRun:
         gpu = choose_gpu(device)
         self._model = model
         self._device = "cpu" if gpu is None else gpu.id
-        self._rungs = rungs_of("" if gpu is None else gpu.compile_architecture)
+        self._rungs = rungs_for(model, self._device)
         self._runs = runs
         self._compile_rung = compile_rung or compile_kernels_of
         self._compiler = ThreadPoolExecutor(1, thread_name_prefix="ladder compiler")

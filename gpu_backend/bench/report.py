@@ -171,6 +171,25 @@ class Gesture:
 
 
 @dataclass(frozen=True, slots=True)
+class Accuracy:
+    """How far pictures in a precision are from those in fp32, as bytes.
+
+    Attributes
+    ----------
+    psnr_db, least_psnr_db
+        Peak signal-to-noise ratio of all pictures together, and of the worst one; None if all are equal.
+    largest_difference
+        Of a byte, 0 to 255.
+    """
+
+    precision: str
+    pictures: int
+    psnr_db: float | None
+    least_psnr_db: float | None
+    largest_difference: int
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """Everything of one run."""
 
@@ -183,6 +202,8 @@ class Report:
     method: tuple[str, ...] = ()
     compiling: Compiling | None = None
     """None on the processor, and in files that are older than this."""
+    accuracy: tuple[Accuracy, ...] = ()
+    """Empty on the processor, and in files that are older than this."""
     format: int = field(default=FORMAT)
 
     def find(self, who: str, precision: str, batch: int) -> Measurement | None:

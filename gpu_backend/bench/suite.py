@@ -11,6 +11,7 @@ from typing import TypeVar, cast
 
 import torch
 
+from gpu_backend.bench.accuracy import measure_accuracy
 from gpu_backend.bench.cases import Choice, choose
 from gpu_backend.bench.ceiling import measured_ceiling
 from gpu_backend.bench.compiling import measure_compiling
@@ -21,11 +22,12 @@ from gpu_backend.bench.options import BenchOptions
 from gpu_backend.bench.ours import Ours
 from gpu_backend.bench.peers import Peer
 from gpu_backend.bench.random_model import random_model
-from gpu_backend.bench.report import Ceiling, Compiling, Gesture, KernelCost, Report, RunFacts, Skipped
+from gpu_backend.bench.report import Accuracy, Ceiling, Compiling, Gesture, KernelCost, Report, RunFacts, Skipped
 from gpu_backend.bench.shapes import SHAPES, shape_of
 from gpu_backend.bench.stopwatch import Budget, Effort, Stopwatch
 from gpu_backend.bench.torch_side import cuda_problem
 from gpu_backend.device import DeviceFacts, device_joules, keep_roofline, make_executor, processor_name
+from gpu_backend.errors import DeviceError
 from gpu_backend.model import Model, StyleGAN2Spec, read_model
 from gpu_backend.plan.executor import Executor
 from gpu_backend.plan.plan import Precision
@@ -97,7 +99,7 @@ class _Run:
 
     def measure(self) -> Report:
         """Everything in its order, what matters most first: a budget may end the run."""
-        compiling, gestures = self._compiling(), self._gestures()
+        compiling, gestures, accuracy = self._compiling(), self._gestures(), self._accuracy()
         try:
             kernels, ceiling = self._on_gpu() if self.on_gpu else self._on_processor()
         finally:
@@ -114,6 +116,7 @@ class _Run:
             ceiling=ceiling,
             gestures=gestures,
             compiling=compiling,
+            accuracy=accuracy,
             method=_method(self.effort, on_gpu=self.on_gpu),
         )
 
@@ -138,7 +141,11 @@ class _Run:
 
     def _executor(self, precision: Precision) -> Executor:
         if precision not in self.executors:
-            self.executors[precision] = make_executor(self.model, self.facts.id, precision)[0]
+            executor, facts = make_executor(self.model, self.facts.id, precision)
+            if executor.precision != precision and self.on_gpu:
+                executor.close()
+                raise DeviceError(facts.reason)
+            self.executors[precision] = executor
         return self.executors[precision]
 
     def _ours(self, precisions: tuple[str, ...], batches: tuple[int, ...]) -> list[Ours]:
@@ -182,6 +189,22 @@ class _Run:
                 return (measure_gesture(renderer, frames=frames, limit_s=limit_s),)
 
         return self._named("gesture to frame", drag) or ()
+
+    def _accuracy(self) -> tuple[Accuracy, ...]:
+        """Each of our precisions on a GPU beside fp32."""
+
+        def opened(precision: Precision) -> Renderer:
+            renderer = Renderer(self.model, self.facts.id, precision=precision)
+            if renderer.device.precision != precision:
+                renderer.close()
+                raise DeviceError(renderer.device.reason)
+            return renderer
+
+        if not self.on_gpu:
+            return ()
+        wanted = (cast("Precision", precision) for precision in self.choice.ours if precision != "fp32")
+        found = (self._named(f"accuracy, {one}", partial(measure_accuracy, opened, one)) for one in wanted)
+        return tuple(one for one in found if one is not None)
 
     def _kernels(self) -> tuple[KernelCost, ...]:
         batches = [batch for batch in _KERNEL_BATCHES if batch in self.choice.batches] or [self.choice.batches[0]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from gpu_backend.bench.report import Gesture, KernelCost, Measurement, Report
+from gpu_backend.bench.report import Accuracy, Gesture, KernelCost, Measurement, Report
 from gpu_backend.frame import KernelCounters
 
 _COUNTERS = ("achieved", "SM", "DRAM", "sectors/load", "sectors/store")
@@ -23,6 +23,7 @@ def table(report: Report) -> str:
         _measurements(report),
         *_kernel_tables(report),
         _ceiling(report),
+        *(_accuracy(found) for found in report.accuracy),
         *(_gesture(gesture) for gesture in report.gestures),
         _compiling(report),
         _skipped(report),
@@ -141,6 +142,14 @@ def _ceiling(report: Report) -> str:
     rates = ", ".join(f"{name} {rate(flop_per_s)}" for name, flop_per_s in ceiling.flop_per_s.items())
     source = "measured" if ceiling.is_measured else "worked out"
     return f"roofline, {source}: copies {ceiling.copy_bytes_per_s / 1e9:.0f} GB/s; products {rates}"
+
+
+def _accuracy(found: Accuracy) -> str:
+    head = f"{found.precision} beside fp32, {found.pictures} pictures: "
+    if found.psnr_db is None or found.least_psnr_db is None:
+        return f"{head}the same bytes"
+    ratio = f"PSNR {found.psnr_db:.1f} dB, the worst {found.least_psnr_db:.1f} dB"
+    return f"{head}{ratio}, largest difference {found.largest_difference} of 255"
 
 
 def _gesture(gesture: Gesture) -> str:

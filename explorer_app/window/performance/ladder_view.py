@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Signal
@@ -25,16 +26,17 @@ _ABOUT = (
     "Renders this network as plain code first, then with one optimisation after the other. Pictures come first: the "
     "measurement pauses while anything moves."
 )
-_COLUMNS = ("Optimisation", "ms", "Gain", "In all", "Difference", "J")
+_COLUMNS = ("Optimisation", "ms", "Gain", "In all", "Difference", "PSNR", "J")
 _TIPS = (
     "Each row adds this to the row above.",
     "Median milliseconds per image, on the device.",
     "Speedup over the row above.",
     "Speedup over the first row.",
     "Largest difference of a pixel value (0 to 255) from the first row's picture.",
+    "Peak signal-to-noise ratio to the first row's picture, in decibels; empty where they are equal.",
     "Joules per image: the energy of the whole GPU, idle power included.",
 )
-_ENERGY = 5
+_ENERGY = 6
 
 
 class LadderView(QWidget):
@@ -114,7 +116,8 @@ def _row(found: Sequence[RungResult], place: int) -> tuple[list[str], str]:
     gains = gpu_backend.gains_of(found, place)
     texts = [f"{gain:.2f} x" for gain in gains] if gains else ["", ""]
     energy = "" if climbed.image_j is None else f"{climbed.image_j:.3g}"
-    figures = [milliseconds(climbed.image_ms), *texts, str(climbed.largest_difference), energy]
+    ratio = "" if math.isinf(climbed.psnr_db) else f"{climbed.psnr_db:.1f}"
+    figures = [milliseconds(climbed.image_ms), *texts, str(climbed.largest_difference), ratio, energy]
     return [name, *figures], f"{what}, median of {climbed.runs} runs"
 
 

@@ -33,6 +33,13 @@ def test_named_values_are_measured_in_all_combinations() -> None:
     assert choose(on_gpu=True, peers=()).peers == ()
 
 
+def test_fp8_is_measured_where_it_is_named_and_no_peer_has_it() -> None:
+    choice = choose(on_gpu=True, precisions=("fp8", "fp16"))
+    assert choice.ours == ("fp16", "fp8")
+    assert {case.precision for case in choice.peers} == {"fp16"}
+    assert choose(on_gpu=True, precisions=("fp8",)).peers == ()
+
+
 def test_the_processor_has_fp32_of_ours_and_batch_1() -> None:
     choice = choose(on_gpu=False)
     assert (choice.batches, choice.ours) == ((1,), ("fp32",))

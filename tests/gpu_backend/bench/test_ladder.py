@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -43,6 +44,26 @@ def test_on_hopper_each_rung_adds_its_instructions() -> None:
     assert [rung.batch for rung in rungs.values()] == [1] * 6 + [8, 32]
 
 
+def test_fp8_comes_last_where_gpu_and_network_have_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ladder, "choose_gpu", lambda device: HOPPER)
+    large = make_stylegan2(resolution=64, channel_base=2048, channel_max=32)
+    last = ladder.rungs_for(large, "cuda:0")[-1]
+    assert (last.precision, last.batch) == ("fp8", 32)
+    assert all(rung.precision != "fp8" for rung in ladder.rungs_for(MODEL, "cuda:0"))
+
+
+def test_pictures_are_compared_by_their_largest_difference_and_psnr() -> None:
+    first = np.zeros((4, 4, 4), np.uint8)
+    picture = first.copy()
+    picture[0, 0, 0] = 255
+    rung = rungs_of("sm_89")[0]
+    found = ladder.compared(RungResult(rung, 1.0, 50), picture, first)
+    assert found.largest_difference == 255
+    assert found.psnr_db == pytest.approx(10 * np.log10(48))
+    assert "16.8" in ladder_table([found])
+    assert ladder.compared(RungResult(rung, 1.0, 50), first, first).psnr_db == np.inf
+
+
 def test_elsewhere_there_is_no_rung_for_hoppers_instructions() -> None:
     assert "TMA" not in {rung.what for rung in rungs_of("sm_89")}
 
@@ -55,7 +76,7 @@ def test_on_the_cpu_it_is_measured_printed_and_written(tmp_path: Path, capsys: p
     ]  # fmt: skip
     table = (tmp_path / "ladder.csv").read_text().splitlines()
     assert len(table) == 4
-    assert all(int(line.rsplit(",", 3)[1]) <= 1 for line in table[1:]), "their pictures are alike"
+    assert all(int(line.rsplit(",", 4)[1]) <= 1 for line in table[1:]), "their pictures are alike"
 
 
 def test_gains_count_from_the_last_rung_that_was_measured() -> None:

@@ -124,7 +124,7 @@ def test_a_mistake_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(line.startswith("python -m gpu_backend.bench: ") for line in said)
 
 
-@pytest.mark.parametrize("words", [["--peers", "best"], ["--batch", "0"], ["--budget-s", "-1"], ["--precision", "fp8"]])
+@pytest.mark.parametrize("words", [["--peers", "best"], ["--batch", "0"], ["--budget-s", "-1"], ["--precision", "fp4"]])
 def test_values_that_are_none_are_reported(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(words)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from pytestqt.qtbot import QtBot
 
@@ -25,14 +27,14 @@ def texts(view: LadderView, row: int) -> list[str]:
 
 
 def test_rows_have_times_gains_and_differences_and_energy_where_it_is_known(view: LadderView) -> None:
-    found = (climbed(1), climbed(2))
+    found = (climbed(1), replace(climbed(2), psnr_db=48.13))
     view.show_state(LadderState(found=found, device="CPU", model="bundled"), can_start=True)
-    assert texts(view, 0) == ["rung 1", "4.00", "", "", "0", ""]
-    assert texts(view, 1) == ["+ rung 2", "2.00", "2.00 x", "2.00 x", "1", ""]
-    assert view.table.isColumnHidden(5)
+    assert texts(view, 0) == ["rung 1", "4.00", "", "", "0", "", ""]
+    assert texts(view, 1) == ["+ rung 2", "2.00", "2.00 x", "2.00 x", "1", "48.1", ""]
+    assert view.table.isColumnHidden(6)
     view.show_state(LadderState(found=(*found, climbed(3, image_j=0.1234))), can_start=True)
-    assert texts(view, 2) == ["+ rung 3", "1.00", "2.00 x", "4.00 x", "2", "0.123"]
-    assert not view.table.isColumnHidden(5)
+    assert texts(view, 2) == ["+ rung 3", "1.00", "2.00 x", "4.00 x", "2", "", "0.123"]
+    assert not view.table.isColumnHidden(6)
     view.show_state(LadderState(found=(climbed(2),)), can_start=True)
     assert view.table.rowCount() == 1, "another ladder"
 
@@ -40,7 +42,7 @@ def test_rows_have_times_gains_and_differences_and_energy_where_it_is_known(view
 def test_a_rung_that_was_not_measured_says_why_across_the_row(view: LadderView) -> None:
     view.show_state(LadderState(found=(climbed(1), climbed(2, "out of memory"))), can_start=True)
     assert texts(view, 1)[:2] == ["+ rung 2", "out of memory"]
-    assert view.table.columnSpan(1, 1) == 5
+    assert view.table.columnSpan(1, 1) == 6
 
 
 def test_buttons_follow_the_run(view: LadderView) -> None:
