@@ -220,5 +220,6 @@ def add_device(parser: argparse.ArgumentParser, *, remembered: bool = False) -> 
         "--precision",
         choices=PRECISIONS,
         default=None if remembered else "fp16",
-        help=f"how exactly to render on a GPU: fp16, tf32 with activations of fp32, or fp32 (default: {usual[1]})",
+        help=f"how exactly to render on a GPU: fp16, fp8 in large layers, tf32 with "
+        f"activations of fp32, or fp32 (default: {usual[1]})",
     )

@@ -46,9 +46,10 @@ def parser() -> Parser:
     )
     made.add_argument(
         "--precision",
-        choices=("fp16", "tf32"),
+        choices=("fp16", "fp8", "tf32"),
         default="fp16",
-        help="precision of the products (default: fp16); fp32 runs plain kernels, which have no tiles",
+        help="precision of the products (default: fp16); fp8 tunes the layers that multiply it, others are those of "
+        "fp16; fp32 runs plain kernels, which have no tiles",
     )
     made.add_argument(
         "--budget-s",

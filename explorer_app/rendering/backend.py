@@ -245,7 +245,7 @@ class Backend:
 
     def make_tuning(self, model: Model, choice: DeviceChoice, budget_s: float) -> TuningLike:
         """Make a tuning that leaves a core to the window; where plain kernels render, which have no tiles, of fp16."""
-        precision: Precision = "tf32" if choice.precision == "tf32" else "fp16"
+        precision: Precision = "fp16" if choice.precision == "fp32" else choice.precision
         tuning = gpu_backend.TileTuning(model, choice.device, precision=precision, spare_cores=1)
         return gpu_backend.TuningRun(tuning, budget_s)
 

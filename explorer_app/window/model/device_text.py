@@ -8,6 +8,11 @@ from explorer_app.rendering.renderer_like import DeviceLike, MemoryLike
 PRECISIONS = (
     ("fp16", "fp16 – fast", "Activations in half precision on the GPU: fastest."),
     (
+        "fp8",
+        "fp8 – fastest, Hopper",
+        "Layers from 64 x 64 on multiply 8-bit numbers, for GPUs of the Hopper generation: about 47 dB from fp32.",
+    ),
+    (
         "tf32",
         "tf32 – wide range",
         "Activations in single precision, products with 10-bit mantissas: for networks that exceed the range of fp16.",

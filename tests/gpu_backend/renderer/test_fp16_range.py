@@ -84,35 +84,29 @@ def test_pictures_that_differ_in_fp16_are_rendered_with_the_range_of_fp32(
     opened.runner.close()
 
 
-def test_fp8_is_tried_in_fp16_whose_numbers_do_not_saturate(device: Device) -> None:
+def test_fp8_is_tried_in_fp16(device: Device) -> None:
     opened = open_model(FREE, "cuda", "fp8", None, BUDGET)
-    assert [(executor.precision, executor.closed) for executor in device.made] == [("fp8", 1), ("fp16", 1), ("tf32", 0)]
+    assert device.made_precisions == ["fp8", "fp16", "fp32", "tf32"]
+    assert [executor.closed for executor in device.made] == [1, 1, 1, 0]
     assert opened.device.reason == "A GPU: it was chosen, in tf32: numbers of this network exceed fp16."
     opened.runner.close()
 
 
-@pytest.mark.parametrize(("model", "tried"), [(CLAMPED, 0), (FREE, 1)], ids=["clamped", "free"])
-def test_a_network_within_fp16_keeps_fp8(
-    device: Device, monkeypatch: pytest.MonkeyPatch, model: Model, tried: int
-) -> None:
-    executors = []
-
-    def make(model: Model, device_name: str, precision: Precision) -> tuple[FakeExecutor, DeviceFacts]:
-        executors.append(FakeExecutor(precision=precision))
-        return executors[-1], device.make(model, device_name, precision)[1]
-
-    monkeypatch.setattr(opening, "make_executor", make)
+@pytest.mark.parametrize("model", [CLAMPED, FREE], ids=["clamped", "free"])
+def test_a_network_within_fp16_keeps_fp8(device: Device, model: Model) -> None:
+    device.in_fp16 = device.in_fp32
     opened = open_model(model, "cuda", "fp8", None, BUDGET)
-    assert opened.executor is executors[0]
-    assert opened.device.precision == "fp8"
-    assert [executor.closed for executor in executors] == [0, *[1] * tried]
+    assert (opened.executor, opened.device.precision) == (device.made[0], "fp8")
+    assert device.made_precisions == (["fp8"] if model is CLAMPED else ["fp8", "fp16", "fp32"])
+    assert [executor.closed for executor in device.made] == [0, 1, 1][: len(device.made)]
     opened.runner.close()
 
 
 def test_nothing_stays_open_where_the_trial_of_fp8_fails(device: Device) -> None:
     device.failing = {"wait": DeviceError("The GPU failed.")}
     with pytest.raises(DeviceError):
-        open_model(replace(FREE), "cuda", "fp8", None, BUDGET)
+        open_model(FREE, "cuda", "fp8", None, BUDGET)
+    assert device.made_precisions == ["fp8", "fp16"]
     assert [executor.closed for executor in device.made] == [1, 1]
 
 

@@ -64,6 +64,7 @@ def test_each_gpu_is_listed_with_name_and_memory(shown: Shown) -> None:
         "Loom 100 · 8 GB",
         "CPU",
         "fp16 – fast",
+        "fp8 – fastest, Hopper",
         "tf32 – wide range",
         "fp32 – reference",
     ]
@@ -90,9 +91,10 @@ def test_the_choice_is_checked(shown: Shown, choice: DeviceChoice, checked: list
 
 def test_choosing_asks(shown: Shown) -> None:
     shown.show(BOTH)
-    for text in ("Loom 100 · 8 GB", "CPU", "Automatic", "tf32 – wide range", "fp32 – reference"):
+    precisions = ("fp8 – fastest, Hopper", "tf32 – wide range", "fp32 – reference")
+    for text in ("Loom 100 · 8 GB", "CPU", "Automatic", *precisions):
         shown.action(text).trigger()
-    assert shown.calls == ["cuda:1", "cpu", "auto", "tf32", "fp32"]
+    assert shown.calls == ["cuda:1", "cpu", "auto", "fp8", "tf32", "fp32"]
 
 
 def test_without_a_gpu_a_sentence_says_why(shown: Shown) -> None:
@@ -102,7 +104,7 @@ def test_without_a_gpu_a_sentence_says_why(shown: Shown) -> None:
     assert isinstance(shown.action("No NVIDIA driver was found."), QWidgetAction)
     shown.show(BOTH)
     shown.show(NONE)
-    assert len(shown.actions) == 7, "filling it again leaves nothing behind"
+    assert len(shown.actions) == 8, "filling it again leaves nothing behind"
 
 
 def test_before_the_devices_are_listed_the_menu_reports_it(shown: Shown) -> None:
