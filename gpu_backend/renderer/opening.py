@@ -77,9 +77,7 @@ def _bound(
         return executor, ModelRunner(model, executor, plan_budget_nbytes, readout_widths(model.readouts)), facts
 
 
-def _fits(
-    runner: ModelRunner, model: Model, precision: Precision, opened: Callable[[Precision], ModelRunner]
-) -> bool:
+def _fits(runner: ModelRunner, model: Model, precision: Precision, opened: Callable[[Precision], ModelRunner]) -> bool:
     """Return whether a network's numbers fit its precision. Closes the runner if not, and if a picture fails."""
     if precision == "fp16":
         return not exceeds_fp16(runner, model, lambda: opened("fp32"))
