@@ -149,6 +149,15 @@ class Files(QObject):
         session = picture_session(document)
         self._restore(Restoring(session, document.model, f"The picture {path.name}", path.parent))
 
+    @Slot()
+    def new_session(self) -> None:
+        """Begin again with the open model, as one step: an empty timeline, nothing set, nothing mapped."""
+        facts = self._model.facts
+        if facts is not None:
+            self._pending.forget()
+            self._editing.stay_at(0.0)
+            self._editing.restore(adapt(Session(), facts).session, "New session")
+
     def open_session(self, path: Path | str) -> None:
         """Restore a `.loom` file, and keep its kept sessions; opens its model as `open_picture` does."""
         path = Path(path)

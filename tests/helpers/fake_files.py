@@ -48,6 +48,9 @@ class FakeFiles(QObject):
     def save_session(self, path: Path | str) -> None:
         self._calls.append(("save_session", path))
 
+    def new_session(self) -> None:
+        self._calls.append(("new_session",))
+
     def open_session(self, path: Path | str) -> None:
         self._calls.append(("open_session", path))
 

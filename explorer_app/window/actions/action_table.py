@@ -21,6 +21,16 @@ ACTIONS: tuple[ActionSpec, ...] = (
         also="Model",
     ),
     ActionSpec(
+        "new-session",
+        "&New session",
+        "",
+        ("Ctrl+N",),
+        "files.new_session",
+        "File",
+        "Begin again with the open model: an empty timeline, nothing set, nothing mapped. Undo brings back what was.",
+        starts_section=True,
+    ),
+    ActionSpec(
         "open-session",
         "Open &session…",
         "session",
@@ -28,7 +38,6 @@ ACTIONS: tuple[ActionSpec, ...] = (
         "files.open_session",
         "File",
         "Open a session from a .loom file.",
-        starts_section=True,
     ),
     ActionSpec(
         "save-session",

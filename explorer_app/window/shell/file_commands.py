@@ -71,6 +71,10 @@ class FileCommands:
         """Open the model that ships with the program."""
         self._files.open_model(None)
 
+    def new_session(self) -> None:
+        """Begin again with the open model."""
+        self._files.new_session()
+
     def open_session(self) -> None:
         """Choose a session file."""
         self._dialogs.choose_file("session", "Open session", SESSION_FILES, self._files.open_session)

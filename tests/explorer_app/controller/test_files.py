@@ -21,6 +21,8 @@ from explorer_app.session.parameters import SetParameter
 from explorer_app.session.resolve import resolve
 from explorer_app.session.session import Session, Slider, Source
 from explorer_app.session.storage import load_session_file, save_session
+from explorer_app.session.timeline.edits import SetTimeline, with_key
+from explorer_app.session.tracks import Timeline
 from gpu_backend import (
     Latent,
     Point,
@@ -244,6 +246,23 @@ def test_a_session_can_be_what_the_program_starts_with(open_harness: Harness) ->
     again.until(lambda: again.controller.editing.session == wanted)
     again.rest()
     again.close()
+
+
+def test_a_new_session_is_one_step_with_nothing_set(open_harness: Harness) -> None:
+    editing, playback = open_harness.controller.editing, open_harness.controller.playback
+    change(open_harness)
+    editing.edit(SetTimeline(with_key(Timeline(), "truncation.psi", Fraction(0), 0.25)))
+    playback.seek(Fraction(3), True)
+    before, steps = editing.session, len(open_harness.labels)
+    open_harness.controller.files.new_session()
+    session = editing.session
+    assert (session.timeline, session.sliders, session.mix, session.patches) == (Timeline(), (), (), ())
+    assert session.model == before.model
+    assert playback.time == 0
+    assert open_harness.labels[steps:] == ["New session"]
+    open_harness.rest()
+    editing.undo()
+    assert editing.session == before
 
 
 def test_a_session_waits_for_its_model_although_another_one_became_ready_meanwhile(open_harness: Harness) -> None:

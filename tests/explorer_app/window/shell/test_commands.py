@@ -208,6 +208,11 @@ def test_a_chosen_file_goes_to_the_controller_and_its_folder_is_remembered(
     assert tmp_path in (settings.folder("model"), settings.folder("session"), settings.folder("picture"))
 
 
+def test_a_new_session_is_requested(window: MainWindow, controller: FakeController) -> None:
+    window.actions_by_key["new-session"].trigger()
+    assert calls(controller, "new_session") == [("new_session",)]
+
+
 def test_a_picture_is_named_after_its_seed() -> None:
     assert picture_name(Session(position=Position(12, 3))) == "seed0312"
     assert picture_name(Session(position=Position(12.5, 3))) == "picture"
