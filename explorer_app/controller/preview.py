@@ -110,9 +110,10 @@ class Preview(QObject):
     def request(self, session: Session, *, live: bool, by_hand: bool = True) -> None:
         """Request the picture of a session immediately; during a gesture, small enough to keep up.
 
-        `by_hand` is False where no input caused the request: it then counts in no latency.
+        `by_hand` is False where no input caused the request: it then counts in no latency, like the first of a model.
         """
         self._session = session
+        is_first = self._requests.newest is None
         chosen = self._requests.choose(session, live=live, by_hand=by_hand)
         if chosen is None:
             return
@@ -121,7 +122,7 @@ class Preview(QObject):
         else:
             self._rest.start()
         if chosen.is_new:
-            asked_s = self._gesture_s() if by_hand else None
+            asked_s = self._gesture_s() if by_hand and not is_first else None
             self._renders.submit(chosen.request, asked_s, at_rest=chosen.is_full and not live)
 
     def _request_again(self) -> None:
