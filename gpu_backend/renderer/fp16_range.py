@@ -45,6 +45,11 @@ def may_exceed_fp16(spec: NetworkSpec) -> bool:
     )
 
 
+def stored_verdict(model: Model) -> bool | None:
+    """Return what `exceeds_fp16` found of a network before; None if it has not looked, or that cannot be read."""
+    return _read_verdict(_verdict_path(model))
+
+
 def exceeds_fp16(runner: ModelRunner, model: Model, open_fp32: Callable[[], ModelRunner]) -> bool:
     """Return whether one of a few pictures in fp16 is not finite, or differs visibly from the same picture in fp32.
 

@@ -16,7 +16,7 @@ from gpu_backend.model_runner import ModelRunner
 from gpu_backend.plan.executor import Executor
 from gpu_backend.plan.plan import Precision
 from gpu_backend.quick_dataclass import dataclass
-from gpu_backend.renderer.fp16_range import exceeds_fp16, may_exceed_fp16, wider_precision
+from gpu_backend.renderer.fp16_range import exceeds_fp16, may_exceed_fp16, stored_verdict, wider_precision
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,10 +85,15 @@ def _fits(runner: ModelRunner, model: Model, precision: Precision, opened: Calla
         return True
     # Of a network in fp16 itself: e4m3 differs more from fp32, and saturates.
     try:
-        half = opened("fp16")
-        is_beyond = exceeds_fp16(half, model, lambda: opened("fp32"))
+        is_beyond = stored_verdict(model)
+        if is_beyond is None:
+            half = opened("fp16")
+            is_beyond = exceeds_fp16(half, model, lambda: opened("fp32"))
+            if not is_beyond:
+                half.close()
     except BaseException:
         runner.close()
         raise
-    (runner if is_beyond else half).close()
+    if is_beyond:
+        runner.close()
     return not is_beyond

@@ -102,6 +102,16 @@ def test_a_network_within_fp16_keeps_fp8(device: Device, model: Model) -> None:
     opened.runner.close()
 
 
+@pytest.mark.parametrize(("in_fp16", "again"), [(0.5, ["fp8"]), (0.0, ["fp8", "tf32"])])
+def test_a_network_in_fp8_is_tried_once(device: Device, in_fp16: float, again: list[str]) -> None:
+    device.in_fp16 = in_fp16
+    open_model(FREE, "cuda", "fp8", None, BUDGET).runner.close()
+    device.made.clear()
+    open_model(FREE, "cuda", "fp8", None, BUDGET).runner.close()
+    assert device.made_precisions == again
+    assert all(executor.closed for executor in device.made)
+
+
 def test_nothing_stays_open_where_the_trial_of_fp8_fails(device: Device) -> None:
     device.failing = {"wait": DeviceError("The GPU failed.")}
     with pytest.raises(DeviceError):
