@@ -10,7 +10,6 @@ from pathlib import Path
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import (
     QDialog,
-    QFileDialog,
     QFormLayout,
     QHBoxLayout,
     QLineEdit,
@@ -23,6 +22,7 @@ from explorer_app.exporting.claim import place_objection
 from explorer_app.exporting.export_list import ExportPlace, ExportRecord
 from explorer_app.exporting.sequence import SequenceSettings
 from explorer_app.settings import Settings
+from explorer_app.window.controls.folder_chooser import choose_folder
 from explorer_app.window.controls.wrapped_label import WrappedLabel
 from explorer_app.window.export.place_choices import PlaceChoices
 from explorer_app.window.look import theme
@@ -144,12 +144,7 @@ class DestinationDialog(QDialog):
         return self.place.objection or place_objection(wanted, "choose another folder.")
 
     def _choose_folder(self) -> None:
-        chooser = QFileDialog(self, "Folder for the files", self.folder.text())
-        chooser.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        chooser.setFileMode(QFileDialog.FileMode.Directory)
-        chooser.setOption(QFileDialog.Option.ShowDirsOnly)
-        chooser.fileSelected.connect(self.folder.setText)
-        chooser.open()
+        choose_folder("Folder for the files", self.folder)
 
     @Slot()
     def _go_on(self) -> None:

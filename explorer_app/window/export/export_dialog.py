@@ -14,7 +14,6 @@ from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
     QDialog,
-    QFileDialog,
     QFormLayout,
     QHBoxLayout,
     QLabel,
@@ -38,6 +37,7 @@ from explorer_app.session.session import Session
 from explorer_app.session.timeline.evaluation import is_piece
 from explorer_app.settings import Settings
 from explorer_app.window.controls.column_scroll import ColumnScroll
+from explorer_app.window.controls.folder_chooser import choose_folder
 from explorer_app.window.controls.number_field import SpinBox
 from explorer_app.window.controls.segmented import SegmentedControl
 from explorer_app.window.controls.wrapped_label import WrappedLabel
@@ -502,12 +502,7 @@ class ExportDialog(QDialog):
         theme.set_role(self.hint, "warn")
 
     def _choose_folder(self) -> None:
-        chooser = QFileDialog(self, "Folder for the sequence", self.folder.text())
-        chooser.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        chooser.setFileMode(QFileDialog.FileMode.Directory)
-        chooser.setOption(QFileDialog.Option.ShowDirsOnly)
-        chooser.fileSelected.connect(self.folder.setText)
-        chooser.open()
+        choose_folder("Folder for the sequence", self.folder)
 
     def _restore_choices(self) -> None:
         kind = self._settings.choice("export.kind", "w-cubic")
