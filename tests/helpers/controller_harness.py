@@ -150,3 +150,7 @@ class Harness:
     def said(self, level: Level = Level.INFO) -> list[str]:
         """Sentences at a level or above."""
         return [message.sentence for message in self.messages.messages if message.level >= level]
+
+    def has_said(self, part: str) -> bool:
+        """Whether a sentence contains this."""
+        return any(part in sentence for sentence in self.said())

@@ -6,17 +6,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from explorer_app.exporting.keyframes import Keyframe
 from explorer_app.exporting.picture import read_picture, write_picture
 from explorer_app.exporting.sequence import SequenceSettings
 from explorer_app.exporting.sheet import SheetDocument, write_grid_sheet
 from explorer_app.messages import Level
-from explorer_app.rendering.render_events import ThumbnailMade
-from explorer_app.session.adapting import adapt
 from explorer_app.session.edits import AddSources, GoToSeed, set_truncation
-from explorer_app.session.history import KeptSession
 from explorer_app.session.parameters import SetParameter
 from explorer_app.session.resolve import resolve
 from explorer_app.session.session import Session, Slider, Source
@@ -29,10 +24,6 @@ from gpu_backend import (
     Recipe,
     RenderRequest,
     Truncation,
-    read_latent,
-    stored_latent,
-    write_latent,
-    write_latents,
 )
 from tests.helpers.controller_harness import Harness
 from tests.helpers.edits import whole_slider
@@ -60,10 +51,6 @@ def sequence(harness: Harness, frames: int = 3, name: str = "walk", **options: A
         z_dim=8,
         **options,
     )
-
-
-def said(harness: Harness, part: str) -> bool:
-    return any(part in sentence for sentence in harness.said())
 
 
 def test_a_saved_picture_brings_back_exactly_what_was_set(open_harness: Harness) -> None:
@@ -107,7 +94,7 @@ def test_a_picture_of_a_known_model_opens_that_model(open_harness: Harness) -> N
     change(harness)
     wanted = harness.controller.editing.session
     harness.controller.pictures.save(harness.folder / "dog.png")
-    harness.until(lambda: said(harness, "Saved"))
+    harness.until(lambda: harness.has_said("Saved"))
     harness.open("birds")
     harness.controller.files.open_picture(harness.folder / "dog.png")
     harness.until(
@@ -115,7 +102,7 @@ def test_a_picture_of_a_known_model_opens_that_model(open_harness: Harness) -> N
     )
     harness.rest()
     assert harness.controller.editing.session == wanted
-    assert said(harness, "was made with dogs, which is being opened")
+    assert harness.has_said("was made with dogs, which is being opened")
     assert harness.said(Level.WARNING) == []
 
 
@@ -287,7 +274,7 @@ def test_a_session_waits_for_its_model_although_another_one_became_ready_meanwhi
 
 
 def test_a_session_of_an_unknown_model_at_the_start_is_shown_with_the_bundled_one(harness: Harness) -> None:
-    from explorer_app.session.session import ModelReference, Session
+    from explorer_app.session.session import ModelReference
 
     session = Session(model=ModelReference("/gone/zebras.pkl", "zebras", "f" * 64), truncation=Truncation(0.2))
     save_session(harness.folder / "far.loom", session)
@@ -305,7 +292,7 @@ def test_an_export_writes_every_frame_while_the_preview_goes_on(open_harness: Ha
     harness.drag(2.5)
     harness.rest()
     harness.until(lambda: harness.controller.export.progress is None)
-    assert said(harness, "Exported 6 frames")
+    assert harness.has_said("Exported 6 frames")
     assert harness.messages.messages[-1].picture == harness.folder / "out" / "walk_00005.png"
     assert len(list((harness.folder / "out").glob("walk_*.png"))) == 6
     assert json.loads((harness.folder / "out" / "walk.manifest.json").read_text())["state"] == "complete"
@@ -325,10 +312,10 @@ def test_a_cancelled_export_says_how_far_it_came_and_goes_on_another_time(open_h
     assert harness.controller.export.progress.is_stopping
     harness.engine.gate.open()
     harness.until(lambda: harness.controller.export.progress is None)
-    assert said(harness, "The export “walk” was stopped after 1 of 5 frames.")
+    assert harness.has_said("The export “walk” was stopped after 1 of 5 frames.")
     rendered = len(harness.engine.requests)
     harness.controller.export.start(settings)
-    harness.until(lambda: said(harness, "Exported 5 frames"))
+    harness.until(lambda: harness.has_said("Exported 5 frames"))
     assert len(harness.engine.requests) - rendered == 4
 
 
@@ -353,7 +340,7 @@ def test_the_model_of_something_kept_has_to_wait_for_an_export(open_harness: Har
     harness.controller.export.start(sequence(harness))
     harness.controller.editing.go_to_kept(number)
     assert harness.controller.engine.model.loading is None
-    assert said(harness, "“Kept” was made with cats, which has to wait for the export; dogs shows it.")
+    assert harness.has_said("“Kept” was made with cats, which has to wait for the export; dogs shows it.")
     harness.engine.gate.open()
     harness.until(lambda: harness.controller.export.progress is None)
 
@@ -471,120 +458,6 @@ def test_a_star_set_before_the_old_ones_are_read_loses_none_of_them(open_harness
     assert len(load_session_file(Path(again.state / "kept.loom")).kept) == 2
 
 
-def rows_for(harness: Harness, seed: int = 0) -> np.ndarray:
-    facts = harness.controller.engine.model.facts
-    assert facts is not None
-    return np.random.default_rng(seed).standard_normal((facts.num_ws, facts.w_dim)).astype(np.float32)
-
-
-def test_an_imported_latent_is_shown_saved_and_taken_back(open_harness: Harness) -> None:
-    harness, before = open_harness, open_harness.controller.editing.session
-    stored = stored_latent(rows_for(harness))
-    write_latent(harness.folder / "face.npz", stored)
-    harness.controller.files.open(harness.folder / "face.npz")
-    harness.until(lambda: harness.controller.editing.session.pinned_blend)
-    harness.rest()
-    assert harness.frames[-1].request.blend[0][0].latent.point == stored
-    assert harness.labels == ["Start", "Import latent"]
-    wanted = harness.controller.editing.session
-    harness.controller.pictures.save(harness.folder / "face.png")
-    harness.controller.files.save_session(harness.folder / "face.loom")
-    harness.until(lambda: said(harness, "Saved face.loom.") and said(harness, "Saved face.png."))
-    harness.controller.editing.undo()
-    assert harness.controller.editing.session == before
-    for name in ("face.png", "face.loom"):
-        harness.controller.editing.edit(GoToSeed(3))
-        harness.controller.files.open(harness.folder / name)
-        harness.until(lambda: harness.controller.editing.session == wanted)
-    again = harness.reopened()
-    again.start()
-    again.until(lambda: again.controller.editing.session == wanted)
-    again.close()
-
-
-def test_a_latent_of_another_model_is_refused_and_changes_nothing(open_harness: Harness) -> None:
-    harness, before = open_harness, open_harness.controller.editing.session
-    write_latent(harness.folder / "face.npy", stored_latent(np.zeros((3, 5), np.float32)))
-    harness.controller.files.open(harness.folder / "face.npy")
-    harness.until(lambda: harness.said(Level.ERROR))
-    assert "face.npy has 3 rows of 5 numbers, but cats takes" in harness.said(Level.ERROR)[0]
-    assert harness.controller.editing.session == before
-
-
-def test_the_rows_of_the_picture_are_exported_once_it_is_there(open_harness: Harness) -> None:
-    harness = open_harness
-    harness.controller.files.export_latent(harness.folder / "face.npz")
-    assert "once its picture is rendered" in harness.said(Level.WARNING)[0]  # the fake renderer tells no rows
-    rows = rows_for(harness)
-    harness.controller.engine.preview._frame = replace(harness.frames[-1], ws=rows)
-    harness.controller.files.export_latent(harness.folder / "face.npz")
-    harness.until(lambda: said(harness, "Saved face.npz."))
-    assert read_latent(harness.folder / "face.npz") == stored_latent(rows)
-
-
-def test_latents_of_the_library_are_exported_with_their_names_and_imported_as_kept_ones(open_harness: Harness) -> None:
-    harness = open_harness
-    editing, files, thumbnails = harness.controller.editing, harness.controller.files, harness.controller.thumbnails
-    sessions = [(f"seed {seed}", GoToSeed(seed).apply(editing.session)) for seed in (3, 8)]
-    files.export_latents(sessions, harness.folder / "both.npz")
-    rows = rows_for(harness)
-    for key in list(thumbnails._fetches):  # the fake renderer tells no rows
-        thumbnails.take_made(ThumbnailMade(key, replace(harness.frames[-1], ws=rows + key.index)))
-    harness.until(lambda: said(harness, "Saved both.npz."))
-    files.import_kept(harness.folder / "both.npz")
-    harness.until(lambda: said(harness, "2 latents from both.npz kept."))
-    assert [entry.label for entry in editing.history.kept] == ["seed 3", "seed 8"]
-    editing.go_to_kept(editing.history.kept[1].number)
-    assert editing.session.pinned_blend[0][0].latent.point == stored_latent(rows + 1)
-    write_latents(harness.folder / "others.npz", [("a", stored_latent(np.zeros((3, 5), np.float32)))])
-    files.import_kept(harness.folder / "others.npz")
-    harness.until(lambda: any("another model" in words for words in harness.said(Level.ERROR)))
-    assert len(editing.history.kept) == 2
-
-
-def test_kept_pictures_are_mixed_in_and_put_on_the_timeline_as_one_step_each(open_harness: Harness) -> None:
-    harness = open_harness
-    editing = harness.controller.editing
-    sessions = [GoToSeed(seed).apply(editing.session) for seed in (3, 8)]
-    editing.kept.add(tuple(KeptSession(session, f"seed {session.position.x:.0f}") for session in sessions))
-    numbers = [entry.number for entry in editing.history.kept]
-    harness.controller.mixing.add_kept(numbers)
-    assert [source.label for source in editing.session.mix] == ["seed 3", "seed 8"]
-    assert all(strength == 0.0 for source in editing.session.mix for strength in source.strengths)
-    harness.controller.playback.keep_entries(numbers, None)
-    track = editing.session.timeline.track("state")
-    assert track is not None
-    assert [(key.time, key.value.position.x) for key in track.keys] == [(0, 3.0), (2, 8.0)]
-    assert harness.labels[-2:] == ["Mix in several", "Put on the timeline"]
-    editing.kept.tag(numbers, "snow, night")
-    editing.kept.drop(numbers[:1])
-    assert [(entry.label, entry.tags) for entry in editing.history.kept] == [("seed 8", ("snow", "night"))]
-
-
-def test_a_latent_between_recipes_is_kept_as_rows(open_harness: Harness) -> None:
-    harness = open_harness
-    blend = ((Recipe(Latent()), 0.5), (Recipe(Latent(Point(((4, 1.0),)))), 0.5))
-    request = RenderRequest(harness.controller.editing.session.model.model_id, blend)
-    write_picture(harness.folder / "frame.png", fake_frame(request), model_name="cats")
-    harness.controller.files.open_picture(harness.folder / "frame.png")
-    harness.until(lambda: resolve(harness.controller.editing.session) == request)
-    harness.rest()
-    rows = rows_for(harness)
-    harness.controller.engine.preview._frame = replace(harness.frames[-1], ws=rows)
-    harness.controller.mixing.add_current()
-    assert harness.controller.editing.session.mix[0].latent == Latent(stored_latent(rows))
-
-
-def test_a_model_of_another_shape_lets_go_of_stored_latents_and_reports_it(open_harness: Harness) -> None:
-    facts = open_harness.controller.engine.model.facts
-    assert facts is not None
-    stored = Latent(stored_latent(np.zeros((3, 5), np.float32)))
-    session = Session(pinned_blend=((Recipe(stored), 1.0),), mix=(Source(stored, (0.0,) * facts.num_ws, "kept 1"),))
-    fitted = adapt(session, facts)
-    assert (fitted.session.pinned_blend, fitted.session.mix) == ((), ())
-    assert "stored latents of another shape were removed" in fitted.changes
-
-
 def test_a_picture_of_a_model_that_is_opened_later_is_brought_back_then(open_harness: Harness) -> None:
     harness = open_harness
     harness.open("dogs")
@@ -596,7 +469,7 @@ def test_a_picture_of_a_model_that_is_opened_later_is_brought_back_then(open_har
     harness.open("birds")
     harness.path("dogs").rename(moved / "dogs.pkl")
     harness.controller.files.open_picture(harness.folder / "dog.png")
-    harness.until(lambda: said(harness, "birds shows it differently until you open dogs"))
+    harness.until(lambda: harness.has_said("birds shows it differently until you open dogs"))
     harness.controller.editing.edit(GoToSeed(3))
     harness.controller.files.open_model(moved / "dogs.pkl")
     harness.until(lambda: harness.controller.editing.session == wanted)
@@ -619,13 +492,3 @@ def test_the_model_of_a_picture_is_found_by_its_name_beside_it(open_harness: Har
         )
     )
     harness.until(lambda: harness.controller.editing.session == wanted)
-
-
-def test_a_latent_can_be_what_the_program_starts_with(open_harness: Harness) -> None:
-    write_latent(open_harness.folder / "face.npz", stored_latent(rows_for(open_harness)))
-    again = open_harness.reopened()
-    again.start(document=again.folder / "face.npz")
-    again.until(lambda: again.controller.editing.session.pinned_blend)
-    assert again.said(Level.WARNING) == []
-    assert again.labels[-1] == "Import latent"
-    again.close()
