@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
+from gpu_backend.bench.accuracy import psnr_db
 from gpu_backend.cpu.executor import CpuExecutor
 from gpu_backend.cuda.driver.probe import Gpu
 from gpu_backend.cuda.executor import CudaExecutor
@@ -84,17 +84,12 @@ def test_a_small_plan_in_fp8_is_near_the_picture_of_the_processor(
     fused, plain = (executor.bind(plan, use_fused=use_fused) for use_fused in (True, False))
     assert not executor.fallbacks
     expected = processor.bind(build_synthesis_plan(model.spec, "small", batch=batch)).run({"ws": ws})["pixels"]
-    found, exact = (np.array(bound.run({"ws": ws})["pixels"]).astype(np.float64) for bound in (fused, plain))
-    assert psnr_of(found, expected) >= 30.0
-    assert psnr_of(found, exact) >= psnr_of(found, expected), "the plain kernels quantise alike"
-    assert psnr_of(found, exact) >= 36.0
+    found, exact = (np.array(bound.run({"ws": ws})["pixels"]) for bound in (fused, plain))
+    assert psnr_db(found, expected) >= 30.0
+    assert psnr_db(found, exact) >= psnr_db(found, expected), "the plain kernels quantise alike"
+    assert psnr_db(found, exact) >= 36.0
     executor.close()
     processor.close()
-
-
-def psnr_of(found: NDArray[Any], expected: NDArray[Any]) -> float:
-    """Decibels of bytes."""
-    return float(10 * np.log10(255.0**2 / max(np.mean((found - expected.astype(np.float64)) ** 2), 1e-9)))
 
 
 @pytest.mark.parametrize("precision", ["fp16", "tf32", "fp32"])
