@@ -23,7 +23,7 @@ CPU_BATCHES = (1, 2)
 
 
 def measure_all_shapes(options: BenchOptions, say: Callable[[str], None]) -> tuple[Report, ...]:
-    """Measure shape after shape until the budget is spent or Ctrl-C ends the run.
+    """Measure shape after shape until Ctrl-C ends the run; each has an equal share of the seconds that are left.
 
     Raises
     ------
@@ -32,10 +32,10 @@ def measure_all_shapes(options: BenchOptions, say: Callable[[str], None]) -> tup
     """
     budget = Budget(options.budget_s)
     found: list[Report] = []
-    for name in SHAPES_WITH_PEERS:
+    for place, name in enumerate(SHAPES_WITH_PEERS):
         batches = options.batches or (CPU_BATCHES if options.device == "cpu" else BATCHES)
         own = replace(options, shape=SHAPES[name], batches=batches, everything=True)
-        report = run_suite(own, partial(_said, say, name), budget)
+        report = run_suite(own, partial(_said, say, name), budget.share(len(SHAPES_WITH_PEERS) - place))
         found.append(report)
         if any(item.reason == STOPPED for item in report.skipped):
             break

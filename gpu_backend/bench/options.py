@@ -67,7 +67,11 @@ def add_bench_options(parser: argparse.ArgumentParser) -> None:
     add("--peers", type=_peers, metavar="LIST", help=f"of {', '.join(PEERS)}, or none (default: all)")
     add("--precision", type=_precisions, default=(), metavar="LIST", help=f"of {', '.join(PRECISIONS)}")
     add("--all", dest="everything", action="store_true", help="every peer in every precision and batch")
-    add("--all-shapes", action="store_true", help=f"--all of {', '.join(SHAPES_WITH_PEERS)}, batches 1 to 32")
+    add(
+        "--all-shapes",
+        action="store_true",
+        help=f"--all of {', '.join(SHAPES_WITH_PEERS)}, batches 1 to 32; each has an equal share of the time",
+    )
     add("--ladder", action="store_true", help="what each optimisation gains, from plain kernels to a batch of 32")
     add("--counters", action="store_true", help="hardware counters of the kernels too (the extra profile, permission)")
     add("--quick", action="store_true", help="fewer cases and fewer runs")

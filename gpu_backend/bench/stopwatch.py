@@ -64,6 +64,10 @@ class Budget:
         """Whether the time is over."""
         return self._clock() >= self._end
 
+    def share(self, parts: int) -> Budget:
+        """Return a budget of one of so many equal parts of the seconds that are left."""
+        return Budget(max(0.0, self._end - self._clock()) / parts, self._clock)
+
 
 class Stopwatch:
     """Measures contenders and stores the results. After Ctrl-C no new work starts, and finished results are kept.

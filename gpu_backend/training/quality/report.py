@@ -7,9 +7,11 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import get_args
 
 from gpu_backend.errors import LoomError
 from gpu_backend.plain_text import printable
+from gpu_backend.plan.plan import Precision
 from gpu_backend.renderer import open_renderer
 from gpu_backend.training.quality.feature_file import read_features
 from gpu_backend.training.quality.metrics import quality_of
@@ -30,6 +32,8 @@ def parser() -> argparse.ArgumentParser:
     add("--psi", type=float, default=1.0, help="truncation (default: 1, none)")
     add("--batch", type=int, default=64, help="pictures at a time (default: 64)")
     add("--device", default="auto", help="auto, cpu, cuda or cuda:1 (default: auto)")
+    precisions = get_args(Precision)
+    add("--precision", choices=precisions, default="fp16", help="of the model's pictures on a GPU (default: fp16)")
     add("--out", type=Path, metavar="FILE", help="write the metrics there as JSON")
     return made
 
@@ -43,7 +47,7 @@ def run(words: Sequence[str] | None = None, world: World | None = None) -> int:
     try:
         network, _ = read_features(options.features)
         device = torch_device(options.device)
-        renderer = open_renderer(options.model, options.device)
+        renderer = open_renderer(options.model, options.device, precision=options.precision)
         try:
             metrics = quality_of(
                 renderer,
@@ -59,7 +63,12 @@ def run(words: Sequence[str] | None = None, world: World | None = None) -> int:
         finally:
             renderer.close()
         if options.out is not None:
-            said = {"model": renderer.facts.name, "sha256": renderer.facts.model_id, **metrics.to_json()}
+            said = {
+                "model": renderer.facts.name,
+                "sha256": renderer.facts.model_id,
+                "precision": renderer.device.precision,
+                **metrics.to_json(),
+            }
             write_whole(options.out, (json.dumps(said, indent=2, sort_keys=True) + "\n").encode())
     except LoomError as error:
         sys.stderr.write(printable(f"{made.prog}: {error.sentence}") + "\n")

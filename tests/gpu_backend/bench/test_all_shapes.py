@@ -1,7 +1,9 @@
 """All shapes in one run: a report each, one table and one CSV of all."""
 
 import csv
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -9,8 +11,10 @@ import torch
 from gpu_backend.bench import all_shapes
 from gpu_backend.bench.all_shapes import summary
 from gpu_backend.bench.command import main
-from gpu_backend.bench.report import OURS
+from gpu_backend.bench.options import BenchOptions
+from gpu_backend.bench.report import OURS, Report
 from gpu_backend.bench.shapes import SHAPES, SHAPES_WITH_PEERS, Shape
+from gpu_backend.bench.stopwatch import Budget
 from tests.gpu_backend.bench.made_up import made_up_report
 
 TINY = {name: Shape(name, side, 128, 8) for name, side in (("tiny16", 16), ("tiny8", 8))}
@@ -39,6 +43,23 @@ def test_each_shape_is_measured_printed_and_written(
     assert all(float(row["gain"]) > 0 for row in rows if row["who"] == "eager")
     assert (tmp_path / "tiny8" / "bench.json").is_file()
     assert len([line for line in capsys.readouterr().out.splitlines() if line.startswith("tiny16 ")]) == 2
+
+
+def test_each_shape_has_an_equal_share_of_the_time_that_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, ends = [0.0], []
+
+    def spend(options: BenchOptions, say: Any, budget: Budget) -> Report:
+        while not budget.is_spent:
+            now[0] += 1.0
+        ends.append(now[0])
+        return made_up_report()
+
+    monkeypatch.setattr(all_shapes, "SHAPES", TINY)
+    monkeypatch.setattr(all_shapes, "SHAPES_WITH_PEERS", tuple(TINY))
+    monkeypatch.setattr(all_shapes, "Budget", partial(Budget, clock=lambda: now[0]))
+    monkeypatch.setattr(all_shapes, "run_suite", spend)
+    all_shapes.measure_all_shapes(BenchOptions(device="cpu", budget_s=30.0), lambda _: None)
+    assert ends == [15.0, 30.0]
 
 
 def test_the_summary_holds_ours_against_the_fastest_peer_of_each_precision() -> None:

@@ -22,6 +22,7 @@ def test_the_peer_to_beat_comes_first() -> None:
 def test_omitted_cases_are_counted_and_all_includes_them() -> None:
     some, everything = choose(on_gpu=True), choose(on_gpu=True, everything=True)
     assert len(everything.peers) == 4 * 4 * len(PEERS)
+    assert everything.ours == ("fp16", "fp8", "tf32", "fp32")
     assert some.left_out.startswith(f"{96 - len(some.peers)} more")
     assert everything.left_out == ""
 

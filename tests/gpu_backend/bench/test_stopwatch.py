@@ -98,6 +98,20 @@ def test_a_failure_in_the_middle_of_the_turns_ends_them_for_one_only() -> None:
     assert [item.what for item in watch.skipped] == ["bad, fp16, batch 2"]
 
 
+def test_a_share_of_a_budget_is_an_equal_part_of_what_is_left() -> None:
+    now = [0.0]
+    budget = Budget(90.0, clock=lambda: now[0])
+    now[0] = 30.0
+    share = budget.share(3)
+    now[0] = 49.0
+    assert not share.is_spent
+    now[0] = 50.0
+    assert share.is_spent
+    assert not budget.is_spent
+    now[0] = 100.0
+    assert budget.share(2).is_spent, "nothing is left"
+
+
 def test_nothing_begins_after_the_budget() -> None:
     times = iter([0.0, 1.0, 11.0])
     log: list[str] = []

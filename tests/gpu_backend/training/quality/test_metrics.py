@@ -71,6 +71,7 @@ def test_the_report_prints_and_writes_its_metrics(
     assert "real against real" in out
     said = json.loads((tmp_path / "metrics.json").read_text())
     assert said["count"] == 40
+    assert said["precision"] == "fp32", "the processor has no other"
     assert said["generated"]["frechet"] > said["real"]["frechet"]
     assert len(said["sha256"]) == 64
 
