@@ -52,7 +52,7 @@ def choose(
     if not batches:
         batches = (_QUICK_BATCHES if quick else GPU_BATCHES) if on_gpu else (1,)
     names = tuple(peers) if peers is not None else tuple(who for who in PEERS if on_gpu or who not in _NEEDS_GPU)
-    usual = ("fp16", "bf16", "tf32", "fp32") if on_gpu else ("fp32", "bf16")
+    usual: tuple[str, ...] = ("fp16", "bf16", "tf32", "fp32") if on_gpu else ("fp32", "bf16")
     if everything and on_gpu:
         usual = ("fp16", *(precision for precision in PRECISIONS if precision != "fp16"))
     wanted = tuple(precisions) or (usual[:1] if quick else usual)
