@@ -9,7 +9,11 @@ from typing import Literal
 import torch
 
 from gpu_backend.training.benchmark.options import RowName
-from gpu_backend.training.benchmark.plain_layers import make_plain_networks
+from gpu_backend.training.benchmark.plain_layers import (
+    make_networks_of_one_weight,
+    make_networks_of_one_weight_and_pass,
+    make_plain_networks,
+)
 from gpu_backend.training.methods import StepMethods
 from gpu_backend.training.network_pair import Make, make_networks
 
@@ -65,13 +69,21 @@ def ladder(device: torch.device) -> Iterator[Row]:
         make_plain_networks,
     )
     yield Row(
-        "layers",
-        "the same weights for all pictures; scale, noise, bias and activation in one pass, with gradients of their "
-        "own; filters in one pass",
+        "weights",
+        "the same weights for all pictures, whose gradients have gradients at the cost of ordinary ones",
         bf16,
-        make_networks,
-        no_gain="the convolutions take most of the step" if on_gpu else "its kernels of one pass are for GPUs",
+        make_networks_of_one_weight,
+        no_gain="a grouped convolution is as fast here as one of all pictures",
     )
+    few = "the convolutions take most of the step" if on_gpu else "its kernels of one pass are for GPUs"
+    yield Row(
+        "activations",
+        "scale, noise, bias and activation in one pass, with gradients of their own",
+        bf16,
+        make_networks_of_one_weight_and_pass,
+        no_gain=few,
+    )
+    yield Row("filters", "filters in one pass", bf16, make_networks, no_gain=few)
     fused = replace(bf16, fused=True)
     yield Row(
         "adam",
@@ -113,7 +125,7 @@ def ladder(device: torch.device) -> Iterator[Row]:
         make_networks,
         prefetch=True,
         problem=slow,
-        no_gain="the row layers has fused what it would fuse, and the row graph has removed the gaps",
+        no_gain="the rows before have fused what it would fuse, and the row graph has removed the gaps",
     )
     yield Row(
         "compile-alone",

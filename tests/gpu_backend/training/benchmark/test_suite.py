@@ -53,14 +53,15 @@ def test_each_row_adds_to_the_one_before_but_for_compile_alone() -> None:
     *rows, alone = ladder(torch.device("cuda", 0))
     assert (*(row.name for row in rows), alone.name) == ROWS
     assert not any(row.problem for row in (*rows, alone))
-    assert [row.methods.low for row in rows] == [torch.float32] * 2 + [torch.bfloat16] * 7
-    changes = ("channels_last", "", "", "fused", "set_to_none", "graphs", "", "compile")
+    assert [row.methods.low for row in rows] == [torch.float32] * 2 + [torch.bfloat16] * 9
+    changes = ("channels_last", "", "", "", "", "fused", "set_to_none", "graphs", "", "compile")
     for index, name in enumerate(changes, 1):
         if name:
             assert [getattr(row.methods, name) for row in rows] == [False] * index + [True] * (len(rows) - index)
-    assert [row.prefetch for row in rows] == [False] * 7 + [True] * 2
-    assert len({row.make for row in rows[:3]}) == len({row.make for row in rows[3:]}) == 1
-    assert rows[2].methods == rows[3].methods, "the row layers changes the networks alone"
+    assert [row.prefetch for row in rows] == [False] * 9 + [True] * 2
+    assert len({row.make for row in rows[:3]}) == len({row.make for row in rows[5:]}) == 1
+    assert len({row.make for row in rows}) == 4
+    assert all(row.methods == rows[2].methods for row in rows[3:6]), "they change the networks alone"
     bf16 = next(row for row in rows if row.name == alone.base)
     assert alone.methods == replace(bf16.methods, compile=True)
     assert alone.make == bf16.make
