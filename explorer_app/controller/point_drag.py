@@ -257,7 +257,8 @@ class PointDrag(QObject):
         place
             Where the pointer was pressed.
         index
-            A handle that was taken hold of; None sets a new one, in place of the former handles.
+            A handle that was taken hold of, or a pin, which becomes one; None sets a new handle, in place of the former
+            ones.
         together
             All handles move by what the pointer moves, and a new handle leaves the former ones.
         """

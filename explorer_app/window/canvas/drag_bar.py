@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import cast
 
 from PySide6.QtCore import QSize, Signal, Slot
-from PySide6.QtGui import QResizeEvent
+from PySide6.QtGui import QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QComboBox, QHBoxLayout, QLabel, QPushButton, QWidget
 
 from explorer_app.controller import Engine, PointDrag
@@ -44,6 +45,12 @@ class DragBar(QWidget):
     -------
     left()
         The button that leaves the tool.
+
+    Attributes
+    ----------
+    take_key
+        Handles a key that no control of the bar uses, and returns whether it did; None for none. The line below the
+        picture promises the tool's keys, and a press on the bar takes the focus from the canvas.
     """
 
     left = Signal()
@@ -54,6 +61,7 @@ class DragBar(QWidget):
         self._brush = brush
         self._engine = engine
         self._resolutions: tuple[int, ...] = ()
+        self.take_key: Callable[[QKeyEvent], bool] | None = None
         self.setAccessibleName("Dragging points")
         self.modes = SegmentedControl(_MODES, "Tool of the pointer")
         self.modes.chosen.connect(lambda mode: brush.set_mode(cast("Mode", mode)))
@@ -85,10 +93,10 @@ class DragBar(QWidget):
         self.reconstruct.moved.connect(lambda amount, final: drag.fade(1.0 - amount, final))
         self.reconstruct.cancelled.connect(drag.cancel_fade)
         self.brush_size = self._brush_row(
-            "Size", LEAST_SIZE, MOST_SIZE, "diameter of the brush in widths of the picture."
+            "Size", LEAST_SIZE, MOST_SIZE, brush.size, "diameter of the brush in widths of the picture."
         )
         self.brush_size.moved.connect(lambda size, _: brush.set_size(size))
-        self.softness = self._brush_row("Soft edge", 0.0, 1.0, "fraction of the brush that fades out.")
+        self.softness = self._brush_row("Soft edge", 0.0, 1.0, brush.softness, "fraction of the brush that fades out.")
         self.softness.moved.connect(lambda softness, _: brush.set_softness(softness))
         self.invert = self._button("Invert", _FREEZE_TIPS[0])
         self.invert.clicked.connect(lambda _=False: brush.invert())
@@ -143,8 +151,13 @@ class DragBar(QWidget):
         self._lines.setDirection(ways.TopToBottom if is_narrow else ways.LeftToRight)
         super().resizeEvent(event)
 
-    def _brush_row(self, name: str, low: float, high: float, tip: str) -> SliderRow:
-        row = SliderRow(name, low, high, neutral=low, widest="0.00", label_px=60, snap=0.05, tip=tip)
+    def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 - Qt's name
+        """Offer a key that no control of the bar uses to the tool."""
+        if self.take_key is None or not self.take_key(event):
+            super().keyPressEvent(event)
+
+    def _brush_row(self, name: str, low: float, high: float, reset: float, tip: str) -> SliderRow:
+        row = SliderRow(name, low, high, neutral=low, reset=reset, widest="0.00", label_px=60, snap=0.05, tip=tip)
         row.setMinimumWidth(theme.px(150))
         row.setMaximumWidth(theme.px(260))
         return row

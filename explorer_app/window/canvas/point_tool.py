@@ -182,9 +182,7 @@ class PointTool(QWidget):
         if not self._is_stroke:
             if math.hypot(*self._moved) < theme.px(_THRESHOLD_PX):
                 return
-            is_pin = self._hit is not None and self._drag.points[self._hit].is_pin
-            index = None if is_pin else self._hit
-            if not self._drag.begin(self.pixels_at(self._pressed), index, together=self._together):
+            if not self._drag.begin(self.pixels_at(self._pressed), self._hit, together=self._together):
                 self._pressed = None
                 return
             self._is_stroke = True

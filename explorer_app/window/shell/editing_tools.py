@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal, Slot
-from PySide6.QtGui import QAction
+from PySide6.QtGui import QAction, QKeyEvent
 from PySide6.QtWidgets import QBoxLayout
 
 from explorer_app.controller import Editing, Engine, Files, PhotoProjection, PointDrag
@@ -60,6 +60,7 @@ class EditingTools(QObject):
     ) -> None:
         super().__init__(parent)
         self._window = canvas.window
+        self._canvas = canvas
         self._engine = engine
         self._projection = projection
         self._messages = messages
@@ -71,6 +72,7 @@ class EditingTools(QObject):
         self.brush = MaskBrush(self)
         self.points = PointTool(canvas, drag, self.brush, action)
         self.bar = DragBar(drag, self.brush, engine)
+        self.bar.take_key = self._take_key
         self.brush.edited.connect(partial(editing.edit, source=_MASK))
         self.brush.gesture_cancelled.connect(partial(editing.cancel_gesture, _MASK))
         editing.session_changed.connect(self._show_mask)
@@ -140,6 +142,13 @@ class EditingTools(QObject):
     @Slot()
     def _forget_dialog(self) -> None:
         self.dialog = None
+
+    def _take_key(self, event: QKeyEvent) -> bool:
+        """Pass a key of the bar to the tool; one that it uses gives the focus back to the canvas."""
+        is_taken = self.points.take_key(event)
+        if is_taken:
+            self._canvas.setFocus()
+        return is_taken
 
     @Slot()
     def _leave(self) -> None:

@@ -188,6 +188,16 @@ def test_a_handle_is_taken_hold_of_again(hand: Hand) -> None:
     assert hand.points[0] == (near(80, abs=1), near(100, abs=1))
 
 
+def test_a_pin_that_is_dragged_becomes_a_handle(hand: Hand) -> None:
+    QTest.mouseClick(hand.tool, LEFT, pos=hand.at(120, 40))
+    QTest.mouseClick(hand.tool, LEFT, pos=hand.at(60, 80))
+    hand.stroke((60, 80), (80, 80))
+    assert [point.is_pin for point in hand.controller.point_drag.points] == [True, False]
+    assert hand.points[1] == (near(80, abs=1), near(80, abs=1))
+    (made,) = hand.controller.drag_maker.made
+    assert len(made.settings.pins) == 1, "a pin below the handle would hold it back"
+
+
 def test_arrows_nudge_and_delete_removes_the_selected_point(hand: Hand) -> None:
     QTest.mouseClick(hand.tool, LEFT, SHIFT, hand.at(60, 60))
     hand.key(Qt.Key.Key_Right)
@@ -293,6 +303,31 @@ def test_a_brush_freezes_and_thaws_and_each_stroke_is_one_step(hand: Hand) -> No
     hand.key(Qt.Key.Key_Escape)
     assert hand.window.tools.brush.mode == "points"
     assert hand.tool.is_on
+
+
+def test_the_bar_passes_the_keys_that_it_does_not_use_to_the_tool(hand: Hand) -> None:
+    freeze = hand.bar.modes.segments["freeze"]
+    QTest.mouseClick(freeze, LEFT)
+    freeze.setFocus()
+    before = hand.bar.brush_size.slider.amount
+    QTest.keyClick(freeze, Qt.Key.Key_BracketRight)
+    assert hand.bar.brush_size.slider.amount > before
+    QTest.keyClick(freeze, Qt.Key.Key_Escape)
+    assert hand.window.tools.brush.mode == "points"
+    assert hand.window.focusWidget() is hand.window.canvas
+    QTest.keyClick(hand.bar.block, Qt.Key.Key_Escape)
+    assert not hand.tool.is_on
+
+
+def test_a_double_click_brings_the_first_size_of_the_brush_back(hand: Hand) -> None:
+    QTest.mouseClick(hand.bar.modes.segments["freeze"], LEFT)
+    brush = hand.window.tools.brush
+    first = brush.size, brush.softness
+    brush.set_size(0.3)
+    brush.set_softness(0.9)
+    for row in (hand.bar.brush_size, hand.bar.softness):
+        QTest.mouseDClick(row.slider, LEFT)
+    assert (brush.size, brush.softness) == first
 
 
 def test_the_brush_paints_the_mask_of_a_blend_and_returns_to_dragging(hand: Hand) -> None:
