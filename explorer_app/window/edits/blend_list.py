@@ -76,12 +76,13 @@ class BlendRow(EditRow):
             self._connect(slider, f"{path}/{field}")
         head = QHBoxLayout()
         head.setSpacing(theme.px(4))
+        centred = Qt.AlignmentFlag.AlignVCenter  # without it the lowest button limits the height of the line
         for widget in (self.switch, self.picture_button, self.mask_button):
-            head.addWidget(widget)
+            head.addWidget(widget, 0, centred)
         head.addWidget(self.hint, 1)
         head.addStretch(1)
-        head.addWidget(self.rows)
-        head.addWidget(self.remove)
+        head.addWidget(self.rows, 0, centred)
+        head.addWidget(self.remove, 0, centred)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, theme.px(2), 0, theme.px(4))
         column.setSpacing(0)

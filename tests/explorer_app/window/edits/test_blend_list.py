@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from PySide6.QtCore import QPoint
 from PySide6.QtGui import QColor, QImage
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from explorer_app.session.edits import RemoveBlend
@@ -93,6 +94,21 @@ def test_a_mask_is_painted_by_the_button_that_shows_it(panel: EditsPanel, blends
     assert image.pixelColor(quarter, quarter).lightness() == 255
     assert image.pixelColor(3 * quarter, 3 * quarter).lightness() == 0
     assert mask_pixmap(None).toImage().pixelColor(5, 5).lightness() == 0
+
+
+def test_the_pictures_of_a_blend_keep_their_size_once_it_is_painted(panel: EditsPanel, blends: BlendList) -> None:
+    panel.setStyleSheet("QToolButton { min-height: 23px; }")  # as the window's sheet: it replaces the least height
+    panel.resize(420, 600)
+    panel.show_session(Session(blends=(replace(SKY, mask=None),)))
+    panel.show()
+    row = blends.rows[0]
+    QApplication.processEvents()
+    before = row.picture_button.size(), row.mask_button.size()
+    panel.show_session(Session(blends=(SKY,)))
+    QApplication.processEvents()
+    assert row.hint.isHidden()
+    assert (row.picture_button.size(), row.mask_button.size()) == before
+    assert row.mask_button.height() == row.mask_button.width()
 
 
 def test_a_menu_offers_a_seed_what_is_shown_and_kept_pictures(panel: EditsPanel, blends: BlendList) -> None:
