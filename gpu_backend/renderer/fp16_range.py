@@ -1,7 +1,8 @@
-"""Whether a network's numbers fit fp16.
+"""Whether fp16 has the range and the precision that a network needs.
 
-Kernels saturate what exceeds fp16, since one infinite number would spread over the whole picture. So only a comparison
-shows it: the first time that a network is opened on a GPU, a few latents are rendered in fp16 and in fp32.
+Kernels saturate what exceeds fp16, since one infinite number would spread over the whole picture. A StyleGAN1 divides
+each channel by its deviation, which magnifies what was rounded before. So only a comparison shows it: the first time
+that such a network is opened on a GPU, a few latents are rendered in fp16 and in fp32.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 from gpu_backend.errors import DeviceMemoryError
 from gpu_backend.limits import LimitError, read_regular_file
 from gpu_backend.model import Model
-from gpu_backend.model.spec import NetworkSpec, StyleGAN2Spec
+from gpu_backend.model.spec import NetworkSpec, StyleGAN1Spec, StyleGAN2Spec
 from gpu_backend.model_runner import ModelRunner
 from gpu_backend.plan.executor import FRAME_OUTPUTS, IMAGE_OUTPUT
 from gpu_backend.plan.plan import Precision
@@ -30,16 +31,20 @@ _LATENTS = 8
 _MOST_DIFFERENCE = 8.0 / 127.5
 """Of a number of a picture in -1..1: eight steps of 255, in proportion where pictures exceed that range. Rounding to
 fp16 alone gives four at most."""
+_MOST_SHOWN_DIFFERENCE = 6.0 / 127.5
+"""Of a StyleGAN1, at what is shown of a picture: six steps of 255."""
 _WITHOUT_TF32 = ("sm_75",)
-_FORMAT = 1
+_FORMAT = 2
 _MOST_NBYTES = 100
 
 
 def may_exceed_fp16(spec: NetworkSpec) -> bool:
-    """Return whether nothing bounds a network's activations: a StyleGAN2 whose convolutions do not clamp.
+    """Return whether a network may need more than fp16: a StyleGAN1, or a StyleGAN2 whose convolutions do not clamp.
 
-    StyleGAN1 normalises its activations, and StyleGAN3 clamps them.
+    StyleGAN3 clamps its activations.
     """
+    if isinstance(spec, StyleGAN1Spec):
+        return True
     return isinstance(spec, StyleGAN2Spec) and any(
         layer.kind in ("conv", "up_conv") and layer.conv_clamp is None for layer in spec.layers
     )
@@ -89,8 +94,14 @@ def exceeds_fp16(runner: ModelRunner, model: Model, open_fp32: Callable[[], Mode
 
 def _differs(runner: ModelRunner, open_fp32: Callable[[], ModelRunner], model: Model) -> bool:
     found = list(_pictures(runner, model))
+    differ = _differ_as_shown if isinstance(model.spec, StyleGAN1Spec) else _differ
     with closing(open_fp32()) as wide:
-        return any(_differ(picture, expected) for picture, expected in zip(found, _pictures(wide, model), strict=True))
+        return any(differ(picture, expected) for picture, expected in zip(found, _pictures(wide, model), strict=True))
+
+
+def _differ_as_shown(picture: NDArray[np.float32], expected: NDArray[np.float32]) -> bool:
+    """Compare what is inside -1..1; normalisation bounds the rest."""
+    return not np.abs(picture.clip(-1.0, 1.0) - expected.clip(-1.0, 1.0)).max() <= _MOST_SHOWN_DIFFERENCE
 
 
 def _differ(picture: NDArray[np.float32], expected: NDArray[np.float32]) -> bool:

@@ -68,7 +68,7 @@ def _bound(
             return executor, runner, facts
         wider = wider_precision(facts.architecture)
         executor, facts = make_executor(model, device, wider)
-        reason = f"{facts.reason.rstrip('.')}, in {wider}: numbers of this network exceed fp16."
+        reason = f"{facts.reason.rstrip('.')}, in {wider}: this network needs more than fp16."
         return executor, ModelRunner(model, executor, plan_budget_nbytes), replace(facts, reason=reason)
     except DeviceError as error:
         if device != "auto" or facts.id == CPU_ID:
@@ -78,7 +78,7 @@ def _bound(
 
 
 def _fits(runner: ModelRunner, model: Model, precision: Precision, opened: Callable[[Precision], ModelRunner]) -> bool:
-    """Return whether a network's numbers fit its precision. Closes the runner if not, and if a picture fails."""
+    """Return whether its precision is enough for a network. Closes the runner if not, and if a picture fails."""
     if precision == "fp16":
         return not exceeds_fp16(runner, model, lambda: opened("fp32"))
     if precision != "fp8" or not may_exceed_fp16(model.spec):

@@ -59,7 +59,7 @@ def test_a_gpu_that_cannot_be_used_gives_way_with_a_warning_unless_it_was_reques
 
 
 def test_another_precision_than_the_chosen_one_is_announced() -> None:
-    reason = "Loom 9000: it was chosen, in tf32: numbers of this network exceed fp16."
+    reason = "Loom 9000: it was chosen, in tf32: this network needs more than fp16."
 
     class Wider(Engine):
         def _device(self, choice: DeviceChoice) -> FakeDevice:

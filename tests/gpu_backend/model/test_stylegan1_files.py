@@ -215,6 +215,16 @@ def test_the_reference_gives_the_picture_that_tensorflow_gave_to_all_its_digits(
     np.testing.assert_allclose(numbers(image.numpy()), ROW, atol=3e-6)
 
 
+@pytest.mark.gpu
+@pytest.mark.usefixtures("gpu", "empty_cache")
+def test_a_gpu_gives_the_picture_of_the_filled_network_though_fp16_does_not(filled_model: Model) -> None:
+    with Renderer(filled_model, "cpu") as on_cpu, Renderer(filled_model, "cuda") as on_gpu:
+        assert on_gpu.device.precision in ("tf32", "fp32")
+        rows = on_cpu.map(np.random.RandomState(0).randn(8, 8), psi=0.7, cutoff=8)
+        found, expected = (one.synthesize(rows).clip(-1.0, 1.0) for one in (on_gpu, on_cpu))
+    assert np.abs(found - expected).max() <= 6 / 127.5
+
+
 @pytest.mark.parametrize("options", [{}, {"c_dim": 3, "activation": "relu"}, {"use_noise": False, "resolution": 4}])
 @pytest.mark.parametrize("is_rosinality", [False, True])
 def test_our_own_file_keeps_every_setting_and_every_bit(

@@ -1,4 +1,4 @@
-"""A network whose numbers exceed fp16 renders in tf32, and says so."""
+"""A network for which fp16 has too little range or precision renders in tf32, and says so."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.helpers.requests import request_for
 from tests.helpers.stylegan1 import make_stylegan1
 from tests.helpers.stylegan3 import make_stylegan3
 
-FREE, CLAMPED = make_stylegan2(), make_stylegan2(conv_clamp=256.0)
+FREE, CLAMPED, NORMALISED = make_stylegan2(), make_stylegan2(conv_clamp=256.0), make_stylegan1()
 BUDGET = 1 << 30
 
 
@@ -64,9 +64,23 @@ def device(monkeypatch: pytest.MonkeyPatch, empty_cache: Path) -> Device:
     return made
 
 
-def test_only_networks_without_bounds_may_exceed_fp16() -> None:
-    assert may_exceed_fp16(FREE.spec)
-    assert not any(may_exceed_fp16(model.spec) for model in (CLAMPED, make_stylegan1(), make_stylegan3()))
+def test_networks_without_bounds_or_with_normalisation_may_exceed_fp16() -> None:
+    assert all(may_exceed_fp16(model.spec) for model in (FREE, NORMALISED))
+    assert not any(may_exceed_fp16(model.spec) for model in (CLAMPED, make_stylegan3()))
+
+
+@pytest.mark.parametrize(
+    ("in_fp16", "in_fp32", "precision"),
+    [(0.5, 0.54, "fp16"), (0.5, 0.55, "tf32"), (np.nan, 0.5, "tf32"), (7.0, 9.0, "fp16"), (9.0, 0.9, "tf32")],
+)
+def test_pictures_of_a_stylegan1_are_compared_as_they_are_shown(
+    device: Device, in_fp16: float, in_fp32: float, precision: str
+) -> None:
+    """Six steps of 255 are allowed, and nothing beyond -1..1 is seen."""
+    device.in_fp16, device.in_fp32 = in_fp16, in_fp32
+    opened = open_model(NORMALISED, "cuda", "fp16", None, BUDGET)
+    assert opened.device.precision == precision
+    opened.runner.close()
 
 
 @pytest.mark.parametrize(("architecture", "precision"), [("sm_90", "tf32"), ("sm_86", "tf32"), ("sm_75", "fp32")])
@@ -80,7 +94,7 @@ def test_pictures_that_differ_in_fp16_are_rendered_with_the_range_of_fp32(
     assert [executor.closed for executor in device.made] == [1, 1, 0]
     assert opened.executor is device.made[2]
     assert opened.device.precision == precision
-    assert opened.device.reason == f"A GPU: it was chosen, in {precision}: numbers of this network exceed fp16."
+    assert opened.device.reason == f"A GPU: it was chosen, in {precision}: this network needs more than fp16."
     opened.runner.close()
 
 
@@ -88,7 +102,7 @@ def test_fp8_is_tried_in_fp16(device: Device) -> None:
     opened = open_model(FREE, "cuda", "fp8", None, BUDGET)
     assert device.made_precisions == ["fp8", "fp16", "fp32", "tf32"]
     assert [executor.closed for executor in device.made] == [1, 1, 1, 0]
-    assert opened.device.reason == "A GPU: it was chosen, in tf32: numbers of this network exceed fp16."
+    assert opened.device.reason == "A GPU: it was chosen, in tf32: this network needs more than fp16."
     opened.runner.close()
 
 
@@ -200,7 +214,7 @@ def test_a_network_whose_numbers_exceed_fp16_is_rendered_as_by_the_processor() -
     model = replace(FREE, weights={**FREE.weights, **biases})
     with Renderer(model, "cuda") as on_gpu, Renderer(model, "cpu") as on_cpu:
         assert on_gpu.device.precision == "tf32"
-        assert on_gpu.device.reason.endswith("in tf32: numbers of this network exceed fp16.")
+        assert on_gpu.device.reason.endswith("in tf32: this network needs more than fp16.")
         found, expected = (one.render(request_for(one, wants_image=True)) for one in (on_gpu, on_cpu))
         assert not found.warnings
         assert found.image is not None
