@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 from collections.abc import Callable, Iterable
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from gpu_backend.device import choose_gpu, usable_precision
@@ -106,8 +107,18 @@ def kernels_ready(model: Model, device: str = "auto", *, precision: Precision = 
 
 
 def recipes_of(model: Model, gpu: Gpu, precision: Precision) -> tuple[KernelRecipe, ...]:
-    """Return the distinct kernels for one latent and one full picture: fused, plain, and for measurements."""
-    return recipes_in(schedules_of(model, gpu, precision))
+    """Return the distinct kernels for one latent and one full picture: fused, plain, and for measurements.
+
+    Of a network that is tried in fp16 when it is first opened, also those of the pictures that decide.
+    """
+    # Imported here: opening a model needs it, and the window's start does not.
+    from gpu_backend.renderer.fp16_range import may_exceed_fp16
+
+    usable, _ = usable_precision(model, gpu, precision)
+    precisions = [usable]
+    if usable in ("fp16", "fp8") and may_exceed_fp16(model.spec):
+        precisions += ["fp16", "fp32"]
+    return recipes_in(chain.from_iterable(schedules_of(model, gpu, one) for one in dict.fromkeys(precisions)))
 
 
 def layer_recipes_of(model: Model, gpu: Gpu, precision: Precision) -> tuple[KernelRecipe, ...]:

@@ -23,7 +23,7 @@ from tests.helpers.fake_gpu import FAKE_GPU
 from tests.helpers.networks import make_stylegan2
 
 GPU = replace(FAKE_GPU, name="NVIDIA Fake", shared_nbytes_per_block_optin=166912, multiprocessors=108)
-MODEL = make_stylegan2(resolution=16, channel_base=128, channel_max=12)
+MODEL = make_stylegan2(resolution=16, channel_base=128, channel_max=12, conv_clamp=256.0)
 
 
 @pytest.fixture

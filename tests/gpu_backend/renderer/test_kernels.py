@@ -60,6 +60,13 @@ def test_kernels_for_both_networks_are_named_each_once_and_plain_ones_too() -> N
     assert {"styles", "fully_connected", "modulated_conv", "plain_modulated_conv", "to_rgb"} <= stems
 
 
+def test_kernels_of_the_trial_in_fp16_are_among_those_of_the_networks_that_are_tried() -> None:
+    for model, is_tried in ((make_stylegan1(), True), (make_stylegan2(conv_clamp=256.0), False)):
+        in_fp32 = set(kernels.recipes_of(model, GPU, "fp32"))
+        assert (in_fp32 <= set(kernels.recipes_of(model, GPU, "fp16"))) == is_tried
+        assert not set(kernels.recipes_of(model, GPU, "fp16")) <= in_fp32
+
+
 @pytest.mark.parametrize("precision", ["fp16", "tf32", "fp32"])
 @pytest.mark.parametrize("model", [MODEL, make_stylegan3(), make_stylegan1()], ids=["StyleGAN2", "3", "1"])
 def test_whatever_layer_is_shown_its_kernels_are_among_those_of_layers(model: Model, precision: Precision) -> None:
