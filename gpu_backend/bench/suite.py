@@ -24,7 +24,7 @@ from gpu_backend.bench.peers import Peer
 from gpu_backend.bench.random_model import random_model
 from gpu_backend.bench.report import Accuracy, Ceiling, Compiling, Gesture, KernelCost, Report, RunFacts, Skipped
 from gpu_backend.bench.shapes import SHAPES, shape_of
-from gpu_backend.bench.stopwatch import Budget, Effort, Stopwatch
+from gpu_backend.bench.stopwatch import SPENT, Budget, Effort, Stopwatch
 from gpu_backend.bench.torch_side import cuda_problem
 from gpu_backend.device import DeviceFacts, device_joules, keep_roofline, make_executor, processor_name
 from gpu_backend.errors import DeviceError
@@ -94,12 +94,13 @@ class _Run:
             quick=options.quick,
         )
         self.effort = _effort(options, on_gpu=self.on_gpu)
+        self.budget = budget
         self.watch = Stopwatch(self.effort, budget, say, partial(device_joules, facts.id))
         self.executors: dict[Precision, Executor] = {}
 
     def measure(self) -> Report:
         """Everything in its order, what matters most first: a budget may end the run."""
-        compiling, gestures, accuracy = self._compiling(), self._gestures(), self._accuracy()
+        compiling, gestures = self._compiling(), self._gestures()
         try:
             kernels, ceiling = self._on_gpu() if self.on_gpu else self._on_processor()
         finally:
@@ -107,6 +108,7 @@ class _Run:
                 executor.close()
         if ceiling is not None and self.choice.ours:
             kernels = beside_ceiling(kernels, ceiling, self.choice.ours[0])
+        accuracy = self._accuracy()
         left_out = (Skipped("by default", self.choice.left_out),) if self.choice.left_out else ()
         return Report(
             run=self._facts(),
@@ -191,7 +193,7 @@ class _Run:
         return self._named("gesture to frame", drag) or ()
 
     def _accuracy(self) -> tuple[Accuracy, ...]:
-        """Each of our precisions on a GPU beside fp32."""
+        """Each of our precisions on a GPU beside fp32, as far as the budget goes."""
 
         def opened(precision: Precision) -> Renderer:
             renderer = Renderer(self.model, self.facts.id, precision=precision)
@@ -202,9 +204,17 @@ class _Run:
 
         if not self.on_gpu:
             return ()
-        wanted = (cast("Precision", precision) for precision in self.choice.ours if precision != "fp32")
-        found = (self._named(f"accuracy, {one}", partial(measure_accuracy, opened, one)) for one in wanted)
-        return tuple(one for one in found if one is not None)
+        found: list[Accuracy] = []
+        for precision in self.choice.ours:
+            title = f"accuracy, {precision}"
+            if precision == "fp32":
+                continue
+            if self.budget.is_spent:
+                self._skip(title, SPENT)
+                continue
+            measured = self._named(title, partial(measure_accuracy, opened, cast("Precision", precision)))
+            found += () if measured is None else (measured,)
+        return tuple(found)
 
     def _kernels(self) -> tuple[KernelCost, ...]:
         batches = [batch for batch in _KERNEL_BATCHES if batch in self.choice.batches] or [self.choice.batches[0]]

@@ -96,15 +96,19 @@ def test_a_compiler_that_fails_is_named(tmp_path: Path, monkeypatch: pytest.Monk
     assert reasons["compiled, fp32, batch 1"] == "RuntimeError: Failed to find C compiler."
 
 
-def test_a_torch_that_finds_no_gpu_is_named_once_and_ours_goes_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Our networks stay on the processor here; only what is decided for a GPU is looked at."""
+def _pretend_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Our networks stay on the processor; only what is decided for a GPU is looked at."""
     monkeypatch.setattr(suite, "cuda_problem", lambda: "this torch (1.2+cpu) is a build without CUDA")
     make = vars(suite)["make_executor"]
     gpu = DeviceFacts("Some GPU", "fp16", "Some GPU: it was chosen.", id="cuda:0", driver="580.1")
     monkeypatch.setattr(suite, "make_executor", lambda model, device, precision="fp16": (make(model, "cpu")[0], gpu))
     monkeypatch.setattr(suite, "Renderer", lambda model, device, precision: _Broken())
+
+
+def test_a_torch_that_finds_no_gpu_is_named_once_and_ours_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _pretend_a_gpu(monkeypatch)
     words = ["--batch", "1", "--precision", "fp32", "--out", str(tmp_path)]
     assert main([*TINY, *words]) == 0
     report = read_report(tmp_path / "bench.json")
@@ -113,6 +117,17 @@ def test_a_torch_that_finds_no_gpu_is_named_once_and_ours_goes_on(
     assert reasons["gesture to frame"] == "AttributeError: lost"
     assert {row.who for row in report.measurements} == {OURS, NO_GRAPH}
     assert report.run.device == "Some GPU"
+
+
+def test_times_come_before_the_comparison_with_fp32_which_a_spent_budget_leaves_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _pretend_a_gpu(monkeypatch)
+    words = [*TINY, "--batch", "1", "--precision", "fp16,tf32", "--peers", "none", "--out", str(tmp_path)]
+    assert main([*words, "--budget-s", "0"]) == 0
+    skipped = [item.what for item in read_report(tmp_path / "bench.json").skipped if item.reason == SPENT]
+    assert skipped[-2:] == ["accuracy, fp16", "accuracy, tf32"]
+    assert OURS + ", fp16, batch 1" in skipped
 
 
 def test_a_mistake_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
