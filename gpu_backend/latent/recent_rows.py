@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -52,21 +52,33 @@ class RecentRows:
         """Return the rows of a blend, (num_ws, w_dim); the same as `blend_rows`, bit for bit. Raises RequestError."""
         if len(blend) > CAPACITY:
             return blend_rows(blend, self._space, self._mapped.fetch(anchors_of(blend)))
-        kept = [item for recipe, _ in blend if (item := self._kept.get(id(recipe))) is not None]
-        if len(kept) < len(blend):
-            mapped = self._mapped.fetch(anchors_of(blend))
-            kept = [self._kept.get(id(recipe)) or self._keep(recipe, mapped) for recipe, _ in blend]
-            for oldest in list(self._kept)[: max(0, len(self._kept) - CAPACITY)]:
-                del self._kept[oldest]
-        elif sum(item.anchor_count for item in kept) > MAX_RECIPE_SEEDS:
-            anchors_of(blend)  # refuses too many different ones
-        return sum_rows(((item.rows, weight) for item, (_, weight) in zip(kept, blend, strict=True)), self._space)
+        return sum_rows(self._parts(blend), self._space)
 
     def clear(self) -> None:
         """Forget all rows."""
         self._kept.clear()
 
-    def _keep(self, recipe: Recipe, mapped: Mapping[Anchor, NDArray[np.float32]]) -> _Kept:
-        item = _Kept(recipe, recipe_rows(recipe, self._space, mapped), len(anchors_of(((recipe, 1.0),))))
+    def _parts(self, blend: Blend) -> Iterator[tuple[NDArray[np.float64], float]]:
+        """Return rows and weight of each recipe."""
+        kept = [item for recipe, _ in blend if (item := self._kept.get(id(recipe))) is not None]
+        if len(kept) < len(blend):
+            anchors = anchors_of(blend)
+            mapped = self._mapped.fetch(anchors)
+            if len(blend) == 1:
+                kept = [self._keep(blend[0][0], mapped, anchors)]
+            else:
+                kept = [
+                    self._kept.get(id(recipe)) or self._keep(recipe, mapped, anchors_of(((recipe, 1.0),)))
+                    for recipe, _ in blend
+                ]
+            while len(self._kept) > CAPACITY:
+                del self._kept[next(iter(self._kept))]
+        elif sum(item.anchor_count for item in kept) > MAX_RECIPE_SEEDS:
+            anchors_of(blend)  # refuses too many different ones
+        for item, (_, weight) in zip(kept, blend, strict=True):
+            yield item.rows, weight
+
+    def _keep(self, recipe: Recipe, mapped: Mapping[Anchor, NDArray[np.float32]], anchors: tuple[Anchor, ...]) -> _Kept:
+        item = _Kept(recipe, recipe_rows(recipe, self._space, mapped), len(anchors))
         self._kept[id(recipe)] = item
         return item

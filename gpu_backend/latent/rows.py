@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple, get_args
 
 import numpy as np
@@ -31,6 +32,8 @@ Classes = tuple[tuple[int, float], ...]
 
 _AVERAGES = 256
 """Capacity of the cache of averages."""
+
+_SPACES: tuple[str, ...] = get_args(Space)
 
 
 class Anchor(NamedTuple):
@@ -106,9 +109,11 @@ def blend_rows(blend: Blend, space: LatentSpace, mapped: Mapping[Anchor, NDArray
 def recipe_rows(
     recipe: Recipe, space: LatentSpace, mapped: Mapping[Anchor, NDArray[np.float32]]
 ) -> NDArray[np.float64]:
-    """Return the rows of w of one recipe, (num_ws, w_dim), or (1, w_dim) if all are the same. Raises RequestError."""
-    with np.errstate(over="ignore", invalid="ignore"):  # `sum_rows` refuses overflow
-        return _latent_rows(recipe.latent, recipe.truncation, space, mapped)
+    """Return the rows of w of one recipe, (num_ws, w_dim), or (1, w_dim) if all are the same. Raises RequestError.
+
+    Call it while `sum_rows` reads its parts: NumPy does not warn of overflow there, which is refused afterwards.
+    """
+    return _latent_rows(recipe.latent, recipe.truncation, space, mapped)
 
 
 def sum_rows(parts: Iterable[tuple[NDArray[np.float64], float]], space: LatentSpace) -> NDArray[np.float32]:
@@ -121,11 +126,14 @@ def sum_rows(parts: Iterable[tuple[NDArray[np.float64], float]], space: LatentSp
             total = rows if total is None else total + rows
         if total is None:
             raise RequestError("A request must hold at least one recipe, but its blend is empty.")
-        rounded = np.empty((space.num_ws, space.w_dim), dtype=np.float32)
-        rounded[...] = total
+        rounded = total.astype(np.float32)
     if not np.isfinite(rounded).all():
         raise RequestError("The recipe's weights and amounts must keep w finite, but they are too large together.")
-    return rounded
+    if rounded.shape[0] == space.num_ws:
+        return rounded
+    repeated = np.empty((space.num_ws, space.w_dim), np.float32)
+    repeated[...] = rounded
+    return repeated
 
 
 def _latent_rows(
@@ -157,10 +165,11 @@ def _latent_rows(
 def _point_row(
     latent: Latent, point: Point, space: LatentSpace, mapped: Mapping[Anchor, NDArray[np.float32]]
 ) -> NDArray[np.float64]:
-    """Return the w of a point, (w_dim,)."""
-    row = np.zeros(space.w_dim, dtype=np.float64)
-    for anchor, weight in _weighted_anchors(latent, point):
-        row += weight * mapped[anchor]
+    """Return the w of a point, (w_dim,): products in float32, summed in float64 in the order of the seeds."""
+    weighted = _weighted_anchors(latent, point)
+    products = np.array([mapped[anchor] for anchor, _ in weighted])
+    products *= np.array([weight for _, weight in weighted], products.dtype)[:, None]
+    row: NDArray[np.float64] = np.add.reduce(products, axis=0, dtype=np.float64, initial=0.0)
     return row
 
 
@@ -230,11 +239,17 @@ def _weighted_anchors(latent: Latent, point: Point) -> tuple[tuple[Anchor, float
         raise RequestError("A latent's point must hold at least one seed, but holds none.")
     for _, weight in point.seeds:
         _check_weight(weight)
-    if point.space not in get_args(Space):
-        raise RequestError(f"The space of a point must be one of {', '.join(get_args(Space))}, not {point.space!r}.")
+    if point.space not in _SPACES:
+        raise RequestError(f"The space of a point must be one of {', '.join(_SPACES)}, not {point.space!r}.")
     if point.space == "z":
         return ((Anchor(point.seeds, latent.classes), 1.0),)
-    return tuple((Anchor(((seed, 1.0),), latent.classes), weight) for seed, weight in point.seeds)
+    return tuple([(_seed_anchor(seed, latent.classes), weight) for seed, weight in point.seeds])
+
+
+@lru_cache(maxsize=1024, typed=True)
+def _seed_anchor(seed: int, classes: Classes) -> Anchor:
+    """Return the anchor of a seed alone; the frames of a gesture have the same few."""
+    return Anchor(((seed, 1.0),), classes)
 
 
 def _check_weight(weight: float) -> None:

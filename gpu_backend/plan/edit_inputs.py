@@ -29,7 +29,7 @@ MIN_SCALE, MAX_SCALE = 1e-3, 1e3
 
 def plan_edits(edits: LocalEdits) -> PlanEdits:
     """Return what edits add to a plan, independent of their amounts."""
-    if edits == NO_EDITS:
+    if edits is NO_EDITS or edits == NO_EDITS:
         return NOT_EDITED
     bent = tuple(sorted({bend.layer for bend in edits.bends}))
     return PlanEdits(bent, bool(edits.style_offsets), tuple(blend.rows for blend in edits.blends))
@@ -103,7 +103,7 @@ def _check_bend(bend: Bend, channels: Mapping[str, int]) -> None:
 
 def edit_inputs(plan: Plan, edits: LocalEdits) -> dict[str, NDArray[np.float32]]:
     """Return the arrays of a plan's inputs that edits set; edits of layers that the plan leaves out have none."""
-    if plan.key.edits == NOT_EDITED:
+    if plan.key.edits is NOT_EDITED or plan.key.edits == NOT_EDITED:
         return {}
     inputs = {}
     for buffer in plan.buffers:

@@ -67,6 +67,15 @@ def test_the_plane_is_blended_by_the_viewers_formula() -> None:
     assert found == pytest.approx(expected, abs=1e-6)
 
 
+def test_seeds_are_weighted_in_float32_and_summed_in_float64_in_their_order() -> None:
+    point = Point(((3, 0.1), (1, 1 / 3), (2, -0.7), (9, 1e-5)))
+    expected = np.zeros(W_DIM)
+    for seed, weight in point.seeds:
+        expected += np.float32(weight) * w(seed)
+    rows = rows_of((recipe(Latent(point)), 1.0))
+    assert np.array_equal(rows, np.tile(expected.astype(np.float32), (NUM_WS, 1)))
+
+
 def test_a_point_in_z_is_blended_before_mapping() -> None:
     seeds = ((1, 0.5), (2, 0.5))
     in_z = rows_of((recipe(Latent(Point(seeds, "z"))), 1.0))
