@@ -78,6 +78,7 @@ class FakeDriver:
         self.replays = 0
         self.launches = 0
         self.copies_in: list[int] = []
+        self.copies_out: list[int] = []
         self.is_closed = False
         self.full_waits = 0
         self._queue: list[_Op] = []
@@ -151,6 +152,7 @@ class FakeDriver:
 
     def copy_out(self, target: int, source: int, nbytes: int) -> None:
         """Copy when its time comes."""
+        self.copies_out.append(nbytes)
         self._enqueue(lambda: self._copy(target, source, nbytes))
 
     def copy_out_beside(self, target: int, source: int, nbytes: int, after: Event, done: Event) -> None:

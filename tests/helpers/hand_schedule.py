@@ -58,8 +58,8 @@ def hand_schedule() -> Schedule:
         ("noise_gain", (3,), "float32", "input"),
         ("noise_source", (4,), "uint32", "input"),
         ("counter", (1,), "uint32", "zeroed"),
-        ("pixels", (BATCH, SIDE, SIDE, 4), "uint8", "output"),
         ("image", (BATCH, SIDE, SIDE, 1), "float32", "output"),
+        ("pixels", (BATCH, SIDE, SIDE, 4), "uint8", "output"),
         ("flags", (BATCH,), "uint32", "output"),
         ("h", (BATCH, AREA), "float32", "scratch"),
     ]

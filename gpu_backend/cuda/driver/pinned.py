@@ -40,9 +40,9 @@ def address_of(memory: Memory) -> int:
     return ctypes.addressof(memory)
 
 
-def array_over(memory: Memory, shape: tuple[int, ...], dtype: str) -> NDArray[Any]:
-    """An array over the beginning of memory."""
-    return np.frombuffer(memoryview(memory), np.dtype(dtype), count=math.prod(shape)).reshape(shape)
+def array_over(memory: Memory, shape: tuple[int, ...], dtype: str, at: int = 0) -> NDArray[Any]:
+    """An array over memory from byte `at` on."""
+    return np.frombuffer(memoryview(memory), np.dtype(dtype), count=math.prod(shape), offset=at).reshape(shape)
 
 
 def _watched(address: int, nbytes: int, gone: Callable[[], None]) -> Memory:
@@ -57,11 +57,18 @@ class PinnedRing:
     """Slots of equal size, made when they are first needed: as many as `SLOTS_NBYTES` allow, within limits.
 
     Taken and handed out by one thread; slots are returned on any thread, when the last view is collected.
+
+    Parameters
+    ----------
+    nbytes
+        Of a slot's pixels, which decide the number of slots.
+    slot_nbytes
+        Of a slot; None if it has nothing but pixels.
     """
 
-    def __init__(self, pool: MemoryPool, nbytes: int) -> None:
+    def __init__(self, pool: MemoryPool, nbytes: int, slot_nbytes: int | None = None) -> None:
         self._pool = pool
-        self._slot_nbytes = nbytes
+        self._slot_nbytes = slot_nbytes or nbytes
         few, many = min(SLOTS_NBYTES // nbytes, MOST_SLOTS), min(SMALL_NBYTES // nbytes, SMALL_SLOTS)
         self.slots = max(FEWEST_SLOTS, few, many)
         self._made = 0
@@ -86,10 +93,9 @@ class PinnedRing:
         self._made += 1
         return address
 
-    def hand_out(self, address: int, shape: tuple[int, ...], dtype: str) -> NDArray[Any]:
-        """Return an array over a taken slot, which is free again when the array and its views are collected."""
-        memory = _watched(address, self._slot_nbytes, lambda: self.put_back(address))
-        return array_over(memory, shape, dtype)
+    def hand_out(self, address: int) -> Memory:
+        """Return a taken slot, which is free again when the object and all arrays over it are collected."""
+        return _watched(address, self._slot_nbytes, lambda: self.put_back(address))
 
     def put_back(self, address: int) -> None:
         """Take a slot back."""

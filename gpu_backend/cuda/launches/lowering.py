@@ -29,6 +29,9 @@ _ROLES: dict[BufferRole, Literal["input", "scratch", "output"]] = {
     "output": "output",
 }
 
+_LAST = ("pixels", "flags")
+"""The outputs behind all others, in this order."""
+
 
 def lower(
     plan: Plan,
@@ -91,8 +94,13 @@ def _declared(plan: Plan) -> tuple[Region, ...]:
 
 
 def _placed(plan: Plan, built: Built, starts: Mapping[str, NDArray[Any]]) -> Schedule:
-    """Place every region in one allocation: persistent regions first, inputs together, then scratch by lifetime."""
-    regions = _merged(built.regions)
+    """Place every region in one allocation: persistent regions first, inputs together, then scratch by lifetime.
+
+    The flags come right behind the pixels, so that one copy brings both.
+    """
+    regions = sorted(
+        _merged(built.regions), key=lambda region: _LAST.index(region.name) if region.name in _LAST else -1
+    )
     end = 0
     placed: list[Region] = []
     for role in ("input", "zeroed", "output"):

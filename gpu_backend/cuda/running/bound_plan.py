@@ -32,12 +32,17 @@ from gpu_backend.cuda.timing.step_timer import StepTimer
 from gpu_backend.errors import CancelledError, DeviceError
 from gpu_backend.frame import KernelCounters, StepTime
 from gpu_backend.ops.kernels.recipe import KernelRecipe
+from gpu_backend.plan.arena import ALIGNMENT
 from gpu_backend.plan.executor import FRAME_OUTPUTS
 from gpu_backend.plan.plan import Plan
 
 _LANES = 2
 _KEPT = "pixels"
 """The output that is the caller's own, in memory that the device copied to."""
+
+_BEHIND = "flags"
+"""The output that may lie right behind the pixels: one copy brings both. Another one would take 8 us."""
+
 _SMALL_NBYTES = 1 << 14
 
 MakeTimer = Callable[[Schedule, Callable[[int], None]], StepTimer]
@@ -95,9 +100,11 @@ class CudaBoundPlan:
         """By whether optional outputs are among what a run computes."""
         self._captures = 0
         self._is_closed = False
+        self._in_slot = _in_slot(self._regions)
+        self._slot_nbytes = max((at + region_nbytes(region) for region, at in self._in_slot.values()), default=0)
         self._ring: PinnedRing | None = None
-        if _KEPT in self._regions:
-            self._ring = PinnedRing(pool, region_nbytes(self._regions[_KEPT]))
+        if self._in_slot:
+            self._ring = PinnedRing(pool, region_nbytes(self._regions[_KEPT]), self._slot_nbytes)
         self._arguments: dict[bool, list[PackedArguments]] = {False: [], True: []}
         # A partial, not a bound method: a reference cycle would delay freeing the weights that the schedule holds.
         self._launch = partial(_launch, driver, schedule.launches, self._kernels)
@@ -121,7 +128,7 @@ class CudaBoundPlan:
     @property
     def nbytes(self) -> int:
         """Memory of the device for regions and pixels on their way; constants belong to the executor."""
-        beside = sum(region_nbytes(self._regions[_KEPT]) for lane in self._lanes if lane.beside)
+        beside = sum(self._slot_nbytes for lane in self._lanes if lane.beside)
         return 0 if self._base is None else self._schedule.nbytes + beside
 
     @property
@@ -251,7 +258,7 @@ class CudaBoundPlan:
                 self._driver.wait(lane.done)  # of a run too that was handed over in part
         except DeviceError as error:
             for run in self._in_flight:
-                self._fail(run, error)
+                run.fail(error)
             self._in_flight.clear()
         self._is_closed = True
         self._timer.close()
@@ -310,18 +317,17 @@ class CudaBoundPlan:
     def _enqueue_unguarded(self, outputs: tuple[str, ...], *, measure: bool, use_graph: bool) -> DeviceRun:
         driver, timer, lane = self._driver, self._timer, self._free[0]
         has_optional = not self._optional_outputs.isdisjoint(outputs)
-        launch_all = partial(self._launch_all, self._arguments[has_optional])
         replaces_run = measure and timer.replaces_run
         # A measured run that nothing is known to compare with follows a plain one, and so does one that is asked for
         # more than it computes.
         is_plain = not replaces_run or not timer.has_total or has_optional
         if is_plain and use_graph and has_optional not in self._graphs:
             # Before anything is enqueued: what a capture needs may wait for the device.
+            launch_all = partial(self._launch_all, self._arguments[has_optional])
             self._graphs[has_optional] = self._pool.make(lambda: driver.capture(launch_all))
             self._captures += 1
         slot = self._ring.take() if self._ring is not None and _KEPT in outputs else None
-        wanted = tuple(name for name in outputs if name != _KEPT or slot is None)
-        run = DeviceRun(lane, wanted, slot, self._finish)
+        wanted = outputs if slot is None else tuple([name for name in outputs if name not in self._in_slot])
         try:
             for name in wanted:
                 if name not in lane.outputs:
@@ -333,7 +339,7 @@ class CudaBoundPlan:
             elif use_graph:
                 driver.replay(self._graphs[has_optional])
             else:
-                launch_all()
+                self._launch_all(self._arguments[has_optional])
             driver.record(lane.end)
             if is_plain and replaces_run:
                 timer.replay()
@@ -343,7 +349,7 @@ class CudaBoundPlan:
                 self._copy_pixels_beside(lane, slot)
             else:
                 if slot is not None:
-                    self._copy_out(_KEPT, slot)
+                    driver.copy_out(slot, self._places[_KEPT], self._slot_nbytes)
                 driver.record(lane.done)
         except BaseException:
             with contextlib.suppress(DeviceError):
@@ -351,6 +357,15 @@ class CudaBoundPlan:
             if slot is not None and self._ring is not None:
                 self._ring.put_back(slot)
             raise
+        # From here on the device is busy: what remains costs a frame no time.
+        run = DeviceRun(lane, wanted, self._finish)
+        if slot is not None and self._ring is not None:
+            memory = self._ring.hand_out(slot)
+            run.picture = {
+                name: array_over(memory, region.shape, region.dtype, at)
+                for name, (region, at) in self._in_slot.items()
+                if name in outputs
+            }
         run.is_replay, run.is_measured = is_plain and use_graph, measure
         self._free.popleft()
         self._in_flight.append(run)
@@ -358,7 +373,7 @@ class CudaBoundPlan:
 
     def _copy_pixels_beside(self, lane: Lane, slot: int) -> None:
         """Copy the pixels while the next run is computed: another one is in flight, so there will be a next one."""
-        nbytes = region_nbytes(self._regions[_KEPT])
+        nbytes = self._slot_nbytes
         if not lane.beside:
             lane.beside = self._pool.reserve(nbytes)
         self._driver.copy(lane.beside, self._places[_KEPT], nbytes)
@@ -402,15 +417,10 @@ class CudaBoundPlan:
             self._take_times(run)
             run.succeed(self._gather(run))
         except DeviceError as error:
-            self._fail(run, error)
+            run.fail(error)
         self._in_flight.remove(run)
         self._free.append(run.lane)
         self._pool.tidy()
-
-    def _fail(self, run: DeviceRun, error: DeviceError) -> None:
-        if run.slot is not None and self._ring is not None:
-            self._ring.put_back(run.slot)
-        run.fail(error)
 
     def _finish_all(self) -> None:
         while self._in_flight:
@@ -427,22 +437,31 @@ class CudaBoundPlan:
             run.timing_source = self._timer.source
 
     def _gather(self, run: DeviceRun) -> dict[str, NDArray[Any]]:
-        outputs = {}
-        is_frame = run.slot is not None or _KEPT in run.wanted
+        outputs = dict(run.picture)
+        is_frame = _KEPT in run.picture or _KEPT in run.wanted
         for name in run.wanted:
             region = self._regions[name]
             array = array_over(run.lane.outputs[name], region.shape, region.dtype)
             # A third run may take this lane before a frame is looked at: its outputs, and small ones, are copies.
             outputs[name] = array.copy() if is_frame or array.nbytes <= _SMALL_NBYTES else array
-        if run.slot is not None and self._ring is not None:
-            region = self._regions[_KEPT]
-            outputs[_KEPT] = self._ring.hand_out(run.slot, region.shape, region.dtype)
         return outputs
 
     def _enter(self) -> None:
         if self._is_closed:
             raise RuntimeError("this plan was closed")
         self._driver.enter()
+
+
+def _in_slot(regions: Mapping[str, Region]) -> dict[str, tuple[Region, int]]:
+    """Return the outputs that the copy of the pixels brings, and where in a slot each begins."""
+    if _KEPT not in regions:
+        return {}
+    pixels = regions[_KEPT]
+    found = {_KEPT: (pixels, 0)}
+    flags = regions.get(_BEHIND)
+    if flags is not None and 0 <= flags.offset - pixels.offset - region_nbytes(pixels) < ALIGNMENT:
+        found[_BEHIND] = flags, flags.offset - pixels.offset
+    return found
 
 
 def with_counters(steps: tuple[StepTime, ...], counters: Sequence[KernelCounters]) -> tuple[StepTime, ...]:

@@ -45,18 +45,20 @@ class DeviceRun:
     ----------
     wanted
         Outputs that are copied to the lane's own memory.
-    slot
-        Address of the slot that the pixels are copied to, if one was free.
     finish
         Waits for the run and calls `succeed` or `fail`.
+
+    Attributes
+    ----------
+    picture
+        Outputs that are copied to a slot of pinned memory, the pixels and what lies behind them, by name; empty if all
+        slots are lent or no pixels are requested.
     """
 
-    def __init__(
-        self, lane: Lane, wanted: tuple[str, ...], slot: int | None, finish: Callable[[DeviceRun], None]
-    ) -> None:
+    def __init__(self, lane: Lane, wanted: tuple[str, ...], finish: Callable[[DeviceRun], None]) -> None:
         self.lane = lane
         self.wanted = wanted
-        self.slot = slot
+        self.picture: Mapping[str, NDArray[Any]] = {}
         self.is_replay = False
         self.is_measured = False
         self.waited_ms = 0.0
@@ -92,5 +94,6 @@ class DeviceRun:
         self._outputs = outputs
 
     def fail(self, error: DeviceError) -> None:
-        """Say why it gave nothing."""
+        """Say why it gave nothing. The slot of its picture is free again."""
         self._error = error.with_traceback(None)
+        self.picture = {}

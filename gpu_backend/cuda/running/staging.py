@@ -64,6 +64,8 @@ class HeldInputs:
                 self._spans[name] = (start, end)
                 self._arrays[name] = self.memory[start:end].view(region.dtype).reshape(region.shape)
         self._unsent = set(self._arrays)
+        self._copies: dict[frozenset[str], tuple[Copy, ...]] = {}
+        """By the inputs that were taken: the frames of a gesture take the same."""
         if "noise_gain" in self._arrays:
             self._arrays["noise_gain"].fill(1)
         for name, values in (starts or {}).items():
@@ -89,17 +91,24 @@ class HeldInputs:
 
     def copies(self) -> tuple[Copy, ...]:
         """What has to be copied, so that the device has what was taken since `sent`; at the beginning everything."""
-        copies = []
-        for stretch in self._stretches:
-            spans = [self._spans[name] for name in stretch.names if name in self._unsent]
-            if spans:
-                start, end = min(span[0] for span in spans), max(span[1] for span in spans)
-                copies.append(Copy(start, stretch.target + start - stretch.source, end - start))
-        return tuple(copies)
+        names = frozenset(self._unsent)
+        found = self._copies.get(names)
+        if found is None:
+            found = self._copies[names] = self._copies_of(names)
+        return found
 
     def sent(self) -> None:
         """The copies were enqueued."""
         self._unsent.clear()
+
+    def _copies_of(self, names: frozenset[str]) -> tuple[Copy, ...]:
+        copies = []
+        for stretch in self._stretches:
+            spans = [self._spans[name] for name in stretch.names if name in names]
+            if spans:
+                start, end = min(span[0] for span in spans), max(span[1] for span in spans)
+                copies.append(Copy(start, stretch.target + start - stretch.source, end - start))
+        return tuple(copies)
 
 
 def _stretches(regions: list[Region]) -> tuple[_Stretch, ...]:

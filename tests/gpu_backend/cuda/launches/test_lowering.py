@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -16,6 +17,7 @@ from gpu_backend.cuda.tiles.target import Target
 from gpu_backend.model.model import Model
 from gpu_backend.ops.kernels.conv_tile import ConvShape, ConvTile
 from gpu_backend.ops.kernels.e4m3 import ACTIVATION_SCALE, E4M3, from_e4m3, to_e4m3
+from gpu_backend.plan.arena import ALIGNMENT
 from gpu_backend.plan.families import build_plan
 from gpu_backend.plan.fusion import FusedStep, fuse
 from gpu_backend.plan.plan import Plan, PlanKey, Precision
@@ -48,6 +50,14 @@ def test_a_launch_names_its_operation() -> None:
     schedule = lower(plan_of(), MODEL.weights, TARGET)
     steps = {(step.layer, step.op) for step in schedule.plan.steps}
     assert all((launch.layer, launch.op) in steps for launch in schedule.launches)
+
+
+def test_flags_lie_right_behind_the_pixels() -> None:
+    for everything_plain in (False, True):
+        schedule = lower(plan_of(), MODEL.weights, TARGET, everything_plain=everything_plain)
+        regions = {region.name: region for region in schedule.regions}
+        end = regions["pixels"].offset + math.prod(regions["pixels"].shape)
+        assert regions["flags"].offset == -(-end // ALIGNMENT) * ALIGNMENT
 
 
 def test_a_convolution_is_fused_and_a_failed_kernel_is_refused_with_its_reason() -> None:

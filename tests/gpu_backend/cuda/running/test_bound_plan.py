@@ -15,6 +15,9 @@ from tests.helpers.bound_plan_harness import BoundPlanHarness, make_x
 from tests.helpers.fake_gpu import FakeDriver
 from tests.helpers.hand_schedule import AREA, BATCH, SCALE, SIDE, expected_image, expected_pixels
 
+PICTURE_NBYTES = BATCH * SIDE * SIDE * 4 + BATCH * 4
+"""Of a run's pixels and flags."""
+
 
 @pytest.fixture
 def harness() -> BoundPlanHarness:
@@ -136,7 +139,7 @@ def test_a_picture_is_the_callers_and_its_slot_comes_back_when_it_is_gone(harnes
         harness.bound.run({"x": make_x(seed)})
     for seed, picture in enumerate(kept):
         assert np.array_equal(picture, expected_pixels(make_x(seed))[1])
-    assert harness.bound.pinned_nbytes == held + 2 * kept[0].nbytes * BATCH
+    assert harness.bound.pinned_nbytes == held + 2 * PICTURE_NBYTES
     kept.clear()
     gc.collect()
     addresses = set()
@@ -145,6 +148,27 @@ def test_a_picture_is_the_callers_and_its_slot_comes_back_when_it_is_gone(harnes
         addresses.add(picture.ctypes.data)
         del picture
     assert len(addresses) <= SMALL_SLOTS
+
+
+def test_the_flags_come_with_the_pixels_in_one_copy(harness: BoundPlanHarness) -> None:
+    x = make_x(0)
+    x[1, 0] = np.inf
+    outputs = harness.bound.run({"x": x})
+    assert harness.driver.copies_out == [PICTURE_NBYTES]
+    assert outputs["flags"].tolist() == [0, 1]
+    assert harness.bound.run({"x": make_x(1)})["flags"].tolist() == [0, 0]
+    assert outputs["flags"].tolist() == [0, 1], "they are the caller's, as the pixels are"
+    harness.bound.run({"x": x}, outputs=("flags",))
+    assert harness.driver.copies_out[2:] == [BATCH * 4]
+
+
+def test_flags_of_pictures_that_are_copied_beside_the_next_one_come_too(harness: BoundPlanHarness) -> None:
+    inputs = [make_x(seed) for seed in range(4)]
+    for seed, x in enumerate(inputs):
+        x[seed % 2, 0] = np.inf
+    pending = [harness.bound.submit({"x": x}) for x in inputs]
+    assert harness.driver.copies_beside > 0
+    assert [run.wait()["flags"].tolist() for run in pending] == [[1, 0], [0, 1], [1, 0], [0, 1]]
 
 
 def test_a_picture_beyond_the_slots_is_a_copy(harness: BoundPlanHarness) -> None:
@@ -260,6 +284,6 @@ def test_one_picture_at_a_time_takes_no_memory_for_copies_beside(harness: BoundP
     assert (harness.bound.nbytes, harness.driver.copies_beside) == (nbytes, 0)
     for seed in range(3):
         harness.bound.submit({"x": make_x(seed)})
-    assert nbytes < harness.bound.nbytes <= nbytes + 2 * 4 * BATCH * SIDE * SIDE
+    assert nbytes < harness.bound.nbytes <= nbytes + 2 * PICTURE_NBYTES
     harness.close()
     assert harness.driver.is_empty
