@@ -20,6 +20,8 @@ from torch.nn import functional
 from gpu_backend.gradients.sampling import patch_offsets, sample
 
 _ITERATIONS = 12
+_ENOUGH_PX = 0.01
+"""A step from which on a window rests."""
 _RADIUS = 4
 _COARSEST = 16
 """Side in pixels below which the pyramid ends."""
@@ -59,13 +61,7 @@ def track(before: Tensor, after: Tensor, points: Tensor) -> Tracked:
     one, other = _pyramid(before), _pyramid(after)
     moved = _flow(one, other, points)
     back = _flow(other, one, moved)
-    offsets = patch_offsets(_RADIUS, points)
-    likeness = torch.stack(
-        [
-            _correlation(sample(before, p + offsets), sample(after, q + offsets))
-            for p, q in zip(points, moved, strict=True)
-        ]
-    )
+    likeness = _correlation(_windows(before, points), _windows(after, moved))
     return Tracked(moved, (back - points).norm(dim=1), likeness)
 
 
@@ -94,41 +90,46 @@ def _pyramid(picture: Tensor) -> list[Tensor]:
 def _flow(before: list[Tensor], after: list[Tensor], points: Tensor) -> Tensor:
     """Return where the points are in `after`, coarse to fine."""
     shift = torch.zeros_like(points)
-    offsets = patch_offsets(_RADIUS, points)
     for level in reversed(range(len(before))):
         scale = 0.5**level
-        at = (points + 0.5) * scale - 0.5
-        shift = torch.stack(
-            [_solve(before[level], after[level], p + offsets, d) for p, d in zip(at, shift, strict=True)]
-        )
+        shift = _solve(before[level], after[level], (points + 0.5) * scale - 0.5, shift)
         if level:
             shift = shift * 2.0
     side = after[0].shape[-1] - 1
     return (points + shift).clamp(0, side)
 
 
-def _solve(before: Tensor, after: Tensor, window: Tensor, shift: Tensor) -> Tensor:
-    """Refine the shift (2,) of a window (n, 2) on one level."""
-    x, y = window.new_tensor([1.0, 0.0]), window.new_tensor([0.0, 1.0])
+def _windows(picture: Tensor, points: Tensor) -> Tensor:
+    """Return samples (n, window, channels) around each point."""
+    places = points[:, None] + patch_offsets(_RADIUS, points)
+    return sample(picture, places.reshape(-1, 2)).reshape(*places.shape[:2], -1)
+
+
+def _solve(before: Tensor, after: Tensor, points: Tensor, shift: Tensor) -> Tensor:
+    """Refine the shifts (n, 2) of the windows around points (n, 2) on one level."""
+    steps = torch.eye(2).to(points)
     gradient = torch.stack(
-        [(sample(before, window + axis) - sample(before, window - axis)) * 0.5 for axis in (x, y)], dim=-1
-    ).reshape(-1, 2)
-    hessian = gradient.t() @ gradient
-    hessian = hessian + (_RIDGE * hessian.diagonal().mean() + 1e-8) * torch.eye(2).to(hessian)
-    inverse = torch.linalg.inv(hessian)
-    there = sample(before, window)
+        [(_windows(before, points + axis) - _windows(before, points - axis)) * 0.5 for axis in steps], dim=-1
+    ).flatten(1, 2)
+    hessian = gradient.mT @ gradient
+    ridge = _RIDGE * hessian.diagonal(dim1=1, dim2=2).mean(1) + 1e-8
+    inverse = torch.linalg.inv(hessian + ridge[:, None, None] * steps)
+    there = _windows(before, points)
     start = shift
+    moves = torch.ones(len(points), 1, dtype=torch.bool, device=points.device)
     for _ in range(_ITERATIONS):
-        difference = (sample(after, window + shift) - there).reshape(-1)
-        step = inverse @ (gradient.t() @ difference)
-        shift = shift - step
-        if float(step.norm()) < 0.01:
+        difference = (_windows(after, points + shift) - there).flatten(1)
+        step = (inverse @ (gradient.mT @ difference[..., None]))[..., 0]
+        shift = torch.where(moves, shift - step, shift)
+        moves = moves & (step.norm(dim=1, keepdim=True) >= _ENOUGH_PX)
+        if not moves.any():
             break
     # A window without texture sends the shift anywhere: no step of a level is longer than its window.
-    return shift if float((shift - start).norm()) <= 2 * _RADIUS else start
+    return torch.where((shift - start).norm(dim=1, keepdim=True) <= 2 * _RADIUS, shift, start)
 
 
 def _correlation(one: Tensor, other: Tensor) -> Tensor:
-    one, other = one - one.mean(0), other - other.mean(0)
-    found: Tensor = (one * other).sum() / (one.norm() * other.norm()).clamp(min=1e-12)
+    """Return the correlations (n,) of windows (n, window, channels)."""
+    one, other = (one - one.mean(1, keepdim=True)).flatten(1), (other - other.mean(1, keepdim=True)).flatten(1)
+    found: Tensor = (one * other).sum(1) / (one.norm(dim=1) * other.norm(dim=1)).clamp(min=1e-12)
     return found
