@@ -264,16 +264,18 @@ class ModelRunner:
         self, cached: CachedPlan, ws: NDArray[np.float32], noise: Noise, transform: Matrix | None
     ) -> dict[str, NDArray[Any]]:
         """Return ws, the transform, and the noise inputs that differ from the previous run."""
-        # A plan without a layer of its blends' rows runs the pictures alone.
-        samples = next(buffer.shape[0] for buffer in cached.bound.plan.buffers if buffer.name == "ws")
-        inputs: dict[str, NDArray[Any]] = {"ws": ws[:samples]}
+        plan = cached.bound.plan
+        if ws.shape[0] > plan.key.batch:
+            # A plan without a layer of its blends' rows runs the pictures alone.
+            ws = ws[: next(buffer.shape[0] for buffer in plan.buffers if buffer.name == "ws")]
+        inputs: dict[str, NDArray[Any]] = {"ws": ws}
         if self._own_transform is not None:
             inputs["transform"] = self._own_transform if transform is None else np.reshape(transform, (3, 3))
         before = cached.noise
-        if before == noise or not self._spec.noise_layers:
+        if before is noise or before == noise or not self._spec.noise_layers:
             return inputs
         cached.noise = None  # undefined if the run fails
-        layer_count = next((b.shape[0] for b in cached.bound.plan.buffers if b.name == "noise_gain"), 0)
+        layer_count = next((buffer.shape[0] for buffer in plan.buffers if buffer.name == "noise_gain"), 0)
         if not layer_count:
             return inputs
         inputs["noise_gain"] = noise_gains(noise, layer_count)

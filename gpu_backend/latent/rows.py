@@ -7,7 +7,7 @@ cache mapped anchors: moves on the seed plane, sliders and mixes rarely need a n
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple, get_args
 
@@ -76,10 +76,12 @@ class LatentSpace:
 
 def anchors_of(blend: Blend) -> tuple[Anchor, ...]:
     """Return the distinct anchors of a blend, in order of first use. Raises RequestError."""
-    anchors = tuple(dict.fromkeys(anchor for recipe, _ in blend for anchor in _anchors(recipe.latent, 0)))
+    anchors: dict[Anchor, None] = {}
+    for recipe, _ in blend:
+        _add_anchors(anchors, recipe.latent, 0)
     if len(anchors) > MAX_RECIPE_SEEDS:
         raise RequestError(f"A picture may have {MAX_RECIPE_SEEDS:,} seeds in all, but this one has {len(anchors):,}.")
-    return anchors
+    return tuple(anchors)
 
 
 def blend_rows(blend: Blend, space: LatentSpace, mapped: Mapping[Anchor, NDArray[np.float32]]) -> NDArray[np.float32]:
@@ -127,7 +129,9 @@ def sum_rows(parts: Iterable[tuple[NDArray[np.float64], float]], space: LatentSp
         if total is None:
             raise RequestError("A request must hold at least one recipe, but its blend is empty.")
         rounded = total.astype(np.float32)
-    if not np.isfinite(rounded).all():
+        # The product takes less time, and is finite unless a number is not, or some are huge.
+        is_finite = math.isfinite(np.vdot(rounded, rounded)) or np.isfinite(rounded).all()
+    if not is_finite:
         raise RequestError("The recipe's weights and amounts must keep w finite, but they are too large together.")
     if rounded.shape[0] == space.num_ws:
         return rounded
@@ -207,16 +211,16 @@ def _truncated(
     return rows
 
 
-def _anchors(latent: Latent, depth: int) -> Iterator[Anchor]:
+def _add_anchors(anchors: dict[Anchor, None], latent: Latent, depth: int) -> None:
     if depth > MAX_MIX_DEPTH:
         raise RequestError(f"Mix sources may be nested {MAX_MIX_DEPTH} deep, but these are nested deeper.")
     if not isinstance(latent.point, StoredLatent):
         points = (latent.point.first, latent.point.second) if isinstance(latent.point, Arc) else (latent.point,)
         for point in points:
             for anchor, _ in _weighted_anchors(latent, point):
-                yield anchor
+                anchors[anchor] = None
     for source in latent.mix:
-        yield from _anchors(source.latent, depth + 1)
+        _add_anchors(anchors, source.latent, depth + 1)
 
 
 def _stored_rows(stored: StoredLatent, space: LatentSpace) -> NDArray[np.float64]:

@@ -511,8 +511,10 @@ class Renderer:
         ws = self._ws_of(requests)
         rows_s = time.perf_counter()
         mapping_waited_ms = runner.waited_ms - waited_ms
+        if len(requests) != key.batch:
+            key = runner.synthesis_key(len(requests), key.resolution, key.tap, key.edits)
         run = runner.submit(
-            runner.synthesis_key(len(requests), key.resolution, key.tap, key.edits),
+            key,
             ws,
             first.noise,
             first.transform,

@@ -128,7 +128,7 @@ def _check_types(request: object) -> None:
     if not isinstance(noise, Noise):
         raise TypeError(f"The noise of a request is a Noise, not a {type(noise).__name__}.")
     tap: object = request.tap
-    if not isinstance(tap, Tap | None):
+    if tap is not None and not isinstance(tap, Tap):
         raise TypeError(f"The tap of a request is a Tap or None, not a {type(tap).__name__}.")
     edits: object = request.edits
     if not isinstance(edits, LocalEdits):
