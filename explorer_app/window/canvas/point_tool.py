@@ -282,11 +282,11 @@ class PointTool(QWidget):
         if self._paints:
             paints = self._brush.mode == "freeze"
             if self._brush.is_for_blend:
-                does, escape = f"Paint where the second picture {'shows' if paints else 'no longer shows'}", "leaves"
+                does, escape = f"{'Paint' if paints else 'Erase'} where the second picture shows", "leaves"
             else:
                 does = "Paint what stays as it is" if paints else "Paint what may change again"
                 escape = "returns to the points"
-            return f"{does} · the wheel or [ and ] size the brush, Ctrl and the wheel zoom · Esc {escape}"
+            return f"{does} · wheel, [ and ] size the brush · Ctrl+wheel zooms · Esc {escape}"
         handles = sum(not point.is_pin for point in drag.points)
         pins = len(drag.points) - handles
         counts = [f"{count} {name}{'' if count == 1 else 's'}" for count, name in ((handles, "handle"), (pins, "pin"))]

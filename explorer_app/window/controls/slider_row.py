@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from PySide6.QtCore import QPoint, QSize, Qt, Signal
 from PySide6.QtGui import QContextMenuEvent, QKeyEvent, QMouseEvent, QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QSizePolicy, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QSizePolicy, QVBoxLayout, QWidget
 
 from explorer_app.window.controls.number_field import NumberField
 from explorer_app.window.controls.parameter_menu import open_parameter_menu
@@ -127,6 +127,15 @@ class SliderRow(QWidget):
         Escape ended a gesture.
     renamed(str)
         Only where `editable`.
+
+    Parameters
+    ----------
+    label_px
+        Width of the name, in px at the usual font size.
+    least_label_px
+        Width to which the name shrinks in a narrow row; None if it does not shrink.
+    corner
+        A widget at the end of a line that the name has for itself, above the slider; None for a name beside the slider.
     """
 
     moved = Signal(float, bool)
@@ -150,6 +159,8 @@ class SliderRow(QWidget):
         widest: str = "−0.00",
         editable: bool = False,
         label_px: int = 98,
+        least_label_px: int | None = None,
+        corner: QWidget | None = None,
         tip: str = "",
         parent: QWidget | None = None,
     ) -> None:
@@ -168,16 +179,26 @@ class SliderRow(QWidget):
             widest=widest,
             quiet=True,
         )
-        self.label.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Preferred)
-        self.label.setFixedWidth(theme.px(label_px))
         self.field.setFixedWidth(self.field.sizeHint().width())
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(6)
-        layout.addWidget(self.label)
-        layout.addWidget(self.slider, 1)
-        layout.addWidget(self.field)
-        self.setFixedHeight(theme.px(theme.ROW))
+        if corner is None:
+            line = QHBoxLayout(self)
+            self.label.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Preferred)
+            self.label.setMinimumWidth(theme.px(label_px if least_label_px is None else least_label_px))
+            self.label.setMaximumWidth(theme.px(label_px))
+            line.addWidget(self.label, 0 if least_label_px is None else 1)
+        else:
+            column, head, line = QVBoxLayout(self), QHBoxLayout(), QHBoxLayout()
+            column.setContentsMargins(0, 0, 0, 0)
+            column.setSpacing(0)
+            head.addWidget(self.label, 1)
+            head.addWidget(corner)
+            column.addLayout(head)
+            column.addLayout(line)
+        line.setContentsMargins(0, 0, 0, 0)
+        line.setSpacing(6)
+        line.addWidget(self.slider, 1)
+        line.addWidget(self.field)
+        self.setFixedHeight(theme.px(theme.ROW) * (1 if corner is None else 2))
         self.slider.moved.connect(self._slid)
         self.slider.cancelled.connect(self._cancelled)
         self.field.entered.connect(self._typed)

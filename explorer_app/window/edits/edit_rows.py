@@ -15,11 +15,12 @@ from explorer_app.window.controls.slider_row import SliderRow
 from explorer_app.window.controls.switch import Switch
 from explorer_app.window.look import icons, theme
 
-_STYLE_LABEL_PX = 110
 _END_PX = 36
 """Side of the pictures of a style channel's ends."""
 LABEL_PX = 124
 """Width of the names of sliders in the panel."""
+_LEAST_LABEL_PX = 36
+"""The same of a bend in a narrow panel."""
 
 _SLIDERS: dict[str, tuple[float, float, float, float | None, str]] = {
     "gain": (-2.0, 4.0, 1.0, 10.0, "factor of the channels; a negative factor inverts them."),
@@ -61,20 +62,11 @@ class EditRow(QWidget):
         slider.moved.connect(lambda value, final: self.edited.emit(SetParameter(path, value), final))
         slider.cancelled.connect(self.gesture_cancelled)
 
-    def _line(self, *before: QWidget) -> QHBoxLayout:
-        """Return the first line: what comes first, the sliders, the button."""
+    def _line(self) -> QHBoxLayout:
+        """Lay the row out in one line, and return it."""
         line = QHBoxLayout(self)
         line.setContentsMargins(0, 0, 0, 0)
         line.setSpacing(theme.px(4))
-        column = QVBoxLayout()
-        column.setSpacing(0)
-        for slider in self.sliders:
-            column.addWidget(slider)
-        aligned = Qt.AlignmentFlag.AlignVCenter if len(self.sliders) == 1 else Qt.AlignmentFlag.AlignTop
-        for widget in before:
-            line.addWidget(widget, 0, aligned)
-        line.addLayout(column, 1)
-        line.addWidget(self.remove, 0, aligned)
         return line
 
 
@@ -87,7 +79,15 @@ class BendRow(EditRow):
         self.switch = Switch("")
         self.switch.setToolTip("Turn the bend on or off.")
         self.sliders = tuple(self._slider(name, place) for place, name in enumerate(bend.quantities))
-        self._line(self.switch)
+        column = QVBoxLayout()
+        column.setSpacing(0)
+        for slider in self.sliders:
+            column.addWidget(slider)
+        line = self._line()
+        aligned = Qt.AlignmentFlag.AlignVCenter if len(self.sliders) == 1 else Qt.AlignmentFlag.AlignTop
+        line.addWidget(self.switch, 0, aligned)
+        line.addLayout(column, 1)
+        line.addWidget(self.remove, 0, aligned)
         self.switch.clicked.connect(lambda on: self.edited.emit(SetParameter(f"bend/{self.number}/on", on), True))
         self.remove.clicked.connect(lambda: self.edited.emit(RemoveBend(self.number), True))
         self.sliders[0].renamed.connect(
@@ -111,6 +111,7 @@ class BendRow(EditRow):
             widest="−000.0",
             editable=place == 0,
             label_px=LABEL_PX,
+            least_label_px=_LEAST_LABEL_PX,
             tip=tip,
         )
         self._connect(slider, f"bend/{self.number}/{name}")
@@ -133,7 +134,7 @@ class BendRow(EditRow):
 
 
 class StyleRow(EditRow):
-    """A style channel: its name and a slider between small pictures of its ends. A press on one moves it there."""
+    """A style channel: its name above a slider, between small pictures of its ends. A press on one moves it there."""
 
     def __init__(self, channel: StyleChannel, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -148,15 +149,18 @@ class StyleRow(EditRow):
             signed=True,
             widest="−000.00",
             editable=True,
-            label_px=_STYLE_LABEL_PX,
+            corner=self.remove,
             tip=f"what is added to channel {channel.channel} of the style of {channel.layer}.",
         )
         slider.label.elided = Qt.TextElideMode.ElideMiddle  # the number of the channel stays
         self.sliders = (slider,)
         self._connect(slider, channel.path)
         self.ends = tuple(self._end(channel.path, amount) for amount in (-channel.reach, channel.reach))
-        line = self._line(self.ends[0])
-        line.insertWidget(line.count() - 1, self.ends[1])
+        line = self._line()
+        centred = Qt.AlignmentFlag.AlignVCenter
+        line.addWidget(self.ends[0], 0, centred)
+        line.addWidget(slider, 1)
+        line.addWidget(self.ends[1], 0, centred)
         layer, number = channel.key
         slider.renamed.connect(lambda name: self.edited.emit(SetParameter(f"style.name/{layer}/{number}", name), True))
         self.remove.clicked.connect(lambda: self.edited.emit(RemoveStyleChannel(layer, number), True))

@@ -5,14 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from PySide6.QtGui import QColor, QImage
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from explorer_app.session.edits import AddBend, RemoveBend, RemoveStyleChannel
-from explorer_app.session.local_edits import LayerBend, StyleChannel
+from explorer_app.session.local_blends import LocalBlend
+from explorer_app.session.local_edits import KIND_NAMES, LayerBend, StyleChannel
 from explorer_app.session.parameters import SetParameter
 from explorer_app.session.session import Session
+from explorer_app.window.edits.edit_rows import LABEL_PX
 from explorer_app.window.edits.edits_panel import EditsPanel
-from gpu_backend import ChannelMaps, Tap
+from explorer_app.window.look import theme
+from gpu_backend import ChannelMaps, Latent, Tap
 from tests.helpers.panels import model_facts
 
 FACTS = model_facts(64)
@@ -152,6 +156,27 @@ def test_the_numbers_of_style_channels_can_be_read_however_narrow_their_names_ar
         label.show_text(label.full_text)
         assert "…" in label.text()
         assert label.text().endswith(number)
+
+
+@pytest.mark.usefixtures("each_font")
+def test_the_panel_fits_a_narrow_dock_with_bends_style_channels_and_blends(panel: EditsPanel) -> None:
+    bends = tuple(LayerBend(number, LAYER, kind, 0.0) for number, kind in enumerate(KIND_NAMES, 1))
+    channel = StyleChannel(LAYER, 511, -100.0, 100.0)
+    panel.show_session(Session(bends=bends, style_channels=(channel,), blends=(LocalBlend(1, Latent()),)))
+    assert panel.minimumSizeHint().width() <= 280
+
+
+def test_names_of_bends_give_way_in_a_narrow_panel_and_sliders_stay_aligned(panel: EditsPanel) -> None:
+    panel.show_session(Session(bends=(LayerBend(1, LAYER, "gain", 1.0), LayerBend(2, LAYER, "move", 0.0))))
+    panel.show()
+    rows = [slider for bend in panel.bends for slider in bend.sliders]
+    for width in (panel.minimumSizeHint().width(), 600):
+        panel.resize(width, 500)
+        QApplication.processEvents()
+        assert len({row.slider.x() for row in rows}) == 1
+        assert all(row.field.width() >= row.field.sizeHint().width() for row in rows)
+    assert all(row.label.width() == theme.px(LABEL_PX) for row in rows)
+    panel.hide()
 
 
 def test_the_ends_of_a_style_channel_are_pictures_that_move_its_slider(panel: EditsPanel, qtbot: QtBot) -> None:
