@@ -99,7 +99,7 @@ def _over_devices(parsed: argparse.Namespace, command: str, console: Console) ->
         there = sum(member.visible is not None for member in crew)
         raise UsageError(f"This machine has {there} GPUs that can be used, but --gpus asks for {max(counts)}.")
     if options.shape is None and options.file is None:
-        raise UsageError("Give a model FILE or --shape to render; the goals are stated for ffhq1024.")
+        raise UsageError("Give a model FILE or --shape to render: ffhq1024, for example.")
     seconds = parsed.seconds or (_QUICK_S if options.quick else _USUAL_S)
     with tempfile.TemporaryDirectory(prefix="latentloom-bench-", dir=parsed.work) as folder:
         path = options.file
