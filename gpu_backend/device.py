@@ -178,7 +178,8 @@ def make_executor(model: Model, device: str = "auto", precision: Precision = "fp
 def usable_precision(model: Model, gpu: Gpu, precision: Precision) -> tuple[Precision, str]:
     """Return the precision that a GPU renders a model in, and why it is another one; empty if it is not.
 
-    fp8 is for GPUs that have kernels for it, and networks that have layers for it: StyleGAN2s of 64 x 64 and more.
+    fp8 is for GPUs that have kernels for it, and networks that have layers for it: StyleGAN2s and 3s of 64 x 64 and
+    more.
     """
     if precision != "fp8":
         return precision, ""

@@ -4,7 +4,8 @@ The epilogue of a convolution takes in the noise, the skip of a resnet block, th
 the output, and the products of toRGB. A filtered activation of StyleGAN3 takes in that style, or toRGB's products. Bent
 channels and blended samples are kernels of their own between two layers, which take in style and products in place of
 the layer before; a blended picture takes in the display.
-In fp8 plans an up-convolution from 64 x 64 on stores its output as e4m3 for the convolution that alone reads it.
+In fp8 plans an up-convolution or a filtered activation from 64 x 64 on stores its output as e4m3 for the convolution
+that alone reads it.
 The convolution of StyleGAN1 accumulates the moments of the normalisation after it. The learned constant is made with
 the styles, the display with the last toRGB. The picture of a toRGB before the last may be added up beside the next
 up-convolution. `gpu_backend.cuda.launches.lowering` makes launches of each fused step.
@@ -16,6 +17,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import zip_longest
 
+from gpu_backend.ops.filtered_lrelu import FilteredLrelu
+from gpu_backend.ops.modulated_conv import ModulatedConv
 from gpu_backend.ops.modulated_up_conv import ModulatedUpConv
 from gpu_backend.plan.plan import Plan, Step
 from gpu_backend.quick_dataclass import dataclass
@@ -25,13 +28,16 @@ _ADAIN = ("adain_input", "adain_conv", "adain_up_conv")
 _READERS = ("filtered_lrelu", "bend_channels", "blend_samples")
 """Operations besides modulated convolutions that read what a convolution stores; they take it without a style."""
 LEAST_FP8_SIDE = 64
-"""Side of the first layers that multiply e4m3: smaller ones are limited by latency."""
+"""Side of the first layers that multiply e4m3: smaller ones are limited by latency, unless their sums are long."""
 
-_FP8_KERNEL = 3
-"""Side of the kernels that multiply e4m3."""
+_LONG_FP8_SUM = 1024 * 9
+"""Products of a sum with which smaller layers of a StyleGAN3 multiply e4m3 too."""
+
+_FP8_KERNELS = (1, 3)
+"""Sides of the kernels that multiply e4m3."""
 
 _FP8_CHANNELS = 16
-"""Channels of e4m3 come in this number, so that each pixel begins at a multiple of 16 bytes."""
+"""An up-convolution's channels of e4m3 come in this number, so that each pixel begins at a multiple of 16 bytes."""
 
 _ABSORBED = ("constant", "add", "to_display")
 """Operations without a kernel of their own."""
@@ -227,12 +233,18 @@ class _Fusion:
         )
 
     def _stores_fp8(self, step: Step, readers: list[Step]) -> bool:
-        if self._plan.key.precision != "fp8" or step.op != "modulated_up_conv":
+        """Whether a step's output is e4m3: a convolution alone reads it."""
+        if self._plan.key.precision != "fp8" or [reader.op for reader in readers] != ["modulated_conv"]:
             return False
-        settings: ModulatedUpConv = step.attributes
-        is_large = settings.resolution >= LEAST_FP8_SIDE and settings.out_channels % _FP8_CHANNELS == 0
-        is_read_once = [reader.op for reader in readers] == ["modulated_conv"]
-        return is_large and is_read_once and readers[0].attributes.kernel == _FP8_KERNEL
+        reader: ModulatedConv = readers[0].attributes
+        if reader.kernel not in _FP8_KERNELS:
+            return False
+        settings: object = step.attributes
+        if isinstance(settings, FilteredLrelu):
+            return settings.out_size >= LEAST_FP8_SIDE or reader.in_channels * reader.kernel**2 >= _LONG_FP8_SUM
+        if isinstance(settings, ModulatedUpConv):
+            return settings.resolution >= LEAST_FP8_SIDE and settings.out_channels % _FP8_CHANNELS == 0
+        return False
 
     def _adain(self, step: Step) -> FusedStep:
         out, readers = step.outputs[0], self._readers.get(step.outputs[0], [])
@@ -249,7 +261,15 @@ class _Fusion:
         # What toRGB reads has no style of another layer.
         rgb = next((reader for reader in readers if reader.op == "to_rgb" and next_style is None), None)
         y = out if any(reader is not rgb for reader in readers) else None
-        return FusedStep(step, step.inputs[0], y, next_style=next_style, to_rgb=rgb, is_shown=self._is_shown(out))
+        return FusedStep(
+            step,
+            step.inputs[0],
+            y,
+            next_style=next_style,
+            to_rgb=rgb,
+            is_shown=self._is_shown(out),
+            stores_fp8=self._stores_fp8(step, readers),
+        )
 
     def _between_layers(self, step: Step) -> FusedStep:
         """Return a change of activations, with toRGB's products: the layer before no longer has what toRGB reads."""

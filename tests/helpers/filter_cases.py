@@ -19,7 +19,7 @@ from gpu_backend.ops.bias_act import BiasAct
 from gpu_backend.ops.filtered_lrelu import FilteredLrelu
 from gpu_backend.plan.plan import Step
 from gpu_backend.reference.filtered_lrelu import filtered_lrelu
-from tests.helpers.conv_cases import Weights, error_of, run_built
+from tests.helpers.conv_cases import Weights, error_of, run_built, without_rounding
 from tests.helpers.gpu import run_launches
 from tests.helpers.kernel_checks import accepted
 
@@ -52,6 +52,8 @@ class FilterCase:
     rank: int = 6
     picture_channels: int = 0
     is_stored: bool = True
+    fp8: bool = False
+    """Whether y is e4m3."""
 
     @property
     def settings(self) -> FilteredLrelu:
@@ -83,7 +85,7 @@ class FilterCase:
         rgb = RgbPart("synthesis.rgb", "rgb", self.picture_channels, _GAP, "rgb") if self.picture_channels else None
         offset = _GAP if self.is_styled else None
         stride = _GAP + pad8(self.channels)
-        return FilterSite(self.batch, self.half, "x", "y", offset, stride, rgb, self.is_stored)
+        return FilterSite(self.batch, self.half, "x", "y", offset, stride, rgb, self.is_stored, self.fp8)
 
     def __str__(self) -> str:
         """Return a test's id."""
@@ -95,6 +97,7 @@ class FilterCase:
             "" if self.is_stored else "unstored",
             "" if self.is_styled else "unstyled",
             "fp16" if self.half else "fp32",
+            "to-fp8" if self.fp8 else "",
         ]
         return "-".join(part for part in parts if part)
 
@@ -160,5 +163,8 @@ def check_filter_case(
     if "y" not in found:
         return
     assert not found["y"][..., case.channels :].any(), "padding of y does not hold zeros"
-    error = error_of(found["y"][..., : case.channels], expected, float(np.abs(unclamped).max()))
+    y = found["y"][..., : case.channels]
+    if case.fp8:
+        y = without_rounding(y, expected)
+    error = error_of(y, expected, float(np.abs(unclamped).max()))
     assert error < TOLERANCE[flavour][case.half], f"{error} with {built.launches[0].recipe.title}"

@@ -93,7 +93,7 @@ def conv_arguments(
         "noise_layer": np.int32(max(work.noise_index, 0)),
         "batch": np.int32(site.batch),
         "side": np.int32(work.side),
-        "cin": np.int32(work.cin),
+        "cin": np.int32(site.cin(work)),
         "cout": np.int32(work.cout),
         "demod_stride": np.int32(demod_stride),
         "style_stride": np.int32(site.style_stride),

@@ -21,6 +21,7 @@ from gpu_backend.cuda.launches.gpu_op import (
     Observation,
     Refused,
     channels_first,
+    channels_first_of_e4m3,
     region_of,
     slot_name,
 )
@@ -33,7 +34,7 @@ from gpu_backend.cuda.schedule import Built, Launch, Region
 from gpu_backend.ops.adain_conv import AdainConv
 from gpu_backend.ops.adain_up_conv import AdainUpConv
 from gpu_backend.ops.kernels.conv_tile import ConvKind, ConvShape
-from gpu_backend.ops.kernels.e4m3 import ACTIVATION_SCALE, E4M3, from_e4m3
+from gpu_backend.ops.kernels.e4m3 import E4M3
 from gpu_backend.ops.modulated_conv import ModulatedConv
 from gpu_backend.ops.modulated_up_conv import ModulatedUpConv
 from gpu_backend.ops.skip_conv import SkipConv
@@ -233,7 +234,7 @@ def observe_conv(step: Step, launch: Launch, regions: Mapping[str, Region]) -> O
     stores_y = launch.label in ("modulated_up_conv", "streaming_up_conv")
     stored = region_of(launch.arguments["y"], regions) if stores_y else None
     if stored is not None and stored.dtype == E4M3:
-        dtype, finish = E4M3, partial(_from_e4m3, channels=channels)
+        dtype, finish = E4M3, partial(channels_first_of_e4m3, channels=channels)
     else:
         dtype = "float16" if x.dtype == E4M3 else x.dtype
         finish = partial(channels_first, channels=channels)
@@ -245,10 +246,6 @@ def observe_conv(step: Step, launch: Launch, regions: Mapping[str, Region]) -> O
         # The skip is of another layer, and the kernel has no way to leave it out.
         zeros="skip" if "skip" in launch.arguments else None,
     )
-
-
-def _from_e4m3(values: NDArray[np.int8], channels: int) -> NDArray[np.float32]:
-    return channels_first(from_e4m3(values) / np.float32(ACTIVATION_SCALE), channels)
 
 
 def upsampled(x: NDArray[np.float32], taps: tuple[float, ...]) -> NDArray[np.float32]:

@@ -9,6 +9,7 @@ from gpu_backend.ops.adain import SCALING_FLOPS, SUMMING_FLOPS, weight_gain
 from gpu_backend.ops.adain_conv import AdainConv
 from gpu_backend.ops.adain_up_conv import AdainUpConv
 from gpu_backend.ops.bias_act import BiasAct
+from gpu_backend.ops.kernels.e4m3 import padded_channels
 from gpu_backend.ops.modulated_conv import ModulatedConv
 from gpu_backend.ops.modulated_up_conv import ModulatedUpConv
 from gpu_backend.ops.skip_conv import SkipConv
@@ -261,7 +262,7 @@ class ConvSite:
     weight_exponent
         The packed weight is W * 2^-exponent, and ``demod`` has the 2^exponent; without demodulation, a constant has it.
     reads_fp8, stores_fp8
-        `x` and the packed weight are e4m3; `y` is.
+        `x` and the packed weight are e4m3, the channels of `x` padded as `padded_channels` says; `y` is.
     """
 
     batch: int
@@ -285,6 +286,10 @@ class ConvSite:
     def dtype(self) -> str:
         """Of activations."""
         return "float16" if self.half else "float32"
+
+    def cin(self, work: ConvWork) -> int:
+        """Input channels in memory, padded."""
+        return padded_channels(work.in_channels) if self.reads_fp8 else work.cin
 
     def nbytes(self, work: ConvWork) -> int:
         """Bytes that the convolution asks for: activations, noise and weights, each once."""

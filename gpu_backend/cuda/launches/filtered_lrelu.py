@@ -20,6 +20,7 @@ from gpu_backend.cuda.launches.gpu_op import (
     Observation,
     Refused,
     channels_first,
+    channels_first_of_e4m3,
     region_of,
 )
 from gpu_backend.cuda.launches.style_layout import pad8
@@ -28,6 +29,7 @@ from gpu_backend.cuda.schedule import Argument, Built, Constant, Launch, Region
 from gpu_backend.cuda.tiles.target import Target
 from gpu_backend.errors import DeviceError
 from gpu_backend.ops.filtered_lrelu import FilteredLrelu
+from gpu_backend.ops.kernels import e4m3
 from gpu_backend.ops.kernels.conv_tile import NoTileError
 from gpu_backend.ops.kernels.filter_tile import TAPS, FilterGeometry, FilterShape, choose_filter_tile
 from gpu_backend.ops.kernels.recipe import KernelRecipe
@@ -67,8 +69,11 @@ class FilteredLreluOp(GpuOp):
             return None
         x = region_of(launch.arguments["x"], regions)
         batch, side, _, channels = step.attributes.output_shape(x.shape[0])
-        finish = partial(channels_first, channels=channels)
         changes = {"y": OBSERVED, "next_style": None}
+        stored = region_of(launch.arguments["y"], regions) if launch.arguments["y"] is not None else x
+        if stored.dtype == e4m3.E4M3:
+            return Observation(stored.shape, stored.dtype, partial(channels_first_of_e4m3, channels=channels), changes)
+        finish = partial(channels_first, channels=channels)
         return Observation((batch, side, side, pad8(channels)), x.dtype, finish, changes)
 
 
@@ -82,6 +87,7 @@ def _site(step: FusedStep, context: LoweringContext) -> FilterSite:
         style_stride=context.layout.style_width,
         rgb=None if step.to_rgb is None else context.rgb_part(step.to_rgb),
         is_stored=step.y is not None,
+        stores_fp8=step.stores_fp8,
     )
 
 
@@ -97,6 +103,8 @@ class FilterSite:
         The toRGB that reads the result, if one does.
     is_stored
         Whether anything else reads the result; plain kernels store it always.
+    stores_fp8
+        The result is e4m3.
     """
 
     batch: int
@@ -107,10 +115,11 @@ class FilterSite:
     style_stride: int
     rgb: RgbPart | None = None
     is_stored: bool = True
+    stores_fp8: bool = False
 
     @property
     def dtype(self) -> str:
-        """Of activations."""
+        """Of `x`."""
         return "float16" if self.half else "float32"
 
 
@@ -131,12 +140,15 @@ def filter_geometry(step: Step, site: FilterSite, weights: Weights, target: Targ
         return Refused("fused filters are the same in all directions, this layer's is not")
     if site.rgb is not None and site.rgb.channels > _MOST_PICTURE_CHANNELS:
         return Refused(f"fused filters bring pictures of up to {_MOST_PICTURE_CHANNELS} channels")
+    if site.stores_fp8 and target.architecture not in e4m3.ARCHITECTURES:
+        return Refused("the fused kernels for fp8 are for Hopper")
     _, phase = _start(settings)
     picture_channels = 0 if site.rgb is None else site.rgb.channels
     rank = 1
     if settings.is_radial:  # beside the sums of two products there are no registers for a picture
         rank = 0 if picture_channels else rank_of(weights[step.weights["down_filter"]])
-    shape = FilterShape(settings.out_size, channels, site.batch, settings.up, phase, rank, picture_channels)
+    sizes = settings.out_size, channels, site.batch, settings.up, phase, rank, picture_channels
+    shape = FilterShape(*sizes, site.stores_fp8)
     try:
         return choose_filter_tile(shape, target.multiprocessors, target.shared_nbytes_per_block)
     except NoTileError as error:
@@ -155,6 +167,7 @@ def fused_filter_recipe(geometry: FilterGeometry) -> KernelRecipe:
         STAGES=geometry.stages,
         MIN_BLOCKS=tile.min_blocks,
         IMG_CHANNELS=shape.picture_channels,
+        FP8_Y=_fp8_macro(shape.stores_fp8),
     )
 
 
@@ -258,6 +271,7 @@ def plain_filter(step: Step, site: FilterSite, weights: Weights, target: Target,
     recipe = KernelRecipe.of(
         "plain_filtered_lrelu",
         HALF=site.half,
+        FP8_Y=_fp8_macro(site.stores_fp8),
         ACTIVATION=ACTIVATION_NUMBERS[settings.act.activation],
         TILE=tile,
         RADIAL=settings.is_radial,
@@ -283,12 +297,22 @@ def plain_filter(step: Step, site: FilterSite, weights: Weights, target: Target,
 
 def _work(settings: FilteredLrelu, site: FilterSite) -> tuple[int, int]:
     """Return operations, and bytes of what is read and written, each once."""
-    return settings.flops(site.batch), settings.nbytes(site.batch) // (2 if site.half else 1)
+    nbytes = settings.nbytes(site.batch) // (2 if site.half else 1)
+    if site.stores_fp8:
+        nbytes -= site.batch * settings.channels * settings.out_size**2
+    return settings.flops(site.batch), nbytes
+
+
+def _fp8_macro(stores_fp8: bool) -> int:
+    """Return FP8_Y of ``parts/e4m3.cuh``."""
+    return e4m3.ACTIVATION_SCALE if stores_fp8 else 0
 
 
 def _y_region(step: Step, site: FilterSite) -> Region:
     settings: FilteredLrelu = step.attributes
     side = settings.out_size
+    if site.stores_fp8:
+        return Region(site.y, (site.batch, side, side, e4m3.padded_channels(settings.channels)), e4m3.E4M3, "scratch")
     return Region(site.y, (site.batch, side, side, pad8(settings.channels)), site.dtype, "scratch")
 
 

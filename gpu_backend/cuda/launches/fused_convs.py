@@ -110,7 +110,7 @@ def fused_conv(
     if site.skip is not None:
         arguments |= skip_arguments(site.skip, constants)
     if geometry.uses_tma:
-        extents = work.cin, work.side_in, work.side_in, site.batch
+        extents = site.cin(work), work.side_in, work.side_in, site.batch
         arguments["tma_map"] = TensorMap(region(site.x), extents, geometry.patch, itemsize=geometry.shape.itemsize)
     grid, pictures = geometry.grid, tuple[str, ...]()
     if work.is_up:

@@ -19,6 +19,7 @@ from gpu_backend.cuda.schedule import Address, Argument, Built, Launch, Region
 from gpu_backend.cuda.tiles.target import Target
 from gpu_backend.model.model import Weights
 from gpu_backend.ops.kernels.conv_tile import ConvShape
+from gpu_backend.ops.kernels.e4m3 import ACTIVATION_SCALE, from_e4m3
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.ops.styles import Styles
 from gpu_backend.ops.to_rgb import UNSTYLED, ToRgb
@@ -163,3 +164,8 @@ def region_of(argument: Argument, regions: Mapping[str, Region]) -> Region:
 def channels_first(values: NDArray[Any], channels: int | None = None) -> NDArray[np.float32]:
     """Return (batch, height, width, padded channels) as (batch, channels, height, width) in float32."""
     return np.ascontiguousarray(values[..., :channels].transpose(0, 3, 1, 2).astype(np.float32))
+
+
+def channels_first_of_e4m3(values: NDArray[np.int8], channels: int) -> NDArray[np.float32]:
+    """Return stored activations of e4m3 as `channels_first` does, without their scale."""
+    return channels_first(from_e4m3(values) / np.float32(ACTIVATION_SCALE), channels)

@@ -122,7 +122,8 @@ def plain_modulated_conv(
     def make() -> NDArray[np.float32]:
         whole = weight_of(work, weights)
         if site.reads_fp8:
-            return pack_plain(rounded(whole * np.float32(scale)), 1.0)
+            packed = pack_plain(rounded(whole * np.float32(scale)), 1.0)
+            return np.pad(packed, ((0, 0), (0, site.cin(work) - work.cin), (0, 0)))
         return pack_plain(whole, scale)
 
     weight = Constant(f"plain/{work.weight}/{site.weight_exponent}{form}", make)

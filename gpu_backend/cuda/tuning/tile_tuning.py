@@ -140,7 +140,7 @@ class TileTuning:
         has_fp8 = self.gpu.compile_architecture in ARCHITECTURES and any(map(multiplies_fp8, plans))
         if precision == "fp8" and not has_fp8:
             raise DeviceError(
-                "There is nothing to tune in fp8: it is for Hopper GPUs and StyleGAN2 networks of 64 x 64 and more."
+                "There is nothing to tune in fp8: it is for Hopper GPUs and StyleGAN2s and 3s of 64 x 64 and more."
             )
         self._convs = IsolatedConvs(plans, model.weights, self._target)
         self._timings = read_timings(timings_path(self.path))

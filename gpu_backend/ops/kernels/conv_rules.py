@@ -89,11 +89,13 @@ def conv1x1_tile(shape: ConvShape, architecture: str, multiprocessors: int, shar
         tile = ConvTile(8, 16, channels, nbytes // shape.itemsize, stages, 4, 1, mma=mma, min_blocks=2)
         if ConvGeometry(shape, tile, 1).fits(architecture, shared_nbytes // tile.min_blocks):
             return with_fitting_row_tiles(shape, tile, multiprocessors)
+    if shape.operands == "fp8":
+        return fp8_tile(shape, multiprocessors, shared_nbytes)
     return default_tile(shape, architecture, multiprocessors, taps=1, shared_nbytes=shared_nbytes)
 
 
 def fp8_tile(shape: ConvShape, multiprocessors: int, shared_nbytes: int) -> ConvTile:
-    """Return a tile for a 3 x 3 convolution of e4m3, which is for sm_90a.
+    """Return a tile for a convolution of e4m3, which is for sm_90a.
 
     Raises
     ------

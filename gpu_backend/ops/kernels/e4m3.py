@@ -24,9 +24,14 @@ WEIGHT_SCALE = 128
 """Of weights that `weight_exponent` has divided."""
 
 MULTIPLE = 16
-"""Channels of e4m3 are a multiple of this, so that TMA can address every pixel."""
+"""Channels of e4m3 are padded to a multiple of this, so that TMA can address every pixel."""
 
 _LARGEST = 448.0
+
+
+def padded_channels(channels: int) -> int:
+    """Round up to a multiple of `MULTIPLE`."""
+    return -(-channels // MULTIPLE) * MULTIPLE
 
 
 def to_e4m3(numbers: NDArray[np.float32]) -> NDArray[np.int8]:

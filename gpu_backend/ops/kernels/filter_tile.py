@@ -57,6 +57,8 @@ class FilterShape:
         Of how many products of both axes the filter after the activation is the sum; 0: of more than two.
     picture_channels
         Of the picture if the kernel computes a part of toRGB; 0 if it does not.
+    stores_fp8
+        Whether the output is e4m3.
     """
 
     out_size: int
@@ -66,6 +68,7 @@ class FilterShape:
     phase: int
     rank: int
     picture_channels: int = 0
+    stores_fp8: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@
 //     -> filtered along the column, activated         in registers
 //     -> 8 activated rows, all columns    `kept`
 //     -> for each row of output that one of them adds to, filtered along the row with the filter's row
+// With FP8_Y, for sm_90, y is e4m3 (parts/e4m3.cuh), and its channels are padded with zeros to a multiple of 16.
 // With IMG_CHANNELS a block computes its part of toRGB, and stores y only if it is not null:
 //     rgb_parts[channel block][picture][pixel][i] = sum_o rgb_weight[i][o] rgb_style[o] y[pixel][o]
 // Pixels are 32 bytes in shared memory, swizzled: every second four have their halves swapped, so that eight in a row meet all banks, and
@@ -26,7 +27,7 @@
 // half of a pixel in `ring` and `kept` holds the even words of its channels, the second the odd ones, so that a thread
 // stores two neighbours.
 //
-// Macros: UP 2|4, PHASE, RANK 0|1|2, TILES, STAGES, MIN_BLOCKS, IMG_CHANNELS up to 8, 0 for none, as with RANK 2.
+// Macros: UP 2|4, PHASE, RANK 0|1|2, TILES, STAGES, MIN_BLOCKS, IMG_CHANNELS up to 8, 0 for none, as with RANK 2 and FP8_Y.
 // bands: words of each lane, gains in them, for bands of 8 rows by 16 in two halves: 2 of activated samples; the same once
 // more, since as first factors they need other registers and would be copied for every product; then 2 of output for each
 // product down the columns, with RANK 2 for each along the rows too; with RANK 0, 2 for each of the filter's first six rows.
@@ -79,6 +80,7 @@
 #define ROWS_LOADED 4                   // likewise
 #define OUT_UNROLLED (IMG_CHANNELS ? 1 : RANK == 1 ? 2 : 4)
 #define STORES_MATRICES (LEVEL >= 900)
+static_assert(!FP8_Y || (STORES_MATRICES && !IMG_CHANNELS), "y is e4m3 on Hopper, where a convolution reads it");
 
 __device__ __forceinline__ int half_of(int half, int column) { return (half ^ ((column >> 2) & 1)) * 16; }
 
@@ -98,7 +100,7 @@ __device__ __forceinline__ void arrive_at(int barrier) { asm volatile("bar.arriv
 __device__ __forceinline__ void meet_at(int barrier) { asm volatile("bar.sync %0, 64;\n" ::"r"(barrier) : "memory"); }
 
 extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) filtered_lrelu(
-    const T* __restrict__ x, T* __restrict__ y, const float* __restrict__ next_style, const unsigned* __restrict__ bands,
+    const T* __restrict__ x, Y* __restrict__ y, const float* __restrict__ next_style, const unsigned* __restrict__ bands,
     const float* __restrict__ rgb_weight, const float* __restrict__ rgb_style, float* __restrict__ rgb_parts, int in_size,
     int out_size, int channels, int style_stride, int first_x, int first_y, int segment, unsigned bound) {
     extern __shared__ float4 shared[];
@@ -181,17 +183,15 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) filtered_lrelu
     for (int i = 0; i < 2; ++i) {
         const int held = STORES_MATRICES ? quad + 8 * i : quad / 2 * 4 + quad % 2 + 2 * i;
         const int unit = 2 * blockIdx.x + held / 8, styled = unit % eights * 8 + held % 8;
-        style[i] = 0x3C003C00u;
-        if (next_style != nullptr && styled < channels) {
-            const float factor = next_style[sample * style_stride + styled];
-            style[i] = to_half2(factor, factor);
-        }
+        float factor = FP8_Y_UNIT;
+        if (next_style != nullptr && styled < channels) factor *= next_style[sample * style_stride + styled];
+        style[i] = to_half2(factor, factor);
     }
 #endif
     const int to_column = own_column_tile * WIDTH + warp * 8 + own_column;
     const bool has_output = has_channel && to_column < out_size && (!IMG_CHANNELS || y != nullptr);
-    T* const to_picture = y + sample * out_size * out_size * channels;
-    const int corner = ((y0 + own_row) * out_size + to_column) * channels + channel;
+    const int stored_channels = FP8_Y ? channels + (channels & 8) : channels;  // multiples of 16, and of 8
+    Y* const to_corner = y + (sample * out_size * out_size + (y0 + own_row) * out_size + to_column) * stored_channels + channel;
 #if IMG_CHANNELS
     const int pair = static_cast<int>(blockIdx.x) % (eights / 2);
     const int rgb_column = static_cast<int>(blockIdx.x) / (eights / 2) * WIDTH + warp * 8 + quad;
@@ -360,7 +360,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) filtered_lrelu
 #pragma unroll
                     for (int i = 0; i < 4; ++i) sum[i / 2][i % 2] = multiply_add2(sum[i / 2][i % 2], style[i % 2], 0u);
 #endif
-                    T* const to = to_picture + (corner + (first_row + row) * out_size * channels);
+                    Y* const to = to_corner + (first_row + row) * out_size * stored_channels;
 #if STORES_MATRICES
                     // Turned by way of shared memory, behind the window; the other of both rows may still be read.
                     unsigned char* const turning = behind + row / 2 % 2 * RING_PITCH;
@@ -369,8 +369,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) filtered_lrelu
                         sum[1][0], sum[1][1]);
                     __syncwarp();
                     if (has_output && static_cast<unsigned>(first_row + row + own_row) < static_cast<unsigned>(rows)) {
-                        *reinterpret_cast<uint4*>(to) =
-                            *reinterpret_cast<const uint4*>(turning + lane / 2 * PIXEL + half_of(lane % 2, lane / 2));
+                        const uint4 made = *reinterpret_cast<const uint4*>(turning + lane / 2 * PIXEL + half_of(lane % 2, lane / 2));
+#if FP8_Y
+                        const uint2 eight = make_uint2(to_e4m3x4(made.x, made.y), to_e4m3x4(made.z, made.w));
+                        *reinterpret_cast<uint2*>(to) = eight;
+                        if (channel + 8 == channels && channels & 8) *reinterpret_cast<uint2*>(to + 8) = make_uint2(0u, 0u);
+#else
+                        *reinterpret_cast<uint4*>(to) = made;
+#endif
                     }
 #else
                     unsigned made[2][2];
@@ -378,7 +384,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) filtered_lrelu
                     for (int i = 0; i < 2; ++i) {
                         made[i][0] = turned(sum[i][0]), made[i][1] = turned(sum[i][1]);
                         if (has_output && static_cast<unsigned>(first_row + row + i) < static_cast<unsigned>(rows)) {
-                            *reinterpret_cast<uint2*>(to + i * out_size * channels) = make_uint2(made[i][0], made[i][1]);
+                            *reinterpret_cast<uint2*>(to + i * out_size * stored_channels) = make_uint2(made[i][0], made[i][1]);
                         }
                     }
 #endif

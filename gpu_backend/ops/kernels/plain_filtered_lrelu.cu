@@ -2,11 +2,12 @@
 // columns, activation, downsampling along rows and columns. It is the kernel of the fp32 mode, the fallback of the fused kernel and
 // the reference of its self-check. A block computes TILE x TILE outputs of four channels.
 //
-// Macros: HALF, ACTIVATION, TILE, RADIAL. up_taps includes the gain of an axis; down_taps: (down_count,), with RADIAL
-// (down_count, down_count). low: zeros before the first sample. patch: samples along an axis that a tile reads.
+// Macros: HALF, FP8_Y (see parts/e4m3.cuh; y's channels are padded with zeros to a multiple of 16 then), ACTIVATION, TILE, RADIAL. up_taps
+// includes the gain of an axis; down_taps: (down_count,), with RADIAL (down_count, down_count). low: zeros before the first sample. patch: samples along an axis that a tile reads.
 // Shared memory, in quads of channels: max(patch^2, middle^2) + max(patch middle, middle TILE).
 // Grid: tiles, quads of channels, pictures.
 #include "parts/types.cuh"
+#include "parts/e4m3.cuh"
 #include "parts/activation.cuh"
 
 enum : int { THREADS = 256 };
@@ -23,7 +24,7 @@ __device__ __forceinline__ void add_times(float4& sum, float factor, const float
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 3) plain_filtered_lrelu(
-    const T* __restrict__ x, T* __restrict__ y, const float* __restrict__ next_style, const float* __restrict__ up_taps,
+    const T* __restrict__ x, Y* __restrict__ y, const float* __restrict__ next_style, const float* __restrict__ up_taps,
     const float* __restrict__ down_taps, int in_size, int out_size, int channels, int style_stride, int up, int down,
     int up_count, int down_count, int low, int patch, float gain, float clamp) {
     extern __shared__ float4 shared[];
@@ -92,6 +93,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, 3) plain_filtered_lrelu(
 #pragma unroll
             for (int e = 0; e < 4; ++e) v[e] *= style[e];
         }
-        store_many<4>(y + ((sample * out_size + y0 + row) * out_size + x0 + column) * channels + channel, v);
+        const int stored_channels = FP8_Y ? (channels + 15) / 16 * 16 : channels;
+        Y* const to = y + ((sample * out_size + y0 + row) * out_size + x0 + column) * stored_channels + channel;
+        if constexpr (FP8_Y) {
+#pragma unroll
+            for (int e = 0; e < 4; ++e) v[e] *= FP8_Y_UNIT;
+            const float zeros[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+            if (channel + 8 >= channels && channels < stored_channels) store_many<4>(to + 8, zeros);
+        }
+        store_many<4>(to, v);
     }
 }

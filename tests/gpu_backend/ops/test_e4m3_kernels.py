@@ -34,6 +34,8 @@ from tests.helpers.kernel_checks import accepted, assert_compiles
 
 READ = ConvCase(96, 70, 64, batch=2, rgb=3, noise="random", half=True, fp8="x")
 BARE = replace(READ, rgb=0)
+ODD = ConvCase(51, 83, 53, batch=2, noise="none", padding=2, half=True, fp8="x")
+POINTWISE = replace(ODD, cin=139, kernel=1, padding=None)
 STORED = ConvCase(72, 48, 64, batch=2, fir=BINOMIAL_TAPS, half=True, fp8="y")
 
 TILES = (
@@ -47,6 +49,11 @@ TILES = (
     (BARE, ConvTile(8, 16, 72, 32, 2, 4, 1, mma="wgmma", row_tiles=2)),
     (BARE, ConvTile(8, 16, 64, 32, 2, 4, 1, mma="wgmma", split_k=2)),
     (BARE, ConvTile(8, 8, 40, 32, 2, 4, 1, mma="wgmma")),
+    (ODD, ConvTile(4, 32, 88, 32, 2, 4, 1, mma="wgmma", min_blocks=2, row_tiles=3)),
+    (ODD, ConvTile(8, 16, 48, 64, 2, 4, 1, mma="wgmma")),
+    (replace(ODD, cin=88), ConvTile(4, 32, 88, 32, 2, 4, 1, mma="wgmma", row_tiles=2)),
+    (POINTWISE, ConvTile(4, 32, 88, 128, 2, 8, 1, mma="wgmma", min_blocks=2)),
+    (POINTWISE, ConvTile(8, 32, 64, 64, 3, 8, 1, mma="wgmma", row_tiles=3)),
     (STORED, ConvTile(8, 14, 64, 16, 2, 8, 1, mma="wgmma")),
     (STORED, ConvTile(12, 14, 64, 32, 2, 12, 1, mma="wgmma")),
     (STORED, ConvTile(4, 30, 32, 32, 2, 8, 1, mma="wgmma", row_tiles=4, weights_in_smem=True)),
@@ -66,7 +73,7 @@ def in_tile(tile: ConvTile) -> Flavour:
         assert geometry.fits(target.architecture, target.shared_nbytes_per_block), "the tile does not fit the case"
         return fused_conv(work, site, weights, geometry)
 
-    return Flavour(build, build, (3,), (3,), TOLERANCE)
+    return Flavour(build, build, (1, 3), (3,), TOLERANCE)
 
 
 def streaming(work: ConvWork, site: ConvSite, weights: Weights, target: Target) -> Built:
@@ -99,13 +106,15 @@ def test_streaming_kernels_store_the_reference(case: ConvCase, gpu: Gpu) -> None
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("case", [READ, BARE, STORED, replace(STORED, fir=filter_taps(3))], ids=str)
+@pytest.mark.parametrize("case", [READ, BARE, ODD, POINTWISE, STORED, replace(STORED, fir=filter_taps(3))], ids=str)
 def test_plain_kernels_equal_it_on_every_gpu(case: ConvCase, gpu: Gpu) -> None:
     check_case(replace(FLAVOURS["plain"], tolerance={True: 1e-3}), case, target_of(gpu))
 
 
 @pytest.mark.usefixtures("_any_size")
-@pytest.mark.parametrize(("case", "tile"), [*TILES[:2], TILES[10], (STREAMED[0], None)], ids=str)
+@pytest.mark.parametrize(
+    ("case", "tile"), [*TILES[:2], next(one for one in TILES if one[0] == STORED), (STREAMED[0], None)], ids=str
+)
 def test_they_compile_without_spills(case: ConvCase, tile: ConvTile | None) -> None:
     build = streaming if tile is None else in_tile(tile).conv
     built = build(ConvWork.of_step(step_of(case)), site_of(case), weights_of(case), H200)

@@ -18,6 +18,7 @@ from gpu_backend.errors import DeviceError
 from gpu_backend.model.stylegan3_design import StyleGAN3Design
 from gpu_backend.ops.bias_act import BiasAct
 from gpu_backend.ops.kernels.conv_tile import NoTileError
+from gpu_backend.ops.kernels.e4m3 import ARCHITECTURES, E4M3
 from gpu_backend.ops.kernels.filter_tile import FilterGeometry, FilterShape, FilterTile, choose_filter_tile
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from tests.helpers.conv_cases import H200
@@ -52,6 +53,16 @@ CASES = (
     FilterCase(56, 150, 148, act=BiasAct.of_layer("lrelu", clamp=0.5)),
     FilterCase(8, 31, 29, act=BiasAct.of_layer("lrelu")),
 )
+FP8 = (
+    FilterCase(5, 38, 36, fp8=True),
+    FilterCase(81, 54, 52, fp8=True, batch=2),
+    FilterCase(24, 38, 36, fp8=True, is_styled=False, batch=3),
+    FilterCase(33, 23, 37, up=4, low=-6, batch=2, fp8=True),
+    FilterCase(40, 31, 29, up=4, low=-5, is_radial=True, rank=2, batch=2, fp8=True),
+    FilterCase(51, 38, 36, is_radial=True, fp8=True),
+    FilterCase(56, 150, 148, act=BiasAct.of_layer("lrelu", clamp=0.5), fp8=True),
+)
+"""Stored as e4m3, with and without channels of padding."""
 ODD = (
     FilterCase(5, 20, 13, up=3, low=2, up_taps=13, down=1, down_taps=7),
     FilterCase(12, 20, 13, up=2, low=5, up_taps=16, down=2, down_taps=16),
@@ -78,6 +89,32 @@ def each() -> list[Any]:
 @pytest.mark.parametrize(("flavour", "case"), each())
 def test_a_filtered_activation_equals_the_reference(flavour: str, case: FilterCase, gpu: Gpu) -> None:
     check_filter_case(flavour, case, target_of(gpu))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("flavour", ["fused", "plain"])
+@pytest.mark.parametrize("case", FP8, ids=str)
+def test_what_is_stored_as_e4m3_is_the_rounded_reference(flavour: str, case: FilterCase, gpu: Gpu) -> None:
+    if flavour == "fused" and gpu.compile_architecture not in ARCHITECTURES:
+        pytest.skip("this GPU has no kernels for fp8")
+    check_filter_case(flavour, replace(case, half=True), target_of(gpu))
+
+
+@pytest.mark.parametrize("case", FP8, ids=str)
+def test_what_is_stored_as_e4m3_has_whole_groups_of_channels_and_compiles_without_spills(case: FilterCase) -> None:
+    for flavour in ("fused", "plain"):
+        built = build(flavour, replace(case, half=True), H200)
+        (launch,), (region,) = built.launches, built.regions
+        assert (region.dtype, region.shape[-1]) == (E4M3, -(-case.channels // 16) * 16)
+        assert launch.nbytes == case.batch * case.channels * (2 * case.in_size**2 + case.out_size**2)
+        assert statistics_of(launch.recipe, "sm_90a").spill_nbytes == 0
+
+
+def test_what_is_stored_as_e4m3_has_no_fused_kernel_on_other_gpus() -> None:
+    case = replace(FP8[0], half=True)
+    ada = replace(H200, architecture="sm_89")
+    refused = filter_geometry(case.step, case.site, filters_of(case), ada)
+    assert refused == Refused("the fused kernels for fp8 are for Hopper")
 
 
 @pytest.mark.gpu

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
+from typing import Any
 
 import pytest
 
@@ -197,7 +199,38 @@ def test_channels_that_leave_pixels_unaligned_stay_fp16() -> None:
     assert not multiplies_fp8(build_plan(spec, PlanKey("model", "synthesis", 1, 64, "fp8")))
 
 
+@pytest.mark.parametrize("changes", [{}, R], ids=["T", "R"])
+def test_in_fp8_plans_filtered_activations_from_64_on_store_e4m3_for_the_next_layer(changes: dict[str, Any]) -> None:
+    spec = make_spec3(replace(StyleGAN3Options(64), **changes))
+    plan = build_plan(spec, PlanKey("model", "synthesis", 1, 64, "fp8"))
+    convolutions = [layer for layer in spec.layers if layer.kind == "conv"]
+    expected = {
+        f"synthesis.{layer.name}": f"synthesis.{following.name}"
+        for layer, following in itertools.pairwise(convolutions)
+        if layer.out_size >= 64
+    }
+    assert len(expected) >= 3
+    assert fp8_steps(plan) == expected
+    assert not fp8_steps(build_plan(spec, PlanKey("model", "synthesis", 1, 64, "fp16")))
+
+
+@pytest.mark.parametrize(("channels", "kernel", "has_fp8"), [(1024, 3, True), (1016, 3, False), (1024, 1, False)])
+def test_small_layers_of_a_stylegan3_multiply_e4m3_where_sums_are_long(
+    channels: int, kernel: int, has_fp8: bool
+) -> None:
+    spec = make_spec3(StyleGAN3Options(16, channel_base=16 * channels, channel_max=channels, kernel=kernel))
+    plan = build_plan(spec, PlanKey("model", "synthesis", 1, 16, "fp8"))
+    assert multiplies_fp8(plan) == has_fp8
+
+
+def test_an_output_of_a_stylegan3_that_another_step_reads_too_stays_fp16() -> None:
+    spec = make_spec3(StyleGAN3Options(64))
+    assert multiplies_fp8(build_plan(spec, PlanKey("model", "synthesis", 1, 64, "fp8")))
+    edits = PlanEdits(tuple(sorted(bendable_layers(spec))))
+    assert not multiplies_fp8(build_plan(spec, PlanKey("model", "synthesis", 1, 64, "fp8", edits=edits)))
+
+
 @pytest.mark.parametrize("family", ["AdaIN", "T", "R"])
-def test_other_families_have_no_layers_for_fp8(family: str) -> None:
+def test_small_networks_and_a_stylegan1_have_no_layers_for_fp8(family: str) -> None:
     spec = SPECS[family]
     assert not multiplies_fp8(build_plan(spec, PlanKey("model", "synthesis", 1, spec.resolution, "fp8")))

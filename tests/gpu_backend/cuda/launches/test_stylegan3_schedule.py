@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,14 +12,17 @@ import pytest
 from gpu_backend.bench.random_model import random_model
 from gpu_backend.bench.shapes import shape_of
 from gpu_backend.cuda.launches.lowering import lower
+from gpu_backend.cuda.launches.op_table import GPU_OPS
 from gpu_backend.cuda.launches.style_layout import StyleLayout
-from gpu_backend.cuda.schedule import Address, Launch, Schedule
+from gpu_backend.cuda.schedule import Address, Launch, Schedule, TensorMap
 from gpu_backend.cuda.tiles.table import TileTable, Tuned
 from gpu_backend.cuda.tiles.target import Target
 from gpu_backend.cuda.tuning.isolated_conv import IsolatedConvs
 from gpu_backend.model.model import Model
 from gpu_backend.ops.kernels.conv_candidates import candidates
+from gpu_backend.ops.kernels.e4m3 import ACTIVATION_SCALE, E4M3, to_e4m3
 from gpu_backend.plan.families import build_plan
+from gpu_backend.plan.fusion import fuse
 from gpu_backend.plan.plan import Plan, PlanKey, Precision
 from tests.helpers.stylegan3 import R, StyleGAN3Model, make_stylegan3
 
@@ -102,6 +106,48 @@ def test_a_filter_that_has_no_fused_kernel_says_why() -> None:
     (stands_in,) = [launch for launch in schedule.launches if launch.reason]
     assert (stands_in.layer, stands_in.label) == (f"synthesis.{layer.name}", "plain_filtered_lrelu")
     assert "directions" in stands_in.reason
+
+
+@pytest.mark.parametrize("everything_plain", [False, True])
+@pytest.mark.parametrize("changes", [{}, R], ids=["T", "R"])
+def test_in_fp8_a_convolution_multiplies_what_the_filtered_activation_before_stored(
+    changes: dict[str, Any], everything_plain: bool
+) -> None:
+    model = make_stylegan3(resolution=64, channel_base=64 * 24, channel_max=24, w_dim=20, conv_clamp=256.0, **changes)
+    schedule = schedule_of(model, "fp8", everything_plain=everything_plain)
+    steps = [step for step in fuse(schedule.plan) if step.stores_fp8]
+    assert {region.name: region.shape[-1] for region in schedule.regions if region.dtype == E4M3} == {
+        step.y: 32 if step.main.attributes.channels > 16 else 16 for step in steps
+    }
+    macros = {(one.layer, one.label.removeprefix("plain_")): dict(one.recipe.defines) for one in schedule.launches}
+    stored, read = (
+        {layer for (layer, op), found in macros.items() if op == name and found[macro] != "0"}
+        for name, macro in (("filtered_lrelu", "FP8_Y"), ("modulated_conv", "FP8_X"))
+    )
+    assert stored == {step.main.layer for step in steps}
+    assert read == {step.next_style.layer for step in steps if step.next_style is not None}
+    assert {one.is_fused for one in schedule.launches if one.layer in stored} == {not everything_plain}
+    for launch in schedule.launches:
+        assert not launch.reason
+        described = launch.arguments.get("tma_map")
+        if launch.layer in read and isinstance(described, TensorMap):
+            assert described.extents[0] == next(
+                region.shape[-1] for region in schedule.regions if region.name == described.address.name
+            )
+
+
+def test_what_is_observed_of_a_filtered_activation_in_e4m3_is_what_it_stands_for() -> None:
+    model = make_stylegan3(resolution=64, channel_base=64 * 24, channel_max=24, w_dim=20, conv_clamp=256.0)
+    schedule = schedule_of(model, "fp8")
+    regions = {region.name: region for region in schedule.regions}
+    step = next(step.main for step in fuse(schedule.plan) if step.stores_fp8)
+    launch = next(one for one in schedule.launches if (one.layer, one.op) == (step.layer, step.op))
+    seen = GPU_OPS[step.op].observe(step, launch, regions)
+    assert seen is not None
+    assert (seen.dtype, seen.shape) == (E4M3, regions[step.outputs[0]].shape)
+    found = seen.finish(to_e4m3(np.full(seen.shape, 1.5 * ACTIVATION_SCALE, np.float32)))
+    assert found.shape == (1, step.attributes.channels, *seen.shape[1:3])
+    assert (found == 1.5).all()
 
 
 @BOTH
