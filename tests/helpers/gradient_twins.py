@@ -25,9 +25,9 @@ Array = NDArray[Any]
 _SLOPE = np.float32(0.2)
 
 
-def twin_kernels(taps: int) -> dict[KernelRecipe, LoadedKernel]:
+def twin_kernels(taps: int, architecture: str = "sm_80") -> dict[KernelRecipe, LoadedKernel]:
     """Return the kernels of a network whose resampling filter has so many taps, as what a driver has loaded."""
-    return {recipe: LoadedKernel(recipe, None, recipe.stem, 0, 0, 0) for recipe in kernels_of_step(taps)}
+    return {recipe: LoadedKernel(recipe, None, recipe.stem, 0, 0, 0) for recipe in kernels_of_step(taps, architecture)}
 
 
 @dataclass
@@ -191,6 +191,18 @@ def _conv(
             found += picked @ kernels[index].T
         # K is cut anywhere: here into equal parts of the whole.
         to[:, :, r : r + out_stride * rows : out_stride, q : q + out_stride * columns : out_stride] = found / slices
+
+
+def _patch_conv(macros: dict[str, str], grid: tuple[int, ...], x: int, weight: int, sums: int, *sizes: int) -> None:
+    side, cin, cout, slices, is_adjoint = sizes
+    samples = grid[0] // (-(-side // 16)) ** 2
+    source = np.pad(_floats(_at(x, (samples, side, side, cin), "f2")), ((0, 0), (1, 1), (1, 1), (0, 0)))
+    kernels = _floats(_at(weight, (9, cout, cin), "f2"))[:: -1 if is_adjoint else 1]
+    found = np.zeros((samples, side, side, cout), np.float32)
+    for tap, kernel in enumerate(kernels):
+        y, column = divmod(tap, 3)
+        found += source[:, y : y + side, column : column + side] @ kernel.T
+    _at(sums, (slices, samples, side, side, cout))[...] = found / slices
 
 
 def _reduce(macros: dict[str, str], grid: tuple[int, ...], sums: int, quads: int, slices: int) -> None:
@@ -534,6 +546,7 @@ def _adam(macros: dict[str, str], grid: tuple[int, ...], *values: Any) -> None:
 
 _TWINS: dict[str, Callable[..., None]] = {
     "gradient_conv": _conv,
+    "gradient_patch_conv": _patch_conv,
     "gradient_reduce": _reduce,
     "gradient_layer": _layer,
     "gradient_activation": _activation,

@@ -19,7 +19,17 @@ from numpy.typing import NDArray
 
 from gpu_backend.cuda.driver.arguments import PackedArguments, Value
 from gpu_backend.cuda.driver.interface import Driver, LoadedKernel
-from gpu_backend.gradients.gpu.kernels import CONV_COLUMNS, GradientKernel, activation_kernel, conv_kernel
+from gpu_backend.gradients.gpu.kernels import (
+    CONV_COLUMNS,
+    PATCH_COLUMNS,
+    STRIP_ROWS,
+    GradientKernel,
+    activation_kernel,
+    conv_kernel,
+    filter_kernel,
+    layer_kernel,
+    patch_conv_kernel,
+)
 from gpu_backend.gradients.gpu.memory import DeviceArrays
 from gpu_backend.gradients.gpu.placed import PlacedConv, PlacedToRgb
 from gpu_backend.gradients.gpu.weights import (
@@ -40,6 +50,15 @@ from gpu_backend.ops.upfirdn import doubling_left_pad, up_conv_left_pad
 
 _CONV_ROWS, _CONV_DEPTH, _CONV_THREADS, _CONV_STAGES = 128, 64, 128, 3
 _MOST_SLICES = 32
+_PATCH_SIDE, _PATCH_THREADS = 16, 256
+_PATCH_NBYTES = 1024 + 2 * 6 * 512 * 16
+"""Two patches, and what aligns them."""
+_PATCH_STAGE_NBYTES = 5 * 128
+"""Of the stages of weights, an output channel."""
+_BUSY_THREADS = 256
+"""Of a multiprocessor, that wait for memory often enough to keep it busy."""
+_LEAST_PATCHED_SIDE = 32
+"""Smaller layers have too few tiles: gradient_conv cuts K into more slices."""
 _COLOURS = 3
 
 
@@ -114,9 +133,10 @@ class GpuNetwork:
                     (128, 1, 1),
                     {"sums": np.uint64(self._sums), "quads": quads, "slices": slices},
                 )
-            work = side * (side // 4 if layer.is_up else side) * layer.outputs // 4
+            rows = self._strip_rows(layer, samples) if layer.is_up else 1
+            work = side // rows * (side // 4 if layer.is_up else side) * layer.outputs // 4
             self.launch(
-                GradientKernel("gradient_layer", (("TAPS", str(taps if layer.is_up else 0)),)),
+                layer_kernel(taps if layer.is_up else 0, rows=rows),
                 (-(-work // 128), samples, 1),
                 (128, 1, 1),
                 {
@@ -171,9 +191,10 @@ class GpuNetwork:
                 samples,
             )
             if layer.is_up:
-                work = (side + 1) * -(-(side + 1) // 4) * layer.outputs // 4
+                rows = self._strip_rows(layer, samples)
+                work = -(-(side + 1) // rows) * -(-(side + 1) // 4) * layer.outputs // 4
                 self.launch(
-                    GradientKernel("gradient_filter", (("TAPS", str(len(self.spec.resample_filter))),)),
+                    filter_kernel(len(self.spec.resample_filter), rows=rows),
                     (-(-work // 256), samples, 1),
                     (256, 1, 1),
                     {
@@ -354,9 +375,24 @@ class GpuNetwork:
     def _sums_at(self, layer: LayerSpec, column: int) -> np.uint64:
         return np.uint64(self._partials + 4 * self._row(layer, column))
 
+    def _strip_rows(self, layer: PlacedConv, samples: int) -> int:
+        """Return the rows that a thread filters: many where their threads still fill the device."""
+        most, least = STRIP_ROWS
+        threads = samples * layer.spec.resolution**2 * layer.outputs // (4 * 4 * most)
+        return most if threads >= _BUSY_THREADS * self._multiprocessors else least
+
+    def _is_patched(self, layer: PlacedConv, outputs: int) -> bool:
+        """Whether gradient_patch_conv computes a convolution with so many output channels."""
+        is_wide = outputs > CONV_COLUMNS[-1] and layer.spec.resolution >= _LEAST_PATCHED_SIDE
+        return is_wide and not layer.is_up and patch_conv_kernel(PATCH_COLUMNS[0]) in self._kernels
+
     def _slices(self, layer: PlacedConv, samples: int, *, is_backward: bool) -> int:
         """Return into how many parts K is cut so that the device is full."""
         inputs, outputs = (layer.outputs, layer.inputs) if is_backward else (layer.inputs, layer.outputs)
+        if self._is_patched(layer, outputs):
+            across = layer.spec.resolution // _PATCH_SIDE
+            blocks = samples * across**2 * -(-outputs // _columns_of(outputs, PATCH_COLUMNS))
+            return max(1, min(self._multiprocessors // blocks, -(-inputs // _CONV_DEPTH)))
         geometry, columns = layer.backward if is_backward else layer.forward, _columns_of(outputs)
         tiles = [-(-samples * pixels // _CONV_ROWS) * -(-outputs // columns) for pixels in geometry.pixels]
         taps = [int(count) for count in geometry.parities[:, 0]]
@@ -371,6 +407,25 @@ class GpuNetwork:
         geometry = layer.backward if is_backward else layer.forward
         slices, columns = self._slices(layer, samples, is_backward=is_backward), _columns_of(outputs)
         source = (self._t if layer.is_up else self._u) if is_backward else layer.x
+        if self._is_patched(layer, outputs):
+            columns = _columns_of(outputs, PATCH_COLUMNS)
+            self.launch(
+                patch_conv_kernel(columns),
+                (samples * (layer.source // _PATCH_SIDE) ** 2, -(-outputs // columns), slices),
+                (_PATCH_THREADS, 1, 1),
+                {
+                    "x": np.uint64(source),
+                    "weight": np.uint64(layer.backward_weight if is_backward else layer.forward_weight),
+                    "sums": np.uint64(self._sums),
+                    "side": layer.source,
+                    "cin": inputs,
+                    "cout": outputs,
+                    "slices": slices,
+                    "is_adjoint": int(is_backward),
+                },
+                shared_nbytes=_PATCH_NBYTES + columns * _PATCH_STAGE_NBYTES,
+            )
+            return slices
         self.launch(
             conv_kernel(columns),
             (
@@ -557,6 +612,6 @@ class GpuNetwork:
         )
 
 
-def _columns_of(outputs: int) -> int:
+def _columns_of(outputs: int, tiles: tuple[int, ...] = CONV_COLUMNS) -> int:
     """Return the channels of the narrowest tile that holds all of them, or of the widest tile."""
-    return min((columns for columns in CONV_COLUMNS if columns >= outputs), default=max(CONV_COLUMNS))
+    return min((columns for columns in tiles if columns >= outputs), default=max(tiles))

@@ -172,7 +172,8 @@ def open_gpu_gradients(
     from gpu_backend.cuda.driver.gpu_driver import GpuDriver
 
     assert isinstance(network.spec, StyleGAN2Spec)
-    compiled = compile_kernels(kernels_of_step(len(network.spec.resample_filter)), gpu.compile_architecture)
+    architecture = gpu.compile_architecture
+    compiled = compile_kernels(kernels_of_step(len(network.spec.resample_filter), architecture), architecture)
     for error in compiled.failures.values():
         raise error
     driver = GpuDriver(gpu.index)

@@ -12,14 +12,20 @@ extern "C" __global__ void __launch_bounds__(32 * SHARES) gradient_affine_adjoin
     __shared__ float parts[SHARES][32];
     const int dimension = blockIdx.x * 32 + threadIdx.x;
     float sum = 0.0f;
-    for (int index = 0; index < layers; ++index) {
-        const int* layer = table + index * LAYER_INTS;
-        if (layer[W_ROW] != (int)blockIdx.y || dimension >= w_dim || (layer[OUTPUTS] == 0 && !with_picture)) continue;
-        const float* column = affine + (size_t)layer[AFFINE] * w_dim + dimension;
-        const float* gradient = style_gradients + (size_t)blockIdx.z * style_count + layer[STYLE];
-        const int inputs = layer[INPUTS];
-#pragma unroll 8
-        for (int i = threadIdx.y; i < inputs; i += SHARES) sum = fmaf(gradient[i], column[(size_t)i * w_dim], sum);
+    for (int first = 0; first < layers; first += 32) {
+        // Each lane asks for one layer, so that the table is read once.
+        const int asked = min(first + (int)threadIdx.x, layers - 1);
+        const int* asked_layer = table + asked * LAYER_INTS;
+        const bool is_wanted = first + (int)threadIdx.x < layers && asked_layer[W_ROW] == (int)blockIdx.y &&
+                               (asked_layer[OUTPUTS] != 0 || with_picture);
+        for (unsigned wanted = __ballot_sync(0xffffffffu, is_wanted); wanted; wanted &= wanted - 1) {
+            const int* layer = table + (first + __ffs(wanted) - 1) * LAYER_INTS;
+            const float* column = affine + (size_t)layer[AFFINE] * w_dim + min(dimension, w_dim - 1);
+            const float* gradient = style_gradients + (size_t)blockIdx.z * style_count + layer[STYLE];
+            const int inputs = layer[INPUTS];
+#pragma unroll 16
+            for (int i = threadIdx.y; i < inputs; i += SHARES) sum = fmaf(gradient[i], column[(size_t)i * w_dim], sum);
+        }
     }
     parts[threadIdx.y][threadIdx.x] = sum;
     __syncthreads();

@@ -3,14 +3,15 @@
 //     v = demod * filter(sum of slices) + noise + bias,   z = clamp(lrelu(v) * gain),   x = z * style of the next layer
 //
 // z is stored for the way back (its sign is that of v), x is the next convolution's input; both fp16, [sample][side][side][channels].
-// Macro TAPS: 0, or the taps of the filter that follows a transposed convolution, whose sums are one slice of side + 1 rows.
-// A thread does four channels of one pixel, or of a strip of four where there is a filter. Grid: threads, samples.
+// Macros: TAPS: 0, or the taps of the filter that follows a transposed convolution, whose sums are one slice of side + 1 rows.
+// STRIP_ROWS: with a filter, a thread does four channels of so many rows of four pixels, otherwise of one pixel. Grid: threads, samples.
 #define HALF 1
 #include "parts/types.cuh"
 
 #define THREADS 128
 #define SLOPE 0.2f
 #define STRIP (TAPS ? 4 : 1)
+#define ROWS (TAPS ? STRIP_ROWS : 1)
 
 extern "C" __global__ void __launch_bounds__(THREADS) gradient_layer(
     const float* __restrict__ sums, const float* __restrict__ filter, const float* __restrict__ demod,
@@ -19,12 +20,12 @@ extern "C" __global__ void __launch_bounds__(THREADS) gradient_layer(
     float unit, float gain, float clamp) {
     const int quads = channels >> 2, strips = side / STRIP;
     const int index = blockIdx.x * THREADS + threadIdx.x;
-    if (index >= side * strips * quads) return;
+    if (index >= side / ROWS * strips * quads) return;
     const int channel = 4 * (index % quads), strip = index / quads;
-    const int row = strip / strips, column = strip % strips * STRIP;
+    const int row = strip / strips * ROWS, column = strip % strips * STRIP;
     const int sample = blockIdx.y;
     const size_t first = (size_t)sample * side * side * channels;
-    float v[STRIP][4] = {};
+    float v[ROWS][STRIP][4] = {};
 #if TAPS
     const int in_side = side + 1;
     float f[TAPS];
@@ -32,24 +33,32 @@ extern "C" __global__ void __launch_bounds__(THREADS) gradient_layer(
     for (int k = 0; k < TAPS; ++k) f[k] = filter[k];
     const float* from = sums + (size_t)sample * in_side * in_side * channels + channel;
 #pragma unroll
-    for (int j = 0; j < STRIP + TAPS - 1; ++j) {
-        const int in_column = column + j - left;
-        float filtered[4] = {};
+    for (int r = 0; r < ROWS + TAPS - 1; ++r) {
+        const int in_row = row + r - left, safe_row = min(max(in_row, 0), side);
+        const bool is_row = (unsigned)in_row < (unsigned)in_side;
+        float along[STRIP][4] = {};  // filtered along the row
 #pragma unroll
-        for (int k = 0; k < TAPS; ++k) {
-            const int in_row = row + k - left;
-            if ((unsigned)in_row < (unsigned)in_side && (unsigned)in_column < (unsigned)in_side) {
-                float q[4];
-                load_many(from + (size_t)(in_row * in_side + in_column) * channels, q);
+        for (int j = 0; j < STRIP + TAPS - 1; ++j) {
+            // No branch around the load, so that many are under way together.
+            const int in_column = column + j - left, safe_column = min(max(in_column, 0), side);
+            const bool is_inside = is_row && (unsigned)in_column < (unsigned)in_side;
+            float q[4];
+            load_many(from + (safe_row * in_side + safe_column) * channels, q);
 #pragma unroll
-                for (int i = 0; i < 4; ++i) filtered[i] = fmaf(f[k], q[i], filtered[i]);
-            }
+            for (int i = 0; i < 4; ++i) q[i] = is_inside ? q[i] : 0.0f;
+#pragma unroll
+            for (int s = 0; s < STRIP; ++s)
+                if (j - s >= 0 && j - s < TAPS)
+#pragma unroll
+                    for (int i = 0; i < 4; ++i) along[s][i] = fmaf(f[j - s], q[i], along[s][i]);
         }
 #pragma unroll
-        for (int s = 0; s < STRIP; ++s)
-            if (j - s >= 0 && j - s < TAPS)
+        for (int k = 0; k < ROWS; ++k)
+            if (r - k >= 0 && r - k < TAPS)
 #pragma unroll
-                for (int i = 0; i < 4; ++i) v[s][i] = fmaf(f[j - s], filtered[i], v[s][i]);
+                for (int s = 0; s < STRIP; ++s)
+#pragma unroll
+                    for (int i = 0; i < 4; ++i) v[k][s][i] = fmaf(f[r - k], along[s][i], v[k][s][i]);
     }
 #else
     const float* from = sums + first + (size_t)(row * side + column) * channels + channel;
@@ -59,7 +68,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) gradient_layer(
         float q[4];
         load_many(from + slice * step, q);
 #pragma unroll
-        for (int i = 0; i < 4; ++i) v[0][i] += q[i];
+        for (int i = 0; i < 4; ++i) v[0][0][i] += q[i];
     }
 #endif
     float d[4], b[4], style[4] = {};
@@ -67,20 +76,22 @@ extern "C" __global__ void __launch_bounds__(THREADS) gradient_layer(
     load_many(bias + channel, b);
     if (x) load_many(next_style + (size_t)sample * style_count + channel, style);
 #pragma unroll
-    for (int s = 0; s < STRIP; ++s) {
-        const int pixel = row * side + column + s;
-        const float n = noise ? noise[pixel] : 0.0f;
-        float out[4];
+    for (int k = 0; k < ROWS; ++k)
 #pragma unroll
-        for (int i = 0; i < 4; ++i) {
-            const float before = fmaf(d[i] * unit, v[s][i], n + b[i]);
-            out[i] = bounded((before > 0.0f ? before : SLOPE * before) * gain, clamp);
-        }
-        store_many(z + first + (size_t)pixel * channels + channel, out);
-        if (x) {
+        for (int s = 0; s < STRIP; ++s) {
+            const int pixel = (row + k) * side + column + s;
+            const float n = noise ? noise[pixel] : 0.0f;
+            float out[4];
 #pragma unroll
-            for (int i = 0; i < 4; ++i) out[i] *= style[i];
-            store_many(x + first + (size_t)pixel * channels + channel, out);
+            for (int i = 0; i < 4; ++i) {
+                const float before = fmaf(d[i] * unit, v[k][s][i], n + b[i]);
+                out[i] = bounded((before > 0.0f ? before : SLOPE * before) * gain, clamp);
+            }
+            store_many(z + first + (size_t)pixel * channels + channel, out);
+            if (x) {
+#pragma unroll
+                for (int i = 0; i < 4; ++i) out[i] *= style[i];
+                store_many(x + first + (size_t)pixel * channels + channel, out);
+            }
         }
-    }
 }

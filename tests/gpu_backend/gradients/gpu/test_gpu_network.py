@@ -25,6 +25,8 @@ from tests.helpers.networks import make_stylegan2
 
 WIDE: dict[str, Any] = {"channel_max": 32, "channel_base": 512}
 """Wide enough that the sign of one activation, turned by rounding, does not show."""
+PATCHED: dict[str, Any] = {"channels": {4: 16, 8: 16, 16: 70, 32: 130, 64: 42}}
+"""More than 32 channels from 32 x 32 on: one more than a tile's, and numbers that tiles do not divide."""
 UGLY: dict[str, dict[str, Any]] = {
     "odd channels": {"channels": {4: 36, 8: 28, 16: 25}},
     "clamp": {"conv_clamp": 2.0} | WIDE,
@@ -34,6 +36,13 @@ UGLY: dict[str, dict[str, Any]] = {
     "no noise": {"use_noise": False} | WIDE,
     "two taps, wide w": {"fir": (1, 1), "w_dim": 40} | WIDE,
 }
+
+
+def model_named(name: str) -> Model:
+    """Return an ugly model, one whose convolutions are Hopper's own, or a golden one."""
+    if name == "64 x 64":
+        return make_stylegan2(resolution=64, **PATCHED)
+    return make_stylegan2(**UGLY[name]) if name in UGLY else Golden(name).model
 
 
 def network_on(
@@ -126,6 +135,24 @@ def test_the_twins_have_the_features_and_the_gradient_of_torch(name: str) -> Non
     assert not driver.memory, "everything is freed"
 
 
+@pytest.mark.parametrize("of_picture", [False, True])
+def test_hoppers_convolutions_compute_the_wide_layers_without_upsampling(of_picture: bool) -> None:
+    model = make_stylegan2(resolution=64, **PATCHED)
+    network = differentiable_network(model, dtype=torch.float64)
+    driver = TwinDriver()
+    own = network_on(driver.as_driver(), twin_kernels(4, "sm_90a"), network, model, 64)
+    if of_picture:
+        error, (cosine, lengths) = compared_pictures(own, driver.as_driver(), network, 64, 1)
+    else:
+        error, (cosine, lengths) = compared(own, driver.as_driver(), network, 64)
+    assert error < 5e-3
+    assert cosine > 0.999
+    assert lengths < 0.05
+    runs = 1 if of_picture else 5
+    assert driver.launched.count("gradient_patch_conv") == 2 * 2 * runs, "at 32 and 64, forward and backward"
+    assert driver.launched.count("gradient_conv") == 2 * 7 * runs
+
+
 def test_an_earlier_block_runs_the_layers_up_to_it_alone() -> None:
     model = make_stylegan2(**WIDE)
     network = differentiable_network(model, dtype=torch.float64)
@@ -155,14 +182,14 @@ def test_the_twins_have_the_pictures_of_torch(architecture: Architecture) -> Non
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("name", [*CASES, *UGLY])
+@pytest.mark.parametrize("name", [*CASES, *UGLY, "64 x 64"])
 def test_the_kernels_have_the_gradient_of_torch_in_every_row(gpu: Gpu, name: str) -> None:
     from gpu_backend.cuda.driver.gpu_driver import GpuDriver
 
-    model = make_stylegan2(**UGLY[name]) if name in UGLY else Golden(name).model
+    model = model_named(name)
     assert isinstance(model.spec, StyleGAN2Spec)
     network = differentiable_network(model, dtype=torch.float64)
-    wanted = kernels_of_step(len(model.spec.resample_filter))
+    wanted = kernels_of_step(len(model.spec.resample_filter), gpu.compile_architecture)
     driver = GpuDriver(gpu.index)
     driver.enter()
     compiled = compile_kernels(wanted, gpu.compile_architecture)
@@ -249,16 +276,17 @@ def test_samples_that_share_a_run_do_not_depend_on_each_other() -> None:
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("name", [*CASES, *UGLY])
+@pytest.mark.parametrize("name", [*CASES, *UGLY, "64 x 64"])
 def test_the_kernels_have_the_gradient_of_torch_through_pictures(gpu: Gpu, name: str) -> None:
     from gpu_backend.cuda.driver.gpu_driver import GpuDriver
 
-    model = make_stylegan2(**UGLY[name]) if name in UGLY else Golden(name).model
+    model = model_named(name)
     assert isinstance(model.spec, StyleGAN2Spec)
     network = differentiable_network(model, dtype=torch.float64)
     driver = GpuDriver(gpu.index)
     driver.enter()
-    compiled = compile_kernels(kernels_of_step(len(model.spec.resample_filter)), gpu.compile_architecture)
+    wanted = kernels_of_step(len(model.spec.resample_filter), gpu.compile_architecture)
+    compiled = compile_kernels(wanted, gpu.compile_architecture)
     kernels = {recipe: driver.load(kernel.cubin, recipe) for recipe, kernel in compiled.kernels.items()}
     side = model.spec.resolution
     own = network_on(driver, kernels, network, model, side, samples=5)
