@@ -168,6 +168,7 @@ def fused_filter_recipe(geometry: FilterGeometry) -> KernelRecipe:
         MIN_BLOCKS=tile.min_blocks,
         IMG_CHANNELS=shape.picture_channels,
         FP8_Y=_fp8_macro(shape.stores_fp8),
+        SHARED_NBYTES=geometry.shared_nbytes,
     )
 
 

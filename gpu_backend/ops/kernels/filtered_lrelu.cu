@@ -34,7 +34,7 @@
 // first_x, first_y: x's sample at i = 0 of t = -PHASE. segment: rows of output of a block, a multiple of 8.
 // Grid: pairs of eights of channels, of all column tiles; segments; pictures.
 //
-// Shared memory (_shared_nbytes in filter_tile.py):
+// Shared memory, SHARED_NBYTES (FilterGeometry.shared_nbytes in filter_tile.py):
 //     stages      STAGES x STAGE_NBYTES: NEW rows of samples, COLUMNS pixels each
 //     kept        KEPT_ROWS x KEPT_PITCH: rows between the two filters along x, read by the warp itself and the one left of it
 //     ring        of each warp, RING x RING_PITCH: samples filtered along the row
@@ -52,33 +52,39 @@
 #define DEPTH 16
 #include "parts/tensor_core.cuh"
 
-#define TAPS 6
-#define CHANNELS 16
-#define PIXEL (2 * CHANNELS)            // bytes
-#define NEW (16 / UP)                   // samples of an axis that 16 activated ones have of their own
-#define OLD 6                           // that they share with those before
-#define WINDOW (OLD + NEW)
-#define LEAD (8 / NEW)                  // steps that arrive before the first that is activated; OLD + 2 rows
-#define RING (8 + NEW)                  // rows
-#define RING_PITCH (16 * PIXEL + 16)
-#define RADIAL (RANK == 0)
-#define PASSES (RADIAL ? 2 : 1)         // over the activated rows of a step
-#define SETS (RANK == 2 ? 2 : 1)        // of rows that are kept
-#define KEPT_ROWS (8 * SETS)
-#define OUT_ROWS (8 / PASSES)           // of a pass
-#define BANDS (RADIAL ? TAPS : RANK == 2 ? 4 : 1)
-#define ACROSS (RANK == 2 ? 2 : 0)      // first of the bands along the row
-#define KEPT_PITCH (TILES * 16 * PIXEL + 16)
-#define COLUMNS (NEW * (TILES - 1) + WINDOW)
-#define SUMS (RADIAL ? TAPS : 16 * RANK) // under way: of rows of output, the newest first; of 8 rows in a column
-#define THREADS (32 * TILES)
-#define WIDTH (8 * (TILES - 1))         // of a column tile, in outputs
-#define STAGE_NBYTES (NEW * COLUMNS * PIXEL)
-#define ROW_CHUNKS (COLUMNS * 2)        // 16 bytes each
-#define ROWS_AT_ONCE (THREADS / ROW_CHUNKS < NEW ? THREADS / ROW_CHUNKS : NEW)
-#define AT_ONCE (IMG_CHANNELS || UP == 2 && SETS == 2 ? 2 : 4)  // columns, whose products do not wait for one another
-#define ROWS_LOADED 4                   // likewise
-#define OUT_UNROLLED (IMG_CHANNELS ? 1 : RANK == 1 ? 2 : 4)
+// Constants are enumerators: NVRTC gives every constexpr variable memory on the GPU, used or not. `#if` stands where variants have other
+// declarations or instructions.
+enum : int {
+    TAPS = 6,
+    CHANNELS = 16,
+    PIXEL = 2 * CHANNELS,  // bytes
+    NEW = 16 / UP,  // samples of an axis that 16 activated ones have of their own
+    OLD = 6,  // that they share with those before
+    WINDOW = OLD + NEW,
+    LEAD = 8 / NEW,  // steps that arrive before the first that is activated; OLD + 2 rows
+    RING = 8 + NEW,  // rows
+    RING_PITCH = 16 * PIXEL + 16,
+    RADIAL = RANK == 0,
+    PASSES = RADIAL ? 2 : 1,  // over the activated rows of a step
+    SETS = RANK == 2 ? 2 : 1,  // of rows that are kept
+    KEPT_ROWS = 8 * SETS,
+    OUT_ROWS = 8 / PASSES,  // of a pass
+    BANDS = RADIAL ? TAPS : RANK == 2 ? 4 : 1,
+    ACROSS = RANK == 2 ? 2 : 0,  // first of the bands along the row
+    KEPT_PITCH = TILES * 16 * PIXEL + 16,
+    COLUMNS = NEW * (TILES - 1) + WINDOW,
+    SUMS = RADIAL ? TAPS : 16 * RANK,  // under way: of rows of output, the newest first; of 8 rows in a column
+    THREADS = 32 * TILES,
+    WIDTH = 8 * (TILES - 1),  // of a column tile, in outputs
+    STAGE_NBYTES = NEW * COLUMNS * PIXEL,
+    ROW_CHUNKS = COLUMNS * 2,  // 16 bytes each
+    ROWS_AT_ONCE = THREADS / ROW_CHUNKS < NEW ? THREADS / ROW_CHUNKS : NEW,
+    AT_ONCE = IMG_CHANNELS || UP == 2 && SETS == 2 ? 2 : 4,  // columns, whose products do not wait for one another
+    ROWS_LOADED = 4,  // likewise
+    OUT_UNROLLED = IMG_CHANNELS ? 1 : RANK == 1 ? 2 : 4,
+};
+static_assert(STAGES * STAGE_NBYTES + KEPT_ROWS * KEPT_PITCH + TILES * RING * RING_PITCH == SHARED_NBYTES,
+              "the launch's shared memory is that of this layout");
 #define STORES_MATRICES (LEVEL >= 900)
 static_assert(!FP8_Y || (STORES_MATRICES && !IMG_CHANNELS), "y is e4m3 on Hopper, where a convolution reads it");
 
@@ -282,7 +288,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) filtered_lrelu
                             activated[2 * part] = leaky(made[0], bound);
                             activated[2 * part + 1] = leaky(made[1], bound);
                         }
-#if RADIAL
+#if !RANK
                         done[i][0] = activated[0], done[i][1] = activated[1];
 #else
 #pragma unroll
@@ -328,7 +334,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) filtered_lrelu
 #pragma unroll
                     for (int i = 0; i < 2; ++i) {
                         unsigned samples[2][4];
-#if RADIAL
+#if !RANK
 #pragma unroll
                         for (int odd = 0; odd < 2; ++odd) {
                             ldmatrix_trans(samples[0], from_kept + (2 * (row + i) + odd) * KEPT_PITCH);

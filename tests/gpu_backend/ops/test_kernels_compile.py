@@ -76,7 +76,7 @@ _FLAVOURS = frozenset({"SPLIT_K", "USE_WGMMA", "WEIGHTS_IN_SMEM"})
 _COUNTS = frozenset({"SPLIT_K", "ROW_TILES"})
 """How many blocks share a sum, and how far one goes on: code differs between one and several."""
 
-_PLAIN_TILE = "TILE TILE_PIXELS TILE_CHANNELS TILE_DEPTH PIXELS GROUPS LANES TILES"
+_PLAIN_TILE = "TILE TILE_PIXELS TILE_CHANNELS TILE_DEPTH PIXELS GROUPS LANES TILES SHARED_NBYTES"
 _STREAMING_TILE = "STRIPS STEPS WARPGROUPS"
 ONLY_FOR = {"streaming_up_conv": "sm_90a"}
 """Kernels of one architecture."""
