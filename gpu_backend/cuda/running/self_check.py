@@ -44,6 +44,9 @@ ACTIVATION_TOLERANCE = 4e-3
 _ACTIVATIONS = ("y", "y_raw")
 """Arguments that name them."""
 
+_PLAIN_LABELS = {"streaming_up_conv": "plain_modulated_up_conv"}
+"""Labels of plain launches by those of fused ones; elsewhere ``plain_`` and the label."""
+
 Result = TypeVar("Result")
 
 _MOST_NBYTES = 1 << 20
@@ -250,7 +253,8 @@ def _groups(fused: Schedule, plain: Schedule) -> Iterator[_Group]:
         upcoming = fused.launches[next_fused] if next_fused < len(fused.launches) else None
         if upcoming is not None and upcoming.layer == launch.layer:
             is_same = upcoming.recipe == launch.recipe
-            stands_for = upcoming.recipe not in in_plain and launch.label == f"plain_{upcoming.label}"
+            plain_label = _PLAIN_LABELS.get(upcoming.label, f"plain_{upcoming.label}")
+            stands_for = upcoming.recipe not in in_plain and launch.label == plain_label
             if is_same or stands_for:
                 yield group
                 group = _Group(next_fused if stands_for else None, ())
