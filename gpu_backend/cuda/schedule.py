@@ -121,6 +121,13 @@ class Launch:
     optional: tuple[str, ...] = ()
     pictures: tuple[str, ...] = ()
 
+    @property
+    def region_names(self) -> tuple[str, ...]:
+        """Regions among the arguments, tensor maps included, each once."""
+        values = (item.address if isinstance(item, TensorMap) else item for item in self.arguments.values())
+        found = (item.name for item in values if isinstance(item, Address) and item.kind == "region")
+        return tuple(dict.fromkeys(found))
+
 
 @dataclass(frozen=True, slots=True)
 class Built:

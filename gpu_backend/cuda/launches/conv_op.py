@@ -29,6 +29,7 @@ from gpu_backend.cuda.launches.plain_convs import plain_conv
 from gpu_backend.cuda.launches.streaming_up_conv import streaming_choice, streaming_recipe, streaming_up_conv
 from gpu_backend.cuda.launches.style_layout import pad8
 from gpu_backend.cuda.launches.to_rgb import picture_launch
+from gpu_backend.cuda.launches.unfused_up_conv import unfused_choice, unfused_recipes, unfused_up_conv
 from gpu_backend.cuda.launches.weight_exponent import weight_exponent
 from gpu_backend.cuda.schedule import Built, Launch, Region
 from gpu_backend.ops.adain_conv import AdainConv
@@ -53,6 +54,7 @@ _LABELS = (
     "modulated_conv",
     "modulated_up_conv",
     "streaming_up_conv",
+    "up_filter",
     "plain_modulated_conv",
     "plain_modulated_up_conv",
 )
@@ -206,6 +208,10 @@ def fused_choice(work: ConvWork, site: ConvSite, context: LoweringContext) -> Fu
     if streaming is not None:
         recipe = streaming_recipe(work, site, streaming)
         return Fused((recipe,), partial(streaming_up_conv, work, site, context.weights, streaming, multiprocessors))
+    unfused = unfused_choice(work, site, context.target)
+    if unfused is not None:
+        recipes = unfused_recipes(work, site, *unfused)
+        return Fused(recipes, partial(unfused_up_conv, work, site, context.weights, *unfused, multiprocessors))
     geometry = conv_geometry(work, site, context.target)
     if isinstance(geometry, Refused):
         return geometry
@@ -228,15 +234,14 @@ def observe_conv(step: Step, launch: Launch, regions: Mapping[str, Region]) -> O
     """Observe a convolution: its output before the next layer's style, and without a resnet's skip."""
     if launch.label not in _LABELS:
         return None
-    x = region_of(launch.arguments["x"], regions)
-    batch, side, _, channels = step.attributes.output_shape(x.shape[0])
     # A fused up-convolution stores one of the two: the kernel is compiled for that.
-    stores_y = launch.label in ("modulated_up_conv", "streaming_up_conv")
-    stored = region_of(launch.arguments["y"], regions) if stores_y else None
-    if stored is not None and stored.dtype == E4M3:
+    stores_y = launch.label in ("modulated_up_conv", "streaming_up_conv", "up_filter")
+    known = region_of(launch.arguments["y" if stores_y else "x"], regions)
+    batch, side, _, channels = step.attributes.output_shape(known.shape[0])
+    if stores_y and known.dtype == E4M3:
         dtype, finish = E4M3, partial(channels_first_of_e4m3, channels=channels)
     else:
-        dtype = "float16" if x.dtype == E4M3 else x.dtype
+        dtype = "float16" if known.dtype == E4M3 else known.dtype
         finish = partial(channels_first, channels=channels)
     return Observation(
         (batch, side, side, pad8(channels)),

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from gpu_backend.cuda.launches.gpu_op import Fused, LoweringContext, Refused
 from gpu_backend.cuda.launches.op_table import GPU_OPS
-from gpu_backend.cuda.schedule import Address, Built, Constant, Launch, Region, Schedule
+from gpu_backend.cuda.schedule import Built, Constant, Launch, Region, Schedule
 from gpu_backend.cuda.tiles.target import Target
 from gpu_backend.model.model import Weights
 from gpu_backend.plan.arena import ALIGNMENT, place
@@ -130,10 +130,7 @@ def _unique(constants: tuple[Constant, ...]) -> tuple[Constant, ...]:
 
 def _step_of(launch: Launch) -> Step:
     """A launch as the arena sees it: the regions that it names."""
-    names = dict.fromkeys(
-        item.name for item in launch.arguments.values() if isinstance(item, Address) and item.kind == "region"
-    )
-    return Step(launch.layer, launch.label, None, tuple(names), ())
+    return Step(launch.layer, launch.label, None, launch.region_names, ())
 
 
 def _nbytes(region: Region) -> int:

@@ -44,8 +44,11 @@ ACTIVATION_TOLERANCE = 4e-3
 _ACTIVATIONS = ("y", "y_raw")
 """Arguments that name them."""
 
-_PLAIN_LABELS = {"streaming_up_conv": "plain_modulated_up_conv"}
+_PLAIN_LABELS = {"streaming_up_conv": "plain_modulated_up_conv", "up_filter": "plain_modulated_up_conv"}
 """Labels of plain launches by those of fused ones; elsewhere ``plain_`` and the label."""
+
+_FIRST_HALVES = ("transposed_conv",)
+"""Labels of fused launches that no plain one replaces: the launch after each is judged with it."""
 
 Result = TypeVar("Result")
 
@@ -251,6 +254,11 @@ def _groups(fused: Schedule, plain: Schedule) -> Iterator[_Group]:
     group = _Group(None, ())
     for index, launch in enumerate(plain.launches):
         upcoming = fused.launches[next_fused] if next_fused < len(fused.launches) else None
+        if upcoming is not None and upcoming.layer == launch.layer and upcoming.label in _FIRST_HALVES:
+            yield group
+            group = _Group(next_fused, ())
+            next_fused += 1
+            upcoming = fused.launches[next_fused]
         if upcoming is not None and upcoming.layer == launch.layer:
             is_same = upcoming.recipe == launch.recipe
             plain_label = _PLAIN_LABELS.get(upcoming.label, f"plain_{upcoming.label}")
@@ -295,7 +303,7 @@ def _shared_regions(launch: Launch, fused: Schedule, plain: Schedule) -> list[tu
 
 def _named(launch: Launch) -> set[str]:
     """Regions among a launch's arguments."""
-    return {item.name for item in launch.arguments.values() if isinstance(item, Address) and item.kind == "region"}
+    return set(launch.region_names)
 
 
 def _verdict(launch: Launch, compared: list[tuple[Numbers, Numbers, float]], comparer: Compares) -> str:

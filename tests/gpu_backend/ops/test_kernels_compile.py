@@ -78,11 +78,12 @@ _COUNTS = frozenset({"SPLIT_K", "ROW_TILES"})
 
 _PLAIN_TILE = "TILE TILE_PIXELS TILE_CHANNELS TILE_DEPTH PIXELS GROUPS LANES TILES SHARED_NBYTES"
 _STREAMING_TILE = "STRIPS STEPS WARPGROUPS"
-ONLY_FOR = {"streaming_up_conv": "sm_90a"}
+_UNFUSED_TILE = "WARPS AHEAD WIDTH"
+ONLY_FOR = dict.fromkeys(("streaming_up_conv", "transposed_conv", "up_filter"), "sm_90a")
 """Kernels of one architecture."""
 
 TILE_MACROS = (
-    frozenset((_PLAIN_TILE + " " + _STREAMING_TILE).split())
+    frozenset(f"{_PLAIN_TILE} {_STREAMING_TILE} {_UNFUSED_TILE}".split())
     | macros_of(ConvTile(8, 8, 16, 16, 2, 1, 1)).keys() - _FLAVOURS
 )
 
@@ -193,6 +194,10 @@ def sums_of(recipe: KernelRecipe) -> int:
     if "PIXELS" in defines:
         return defines["PIXELS"] * defines.get("CHANNELS", 1)
     if "WARPGROUPS" in defines:
+        return 4 * defines["CHANNELS"] // 2
+    if "WIDTH" in defines:
+        return 8 * defines["COLUMNS"]
+    if "WARPS" in defines:
         return 4 * defines["CHANNELS"] // 2
     if "ROWS" in defines:
         threads = defines["WARPS_M"] * defines["WARPS_N"]

@@ -1,0 +1,141 @@
+"""Launches of an up-convolution in two kernels: the products, then the FIR filter with the epilogue. Hopper."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpu_backend.cuda.launches.conv_arguments import (
+    ACTIVATION_NUMBERS,
+    Weights,
+    conv_arguments,
+    fp8_macros,
+    region,
+    weight_of,
+)
+from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork
+from gpu_backend.cuda.launches.packed_weights import pack_weight
+from gpu_backend.cuda.launches.picture_beside import picture_beside, picture_defines
+from gpu_backend.cuda.schedule import Built, Constant, Launch, Region, TensorMap
+from gpu_backend.cuda.tiles.target import Target
+from gpu_backend.ops.kernels.conv_tile import ConvShape
+from gpu_backend.ops.kernels.recipe import KernelRecipe
+from gpu_backend.ops.kernels.unfused_tile import FilterGeometry, TransposedGeometry, unfused_geometries
+
+TAP_ORDER = (0, 1, 3, 4, 6, 7, 2, 5, 8)
+"""Taps 3 ky + kx in the order of the products: of a position itself, those above, on the left, above on the left."""
+
+_ARCHITECTURE = "sm_90a"
+_PRODUCT_ARGUMENTS = ("weight", "demod", "batch", "side", "cin", "cout", "demod_stride")
+_NO_FILTER_ARGUMENTS = ("x", "weight", "demod", "cin", "demod_stride")
+
+
+def unfused_choice(work: ConvWork, site: ConvSite, target: Target) -> tuple[TransposedGeometry, FilterGeometry] | None:
+    """Return how the two kernels divide an up-convolution; None where another kernel computes it."""
+    if not target.streams or target.architecture != _ARCHITECTURE or not work.has_binomial_filter:
+        return None
+    if not site.half or site.skip is not None or site.rgb is not None:
+        return None
+    shape = ConvShape("up_conv", work.side, work.cin, work.cout, site.batch)
+    divided = replace(shape, batch=target.batch or site.batch)
+    found = unfused_geometries(divided, target.multiprocessors, target.shared_nbytes_per_block)
+    return None if found is None else (replace(found[0], shape=shape), replace(found[1], shape=shape))
+
+
+def unfused_up_conv(
+    work: ConvWork,
+    site: ConvSite,
+    weights: Weights,
+    products: TransposedGeometry,
+    filtering: FilterGeometry,
+    multiprocessors: int = 1,
+) -> Built:
+    """Build an up-convolution with its whole epilogue.
+
+    Reads ``site.x``, ``styles``, ``demod``, ``noise_gain`` and ``noise_source``; writes and declares ``site.y``,
+    ``site.y_raw`` and the transposed picture between the kernels. Blocks for a picture go with the second.
+    """
+    channels, depth = products.channels, products.depth
+    key = f"transposed/{work.weight}/{channels}x{depth}/{site.weight_exponent}"
+    weight = Constant(key, partial(_packed, weights, work, channels, depth, site.weight_exponent))
+    arguments, constants, regions = conv_arguments(work, site, weights, weight)
+    t = Region(f"{site.y or site.y_raw}/t", (site.batch, work.side + 1, work.side + 1, work.cout), "float16", "scratch")
+    extents = (work.cin, work.side_in, work.side_in, site.batch)
+    read_numbers = (
+        site.batch * work.side_in**2 * work.in_channels + work.kernel**2 * work.in_channels * work.out_channels
+    )
+    product_flops = 2 * site.batch * work.side_in**2 * work.kernel**2 * work.in_channels * work.out_channels
+    first_recipe, second_recipe = unfused_recipes(work, site, products, filtering)
+    first = Launch(
+        layer=work.layer,
+        label="transposed_conv",
+        recipe=first_recipe,
+        grid=(min(products.tiles, multiprocessors), 1, 1),
+        block=(products.threads, 1, 1),
+        shared_nbytes=products.dynamic_nbytes,
+        arguments={
+            **{name: arguments[name] for name in _PRODUCT_ARGUMENTS},
+            "t": region(t.name),
+            "tma_map": TensorMap(region(site.x), extents, products.patch),
+        },
+        flops=product_flops,
+        nbytes=2 * read_numbers,
+    )
+    at_once = multiprocessors * filtering.min_blocks
+    beside = picture_beside(site.picture, weights, site.batch, filtering.grid, filtering.threads, at_once)
+    second = Launch(
+        layer=work.layer,
+        label="up_filter",
+        recipe=second_recipe,
+        grid=beside.grid,
+        block=(filtering.threads, 1, 1),
+        shared_nbytes=filtering.dynamic_nbytes,
+        arguments={
+            **{name: argument for name, argument in arguments.items() if name not in _NO_FILTER_ARGUMENTS},
+            **beside.arguments,
+            "tma_map": TensorMap(region(t.name), (work.cout, work.side + 1, work.side + 1, site.batch), filtering.box),
+        },
+        flops=site.batch * work.flops - product_flops,
+        nbytes=site.nbytes(work) - 2 * read_numbers,
+        pictures=beside.layers,
+    )
+    return Built((first, second), (*constants, *beside.constants), (*regions, t, *beside.regions))
+
+
+def unfused_recipes(
+    work: ConvWork, site: ConvSite, products: TransposedGeometry, filtering: FilterGeometry
+) -> tuple[KernelRecipe, KernelRecipe]:
+    """Return the two kernels of an up-convolution."""
+    first = KernelRecipe.of("transposed_conv", HALF=1, USE_WGMMA=1, ACTIVATION=0, **products.macros)
+    defines = {
+        "HALF": 1,
+        "FP8_Y": fp8_macros(site)["FP8_Y"],
+        **filtering.macros,
+        "ACTIVATION": ACTIVATION_NUMBERS[work.act.activation],
+        "HAS_Y": int(site.y is not None),
+        "HAS_RAW": int(site.y_raw is not None),
+        **picture_defines(site.picture),
+    }
+    return first, KernelRecipe.of("up_filter", **defines)
+
+
+def channel_order(channels: int) -> NDArray[np.int64]:
+    """Return, for each place among a block's output channels, the channel there: a lane stores eight neighbours.
+
+    A lane quarter q holds, of fragment n, the places 8 n + 2 q and the next one.
+    """
+    place = np.arange(channels)
+    fragment, quarter, number = place // 8, place % 8 // 2, place % 2
+    return fragment // 4 * 32 + quarter * 8 + 2 * (fragment % 4) + number
+
+
+def _packed(weights: Weights, work: ConvWork, channels: int, depth: int, exponent: int) -> NDArray[np.float16]:
+    weight = weight_of(work, weights)
+    padded = -(-len(weight) // channels) * channels
+    whole = np.zeros((padded, *weight.shape[1:]), np.float32)
+    whole[: len(weight)] = weight
+    ordered = whole.reshape(-1, channels, work.in_channels, 9)[:, channel_order(channels)][..., list(TAP_ORDER)]
+    return pack_weight(ordered.reshape(whole.shape), channels, depth, exponent, work.weight_scale)
