@@ -109,6 +109,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) transposed_conv(
     int slot = 0, phase = 0;
     for (int index = blockIdx.x; index < tiles; index += gridDim.x) {
         if (demod != nullptr) {  // copied while products go on
+            __syncwarp();        // every lane has read that of the tile before
             const Tile tile = tile_of(opaque(index), side, cout);
             const int place = threadIdx.x % 32 * 4, channel = tile.block * CHANNELS + place;
             if (place < CHANNELS) {
