@@ -15,8 +15,9 @@ from gpu_backend.quick_dataclass import dataclass
 from gpu_backend.recipe import RowRange
 
 BufferRole = Literal["input", "intermediate", "output"]
-Precision = Literal["fp32", "tf32", "fp16", "fp8"]
-"""Of plans. In fp8 plans some layers multiply e4m3 (`gpu_backend.plan.fusion`), and all else is as in fp16."""
+Precision = Literal["fp32", "bf16x3", "tf32", "fp16", "fp8"]
+"""Of plans. In tf32 and bf16x3 plans activations are fp32, and tensor cores multiply them so. In fp8 plans some layers
+multiply e4m3 (`gpu_backend.plan.fusion`), and all else is as in fp16."""
 Part = Literal["mapping", "synthesis"]
 
 

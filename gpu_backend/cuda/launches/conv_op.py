@@ -169,6 +169,7 @@ def conv_site(step: FusedStep, context: LoweringContext) -> ConvSite:
         rgb=None if step.to_rgb is None else context.rgb_part(step.to_rgb),
         reads_fp8=step.x in context.regions and context.regions[step.x].dtype == E4M3,
         stores_fp8=step.stores_fp8,
+        is_bf16x3=context.plan.key.precision == "bf16x3",
     )
 
 

@@ -9,6 +9,7 @@ from gpu_backend.ops.adain import SCALING_FLOPS, SUMMING_FLOPS, weight_gain
 from gpu_backend.ops.adain_conv import AdainConv
 from gpu_backend.ops.adain_up_conv import AdainUpConv
 from gpu_backend.ops.bias_act import BiasAct
+from gpu_backend.ops.kernels.conv_tile import Operands
 from gpu_backend.ops.kernels.e4m3 import padded_channels
 from gpu_backend.ops.modulated_conv import ModulatedConv
 from gpu_backend.ops.modulated_up_conv import ModulatedUpConv
@@ -263,6 +264,8 @@ class ConvSite:
         The packed weight is W * 2^-exponent, and ``demod`` has the 2^exponent; without demodulation, a constant has it.
     reads_fp8, stores_fp8
         `x` and the packed weight are e4m3, the channels of `x` padded as `padded_channels` says; `y` is.
+    is_bf16x3
+        Tensor cores multiply float32 as two bf16 numbers, else as tf32.
     """
 
     batch: int
@@ -281,6 +284,14 @@ class ConvSite:
     weight_exponent: int = 0
     reads_fp8: bool = False
     stores_fp8: bool = False
+    is_bf16x3: bool = False
+
+    @property
+    def operands(self) -> Operands:
+        """What tensor cores multiply."""
+        if self.half:
+            return "fp8" if self.reads_fp8 else "fp16"
+        return "bf16x3" if self.is_bf16x3 else "tf32"
 
     @property
     def dtype(self) -> str:

@@ -1,7 +1,8 @@
-"""Launches of the fused convolutions on tensor cores: fp16, tf32 or e4m3 products, sums in fp32."""
+"""Launches of the fused convolutions on tensor cores: fp16, tf32, bf16 or e4m3 products, sums in fp32."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -23,7 +24,12 @@ from gpu_backend.cuda.launches.conv_arguments import (
 )
 from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork
 from gpu_backend.cuda.launches.gpu_op import Refused
-from gpu_backend.cuda.launches.packed_weights import pack_weight, pack_weight_fp8, pack_weight_tf32
+from gpu_backend.cuda.launches.packed_weights import (
+    pack_weight,
+    pack_weight_bf16x3,
+    pack_weight_fp8,
+    pack_weight_tf32,
+)
 from gpu_backend.cuda.launches.picture_beside import picture_beside, picture_defines
 from gpu_backend.cuda.schedule import Built, Constant, Launch, Region, TensorMap
 from gpu_backend.cuda.tiles.target import Target
@@ -40,6 +46,14 @@ WITH_TMA = ("sm_90a",)
 """Architectures whose convolutions use TMA. Later architectures have it too, but it was not measured there."""
 
 WITHOUT_TF32 = ("sm_75",)
+"""Architectures whose tensor cores multiply neither tf32 nor bf16."""
+
+_PACKERS: Mapping[Operands, Callable[..., NDArray[Any]]] = {
+    "fp16": pack_weight,
+    "tf32": pack_weight_tf32,
+    "bf16x3": pack_weight_bf16x3,
+    "fp8": pack_weight_fp8,
+}
 
 _MOST_NUMBERS = 2**31 - 1
 """Of one picture's activations: within a picture the kernels count in 32 bits."""
@@ -52,12 +66,11 @@ def conv_geometry(work: ConvWork, site: ConvSite, target: Target) -> ConvGeometr
     if max(work.side_in**2 * work.cin, work.side**2 * work.cout) > _MOST_NUMBERS:
         return Refused(f"its activations of {work.side} x {work.side} have more numbers than fused kernels count")
     if not site.half and target.architecture in WITHOUT_TF32:
-        return Refused("the tensor cores of this GPU have no tf32")
+        return Refused(f"the tensor cores of this GPU have no {'bf16' if site.is_bf16x3 else 'tf32'}")
     if (site.reads_fp8 or site.stores_fp8) and target.architecture not in e4m3.ARCHITECTURES:
         return Refused("the fused kernels for fp8 are for Hopper")
     kind: ConvKind = "up_conv" if work.is_up else "conv1x1" if work.kernel == 1 else "conv"
-    operands: Operands = "fp8" if site.reads_fp8 else "fp16" if site.half else "tf32"
-    shape = ConvShape(kind, work.side, work.cin, work.cout, site.batch, operands)
+    shape = ConvShape(kind, work.side, work.cin, work.cout, site.batch, site.operands)
     taps = len(work.taps) or 1
     pictures = 0 if site.rgb is None else site.rgb.channels
     has_moments = site.moments is not None
@@ -143,6 +156,7 @@ def fused_recipe(work: ConvWork, site: ConvSite, geometry: ConvGeometry) -> Kern
     tile = geometry.tile
     defines = {
         "HALF": int(site.half),
+        "BF16X3": int(site.operands == "bf16x3"),
         **fp8_macros(site),
         "ROWS": tile.rows,
         "COLUMNS": tile.columns,
@@ -183,5 +197,6 @@ def fused_recipe(work: ConvWork, site: ConvSite, geometry: ConvGeometry) -> Kern
 
 
 def _packed(weights: Weights, work: ConvWork, tile: ConvTile, site: ConvSite) -> NDArray[Any]:
-    pack = pack_weight_fp8 if site.reads_fp8 else pack_weight if site.half else pack_weight_tf32
-    return pack(weight_of(work, weights), tile.channels, tile.depth, site.weight_exponent, work.weight_scale)
+    return _PACKERS[site.operands](
+        weight_of(work, weights), tile.channels, tile.depth, site.weight_exponent, work.weight_scale
+    )

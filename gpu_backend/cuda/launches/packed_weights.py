@@ -46,6 +46,41 @@ def pack_weight_tf32(
     return to_tf32(_packed(weight, channels, depth, exponent, scale, np.dtype(np.float32)))
 
 
+def pack_weight_bf16x3(
+    weight: NDArray[np.float32], channels: int, depth: int, exponent: int, scale: float = 1.0
+) -> NDArray[np.uint16]:
+    """Return the same as pairs of bf16, (blocks, steps, taps, channels, 2 * depth): the bits of each.
+
+    In a row, sixteen high parts are followed by the sixteen low parts of the same input channels. Those of eight
+    channels lie in the order 0 4 1 5 2 6 3 7, in which ``load_positions`` in ``parts/tile_loop.cuh`` holds activations.
+    """
+    cout, cin, height, width = weight.shape
+    whole = -(-cin // depth) * depth
+    scaled = weight.reshape(cout, cin, -1) * np.float32(scale * 2.0**-exponent)
+    numbers = np.zeros((cout, whole, height * width), np.float32)
+    numbers[:, :cin] = scaled
+    in_order = numbers.reshape(cout, whole // 16, 2, 2, 4, -1).swapaxes(3, 4).reshape(cout, whole // 16, 16, -1)
+    high = to_bf16(in_order)
+    with np.errstate(invalid="ignore"):  # infinities have no low part
+        rest = in_order - from_bf16(high)
+    low = to_bf16(np.where(np.isfinite(rest), rest, np.float32(0.0)))
+    parts = np.concatenate((high, low), axis=2).reshape(cout, 2 * whole, height, width)
+    return _packed(parts, channels, 2 * depth, 0, 1.0, np.dtype(np.uint16))
+
+
+def to_bf16(numbers: NDArray[np.float32]) -> NDArray[np.uint16]:
+    """Return the bits of the nearest bf16 numbers, ties to even; numbers that are not finite stay."""
+    bits = np.ascontiguousarray(numbers).view(np.uint32)
+    rounded = bits + np.uint32(0x7FFF) + (bits >> np.uint32(16) & np.uint32(1))
+    kept = bits | np.where(np.isnan(numbers), np.uint32(1 << 22), np.uint32(0))  # NaN, whatever its last bits are
+    return (np.where(np.isfinite(numbers), rounded, kept) >> np.uint32(16)).astype(np.uint16)
+
+
+def from_bf16(bits: NDArray[np.uint16]) -> NDArray[np.float32]:
+    """Return the numbers that these bits are."""
+    return (bits.astype(np.uint32) << np.uint32(16)).view(np.float32)
+
+
 def pack_weight_fp8(
     weight: NDArray[np.float32], channels: int, depth: int, exponent: int, scale: float = 1.0
 ) -> NDArray[np.int8]:
@@ -60,8 +95,9 @@ def to_tf32(numbers: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _packed(
-    weight: NDArray[np.float32], channels: int, depth: int, exponent: int, scale: float, dtype: np.dtype[Any]
+    weight: NDArray[Any], channels: int, depth: int, exponent: int, scale: float, dtype: np.dtype[Any]
 ) -> NDArray[Any]:
+    """Pack; numbers of type uint16 as they are."""
     cout, cin, height, width = weight.shape
     blocks, steps, taps = -(-cout // channels), -(-cin // depth), height * width
     packed = np.zeros((blocks, steps, taps, channels, depth), dtype)
@@ -83,7 +119,9 @@ def _packed(
         count = last - first
         scaled = stored[first:last] if scale == 1.0 else stored[first:last] * np.float32(scale)
         numbers: NDArray[Any]
-        if dtype == E4M3:
+        if dtype == np.uint16:
+            numbers = stored[first:last]
+        elif dtype == E4M3:
             numbers = to_e4m3(scaled * (factor * np.float32(WEIGHT_SCALE)))
         else:
             numbers = np.empty(scaled.shape, dtype)

@@ -35,7 +35,7 @@ _MATRIX_FLOPS = {
 }
 """Operations per clock and multiprocessor of the tensor cores, fp16 with fp32 sums, without sparsity.
 
-tf32 has half as many, e4m3 twice as many.
+tf32 has half as many, e4m3 twice as many; bf16x3 a third, since three products of bf16 make one.
 """
 
 _PLAIN_FLOPS = {"sm_75": 128, "sm_80": 128, "sm_86": 256, "sm_89": 256, "sm_90": 256, "sm_100": 256, "sm_120": 256}
@@ -50,7 +50,7 @@ def theoretical_rates(gpu: Gpu, precision: Precision) -> Rates | None:
     flops = (_PLAIN_FLOPS if precision == "fp32" else _MATRIX_FLOPS).get(gpu.architecture)
     if (
         flops is None
-        or (precision == "tf32" and gpu.architecture == "sm_75")
+        or (precision in ("tf32", "bf16x3") and gpu.architecture == "sm_75")
         or not (gpu.clock_khz and gpu.memory_clock_khz and gpu.memory_bus_bits)
     ):
         return None
@@ -58,6 +58,8 @@ def theoretical_rates(gpu: Gpu, precision: Precision) -> Rates | None:
         flops //= 2  # GeForce cards add up fp32 sums at half the rate of the same chip elsewhere
     if precision == "tf32":
         flops //= 2
+    if precision == "bf16x3":
+        flops //= 3
     if precision == "fp8":
         flops *= 2
     copies = gpu.memory_clock_khz * 1e3 * 2 * gpu.memory_bus_bits / 8

@@ -53,7 +53,8 @@ def conv_steps(plans: Iterable[Plan]) -> dict[ConvShape, tuple[Plan, Step]]:
             op = GPU_OPS.get(step.op)  # some are part of others
             shape = None if op is None else op.shape_for_tuning(step, plan.key.batch)
             if shape is not None:
-                operands: Operands = plan.key.precision if plan.key.precision in ("tf32", "fp8") else "fp16"
+                precision = plan.key.precision
+                operands: Operands = "fp16" if precision == "fp32" else precision
                 found.setdefault(replace(shape, operands=operands), (plan, step))
     return found
 

@@ -104,7 +104,7 @@ class TileTuning:
     batches
         Numbers of pictures at a time.
     precision
-        "fp16", "fp8" or "tf32": what the tensor cores multiply.
+        "fp16", "fp8", "tf32" or "bf16x3": what the tensor cores multiply.
     table
         The file to write; None for that of this GPU and these kernels in the user's cache folder. What it holds
         already stays.

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from gpu_backend.ops.kernels.conv_tile import (
     BLOCK_CHANNELS,
+    FRAGMENT,
     ROW_NBYTES,
     ConvGeometry,
     ConvShape,
@@ -147,6 +148,8 @@ def for_operands(shape: ConvShape, other: ConvShape, tile: ConvTile) -> Iterator
         yield tile
         return
     same = replace(tile, depth=tile.depth * other.itemsize // shape.itemsize)
+    if shape.operands == "bf16x3":
+        same = replace(same, depth=max(same.depth, FRAGMENT))
     while same.depth > shape.cin and same.depth * shape.itemsize > ROW_NBYTES[0]:
         same = replace(same, depth=same.depth // 2)
     yield same

@@ -22,8 +22,12 @@ ConvKind = Literal["conv", "conv1x1", "up_conv"]
 
 Instruction = Literal["mma", "wgmma"]
 
-Operands = Literal["fp16", "tf32", "fp8"]
-"""Operands of tensor cores: fp16; tf32, fp32 numbers of which tensor cores read 10 bits of fraction; or e4m3."""
+Operands = Literal["fp16", "tf32", "bf16x3", "fp8"]
+"""Operands of tensor cores: fp16; tf32, fp32 numbers of which tensor cores read 10 bits of fraction; bf16x3, fp32
+numbers as sums of two bf16 numbers, multiplied by three products of these; or e4m3."""
+
+FP32_OPERANDS = ("tf32", "bf16x3")
+"""Operands that are stored as fp32."""
 
 BLOCK_CHANNELS = (16, 32, 64, 128)
 """Output channels that a block of any convolution may have. One without up-convolution and without
@@ -68,7 +72,7 @@ class ConvShape:
     @property
     def itemsize(self) -> int:
         """Bytes of an input activation or weight in memory."""
-        return {"fp8": 1, "fp16": 2, "tf32": 4}[self.operands]
+        return {"fp8": 1, "fp16": 2, "tf32": 4, "bf16x3": 4}[self.operands]
 
     @property
     def output_itemsize(self) -> int:
@@ -190,7 +194,18 @@ class ConvGeometry:
     @property
     def other_registers(self) -> int:
         """Registers that a thread needs besides those that it sums in."""
-        return 48 if self.tile.split_k > 1 or (self.has_moments and self.tile.mma == "mma") else 40
+        registers = 48 if self.tile.split_k > 1 or (self.has_moments and self.tile.mma == "mma") else 40
+        if self.shape.operands != "bf16x3":
+            return registers
+        # Sums of a chain of products (add_chain in parts/tile_loop.cuh), and low parts of positions.
+        is_wgmma, fragments = self.tile.mma == "wgmma", self.fragments_per_warp
+        sums = self.sums_per_thread
+        if self.shape.kind == "up_conv":
+            phase = sums // 4
+            carried = 24 if self.tile.row_tiles > 1 else 0
+            return registers + carried + (2 * phase // fragments + 16 if is_wgmma else phase + 16 * fragments)
+        rows = fragments + 2 if self.shape.kernel == 3 and self.tile.columns >= FRAGMENT else fragments
+        return registers + sums + 8 * rows * (2 if is_wgmma else 1)
 
     @property
     def steps(self) -> int:
@@ -318,13 +333,14 @@ class ConvGeometry:
         if (
             min(numbers) < 1
             or tile.depth * self.shape.itemsize not in ROW_NBYTES
+            or (self.shape.operands == "bf16x3" and tile.depth % FRAGMENT)
             or not self._channels_fit()
             or tile.threads > 1024
         ):
             return False
         if tile.mma == "wgmma" and (architecture != "sm_90a" or tile.warps_m % 4):
             return False
-        if self.shape.operands == "tf32" and (architecture == "sm_75" or self.has_moments):
+        if self.shape.operands in FP32_OPERANDS and (architecture == "sm_75" or self.has_moments):
             return False
         if self.shape.operands == "fp8" and (tile.mma != "wgmma" or self.shape.kind == "up_conv" or self.has_moments):
             return False
@@ -338,7 +354,7 @@ class ConvGeometry:
             return False
         if tile.min_blocks * tile.threads > (1024 if architecture == "sm_75" else 1536):
             return False
-        if self.shape.operands == "tf32" and self.sums_per_thread > _MOST_FP32_SUMS:
+        if self.shape.operands in FP32_OPERANDS and self.sums_per_thread > _MOST_FP32_SUMS:
             return False
         if self.sums_per_thread + self.other_registers > min(65536 // (tile.threads * tile.min_blocks), 255):
             return False
@@ -354,7 +370,7 @@ class ConvGeometry:
         if self.shape.kind == "up_conv" or self.has_moments:
             return False
         is_free = tile.mma == "wgmma" and not self.picture_channels
-        widest = WIDEST_BLOCK if is_free and self.shape.operands != "tf32" else BLOCK_CHANNELS[-1]
+        widest = WIDEST_BLOCK if is_free and self.shape.operands not in FP32_OPERANDS else BLOCK_CHANNELS[-1]
         return tile.channels <= widest and warp_channels % (8 if is_free else 16) == 0
 
     def _conv_fits(self) -> bool:

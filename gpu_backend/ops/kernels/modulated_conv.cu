@@ -12,7 +12,8 @@
 //         ConvTile in gpu_backend/ops/kernels/conv_tile.py
 //     KERNEL: 1 or 3. PADDING: zeros around the input. HAS_PARTIAL_TILES: tiles may reach over the right and lower border
 //     USE_TMA, DECOUPLED: see parts/tile_loop.cuh. LOOP_NBYTES: ConvGeometry.loop_nbytes
-//     HALF: 1, activations and weights are fp16; 0, they are fp32 and multiplied as tf32. FP8_X, with HALF: see parts/e4m3.cuh.
+//     HALF: 1, activations and weights are fp16; 0, they are fp32 and multiplied as tf32. BF16X3, without HALF: see parts/words.cuh.
+//         FP8_X, with HALF: see parts/e4m3.cuh.
 //     ACTIVATION: see parts/activation.cuh
 //     HAS_RGB: toRGB's products, for a picture of IMG_CHANNELS channels, 8 at most
 //     HAS_SKIP: adds a resnet's skip, upsampled by a filter of TAPS taps
@@ -103,14 +104,16 @@ __device__ __forceinline__ int column_of(unsigned position) {
 
 // sum += patch * weights for one step: all taps, DEPTH input channels. `patch` and `weights` lie in shared memory, complete;
 // pixels[m]: of the patch, where the position that this lane loads meets the first tap.
-#if USE_WGMMA
 __device__ __forceinline__ void accumulate(
     float (&sum)[MF][NF * 4], const int (&pixels)[MF], unsigned patch, unsigned weights, int warp_n, int lane) {
     const int a_half = lane >> 4;
+    float own[MF][NF * 4] = {};  // of the step
+    auto& chain = BF16X3 ? own : sum;
+#if USE_WGMMA
     // Two sets of fragments: while products read one from registers, the other is loaded.
-    unsigned a[2][MF + (REUSES_ROWS ? 2 : 0)][4];
+    Fragment a[2][MF + (REUSES_ROWS ? 2 : 0)];
     const unsigned matrix = matrix_descriptor(weights + warp_n * WARP_CHANNELS * ROW_NBYTES);
-    auto weights_of = [&](int tap, int k) { return matrix + (tap * CHANNELS * ROW_NBYTES + k * 32 >> 4); };
+    auto weights_of = [&](int tap, int k) { return matrix + (tap * CHANNELS * ROW_NBYTES + k * PRODUCT_NBYTES >> 4); };
 #pragma unroll
     for (int k = 0; k < PRODUCTS; ++k) {
 #pragma unroll
@@ -118,12 +121,12 @@ __device__ __forceinline__ void accumulate(
             if constexpr (REUSES_ROWS) {
                 const int turn = (k * KERNEL + dx) & 1;
 #pragma unroll
-                for (int r = 0; r < MF + 2; ++r) load_positions(a[turn][r], patch, pixels[0] + r * PITCH + dx, k * 2 + a_half);
+                for (int r = 0; r < MF + 2; ++r) load_positions(a[turn][r], patch, pixels[0] + r * PITCH + dx, k, a_half);
                 wgmma_fence();
 #pragma unroll
                 for (int dy = 0; dy < KERNEL; ++dy) {
 #pragma unroll
-                    for (int m = 0; m < MF; ++m) wgmma<WARP_CHANNELS>(sum[m], a[turn][m + dy], weights_of(dy * KERNEL + dx, k));
+                    for (int m = 0; m < MF; ++m) wgmma_step<WARP_CHANNELS>(chain[m], a[turn][m + dy], weights_of(dy * KERNEL + dx, k));
                 }
                 wgmma_commit();
                 wgmma_wait<1>();
@@ -132,10 +135,10 @@ __device__ __forceinline__ void accumulate(
                 for (int dy = 0; dy < KERNEL; ++dy) {
                     const int turn = ((k * KERNEL + dx) * KERNEL + dy) & 1;
 #pragma unroll
-                    for (int m = 0; m < MF; ++m) load_positions(a[turn][m], patch, pixels[m] + dy * PITCH + dx, k * 2 + a_half);
+                    for (int m = 0; m < MF; ++m) load_positions(a[turn][m], patch, pixels[m] + dy * PITCH + dx, k, a_half);
                     wgmma_fence();
 #pragma unroll
-                    for (int m = 0; m < MF; ++m) wgmma<WARP_CHANNELS>(sum[m], a[turn][m], weights_of(dy * KERNEL + dx, k));
+                    for (int m = 0; m < MF; ++m) wgmma_step<WARP_CHANNELS>(chain[m], a[turn][m], weights_of(dy * KERNEL + dx, k));
                     wgmma_commit();
                     wgmma_wait<1>();
                 }
@@ -143,43 +146,40 @@ __device__ __forceinline__ void accumulate(
         }
     }
     wgmma_wait<0>();
-}
 #else
-__device__ __forceinline__ void accumulate(
-    float (&sum)[MF][NF * 4], const int (&pixels)[MF], unsigned patch, unsigned weights, int warp_n, int lane) {
-    const int a_half = lane >> 4, b_row = warp_n * WARP_CHANNELS + (lane & 7) + (lane >> 4) * 8, b_half = lane >> 3 & 1;
+    const int b_row = warp_n * WARP_CHANNELS + (lane & 7) + (lane >> 4) * 8, b_half = lane >> 3 & 1;
 #pragma unroll
     for (int k = 0; k < PRODUCTS; ++k) {
 #pragma unroll
         for (int dx = 0; dx < KERNEL; ++dx) {
-            unsigned a[MF + (REUSES_ROWS ? 2 : 0)][4];
+            Fragment a[MF + (REUSES_ROWS ? 2 : 0)];
             if constexpr (REUSES_ROWS) {
 #pragma unroll
-                for (int r = 0; r < MF + 2; ++r) load_positions(a[r], patch, pixels[0] + r * PITCH + dx, k * 2 + a_half);
+                for (int r = 0; r < MF + 2; ++r) load_positions(a[r], patch, pixels[0] + r * PITCH + dx, k, a_half);
             }
 #pragma unroll
             for (int dy = 0; dy < KERNEL; ++dy) {
                 if constexpr (!REUSES_ROWS) {
 #pragma unroll
-                    for (int m = 0; m < MF; ++m) load_positions(a[m], patch, pixels[m] + dy * PITCH + dx, k * 2 + a_half);
+                    for (int m = 0; m < MF; ++m) load_positions(a[m], patch, pixels[m] + dy * PITCH + dx, k, a_half);
                 }
 #pragma unroll
                 for (int n = 0; n < NF; n += 2) {
-                    unsigned b[4];
-                    const int row = b_row + n * 8;
-                    ldmatrix_x4(b, weights + ((dy * KERNEL + dx) * CHANNELS + row) * ROW_NBYTES + swizzle(k * 2 + b_half, row) * 16);
+                    Fragment b;
+                    load_weights(b, weights, dy * KERNEL + dx, b_row + n * 8, k, b_half);
 #pragma unroll
                     for (int m = 0; m < MF; ++m) {
                         const int f = REUSES_ROWS ? m + dy : m;
-                        mma_step(sum[m] + n * 4, a[f], b[0], b[1]);
-                        mma_step(sum[m] + n * 4 + 4, a[f], b[2], b[3]);
+                        mma_step(chain[m] + n * 4, a[f], b, 0);
+                        mma_step(chain[m] + n * 4 + 4, a[f], b, 1);
                     }
                 }
             }
         }
     }
-}
 #endif
+    if constexpr (BF16X3) add_chain<MF * NF * 4>(&sum[0][0], &own[0][0]);
+}
 
 // The noise of a pixel in two neighbouring channels. `noise`: in each half of a word, strength of the layer in it; with HAS_MOMENTS
 // the strength is the channel's.
@@ -380,6 +380,29 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
                 for (int m = 0; m < MF; ++m) {
                     const unsigned a[4] = {words[m][n][0].words[0], words[m][n][1].words[0], words[m][n + 1][0].words[0], words[m][n + 1][1].words[0]};
                     mma_m16n8k16(rgb[m], a, b0, b1);
+                }
+            }
+#elif BF16X3
+#pragma unroll
+            for (int n = 0; n < NF; n += 2) {
+                const float* const row = &shared_rgb[lane >> 2][warp_n * WARP_CHANNELS + n * 8 + (lane & 3) * 2];
+                unsigned b[PLANES][2];
+#pragma unroll
+                for (int i = 0; i < 2; ++i) {
+                    const Pair pair = load_pair(row + i * 8);
+                    split_bf16(pair.words[0], pair.words[1], b[0][i], b[1][i]);
+                }
+#pragma unroll
+                for (int m = 0; m < MF; ++m) {
+                    unsigned a[PLANES][4];
+#pragma unroll
+                    for (int i = 0; i < 4; ++i) {
+                        const Pair& pair = words[m][n + i / 2][i % 2];
+                        split_bf16(pair.words[0], pair.words[1], a[0][i], a[1][i]);
+                    }
+                    mma_m16n8k16_bf16(rgb[m], a[1], b[0][0], b[0][1]);
+                    mma_m16n8k16_bf16(rgb[m], a[0], b[1][0], b[1][1]);
+                    mma_m16n8k16_bf16(rgb[m], a[0], b[0][0], b[0][1]);
                 }
             }
 #else

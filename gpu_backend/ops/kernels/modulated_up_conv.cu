@@ -76,8 +76,8 @@ enum : int {
     WARP_CHANNELS = CHANNELS / WARPS_N,
     GROUPS = CHANNELS / CHUNK,  // of 16 bytes of output channels
     // Registers of a thread: a second set of positions' where some are left, three neighbours' at a time where they do not suffice.
-    TURNS = MIN_BLOCKS > 1 || THREADS > 256 ? 1 : 2,
-    SHORT_OF_REGISTERS = USE_WGMMA && SUMS + 16 + 32 > 65536 / (THREADS * MIN_BLOCKS),
+    TURNS = BF16X3 || MIN_BLOCKS > 1 || THREADS > 256 ? 1 : 2,
+    SHORT_OF_REGISTERS = !BF16X3 && USE_WGMMA && SUMS + 16 + 32 > 65536 / (THREADS * MIN_BLOCKS),
     // Jobs of the filter. A thread takes WORDS words of two channels of each of its columns; PARTS threads share the rows of a column.
     WORDS = !PAIRED || (ROW_TILES == 1 && THREADS < 4 * COLUMNS * GROUPS) ? 4 : 2,
     PAIR_JOBS = COLUMNS * GROUPS * 4 / WORDS,

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from gpu_backend.cuda.driver.probe import Gpu
 from gpu_backend.cuda.launches.conv_arguments import Weights
 from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork
-from gpu_backend.cuda.launches.fused_convs import conv_geometry, fused_conv, fused_recipe
+from gpu_backend.cuda.launches.fused_convs import WITHOUT_TF32, conv_geometry, fused_conv, fused_recipe
 from gpu_backend.cuda.schedule import Built
 from gpu_backend.cuda.tiles.target import Target
 from gpu_backend.ops.kernels.conv_tile import ConvGeometry, ConvTile
@@ -19,6 +20,9 @@ from tests.helpers.conv_cases import (
     Flavour,
     check_case,
     filter_taps,
+    fused,
+    problem_of,
+    run_built,
     site_of,
     step_of,
     weights_of,
@@ -99,16 +103,28 @@ def in_tf32(case: ConvCase, tile: ConvTile) -> tuple[ConvCase, ConvTile]:
     return replace(case, half=False), replace(tile, depth=tile.depth // 2)
 
 
+def in_bf16x3(case: ConvCase, tile: ConvTile) -> tuple[ConvCase, ConvTile]:
+    """The same with fp32 activations in bf16x3, of which a step takes sixteen channels at least."""
+    return replace(case, half=False, bf16x3=True), replace(tile, depth=max(tile.depth // 2, 16))
+
+
 def geometry_of(case: ConvCase, tile: ConvTile) -> ConvGeometry:
     """The tile on the case's shape, on an H200."""
     return replace(accepted(conv_geometry(ConvWork.of_step(step_of(case)), site_of(case), H200)), tile=tile)
 
 
-IN_TF32 = tuple(
-    (case, tile)
-    for case, tile in (in_tf32(*one) for one in TILES_OF_CASES)
-    if geometry_of(case, tile).fits(H200.architecture, H200.shared_nbytes_per_block)  # twice the bytes may not
+def fits(case: ConvCase, tile: ConvTile) -> bool:
+    """Whether the tile fits the case on an H200: twice the bytes may not."""
+    return geometry_of(case, tile).fits(H200.architecture, H200.shared_nbytes_per_block)
+
+
+IN_TF32 = tuple(one for one in (in_tf32(*given) for given in TILES_OF_CASES) if fits(*one))
+IN_BF16X3 = tuple(
+    (case, next(tile for tile in (tile, replace(tile, channels=tile.channels // 2)) if fits(case, tile)))
+    for case, tile in (in_bf16x3(*given) for given in TILES_OF_CASES)
+    if fits(case, tile) or (tile.channels % 32 == 0 and fits(case, replace(tile, channels=tile.channels // 2)))
 )
+"""Where registers do not suffice for twice the sums, blocks have half of the channels."""
 BROAD_BLOCKS = (
     (BROAD, ConvTile(4, 32, 208, 32, 3, 4, 1, mma="wgmma", row_tiles=3)),
     (BROAD, ConvTile(8, 16, 256, 64, 2, 8, 1, mma="wgmma", row_tiles=2)),
@@ -149,11 +165,29 @@ def cut(tile: ConvTile, *older: tuple[str, str]) -> Flavour:
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize(("case", "tile"), TILES_OF_CASES + BROAD_BLOCKS + IN_TF32, ids=label)
+@pytest.mark.parametrize(("case", "tile"), TILES_OF_CASES + BROAD_BLOCKS + IN_TF32 + IN_BF16X3, ids=label)
 def test_every_way_to_cut_a_convolution_gives_the_reference(case: ConvCase, tile: ConvTile, gpu: Gpu) -> None:
     if tile.mma == "wgmma" and gpu.compile_architecture != "sm_90a":
         pytest.skip("this GPU has no wgmma")
     check_case(cut(tile), case, target_of(gpu))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(
+    "case",
+    [ConvCase(512, 64, 16, noise="none"), ConvCase(512, 64, 32, noise="none", fir=filter_taps(4))],
+    ids=["conv", "up_conv"],
+)
+def test_bf16x3_errs_by_six_bits_less_than_tf32(case: ConvCase, gpu: Gpu) -> None:
+    if target_of(gpu).architecture in WITHOUT_TF32:
+        pytest.skip("this GPU has neither")
+    problem = problem_of(case)
+    errors = []
+    for one in (case, replace(case, bf16x3=True)):
+        built = fused(ConvWork.of_step(step_of(one)), site_of(one), problem.weights, target_of(gpu))
+        off = run_built(built, problem.inputs)["y_raw"][..., : case.cout] - problem.expected["y_raw"]
+        errors.append(float(np.sqrt(np.mean(off**2))))
+    assert errors[0] >= 64 * errors[1], errors
 
 
 @pytest.mark.gpu
@@ -171,6 +205,8 @@ def test_the_kernels_for_turing_equal_the_reference(case: ConvCase, tile: ConvTi
         (WIDE, ConvTile(8, 32, 64, 16, 3, 8, 1, mma="wgmma", row_tiles=2)),
         in_tf32(UP, ConvTile(4, 30, 32, 16, 2, 8, 1, mma="wgmma", min_blocks=2, row_tiles=8)),
         in_tf32(WIDE, ConvTile(8, 32, 64, 16, 3, 8, 1, mma="wgmma", row_tiles=2)),
+        in_bf16x3(UP, ConvTile(4, 30, 16, 16, 2, 8, 1, mma="wgmma", min_blocks=2, row_tiles=8)),
+        in_bf16x3(WIDE, ConvTile(8, 32, 64, 16, 2, 8, 1, mma="wgmma")),
     ],
     ids=label,
 )
@@ -179,11 +215,11 @@ def test_a_kernel_declares_no_more_shared_memory_than_its_geometry_counts(case: 
     assert statistics_of(fused_recipe(work, site, geometry), "sm_90a").shared_nbytes <= geometry.static_nbytes
 
 
-def test_most_ways_are_tried_in_tf32_too() -> None:
-    assert len(IN_TF32) >= len(TILES_OF_CASES) * 3 // 4
+def test_most_ways_are_tried_in_tf32_and_bf16x3_too() -> None:
+    assert min(len(IN_TF32), len(IN_BF16X3)) >= len(TILES_OF_CASES) * 3 // 4
 
 
-@pytest.mark.parametrize(("case", "tile"), TILES_OF_CASES + BROAD_BLOCKS + IN_TF32 + OLDER, ids=label)
+@pytest.mark.parametrize(("case", "tile"), TILES_OF_CASES + BROAD_BLOCKS + IN_TF32 + IN_BF16X3 + OLDER, ids=label)
 def test_the_ways_fit_their_cases_on_an_h200(case: ConvCase, tile: ConvTile) -> None:
     flavour = cut(tile)
     built = flavour.conv(ConvWork.of_step(step_of(case)), site_of(case), weights_of(case), H200)

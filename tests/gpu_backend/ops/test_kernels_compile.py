@@ -135,7 +135,14 @@ def plans() -> tuple[tuple[Plan, Weights, bool], ...]:
     def add(plan: Plan, weights: Weights, *, everything_plain: bool = False) -> None:
         found.append((plan, weights, everything_plain))
 
-    keys: tuple[tuple[int, Precision], ...] = ((1, "fp16"), (8, "fp16"), (8, "fp8"), (1, "fp32"), (1, "tf32"))
+    keys: tuple[tuple[int, Precision], ...] = (
+        (1, "fp16"),
+        (8, "fp16"),
+        (8, "fp8"),
+        (1, "fp32"),
+        (1, "tf32"),
+        (1, "bf16x3"),
+    )
     for spec in specs():
         weights = weights_of(spec)
         for batch, precision in keys:

@@ -108,9 +108,37 @@ __device__ __forceinline__ void copy_patch(unsigned target, const ColumnTile& co
     }
 }
 
-// Loads sixteen positions x 32 bytes of input channels. `pixel` of the patch and `chunk` are those that this lane addresses.
-__device__ __forceinline__ void load_positions(unsigned (&a)[4], unsigned patch, int pixel, int chunk) {
-    ldmatrix_x4(a, patch + pixel * ROW_NBYTES + swizzle(chunk, pixel) * 16);
+// Loads sixteen positions x the input channels of product k. `pixel` of the patch and `half` are those that this lane addresses.
+// With BF16X3 a lane gets channels q, q + 4, q + 8 and q + 12 in lane quarter q, and pairs them in this order, as packed weights are.
+__device__ __forceinline__ void load_positions(Fragment& a, unsigned patch, int pixel, int k, int half) {
+#pragma unroll
+    for (int plane = 0; plane < PLANES; ++plane) {
+        ldmatrix_x4(a.words[plane], patch + pixel * ROW_NBYTES + swizzle((k * PLANES + plane) * 2 + half, pixel) * 16);
+    }
+    if constexpr (BF16X3) {
+        const Fragment given = a;
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            const unsigned (&words)[4] = given.words[PLANES / 2 * (i / 2)];
+            split_bf16(words[i % 2], words[i % 2 + 2], a.words[0][i], a.words[PLANES - 1][i]);
+        }
+    }
+}
+
+// Loads the weights of sixteen output channels for product k and one tap. `row` and `half` are those that this lane addresses.
+__device__ __forceinline__ void load_weights(Fragment& b, unsigned weights, int tap, int row, int k, int half) {
+#pragma unroll
+    for (int plane = 0; plane < PLANES; ++plane) {
+        ldmatrix_x4(b.words[plane], weights + (tap * CHANNELS + row) * ROW_NBYTES + swizzle((k * PLANES + plane) * 2 + half, row) * 16);
+    }
+}
+
+// Adds sums of a few products to those of all. Tensor cores truncate every sum that they write, so a long chain of products shrinks it by
+// more than the products of BF16X3 err. Added up here, short chains are rounded to nearest.
+template <int COUNT>
+__device__ __forceinline__ void add_chain(float* sum, float* chain) {
+#pragma unroll
+    for (int i = 0; i < COUNT; ++i) sum[i] += opaque(chain[i]);  // opaque: not before the wait for the products
 }
 
 // The pipeline of a block: copies of each step of each row tile fill a stage, in order.

@@ -1,5 +1,5 @@
 // Hopper's wgmma: a warpgroup multiplies positions in registers by weights in shared memory, while its threads go on.
-// Macros: HALF, DEPTH, USE_WGMMA; FP8_X, see parts/e4m3.cuh.
+// Macros: HALF, DEPTH, USE_WGMMA; BF16X3, see parts/words.cuh; FP8_X, see parts/e4m3.cuh.
 //
 // The hardware writes the sums until wgmma_wait: between wgmma and wgmma_wait, kernels neither read nor write them.
 #pragma once
@@ -73,6 +73,9 @@ __device__ __forceinline__ void wgmma_first(float*, const unsigned (&)[4], unsig
 #elif HALF
 #define WGMMA_TYPES "k16.f32.f16.f16"
 #define WGMMA_SIGNS "1, 1, 0"  // and b is not transposed
+#elif BF16X3
+#define WGMMA_TYPES "k16.f32.bf16.bf16"
+#define WGMMA_SIGNS "1, 1, 0"
 #else
 #define WGMMA_TYPES "k8.f32.tf32.tf32"
 #define WGMMA_SIGNS "1, 1"
@@ -157,3 +160,13 @@ WGMMA_OF(256, "%128, %129, %130, %131", "%132, %133")
 #undef WGMMA_SIGNS
 #undef F4
 #endif
+
+// sum += a * b for the bytes of a product; b is a descriptor's lower word.
+template <int N>
+__device__ __forceinline__ void wgmma_step(float* sum, const Fragment& a, unsigned b) {
+    if constexpr (BF16X3) {
+        wgmma<N>(sum, a.words[PLANES - 1], b);
+        wgmma<N>(sum, a.words[0], b + (32 >> 4));
+    }
+    wgmma<N>(sum, a.words[0], b);
+}

@@ -1,8 +1,12 @@
-// Activations in 32-bit words: two neighbouring channels of fp16, or one of fp32. Macros: HALF, see parts/types.cuh; ACTIVATION.
+// Activations in 32-bit words: two neighbouring channels of fp16, or one of fp32. Macros: HALF, see parts/types.cuh; ACTIVATION; and
+//     BF16X3  without HALF: 1, tensor cores multiply fp32 operands as sums of two bf16 numbers; 0, as tf32
 //
-// Tensor cores read fp32 operands as tf32, without the last 13 bits of the fraction. What they read is therefore rounded to
-// tf32 when it is stored (`styled`, `to_factor`); other outputs keep all bits.
+// Tensor cores read tf32 without the last 13 bits of the fraction. What they read is therefore rounded to tf32 when it is stored
+// (`styled`, `to_factor`); other outputs keep all bits. With BF16X3 all outputs do.
 #pragma once
+#ifndef BF16X3
+#define BF16X3 0
+#endif
 #include "parts/types.cuh"
 #include "parts/activation.cuh"
 #include "parts/halves.cuh"
@@ -38,6 +42,7 @@ __device__ __forceinline__ T to_element(float v) {
 // An operand of tensor cores.
 __device__ __forceinline__ T to_factor(float v) {
     if constexpr (HALF) return to_half(v);
+    else if constexpr (BF16X3) return v;
     else return __uint_as_float(to_tf32(v));
 }
 
@@ -85,6 +90,7 @@ __device__ __forceinline__ unsigned word_add_thrice(unsigned outer, unsigned inn
 // Times the style of the convolution that reads it.
 __device__ __forceinline__ unsigned styled(unsigned word, unsigned style) {
     if constexpr (HALF) return multiply_add2(word, style, 0u);
+    else if constexpr (BF16X3) return __float_as_uint(__uint_as_float(word) * __uint_as_float(style));
     else return to_tf32(__uint_as_float(word) * __uint_as_float(style));
 }
 

@@ -96,11 +96,14 @@ def test_a_bug_in_choosing_a_tile_is_not_taken_for_a_refusal() -> None:
 CONVS = ("modulated_conv", "modulated_up_conv")
 
 
-def test_tf32_multiplies_on_tensor_cores_and_stores_fp32() -> None:
-    schedule = lower(plan_of("tf32"), MODEL.weights, TARGET)
+@pytest.mark.parametrize("precision", ["tf32", "bf16x3"])
+def test_fp32_activations_are_multiplied_on_tensor_cores_and_stored_as_they_are(precision: Precision) -> None:
+    schedule = lower(plan_of(precision), MODEL.weights, TARGET)
     convs = [launch for launch in schedule.launches if launch.op in CONVS]
     assert convs
-    assert all(launch.is_fused and dict(launch.recipe.defines)["HALF"] == "0" for launch in convs)
+    macros = [dict(launch.recipe.defines) for launch in convs]
+    assert all(launch.is_fused for launch in convs)
+    assert {(one["HALF"], one["BF16X3"]) for one in macros} == {("0", str(int(precision == "bf16x3")))}
     assert {region.dtype for region in schedule.regions} == {"float32", "uint8", "uint32"}
 
 
@@ -111,17 +114,21 @@ def test_fp32_is_the_exact_reference_and_fuses_nothing() -> None:
     assert not any(launch.reason for launch in launches)
 
 
-def test_a_gpu_without_tf32_names_the_reason_of_its_plain_kernels() -> None:
+@pytest.mark.parametrize(("precision", "missing"), [("tf32", "tf32"), ("bf16x3", "bf16")])
+def test_a_gpu_without_the_products_names_the_reason_of_its_plain_kernels(precision: Precision, missing: str) -> None:
     target = Target("sm_75", 40, 65536, TileTable("sm_75", 40))
-    convs = [launch for launch in lower(plan_of("tf32"), MODEL.weights, target).launches if launch.op in CONVS]
-    assert {launch.reason for launch in convs} == {"the tensor cores of this GPU have no tf32"}
+    convs = [launch for launch in lower(plan_of(precision), MODEL.weights, target).launches if launch.op in CONVS]
+    assert {launch.reason for launch in convs} == {f"the tensor cores of this GPU have no {missing}"}
 
 
+@pytest.mark.parametrize("precision", ["tf32", "bf16x3"])
 @pytest.mark.parametrize(
     ("model", "op"), [(make_stylegan1(), "adain_conv"), (make_stylegan3(), "filtered_lrelu")], ids=["adain", "filter"]
 )
-def test_steps_that_are_fused_in_fp16_alone_give_the_reason_in_tf32(model: Model, op: str) -> None:
-    plan = build_plan(model.spec, PlanKey("model", "synthesis", 1, model.spec.resolution, "tf32"))
+def test_steps_that_are_fused_in_fp16_alone_give_the_reason_elsewhere(
+    model: Model, op: str, precision: Precision
+) -> None:
+    plan = build_plan(model.spec, PlanKey("model", "synthesis", 1, model.spec.resolution, precision))
     launches = [launch for launch in lower(plan, model.weights, TARGET).launches if launch.op == op]
     assert launches
     assert all("fp16 alone" in launch.reason for launch in launches if not launch.is_fused)

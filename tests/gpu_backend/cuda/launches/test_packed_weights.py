@@ -5,7 +5,15 @@ import pytest
 from numpy.typing import NDArray
 
 from gpu_backend.cuda.launches import shared_work
-from gpu_backend.cuda.launches.packed_weights import pack_weight, pack_weight_tf32, swizzle, to_tf32
+from gpu_backend.cuda.launches.packed_weights import (
+    from_bf16,
+    pack_weight,
+    pack_weight_bf16x3,
+    pack_weight_tf32,
+    swizzle,
+    to_bf16,
+    to_tf32,
+)
 
 
 def packed_plainly(weight: NDArray[np.float32], channels: int, depth: int, exponent: int) -> NDArray[np.float16]:
@@ -81,3 +89,53 @@ def test_numbers_are_rounded_to_ten_bits_of_fraction_ties_away_from_zero() -> No
     assert found[3] == pytest.approx(3e38, rel=2**-11)
     assert (found[4:7] == given[4:7]).all()
     assert np.isnan(found[7])
+
+
+@pytest.mark.parametrize(
+    ("shape", "channels", "depth"), [((130, 70, 3, 3), 96, 16), ((20, 41, 1, 1), 16, 32), ((9, 16, 3, 3), 16, 16)]
+)
+def test_weights_of_bf16x3_are_high_and_low_parts_of_sixteen_channels_in_the_order_of_activations(
+    shape: tuple[int, int, int, int], channels: int, depth: int
+) -> None:
+    weight = np.random.default_rng(2).standard_normal(shape, np.float32)
+    packed = pack_weight_bf16x3(weight, channels, depth, 1, 0.5)
+    cout, cin, taps = shape[0], shape[1], shape[2] * shape[3]
+    blocks, steps = -(-cout // channels), -(-cin // depth)
+    assert packed.shape == (blocks, steps, taps, channels, 2 * depth)
+    groups = depth // 4  # of 16 bytes in a row
+    expected = np.zeros((blocks * channels, steps * depth, taps), np.float32)
+    expected[:cout, :cin] = weight.reshape(cout, cin, taps) / 4
+    found = np.full_like(expected, np.nan)
+    numbers = from_bf16(packed).reshape(blocks, steps, taps, channels, groups, 8)
+    for row in range(channels):
+        at = np.array(row)
+        for step in range(steps):
+            for channel in range(depth):
+                product, inner = divmod(channel, 16)
+                group, place = divmod(inner, 8)  # the fourth after a channel lies beside it
+                place = place % 4 * 2 + place // 4
+                high, low = (
+                    numbers[:, step, :, row, swizzle(np.array(4 * product + 2 * part + group), at, groups), place]
+                    for part in (0, 1)
+                )
+                assert (np.abs(low) <= np.abs(high) * 2.0**-7).all()
+                found[row::channels, step * depth + channel] = high + low
+    assert (np.abs(found - expected) <= np.abs(expected) * 2.0**-16).all()
+
+
+def test_bf16_rounds_to_nearest_even() -> None:
+    unit = np.float32(2.0**-7)
+    given = np.array(
+        [1 + unit / 2, 1 + unit * 1.5, -1 - unit * np.float32(0.51), 0.0, np.inf, -np.inf, np.nan, 3e38], np.float32
+    )
+    found = from_bf16(to_bf16(given))
+    assert found[:6].tolist() == [1.0, 1 + 2 * unit, -1 - unit, 0.0, np.inf, -np.inf]
+    assert np.isnan(found[6])
+    assert found[7] == pytest.approx(3e38, rel=2**-8)
+    assert np.isnan(from_bf16(to_bf16(np.array([0x7FFFFFFF], np.uint32).view(np.float32)))).all()
+
+
+def test_weights_of_bf16x3_that_are_not_finite_have_no_low_part() -> None:
+    packed = pack_weight_bf16x3(np.full((16, 16, 1, 1), np.inf, np.float32), 16, 16, 0)
+    numbers = from_bf16(packed)
+    assert sorted(set(numbers.ravel().tolist())) == [0.0, np.inf]

@@ -57,7 +57,7 @@ def lines_of(schedule: Schedule) -> Iterator[str]:
 
 
 def text_of_family(model: Model) -> str:
-    cases: tuple[tuple[int, Precision], ...] = ((1, "fp16"), (8, "fp16"), (1, "fp32"), (1, "tf32"))
+    cases: tuple[tuple[int, Precision], ...] = ((1, "fp16"), (8, "fp16"), (1, "fp32"), (1, "tf32"), (1, "bf16x3"))
     return _text_of_plans(model, [(batch, precision, "", NOT_EDITED) for batch, precision in cases])
 
 

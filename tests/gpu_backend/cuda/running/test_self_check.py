@@ -218,8 +218,8 @@ def test_a_record_that_cannot_be_written_stops_nothing(tmp_path: Path) -> None:
     assert record.knows(SCALE)
 
 
-@pytest.mark.parametrize("precision", ["fp16", "tf32"])
-def test_activations_are_judged_alike_in_fp16_and_tf32_and_sums_less_strictly(precision: Precision) -> None:
+@pytest.mark.parametrize(("precision", "share"), [("fp16", 1.0), ("tf32", 1.0), ("bf16x3", 0.05)])
+def test_activations_are_judged_by_their_precision_and_sums_less_strictly(precision: Precision, share: float) -> None:
     model = make_stylegan2()
     plan = build_synthesis_plan(model.spec, "model", precision=precision)
     schedule = lower(plan, model.weights, target_of(_GPU, None))
@@ -227,8 +227,8 @@ def test_activations_are_judged_alike_in_fp16_and_tf32_and_sums_less_strictly(pr
     dtypes = {region.name: region.dtype for region in schedule.regions}
     named = {name: argument.name for name, argument in launch.arguments.items() if isinstance(argument, Address)}
     y = named.get("y") or named["y_raw"]
-    assert tolerance_of(launch, y, dtypes[y]) == 4e-3
-    assert tolerance_of(launch, named["rgb_parts"], "float32") == 2e-2
+    assert tolerance_of(launch, y, dtypes[y]) == 4e-3 * share
+    assert tolerance_of(launch, named["rgb_parts"], "float32") == 2e-2 * share
 
 
 def test_e4m3_is_judged_by_how_coarse_it_is() -> None:

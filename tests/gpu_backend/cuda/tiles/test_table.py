@@ -137,6 +137,22 @@ def test_tf32_takes_a_tile_for_fp16_with_as_many_bytes_a_step_until_it_has_its_o
     assert table(shipped={SHAPE: TILE, replace(shape, side=32): OTHER}).explain(shape) == (OTHER, "near")
 
 
+def test_bf16x3_takes_a_tile_for_tf32_with_sixteen_channels_a_step_at_least() -> None:
+    shape = replace(SHAPE, operands="bf16x3")
+    deep, flat = replace(TILE, depth=16), replace(TILE, depth=8)
+    assert table(shipped={replace(shape, operands="tf32"): deep}).explain(shape) == (deep, "near")
+    assert table(shipped={replace(shape, operands="tf32"): flat}).explain(shape) == (replace(flat, depth=16), "near")
+    assert table(shipped={shape: flat, SHAPE: TILE}).explain(shape)[1] == "near", "eight channels are no product"
+
+
+def test_a_tile_for_bf16x3_leaves_registers_for_a_chain_of_products() -> None:
+    tile = ConvTile(4, 32, 32, 16, 2, 4, 1, mma="wgmma", min_blocks=4)
+    in_tf32, in_bf16x3 = (replace(SHAPE, cin=128, cout=128, operands=operands) for operands in ("tf32", "bf16x3"))
+    assert ConvGeometry(in_tf32, tile).fits("sm_90a", SHARED)
+    assert not ConvGeometry(in_bf16x3, tile).fits("sm_90a", SHARED)
+    assert ConvGeometry(in_bf16x3, replace(tile, min_blocks=3)).fits("sm_90a", SHARED)
+
+
 def test_fp8_takes_a_tile_for_fp16_with_as_many_bytes_a_step_but_no_more_than_there_are() -> None:
     wide = replace(TILE, mma="wgmma", warps_m=4, warps_n=1, depth=16)
     for cin, depth in ((256, 32), (16, 32)):

@@ -35,6 +35,11 @@ def test_products_of_tf32_have_half_the_rate_of_fp16_where_there_are_any() -> No
     assert theoretical_rates(replace(H100, architecture="sm_75"), "tf32") is None
 
 
+def test_a_product_of_bf16x3_costs_three_of_bf16() -> None:
+    assert theoretical_rates(H100, "bf16x3") == pytest.approx((3.35e12, 330e12), rel=0.01)
+    assert theoretical_rates(replace(H100, architecture="sm_75"), "bf16x3") is None
+
+
 def test_a_geforce_card_has_half_the_rate() -> None:
     card = replace(H100, name="NVIDIA GeForce RTX 3090", architecture="sm_86", multiprocessors=82, clock_khz=1_695_000)
     found = theoretical_rates(card, "fp16")

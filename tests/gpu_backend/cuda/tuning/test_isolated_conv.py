@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -33,17 +34,16 @@ def test_shapes_are_listed_once_with_padded_channels() -> None:
     assert found[7:] == [replace(shape, batch=2) for shape in found[:7]]
 
 
-def test_shapes_of_a_tf32_plan_have_tiles_of_their_own() -> None:
-    plan = build_synthesis_plan(MODEL.spec, "model", precision="tf32")
+@pytest.mark.parametrize("precision", ["tf32", "bf16x3"])
+def test_shapes_of_a_plan_with_fp32_activations_have_tiles_of_their_own(precision: Any) -> None:
+    plan = build_synthesis_plan(MODEL.spec, "model", precision=precision)
     shapes = list(conv_steps([plan]))
-    assert shapes == [replace(shape, operands="tf32") for shape in conv_steps(plans_of(MODEL, 1))]
+    assert shapes == [replace(shape, operands=precision) for shape in conv_steps(plans_of(MODEL, 1))]
     shape = shapes[-1]
     tile = candidates(shape, "sm_80", 108, 166912)[0]
     conv = IsolatedConvs([plan], MODEL.weights, TARGET).fused(shape, tile)
     assert dict(conv.launch.recipe.defines)["HALF"] == "0"
-    assert {region.dtype for region in conv.regions if region.name in ("conv/workspace", conv.step.outputs[0])} == {
-        "float32"
-    }
+    assert {region.dtype for region in conv.regions} <= {"float32", "uint32"}
 
 
 def test_the_convolutions_of_resnet_blocks_are_found_and_their_skips_are_not() -> None:
