@@ -90,7 +90,7 @@ class Preferences:
     flick_glide: bool = False
     performance_visible: bool = True
     device: str = "auto"
-    precision: Literal["fp16", "fp8", "tf32", "fp32"] = "fp16"
+    precision: Literal["fp16", "fp8", "tf32", "bf16x3", "fp32"] = "fp16"
     choices: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -335,13 +335,15 @@ def _device(data: Any) -> str:
     return data
 
 
-def _precision(data: Any) -> Literal["fp16", "fp8", "tf32", "fp32"]:
+def _precision(data: Any) -> Literal["fp16", "fp8", "tf32", "bf16x3", "fp32"]:
     if data == "fp16":
         return "fp16"
     if data == "fp8":
         return "fp8"
     if data == "tf32":
         return "tf32"
+    if data == "bf16x3":
+        return "bf16x3"
     if data == "fp32":
         return "fp32"
     raise ValueError(data)

@@ -63,7 +63,7 @@ class DeviceFacts:
         ``"CPU"``, ``"NVIDIA H200"``.
     precision
         ``"fp16"``, ``"fp8"`` (fp16, but some layers multiply e4m3), ``"tf32"`` (fp32 activations, of which tensor
-        cores multiply 10 bits of fraction) or ``"fp32"``.
+        cores multiply 10 bits of fraction), ``"bf16x3"`` (16 bits) or ``"fp32"``.
     reason
         One sentence: why this device.
     id

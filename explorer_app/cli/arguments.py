@@ -221,5 +221,5 @@ def add_device(parser: argparse.ArgumentParser, *, remembered: bool = False) -> 
         choices=PRECISIONS,
         default=None if remembered else "fp16",
         help=f"how exactly to render on a GPU: fp16, fp8 in large layers, tf32 with "
-        f"activations of fp32, or fp32 (default: {usual[1]})",
+        f"activations of fp32, bf16x3 with more exact products too, or fp32 (default: {usual[1]})",
     )

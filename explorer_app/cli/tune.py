@@ -46,7 +46,7 @@ def parser() -> Parser:
     )
     made.add_argument(
         "--precision",
-        choices=("fp16", "fp8", "tf32"),
+        choices=("fp16", "fp8", "tf32", "bf16x3"),
         default="fp16",
         help="precision of the products (default: fp16); fp8 tunes the layers that multiply it, others are those of "
         "fp16; fp32 runs plain kernels, which have no tiles",

@@ -65,7 +65,7 @@ class DeviceSelector(QObject):
 
     @Slot(str)
     def choose_precision(self, precision: Precision) -> None:
-        """Render with activations of another precision on GPUs: "fp16", "fp8", "tf32" or "fp32"."""
+        """Render with activations of another precision on GPUs: "fp16", "fp8", "tf32", "bf16x3" or "fp32"."""
         self._choose(replace(self._state.choice, precision=precision))
 
     @Slot()

@@ -6,7 +6,7 @@ from typing import Literal, get_args
 
 from gpu_backend import dataclass
 
-Precision = Literal["fp16", "fp8", "tf32", "fp32"]
+Precision = Literal["fp16", "fp8", "tf32", "bf16x3", "fp32"]
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 
 
@@ -20,7 +20,8 @@ class DeviceChoice:
         ``"auto"``, ``"cpu"``, ``"cuda"`` or ``"cuda:1"``.
     precision
         On a GPU: fp16; fp8, which multiplies 8-bit numbers in large layers; tf32, which keeps activations in fp32 and
-        multiplies 10 bits of their fraction; or exact fp32. The CPU always renders in fp32.
+        multiplies 10 bits of their fraction; bf16x3, which multiplies 16 bits; or exact fp32. The CPU always renders
+        in fp32.
     """
 
     device: str = "auto"

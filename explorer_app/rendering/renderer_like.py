@@ -29,7 +29,7 @@ class DeviceLike(Protocol):
 
     @property
     def precision(self) -> str:
-        """Precision: "fp16", "fp8", "tf32" or "fp32"."""
+        """Precision: "fp16", "fp8", "tf32", "bf16x3" or "fp32"."""
         ...
 
     @property

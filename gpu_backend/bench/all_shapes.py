@@ -20,6 +20,8 @@ from gpu_backend.whole_file import write_whole
 
 BATCHES = (1, 2, 4, 8, 16, 32)
 CPU_BATCHES = (1, 2)
+_PEER_PRECISION = {"bf16x3": "fp32"}
+"""Precision of the peers that a precision of ours alone is compared with."""
 
 
 def measure_all_shapes(options: BenchOptions, say: Callable[[str], None]) -> tuple[Report, ...]:
@@ -64,7 +66,8 @@ def _summary_rows(report: Report) -> Iterator[tuple[str, ...]]:
     pairs = dict.fromkeys((row.precision, row.batch) for row in report.measurements)
     for precision, batch in pairs:
         ours = report.find(OURS, precision, batch) or report.baseline(batch)
-        peers = [row for row in report.measurements if (row.precision, row.batch) == (precision, batch)]
+        theirs = _PEER_PRECISION.get(precision, precision)
+        peers = [row for row in report.measurements if (row.precision, row.batch) == (theirs, batch)]
         peers = [row for row in peers if row.who not in (OURS, NO_GRAPH)]
         if ours is None or not peers:
             continue
@@ -76,7 +79,7 @@ def _summary_rows(report: Report) -> Iterator[tuple[str, ...]]:
             str(batch),
             number(ours.image_ms),
             number(ours.images_per_s),
-            peer.who,
+            peer.who if theirs == precision else f"{peer.who}, {theirs}",
             number(peer.image_ms),
             f"{peer.latency_ms / ours.latency_ms:.2f} x",
             "" if saved is None else f"{saved:.0%}",

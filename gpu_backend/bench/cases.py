@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from gpu_backend.bench.contender import Case
 
 PEERS = ("eager", "channels-last", "traced", "graph", "compiled", "autotuned")
-PRECISIONS = ("fp8", "fp16", "bf16", "tf32", "fp32")
+PRECISIONS = ("fp8", "fp16", "bf16", "tf32", "bf16x3", "fp32")
+_OURS_ALONE = ("fp8", "bf16x3")
 GPU_BATCHES = (1, 8, 16, 32)
 _QUICK_BATCHES = (1, 8)
 _SLOW = {"autotuned"}
@@ -57,14 +58,14 @@ def choose(
         usual = ("fp16", *(precision for precision in PRECISIONS if precision != "fp16"))
     wanted = tuple(precisions) or (usual[:1] if quick else usual)
     own = (
-        tuple(precision for precision in ("fp16", "fp8", "tf32", "fp32") if precision in wanted)
+        tuple(precision for precision in ("fp16", "fp8", "tf32", "bf16x3", "fp32") if precision in wanted)
         if on_gpu
         else ("fp32",)
     )
     whole = [
         Case(who, precision, batch)
         for precision in wanted
-        if precision != "fp8"  # ours alone
+        if precision not in _OURS_ALONE
         for who in ("compiled", "autotuned", "graph", "channels-last", "traced", "eager")
         for batch in batches
         if who in names

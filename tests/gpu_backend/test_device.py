@@ -68,7 +68,7 @@ def test_without_a_gpu_the_cpu_says_why_there_is_none(executors: Executors) -> N
 @pytest.mark.usefixtures("without")
 @pytest.mark.parametrize("name", ["auto", "cpu"])
 def test_an_unknown_precision_is_refused_on_every_device(name: str) -> None:
-    with pytest.raises(DeviceError, match="The precision must be one of fp32, tf32, fp16, fp8, not 'fp4'"):
+    with pytest.raises(DeviceError, match="The precision must be one of fp32, bf16x3, tf32, fp16, fp8, not 'fp4'"):
         device.make_executor(MODEL, name, "fp4")  # type: ignore[arg-type]
 
 

@@ -22,7 +22,7 @@ class DeviceMenu(QMenu):
     Signals
     -------
     device_chosen(str), precision_chosen(str)
-        "auto", "cpu" or a GPU's id; "fp16", "fp8", "tf32" or "fp32".
+        "auto", "cpu" or a GPU's id; "fp16", "fp8", "tf32", "bf16x3" or "fp32".
     again_requested()
         The entry that retries a failed GPU was chosen.
 

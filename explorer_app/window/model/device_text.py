@@ -18,6 +18,11 @@ PRECISIONS = (
         "tf32 – wide range",
         "Activations in single precision, products with 10-bit mantissas: for networks that exceed the range of fp16.",
     ),
+    (
+        "bf16x3",
+        "bf16x3 – near fp32",
+        "Activations in single precision, products with 16-bit mantissas: pictures as in fp32, up to rounding.",
+    ),
     ("fp32", "fp32 – reference", "Everything in single precision on the GPU: slower, for reference."),
 )
 """Key, label and tooltip of each selectable precision."""

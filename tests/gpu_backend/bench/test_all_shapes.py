@@ -1,6 +1,7 @@
 """All shapes in one run: a report each, one table and one CSV of all."""
 
 import csv
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -67,6 +68,15 @@ def test_the_summary_holds_ours_against_the_fastest_peer_of_each_precision() -> 
     assert len(lines) == 5, "two precisions, two batches"
     first = next(line for line in lines if line.startswith("ffhq1024  fp16           1"))
     assert first.split()[5:] == ["compiled", "1.20", "3.00", "x", "75%"]
+
+
+def test_the_summary_holds_bf16x3_against_peers_in_fp32() -> None:
+    made_up = made_up_report()
+    peer = next(row for row in made_up.measurements if row.who == "compiled" and row.batch == 1)
+    ours = next(row for row in made_up.measurements if row.who == OURS and row.batch == 1)
+    rows = (replace(ours, precision="bf16x3"), replace(peer, precision="fp32"))
+    lines = summary([replace(made_up, measurements=rows)]).splitlines()
+    assert any(line.split()[1] == "bf16x3" and "compiled, fp32" in line for line in lines)
 
 
 @pytest.mark.parametrize("words", [["--shape", "ffhq256"], ["model.pkl"], ["--ladder"]])

@@ -22,7 +22,7 @@ def test_the_peer_to_beat_comes_first() -> None:
 def test_omitted_cases_are_counted_and_all_includes_them() -> None:
     some, everything = choose(on_gpu=True), choose(on_gpu=True, everything=True)
     assert len(everything.peers) == 4 * 4 * len(PEERS)
-    assert everything.ours == ("fp16", "fp8", "tf32", "fp32")
+    assert everything.ours == ("fp16", "fp8", "tf32", "bf16x3", "fp32")
     assert some.left_out.startswith(f"{96 - len(some.peers)} more")
     assert everything.left_out == ""
 
@@ -39,6 +39,12 @@ def test_fp8_is_measured_where_it_is_named_and_no_peer_has_it() -> None:
     assert choice.ours == ("fp16", "fp8")
     assert {case.precision for case in choice.peers} == {"fp16"}
     assert choose(on_gpu=True, precisions=("fp8",)).peers == ()
+
+
+def test_no_peer_has_bf16x3() -> None:
+    choice = choose(on_gpu=True, precisions=("bf16x3", "fp32"), peers=("eager",))
+    assert choice.ours == ("bf16x3", "fp32")
+    assert {case.precision for case in choice.peers} == {"fp32"}
 
 
 def test_the_processor_has_fp32_of_ours_and_batch_1() -> None:

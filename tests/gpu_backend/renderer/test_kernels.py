@@ -67,7 +67,7 @@ def test_kernels_of_the_trial_in_fp16_are_among_those_of_the_networks_that_are_t
         assert not set(kernels.recipes_of(model, GPU, "fp16")) <= in_fp32
 
 
-@pytest.mark.parametrize("precision", ["fp16", "tf32", "fp32"])
+@pytest.mark.parametrize("precision", ["fp16", "tf32", "bf16x3", "fp32"])
 @pytest.mark.parametrize("model", [MODEL, make_stylegan3(), make_stylegan1()], ids=["StyleGAN2", "3", "1"])
 def test_whatever_layer_is_shown_its_kernels_are_among_those_of_layers(model: Model, precision: Precision) -> None:
     pictures, layers = (set(name(model, GPU, precision)) for name in (kernels.recipes_of, kernels.layer_recipes_of))

@@ -179,7 +179,7 @@ def test_a_missing_class_is_refused(renderer: Renderer) -> None:
         renderer.render(request)
 
 
-@pytest.mark.parametrize("precision", ["fp16", "tf32", "fp32"])
+@pytest.mark.parametrize("precision", ["fp16", "tf32", "bf16x3", "fp32"])
 def test_everything_is_bound_on_a_gpu(precision: Any, tmp_path: Path) -> None:
     """On one made of Python, whose kernels do nothing."""
     driver = FakeDriver(kernels=defaultdict(lambda: FakeKernel(lambda *_, **__: None), comparison=COMPARISON))
@@ -199,7 +199,7 @@ def test_everything_is_bound_on_a_gpu(precision: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("precision", ["fp16", "tf32", "fp32"])
+@pytest.mark.parametrize("precision", ["fp16", "tf32", "bf16x3", "fp32"])
 @pytest.mark.parametrize("network", [{}, {"resolution": 64, "channel_base": 640, "channel_max": 40, **R}, {"c_dim": 0}])
 def test_a_gpu_gives_the_rows_and_pictures_of_the_processor(gpu: Any, network: dict[str, Any], precision: Any) -> None:
     model = make_stylegan_xl(**{"resolution": 32, "w_dim": 20, **network})
@@ -212,7 +212,7 @@ def test_a_gpu_gives_the_rows_and_pictures_of_the_processor(gpu: Any, network: d
         recipe = Recipe(Latent(Point(((seed, 1.0),)), classes), Truncation(0.8))
         request = RenderRequest(model.facts.model_id, ((recipe, 1.0),))
         apart = np.abs(there.render(request).pixels.astype(int) - here.render(request).pixels)
-        assert apart.max() <= {"fp16": 12, "tf32": 12, "fp32": 1}[precision]
+        assert apart.max() <= {"fp16": 12, "tf32": 12, "bf16x3": 1, "fp32": 1}[precision]
         plain = replace(request, measure_steps=True)
         assert np.array_equal(there.render(plain).pixels, there.render(request).pixels)
     here.close()

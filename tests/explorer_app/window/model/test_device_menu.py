@@ -66,6 +66,7 @@ def test_each_gpu_is_listed_with_name_and_memory(shown: Shown) -> None:
         "fp16 – fast",
         "fp8 – fastest, Hopper",
         "tf32 – wide range",
+        "bf16x3 – near fp32",
         "fp32 – reference",
     ]
     assert shown.checked() == ["Automatic", "fp16 – fast"]
@@ -91,10 +92,10 @@ def test_the_choice_is_checked(shown: Shown, choice: DeviceChoice, checked: list
 
 def test_choosing_asks(shown: Shown) -> None:
     shown.show(BOTH)
-    precisions = ("fp8 – fastest, Hopper", "tf32 – wide range", "fp32 – reference")
+    precisions = ("fp8 – fastest, Hopper", "tf32 – wide range", "bf16x3 – near fp32", "fp32 – reference")
     for text in ("Loom 100 · 8 GB", "CPU", "Automatic", *precisions):
         shown.action(text).trigger()
-    assert shown.calls == ["cuda:1", "cpu", "auto", "fp8", "tf32", "fp32"]
+    assert shown.calls == ["cuda:1", "cpu", "auto", "fp8", "tf32", "bf16x3", "fp32"]
 
 
 def test_without_a_gpu_a_sentence_says_why(shown: Shown) -> None:
@@ -104,7 +105,7 @@ def test_without_a_gpu_a_sentence_says_why(shown: Shown) -> None:
     assert isinstance(shown.action("No NVIDIA driver was found."), QWidgetAction)
     shown.show(BOTH)
     shown.show(NONE)
-    assert len(shown.actions) == 8, "filling it again leaves nothing behind"
+    assert len(shown.actions) == 9, "filling it again leaves nothing behind"
 
 
 def test_before_the_devices_are_listed_the_menu_reports_it(shown: Shown) -> None:
