@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from gpu_backend.gradients.sampling import patch_offsets, sample
+from gpu_backend.gradients.sampling import patch_offsets
 
 _ITERATIONS = 12
 _ENOUGH_PX = 0.01
@@ -61,7 +61,8 @@ def track(before: Tensor, after: Tensor, points: Tensor) -> Tracked:
     one, other = _pyramid(before), _pyramid(after)
     moved = _flow(one, other, points)
     back = _flow(other, one, moved)
-    likeness = _correlation(_windows(before, points), _windows(after, moved))
+    channels, rest = before.shape[1], torch.zeros_like(points)
+    likeness = _correlation(_Windows(before, points).at(rest), _Windows(after, moved).at(rest), channels)
     return Tracked(moved, (back - points).norm(dim=1), likeness)
 
 
@@ -99,27 +100,40 @@ def _flow(before: list[Tensor], after: list[Tensor], points: Tensor) -> Tensor:
     return (points + shift).clamp(0, side)
 
 
-def _windows(picture: Tensor, points: Tensor) -> Tensor:
-    """Return samples (n, window, channels) around each point."""
-    places = points[:, None] + patch_offsets(_RADIUS, points)
-    return sample(picture, places.reshape(-1, 2)).reshape(*places.shape[:2], -1)
+class _Windows:
+    """Windows around points (n, 2) of a picture (1, channels, side, side), which are moved by shifts.
+
+    `gpu_backend.gradients.sampling.sample` with few operations a call: a point's windows are small.
+    """
+
+    def __init__(self, picture: Tensor, points: Tensor) -> None:
+        self._picture = picture
+        self._unit = 2.0 / max(picture.shape[-1] - 1, 1)
+        self._places = (points[:, None] + patch_offsets(_RADIUS, points)) * self._unit - 1.0
+
+    def at(self, shift: Tensor) -> Tensor:
+        """Return samples (n, channels * window) at shifts (n, 2) or (2,)."""
+        places = self._places + (shift * self._unit).unsqueeze(-2)
+        found = functional.grid_sample(
+            self._picture, places.reshape(1, 1, -1, 2), mode="bilinear", padding_mode="border", align_corners=True
+        )
+        count, window = places.shape[:2]
+        return found.reshape(-1, count, window).transpose(0, 1).reshape(count, -1)
 
 
 def _solve(before: Tensor, after: Tensor, points: Tensor, shift: Tensor) -> Tensor:
     """Refine the shifts (n, 2) of the windows around points (n, 2) on one level."""
+    here, there = _Windows(before, points), _Windows(after, points)
     steps = torch.eye(2).to(points)
-    gradient = torch.stack(
-        [(_windows(before, points + axis) - _windows(before, points - axis)) * 0.5 for axis in steps], dim=-1
-    ).flatten(1, 2)
-    hessian = gradient.mT @ gradient
+    gradient = torch.stack([(here.at(axis) - here.at(-axis)) * 0.5 for axis in steps], dim=1)
+    hessian = gradient @ gradient.mT
     ridge = _RIDGE * hessian.diagonal(dim1=1, dim2=2).mean(1) + 1e-8
-    inverse = torch.linalg.inv(hessian + ridge[:, None, None] * steps)
-    there = _windows(before, points)
+    solver = torch.linalg.inv(hessian + ridge[:, None, None] * steps) @ gradient
+    wanted = here.at(torch.zeros_like(shift))
     start = shift
     moves = torch.ones(len(points), 1, dtype=torch.bool, device=points.device)
     for _ in range(_ITERATIONS):
-        difference = (_windows(after, points + shift) - there).flatten(1)
-        step = (inverse @ (gradient.mT @ difference[..., None]))[..., 0]
+        step = (solver @ (there.at(shift) - wanted)[..., None])[..., 0]
         shift = torch.where(moves, shift - step, shift)
         moves = moves & (step.norm(dim=1, keepdim=True) >= _ENOUGH_PX)
         if not moves.any():
@@ -128,8 +142,14 @@ def _solve(before: Tensor, after: Tensor, points: Tensor, shift: Tensor) -> Tens
     return torch.where((shift - start).norm(dim=1, keepdim=True) <= 2 * _RADIUS, shift, start)
 
 
-def _correlation(one: Tensor, other: Tensor) -> Tensor:
-    """Return the correlations (n,) of windows (n, window, channels)."""
-    one, other = (one - one.mean(1, keepdim=True)).flatten(1), (other - other.mean(1, keepdim=True)).flatten(1)
+def _correlation(one: Tensor, other: Tensor, channels: int) -> Tensor:
+    """Return the correlations (n,) of windows (n, channels * window)."""
+    one, other = (_centred(windows, channels) for windows in (one, other))
     found: Tensor = (one * other).sum(1) / (one.norm(dim=1) * other.norm(dim=1)).clamp(min=1e-12)
     return found
+
+
+def _centred(windows: Tensor, channels: int) -> Tensor:
+    """Return windows less the mean of each of their channels."""
+    each = windows.reshape(len(windows), channels, -1)
+    return (each - each.mean(2, keepdim=True)).flatten(1)
