@@ -40,21 +40,21 @@ from gpu_backend.gradients.tracking import track_through
 
 RESULTS = Path(__file__).resolve().parents[1] / "assets" / "results" / "drag"
 PSI = 0.8
-_LEAST_SUN = 0.3
+LEAST_SUN = 0.3
 """Brightness of the sun above its surroundings, -1..1, from which its place can be read."""
 _LEAST_LIGHT = 0.5
 """Brightness of the sun itself, -1..1: snow in the sun is darker."""
-_EDGES = {"crest": range(24, 112), "shore": range(136, 232)}
+EDGES = {"crest": range(24, 112), "shore": range(136, 232)}
 """Rows in which the edges are that are dragged: of mountains against the sky, and of land against water."""
-_LEAST_EDGE = 0.25
+LEAST_EDGE = 0.25
 """Change of light, -1..1, from which an edge is clear."""
 _FREE_PX = 48
 """A drag that freezes the rest leaves this much around the way of its point free."""
-_MARGIN = 40
-_HORIZON = 100
-_BETWEEN = 32
+SUN_MARGIN = 40
+HORIZON = 100
+BETWEEN = 32
 """Pictures between the two latents that the judge sees."""
-_JUDGED_SIDE = 128
+JUDGED_SIDE = 128
 
 
 def find_sun(picture: Tensor) -> tuple[float, float, float]:
@@ -66,7 +66,7 @@ def find_sun(picture: Tensor) -> tuple[float, float, float]:
     light = picture.mean(1, keepdim=True)
     near, around = (avg_pool2d(light, side, 1, side // 2, count_include_pad=False) for side in (5, 25))
     excess = near - around
-    sky = torch.where(near >= _LEAST_LIGHT, excess, 0.0)[0, 0, :_HORIZON]
+    sky = torch.where(near >= _LEAST_LIGHT, excess, 0.0)[0, 0, :HORIZON]
     place = int(sky.argmax())
     y, x = divmod(place, sky.shape[1])
     top, left = max(0, y - 6), max(0, x - 6)
@@ -127,7 +127,7 @@ def drag_sun(
     before = picture_of(network, start)
     x, y, brightness = find_sun(before)
     side = network.spec.resolution
-    if brightness < _LEAST_SUN or not _MARGIN <= x < side - _MARGIN or y > _HORIZON - 10:
+    if brightness < LEAST_SUN or not SUN_MARGIN <= x < side - SUN_MARGIN or y > HORIZON - 10:
         return None
     target = (x + pixels if x < side / 2 else x - pixels, y)
     after, found = _dragged(model, network, known, (start, before), (x, y), target, most_steps, is_frozen)
@@ -150,11 +150,11 @@ def drag_edge(
     """Drag the strongest edge of a seed's picture up, a crest's or a shore's; None if none is clear."""
     start = rows_of(network, seed)
     before = picture_of(network, start)
-    rows = _EDGES[kind]
+    rows = EDGES[kind]
     (y, strength), column = max(
         ((find_edge(before, x, rows), x) for x in range(64, 200, 8)), key=lambda item: item[0][1]
     )
-    if strength < _LEAST_EDGE or y - pixels < rows.start:
+    if strength < LEAST_EDGE or y - pixels < rows.start:
         return None
     point, target = (float(column), y), (float(column), y - pixels)
     after, found = _dragged(model, network, known, (start, before), point, target, most_steps, is_frozen)
@@ -220,9 +220,9 @@ def _judge(
     network: DifferentiableNetwork, start: Tensor, end: Tensor, point: tuple[float, float]
 ) -> tuple[Tensor, Tensor]:
     """Follow a point through pictures between two latents; return where it ends, in pixels, and whether it was kept."""
-    scale = _JUDGED_SIDE / network.spec.resolution
-    between = (start + float(share) * (end - start) for share in torch.linspace(0, 1, _BETWEEN + 2))
-    pictures = (picture_of(network, rows, _JUDGED_SIDE) for rows in between)
+    scale = JUDGED_SIDE / network.spec.resolution
+    between = (start + float(share) * (end - start) for share in torch.linspace(0, 1, BETWEEN + 2))
+    pictures = (picture_of(network, rows, JUDGED_SIDE) for rows in between)
     points, is_kept = track_through(pictures, (torch.tensor([point]) + 0.5) * scale - 0.5)
     return (points + 0.5) / scale - 0.5, is_kept
 
@@ -286,13 +286,14 @@ def write_table(name: str, rows: list[dict[str, Any]]) -> None:
     """Write rows as CSV, and print the last."""
     RESULTS.mkdir(parents=True, exist_ok=True)
     with (RESULTS / f"{name}.csv").open("w", newline="", encoding="utf-8") as file:
-        table = csv.DictWriter(file, rows[0], lineterminator="\n")
+        table = csv.DictWriter(file, list(dict.fromkeys(key for row in rows for key in row)), lineterminator="\n")
         table.writeheader()
         table.writerows(rows)
-    _say(f"{name}: " + "  ".join(f"{key} {value}" for key, value in rows[-1].items()))
+    say(f"{name}: " + "  ".join(f"{key} {value}" for key, value in rows[-1].items()))
 
 
-def _say(text: str) -> None:
+def say(text: str) -> None:
+    """Print a line at once."""
     sys.stdout.write(text + "\n")
     sys.stdout.flush()
 
@@ -316,9 +317,9 @@ def main(words: Sequence[str] | None = None) -> None:
     elif "steps" in options.parts:
         step_times(network, rows_of(network, 0))
         torch.set_num_threads(options.threads)
-    if {"sun", *_EDGES} & {*options.parts}:
+    if {"sun", *EDGES} & {*options.parts}:
         known = latent_statistics(network)
-    for kind in ("sun", *_EDGES):
+    for kind in ("sun", *EDGES):
         found: list[dict[str, Any]] = []
         for seed in range(1000) if kind in options.parts else ():
             limits = {"most_steps": options.most_steps, "is_frozen": options.frozen}
@@ -336,7 +337,7 @@ def main(words: Sequence[str] | None = None) -> None:
             values = [row[key] for row in found if key in row]
             if not values:
                 continue
-            _say(f"  {key}: median {statistics.median(values):.2f}, mean {statistics.mean(values):.2f}")
+            say(f"  {key}: median {statistics.median(values):.2f}, mean {statistics.mean(values):.2f}")
 
 
 if __name__ == "__main__":

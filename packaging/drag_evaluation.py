@@ -1,0 +1,374 @@
+"""Evaluate drags on the bundled model: ``python packaging/drag_evaluation.py [--device cuda]``.
+
+``pairs``     two latents whose dense flow is known by tracking through 32 pictures between them, forward and backward.
+              32 points are dragged at once from the first picture to where they are in the second
+``back``      a sun is dragged there and back again: what is left of the difference
+``frechet``   Frechet distance of pictures with a dragged crest from other pictures of the model, beside that of the
+              pictures before
+``flow``      the tracking itself, on a StyleGAN3 whose transform gives the exact flow; random weights
+
+Features are those of a network that reads factors off drawings, and of the shipped encoder; no drag's loss contains
+either. The tables go to ``assets/results/drag``, a row for each drag, and ``evaluation.csv`` with medians and means.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import statistics
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from drag_benchmark import (
+    BETWEEN,
+    EDGES,
+    HORIZON,
+    JUDGED_SIDE,
+    LEAST_EDGE,
+    LEAST_SUN,
+    SUN_MARGIN,
+    find_edge,
+    find_sun,
+    picture_of,
+    rows_of,
+    write_table,
+)
+
+from explorer_app.assets import bundled_model
+from gpu_backend import (
+    DifferentiableNetwork,
+    DragOptimizer,
+    DragSettings,
+    Handle,
+    Latent,
+    LatentStatistics,
+    Model,
+    Point,
+    Recipe,
+    Renderer,
+    RenderRequest,
+    Transform,
+    latent_statistics,
+    open_gradients,
+    read_model,
+)
+from gpu_backend.bench.random_model import random_model
+from gpu_backend.bench.shapes import Shape
+from gpu_backend.gradients.drag_settings import default_drag_rows
+from gpu_backend.gradients.opening import open_encoder
+from gpu_backend.gradients.picture_features import PictureFeatures
+from gpu_backend.gradients.picture_loss import psnr, ssim
+from gpu_backend.gradients.tracking import track_through
+from gpu_backend.training.quality.feature_file import read_features
+from gpu_backend.training.quality.frechet import frechet_distance, gaussian_of
+from gpu_backend.training.quality.reading import FeatureReader
+
+_FEATURES = (
+    Path(__file__).resolve().parents[1] / "assets" / "results" / "2026-11-21-h200" / "landscape-features.safetensors"
+)
+_POINTS, _LEAST_POINTS = 32, 8
+"""Points of a pair that are dragged, and fewer than which it is left out."""
+_GRID, _MARGIN = 14, 12
+"""Points along an axis that are followed, and how far they stay from the border of the judged picture."""
+_RETURNED_PX = 1.0
+"""Error of the way back, in pixels of the judged picture, up to which a point's flow counts."""
+_SHARE = 0.3
+"""Of the way to another latent that a pair lies apart."""
+
+
+def drag_to(
+    model: Model,
+    network: DifferentiableNetwork,
+    known: LatentStatistics,
+    start: Tensor,
+    handles: Sequence[Handle],
+    most_steps: int,
+) -> tuple[Tensor, int]:
+    """Drag from rows (num_ws, w_dim) until it settles; return the rows afterwards and the steps."""
+    drag = DragOptimizer(network, known, start.numpy(), model.facts.row_resolutions, handles, DragSettings())
+    report = drag.report
+    while not report.is_settled and report.step < most_steps:
+        report = drag.step()
+    return torch.from_numpy(drag.rows), report.step
+
+
+def pictures_between(network: DifferentiableNetwork, start: Tensor, end: Tensor) -> list[Tensor]:
+    """Return the pictures that the judge sees, from the first to the last."""
+    shares = torch.linspace(0, 1, BETWEEN + 2).tolist()
+    return [picture_of(network, start + share * (end - start), JUDGED_SIDE) for share in shares]
+
+
+def checked_flow(pictures: Sequence[Tensor], points: Tensor) -> tuple[Tensor, Tensor]:
+    """Follow points (n, 2) to the last picture and back; return where they end, and which of them came back (n,)."""
+    ends, is_kept = track_through(pictures, points)
+    returned, is_back = track_through(reversed(pictures), ends)
+    return ends, is_kept & is_back & ((returned - points).norm(dim=1) <= _RETURNED_PX)
+
+
+def in_picture(points: Tensor, side: int) -> Tensor:
+    """Return positions in a picture of `side` of positions in the judged one."""
+    return (points + 0.5) * (side / JUDGED_SIDE) - 0.5
+
+
+def grid_of_points() -> Tensor:
+    """Return the points whose flow is measured, (n, 2) in pixels of the judged picture."""
+    line = torch.linspace(_MARGIN, JUDGED_SIDE - 1 - _MARGIN, _GRID)
+    y, x = torch.meshgrid(line, line, indexing="ij")
+    return torch.stack([x.flatten(), y.flatten()], 1)
+
+
+def pair(
+    model: Model,
+    network: DifferentiableNetwork,
+    known: LatentStatistics,
+    features: PictureFeatures,
+    seed: int,
+    most_steps: int,
+) -> dict[str, Any] | None:
+    """Drag the points of a seed's picture to where a second latent has them; None if too few can be followed."""
+    start, other = rows_of(network, seed), rows_of(network, 1000 + seed)
+    last = default_drag_rows(model.facts.row_resolutions).last
+    assert last is not None
+    wanted = start.clone()
+    wanted[: last + 1] += _SHARE * (other - start)[: last + 1]
+    side = network.spec.resolution
+    points = grid_of_points()
+    ends, is_kept = checked_flow(pictures_between(network, start, wanted), points)
+    candidates = is_kept.nonzero()[:, 0]
+    if len(candidates) < _LEAST_POINTS:
+        return None
+    chosen = candidates[torch.linspace(0, len(candidates) - 1, min(_POINTS, len(candidates))).round().long()]
+    sources, targets = points[chosen], ends[chosen]
+    handles = [
+        Handle((float(x), float(y)), (float(u), float(v)))
+        for (x, y), (u, v) in zip(in_picture(sources, side), in_picture(targets, side), strict=True)
+    ]
+    end, steps = drag_to(model, network, known, start, handles, most_steps)
+    found, _ = track_through(pictures_between(network, start, end), sources)
+    before, after, goal = (picture_of(network, rows).clamp(-1, 1) for rows in (start, end, wanted))
+    scale = side / JUDGED_SIDE
+    maps = features.maps(goal.to(network.device))
+
+    def apart(picture: Tensor) -> float:
+        return float(features.distance(picture.to(network.device), maps)[0])
+
+    return {
+        "seed": seed,
+        "points": len(chosen),
+        "steps": steps,
+        "distance_px": round(scale * float((found - targets).norm(dim=1).mean()), 3),
+        "distance_before_px": round(scale * float((sources - targets).norm(dim=1).mean()), 3),
+        "mse": round(float((after - goal).square().mean()), 5),
+        "mse_before": round(float((before - goal).square().mean()), 5),
+        "ssim": round(float(ssim(after, goal)[0]), 4),
+        "ssim_before": round(float(ssim(before, goal)[0]), 4),
+        "features": round(apart(after), 5),
+        "features_before": round(apart(before), 5),
+    }
+
+
+def there_and_back(
+    model: Model, network: DifferentiableNetwork, known: LatentStatistics, seed: int, pixels: int, most_steps: int
+) -> dict[str, Any] | None:
+    """Drag a seed's sun sideways and back; None if the picture has no sun that can be read."""
+    start = rows_of(network, seed)
+    before = picture_of(network, start).clamp(-1, 1)
+    x, y, brightness = find_sun(before)
+    side = network.spec.resolution
+    if brightness < LEAST_SUN or not SUN_MARGIN <= x < side - SUN_MARGIN or y > HORIZON - 10:
+        return None
+    target = (x + pixels if x < side / 2 else x - pixels, y)
+    there, steps = drag_to(model, network, known, start, [Handle((x, y), target)], most_steps)
+    point = (torch.tensor([[x, y]]) + 0.5) * (JUDGED_SIDE / side) - 0.5
+    reached, _ = track_through(pictures_between(network, start, there), point)
+    at = tuple(in_picture(reached, side)[0].tolist())
+    back, more_steps = drag_to(model, network, known, there, [Handle((at[0], at[1]), (x, y))], most_steps)
+    returned, _ = track_through(pictures_between(network, there, back), reached)
+    middle, after = (picture_of(network, rows).clamp(-1, 1) for rows in (there, back))
+    return {
+        "seed": seed,
+        "steps": steps + more_steps,
+        "there_px": round(math.hypot(at[0] - target[0], at[1] - target[1]), 2),
+        "back_px": round(float((in_picture(returned, side)[0] - torch.tensor([x, y])).norm()), 2),
+        "db_there": round(psnr(middle, before), 2),
+        "db_back": round(psnr(after, before), 2),
+        "ssim_there": round(float(ssim(middle, before)[0]), 4),
+        "ssim_back": round(float(ssim(after, before)[0]), 4),
+    }
+
+
+def crest_drag(network: DifferentiableNetwork, seed: int, pixels: int) -> Handle | None:
+    """Return the drag of the strongest crest of a seed's picture by some pixels up; None if none is clear."""
+    picture = picture_of(network, rows_of(network, seed))
+    (y, strength), column = max(
+        ((find_edge(picture, x, EDGES["crest"]), x) for x in range(64, 200, 8)), key=lambda item: item[0][1]
+    )
+    if strength < LEAST_EDGE or y - pixels < EDGES["crest"].start:
+        return None
+    return Handle((float(column), y), (float(column), y - pixels))
+
+
+def frechet(
+    model: Model, network: DifferentiableNetwork, known: LatentStatistics, count: int, others: int, most_steps: int
+) -> dict[str, Any]:
+    """Return Frechet distances from `others` pictures of the model: of `count` edited ones, and of these before."""
+    reader = FeatureReader(read_features(_FEATURES)[0], network.device)
+    before: list[NDArray[np.float64]] = []
+    after: list[NDArray[np.float64]] = []
+    for seed in range(5000, 5000 + 20 * count):
+        handle = crest_drag(network, seed, 12)
+        if handle is None:
+            continue
+        start = rows_of(network, seed)
+        end, _ = drag_to(model, network, known, start, [handle], most_steps)
+        before.append(features_of(reader, network, [start]))
+        after.append(features_of(reader, network, [end]))
+        if len(after) == count:
+            break
+    rest = features_of(reader, network, (rows_of(network, seed) for seed in range(others)))
+    of_rest = gaussian_of(rest)
+    return {
+        "drags": len(after),
+        "others": others,
+        "frechet_before": round(frechet_distance(of_rest, gaussian_of(np.concatenate(before))), 3),
+        "frechet_after": round(frechet_distance(of_rest, gaussian_of(np.concatenate(after))), 3),
+    }
+
+
+def features_of(
+    reader: FeatureReader, network: DifferentiableNetwork, latents: Iterable[Tensor]
+) -> NDArray[np.float64]:
+    """Return the features (n, d) of the pictures of rows."""
+    return np.concatenate(
+        [reader.features(picture_of(network, rows).to(network.device).clamp(-1, 1)) for rows in latents]
+    )
+
+
+def exact_flow(config: Literal["T", "R"], transform: Transform, seed: int, side: int = JUDGED_SIDE) -> dict[str, Any]:
+    """Follow points through the pictures between no transform and one, in a StyleGAN3 with random weights.
+
+    Configuration T follows translations exactly, configuration R rotations too.
+    """
+    model = random_model(Shape(f"{config}{side}", side, 32 * side, 64, w_dim=64, config=config), seed=seed)
+    with Renderer(model, "cpu") as renderer:
+        pictures = []
+        for share in np.linspace(0.0, 1.0, BETWEEN + 2):
+            moved = _part_of(transform, float(share))
+            blend = ((Recipe(Latent(Point(((seed, 1.0),)))), 1.0),)
+            frame = renderer.render(
+                RenderRequest(model.facts.model_id, blend, transform=moved.matrix, wants_image=True)
+            )
+            assert frame.image is not None
+            image = torch.from_numpy(np.array(frame.image))
+            pictures.append(image.permute(2, 0, 1)[None])
+    scale = max(float(pictures[0].std()), 1e-6)
+    pictures = [picture / scale for picture in pictures]
+    points = grid_of_points() * (side / JUDGED_SIDE)
+    inverse = np.array(transform.matrix).reshape(3, 3)
+    centred = (points.double().numpy() + 0.5) / side - 0.5
+    exact = np.concatenate([centred, np.ones((len(points), 1))], 1) @ np.linalg.inv(inverse).T
+    wanted = torch.from_numpy((exact[:, :2] + 0.5) * side - 0.5)
+    is_inside = ((wanted > _MARGIN) & (wanted < side - 1 - _MARGIN)).all(1)
+    ends, is_kept = checked_flow(pictures, points)
+    error = (ends - wanted).norm(dim=1)[is_kept & is_inside]
+    return {
+        "config": config,
+        "transform": " ".join(f"{key}={value:g}" for key, value in _named(transform).items()),
+        "points": int(is_inside.sum()),
+        "kept": len(error),
+        "moved_px": round(float((wanted - points).norm(dim=1)[is_inside].mean()), 2),
+        "error_px": round(float(error.median()), 3) if len(error) else math.nan,
+        "error_p90_px": round(float(error.quantile(0.9)), 3) if len(error) else math.nan,
+    }
+
+
+def _part_of(transform: Transform, share: float) -> Transform:
+    return Transform(share * transform.x, share * transform.y, share * transform.degrees)
+
+
+def _named(transform: Transform) -> dict[str, float]:
+    return {"x": transform.x, "y": transform.y, "degrees": transform.degrees}
+
+
+def summary(name: str, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return median and mean of every column of numbers."""
+    found = []
+    for key in rows[0]:
+        values = [row[key] for row in rows if isinstance(row[key], (int, float)) and key != "seed"]
+        if values:
+            median, mean = round(statistics.median(values), 4), round(statistics.mean(values), 4)
+            found.append({"part": name, "measure": key, "drags": len(values), "median": median, "mean": mean})
+    return found
+
+
+def _rows(name: str, count: int, make: Callable[[int], dict[str, Any] | None]) -> list[dict[str, Any]]:
+    """Make rows of seeds from 0 on until there are enough, and write them."""
+    found: list[dict[str, Any]] = []
+    for seed in range(1000):
+        row = make(seed)
+        if row is not None:
+            found.append(row)
+            write_table(name, found)
+        if len(found) == count:
+            break
+    return found
+
+
+_TRANSFORMS: tuple[tuple[Literal["T", "R"], Transform], ...] = (
+    ("T", Transform(0.1, 0.05)),
+    ("T", Transform(-0.15, 0.1)),
+    ("R", Transform(degrees=20.0)),
+    ("R", Transform(0.05, -0.05, -12.0)),
+)
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    """Run the parts that the command line selects."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--parts", nargs="+", default=["pairs", "back", "frechet", "flow"])
+    parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
+    parser.add_argument("--drags", type=int, default=8, help="of pairs, and there and back")
+    parser.add_argument("--edited", type=int, default=16, help="pictures for the Frechet distance")
+    parser.add_argument("--others", type=int, default=256, help="pictures that these are compared with")
+    parser.add_argument("--most-steps", type=int, default=60)
+    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    options = parser.parse_args(words)
+    torch.set_num_threads(options.threads)
+    table: list[dict[str, Any]] = []
+    most = options.most_steps
+    if {"pairs", "back", "frechet"} & {*options.parts}:
+        model = read_model(bundled_model())
+        network = open_gradients(model, device=options.device)
+        known = latent_statistics(network)
+    if "pairs" in options.parts:
+        encoder = open_encoder(model, network)
+        if encoder is None:
+            raise SystemExit("The features of pairs are those of the model's encoder, but there is none.")
+        features = PictureFeatures.of_encoder(encoder)
+        rows = _rows("pairs", options.drags, lambda seed: pair(model, network, known, features, seed, most))
+        table += summary("pairs", rows)
+    if "back" in options.parts:
+        rows = _rows("back", options.drags, lambda seed: there_and_back(model, network, known, seed, 24, most))
+        table += summary("back", rows)
+    if "frechet" in options.parts:
+        found = frechet(model, network, known, options.edited, options.others, most)
+        write_table("frechet", [found])
+        table += summary("frechet", [found])
+    if "flow" in options.parts:
+        rows = [exact_flow(config, transform, seed) for seed, (config, transform) in enumerate(_TRANSFORMS)]
+        write_table("flow", rows)
+        table += summary("flow", rows)
+    write_table("evaluation", table)
+
+
+if __name__ == "__main__":
+    main()

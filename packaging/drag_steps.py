@@ -1,0 +1,240 @@
+"""Time the steps of a drag on a GPU: ``python packaging/drag_steps.py``. Networks of public sizes, random weights.
+
+``steps``     steps a second by own kernels, beside the same network, loss and Adam in plain PyTorch: as written,
+              compiled, and compiled with CUDA graphs
+``kernels``   microseconds of each kernel of a step, by CUPTI (extra ``profile``)
+
+Tables go to ``assets/results/drag``. A step is forward to the block that a drag compares, loss, backward and Adam; by
+own kernels it also moves the handle, and the host reads it back.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from drag_benchmark import say, write_table
+
+from gpu_backend import DragOptimizer, DragSettings, Handle, latent_statistics, open_gradients
+from gpu_backend.bench.plain_stylegan2 import PlainSynthesis
+from gpu_backend.bench.random_model import random_model
+from gpu_backend.bench.shapes import SHAPES
+from gpu_backend.cuda.timing.cupti_records import cupti_records
+from gpu_backend.gradients.drag import default_block
+from gpu_backend.gradients.drag_settings import default_drag_rows
+from gpu_backend.gradients.gpu.drag import GpuDrag
+from gpu_backend.gradients.sampling import patch_offsets, sample
+from gpu_backend.model.spec import StyleGAN2Spec
+
+_ROUNDS = 5
+_RECORDED_STEPS, _WARM_UP_STEPS = 20, 50
+_MODES: dict[str, str | None] = {"compiled, CUDA graphs": "reduce-overhead", "compiled": "default", "eager": None}
+"""Ways of running PyTorch, by the mode of `torch.compile`."""
+
+
+def own_drag(name: str) -> DragOptimizer:
+    """Return a drag of one point under a mask, in the network of a shape, by own kernels. Its handle never arrives."""
+    model = random_model(SHAPES[name])
+    network = open_gradients(model)
+    rows = np.random.default_rng(0).standard_normal((model.spec.num_ws, model.spec.w_dim)).astype(np.float32)
+    side = model.spec.resolution
+    mask = np.zeros((side, side), np.float32)
+    mask[side // 2 :] = 1.0
+    settings = DragSettings(mask=mask, check_every=0)
+    handle = Handle((side / 3, side / 4), (side * 2 / 3, side / 3))
+    known = latent_statistics(network)
+    drag = DragOptimizer(network, known, rows, model.facts.row_resolutions, [handle], settings)
+    if not isinstance(drag._engine, GpuDrag):
+        raise SystemExit(network.own_kernels.problem if network.own_kernels else "There is no GPU for own kernels.")
+    return drag
+
+
+class PlainDrag:
+    """A step of the same drag in plain PyTorch, on a network as one would write it.
+
+    The handle stays where it is, and the template as well.
+    """
+
+    def __init__(self, name: str, mode: str | None, device: str = "cuda", dtype: torch.dtype = torch.float16) -> None:
+        model = random_model(SHAPES[name])
+        spec = model.spec
+        assert isinstance(spec, StyleGAN2Spec)
+        settings = DragSettings()
+        torch.manual_seed(1)
+        synthesis = PlainSynthesis(spec).to(device, dtype)
+        synthesis = synthesis.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        block = default_block(open_gradients(model, device="cpu"))
+        count = sum(layer.kind != "to_rgb" and layer.resolution <= block for layer in spec.layers)
+        last = default_drag_rows(model.facts.row_resolutions).last
+        assert last is not None
+        rows = torch.randn(spec.num_ws, spec.w_dim, device=device)
+        self._free = rows[: last + 1].clone().requires_grad_()
+        fixed = rows[last + 1 :]
+        self._adam = torch.optim.Adam([self._free], settings.rate, fused=device == "cuda")
+        mask = torch.zeros(block, block, device=device)
+        mask[block // 2 :] = 1.0
+        patch = torch.tensor([block / 3, block / 4], device=device) + patch_offsets(settings.radius, rows)
+
+        def features(free: Tensor) -> Tensor:
+            ws = torch.cat([free, fixed]).to(dtype)[None]
+            x: Tensor = synthesis.const
+            for index in range(count):
+                x = synthesis.convs[index](x, ws[:, index])
+            return x.float()
+
+        with torch.no_grad():
+            first = features(self._free)
+            template = sample(first, patch + 1.0)
+
+        def loss(free: Tensor) -> Tensor:
+            found = features(free)
+            apart = (found - first).abs().mean(1)
+            kept = settings.faint * apart.mean() + settings.keep * (apart * mask).mean()
+            at_handle: Tensor = functional.l1_loss(sample(found, patch), template)
+            return 1024.0 * (at_handle + kept)
+
+        self._loss: Callable[[Tensor], Tensor] = loss if mode is None else torch.compile(loss, mode=mode, dynamic=False)
+
+    def step(self) -> Tensor:
+        """Do a step; return its loss, which may still be computed."""
+        self._adam.zero_grad()
+        loss = self._loss(self._free)
+        loss.backward()  # type: ignore[no-untyped-call]
+        self._adam.step()
+        return loss.detach()
+
+
+def seconds_a_step(step: Callable[[], object], count: int) -> float:
+    """Return the median over rounds of a step's seconds."""
+    found = []
+    for _ in range(_ROUNDS):
+        began_s = time.perf_counter()
+        for _ in range(count):
+            step()
+        torch.cuda.synchronize()
+        found.append((time.perf_counter() - began_s) / count)
+    return statistics.median(found)
+
+
+def time_steps(names: Sequence[str], modes: Sequence[str]) -> None:
+    """Write steps a second of each shape, by own kernels and by PyTorch."""
+    table: list[dict[str, Any]] = []
+    for name in names:
+        drag = own_drag(name)
+        drag.step()
+        own_s = seconds_a_step(drag.step, 300)
+        graph_s = replayed_seconds(drag)
+        del drag
+        table.append(_row(name, "own kernels", own_s) | {"gpu_ms": round(1e3 * graph_s, 4)})
+        write_table("steps", table)
+        for way in modes:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                peer = PlainDrag(name, _MODES[way])
+                for _ in range(4):
+                    if not torch.isfinite(peer.step()):
+                        raise SystemExit(f"{way}: the loss is not finite")
+                peer_s = seconds_a_step(peer.step, 60)
+            table.append(
+                _row(name, f"torch {torch.__version__}, {way}", peer_s) | {"own_is_times": round(peer_s / own_s, 2)}
+            )
+            write_table("steps", table)
+            torch.compiler.reset()
+
+
+def _row(name: str, by: str, seconds: float) -> dict[str, Any]:
+    return {"shape": name, "by": by, "ms": round(1e3 * seconds, 4), "steps_a_second": round(1 / seconds)}
+
+
+def replayed_seconds(drag: DragOptimizer, count: int = 200) -> float:
+    """Return a step's seconds on the GPU alone: its graph, replayed without reading anything back."""
+    engine = drag._engine
+    assert isinstance(engine, GpuDrag)
+    found = []
+    with engine._gpu.work(engine) as driver:
+        assert engine._graph is not None
+        for _ in range(_ROUNDS):
+            driver.record(engine._gpu.done)
+            driver.wait(engine._gpu.done)
+            began_s = time.perf_counter()
+            for _ in range(count):
+                driver.replay(engine._graph)
+            driver.record(engine._gpu.done)
+            driver.wait(engine._gpu.done)
+            found.append((time.perf_counter() - began_s) / count)
+    return statistics.median(found)
+
+
+def time_kernels(names: Sequence[str]) -> None:
+    """Write the microseconds of each kernel of a step, medians, in the order in which they run."""
+    records = cupti_records()
+    if records is None:
+        raise SystemExit("Kernels are timed with the extra profile: pip install 'latentloom[profile]'.")
+    for name in names:
+        drag = own_drag(name)
+        network = drag._engine._gpu.network  # type: ignore[attr-defined]
+        launched: list[tuple[str, tuple[int, int, int]]] = []
+        launch = network.launch
+
+        def noted(recipe: Any, grid: Any, *rest: Any, _launch: Any = launch, _to: Any = launched, **more: Any) -> None:
+            _to.append((recipe.title, grid))
+            _launch(recipe, grid, *rest, **more)
+
+        network.launch = noted
+        drag.step()  # captures
+        for _ in range(_WARM_UP_STEPS):
+            drag.step()
+        runs: list[list[float]] = []
+        gaps: list[float] = []
+        for _ in range(_RECORDED_STEPS):
+            records.start()
+            drag.step()
+            found = sorted((r for r in records.stop() if r.name.startswith("gradient_")), key=lambda r: r.start_ns)
+            if len(found) == len(launched):
+                runs.append([(r.end_ns - r.start_ns) / 1e3 for r in found])
+                gaps.append((found[-1].end_ns - found[0].start_ns) / 1e3 - sum(runs[-1]))
+        times = np.median(np.array(runs), 0)
+        table = [
+            {"number": number, "kernel": title, "grid": "x".join(map(str, grid)), "us": round(float(us), 2)}
+            for number, ((title, grid), us) in enumerate(zip(launched, times, strict=True))
+        ]
+        table.append({"number": "", "kernel": "all", "grid": "", "us": round(float(times.sum()), 1)})
+        table.append({"number": "", "kernel": "between them", "grid": "", "us": round(statistics.median(gaps), 1)})
+        write_table(f"kernels_{name}", table)
+        by_stem: dict[str, float] = {}
+        for (title, _), us in zip(launched, times, strict=True):
+            by_stem[title] = by_stem.get(title, 0.0) + float(us)
+        for title, us in sorted(by_stem.items(), key=lambda item: -item[1]):
+            say(f"  {name} {title}: {us:.1f} us")
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    """Run the parts that the command line selects."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--parts", nargs="+", default=["kernels", "steps"], choices=("kernels", "steps"))
+    parser.add_argument("--shapes", nargs="+", default=["ffhq1024", "ffhq256"], choices=SHAPES)
+    parser.add_argument(
+        "--torch", nargs="*", default=list(_MODES), choices=list(_MODES), help="ways of running PyTorch"
+    )
+    options = parser.parse_args(words)
+    if "kernels" in options.parts:
+        time_kernels(options.shapes)
+    if "steps" in options.parts:
+        time_steps(options.shapes, options.torch)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,135 @@
+"""The script that evaluates drags: known flows, distances, and its tables."""
+
+import csv
+import importlib.util
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from gpu_backend import Handle, LatentStatistics, Transform
+from tests.helpers.moving_picture import NUM_WS, SIDE, W_DIM, MovingPicture
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def evaluation(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(str(ROOT / "packaging"))
+    spec = importlib.util.spec_from_file_location("drag_evaluation", ROOT / "packaging" / "drag_evaluation.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def moved(x: float, y: float) -> torch.Tensor:
+    ws = torch.zeros(1, NUM_WS, W_DIM)
+    ws[0, 0, 0], ws[0, 0, 1] = x, y
+    return MovingPicture().picture(ws)
+
+
+def test_a_flow_counts_where_the_way_back_ends_at_the_start(evaluation: ModuleType) -> None:
+    points = torch.tensor([[24.0, 24.0], [40.0, 30.0]])
+    ends, is_kept = evaluation.checked_flow([moved(k, -k / 2) for k in range(7)], points)
+    torch.testing.assert_close(ends, points + torch.tensor([6.0, -3.0]), atol=0.5, rtol=0)
+    assert is_kept.all()
+    _, is_kept = evaluation.checked_flow([moved(0, 0), moved(0, 0).flip(3)], points)
+    assert not is_kept.all()
+
+
+class MovedRenderer:
+    """Renders stripes and blobs as a transform moves them, exactly."""
+
+    def __init__(self, model: Any, device: str) -> None:
+        self._side = model.spec.resolution
+
+    def __enter__(self) -> "MovedRenderer":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+    def render(self, request: Any) -> Any:
+        y, x = (np.mgrid[: self._side, : self._side] + 0.5) / self._side - 0.5
+        matrix = np.reshape(request.transform, (3, 3))
+        u, v, _ = np.einsum("ij,jyx->iyx", matrix, np.stack([x, y, np.ones_like(x)]))
+        channels = [np.sin(31 * u + 5 * v) * np.cos(23 * v), np.sin(19 * v - 3) + np.cos(27 * u), np.sin(17 * (u - v))]
+        return SimpleNamespace(image=np.stack(channels, -1).astype(np.float32))
+
+
+def test_tracking_finds_the_flow_of_a_transform(evaluation: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(evaluation, "Renderer", MovedRenderer)
+    monkeypatch.setattr(evaluation, "random_model", lambda shape, seed: _model(shape.resolution))
+    monkeypatch.setattr(evaluation, "_GRID", 4)
+    monkeypatch.setattr(evaluation, "BETWEEN", 4)
+    row = evaluation.exact_flow("R", Transform(0.05, 0.02, -6.0), 0)
+    assert row["kept"] > 0.5 * row["points"] > 3
+    assert row["moved_px"] > 4.0
+    assert row["error_px"] < 1.0
+
+
+def _model(side: int) -> Any:
+    return SimpleNamespace(spec=SimpleNamespace(resolution=side), facts=SimpleNamespace(model_id="0" * 64))
+
+
+def test_a_pair_is_measured_before_and_after_the_drag(evaluation: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    network = MovingPicture()
+    start = torch.zeros(NUM_WS, W_DIM)
+    dragged: list[Sequence[Handle]] = []
+
+    def drag_to(*arguments: Any) -> tuple[torch.Tensor, int]:
+        dragged.append(arguments[4])
+        return start, 7
+
+    monkeypatch.setattr(evaluation, "rows_of", lambda network, seed: start if seed < 1000 else start + 20.0)
+    monkeypatch.setattr(evaluation, "pictures_between", lambda network, one, other: [one, other])
+    monkeypatch.setattr(
+        evaluation, "checked_flow", lambda pictures, points: (points + 4.0, torch.ones(len(points), dtype=torch.bool))
+    )
+    monkeypatch.setattr(evaluation, "track_through", lambda pictures, points: (points + 3.0, None))
+    monkeypatch.setattr(evaluation, "drag_to", drag_to)
+    features = SimpleNamespace(
+        maps=lambda picture: picture, distance=lambda one, other: (one - other).abs().mean()[None]
+    )
+    model: Any = SimpleNamespace(facts=SimpleNamespace(row_resolutions=(4, 8, 32, 64)))
+    known = LatentStatistics(torch.ones(W_DIM), torch.zeros(1, W_DIM))
+    row = evaluation.pair(model, network, known, features, 0, 60)
+    assert row["points"] == len(dragged[0]) == 32
+    scale = SIDE / evaluation.JUDGED_SIDE
+    assert row["distance_before_px"] == pytest.approx(scale * 4 * 2**0.5, abs=1e-3)
+    assert row["distance_px"] == pytest.approx(scale * 2**0.5, abs=1e-3)
+    assert row["mse"] == row["mse_before"] > 0, "the drag left the picture as it was"
+    assert row["ssim"] == row["ssim_before"] < 1
+    assert row["features"] == row["features_before"] > 0
+    nothing = torch.zeros(len(evaluation.grid_of_points()), dtype=torch.bool)
+    monkeypatch.setattr(evaluation, "checked_flow", lambda pictures, points: (points, nothing))
+    assert evaluation.pair(model, network, known, features, 0, 60) is None
+
+
+def test_the_tables_are_written(
+    evaluation: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys.modules["drag_benchmark"], "RESULTS", tmp_path)
+    monkeypatch.setattr(
+        evaluation,
+        "exact_flow",
+        lambda config, transform, seed: {"config": config, "kept": seed, "error_px": 0.5 * seed},
+    )
+    threads = torch.get_num_threads()
+    evaluation.main(["--parts", "flow", "--threads", "1"])
+    torch.set_num_threads(threads)
+    with (tmp_path / "evaluation.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert rows == [
+        {"part": "flow", "measure": "kept", "drags": "4", "median": "1.5", "mean": "1.5"},
+        {"part": "flow", "measure": "error_px", "drags": "4", "median": "0.75", "mean": "0.75"},
+    ]
+    assert len((tmp_path / "flow.csv").read_text().splitlines()) == 5
+    assert "part flow" in capsys.readouterr().out

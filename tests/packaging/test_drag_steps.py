@@ -1,0 +1,100 @@
+"""The script that times steps of drags: its peer, and its table of kernels."""
+
+import csv
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from gpu_backend import DragOptimizer, DragSettings, Handle, latent_statistics
+from gpu_backend.bench.shapes import Shape
+from gpu_backend.cuda.timing.cupti_timer import KernelRecord
+from gpu_backend.gradients.gpu.drag import GpuDrag
+from gpu_backend.gradients.gpu.open_network import GpuGradients
+from gpu_backend.gradients.network import differentiable_network
+from tests.helpers.fake_gpu import FAKE_GPU
+from tests.helpers.gradient_twins import TwinDriver, twin_kernels
+from tests.helpers.networks import make_stylegan2
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def benchmark(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
+    monkeypatch.syspath_prepend(str(ROOT / "packaging"))
+    spec = importlib.util.spec_from_file_location("drag_steps", ROOT / "packaging" / "drag_steps.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    monkeypatch.setattr(sys.modules["drag_benchmark"], "RESULTS", tmp_path)
+    monkeypatch.setitem(module.SHAPES, "tiny", Shape("tiny", 16, 128, 8, w_dim=16))
+    return module
+
+
+def test_the_peer_steps(benchmark: ModuleType) -> None:
+    peer = benchmark.PlainDrag("tiny", None, "cpu", torch.float32)
+    before = peer._free.detach().clone()
+    losses = [float(peer.step()) for _ in range(3)]
+    assert np.isfinite(losses).all()
+    assert len(set(losses)) == 3
+    assert float((peer._free.detach() - before).abs().max()) > 0.01
+
+
+def test_without_a_gpu_there_is_nothing_to_time(benchmark: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(benchmark, "open_gradients", differentiable_network)
+    with pytest.raises(SystemExit, match="no GPU"):
+        benchmark.own_drag("tiny")
+
+
+def twin_drag(driver: TwinDriver) -> DragOptimizer:
+    """Return a drag whose kernels are their twins."""
+    model = make_stylegan2(channel_max=8)
+    network = differentiable_network(model)
+    gpu = GpuGradients(network, driver.as_driver(), twin_kernels(4), FAKE_GPU, 16)
+    kernels: Any = SimpleNamespace(
+        problem="", drag=lambda network, terms, radius, rate: GpuDrag(gpu, terms, radius=radius, rate=rate)
+    )
+    network.own_kernels = kernels
+    rows = np.tile(model.mean_w, (model.spec.num_ws, 1))
+    handle, settings = Handle((4.0, 5.0), (9.0, 6.0)), DragSettings(check_every=0, block=16, radius=1)
+    known = latent_statistics(network, count=64)
+    return DragOptimizer(network, known, rows, model.facts.row_resolutions, [handle], settings)
+
+
+class TwinRecords:
+    """Records of twins: each takes 2 us, and 1 us passes before the next."""
+
+    def __init__(self, driver: TwinDriver) -> None:
+        self._driver, self._first = driver, 0
+
+    def start(self) -> None:
+        self._first = len(self._driver.launched)
+
+    def stop(self) -> list[KernelRecord]:
+        names = self._driver.launched[self._first :]
+        return [KernelRecord(name, 3000 * number, 3000 * number + 2000) for number, name in enumerate(names)]
+
+
+def test_each_kernel_of_a_step_has_its_time(
+    benchmark: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    driver = TwinDriver()
+    monkeypatch.setattr(benchmark, "own_drag", lambda name: twin_drag(driver))
+    monkeypatch.setattr(benchmark, "cupti_records", lambda: TwinRecords(driver))
+    monkeypatch.setattr(benchmark, "_RECORDED_STEPS", 2)
+    monkeypatch.setattr(benchmark, "_WARM_UP_STEPS", 1)
+    benchmark.main(["--parts", "kernels", "--shapes", "tiny"])
+    with (tmp_path / "kernels_tiny.csv").open() as file:
+        *rows, total, gaps = csv.DictReader(file)
+    assert rows[0]["kernel"] == "gradient_styles"
+    assert rows[-1]["kernel"] == "gradient_adam"
+    assert {row["us"] for row in rows} == {"2.0"}
+    assert float(total["us"]) == 2 * len(rows)
+    assert float(gaps["us"]) == len(rows) - 1
+    assert "tiny gradient_adam: 2.0 us" in capsys.readouterr().out
