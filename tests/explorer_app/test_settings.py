@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings as hypothesis_settings, strategies as st
 
 from explorer_app.messages import Level, MessageLog
+from explorer_app.rendering.device_choice import PRECISIONS, Precision
 from explorer_app.settings import MAX_RECENT, Preferences, RecentModel, Settings
 from tests.helpers.strategies import examples, texts
 
@@ -38,6 +39,17 @@ def test_changed_settings_are_restored(tmp_path: Path) -> None:
     assert again.values == settings.values
     assert again.folder("picture") == tmp_path
     assert again.choice("export.kind") == "w-linear"
+    assert messages.messages == ()
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_every_precision_is_restored(tmp_path: Path, precision: Precision) -> None:
+    path = tmp_path / "settings.json"
+    settings, _ = open_settings(path)
+    settings.change(precision=precision)
+    settings.save()
+    again, messages = open_settings(path)
+    assert again.values.precision == precision
     assert messages.messages == ()
 
 
