@@ -286,7 +286,7 @@ class PointTool(QWidget):
             else:
                 does = "Paint what stays as it is" if paints else "Paint what may change again"
                 escape = "returns to the points"
-            return f"{does} · wheel, [ and ] size the brush · Ctrl+wheel zooms · Esc {escape}"
+            return f"{does} · the wheel or [ and ] size the brush · Esc {escape}"
         handles = sum(not point.is_pin for point in drag.points)
         pins = len(drag.points) - handles
         counts = [f"{count} {name}{'' if count == 1 else 's'}" for count, name in ((handles, "handle"), (pins, "pin"))]
