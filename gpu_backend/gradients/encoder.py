@@ -8,7 +8,7 @@ Leaky ReLU has the gain sqrt(2); weights are scaled at the start (He et al. 2015
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import torch
@@ -86,17 +86,7 @@ class PictureEncoder:
         """
         if masks is None:
             masks = torch.ones_like(pictures[:, :1])
-        x = torch.cat([pictures * masks, masks], 1)
-        tensors = self.tensors
-        found: list[Tensor] = []
-        while f"down.{len(found)}.weight" in tensors:
-            level = len(found)
-            x = _active(functional.conv2d(x, *self._layer(f"down.{level}"), stride=2, padding=1))
-            if f"same.{level}.weight" in tensors:
-                y = _active(functional.conv2d(x, *self._layer(f"same.{level}"), padding=1))
-                x = (x + y) * math.sqrt(0.5)
-            found.append(x)
-        return found
+        return convolved(torch.cat([pictures * masks, masks], 1), self.tensors, _active)
 
     @torch.no_grad()
     def encode(self, pictures: Tensor, masks: Tensor | None = None) -> Tensor:
@@ -107,6 +97,29 @@ class PictureEncoder:
 
     def _layer(self, name: str) -> tuple[Tensor, Tensor]:
         return self.tensors[f"{name}.weight"], self.tensors[f"{name}.bias"]
+
+
+def convolved(x: Tensor, tensors: Mapping[str, Tensor], activation: Callable[[Tensor], Tensor]) -> list[Tensor]:
+    """Return the output of an encoder's convolutions at each side, from the largest to the smallest.
+
+    Parameters
+    ----------
+    x
+        (batch, 4, side, side): pictures times masks, then masks.
+    tensors
+        As `gpu_backend.model.encoder_file.encoder_shapes` names them.
+    activation
+        Of each convolution.
+    """
+    found: list[Tensor] = []
+    while f"down.{len(found)}.weight" in tensors:
+        down, same = (f"{kind}.{len(found)}" for kind in ("down", "same"))
+        x = activation(functional.conv2d(x, tensors[f"{down}.weight"], tensors[f"{down}.bias"], stride=2, padding=1))
+        if f"{same}.weight" in tensors:
+            y = activation(functional.conv2d(x, tensors[f"{same}.weight"], tensors[f"{same}.bias"], padding=1))
+            x = (x + y) * math.sqrt(0.5)
+        found.append(x)
+    return found
 
 
 def colours(pictures: Tensor) -> Tensor:

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from gpu_backend.gradients.encoder import PictureEncoder, colours, pooled
+from gpu_backend.gradients.encoder import PictureEncoder, colours, convolved, pooled
 from gpu_backend.gradients.picture_terms import PictureTerms
 from gpu_backend.model.discriminator_file import DiscriminatorWeights
 
@@ -37,7 +37,7 @@ class PictureFeatures:
     @classmethod
     def of_encoder(cls, encoder: PictureEncoder) -> PictureFeatures:
         """Return those of an encoder's convolutions, at the side that it reads and at the pictures' own."""
-        layers_of = _EncoderLayers(encoder)
+        layers_of = _layers_of(encoder)
         device = encoder.tensors["mean"].device
         beside = torch.cuda.Stream(device) if device.type == "cuda" else None
 
@@ -85,40 +85,26 @@ class PictureFeatures:
         return torch.stack(squares).mean(0)
 
 
-class _EncoderLayers:
-    """`PictureEncoder.layers` of whole pictures with fewer passes.
+def _layers_of(encoder: PictureEncoder) -> Callable[[Tensor], list[Tensor]]:
+    """Return `PictureEncoder.layers` of whole pictures (batch, 3, side, side) with fewer passes.
 
     Leaky ReLU is positively homogeneous, so weights and biases have its gain. On a GPU channels come last in memory, as
     its tensor cores take them.
     """
+    is_cuda = encoder.tensors["mean"].device.type == "cuda"
+    order = torch.channels_last if is_cuda else torch.contiguous_format
+    tensors = {
+        name: (tensor * math.sqrt(2.0)).contiguous(memory_format=order) if tensor.ndim == 4 else tensor * math.sqrt(2.0)
+        for name, tensor in encoder.tensors.items()
+        if name.startswith(("down.", "same."))
+    }
 
-    def __init__(self, encoder: PictureEncoder) -> None:
-        is_cuda = encoder.tensors["mean"].device.type == "cuda"
-        self._format = torch.channels_last if is_cuda else torch.contiguous_format
-        self._tensors = {
-            name: (tensor * math.sqrt(2.0)).contiguous(memory_format=self._format)
-            if tensor.ndim == 4
-            else tensor * math.sqrt(2.0)
-            for name, tensor in encoder.tensors.items()
-            if name.startswith(("down.", "same."))
-        }
-
-    def __call__(self, pictures: Tensor) -> list[Tensor]:
-        """Return the maps of pictures (batch, 3, side, side)."""
+    def layers(pictures: Tensor) -> list[Tensor]:
         # The encoder's mask, which is not constant for a convolution: there is none beyond the border.
-        x = torch.cat([pictures, torch.ones_like(pictures[:, :1])], 1).contiguous(memory_format=self._format)
-        found: list[Tensor] = []
-        while f"down.{len(found)}.weight" in self._tensors:
-            level = len(found)
-            x = self._conv(x, f"down.{level}", stride=2)
-            if f"same.{level}.weight" in self._tensors:
-                x = (x + self._conv(x, f"same.{level}")) * math.sqrt(0.5)
-            found.append(x)
-        return found
+        x = torch.cat([pictures, torch.ones_like(pictures[:, :1])], 1).contiguous(memory_format=order)
+        return convolved(x, tensors, lambda y: functional.leaky_relu(y, 0.2))
 
-    def _conv(self, x: Tensor, name: str, *, stride: int = 1) -> Tensor:
-        weight, bias = self._tensors[f"{name}.weight"], self._tensors[f"{name}.bias"]
-        return functional.leaky_relu(functional.conv2d(x, weight, bias, stride=stride, padding=1), 0.2)
+    return layers
 
 
 class _Discriminator:
