@@ -16,6 +16,7 @@ import gpu_backend
 from explorer_app.controller.editing import Editing
 from explorer_app.controller.file_worker import FileWorker
 from explorer_app.controller.playback import Playback
+from explorer_app.exporting.progress import time_text
 from explorer_app.messages import MessageLog
 from explorer_app.rendering.render_events import ProjectionAdvanced, ProjectionEnded, ProjectionFailed
 from explorer_app.rendering.tasks.projection import ProjectionLike
@@ -176,7 +177,7 @@ class PhotoProjection(QObject):
             return "Preparing: matching drafts to pictures."
         text = f"{_STAGES[report.stage].capitalize()}: {report.step} of {report.steps}, loss {report.loss:.3f}"
         left = self.seconds_left
-        return text if left is None else f"{text}, at least {_duration(left)} left"
+        return text if left is None else f"{text}, at least {time_text(left)} left"
 
     @property
     def seconds_left(self) -> float | None:
@@ -339,8 +340,3 @@ def _write_tuned(changes: Mapping[str, NDArray[np.float32]], facts: ModelFacts, 
     base = gpu_backend.Base(Path(facts.path).absolute(), facts.model_id, photo.name)
     gpu_backend.write_tuned(changes, base, path)
     return path
-
-
-def _duration(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"

@@ -27,7 +27,7 @@ class Loading:
     @property
     def share(self) -> float:
         """Part that is read, in 0..1."""
-        return min(1.0, self.done / self.total) if self.total > 0 else 0.0
+        return _share(self.done, self.total)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,4 +76,9 @@ class ExportProgress:
     @property
     def share(self) -> float:
         """Part that is done, in 0..1."""
-        return min(1.0, self.done / self.total) if self.total > 0 else 0.0
+        return _share(self.done, self.total)
+
+
+def _share(done: int, total: int) -> float:
+    """Return the part that is done, in 0..1; 0 while the total is not known."""
+    return min(1.0, done / total) if total > 0 else 0.0

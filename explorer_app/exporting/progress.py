@@ -20,11 +20,6 @@ class Progress:
     per_second: float | None = None
 
     @property
-    def fraction(self) -> float:
-        """Share that is done, 0..1."""
-        return self.done / self.total if self.total else 1.0
-
-    @property
     def sentence(self) -> str:
         """For people: "12 of 48 frames, 35 s left"."""
         frames = f"{self.done} of {self.total} frame{'' if self.total == 1 else 's'}"

@@ -37,7 +37,6 @@ def test_people_read_a_sentence() -> None:
     assert Progress(12, 48, 35.2).sentence == "12 of 48 frames, 35 s left"
     assert Progress(48, 48, 0.0).sentence == "48 of 48 frames"
     assert Progress(0, 1).sentence == "0 of 1 frame"
-    assert Progress(12, 48).fraction == 0.25
 
 
 @pytest.mark.parametrize(
