@@ -129,10 +129,15 @@ class DragOptimizer:
         self._count = self._since_check = 0
         self._loss = math.nan
         self._side = network.tracked_resolution
-        self._tracked = torch.tensor(self._sources, dtype=torch.float64)
+        self._tracked: list[tuple[float, float]] = list(self._sources)
         self._seen: Tensor | None = None
         """The picture of the last check."""
         self._choose_motions()
+
+    @property
+    def count(self) -> int:
+        """Finished iterations, as in `report`, which takes longer to make."""
+        return self._count
 
     @property
     def report(self) -> DragReport:
@@ -238,8 +243,9 @@ class DragOptimizer:
         picture = self._engine.picture(self._side)
         if self._seen is not None:
             scale = self._side / self._network.spec.resolution
-            found = track(self._seen, picture, self._in_tracked(self._tracked).to(picture))
-            self._tracked = (found.points.double().cpu() + 0.5) / scale - 0.5
+            points = self._in_tracked(torch.tensor(self._tracked, dtype=torch.float64))
+            found = track(self._seen, picture, points.to(picture))
+            self._tracked = [(x, y) for x, y in ((found.points.double().cpu() + 0.5) / scale - 0.5).tolist()]
             for index in range(len(self._handles)):
                 is_off = float(found.error[index]) > _LOST_PX or float(found.likeness[index]) < _LOST_LIKENESS
                 self._is_lost[index] = self._is_lost[index] or is_off
@@ -253,12 +259,11 @@ class DragOptimizer:
     def _state(self, index: int) -> HandleState:
         motion, target = self._handles[index], self._targets[index]
         pitch = self._engine.grid.pixel_pitch
-        x, y = ((motion.position - motion.target) / pitch).tolist()
-        tracked = self._tracked[index].tolist()
+        x, y = motion.left
         return HandleState(
-            position=(target[0] + x, target[1] + y),
-            tracked=(tracked[0], tracked[1]),
-            distance=motion.distance / pitch,
+            position=(target[0] - x / pitch, target[1] - y / pitch),
+            tracked=self._tracked[index],
+            distance=math.hypot(x, y) / pitch,
             is_weak=self._is_weak[index],
             is_lost=self._is_lost[index],
             is_covered=self._is_covered[index],

@@ -30,8 +30,8 @@ class Motion(Protocol):
         ...
 
     @property
-    def distance(self) -> float:
-        """Samples from the position to the target."""
+    def left(self) -> tuple[float, float]:
+        """What is left of the way from the position to the target, (x, y)."""
         ...
 
     @property

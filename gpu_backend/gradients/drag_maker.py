@@ -64,7 +64,7 @@ class TimedDrag:
 
     def step(self) -> DragReport:
         """Do a step; note its time if it was an iteration, and not a check of the handles."""
-        before, began_s = self._drag.report.step, self._clock()
+        before, began_s = self._drag.count, self._clock()
         report = self._drag.step()
         if report.step > before:
             self._note(self._clock() - began_s)

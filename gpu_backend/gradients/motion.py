@@ -59,9 +59,10 @@ class HandleMotion:
         """Of the features at the position from the template, at the last `advance`."""
 
     @property
-    def distance(self) -> float:
-        """Samples from the position to the target."""
-        return float((self.target - self.position).norm())
+    def left(self) -> tuple[float, float]:
+        """What is left of the way from the position to the target, (x, y) in samples."""
+        x, y = (self.target - self.position).tolist()
+        return x, y
 
     @property
     def has_arrived(self) -> bool:
@@ -88,7 +89,7 @@ class HandleMotion:
     def advance(self, features: Tensor) -> None:
         """Judge the features of the present latent, and hop on, stay or go back."""
         self.difference = float(self.loss(features))
-        self._rested = self._rested + 1 if self.distance < 1e-3 else 0
+        self._rested = self._rested + 1 if math.hypot(*self.left) < 1e-3 else 0
         if self._rested and self.difference <= REACHED:
             return  # the template stays: it would take over what is still missing
         self._steps += 1

@@ -23,7 +23,7 @@ from gpu_backend.gradients.objective import DragTerms
 from gpu_backend.gradients.sampling import feature_scale, patch_offsets, sample
 
 _HANDLE_FLOATS = 12
-_POSITION, _TARGET, _TRAIL = slice(0, 2), slice(2, 4), slice(4, 6)
+_POSITION, _TARGET, _PLACES, _TRAIL = slice(0, 2), slice(2, 4), slice(0, 4), slice(4, 6)
 _PULLS, _DIFFERENCE, _STEPS, _RESTED = 6, 7, 9, 10
 """Columns of a handle's state, as parts/gradient_handle.cuh has them."""
 _SLACK = 1e-3
@@ -51,9 +51,10 @@ class GpuHandle:
         return torch.from_numpy(self._state[_TARGET].copy())
 
     @property
-    def distance(self) -> float:
-        """Samples from the position to the target."""
-        return float(np.linalg.norm(self._state[_TARGET] - self._state[_POSITION]))
+    def left(self) -> tuple[float, float]:
+        """What is left of the way from the position to the target, (x, y) in samples."""
+        x, y, target_x, target_y = self._state[_PLACES].tolist()
+        return target_x - x, target_y - y
 
     @property
     def has_arrived(self) -> bool:
