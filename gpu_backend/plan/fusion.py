@@ -6,9 +6,10 @@ channels and blended samples are kernels of their own between two layers, which 
 the layer before; a blended picture takes in the display.
 In fp8 plans an up-convolution or a filtered activation from 64 x 64 on stores its output as e4m3 for the convolution
 that alone reads it.
-The convolution of StyleGAN1 accumulates the moments of the normalisation after it. The learned constant is made with
-the styles, the display with the last toRGB. The picture of a toRGB before the last may be added up beside the next
-up-convolution. `gpu_backend.cuda.launches.lowering` makes launches of each fused step.
+The convolution of StyleGAN1 accumulates the moments of the normalisation after it, which may be folded into the weights
+of the convolution that reads the layer. The learned constant is made with the styles, the display with the last toRGB.
+The picture of a toRGB before the last may be added up beside the next up-convolution.
+`gpu_backend.cuda.launches.lowering` makes launches of each fused step.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from itertools import zip_longest
 from gpu_backend.ops.filtered_lrelu import FilteredLrelu
 from gpu_backend.ops.modulated_conv import ModulatedConv
 from gpu_backend.ops.modulated_up_conv import ModulatedUpConv
-from gpu_backend.plan.plan import Plan, Step
+from gpu_backend.plan.plan import Plan, Step, is_half
 from gpu_backend.quick_dataclass import dataclass
 
 _MODULATED = ("modulated_conv", "modulated_up_conv")
@@ -29,6 +30,9 @@ _READERS = ("filtered_lrelu", "bend_channels", "blend_samples")
 """Operations besides modulated convolutions that read what a convolution stores; they take it without a style."""
 LEAST_FP8_SIDE = 64
 """Side of the first layers that multiply e4m3: smaller ones are limited by latency, unless their sums are long."""
+
+LEAST_FOLDED_SIDE = 256
+"""Side of the first layers of StyleGAN1 whose normalisation is folded: a pass over smaller ones is as fast."""
 
 _LONG_FP8_SUM = 1024 * 9
 """Products of a sum with which smaller layers of a StyleGAN3 multiply e4m3 too."""
@@ -68,6 +72,9 @@ class FusedStep:
         read.
     moments
         Whether per-channel moments are accumulated for the normalisation, which is part of this step.
+    folds_into
+        Convolution of StyleGAN1, not an up-convolution, whose weights may take in the normalisation: it alone reads the
+        output, of one picture. Lowering decides.
     is_shown
         Whether a tap shows the output.
     stores_fp8
@@ -85,6 +92,7 @@ class FusedStep:
     to_rgb: Step | None = None
     picture: Step | None = None
     moments: bool = False
+    folds_into: FusedStep | None = None
     is_shown: bool = False
     stores_fp8: bool = False
     absorbed: tuple[Step, ...] = ()
@@ -101,6 +109,8 @@ class FusedStep:
             parts.append(f"noise {self.noise}")
         if self.moments:
             parts.append("moments, normalisation")
+        if self.folds_into is not None:
+            parts.append(f"weights of {self.folds_into.main.layer}")
         if self.skip is not None:
             parts.append(f"skip of {self.skip.layer}")
         if self.next_style is not None:
@@ -253,7 +263,15 @@ class _Fusion:
             return FusedStep(step, step.inputs[0], out, is_shown=self._is_shown(out), absorbed=absorbed)
         rgb = readers[0] if [reader.op for reader in readers] == ["to_rgb"] else None
         y = out if rgb is None else None
-        return FusedStep(step, step.inputs[0], y, to_rgb=rgb, moments=True, is_shown=self._is_shown(out))
+        is_shown, folds_into = self._is_shown(out), self._folds_into(step, readers)
+        return FusedStep(step, step.inputs[0], y, to_rgb=rgb, moments=True, folds_into=folds_into, is_shown=is_shown)
+
+    def _folds_into(self, step: Step, readers: list[Step]) -> FusedStep | None:
+        key = self._plan.key
+        is_one = key.batch == 1 and step.samples in (0, 1) and is_half(key.precision)
+        if not is_one or step.attributes.resolution < LEAST_FOLDED_SIDE or len(readers) != 1:
+            return None
+        return self._adain(readers[0]) if readers[0].op == "adain_conv" else None
 
     def _filtered(self, step: Step) -> FusedStep:
         out, readers = step.outputs[0], self._readers.get(step.outputs[0], [])

@@ -5,8 +5,9 @@ Regions that a kernel must not look at, and gaps between a layer's numbers and t
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -14,7 +15,15 @@ import torch
 from numpy.typing import NDArray
 from torch.nn import functional
 
-from gpu_backend.cuda.launches.adain import AdainSite, adain, adain_input, plain_adain
+from gpu_backend.cuda.launches.adain import (
+    AdainSite,
+    FusedLayer,
+    adain,
+    adain_input,
+    fold_adain,
+    folded_input,
+    plain_adain,
+)
 from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork, RgbPart
 from gpu_backend.cuda.launches.fused_convs import conv_geometry, fused_conv
 from gpu_backend.cuda.launches.plain_convs import plain_modulated_conv, plain_modulated_up_conv
@@ -27,6 +36,7 @@ from gpu_backend.ops.adain_conv import AdainConv
 from gpu_backend.ops.adain_input import AdainInput
 from gpu_backend.ops.adain_up_conv import BLUR, AdainUpConv, blurred_ones
 from gpu_backend.ops.bias_act import BiasAct
+from gpu_backend.ops.kernels.conv_tile import ConvGeometry, ConvShape, ConvTile
 from gpu_backend.ops.noise import noise_picture
 from gpu_backend.ops.to_rgb import UNSTYLED
 from gpu_backend.plan.plan import Step
@@ -45,7 +55,11 @@ Kind = Literal["input", "conv", "up_conv"]
 
 @dataclass(frozen=True)
 class AdainCase:
-    """The problem; `side` is the output's, `offset` is added to every bias, `deviation` is the layer's."""
+    """The problem; `side` is the output's, `offset` is added to every bias, `deviation` is the layer's.
+
+    With `folded` the convolution's weights take in the normalisation of the layer before; `about` is added to its
+    channels, of deviation 1.
+    """
 
     channels: int
     side: int
@@ -58,6 +72,8 @@ class AdainCase:
     rgb: int = 0
     offset: float = 0.0
     deviation: float = 1.0
+    folded: bool = False
+    about: float = 0.0
     half: bool = False
 
     def __str__(self) -> str:
@@ -70,9 +86,23 @@ class AdainCase:
             "blurred" if self.blurs_bias else "",
             f"rgb{self.rgb}" if self.rgb else "",
             f"about{self.offset}" if self.offset else "",
+            f"folded{self.about:g}" if self.folded else "",
             "fp16" if self.half else "fp32",
         ]
         return "-".join(part for part in parts if part)
+
+    @property
+    def side_in(self) -> int:
+        """Side of the input of the convolution."""
+        return self.side // 2 if self.kind == "up_conv" else self.side
+
+    @property
+    def before(self) -> tuple[Step, ConvGeometry]:
+        """The layer before, and how its convolution was cut."""
+        settings = AdainConv(16, self.cin, self.side_in, 0, -1, self.act, EPSILON)
+        shape = ConvShape("conv", self.side_in, 16, pad8(self.cin), self.batch)
+        tile = ConvTile(4, 16, 16, 16, 2, 4, 1, row_tiles=3)
+        return Step("synthesis.a.conv1", "adain_conv", settings, ("w",), ("x",), {}), ConvGeometry(shape, tile)
 
     @property
     def step(self) -> Step:
@@ -98,7 +128,7 @@ def build(flavour: str, case: AdainCase, weights: Weights, target: Target) -> Bu
         moments="moments",
         y="y",
         style_offset=_GAP,
-        style_stride=2 * _GAP + 2 * case.channels,
+        style_stride=2 * _GAP + 2 * case.channels + 2 * case.cin,
         rgb=RgbPart("synthesis.b.torgb", "rgb", case.rgb, UNSTYLED, "parts") if case.rgb else None,
     )
     if case.kind == "input":
@@ -109,10 +139,19 @@ def build(flavour: str, case: AdainCase, weights: Weights, target: Target) -> Bu
     if flavour == "plain":
         plain = plain_modulated_up_conv if work.is_up else plain_modulated_conv
         return Built.joined((plain(work, conv, weights, target), plain_adain(case.step, site, weights)))
-    calls = ConvSite(case.batch, case.half, "x", None, 8, 8, y="activated", moments="moments", weight_exponent=exponent)
+    folded = folded_input(work, "x") if case.folded else None
+    calls = replace(conv, moments="moments", folded=folded)
     geometry = accepted(conv_geometry(work, calls, target))
     normal = adain(case.step, site, weights, target, geometry)
-    return Built.joined((fused_conv(work, calls, weights, geometry), normal))
+    layer = Built.joined((fused_conv(work, calls, weights, geometry), normal))
+    if not case.folded:
+        return layer
+    step, cut = case.before
+    earlier = replace(
+        site, x="x", moments="partials", y="x/normal", style_offset=2 * _GAP + 2 * case.channels, rgb=None
+    )
+    reader = FusedLayer(case.step, site, work, calls, geometry, (), None)
+    return Built.joined((fold_adain(step, earlier, weights, cut, reader), layer))
 
 
 def check_adain_case(
@@ -132,21 +171,30 @@ def check_adain_case(
     }
     if case.noise == "off":
         weights["picture"][:] = np.nan
-    styles = np.full((case.batch, 2 * _GAP + 2 * case.channels), np.nan, np.float32)
-    styles[:, _GAP:-_GAP] = random.standard_normal((case.batch, 2 * case.channels))
+    styles = np.full((case.batch, 2 * _GAP + 2 * case.channels + 2 * case.cin), np.nan, np.float32)
+    own = slice(_GAP, _GAP + 2 * case.channels)
+    styles[:, own] = random.standard_normal((case.batch, 2 * case.channels))
     gains = np.full(NOISE_INDEX + 1, np.nan, np.float32)
     gains[NOISE_INDEX] = 0.0 if case.noise == "off" else NOISE_GAIN
     source = np.array([case.noise == "random", SEED & 0xFFFFFFFF, SEED >> 32, 0], np.uint32)
     inputs: dict[str, NDArray[Any]] = {"styles": styles, "noise_gain": gains, "noise_source": source}
     if case.kind != "input":
-        side_in = case.side // 2 if case.kind == "up_conv" else case.side
-        inputs["x"] = np.zeros((case.batch, side_in, side_in, pad8(case.cin)), dtype)
-        inputs["x"][..., : case.cin] = random.standard_normal((case.batch, side_in, side_in, case.cin))
+        shape = (case.batch, case.side_in, case.side_in, case.cin)
+        inputs["x"] = np.zeros((*shape[:3], pad8(case.cin)), dtype)
+        inputs["x"][..., : case.cin] = case.about + random.standard_normal(shape)
+    read = inputs.get("x")
+    if case.folded:
+        given = random.standard_normal((case.batch, 2 * case.cin), np.float32)
+        styles[:, -2 * case.cin :] = given
+        inputs["partials"] = _partials(inputs["x"], *case.before[1].part)
+        pixels = torch.from_numpy(inputs["x"][..., : case.cin].astype("f8")).permute(0, 3, 1, 2)
+        layer = reference(pixels, None, None, BiasAct(), torch.from_numpy(given.astype("f8")), EPSILON)
+        read = layer.permute(0, 2, 3, 1).numpy()
     built = build(flavour, case, weights, target)
     found = run_built(built, inputs, run)
     for name, array in inputs.items():
         assert found[name].tobytes() == array.tobytes(), f"a kernel wrote to {name}"
-    activated = _activated(case, weights, inputs.get("x"))
+    activated = _activated(case, weights, read)
     if "moments" in found:
         normal = built.launches[-1].arguments
         part = [int(normal[name]) for name in ("part_rows", "part_columns")]  # type: ignore[arg-type]
@@ -155,7 +203,7 @@ def check_adain_case(
         stored = found["activated"][..., : case.channels].astype(np.float64)
         assert np.abs(stored - activated.permute(0, 2, 3, 1).numpy()).max() < 2e-3 * case.offset
         activated = torch.from_numpy(stored).permute(0, 3, 1, 2)
-    answer = reference(activated, None, None, BiasAct(), torch.from_numpy(styles[:, _GAP:-_GAP].astype("f8")), EPSILON)
+    answer = reference(activated, None, None, BiasAct(), torch.from_numpy(styles[:, own].astype("f8")), EPSILON)
     expected = np.asarray(answer.permute(0, 2, 3, 1).numpy(), np.float64)
     errors = []
     if "y" in found:
@@ -166,6 +214,17 @@ def check_adain_case(
         errors.append(error_of(found["parts"].sum(axis=0, dtype=np.float64), expected @ weight.T))
     assert errors
     assert max(errors) < TOLERANCE[flavour][case.half], (errors, built.launches[0].recipe.title)
+
+
+def _partials(x: NDArray[Any], rows: int, columns: int) -> NDArray[np.float32]:
+    """Return mean and M2 of each part of a layer, (batch, parts, channels, 2)."""
+    side = x.shape[1]
+    parts = []
+    for y, left in itertools.product(range(0, side, rows), range(0, side, columns)):
+        part = x[:, y : y + rows, left : left + columns].astype(np.float64)
+        mean = part.mean(axis=(1, 2), keepdims=True)
+        parts.append(np.stack((mean[:, 0, 0], ((part - mean) ** 2).sum(axis=(1, 2))), axis=-1))
+    return np.stack(parts, axis=1).astype(np.float32)
 
 
 def _activated(case: AdainCase, weights: Weights, x: NDArray[Any] | None) -> torch.Tensor:

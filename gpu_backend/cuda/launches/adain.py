@@ -1,7 +1,8 @@
 """StyleGAN1's layers on a GPU: instance normalisation after a convolution, or of the learned constant.
 
-A fused convolution accumulates per-block moments of every channel; the fused normalisation merges them. The plain
-kernels compute the moments themselves, in two launches.
+A fused convolution accumulates per-block moments of every channel; the fused normalisation merges them. Where one
+convolution alone reads the layer, they are merged to its weights instead, and the layer is not normalised in memory.
+The plain kernels compute the moments themselves, in two launches.
 """
 
 from __future__ import annotations
@@ -22,9 +23,10 @@ from gpu_backend.cuda.launches.conv_arguments import (
     padded,
     region,
     rgb_weight_constant,
+    weight_of,
 )
 from gpu_backend.cuda.launches.conv_op import conv_shape, conv_site
-from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork, RgbPart
+from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork, FoldedInput, RgbPart
 from gpu_backend.cuda.launches.fused_convs import conv_geometry, fused_conv, fused_recipe
 from gpu_backend.cuda.launches.gpu_op import (
     OBSERVED,
@@ -55,7 +57,11 @@ from gpu_backend.quick_dataclass import dataclass
 _PLAIN_QUADS = 256
 _PLAIN_THREADS = 512
 _INPUT_CHANNELS, _INPUT_THREADS = 16, 128
-_LABELS = ("adain_input", "adain", "plain_adain")
+_FOLD_THREADS, _TAPS = 288, 9
+_NARROW, _WIDE = 16, 32
+"""Input channels of a block of ``fold_adain``: more of them where there are many, so that fewer sums are left."""
+
+_LABELS = ("adain_input", "adain", "fold_adain", "plain_adain")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +97,27 @@ class AdainSite:
         return "float16" if self.half else "float32"
 
 
+@dataclass(frozen=True, slots=True)
+class FusedLayer:
+    """A layer by fused kernels.
+
+    Attributes
+    ----------
+    recipes
+        Of the convolution and the normalisation.
+    reader
+        The layer whose convolution takes in the normalisation; None if it is a pass of its own.
+    """
+
+    step: Step
+    site: AdainSite
+    work: ConvWork
+    conv: ConvSite
+    geometry: ConvGeometry
+    recipes: tuple[KernelRecipe, ...]
+    reader: FusedLayer | None
+
+
 class AdainInputOp(GpuOp):
     """The first layer: noise, bias, activation and normalisation of the learned constant, in one kernel."""
 
@@ -108,14 +135,10 @@ class AdainConvOp(GpuOp):
     def fused(self, step: FusedStep, context: LoweringContext) -> Fused | Refused:
         if not context.half:
             return Refused("moments of a StyleGAN1's convolution are summed in fp16 alone")
-        site = _site(step, context)
-        work, conv = self._conv(step, site, context)
-        with_moments = replace(conv, moments=site.moments)
-        geometry = conv_geometry(work, with_moments, context.target)
-        if isinstance(geometry, Refused):
-            return geometry
-        recipes = fused_recipe(work, with_moments, geometry), adain_recipe(step.main, site, context.target, geometry)
-        return Fused(recipes, partial(self._fused, step, site, work, with_moments, geometry, context))
+        layer = self._layer(step, context, is_folded=weight_region(step.x) in context.regions)
+        if isinstance(layer, Refused):
+            return layer
+        return Fused(layer.recipes, partial(self._built, layer, context))
 
     def plain(self, step: FusedStep, context: LoweringContext, reason: str) -> Built:
         site = _site(step, context)
@@ -129,23 +152,45 @@ class AdainConvOp(GpuOp):
     def shape_for_tuning(self, step: Step, batch: int) -> ConvShape | None:
         return conv_shape(step, batch)
 
+    def _layer(self, step: FusedStep, context: LoweringContext, *, is_folded: bool) -> FusedLayer | Refused:
+        """Return the fused kernels of a step, whose input is normalised by its weights or in memory."""
+        site = _site(step, context)
+        work, conv = self._conv(step, site, context)
+        conv = replace(conv, moments=site.moments)
+        if is_folded:
+            conv = replace(conv, x=_activated(step.x), folded=folded_input(work, step.x))
+        geometry = conv_geometry(work, conv, context.target)
+        if isinstance(geometry, Refused):
+            return geometry
+        own, reader = fused_recipe(work, conv, geometry), self._reader(step, context)
+        normal = adain_recipe(step.main, site, context.target, geometry) if reader is None else fold_recipe(reader)
+        return FusedLayer(step.main, site, work, conv, geometry, (own, normal), reader)
+
+    def _reader(self, step: FusedStep, context: LoweringContext) -> FusedLayer | None:
+        """Return the layer whose convolution takes in a step's normalisation; None if it cannot, or a kernel failed."""
+        target = context.target
+        is_one = context.batch == 1 and target.batch in (None, 1)
+        if step.folds_into is None or not target.folds or not is_one:
+            return None
+        layer = self._layer(step.folds_into, context, is_folded=True)
+        if isinstance(layer, Refused):
+            return None
+        recipes = (*layer.recipes, fold_recipe(layer))
+        has_failed = bool(context.failed) and any(recipe.digest in context.failed for recipe in recipes)
+        return None if has_failed else layer
+
     def _conv(self, step: FusedStep, site: AdainSite, context: LoweringContext) -> tuple[ConvWork, ConvSite]:
         work = ConvWork.of_step(step.main)
         exponent = weight_exponent(context.weights[work.weight], work.weight_scale) if context.half else 0
         stored = replace(step, y=site.x, to_rgb=None)
         return work, replace(conv_site(stored, context), weight_exponent=exponent)
 
-    def _fused(
-        self,
-        step: FusedStep,
-        site: AdainSite,
-        work: ConvWork,
-        conv: ConvSite,
-        geometry: ConvGeometry,
-        context: LoweringContext,
-    ) -> Built:
-        normal = adain(step.main, site, context.weights, context.target, geometry)
-        return Built.joined((fused_conv(work, conv, context.weights, geometry), normal))
+    def _built(self, layer: FusedLayer, context: LoweringContext) -> Built:
+        if layer.reader is not None:
+            normal = fold_adain(layer.step, layer.site, context.weights, layer.geometry, layer.reader)
+        else:
+            normal = adain(layer.step, layer.site, context.weights, context.target, layer.geometry)
+        return Built.joined((fused_conv(layer.work, layer.conv, context.weights, layer.geometry), normal))
 
 
 def adain_input(step: Step, site: AdainSite, weights: Weights, const: str) -> Built:
@@ -267,6 +312,88 @@ def adain_recipe(step: Step, site: AdainSite, target: Target, geometry: ConvGeom
     )
 
 
+def fold_adain(step: Step, site: AdainSite, weights: Weights, geometry: ConvGeometry, reader: FusedLayer) -> Built:
+    """Build the weights of the convolution that reads a layer, with the layer's normalisation, of one picture.
+
+    Reads ``site.moments`` and ``styles``; writes and declares the regions that ``reader.conv.folded`` names.
+    """
+    settings: AdainConv | AdainUpConv = step.attributes
+    work, tile, folded = reader.work, reader.geometry.tile, reader.conv.folded
+    assert folded is not None
+    assert site.batch == 1
+    side, inputs, steps = settings.resolution, fold_inputs(work), reader.geometry.steps
+    rows = reader.geometry.channel_blocks * tile.channels
+    parts = -(-max(work.cin, steps * tile.depth) // inputs)  # those of padding channels write zeros
+    columns = parts * inputs
+    exponent = reader.conv.weight_exponent
+
+    def make() -> NDArray[np.float32]:
+        scaled = weight_of(work, weights) * np.float32(work.weight_scale * 2.0**-exponent)
+        by_tap = np.zeros((_TAPS, rows, columns), np.float32)
+        by_tap[:, : work.out_channels, : work.in_channels] = scaled.reshape(*scaled.shape[:2], _TAPS).transpose(2, 0, 1)
+        return by_tap
+
+    weight = Constant(f"by_tap/{work.weight}/{rows}x{columns}/{exponent}", make)
+    launch = Launch(
+        layer=step.layer,
+        label="fold_adain",
+        recipe=fold_recipe(reader),
+        grid=(parts, rows * _TAPS * inputs // 8 // _FOLD_THREADS, 1),
+        block=(_FOLD_THREADS, 1, 1),
+        shared_nbytes=0,
+        arguments={
+            "x": region(site.x),
+            "y": None,
+            "moments": region(site.moments),
+            "style": region("styles", site.style_offset),
+            "weight": constant(weight.key),
+            "folded": region(folded.weight),
+            "tap_sums": region(folded.tap_sums),
+            "parts": np.int32(geometry.grid[0]),
+            "part_rows": np.int32(geometry.part[0]),
+            "part_columns": np.int32(geometry.part[1]),
+            "side": np.int32(side),
+            "cin": np.int32(work.cin),
+            "channels": np.int32(settings.out_channels),
+            "rows": np.int32(rows),
+            "columns": np.int32(columns),
+            "steps": np.int32(steps),
+            "epsilon": np.float32(settings.epsilon),
+        },
+        flops=side**2 * settings.out_channels * SCALING_FLOPS,
+        nbytes=(4 + 2) * _TAPS * work.in_channels * work.out_channels,
+    )
+    shape = (reader.geometry.channel_blocks, steps, _TAPS, tile.channels, tile.depth)
+    regions = (
+        Region(folded.weight, shape, "float16", "scratch"),
+        Region(folded.tap_sums, (parts, _TAPS, rows), "float32", "scratch"),
+    )
+    return Built((launch,), (weight,), regions)
+
+
+def fold_recipe(reader: FusedLayer) -> KernelRecipe:
+    """Return the kernel that makes a convolution's weights."""
+    tile = reader.geometry.tile
+    return KernelRecipe.of(
+        "fold_adain", HALF=1, INPUTS=fold_inputs(reader.work), CHANNELS=tile.channels, DEPTH=tile.depth
+    )
+
+
+def fold_inputs(work: ConvWork) -> int:
+    """Return the input channels of a block of ``fold_adain``."""
+    return _WIDE if work.cin > 2 * _WIDE else _NARROW
+
+
+def weight_region(x: str) -> str:
+    """Return the region of the weights that have the normalisation of `x`, which then is no region itself."""
+    return f"{x}/weight"
+
+
+def folded_input(work: ConvWork, x: str) -> FoldedInput:
+    """Return where a convolution finds the weights that have the normalisation of `x`."""
+    return FoldedInput(weight_region(x), f"{x}/tap_sums", -(-work.cin // fold_inputs(work)))
+
+
 def plain_adain(step: Step, site: AdainSite, weights: Weights, *, reason: str = "") -> Built:
     """Build one layer's normalisation of plain kernels, toRGB's too if there is one.
 
@@ -347,12 +474,17 @@ def _layer_region(site: AdainSite, side: int, cout: int) -> Region:
     return Region(site.y, (site.batch, side, side, cout), site.dtype, "scratch")
 
 
+def _activated(layer: str) -> str:
+    """Return the region of a layer before its normalisation."""
+    return f"{layer}/activated"
+
+
 def _site(step: FusedStep, context: LoweringContext) -> AdainSite:
     out = step.main.outputs[0]
     return AdainSite(
         batch=context.batch,
         half=context.half,
-        x=f"{out}/activated",
+        x=_activated(out),
         moments=f"{out}/moments",
         y=out,
         style_offset=context.style_offset(step.main),

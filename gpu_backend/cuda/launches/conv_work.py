@@ -241,6 +241,23 @@ class PictureSum:
 
 
 @dataclass(frozen=True, slots=True)
+class FoldedInput:
+    """Weights of a convolution with the normalisation of its input, of one picture.
+
+    Attributes
+    ----------
+    weight
+        Region of the packed weights.
+    tap_sums, parts
+        Region of the constants of each tap, (parts, 9, output channels), and how many parts are to be added up.
+    """
+
+    weight: str
+    tap_sums: str
+    parts: int
+
+
+@dataclass(frozen=True, slots=True)
 class ConvSite:
     """Regions that a convolution reads and writes; offsets and strides are in floats.
 
@@ -260,6 +277,8 @@ class ConvSite:
         Picture that is added up beside an up-convolution.
     moments
         Gets the moments of a StyleGAN1's layer, (batch, blocks, channels, mean and M2); None: not computed.
+    folded
+        Where the normalisation of `x` is in the weights.
     weight_exponent
         The packed weight is W * 2^-exponent, and ``demod`` has the 2^exponent; without demodulation, a constant has it.
     reads_fp8, stores_fp8
@@ -281,6 +300,7 @@ class ConvSite:
     rgb: RgbPart | None = None
     picture: PictureSum | None = None
     moments: str | None = None
+    folded: FoldedInput | None = None
     weight_exponent: int = 0
     reads_fp8: bool = False
     stores_fp8: bool = False

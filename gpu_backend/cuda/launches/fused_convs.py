@@ -79,7 +79,7 @@ def conv_geometry(work: ConvWork, site: ConvSite, target: Target) -> ConvGeometr
     except NoTileError as error:
         return Refused(str(error))
     uses_tma = target.architecture in WITH_TMA
-    geometry = ConvGeometry(shape, tile, taps, pictures, has_moments, uses_tma)
+    geometry = ConvGeometry(shape, tile, taps, pictures, has_moments, uses_tma, site.folded is not None)
     if not geometry.fits(target.architecture, target.shared_nbytes_per_block):
         return Refused(f"no fused kernel fits this GPU for a picture of {pictures} channels")
     return geometry
@@ -120,6 +120,13 @@ def fused_conv(
         flops += SUMMING_FLOPS * work.side**2 * work.out_channels
         arguments["strengths"] = strengths_argument(work, weights, constants)
         arguments["moments"] = region(site.moments)
+    if site.folded is not None:
+        constants = [item for item in constants if item is not weight]
+        arguments |= {
+            "weight": region(site.folded.weight),
+            "tap_sums": region(site.folded.tap_sums),
+            "tap_sum_parts": np.int32(site.folded.parts),
+        }
     if site.skip is not None:
         arguments |= skip_arguments(site.skip, constants)
     if geometry.uses_tma:
@@ -187,6 +194,7 @@ def fused_recipe(work: ConvWork, site: ConvSite, geometry: ConvGeometry) -> Kern
     else:
         defines["KERNEL"] = work.kernel
         defines["PADDING"] = work.padding
+        defines["FOLDED"] = int(site.folded is not None)
         defines["HAS_PARTIAL_TILES"] = int(geometry.has_partial_tiles)
         defines["HAS_RGB"] = int(site.rgb is not None)
         defines["IMG_CHANNELS"] = 1 if site.rgb is None else site.rgb.channels

@@ -39,6 +39,8 @@ class LoweringContext:
     ----------
     regions
         What the launches before declared, by name.
+    failed
+        Digests of kernel recipes that failed on this GPU, and why.
     samples
         Samples of the step; 0 for the batch of the plan's key.
     """
@@ -47,6 +49,7 @@ class LoweringContext:
     weights: Weights
     target: Target
     regions: Mapping[str, Region]
+    failed: Mapping[str, str] = field(default_factory=dict)
     samples: int = 0
     layout: StyleLayout = field(init=False)
 

@@ -53,12 +53,12 @@ def lower(
     pieces = [Built((), (), _declared(plan))]
     regions: dict[str, Region] = {}
     starts: dict[str, NDArray[Any]] = {}
-    context = LoweringContext(plan, weights, target, regions)
+    context = LoweringContext(plan, weights, target, regions, plain or {})
     for step in fuse(plan):
         if step.main.samples not in (0, context.batch):
             context = replace(context, samples=step.main.samples)
         op = GPU_OPS[step.main.op]
-        choice = Refused() if everything_plain or plan.key.precision == "fp32" else choose(step, context, plain or {})
+        choice = Refused() if everything_plain or plan.key.precision == "fp32" else choose(step, context)
         built = choice.build() if isinstance(choice, Fused) else op.plain(step, context, choice.reason)
         ops = {item.layer: item.op for item in (*step.absorbed, step.main)}
         launches = tuple(replace(item, op=ops.get(item.layer, step.main.op)) for item in built.launches)
@@ -68,17 +68,11 @@ def lower(
     return _placed(plan, Built.joined(pieces), starts)
 
 
-def choose(step: FusedStep, context: LoweringContext, failed: Mapping[str, str]) -> Fused | Refused:
-    """Return the fused launches of a step, or why it runs plain.
-
-    Parameters
-    ----------
-    failed
-        Digests of kernel recipes that failed, and why.
-    """
+def choose(step: FusedStep, context: LoweringContext) -> Fused | Refused:
+    """Return the fused launches of a step, or why it runs plain."""
     choice = GPU_OPS[step.main.op].fused(step, context)
-    if isinstance(choice, Fused) and failed:
-        reason = next((why for recipe in choice.recipes if (why := failed.get(recipe.digest))), "")
+    if isinstance(choice, Fused) and context.failed:
+        reason = next((why for recipe in choice.recipes if (why := context.failed.get(recipe.digest))), "")
         return Refused(reason) if reason else choice
     return choice
 

@@ -1,7 +1,7 @@
 """Checks fused kernels against plain ones, once for each GPU, driver and kernel.
 
 Both schedules of a plan are bound. The plain one runs launch by launch. Before each fused launch, the regions that it
-names are copied from the plain schedule, so that every kernel is judged by itself, unless it depends on the one
+names are copied from the plain schedule, so that every kernel is judged by itself, unless it depends on those
 before. Then the regions are compared by their relative L2 error: fp16 and tf32 round to 2^-11 of a number, weights
 and activations alike, and toRGB's sums cancel part of what they add up; a wrong kernel has a far larger error. Products
 of bf16x3 err by 2^-18 on average; without low parts, by more than 2^-10.
@@ -26,6 +26,7 @@ from gpu_backend.cuda.compiling.kernel_cache import cache_folder
 from gpu_backend.cuda.driver.comparison import Numbers, TensorDiff
 from gpu_backend.cuda.driver.probe import Gpu
 from gpu_backend.cuda.errors import KernelError
+from gpu_backend.cuda.launches.fused_convs import COUNTERS, WORKSPACE
 from gpu_backend.cuda.running.staging import region_nbytes
 from gpu_backend.cuda.schedule import Address, Launch, Region, Schedule
 from gpu_backend.errors import DeviceLostError
@@ -48,7 +49,11 @@ BF16X3_SHARE = 0.05
 _ACTIVATIONS = ("y", "y_raw")
 """Arguments that name them."""
 
-_PLAIN_LABELS = {"streaming_up_conv": "plain_modulated_up_conv", "up_filter": "plain_modulated_up_conv"}
+_PLAIN_LABELS = {
+    "fold_adain": "plain_adain",
+    "streaming_up_conv": "plain_modulated_up_conv",
+    "up_filter": "plain_modulated_up_conv",
+}
 """Labels of plain launches by those of fused ones; elsewhere ``plain_`` and the label."""
 
 _FIRST_HALVES = ("transposed_conv",)
@@ -145,11 +150,14 @@ def check_steps(
     for name, array in inputs.items():
         plain.write_region(name, array)
     verdicts: dict[KernelRecipe, str] = {}
+    producers = _producers(fused.schedule, plain.schedule)
+    asked = {place for index, places in producers.items() for place in places if _recipe(fused, index) in wanted}
     for group in _groups(fused.schedule, plain.schedule):
         launch = None if group.fused is None else fused.schedule.launches[group.fused]
-        producer, consumer = _neighbours(group.fused, fused.schedule, plain.schedule)
-        is_judged = launch is not None and launch.recipe in wanted and not (producer and verdicts.get(producer.recipe))
-        is_wanted = is_judged or (consumer is not None and consumer.recipe in wanted)
+        before = () if group.fused is None else producers[group.fused]
+        has_right_input = not any(verdicts.get(_recipe(fused, place)) for place in before)
+        is_judged = launch is not None and launch.recipe in wanted and has_right_input
+        is_wanted = is_judged or (group.fused in asked and has_right_input)
         if launch is None or not is_wanted or verdicts.get(launch.recipe):
             for index in group.plain:
                 plain.launch(index)
@@ -276,22 +284,23 @@ def _groups(fused: Schedule, plain: Schedule) -> Iterator[_Group]:
     yield group
 
 
-def _neighbours(index: int | None, fused: Schedule, plain: Schedule) -> tuple[Launch | None, Launch | None]:
-    """Return the producer and consumer linked to this launch by a region that only the fused schedule has.
+def _producers(fused: Schedule, plain: Schedule) -> dict[int, tuple[int, ...]]:
+    """Return, for each fused launch, those before that it depends on by regions that only the fused schedule has.
 
-    A StyleGAN1's convolution sums for the normalisation, which is right only if that was.
+    A StyleGAN1's convolution sums for the normalisation, which is right only if that was; so is the convolution whose
+    weights have the normalisation.
     """
-    if index is None:
-        return None, None
     alone = {region.name for region in fused.regions} - {region.name for region in plain.regions}
-    here = fused.launches[index]
+    alone -= {WORKSPACE, COUNTERS}  # of each convolution by itself
+    found: dict[int, tuple[int, ...]] = {}
+    for index, launch in enumerate(fused.launches):
+        is_linked = index > 0 and bool(alone & _named(launch) & _named(fused.launches[index - 1]))
+        found[index] = (*found[index - 1], index - 1) if is_linked else ()
+    return found
 
-    def beside(place: int) -> Launch | None:
-        other = fused.launches[place] if 0 <= place < len(fused.launches) else None
-        is_one = other is not None and other.layer == here.layer and alone & _named(other) & _named(here)
-        return other if is_one else None
 
-    return beside(index - 1), beside(index + 1)
+def _recipe(bench: Bench, index: int) -> KernelRecipe:
+    return bench.schedule.launches[index].recipe
 
 
 def _shared_regions(launch: Launch, fused: Schedule, plain: Schedule) -> list[tuple[Region, Region]]:

@@ -29,6 +29,8 @@ class Target:
         Whether up-convolutions may be streaming ones, which have no tile.
     adds_pictures
         Whether up-convolutions may add up the picture of the toRGB before them.
+    folds
+        Whether the normalisation of a StyleGAN1's layer may be folded into the weights of the next convolution.
     batch
         Pictures that kernels are divided for; None for the batch of the plan.
     """
@@ -39,6 +41,7 @@ class Target:
     tiles: TileTable
     streams: bool = True
     adds_pictures: bool = True
+    folds: bool = True
     batch: int | None = None
 
 

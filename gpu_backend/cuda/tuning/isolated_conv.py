@@ -92,7 +92,7 @@ class IsolatedConvs:
         given = self._target
         chosen = {**self._chosen, shape: Tuned(tile, 1.0)}
         table = TileTable(given.architecture, given.multiprocessors, chosen, {}, given.shared_nbytes_per_block)
-        target = replace(given, tiles=table, streams=False, adds_pictures=False)
+        target = replace(given, tiles=table, streams=False, adds_pictures=False, folds=False)
         conv = _taken_out(self._lower(plan, self._weights_for(step), target), step, is_fused=True)
         if conv is None or not _has_tile(conv.launch, tile):
             raise KernelError("the tile does not fit this convolution")

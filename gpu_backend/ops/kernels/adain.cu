@@ -7,10 +7,10 @@
 //     rgb_parts[channel block][sample][pixel][i] = rgb_gain sum_o rgb_weight[i][o] y[pixel][o]
 //
 // Macros: HALF (1), GROUPS (a power of two up to 8), THREADS, IMG_CHANNELS (0: no toRGB).
-// x: (batch, side, side, cout). moments: (batch, parts, cout), mean and M2. A part covers a rectangle of part_rows x part_columns
-// pixels, cut off at the border of the picture; parts count row by row.
+// x: (batch, side, side, cout). moments: (batch, parts, cout), see Partials in parts/merged_moments.cuh.
 // Grid: chunks, channel blocks, samples.
 #include "parts/adain.cuh"
+#include "parts/merged_moments.cuh"
 
 enum : int {
     LANES = THREADS / GROUPS,  // pixels that a block loads side by side
@@ -46,47 +46,21 @@ extern "C" __global__ void __launch_bounds__(THREADS, HAS_RGB ? 2 : 3) adain(
     };
     load(tid / GROUPS);
 
-    // A thread merges two channels of every SLICES-th part: sum and sum of squares as deltas from the pivot, the first part's mean.
-    const int own = first_channel + tid, pair = tid % PAIRS * 2, across = (side + part_columns - 1) / part_columns;
+    const int own = first_channel + tid;
     float scale = 0.0f, shift = 0.0f;
     if (tid < CHANNELS && own < channels) {
         const float* const styles = style + (size_t)sample * style_stride + own;
         scale = styles[0], shift = styles[channels];
     }
-    const float2* const partials = moments + (size_t)sample * parts * cout + first_channel + pair;
-    float4 sums = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-    if (first_channel + pair < cout) {
-        const float4 pivot = *reinterpret_cast<const float4*>(partials);
-        for (int begin = tid / PAIRS; begin < parts; begin += PART_LOADS * SLICES) {
-            float4 part[PART_LOADS];
-#pragma unroll
-            for (int k = 0; k < PART_LOADS; ++k) {
-                const int p = begin + k * SLICES;
-                if (p < parts) part[k] = *reinterpret_cast<const float4*>(partials + (size_t)p * cout);
-            }
-#pragma unroll
-            for (int k = 0; k < PART_LOADS; ++k) {
-                const int p = begin + k * SLICES;
-                if (p >= parts) continue;
-                const int down = p / across, right = p - down * across;
-                const int rows = min(part_rows, side - down * part_rows), columns = min(part_columns, side - right * part_columns);
-                const float pixels = (float)(rows * columns), low = part[k].x - pivot.x, high = part[k].z - pivot.z;
-                sums.x = fmaf(pixels, low, sums.x), sums.y += fmaf(pixels * low, low, part[k].y);
-                sums.z = fmaf(pixels, high, sums.z), sums.w += fmaf(pixels * high, high, part[k].w);
-            }
-        }
-        if (tid < PAIRS) shared_offset[pair] = pivot.x, shared_offset[pair + 1] = pivot.z;
-    }
-    *reinterpret_cast<float4*>(&shared_sums[tid / PAIRS][pair]) = sums;
+    const Partials partials = {moments + (size_t)sample * parts * cout + first_channel, parts, cout, cout - first_channel,
+                               part_rows, part_columns, side};
+    sum_partials<CHANNELS, SLICES, PART_LOADS>(partials, tid, shared_sums, shared_offset);
     __syncthreads();
     if (tid < CHANNELS) {
-        float sum = 0.0f, square = 0.0f;
-#pragma unroll
-        for (int s = 0; s < SLICES; ++s) sum += shared_sums[s][tid].x, square += shared_sums[s][tid].y;
-        const float delta = sum / (float)area, rest = square - sum * delta;
-        const float factor = scale * rsqrtf((rest < 0.0f ? 0.0f : rest) / (float)area + epsilon);
+        const float2 found = mean_and_variance(tid, side, shared_sums, shared_offset);
+        const float factor = scale * rsqrtf(found.y + epsilon);
         shared_factor[tid] = own < channels ? factor : 0.0f;
-        shared_offset[tid] = own < channels ? fmaf(-(shared_offset[tid] + delta), factor, shift) : 0.0f;
+        shared_offset[tid] = own < channels ? fmaf(-found.x, factor, shift) : 0.0f;
     }
     __syncthreads();
 

@@ -145,6 +145,8 @@ class ConvGeometry:
     uses_tma
         The GPU's tensor memory accelerator (TMA) copies boxes of activations and whole steps of weights; otherwise
         every thread copies its part.
+    is_folded
+        The normalisation of its input is in its weights, so that sums begin with constants of the taps.
     """
 
     shape: ConvShape
@@ -153,6 +155,7 @@ class ConvGeometry:
     picture_channels: int = 0
     has_moments: bool = False
     uses_tma: bool = False
+    is_folded: bool = False
 
     @property
     def halo(self) -> int:
@@ -309,10 +312,12 @@ class ConvGeometry:
         if self.shape.kind == "up_conv":
             noise = 16 * pixels * (1 if self.tile.row_tiles == 1 else 3 if self._may_decouple else 2)
         picture = 8 * self.shape.output_itemsize * (self.tile.channels + 8) if self.picture_channels else 0
+        starts = 36 * self.tile.channels if self.is_folded else 0
         return (
             (8 + self.shape.output_itemsize) * self.tile.channels
             + noise
             + picture
+            + starts
             + 8 * (2 * self.tile.stages + 1)
             + 64
         )

@@ -19,6 +19,7 @@
 //     HAS_SKIP: adds a resnet's skip, upsampled by a filter of TAPS taps
 //     HAS_MOMENTS: a layer of StyleGAN1, in fp16: noise has a strength per channel, the output has no style, and each block
 //         writes the moments of its pixels, `moments`: (batch, blocks, cout)
+//     FOLDED: with HAS_MOMENTS and KERNEL 3, one picture: the weights have the normalisation of x, see fold_adain.cu
 //
 // Dynamic shared memory, from the first multiple of 1024 bytes on (ConvGeometry.dynamic_nbytes in conv_tile.py):
 //     weights     all steps x WEIGHT_SPACE                     with WEIGHTS_IN_SMEM
@@ -63,6 +64,7 @@ enum : int {
 };
 
 #include "parts/tile_loop.cuh"
+#include "parts/folded_input.cuh"
 #if HAS_MOMENTS
 #include "parts/moments.cuh"
 #else
@@ -84,6 +86,7 @@ enum : int {
 static_assert(1024 + STAGES * STAGE_NBYTES + STORE_NBYTES <= LOOP_NBYTES, "stages and store buffer lie in the launch's shared memory");
 static_assert(!FP8_Y && (!FP8_X || HALF), "y is fp16 or fp32");
 static_assert(!HAS_MOMENTS || (HALF && !HAS_RGB && !HAS_SKIP), "a layer of StyleGAN1 is fp16, and its picture follows the normalisation");
+static_assert(!FOLDED || (HAS_MOMENTS && KERNEL == 3 && PADDING == 1), "a normalisation is folded into a layer of StyleGAN1");
 
 // Tiles of SIZE pixels that cover `count`. SIZE is no parameter, so that the compiler folds it into one addition.
 template <int SIZE>
@@ -181,6 +184,39 @@ __device__ __forceinline__ void accumulate(
     if constexpr (BF16X3) add_chain<MF * NF * 4>(&sum[0][0], &own[0][0]);
 }
 
+// `starts`: see StartConstants.
+template <int WIDTH>
+__device__ __forceinline__ void start_sums(
+    float (&sum)[MF][NF * 4], const float (&starts)[9][WIDTH], int x0, int y0, int side, int warp_m, int warp_n, int lane) {
+    const int first = warp_n * WARP_CHANNELS + (lane & 3) * 2;
+    if (x0 > 0 && y0 > 0 && x0 + COLUMNS < side && y0 + ROWS < side) {  // all positions begin alike
+#pragma unroll
+        for (int n = 0; n < NF; ++n) {
+            const float2 start = *reinterpret_cast<const float2*>(&starts[4][first + n * 8]);
+#pragma unroll
+            for (int m = 0; m < MF; ++m) {
+                sum[m][n * 4] = sum[m][n * 4 + 2] = start.x, sum[m][n * 4 + 1] = sum[m][n * 4 + 3] = start.y;
+            }
+        }
+        return;
+    }
+#pragma unroll
+    for (int m = 0; m < MF; ++m) {
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            const unsigned position = (warp_m * MF + m) * 16 + half * 8 + (lane >> 2);
+            const int y = y0 + row_of(position), x = x0 + column_of(position);
+            const int row = y == 0 ? 0 : y == side - 1 ? 2 : 1, column = x == 0 ? 0 : x == side - 1 ? 2 : 1;
+            const float* const from = &starts[3 * row + column][first];
+#pragma unroll
+            for (int n = 0; n < NF; ++n) {
+                const float2 start = *reinterpret_cast<const float2*>(from + n * 8);
+                sum[m][n * 4 + half * 2] = start.x, sum[m][n * 4 + half * 2 + 1] = start.y;
+            }
+        }
+    }
+}
+
 // The noise of a pixel in two neighbouring channels. `noise`: in each half of a word, strength of the layer in it; with HAS_MOMENTS
 // the strength is the channel's.
 __device__ __forceinline__ Pair noise_of_channels(unsigned noise, const Pair& strength) {
@@ -205,6 +241,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
 #if HAS_MOMENTS
     , const float* __restrict__ strengths, float2* __restrict__ moments
 #endif
+#if FOLDED
+    , const float* __restrict__ tap_sums, int tap_sum_parts
+#endif
 #if USE_TMA
     , const __grid_constant__ TensorMap tma_map
 #endif
@@ -220,6 +259,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
 #endif
 #if !HAS_MOMENTS
     const float* const strengths = nullptr;
+#endif
+#if !FOLDED
+    const float* const tap_sums = nullptr;
+    const int tap_sum_parts = 0;
 #endif
     extern __shared__ unsigned char unaligned[];
     __shared__ __align__(16) float2 shared_demod_bias[CHANNELS];
@@ -248,6 +291,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
     TileLoop loop = {shared_address(pool), shared_address(pool) + (WEIGHTS_IN_SMEM ? column_tile.steps * WEIGHT_SPACE : 0), 0, 0, row_tiles, first_row, ROWS, 0, 0};
     unsigned char* const store = pool + (loop.stages - loop.smem_weights) + STAGES * STAGE_NBYTES;
     loop.begin(column_tile);
+
+    __shared__ __align__(16) float shared_starts[9][FOLDED ? CHANNELS : 1];
+    StartConstants<FOLDED ? CHANNELS : 1> starts;  // of one slice of split-K
+    if constexpr (FOLDED) starts.fetch(tap_sums, slice == 0 ? tap_sum_parts : 0, gridDim.y * CHANNELS, n0, tid);
 
     // While the first copies are under way: what the epilogue needs per output channel, and the noise of the first row tile.
     for (int i = tid; i < CHANNELS; i += THREADS) {
@@ -286,6 +333,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
 #pragma unroll
     for (int i = 0; i < NOISES; ++i) noises[i] = fetch_noise(0, i);
     store_noise(0, noises);
+    if constexpr (FOLDED) {
+        starts.store(shared_starts, tid);
+        __syncthreads();
+        starts.add_up_taps(shared_starts, tid);
+        __syncthreads();
+    }
 
     int pixels[MF];  // of the patch, for the positions whose rows this lane loads from it
 #pragma unroll
@@ -302,10 +355,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
     for (int row_tile = 0; row_tile < row_tiles; ++row_tile) {
         const int y0 = first_row + row_tile * ROWS, corner = y0 * side + x0;  // the row tile's first pixel
         float sum[MF][NF * 4];
+        if constexpr (FOLDED) {
+            start_sums(sum, shared_starts, x0, y0, side, opaque(own_warp_m), opaque(own_warp_n), opaque(own_lane));
+        } else {
 #pragma unroll
-        for (int m = 0; m < MF; ++m) {
+            for (int m = 0; m < MF; ++m) {
 #pragma unroll
-            for (int i = 0; i < NF * 4; ++i) sum[m][i] = 0.0f;
+                for (int i = 0; i < NF * 4; ++i) sum[m][i] = 0.0f;
+            }
         }
         for (int step = 0; step < column_tile.steps; ++step) {
             const unsigned stage = loop.next_stage(column_tile, row_tile == 0 && step == 0);

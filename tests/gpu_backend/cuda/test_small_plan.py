@@ -13,6 +13,7 @@ from gpu_backend.cuda.driver.probe import Gpu
 from gpu_backend.cuda.executor import CudaExecutor
 from gpu_backend.cuda.launches import streaming_up_conv
 from gpu_backend.ops.kernels.e4m3 import ARCHITECTURES
+from gpu_backend.plan import fusion
 from gpu_backend.plan.families import build_plan
 from gpu_backend.plan.fusion import multiplies_fp8
 from gpu_backend.plan.plan import PlanKey
@@ -156,8 +157,9 @@ def test_a_small_stylegan3_gives_the_picture_of_the_processor(
 @pytest.mark.parametrize("make", [make_stylegan1, for_rosinality], ids=["official", "rosinality"])
 @pytest.mark.parametrize(("resolution", "width"), [(16, 6), (128, 40)])
 def test_a_small_stylegan1_gives_the_picture_of_the_processor(
-    gpu: Gpu, make: Any, batch: int, resolution: int, width: int, precision: Any
+    gpu: Gpu, monkeypatch: pytest.MonkeyPatch, make: Any, batch: int, resolution: int, width: int, precision: Any
 ) -> None:
+    monkeypatch.setattr(fusion, "LEAST_FOLDED_SIDE", 8)
     model = make(resolution=resolution, channel_base=16 * width, channel_max=width, w_dim=20, contrast=0.2)
     executor, processor = CudaExecutor(model, gpu.index, precision), CpuExecutor(model.weights)
     ws = np.random.default_rng(batch).standard_normal((batch, model.spec.num_ws, model.spec.w_dim)).astype(np.float32)

@@ -126,6 +126,34 @@ def test_a_layer_is_right_however_its_convolution_is_cut(
     check_adain_case("fused", case, target)
 
 
+FOLDED = (
+    *(AdainCase(channels, side, cin=cin) for side in (8, 37) for channels, cin in ((5, 3), (24, 40), (136, 72))),
+    *(AdainCase(16, 64, cin=32, about=about) for about in (3.0, 40.0)),
+    AdainCase(128, 128, cin=128, rgb=3),
+    AdainCase(16, 256, cin=16, rgb=3),
+    AdainCase(12, 4, cin=24),
+)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("case", FOLDED, ids=str)
+def test_a_convolution_whose_weights_normalise_its_input_equals_the_reference(case: AdainCase, gpu: Gpu) -> None:
+    check_adain_case("fused", replace(case, half=True, folded=True), target_of(gpu))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(("side", "kind", "tile"), [cut for cut in CUT_LAYERS if cut[1] == "conv"], ids=str)
+def test_weights_that_normalise_are_right_however_the_convolution_is_cut(
+    side: int, kind: ConvKind, tile: ConvTile, gpu: Gpu, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = target_of(gpu)
+    if not cut_layer(side, kind, tile).fits(target.architecture, target.shared_nbytes_per_block):
+        pytest.skip("this GPU has no room for the tile, or not its instructions")
+    monkeypatch.setattr(TileTable, "choose", lambda *_, **settings: tile)
+    case = AdainCase(20, side, cin=40, half=True, folded=True)
+    check_adain_case("fused", case, target)
+
+
 @pytest.mark.parametrize("side", [1, 4, 7, 33, 64, 65, 128, 1024, 2048])
 def test_blocks_cover_all_pixels_of_all_channels(side: int) -> None:
     for calls in itertools.product((8, 16, 24, 64, 72, 512), (1, 8), (16, 132), (1, 256)):

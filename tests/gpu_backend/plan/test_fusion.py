@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from gpu_backend.model.spec import Architecture, NetworkSpec
+from gpu_backend.plan import fusion
 from gpu_backend.plan.edit_inputs import bendable_layers
 from gpu_backend.plan.families import build_plan
 from gpu_backend.plan.fusion import FusedStep, fuse, multiplies_fp8
@@ -121,6 +122,21 @@ def test_a_stylegan1_convolution_accumulates_moments_and_its_last_layer_is_not_s
     assert last.y is None
     assert last.to_rgb is not None
     assert str(fused("AdaIN", "b4.input")) == "synthesis.b4.input: adain_input + noise 0 + constant -> b4.input"
+
+
+def test_a_normalisation_is_folded_into_the_convolution_that_alone_reads_a_large_layer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(fusion, "LEAST_FOLDED_SIDE", 16)
+    steps = fuse(plan_of("AdaIN"))
+    folded = {step.main.layer: step.folds_into.main.layer for step in steps if step.folds_into is not None}
+    assert folded == {f"synthesis.b{side}.conv0": f"synthesis.b{side}.conv1" for side in (16, 32)}
+    assert "normalisation + weights of synthesis.b32.conv1" in str(fused("AdaIN", "b32.conv0"))
+    assert fused("AdaIN", "b32.conv0", tap="b32.conv0").folds_into is None
+    edits = PlanEdits(tuple(sorted(bendable_layers(SPECS["AdaIN"]))))
+    for changes in ({"batch": 2}, {"precision": "tf32"}, {"edits": edits}):
+        key = replace(plan_of("AdaIN").key, **changes)
+        assert all(step.folds_into is None for step in fuse(build_plan(SPECS["AdaIN"], key)))
 
 
 @pytest.mark.parametrize("family", ["T", "R"])

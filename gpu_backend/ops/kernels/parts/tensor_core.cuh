@@ -12,6 +12,7 @@
 #include "parts/copies.cuh"
 #include "parts/e4m3.cuh"
 #include "parts/halves.cuh"
+#include "parts/swizzle.cuh"
 #include "parts/words.cuh"
 
 enum : int {
@@ -89,10 +90,5 @@ __device__ __forceinline__ void mma_step(float* sum, const Fragment& a, const Fr
     }
 }
 
-// Rows of 32, 64 or 128 bytes lie side by side. The swizzle of their 16-byte chunks puts chunks of eight rows that are read together
-// into eight different groups of banks. These are the 32-, 64- and 128-byte swizzles of wgmma and TMA.
-__device__ __forceinline__ int swizzle(int chunk, int row) {
-    if (ROW_NBYTES == 128) return chunk ^ (row & 7);
-    if (ROW_NBYTES == 64) return chunk ^ ((row >> 1) & 3);
-    return chunk ^ ((row >> 2) & 1);
-}
+// Of the rows of a pipeline step, see parts/swizzle.cuh.
+__device__ __forceinline__ int swizzle(int chunk, int row) { return swizzled<ROW_NBYTES>(chunk, row); }

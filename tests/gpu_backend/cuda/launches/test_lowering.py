@@ -62,21 +62,21 @@ def test_flags_lie_right_behind_the_pixels() -> None:
 
 def test_a_convolution_is_fused_and_a_failed_kernel_is_refused_with_its_reason() -> None:
     step = step_of("modulated_conv")
-    choice = choose(step, context_of(), {})
+    choice = choose(step, context_of())
     assert isinstance(choice, Fused)
     (recipe,) = choice.recipes
-    assert choose(step, context_of(), {recipe.digest: "it was off"}) == Refused("it was off")
-    assert isinstance(choose(step, context_of(), {"another": "it was off"}), Fused)
+    assert choose(step, replace(context_of(), failed={recipe.digest: "it was off"})) == Refused("it was off")
+    assert isinstance(choose(step, replace(context_of(), failed={"another": "it was off"})), Fused)
 
 
 def test_an_operation_of_one_kernel_refuses_without_a_reason() -> None:
-    assert choose(step_of("styles"), context_of(), {}) == Refused("")
+    assert choose(step_of("styles"), context_of()) == Refused("")
 
 
 def test_steps_without_a_fused_kernel_are_refused_with_a_reason() -> None:
     step = step_of("modulated_conv")
     large = replace(step.main, attributes=replace(step.main.attributes, kernel=5))
-    choice = choose(replace(step, main=large), context_of(), {})
+    choice = choose(replace(step, main=large), context_of())
     assert isinstance(choice, Refused)
     assert "5 x 5" in choice.reason
 
@@ -90,7 +90,7 @@ def test_a_bug_in_choosing_a_tile_is_not_taken_for_a_refusal() -> None:
 
     broken = replace(TARGET, tiles=BrokenTable("sm_80", 108))
     with pytest.raises(ValueError, match="a bug"):
-        choose(step_of("modulated_conv"), context_of(broken), {})
+        choose(step_of("modulated_conv"), context_of(broken))
 
 
 CONVS = ("modulated_conv", "modulated_up_conv")

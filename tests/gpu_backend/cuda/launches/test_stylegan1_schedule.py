@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,13 @@ from gpu_backend.bench.random_model import random_model
 from gpu_backend.bench.shapes import shape_of
 from gpu_backend.cuda.launches.lowering import lower
 from gpu_backend.cuda.launches.style_layout import StyleLayout
+from gpu_backend.cuda.launches.weight_exponent import weight_exponent
 from gpu_backend.cuda.schedule import Address, Schedule
 from gpu_backend.cuda.tiles.table import TileTable
-from gpu_backend.cuda.tiles.target import Target
+from gpu_backend.cuda.tiles.target import Target, target_of_batch
 from gpu_backend.cuda.tuning.isolated_conv import IsolatedConvs, fused_extras
 from gpu_backend.model.model import Model
+from gpu_backend.plan import fusion
 from gpu_backend.plan.families import build_plan
 from gpu_backend.plan.plan import Plan, PlanKey, Precision
 from tests.helpers.kernel_checks import assert_arguments_fit
@@ -25,7 +28,13 @@ from tests.helpers.stylegan1 import for_rosinality, make_stylegan1
 MODEL = make_stylegan1(resolution=128, channel_base=1024, channel_max=20)
 SMALL = make_stylegan1(resolution=16, channels={8: 5})
 TARGET = Target("sm_90a", 132, 232448, TileTable("sm_90a", 132, shared_nbytes_per_block=232448))
+UNFOLDED = replace(TARGET, folds=False)
 BOTH = pytest.mark.parametrize("model", [MODEL, SMALL], ids=["large", "small"])
+
+
+@pytest.fixture(autouse=True)
+def _small_layers_fold(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fusion, "LEAST_FOLDED_SIDE", 128)
 
 
 def plan_of(model: Model, precision: Precision = "fp16", **fields: Any) -> Plan:
@@ -44,7 +53,8 @@ def labels(schedule: Schedule) -> list[str]:
 def test_a_layer_is_a_convolution_and_its_normalisation() -> None:
     schedule = schedule_of(MODEL)
     block = ["modulated_up_conv", "adain", "modulated_conv", "adain"]
-    assert labels(schedule) == ["styles", "adain_input", "modulated_conv", "adain", *block * 5, "to_rgb"]
+    last = ["modulated_up_conv", "fold_adain", "modulated_conv", "adain"]
+    assert labels(schedule) == ["styles", "adain_input", "modulated_conv", "adain", *block * 4, *last, "to_rgb"]
     assert all(launch.is_fused and not launch.reason for launch in schedule.launches)
 
 
@@ -60,14 +70,14 @@ def test_the_picture_rides_along_with_the_last_layer_which_is_not_stored() -> No
 def test_a_convolution_passes_the_moments_of_its_blocks_to_the_normalisation() -> None:
     schedule = schedule_of(MODEL)
     regions = {region.name: region for region in schedule.regions}
-    normalised = [launch for launch in schedule.launches if launch.label == "adain"]
+    normalised = [launch for launch in schedule.launches if launch.label in ("adain", "fold_adain")]
     before = [launch for launch in schedule.launches if launch.label in ("modulated_conv", "modulated_up_conv")]
     for conv, normal in zip(before, normalised, strict=True):
         assert conv.layer == normal.layer
         calls = normal.arguments["moments"]
         assert isinstance(calls, Address)
         assert calls in conv.arguments.values()
-        names = ("parts", "part_rows", "part_columns", "side", "cout")
+        names = ("parts", "part_rows", "part_columns", "side", "cout" if normal.label == "adain" else "cin")
         parts, rows, columns, side, cout = (int(normal.arguments[name]) for name in names)  # type: ignore[arg-type]
         assert regions[calls.name].shape == (1, parts, cout, 2)
         assert parts == conv.grid[0] == -(-side // rows) * -(-side // columns)
@@ -122,16 +132,70 @@ def test_every_layer_has_its_own_styles_and_noise(model: Model, precision: Preci
 
 @pytest.mark.parametrize("label", ["adain", "modulated_conv", "modulated_up_conv"])
 def test_a_layer_one_of_whose_kernels_failed_is_plain(label: str) -> None:
-    failed = [launch.recipe for launch in schedule_of(MODEL).launches if launch.label == label][-1]
-    schedule = schedule_of(MODEL, plain={failed.digest: "it was off"})
+    usual = lower(plan_of(MODEL), MODEL.weights, UNFOLDED)
+    failed = [launch.recipe for launch in usual.launches if launch.label == label][-1]
+    schedule = lower(plan_of(MODEL), MODEL.weights, UNFOLDED, plain={failed.digest: "it was off"})
     stands_in = [launch for launch in schedule.launches if launch.reason]
     assert {launch.reason for launch in stands_in} == {"it was off"}
-    layers = {launch.layer for launch in schedule_of(MODEL).launches if launch.recipe == failed}
+    layers = {launch.layer for launch in usual.launches if launch.recipe == failed}
     for layer in layers:
         own = [launch.label for launch in schedule.launches if launch.layer == layer]
         assert own[:3] == [own[0], "plain_adain_moments", "plain_adain"]
         assert own[0] in ("plain_modulated_conv", "plain_modulated_up_conv")
     assert {launch.layer for launch in stands_in} - {"synthesis.b128.torgb"} == layers
+    assert failed not in schedule.recipes
+    for launch in schedule.launches:
+        assert_arguments_fit(launch, schedule.regions, schedule.constants)
+
+
+def test_weights_take_in_the_normalisation_of_the_layer_that_they_alone_read() -> None:
+    schedule = schedule_of(MODEL)
+    regions = {region.name: region for region in schedule.regions}
+    fold, conv = schedule.launches[-4:-2]
+    assert (fold.layer, conv.layer) == ("synthesis.b128.conv0", "synthesis.b128.conv1")
+    assert fold.arguments["y"] is None
+    assert "b128.conv0" not in regions
+    assert conv.arguments["x"] == Address("b128.conv0/activated", "region")
+    assert conv.arguments["weight"] == fold.arguments["folded"]
+    assert conv.arguments["tap_sums"] == fold.arguments["tap_sums"]
+    tile = dict(conv.recipe.defines)
+    channels, depth = int(tile["CHANNELS"]), int(tile["DEPTH"])
+    assert (fold.recipe.defines[2:]) == (("CHANNELS", tile["CHANNELS"]), ("DEPTH", tile["DEPTH"]))
+    assert regions["b128.conv0/weight"].shape == (-(-8 // channels), -(-8 // depth), 9, channels, depth)
+    rows, columns = int(fold.arguments["rows"]), int(fold.arguments["columns"])  # type: ignore[arg-type]
+    (weight,) = [item.make() for item in schedule.constants if item.key.startswith("by_tap/")]
+    assert weight.shape == (9, rows, columns)
+    assert columns >= depth * int(fold.arguments["steps"])  # type: ignore[arg-type]
+    assert not weight[:, 8:].any()
+    assert not weight[:, :, 8:].any()
+    stored = MODEL.weights["synthesis.b128.conv1.weight"]
+    scale = np.float32(np.sqrt(2 / (9 * 8)) * 2.0 ** -weight_exponent(stored, float(np.sqrt(2 / (9 * 8)))))
+    assert np.allclose(weight[5, :8, :8], stored[:, :, 1, 2] * scale, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("plan", "target"),
+    [
+        (plan_of(MODEL, batch=2), TARGET),
+        (plan_of(MODEL, "tf32"), TARGET),
+        (plan_of(MODEL, tap="b128.conv0"), TARGET),
+        (plan_of(MODEL, resolution=64), TARGET),
+        (plan_of(MODEL), UNFOLDED),
+        (plan_of(MODEL), target_of_batch(TARGET, 8)),
+    ],
+    ids=["batch", "tf32", "tap", "draft", "tuning", "checked for a batch"],
+)
+def test_other_layers_are_normalised_in_memory(plan: Plan, target: Target) -> None:
+    assert "fold_adain" not in labels(lower(plan, MODEL.weights, target))
+
+
+@pytest.mark.parametrize("place", [-4, -3, -2], ids=["fold", "convolution", "normalisation"])
+def test_a_layer_is_normalised_in_memory_where_a_kernel_failed_that_would_fold_it(place: int) -> None:
+    failed = schedule_of(MODEL).launches[place].recipe
+    schedule = schedule_of(MODEL, plain={failed.digest: "it was off"})
+    own = [launch.label for launch in schedule.launches if launch.layer == "synthesis.b128.conv0"]
+    assert own[-1] in ("adain", "plain_adain")
+    assert "fold_adain" not in labels(schedule)
     assert failed not in schedule.recipes
     for launch in schedule.launches:
         assert_arguments_fit(launch, schedule.regions, schedule.constants)
@@ -166,7 +230,7 @@ def test_weights_of_any_size_are_packed_near_one_and_given_back() -> None:
     weights = {**MODEL.weights}
     name = "synthesis.b128.conv1.weight"
     weights[name] = weights[name] * np.float32(2.0**-30)
-    schedule = lower(plan_of(MODEL), weights, TARGET)
+    schedule = lower(plan_of(MODEL), weights, UNFOLDED)
     launch = next(item for item in schedule.launches if item.layer == "synthesis.b128.conv1")
     constants = {item.key: item.make() for item in schedule.constants}
     packed, given_back = (

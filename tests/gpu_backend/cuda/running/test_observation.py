@@ -16,6 +16,7 @@ from gpu_backend.cuda.executor import CudaExecutor
 from gpu_backend.cuda.launches.conv_op import upsampled
 from gpu_backend.cuda.running.self_check import SelfCheckRecord
 from gpu_backend.model.model import Model
+from gpu_backend.plan import fusion
 from gpu_backend.plan.families import build_plan
 from gpu_backend.plan.mapping import build_mapping_plan
 from gpu_backend.plan.plan import Plan, PlanKey
@@ -28,8 +29,13 @@ from tests.helpers.stylegan3 import R, make_stylegan3
 _STEMS = (
     "styles modulated_conv modulated_up_conv plain_modulated_conv plain_modulated_up_conv plain_to_rgb to_rgb "
     "fully_connected normalize_2nd_moment concat empty fourier_features filtered_lrelu plain_filtered_lrelu "
-    "adain_input adain plain_adain plain_adain_moments"
+    "adain_input adain fold_adain plain_adain plain_adain_moments"
 )
+
+
+@pytest.fixture(autouse=True)
+def _small_layers_fold(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fusion, "LEAST_FOLDED_SIDE", 128)
 
 
 def idle_executor(model: Any, folder: Path, precision: Any = "fp16") -> CudaExecutor:
