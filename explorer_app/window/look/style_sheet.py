@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import atexit
-import shutil
-import tempfile
 from functools import cache
-from pathlib import Path
 from string import Template
 
-from explorer_app.window.look import fonts, theme
+from explorer_app.window.look import fonts, memory_files, theme
 from explorer_app.window.look.theme import Tokens
 
 _SHEET = Template("""
@@ -190,21 +186,8 @@ _DOT = (
 
 
 @cache
-def _folder() -> str:
-    """Return a temporary folder for the sheet's pictures; it is deleted when the program exits."""
-    folder = tempfile.mkdtemp(prefix="latentloom-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder
-
-
-@cache
-def _write_images(tokens: Tokens, folder: str) -> dict[str, str]:
-    """Write arrows and ticks in a theme's colours to files, since a style sheet loads pictures only from files.
-
-    Returns
-    -------
-    Name -> path with forward slashes.
-    """
+def _image_paths(tokens: Tokens) -> dict[str, str]:
+    """Return name -> path of arrows and ticks in a theme's colours, files in memory."""
     drawings = {
         "down": _STROKE.format(path="M3 6l5 5 5-5", colour=tokens.dim, width=2),
         "up": _STROKE.format(path="M3 10l5-5 5 5", colour=tokens.dim, width=2),
@@ -214,12 +197,10 @@ def _write_images(tokens: Tokens, folder: str) -> dict[str, str]:
         "check_on": _STROKE.format(path="M3 8.5l3.5 3.5 6.5-8", colour=tokens.on_accent, width=2.4),
         "dot_on": _DOT.format(colour=tokens.on_accent),
     }
-    paths = {}
-    for name, drawing in drawings.items():
-        path = Path(folder) / f"{name}-{tokens.name}.svg"
-        path.write_text(drawing, encoding="utf-8")
-        paths[name] = path.as_posix()
-    return paths
+    paths = memory_files.register(
+        f"style-{tokens.name}", {f"{name}.svg": drawing.encode() for name, drawing in drawings.items()}
+    )
+    return {name: paths[f"{name}.svg"] for name in drawings}
 
 
 def style_sheet(tokens: Tokens) -> str:
@@ -245,5 +226,5 @@ def style_sheet(tokens: Tokens) -> str:
         "accent_hover": theme.mixed(tokens.accent, tokens.strong, 0.18).name(),
         "accent_pressed": theme.mixed(tokens.accent, tokens.ground, 0.18).name(),
     }
-    values |= _write_images(tokens, _folder())
+    values |= _image_paths(tokens)
     return _SHEET.substitute(values)

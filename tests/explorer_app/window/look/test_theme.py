@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QEvent, QObject, Qt
-from PySide6.QtGui import QColor, QFont, QFontInfo, QFontMetricsF, QPalette, QRawFont
+from PySide6.QtCore import QEvent, QFile, QObject, Qt
+from PySide6.QtGui import QColor, QFont, QFontInfo, QFontMetricsF, QImage, QPalette, QRawFont
 from PySide6.QtWidgets import (
     QApplication,
     QDialogButtonBox,
@@ -150,7 +150,8 @@ def test_the_style_sheet_is_filled_and_its_pictures_are_there(qapp: QApplication
     assert "$" not in sheet
     pictures = re.findall(r'url\("([^"]+)"\)', sheet)
     assert pictures
-    assert all(Path(picture).is_file() for picture in pictures)
+    assert all(QFile.exists(picture) for picture in pictures)
+    assert all(not QImage(picture).isNull() for picture in pictures), "Qt draws them"
 
 
 def test_a_role_colours_a_label_in_both_themes(qapp: QApplication, qtbot: QtBot) -> None:
