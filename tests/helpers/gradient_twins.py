@@ -38,12 +38,13 @@ class TwinDriver:
     ----------
     memory
         Address -> bytes, of the device and pinned.
-    launched
-        Entries of all launches, in order.
+    launched, recipes
+        Entries and recipes of all launches, in order.
     """
 
     memory: dict[int, Array] = field(default_factory=dict)
     launched: list[str] = field(default_factory=list)
+    recipes: list[KernelRecipe] = field(default_factory=list)
     _captured: list[Callable[[], None]] | None = None
 
     def as_driver(self) -> Driver:
@@ -106,6 +107,7 @@ class TwinDriver:
 
         def run() -> None:
             self.launched.append(kernel.entry)
+            self.recipes.append(kernel.function)
             _TWINS[kernel.entry](dict(kernel.function.defines), grid, *values)
 
         self._do(run)
@@ -214,6 +216,7 @@ def _layer(macros: dict[str, str], grid: tuple[int, ...], *values: Any) -> None:
     sums, taps_at, demod, noise, bias, style, z, x, slices, side, channels, left, *rest = values
     style_count, demod_count, unit, gain, clamp = rest
     taps, samples = int(macros["TAPS"]), grid[1]
+    _check_threads(128 * grid[0], macros, side, 4 if taps else 1, channels)
     whole = _at(sums, (1 if taps else slices, samples, side + bool(taps), side + bool(taps), channels)).sum(0)
     for sample, t in enumerate(whole):
         v = _filtered(t, _at(taps_at, (taps,)), side, left) if taps else t
@@ -226,6 +229,12 @@ def _layer(macros: dict[str, str], grid: tuple[int, ...], *values: Any) -> None:
         if x:
             scaled = v * _at(style + 4 * sample * style_count, (channels,))
             _at(x, (samples, side, side, channels), "f2")[sample] = scaled
+
+
+def _check_threads(threads: int, macros: dict[str, str], side: int, columns: int, channels: int) -> None:
+    """Check that there is a thread for each strip of STRIP_ROWS rows and so many columns of four channels."""
+    strips = -(-side // int(macros["STRIP_ROWS"])) * -(-side // columns)
+    assert 0 <= threads - strips * channels // 4 < 256
 
 
 def _filtered(t: Array, f: Array, side: int, left: int) -> Array:
@@ -277,6 +286,7 @@ def _activation(macros: dict[str, str], grid: tuple[int, ...], *values: Any) -> 
 def _filter(macros: dict[str, str], grid: tuple[int, ...], u: int, taps_at: int, t: int, *sizes: int) -> None:
     side, channels, left = sizes
     taps, samples = int(macros["TAPS"]), grid[1]
+    _check_threads(256 * grid[0], macros, side + 1, 4, channels)
     f, sources = _at(taps_at, (taps,)), _floats(_at(u, (samples, side, side, channels), "f2"))
     for source, to in zip(sources, _at(t, (samples, side + 1, side + 1, channels), "f2"), strict=True):
         wide = np.zeros((side + 1, side + 1, channels), np.float32)

@@ -27,6 +27,8 @@ WIDE: dict[str, Any] = {"channel_max": 32, "channel_base": 512}
 """Wide enough that the sign of one activation, turned by rounding, does not show."""
 PATCHED: dict[str, Any] = {"channels": {4: 16, 8: 16, 16: 70, 32: 130, 64: 42}}
 """More than 32 channels from 32 x 32 on: one more than a tile's, and numbers that tiles do not divide."""
+WIDER = {"64 x 64": 132, "64 x 64, a small device": 1}
+"""Networks of `PATCHED`, and multiprocessors: with one, K has no slices, and a thread filters four rows."""
 UGLY: dict[str, dict[str, Any]] = {
     "odd channels": {"channels": {4: 36, 8: 28, 16: 25}},
     "clamp": {"conv_clamp": 2.0} | WIDE,
@@ -40,7 +42,7 @@ UGLY: dict[str, dict[str, Any]] = {
 
 def model_named(name: str) -> Model:
     """Return an ugly model, one whose convolutions are Hopper's own, or a golden one."""
-    if name == "64 x 64":
+    if name in WIDER:
         return make_stylegan2(resolution=64, **PATCHED)
     return make_stylegan2(**UGLY[name]) if name in UGLY else Golden(name).model
 
@@ -51,12 +53,13 @@ def network_on(
     network: DifferentiableNetwork,
     model: Model,
     side: int,
+    multiprocessors: int = 132,
     **samples: int,
 ) -> GpuNetwork:
     noise = {name: picture[0].float().numpy() for name, picture in network.noise.items()}
     spec = model.spec
     assert isinstance(spec, StyleGAN2Spec)
-    return GpuNetwork(driver, kernels, spec, model.weights, noise, side, 132, **samples)
+    return GpuNetwork(driver, kernels, spec, model.weights, noise, side, multiprocessors, **samples)
 
 
 def gradient_of_a_drag(features: torch.Tensor, before: torch.Tensor) -> torch.Tensor:
@@ -153,6 +156,19 @@ def test_hoppers_convolutions_compute_the_wide_layers_without_upsampling(of_pict
     assert driver.launched.count("gradient_conv") == 2 * 7 * runs
 
 
+def test_a_thread_filters_four_rows_where_that_fills_the_device() -> None:
+    model = make_stylegan2(resolution=32, channels={4: 16, 8: 16, 16: 72, 32: 40})
+    network = differentiable_network(model, dtype=torch.float64)
+    driver = TwinDriver()
+    own = network_on(driver.as_driver(), twin_kernels(4), network, model, 32, multiprocessors=1)
+    error, (cosine, lengths) = compared(own, driver.as_driver(), network, 32)
+    assert error < 5e-3
+    assert cosine > 0.999
+    assert lengths < 0.05
+    filters = [dict(recipe.defines)["STRIP_ROWS"] for recipe in driver.recipes if recipe.stem == "gradient_filter"]
+    assert filters == 5 * ["4", "4", "1"], "at 32, 16 and 8"
+
+
 def test_an_earlier_block_runs_the_layers_up_to_it_alone() -> None:
     model = make_stylegan2(**WIDE)
     network = differentiable_network(model, dtype=torch.float64)
@@ -182,7 +198,7 @@ def test_the_twins_have_the_pictures_of_torch(architecture: Architecture) -> Non
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("name", [*CASES, *UGLY, "64 x 64"])
+@pytest.mark.parametrize("name", [*CASES, *UGLY, *WIDER])
 def test_the_kernels_have_the_gradient_of_torch_in_every_row(gpu: Gpu, name: str) -> None:
     from gpu_backend.cuda.driver.gpu_driver import GpuDriver
 
@@ -196,7 +212,7 @@ def test_the_kernels_have_the_gradient_of_torch_in_every_row(gpu: Gpu, name: str
     assert not compiled.failures
     kernels = {recipe: driver.load(kernel.cubin, recipe) for recipe, kernel in compiled.kernels.items()}
     side = model.spec.resolution
-    own = network_on(driver, kernels, network, model, side)
+    own = network_on(driver, kernels, network, model, side, WIDER.get(name, 132))
     error, (cosine, lengths) = compared(own, driver, network, side)
     own.close()
     driver.close()
@@ -276,7 +292,7 @@ def test_samples_that_share_a_run_do_not_depend_on_each_other() -> None:
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("name", [*CASES, *UGLY, "64 x 64"])
+@pytest.mark.parametrize("name", [*CASES, *UGLY, *WIDER])
 def test_the_kernels_have_the_gradient_of_torch_through_pictures(gpu: Gpu, name: str) -> None:
     from gpu_backend.cuda.driver.gpu_driver import GpuDriver
 
@@ -289,7 +305,7 @@ def test_the_kernels_have_the_gradient_of_torch_through_pictures(gpu: Gpu, name:
     compiled = compile_kernels(wanted, gpu.compile_architecture)
     kernels = {recipe: driver.load(kernel.cubin, recipe) for recipe, kernel in compiled.kernels.items()}
     side = model.spec.resolution
-    own = network_on(driver, kernels, network, model, side, samples=5)
+    own = network_on(driver, kernels, network, model, side, WIDER.get(name, 132), samples=5)
     error, (cosine, lengths) = compared_pictures(own, driver, network, side, 5)
     own.close()
     driver.close()
