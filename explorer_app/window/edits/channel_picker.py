@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QItemSelectionModel, QSize, Qt, Signal
-from PySide6.QtGui import QIcon, QImage, QPixmap
+from PySide6.QtGui import QIcon, QImage, QPixmap, QShowEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QComboBox,
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from gpu_backend import ChannelMaps
 
 _THUMB_PX, _CLUSTER_PX = 48, 64
+_LONGEST = "1024 channels"
+"""Of what the main button bends."""
 
 _TIPS: dict[BendKind, str] = {
     "gain": "Multiply the channels; a negative gain inverts them.",
@@ -202,6 +204,15 @@ class ChannelPicker(QDialog):
         self.channels.blockSignals(False)
         self.channels.viewport().update()
         self._describe()
+
+    def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 - Qt's name
+        """Give the main button the width of its longest text, so that no button moves under the pointer."""
+        super().showEvent(event)
+        text = self.add.text()
+        for name in KIND_NAMES.values():
+            self.add.setText(f"{name} {_LONGEST}")
+            self.add.setMinimumWidth(max(self.add.minimumWidth(), self.add.sizeHint().width()))
+        self.add.setText(text)
 
     def _describe(self) -> None:
         count, total = len(self.selected), self._counts.get(self.layer.currentText(), 0)

@@ -108,6 +108,23 @@ def test_bends_are_added_to_channels_a_cluster_or_a_whole_layer(panel: EditsPane
     picker.close()
 
 
+def test_no_button_of_the_picker_moves_when_another_bend_or_other_channels_are_chosen(panel: EditsPanel) -> None:
+    panel.show_session(Session(tap=Tap(LAYER)))
+    panel.add.click()
+    picker = panel.picker
+    panel.show_maps(maps_of(LAYER))
+    places = set()
+    for segment in picker.kind.segments.values():
+        segment.click()
+        for row in (0, 1):
+            picker.channels.item(row).setSelected(True)
+            QApplication.processEvents()
+            places.add((picker.done_button.x(), picker.add.x()))
+        picker.channels.clearSelection()
+    assert len(places) == 1
+    picker.close()
+
+
 def test_another_model_has_its_own_layers_and_none_has_no_panel(panel: EditsPanel) -> None:
     layers = [panel.picker.layer.itemText(index) for index in range(panel.picker.layer.count())]
     assert LAYER in layers
