@@ -49,6 +49,7 @@ from gpu_backend.bench.shapes import shape_of
 
 _RATE = 250.0
 _WARM_UP_S = 1.0
+_LONGEST_WAIT_S = 0.05
 
 
 class TimedTargets:
@@ -161,7 +162,8 @@ def measure(shape: str, device: str, seconds: float) -> dict[str, Any]:
                 with condition:
                     task = tasks.next()
                     if task is None:
-                        condition.wait(tasks.seconds_to_wait())
+                        # Never for long, since the hand may have ended before this thread waits.
+                        condition.wait(min(_LONGEST_WAIT_S, tasks.seconds_to_wait() or _LONGEST_WAIT_S))
                         continue
                 step_s = time.monotonic()
                 done = task.step(renderer, partial(tasks.should_yield, task))
