@@ -240,6 +240,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) streaming_up_c
             if (k + 2 < TURNS) fetch(k + 2);
         }
         wgmma_wait<0>();
+#pragma unroll
+        for (int phase = 0; phase < 4; ++phase) wgmma_fence_sums(sum[phase]);
         if (lane == 0) arrive(empty_barrier(warpgroup * STAGES + above_slot));
 
         const bool emits = i >= 2 && out_row < side;

@@ -167,6 +167,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) transposed_conv(
             }
         }
         wgmma_wait<0>();
+#pragma unroll
+        for (int p = 0; p < 4; ++p) wgmma_fence_sums(sum[p]);
         if (threadIdx.x % 32 == 0) arrive(empty_barrier(slot == 0 ? STAGES - 1 : slot - 1));
         wait_copies<0>();
         __syncwarp();

@@ -109,6 +109,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) gradient_patch_conv(
         }
     }
     wgmma_wait<0>();
+#pragma unroll
+    for (int m = 0; m < 2; ++m) wgmma_fence_sums(sum[m]);
 
     const int samples = gridDim.x / (across * across);
     float* to = sums + (size_t)(slice * samples + sample) * side * side * cout;

@@ -80,6 +80,11 @@ __device__ __forceinline__ void accumulate_wgmma(Sums& sum, const int (&pixels)[
         }
     }
     wgmma_wait<0>();
+#pragma unroll
+    for (int phase = 0; phase < 4; ++phase) {
+#pragma unroll
+        for (int m = 0; m < MF; ++m) wgmma_fence_sums(sum[phase][m]);
+    }
 }
 
 // sum += one of the nine products, of the positions whose neighbours `a` holds.

@@ -1,7 +1,8 @@
 // Hopper's wgmma: a warpgroup multiplies positions in registers by weights in shared memory, while its threads go on.
 // Macros: HALF, DEPTH, USE_WGMMA; BF16X3, see parts/words.cuh; FP8_X, see parts/e4m3.cuh.
 //
-// The hardware writes the sums until wgmma_wait: between wgmma and wgmma_wait, kernels neither read nor write them.
+// The hardware writes the sums until wgmma_wait: between wgmma and wgmma_wait, kernels neither read nor write them. wgmma_fence_sums keeps the
+// compiler from doing so: it may move what reads a register, but not the asm that waits, which does not name the sums.
 #pragma once
 #include "parts/tensor_core.cuh"
 
@@ -12,6 +13,13 @@ __device__ __forceinline__ void wgmma_commit() { asm volatile("wgmma.commit_grou
 template <int PENDING>
 __device__ __forceinline__ void wgmma_wait() {
     asm volatile("wgmma.wait_group.sync.aligned %0;\n" ::"n"(PENDING) : "memory");
+}
+
+// After wgmma_wait<0>: nothing that reads the sums is moved before it.
+template <int COUNT>
+__device__ __forceinline__ void wgmma_fence_sums(float (&sum)[COUNT]) {
+#pragma unroll
+    for (int i = 0; i < COUNT; ++i) asm volatile("" : "+f"(sum[i])::"memory");
 }
 
 // The descriptor of a matrix in shared memory, whose rows hold ROW_NBYTES along k in swizzled chunks. Its lower word has the address in
