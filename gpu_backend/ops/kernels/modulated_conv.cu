@@ -150,7 +150,7 @@ __device__ __forceinline__ void accumulate(
     }
     wgmma_wait<0>();
 #pragma unroll
-    for (int m = 0; m < MF; ++m) wgmma_fence_sums(sum[m]);
+    for (int m = 0; m < MF; ++m) wgmma_fence_sums(chain[m]);
 #else
     const int b_row = warp_n * WARP_CHANNELS + (lane & 7) + (lane >> 4) * 8, b_half = lane >> 3 & 1;
 #pragma unroll
