@@ -185,7 +185,7 @@ class SliderRow(QWidget):
             self.label.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Preferred)
             self.label.setMinimumWidth(theme.px(label_px if least_label_px is None else least_label_px))
             self.label.setMaximumWidth(theme.px(label_px))
-            line.addWidget(self.label, 0 if least_label_px is None else 1)
+            line.addWidget(self.label, 0 if least_label_px is None else 3)
         else:
             column, head, line = QVBoxLayout(self), QHBoxLayout(), QHBoxLayout()
             column.setContentsMargins(0, 0, 0, 0)
@@ -196,7 +196,7 @@ class SliderRow(QWidget):
             column.addLayout(line)
         line.setContentsMargins(0, 0, 0, 0)
         line.setSpacing(6)
-        line.addWidget(self.slider, 1)
+        line.addWidget(self.slider, 2)
         line.addWidget(self.field)
         self.setFixedHeight(theme.px(theme.ROW) * (1 if corner is None else 2))
         self.slider.moved.connect(self._slid)

@@ -18,9 +18,9 @@ from explorer_app.window.look import icons, theme
 _END_PX = 36
 """Side of the pictures of a style channel's ends."""
 LABEL_PX = 124
-"""Width of the names of sliders in the panel."""
-_LEAST_LABEL_PX = 36
-"""The same of a bend in a narrow panel."""
+"""Width of the names of blends."""
+BEND_LABEL_PX, _LEAST_BEND_LABEL_PX = 150, 36
+"""The same of bends, whose names contain a layer, and their width in a narrow panel."""
 
 _SLIDERS: dict[str, tuple[float, float, float, float | None, str]] = {
     "gain": (-2.0, 4.0, 1.0, 10.0, "factor of the channels; a negative factor inverts them."),
@@ -110,8 +110,8 @@ class BendRow(EditRow):
             decimals=0 if is_turn else 2,
             widest="−000.0",
             editable=place == 0,
-            label_px=LABEL_PX,
-            least_label_px=_LEAST_LABEL_PX,
+            label_px=BEND_LABEL_PX,
+            least_label_px=_LEAST_BEND_LABEL_PX,
             tip=tip,
         )
         self._connect(slider, f"bend/{self.number}/{name}")

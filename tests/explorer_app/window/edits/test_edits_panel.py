@@ -13,7 +13,7 @@ from explorer_app.session.local_blends import LocalBlend
 from explorer_app.session.local_edits import KIND_NAMES, LayerBend, StyleChannel
 from explorer_app.session.parameters import SetParameter
 from explorer_app.session.session import Session
-from explorer_app.window.edits.edit_rows import LABEL_PX
+from explorer_app.window.edits.edit_rows import BEND_LABEL_PX
 from explorer_app.window.edits.edits_panel import EditsPanel
 from explorer_app.window.look import theme
 from gpu_backend import ChannelMaps, Latent, Tap
@@ -192,7 +192,8 @@ def test_names_of_bends_give_way_in_a_narrow_panel_and_sliders_stay_aligned(pane
         QApplication.processEvents()
         assert len({row.slider.x() for row in rows}) == 1
         assert all(row.field.width() >= row.field.sizeHint().width() for row in rows)
-    assert all(row.label.width() == theme.px(LABEL_PX) for row in rows)
+    assert all(row.label.width() == theme.px(BEND_LABEL_PX) for row in rows)
+    assert [row.label.text() for row in rows] == [row.label.full_text for row in rows], "nothing is cut off"
     panel.hide()
 
 
