@@ -31,10 +31,11 @@ _LATENTS = 8
 _MOST_DIFFERENCE = 8.0 / 127.5
 """Of a number of a picture in -1..1: eight steps of 255, in proportion where pictures exceed that range. Rounding to
 fp16 alone gives four at most."""
-_MOST_SHOWN_DIFFERENCE = 6.0 / 127.5
-"""Of a StyleGAN1, at what is shown of a picture: six steps of 255."""
+_MOST_SHOWN_DIFFERENCE, _MOST_DIFFERING = 6.0 / 127.5, 1e-4
+"""Of a StyleGAN1, at what is shown of a picture: six steps of 255, and the share of numbers that may differ by more. In
+tf32 such a network renders by plain kernels, many times slower, so single pixels do not decide."""
 _WITHOUT_TF32 = ("sm_75",)
-_FORMAT = 2
+_FORMAT = 3
 _MOST_NBYTES = 100
 
 
@@ -101,7 +102,8 @@ def _differs(runner: ModelRunner, open_fp32: Callable[[], ModelRunner], model: M
 
 def _differ_as_shown(picture: NDArray[np.float32], expected: NDArray[np.float32]) -> bool:
     """Compare what is inside -1..1; normalisation bounds the rest."""
-    return not np.abs(picture.clip(-1.0, 1.0) - expected.clip(-1.0, 1.0)).max() <= _MOST_SHOWN_DIFFERENCE
+    is_near = np.abs(picture.clip(-1.0, 1.0) - expected.clip(-1.0, 1.0)) <= _MOST_SHOWN_DIFFERENCE  # not of NaN
+    return bool(1.0 - is_near.mean() > _MOST_DIFFERING)
 
 
 def _differ(picture: NDArray[np.float32], expected: NDArray[np.float32]) -> bool:
