@@ -114,6 +114,7 @@ if TYPE_CHECKING:
     from gpu_backend.gradients.projection import Projection as Projection, pictures_together as pictures_together
     from gpu_backend.gradients.projection_settings import (
         PHOTO_SUFFIXES as PHOTO_SUFFIXES,
+        PROJECTION_START_S as PROJECTION_START_S,
         Crop as Crop,
         ProjectionReport as ProjectionReport,
         ProjectionSettings as ProjectionSettings,
@@ -348,7 +349,13 @@ _HOMES = {
     "gradients.photo": ("open_photo", "read_photo"),
     "gradients.picture_features": ("PictureFeatures",),
     "gradients.projection": ("Projection", "pictures_together"),
-    "gradients.projection_settings": ("PHOTO_SUFFIXES", "Crop", "ProjectionReport", "ProjectionSettings"),
+    "gradients.projection_settings": (
+        "PHOTO_SUFFIXES",
+        "PROJECTION_START_S",
+        "Crop",
+        "ProjectionReport",
+        "ProjectionSettings",
+    ),
     "latent.directions": ("Directions",),
     "latent.flattening": ("flat_latent",),
     "latent.paths": ("LatentPath", "PathKind", "blend_between", "is_on_seed", "path_blends", "weighted_blend"),

@@ -16,6 +16,7 @@ from explorer_app.exporting.output_file import as_export_error, check_output_pat
 from gpu_backend import (
     LATENT_SUFFIXES,
     PHOTO_SUFFIXES,
+    PROJECTION_START_S,
     TORCH_DEVICES,
     Base,
     LoomError,
@@ -43,7 +44,8 @@ _EXAMPLES = """examples:
 With --tune, photo.safetensors beside photo.npz is a model whose picture of these rows is nearer still. It holds changes
 of weights, so the model that was tuned has to stay where it is, or move along."""
 
-_STAGES = {"random": "random latents", "w": "one row", "rows": "all rows"}
+_STAGES = {"drafts": "matching drafts to pictures", "random": "random latents", "w": "one row", "rows": "all rows"}
+_CANDIDATES = 500
 _STEPS = whole_number(1, 100_000)
 
 
@@ -63,9 +65,9 @@ def parser() -> Parser:
     made.add_argument(
         "--candidates",
         type=_STEPS,
-        default=500,
         metavar="N",
-        help="random latents to compare first; an eighth of them if there is an encoder (default: 500)",
+        help="random latents to compare first; an eighth of them if there is an encoder "
+        f"(default: {_CANDIDATES}, or as many as fit into {PROJECTION_START_S:g} s)",
     )
     made.add_argument(
         "--tune",
@@ -95,7 +97,10 @@ def run(words: Sequence[str], console: Console) -> int:
         for path in (target, _tuned(target)) if options.tune else (target,):
             if path.exists() and not options.overwrite:
                 raise UsageError(f"{path} already exists; choose another name, or replace it with --overwrite.")
-    settings = ProjectionSettings(options.steps, options.candidates, options.seed)
+    candidates, start_s = options.candidates, math.inf
+    if candidates is None:
+        candidates, start_s = _CANDIDATES, PROJECTION_START_S
+    settings = ProjectionSettings(options.steps, candidates, options.seed, start_s)
     model = read_network(options.network, console)
     network = open_gradients(model, device=options.device)
     encoder = open_encoder(model, network)
@@ -205,10 +210,10 @@ def _tuned(target: Path) -> Path:
 
 def _progress_text(name: str, projection: Projection, elapsed_s: float) -> str:
     report = projection.report
-    if not math.isfinite(report.loss):
-        return f"{name}: matching drafts to pictures"
-    text = f"{name}: {_STAGES[report.stage]} {report.step} of {report.steps}, loss {report.loss:.3f}"
-    if report.stage != "random" and report.step < report.steps:
+    text = f"{name}: {_STAGES[report.stage]} {report.step} of {report.steps}"
+    if math.isfinite(report.loss):
+        text += f", loss {report.loss:.3f}"
+    if report.stage in ("w", "rows") and report.step < report.steps:
         # Steps at the full resolution come last and take longest, so this is a lower bound until then.
         text += f", at least {elapsed_s / report.step * (report.steps - report.step):.0f} s left"
     return text

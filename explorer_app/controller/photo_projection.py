@@ -36,6 +36,7 @@ SOURCE = "PhotoProjection"
 """Source of the edits."""
 
 _STAGES = {
+    "drafts": "matching drafts to pictures",
     "random": "random latents",
     "w": "one row for all layers",
     "rows": "each layer's row",
@@ -159,6 +160,8 @@ class PhotoProjection(QObject):
         report = self._report
         if report is None:
             return 0.0
+        if report.stage == "drafts":
+            return 0.0
         share, last = report.step / report.steps, _TUNING_SHARE if self._tunes else 0.0
         if report.stage == "weights":
             return 1.0 - last + last * share
@@ -173,9 +176,9 @@ class PhotoProjection(QObject):
             return ""
         if report is None:
             return "Preparing: opening the network for gradients."
-        if not math.isfinite(report.loss):
-            return "Preparing: matching drafts to pictures."
-        text = f"{_STAGES[report.stage].capitalize()}: {report.step} of {report.steps}, loss {report.loss:.3f}"
+        text = f"{_STAGES[report.stage].capitalize()}: {report.step} of {report.steps}"
+        if math.isfinite(report.loss):
+            text += f", loss {report.loss:.3f}"
         left = self.seconds_left
         return text if left is None else f"{text}, at least {time_text(left)} left"
 
@@ -246,7 +249,7 @@ class PhotoProjection(QObject):
             self._phase = "searching"
         if before is not None and before.stage != report.stage == "weights":
             self._paces.clear()
-        if report.stage != "random":
+        if report.stage not in ("drafts", "random"):
             self._paces.append((self._clock(), report.step))
         if event.latent is not None:
             self._show(event.latent)
@@ -326,7 +329,8 @@ def _project(model: Model, noise: Noise, edits: LocalEdits, path: Path, crop: Cr
     picture = gpu_backend.read_photo(path, spec.resolution, spec.img_channels, crop)
     encoder = gpu_backend.open_encoder(model, network)
     features = gpu_backend.open_features(model, network, encoder)
-    projection = gpu_backend.Projection(network, picture[None], encoder=encoder, features=features)
+    settings = gpu_backend.ProjectionSettings(start_s=gpu_backend.PROJECTION_START_S)
+    projection = gpu_backend.Projection(network, picture[None], settings, encoder, features)
     return gpu_backend.TunedProjection(network, picture, projection, features) if tune else projection
 
 

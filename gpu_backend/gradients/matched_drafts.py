@@ -17,8 +17,10 @@ from torch.nn import functional
 
 from gpu_backend.gradients.latents import sample_w
 from gpu_backend.gradients.network import DifferentiableNetwork, NetworkPasses
+from gpu_backend.gradients.time_limit import TimeLimit
 
-_PICTURES = 12
+_PICTURES, _LEAST_PICTURES = 12, 3
+"""Random pictures that readouts are fitted to; the least of them where pictures take long."""
 _RIDGE = 1e-4
 """Relative to the mean square of the features."""
 _PSI = 0.8
@@ -61,17 +63,17 @@ class MatchedDrafts:
         """Sides whose readouts `fit` has to fit."""
         return tuple(side for side in self._sides if side not in self._readouts)
 
-    def fit(self) -> Iterator[tuple[int, int]]:
-        """Fit the readouts that are missing; yield (done, all) after each random picture."""
+    def fit(self, limit: TimeLimit | None = None) -> Iterator[tuple[int, int]]:
+        """Fit the readouts that are missing; yield (done, all) after each random picture, fewer in all with a limit."""
         missing = self.missing
         if not missing:
             return
-        network = self._network
+        network, limit = self._network, limit or TimeLimit()
         candidates = network.mean_w + _PSI * (sample_w(network, _PICTURES, seed=1) - network.mean_w)
         sums: dict[int, tuple[Tensor, Tensor]] = {}
         for number, w in enumerate(candidates):
             rows = w.expand(1, network.spec.num_ws, -1)
-            with torch.no_grad():
+            with torch.no_grad(), limit.pieces():
                 picture = network.picture(rows)
                 for side in missing:
                     x = network.features(rows, side)[0].flatten(1).double()
@@ -79,7 +81,10 @@ class MatchedDrafts:
                     y = functional.avg_pool2d(picture, picture.shape[-1] // side)[0].flatten(1).double()
                     squares, products = sums.get(side, (0.0, 0.0))
                     sums[side] = squares + x @ x.t(), products + x @ y.t()
-            yield number + 1, _PICTURES
+            total = limit.fitting(_PICTURES, _LEAST_PICTURES)
+            yield number + 1, total
+            if number + 1 == total:
+                break
         for side, (squares, products) in sums.items():
             count = len(squares)
             ridge = _RIDGE * float(squares.trace()) / count * torch.eye(count).to(squares)

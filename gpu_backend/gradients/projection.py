@@ -21,7 +21,8 @@ any time: the best latents of the highest resolution so far stay.
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Iterator
+import time
+from collections.abc import Callable, Generator, Iterator
 
 import numpy as np
 import torch
@@ -39,6 +40,7 @@ from gpu_backend.gradients.picture_loss import PictureLoss, psnr
 from gpu_backend.gradients.projection_settings import MAX_STEPS, ProjectionReport, ProjectionSettings
 from gpu_backend.gradients.quasi_newton import QuasiNewton
 from gpu_backend.gradients.step_graph import StepGraph
+from gpu_backend.gradients.time_limit import TimeLimit
 from gpu_backend.model.latent_file import stored_latent
 from gpu_backend.recipe import StoredLatent
 
@@ -47,6 +49,8 @@ _DRAFT_SIDE = 64
 """Resolutions at which random latents are compared, and at which gradients begin; the full one if it is less."""
 _BATCH = {"cpu": 2, "cuda": 64}
 """Random latents a pass. On a processor larger batches take longer a picture: their activations leave its caches."""
+_PROMPT_S = 1.0
+"""With a time limit, no batch of a processor takes longer unless a single picture does: a stop waits for it."""
 _STARTS = {"cpu": 1, "cuda": 4}
 """Latents from which each picture is searched at draft resolutions. A GPU needs hardly longer for four."""
 _FEWER = 8
@@ -92,6 +96,8 @@ class Projection:
         Of the model, which makes most random latents unnecessary; None begins with them alone.
     features
         Of a network of the model, compared at the full resolution; None compares pixels and structure alone.
+    clock
+        Seconds from any start, never going back; for `ProjectionSettings.start_s`.
 
     Raises
     ------
@@ -106,8 +112,10 @@ class Projection:
         settings: ProjectionSettings | None = None,
         encoder: PictureEncoder | None = None,
         features: PictureFeatures | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._network = network
+        self._clock = clock
         self._settings = settings = settings or ProjectionSettings()
         spec = network.spec
         shape = (spec.img_channels, spec.resolution, spec.resolution)
@@ -115,6 +123,8 @@ class Projection:
             raise RequestError(f"Pictures to project must be {shape} finite numbers, but there are {targets.shape}.")
         if not (1 <= settings.steps <= MAX_STEPS and 1 <= settings.candidates <= MAX_STEPS):
             raise RequestError(f"A projection has 1 to {MAX_STEPS:,} steps and random latents.")
+        if not settings.start_s > 0:
+            raise RequestError("The random latents of a projection need some time.")
         self._targets = network.tensor(targets)
         self._encoder, self._features = encoder, features
         directions = latent_statistics(network, directions=spec.w_dim).directions
@@ -175,15 +185,16 @@ class Projection:
         )
 
     def _steps(self) -> Iterator[ProjectionReport]:
-        if self._encoder is not None and self._drafts.missing:
+        limit = self._time_limit()
+        if self._drafts.missing and (self._encoder is not None or limit.is_set):
             # Fitting takes as long as some steps, and until then there would be nothing to show.
             with torch.no_grad():
-                answers = self._shared(self._encoder.encode(self._targets)[:, None])
+                answers = self._shared(self._guesses()[:, None]).expand_as(self._best)
                 losses = PictureLoss(self._targets, self._features)(self._network.picture(answers))
             self._keep(answers, losses, self._full)
             yield self._reported("random", 0, self._candidates, self._full)
-        for _ in self._drafts.fit():
-            yield self.report
+        for done, wanted in self._drafts.fit(limit):
+            yield self._reported("drafts", done, wanted, self._random_side)
         starts = yield from self._try_candidates()
         total = self._settings.steps
         ends = [round(total * share) for share in self._shares()]
@@ -200,28 +211,32 @@ class Projection:
     def _try_candidates(self) -> Generator[ProjectionReport, None, Tensor]:
         """Compare the encoder's answers and random latents, truncated to 0.7, where pictures look right.
 
+        Where time is limited the mean of w takes the place of an answer: it is nearer than most random latents.
+
         Returns the coordinates of the best, (count, starts, 1, w_dim), the best first.
         """
-        side, count, encoder = self._random_side, len(self._targets), self._encoder
-        total = self._candidates
+        side, count, total = self._random_side, len(self._targets), self._candidates
         mean = self._network.mean_w
         candidates = mean + 0.7 * (sample_w(self._network, total, self._settings.seed) - mean)
-        if encoder is not None:
-            # Its answers come first. With one picture, the answer takes the place of a random latent.
-            candidates = torch.cat([encoder.encode(self._targets), candidates[: total - 1]])
+        limit = self._time_limit()
+        if self._encoder is not None or limit.is_set:
+            # Guesses come first. With one picture, the guess takes the place of a random latent.
+            candidates = torch.cat([self._guesses(), candidates[: total - 1]])
         losses = candidates.new_full((count, len(candidates)), math.inf)
-        batch = _BATCH.get(self._network.device.type, 1)
+        guesses = len(candidates) - total
         compared = [PictureLoss(target[None]) for target in self._targets_at(side)]
-        for first in range(0, len(candidates), batch):
-            some = candidates[first : first + batch]
-            with torch.no_grad():
+        first = 0
+        while first < limit.fitting(len(candidates), guesses + 1):
+            some = candidates[first : first + self._batch(limit)]
+            with torch.no_grad(), limit.pieces(len(some)):
                 pictures = self._drafts.picture(self._shared(some[:, None]), side)
                 for number, loss in enumerate(compared):
-                    losses[number, first : first + batch] = loss(pictures)
-            best, places = losses.min(1)
-            self._keep(self._shared(candidates[places][:, None]), best, side)
-            done = min(total, max(1, first + batch - (len(candidates) - total)))
-            yield self._reported("random", done, total, side)
+                    losses[number, first : first + len(some)] = loss(pictures)
+                best, places = losses.min(1)
+                self._keep(self._shared(candidates[places][:, None]), best, side)
+            first += len(some)
+            wanted = limit.fitting(len(candidates), guesses + 1)
+            yield self._reported("random", max(1, first - guesses), max(1, wanted - guesses), side)
         starts = min(_STARTS.get(self._network.device.type, 1), len(candidates))
         places = losses.nan_to_num(nan=math.inf).argsort(1)[:, :starts]
         return self._coordinates(candidates[places])[:, :, None]
@@ -299,6 +314,21 @@ class Projection:
         side = max(self._draft_sides, default=0)
         return network.own_kernels.passes(network, count, draft_side=side, draft_samples=branches) or network
 
+    def _guesses(self) -> Tensor:
+        """Return the encoder's answers, (count, w_dim), or the mean of w, (1, w_dim)."""
+        return self._network.mean_w[None] if self._encoder is None else self._encoder.encode(self._targets)
+
+    def _batch(self, limit: TimeLimit) -> int:
+        """Return how many random latents the next pass compares."""
+        device = self._network.device.type
+        batch = _BATCH.get(device, 1)
+        if not limit.is_set or device == "cuda":
+            return batch
+        return batch if limit.done and batch * limit.pace_s <= _PROMPT_S else 1
+
+    def _time_limit(self) -> TimeLimit:
+        return TimeLimit(self._settings.start_s, self._clock)
+
     def _coordinates(self, w: Tensor) -> Tensor:
         """Return the coordinates (..., w_dim) of w (..., w_dim)."""
         found: Tensor = (w - self._network.mean_w) @ self._axes.t() / self._axes.square().sum(1)
@@ -338,7 +368,7 @@ class Projection:
 
     def _reported(self, stage: str, step: int, steps: int, side: int, loss: float | None = None) -> ProjectionReport:
         loss = float(self._best_losses.mean()) if loss is None else loss
-        is_done = stage != "random" and step == steps
+        is_done = stage in ("w", "rows") and step == steps
         return ProjectionReport(stage, step, steps, loss, self._best_side or side, is_done=is_done)
 
     @property

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 from gpu_backend.quick_dataclass import dataclass
 
 MAX_STEPS = 100_000
+
+PROJECTION_START_S = 5.0
+"""`ProjectionSettings.start_s` of a search that is watched."""
 
 PHOTO_SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".tif", ".tiff", ".avif")
 """Files of these kinds are projected from a folder."""
@@ -21,11 +26,25 @@ class Crop:
 
 @dataclass(frozen=True, slots=True)
 class ProjectionSettings:
-    """How long to search: steps along gradients, and random latents to begin with; an eighth if there is an encoder."""
+    """How long to search.
+
+    Attributes
+    ----------
+    steps
+        Along gradients.
+    candidates
+        Random latents to begin with; an eighth if there is an encoder.
+    seed
+        Of the random latents.
+    start_s
+        Seconds for the random latents, and as many before them for matching drafts to pictures: at least one latent and
+        three pictures. The mean of w then comes first. Infinite for a result that does not depend on the machine.
+    """
 
     steps: int = 300
     candidates: int = 500
     seed: int = 0
+    start_s: float = math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +54,10 @@ class ProjectionReport:
     Attributes
     ----------
     stage
-        ``"random"``, ``"w"`` or ``"rows"``; ``"weights"`` for a tuning.
+        ``"drafts"`` while these are matched to pictures; ``"random"``, ``"w"``, ``"rows"``; ``"weights"`` for a tuning.
     step, steps
-        Finished steps of all; steps of the first stage count latents, and those of a tuning are counted alone.
+        Finished steps of all. Pictures count while drafts are matched, then random latents; with a time limit, `steps`
+        of both is an estimate. Those of a tuning are counted alone.
     loss
         Of the best latent so far, at `resolution`.
     resolution

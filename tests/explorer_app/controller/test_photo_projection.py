@@ -191,9 +191,10 @@ def test_step_loss_and_time_left_are_reported(search: Search) -> None:
     assert search.projection.text == ""
     search.begin()
     assert "opening the network" in search.projection.text
-    before = ProjectionReport("random", 0, 500, float("inf"), 32)
+    before = ProjectionReport("drafts", 3, 12, float("inf"), 32)
     search.projection.take_advanced(ProjectionAdvanced(search.renders.number, before, None))
-    assert search.projection.text == "Preparing: matching drafts to pictures.", "there is no loss yet"
+    assert search.projection.text == "Matching drafts to pictures: 3 of 12", "there is no loss yet"
+    assert search.projection.share == 0.0
     for _ in range(11):
         search.renders.advance()
         search.harness.now_s += 2.0

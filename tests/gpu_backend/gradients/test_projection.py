@@ -21,6 +21,7 @@ from gpu_backend.gradients.projection_settings import ProjectionSettings
 from gpu_backend.model.draft_file import Readout
 from tests.helpers.networks import make_stylegan2
 from tests.helpers.stylegan1 import make_stylegan1
+from tests.helpers.stylegan3 import make_stylegan3
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +100,8 @@ def test_w_is_searched_at_drafts_then_at_the_full_resolution_and_then_all_rows(
     seen: list[tuple[str, int]] = []
     while not (report := projection.step()).is_done:
         seen.append((report.stage, report.resolution))
-    assert list(dict.fromkeys(seen)) == [("random", 32), ("w", 256), ("rows", 256)], "chosen by full pictures"
+    chosen = [("drafts", 32), ("random", 32), ("w", 256), ("rows", 256)]
+    assert list(dict.fromkeys(seen)) == chosen, "by full pictures at last"
     assert searched == [64] * 3 + [256] * 7
 
 
@@ -108,7 +110,7 @@ def test_who_stops_at_a_draft_keeps_no_worse_picture_than_before() -> None:
     wanted = np.random.default_rng(0).uniform(-1, 1, (1, 3, 128, 128)).astype(np.float32)
     projection = Projection(network, wanted, ProjectionSettings(steps=200, candidates=4))
     loss = PictureLoss(torch.from_numpy(wanted))
-    while projection.report.stage == "random":
+    while projection.report.stage in ("random", "drafts"):
         projection.step()
     losses = []
     for _ in range(58):
@@ -152,6 +154,76 @@ def test_a_network_of_another_family_projects_too() -> None:
     projection = Projection(network, picture_of(network, 3), ProjectionSettings(steps=6, candidates=3))
     run(projection)
     assert projection.report.is_done
+
+
+class Clock:
+    """Stands still unless a picture is rendered, which takes `picture_s`."""
+
+    def __init__(self, picture_s: float) -> None:
+        self.picture_s, self.now_s = picture_s, 0.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+    def count(self, monkeypatch: pytest.MonkeyPatch, network: DifferentiableNetwork) -> None:
+        """Let the network's full pictures take their time."""
+        plain = network.picture
+
+        def picture(ws: torch.Tensor, resolution: int | None = None) -> torch.Tensor:
+            self.now_s += self.picture_s * len(ws)
+            return plain(ws, resolution)
+
+        monkeypatch.setattr(network, "picture", picture)
+
+
+@pytest.mark.parametrize(
+    ("picture_s", "reported"),
+    [
+        (60.0, [(1, 1)]),
+        (2.0, [(1, 2), (2, 2)]),
+        (0.5, [(1, 10), (3, 10), (5, 10), (7, 10), (9, 10), (11, 11)]),
+        (0.01, [(1, 12), (3, 12), (5, 12), (7, 12), (9, 12), (11, 12), (12, 12)]),
+    ],
+)
+def test_random_latents_are_fewer_where_pictures_take_long(
+    monkeypatch: pytest.MonkeyPatch, picture_s: float, reported: list[tuple[int, int]]
+) -> None:
+    network = differentiable_network(make_stylegan3(seed=3))
+    clock = Clock(picture_s)
+    clock.count(monkeypatch, network)
+    settings = ProjectionSettings(steps=2, candidates=12, start_s=5.0)
+    projection = Projection(network, picture_of(network, 3), settings, clock=clock)
+    first = projection.step()
+    assert projection.has_found
+    assert math.isfinite(first.loss)
+    np.testing.assert_array_equal(projection.rows[0, 0], network.mean_w, "the mean comes first")
+    seen = [first]
+    while (report := projection.step()).stage == "random":
+        seen.append(report)
+        clock.now_s += 100.0  # other work of the thread between two steps does not count
+    assert [(report.step, report.steps) for report in seen] == reported
+
+
+def test_drafts_are_matched_to_fewer_pictures_where_these_take_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    network = differentiable_network(make_stylegan1(resolution=64))
+    clock = Clock(2.0)
+    clock.count(monkeypatch, network)
+    settings = ProjectionSettings(steps=2, candidates=4, start_s=5.0)
+    projection = Projection(network, np.zeros((1, 3, 64, 64), np.float32), settings, clock=clock)
+    reports = [projection.step() for _ in range(8)]
+    assert [(report.stage, report.step, report.steps) for report in reports] == [
+        ("random", 0, 4),
+        *(("drafts", done, 3) for done in (1, 2, 3)),
+        *(("random", done, 4) for done in (1, 3, 4)),
+        ("w", 1, 2),
+    ]
+    assert not any(report.is_done for report in reports)
+    assert math.isfinite(reports[0].loss), "the picture of the mean is there before the drafts are matched"
+
+
+def test_a_search_without_time_for_its_start_is_refused(network: DifferentiableNetwork) -> None:
+    with pytest.raises(RequestError, match="need some time"):
+        Projection(network, picture_of(network, 3), ProjectionSettings(start_s=0.0))
 
 
 def test_the_encoders_answer_is_compared_with_random_latents(network: DifferentiableNetwork) -> None:
