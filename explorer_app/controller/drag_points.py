@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 Pixels = tuple[float, float]
 """x and y in pixels of the full picture; whole numbers are centres of pixels."""
 
-WEAK = "The picture has no texture in this direction, so there is nothing to track."
-LOST = "This model has no such picture: the handle is frozen until the next stroke."
-COVERED = "A handle is on another picture of the blend than the one that was pressed, so it does not pull."
+WEAK = "The picture has no texture in this direction, so there is nothing to track"
+LOST = "This model has no such picture: the handle is frozen"
+COVERED = "A handle is on another picture of the blend than the one that was pressed, so it does not pull"
 
 _MISSING = 1 / 3
 """Share of a handle's way that its content may stay behind."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QColor, QPainter
+from PySide6.QtGui import QColor, QFontMetrics, QPainter
 
 from explorer_app.window.canvas.picture_stage import CAPTION_PX, PictureStage
 from explorer_app.window.canvas.transform_frame import HINT, TransformFrame
@@ -12,6 +12,8 @@ from explorer_app.window.look import fonts, theme
 from gpu_backend import Tap
 
 _SPACE = 8
+_BETWEEN = " · "
+"""Between the parts of a caption."""
 
 
 class CanvasCaption:
@@ -83,9 +85,20 @@ class CanvasCaption:
         metrics = painter.fontMetrics()
         draft = "draft" if stage.frame is not None and stage.frame.is_draft else ""
         room = int(line.width()) - metrics.horizontalAdvance("draft ")
-        text = metrics.elidedText(self.text(), Qt.TextElideMode.ElideRight, room)
+        text = self.text_within(metrics, room)
         painter.drawText(line, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, text)
         painter.drawText(line, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight, draft)
+
+    def text_within(self, metrics: QFontMetrics, room: int) -> str:
+        """Return the caption, elided to so many px; the last part of a tool's text, what Escape does, stays whole."""
+        text = self.text()
+        if metrics.horizontalAdvance(text) <= room:
+            return text
+        front, between, last = text.rpartition(_BETWEEN)
+        front_room = room - metrics.horizontalAdvance(between + last)
+        if text != self._tool or front_room <= 0:
+            return metrics.elidedText(text, Qt.TextElideMode.ElideRight, room)
+        return metrics.elidedText(front, Qt.TextElideMode.ElideRight, front_room) + between + last
 
     def text(self) -> str:
         """Return the caption: the picture's size, the zoom and the available gestures."""
@@ -101,4 +114,4 @@ class CanvasCaption:
         hint = "drag to walk, Shift slows, wheel zooms" if stage.frame.tap is None else "Escape shows the picture"
         if self._transform.is_on:
             hint = HINT
-        return f"{width} × {height} → {how}{round(100 * scale)} % · {hint}"
+        return f"{width} × {height} → {how}{round(100 * scale)} %{_BETWEEN}{hint}"

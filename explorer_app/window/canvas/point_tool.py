@@ -305,7 +305,7 @@ class PointTool(QWidget):
                 parts = ["Drag a point of the picture", points, "a click sets a pin", "Shift adds handles"]
         if drag.problem:
             parts = [drag.problem]
-        escape = "Esc leaves the tool" if drag.phase == "rest" else "Esc returns to the start of the stroke"
+        escape = "Esc leaves the tool" if drag.phase == "rest" else "Esc cancels the stroke"
         return " · ".join([*(part for part in parts if part), escape])
 
     @Slot()

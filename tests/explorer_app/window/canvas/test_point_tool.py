@@ -138,7 +138,7 @@ def test_a_press_and_a_drag_move_the_point_under_the_pointer(hand: Hand) -> None
     assert hand.text.startswith("Drag a point · 1 handle · preparing")
     hand.controller.drag_renders.advance()
     assert "12 px left" in hand.text
-    assert hand.text.endswith("Esc returns to the start of the stroke")
+    assert hand.text.endswith("Esc cancels the stroke")
     release(hand.tool, start + QPoint(round(20 * hand.scale), 0))
     assert "settling" in hand.text
     hand.controller.drag_renders.run_to_rest()
@@ -227,6 +227,14 @@ def test_a_lost_handle_is_drawn_and_reported(hand: Hand) -> None:
     hand.controller.drag_renders.drag.lost = {0}
     hand.controller.drag_renders.advance()
     assert hand.text.startswith(LOST)
+    caption, metrics = hand.window.canvas.caption, hand.window.fontMetrics()
+    room = metrics.horizontalAdvance(hand.text)
+    assert caption.text_within(metrics, room) == hand.text
+    cut = caption.text_within(metrics, round(0.8 * room))
+    assert cut.startswith("This model")
+    assert cut.endswith("… · Esc cancels the stroke"), "a narrow canvas still shows what Escape does"
+    assert metrics.horizontalAdvance(cut) < room
+    assert metrics.horizontalAdvance(caption.text_within(metrics, room // 10)) <= room // 10
     release(hand.tool, hand.at(160, 80))
 
 
