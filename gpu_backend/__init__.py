@@ -203,6 +203,7 @@ if TYPE_CHECKING:
         printable_sentence as printable_sentence,
     )
     from gpu_backend.process_memory import process_nbytes as process_nbytes
+    from gpu_backend.processes import machine_tag as machine_tag, process_is_running as process_is_running
     from gpu_backend.quick_dataclass import dataclass as dataclass
     from gpu_backend.recipe import (
         BEND_REST as BEND_REST,
@@ -416,6 +417,7 @@ _HOMES = {
     "picture_mask": ("MASK_SIDE", "MaskError", "PictureMask", "layer_mask", "mask_from_text", "mask_to_text"),
     "plain_text": ("printable", "printable_lines", "printable_sentence"),
     "process_memory": ("process_nbytes",),
+    "processes": ("machine_tag", "process_is_running"),
     "recipe": (
         "BEND_REST",
         "NO_EDITS",

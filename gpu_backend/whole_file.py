@@ -16,9 +16,10 @@ import stat
 import sys
 import threading
 import time
-import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
+
+from gpu_backend.processes import machine_tag, process_is_running
 
 _PART = re.compile(r"\.(?P<name>.+)\.(?P<host>[0-9a-f]{8})-(?P<pid>[0-9]{1,10})-[0-9a-f]{8}\.part", re.DOTALL)
 _OLD_PART = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{8}\.part", re.DOTALL)
@@ -346,7 +347,7 @@ def _link_target(path: Path) -> Path:
 
 def part_name(name: str, pid: int) -> str:
     """Return a new name for the part file of a target, written by a process of this machine."""
-    return f".{name}.{_host()}-{pid}-{os.urandom(4).hex()}.part"
+    return f".{name}.{machine_tag()}-{pid}-{os.urandom(4).hex()}.part"
 
 
 def remove_leftovers(folder: Path, is_target: Callable[[str], bool], disk: Disk | None = None) -> None:
@@ -378,11 +379,11 @@ def _sweep_once(folder: Path, disk: Disk) -> None:
 
 
 def _is_abandoned(path: Path, match: re.Match[str]) -> bool:
-    if match.re is _PART and match["host"] == _host():
+    if match.re is _PART and match["host"] == machine_tag():
         pid = int(match["pid"])
         if pid == os.getpid():
             return str(path) not in _live
-        if not _is_running(pid):
+        if not process_is_running(pid):
             return True
     return time.time() - path.lstat().st_mtime > _ABANDONED_S
 
@@ -396,36 +397,3 @@ def _sync_of_file_systems() -> Callable[[int], int] | None:
 
     sync = getattr(ctypes.CDLL(None), "syncfs", None)
     return None if sync is None else lambda number: int(sync(number))
-
-
-@functools.cache
-def _host() -> str:
-    """Return 8 digits for the machine, or the container, within which a process number means one process."""
-    machine = os.environ.get("COMPUTERNAME", "") if sys.platform == "win32" else os.uname().nodename
-    try:
-        container = os.readlink("/proc/self/ns/pid")
-    except OSError:
-        container = ""
-    return f"{zlib.crc32(f'{machine} {container}'.encode()):08x}"
-
-
-if sys.platform == "win32":
-
-    def _is_running(pid: int) -> bool:
-        import ctypes
-
-        handle = ctypes.windll.kernel32.OpenProcess(0x1000, 0, pid)  # PROCESS_QUERY_LIMITED_INFORMATION
-        if handle:
-            ctypes.windll.kernel32.CloseHandle(handle)
-        return bool(handle)
-
-else:
-
-    def _is_running(pid: int) -> bool:
-        try:
-            os.kill(pid, 0)
-        except (ProcessLookupError, OverflowError):
-            return False
-        except OSError:  # another account's
-            return True
-        return True

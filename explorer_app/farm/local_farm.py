@@ -22,6 +22,7 @@ from explorer_app.exporting.writers import usual_threads
 from explorer_app.farm.address import FarmAddress, bracketed
 from explorer_app.farm.errors import FarmError, require_farm_extra
 from explorer_app.farm.keys import make_keys
+from explorer_app.farm.temporary_folder import new_temporary_folder
 from explorer_app.farm.worker import worker_name
 from explorer_app.logs import log_path
 from explorer_app.rendering.renderer_like import PROCESSOR_ID
@@ -219,7 +220,7 @@ class LocalFarm:
 
     def _start(self) -> None:
         if self._address is None:
-            self._folder = tempfile.TemporaryDirectory(prefix="latentloom-farm-")
+            self._folder = new_temporary_folder()
             self._keys_path = Path(self._folder.name) / "farm.pem"
             self._address = FarmAddress("127.0.0.1", 0, make_keys(self._keys_path))
         if self._runs_scheduler:

@@ -6,15 +6,14 @@ import asyncio
 import contextlib
 import logging
 import os
-import shutil
 import socket
-import tempfile
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from explorer_app.farm.address import FarmAddress, is_loopback
 from explorer_app.farm.dask_setup import CONNECT_S, set_up_dask
 from explorer_app.farm.station import Station
+from explorer_app.farm.temporary_folder import new_temporary_folder
 from gpu_backend import CancelledError, LoomError, dataclass
 
 if TYPE_CHECKING:
@@ -89,15 +88,12 @@ async def run_worker(
 ) -> bool:
     """Serve a farm until `stop` is set. Return False if the device was lost, so that the process has to be replaced."""
     set_up_dask()
-    folder = tempfile.mkdtemp(prefix="latentloom-farm-")
-    try:
+    with new_temporary_folder() as folder:
         while not stop.is_set() and not station.is_broken:
             await _serve_once(address, name, station, stop, recent, folder)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_RETRY_S):
                     await stop.wait()
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
     return not station.is_broken
 
 
