@@ -97,13 +97,13 @@ class NetworkEdits:
         return edit
 
     def applying(
-        self, seconds: Mapping[str, Tensor], free: tuple[int, Mapping[str, Tensor]] | None = None
+        self, activations: Mapping[str, Tensor], free: tuple[int, Mapping[str, Tensor]] | None = None
     ) -> LayerEdit:
         """Return the edit of a run of pictures.
 
         Parameters
         ----------
-        seconds
+        activations
             What `recording` kept of `second_rows`, layer name -> (blends, channels, ...).
         free
             A blend whose second latent is not that of `second_rows`, and what `recording` kept of it, (batch, ...).
@@ -112,7 +112,7 @@ class NetworkEdits:
         def edit(layer: str, x: Tensor) -> Tensor:
             x = self._bent(layer, x)
             for place in self._blended.get(layer, ()):
-                second = free[1][layer] if free is not None and place == free[0] else seconds[layer][place]
+                second = free[1][layer] if free is not None and place == free[0] else activations[layer][place]
                 x = torch.lerp(x, second, self._mask(place, layer, x.shape[-1]))
             return x
 

@@ -76,7 +76,7 @@ class FeatureGrid:
 
     @property
     def pixel_pitch(self) -> float:
-        """Samples a pixel."""
+        """Samples per pixel."""
         return self.rate / self.picture
 
 
@@ -114,7 +114,7 @@ class GradientKernels(Protocol):
         ...
 
     def prepare(self, network: DifferentiableNetwork) -> None:
-        """Do before the first drag what takes seconds."""
+        """Compile and check the kernels, which takes seconds, so that the first drag does not wait for them."""
         ...
 
     def drag(self, network: DifferentiableNetwork, terms: Any, *, radius: int, rate: float) -> Any:
@@ -153,10 +153,10 @@ class DifferentiableNetwork(ABC):
     """
 
     own_kernels: GradientKernels | None = None
-    terms = None
+    terms: PictureTerms | None = None
     edits = NO_EDITS
     _network_edits: NetworkEdits | None = None
-    _free: tuple[int, Tensor] | None = None
+    _free_blend: tuple[int, Tensor] | None = None
     """A blend whose second latent is the one that is given, and the rows of the picture itself, (1, num_ws, w_dim)."""
 
     def __init__(self, model: Model, noise: Noise, dtype: torch.dtype, device: torch.device) -> None:
@@ -170,10 +170,10 @@ class DifferentiableNetwork(ABC):
         }
         self.noise: NoisePictures = noise_pictures(self.spec, self._weights, noise)
         self.style_offsets: Mapping[str, Tensor] = {}
-        self._seconds: dict[str, Tensor] = {}
+        self._second_activations: dict[str, Tensor] = {}
         """Activations of the blends' second latents, by layer."""
-        self._known_runs: set[Hashable] = set()
-        """Runs whose layers `_seconds` holds."""
+        self._cached_runs: set[Hashable] = set()
+        """Runs whose layers `_second_activations` holds."""
         self.mean_w = torch.from_numpy(np.array(model.mean_w)).to(device=device, dtype=dtype)
 
     @property
@@ -189,7 +189,8 @@ class DifferentiableNetwork(ABC):
         """
         made = copy(self)
         made.edits = acting = edits.acting
-        made._seconds, made._known_runs, made._network_edits, made._free = {}, set(), None, None
+        made._second_activations, made._cached_runs = {}, set()
+        made._network_edits, made._free_blend = None, None
         made.readouts = self._model.readouts
         if acting != NO_EDITS:
             recipes = tuple(blend.recipe for blend in acting.blends)
@@ -217,8 +218,8 @@ class DifferentiableNetwork(ABC):
         if edits is None or edits.second_rows is None or not 0 <= place < len(edits.second_rows):
             raise RequestError(f"The picture has {len(self.edits.blends)} blends, so there is none at place {place}.")
         made = copy(self)
-        made._seconds, made._known_runs = {}, set()
-        made._free = place, self.tensor(rows)[None]
+        made._second_activations, made._cached_runs = {}, set()
+        made._free_blend = place, self.tensor(rows)[None]
         return made, edits.second_rows[place].float().cpu().numpy()
 
     @property
@@ -228,17 +229,21 @@ class DifferentiableNetwork(ABC):
 
     def covered(self, block: int) -> Tensor | None:
         """Return the share of a block's features that other latents of blends have, (side, side); None for nothing."""
-        edits, free = self._network_edits, None if self._free is None else self._free[0]
+        edits, free = self._network_edits, None if self._free_blend is None else self._free_blend[0]
         return None if edits is None else edits.covered(self._last_layer(block), self.grid(block).side, free)
 
-    def run_edited(self, run: NetworkRun[_Output], ws: Tensor, known_as: Hashable = None) -> _Output:
+    def run_edited(self, run: NetworkRun[_Output], ws: Tensor, cache_key: Hashable = None) -> _Output:
         """Run layers with the edits of this network.
 
         Parameters
         ----------
-        known_as
-            Names the layers of the run, if the second latents' activations do not change from run to run; None computes
-            them each time, differentiable.
+        run
+            Runs the layers.
+        ws
+            Rows of w, (batch, num_ws, w_dim).
+        cache_key
+            Of the layers that run: the second latents' activations are computed once for each key. None computes them
+            each time, differentiable.
         """
         edits = self._network_edits
         if edits is None:
@@ -248,21 +253,21 @@ class DifferentiableNetwork(ABC):
             offsets[layer] = offset + offsets[layer] if layer in offsets else offset
         if edits.second_rows is None:
             return run(ws, offsets, edits.applying({}))
-        if known_as is None or self.style_offsets:
-            seconds: dict[str, Tensor] = {}
-            run(edits.second_rows, offsets, edits.recording(seconds))
+        if cache_key is None or self.style_offsets:
+            activations: dict[str, Tensor] = {}
+            run(edits.second_rows, offsets, edits.recording(activations))
         else:
-            seconds = self._seconds
-            if known_as not in self._known_runs:
+            activations = self._second_activations
+            if cache_key not in self._cached_runs:
                 with torch.no_grad():
-                    run(edits.second_rows, offsets, edits.recording(seconds))
-                self._known_runs.add(known_as)
-        if self._free is None:
-            return run(ws, offsets, edits.applying(seconds))
-        place, rows = self._free
-        second: dict[str, Tensor] = {}
-        run(ws, offsets, edits.recording(second))
-        return run(rows.expand_as(ws), offsets, edits.applying(seconds, (place, second)))
+                    run(edits.second_rows, offsets, edits.recording(activations))
+                self._cached_runs.add(cache_key)
+        if self._free_blend is None:
+            return run(ws, offsets, edits.applying(activations))
+        place, rows = self._free_blend
+        free_activations: dict[str, Tensor] = {}
+        run(ws, offsets, edits.recording(free_activations))
+        return run(rows.expand_as(ws), offsets, edits.applying(activations, (place, free_activations)))
 
     @property
     @abstractmethod

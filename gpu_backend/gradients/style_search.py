@@ -3,7 +3,8 @@
 How far an offset of a channel changes the picture P inside a mask m is |m dP/ds| (a norm over pixels). There are
 thousands of channels, and a backward pass gives one product with all columns of dP/ds at once. So the norm is estimated
 as for a trace (Hutchinson 1990): for random v, whose entries are independent with variance 1, the mean of
-(v^T m dP/ds)^2 is |m dP/ds|^2. Here v is smooth, so that what counts is a change of parts of the picture, not of grain.
+(v^T m dP/ds)^2 is |m dP/ds|^2. Here v is an enlarged coarse grid of such entries, hence smooth: changes of grain count
+less than changes of whole parts of the picture.
 
     inside, outside = deviation of s * sqrt(mean of (v^T m dP/ds)^2 / area), with m and with 1 - m
     score           = inside * inside / (inside + outside)
@@ -49,10 +50,16 @@ class StyleSearch:
 
     Parameters
     ----------
+    network
+        With the local edits of the picture.
     rows
         (num_ws, w_dim) of the picture.
     mask
         (side, side), 0..1: 1 where the picture should change.
+    probes
+        Random pictures inside the mask, and as many outside; a backward pass each.
+    seed
+        Of the random pictures.
     """
 
     def __init__(
