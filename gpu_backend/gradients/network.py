@@ -17,6 +17,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from threading import Event
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -24,7 +25,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from gpu_backend.errors import RequestError
+from gpu_backend.errors import CancelledError, RequestError
 from gpu_backend.gradients.edits import LayerEdit, NetworkEdits
 from gpu_backend.gradients.layers import Doubling, ModulatedLayer, ToRgbLayer
 from gpu_backend.gradients.picture_terms import PictureTerms
@@ -150,8 +151,12 @@ class DifferentiableNetwork(ABC):
         Layer name -> (style length,), added to the layer's style; may require a gradient. `StyleSearch` sets it.
     edits
         The local edits of its features and pictures, without those at rest; see `edited`.
+    cancelled
+        While it is set, passes of a StyleGAN1, 3 or XL raise CancelledError after the layer under way, forward and
+        backward: one of them can take half a minute. None watches nothing.
     """
 
+    cancelled: Event | None = None
     own_kernels: GradientKernels | None = None
     terms: PictureTerms | None = None
     edits = NO_EDITS
@@ -515,12 +520,29 @@ class _ReferenceNetwork(DifferentiableNetwork):
             part = replace(spec, layers=spec.layers[:end])
 
         def run(ws: Tensor, offsets: Mapping[str, Tensor], edit: LayerEdit | None) -> Tensor:
+            edit = edit if self.cancelled is None else _cancellable(edit, self.cancelled)
             if isinstance(part, StyleGAN3Spec):
                 return run_stylegan3(part, self._weights, ws, observed=observed, offsets=offsets, edit=edit)
             pictures = self.noise if noise is None else noise
             return run_stylegan1(part, self._weights, ws, pictures, observed=observed, offsets=offsets, edit=edit)
 
         return self.run_edited(run, ws, end if noise is None else None)
+
+
+def _cancellable(edit: LayerEdit | None, cancelled: Event) -> LayerEdit:
+    """Return an edit that raises CancelledError if the event is set, also when its gradient is computed."""
+
+    def check(_: Tensor) -> None:
+        if cancelled.is_set():
+            raise CancelledError("The search was stopped.")
+
+    def watched(layer: str, x: Tensor) -> Tensor:
+        check(x)
+        if x.requires_grad:
+            x.register_hook(check)
+        return x if edit is None else edit(layer, x)
+
+    return watched
 
 
 def _rate(layer: AdainLayerSpec | FilteredLayerSpec) -> int:

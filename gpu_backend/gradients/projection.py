@@ -23,6 +23,8 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Generator, Iterator
+from contextlib import suppress
+from threading import Event
 
 import numpy as np
 import torch
@@ -30,7 +32,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from gpu_backend.errors import RequestError
+from gpu_backend.errors import CancelledError, RequestError
 from gpu_backend.gradients.encoder import PictureEncoder
 from gpu_backend.gradients.latents import latent_statistics, sample_w
 from gpu_backend.gradients.matched_drafts import MatchedDrafts
@@ -116,6 +118,7 @@ class Projection:
     ) -> None:
         self._network = network
         self._clock = clock
+        self._cancelled = Event()
         self._settings = settings = settings or ProjectionSettings()
         spec = network.spec
         shape = (spec.img_channels, spec.resolution, spec.resolution)
@@ -173,8 +176,18 @@ class Projection:
 
     def step(self) -> ProjectionReport:
         """Do one bounded piece of work: a batch of random latents, or one pass forward and backward."""
-        self.report = next(self._work, self.report)
+        if not self._cancelled.is_set():
+            self._network.cancelled = self._cancelled
+            try:
+                with suppress(CancelledError):
+                    self.report = next(self._work, self.report)
+            finally:
+                self._network.cancelled = None
         return self.report
+
+    def cancel(self) -> None:
+        """End the search, from any thread: a step under way returns early where it can, and later ones do nothing."""
+        self._cancelled.set()
 
     @torch.no_grad()
     def psnr(self) -> tuple[float, ...]:

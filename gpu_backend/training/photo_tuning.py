@@ -182,6 +182,10 @@ class TunedProjection:
                 )
         return self.report
 
+    def cancel(self) -> None:
+        """End the projection, from any thread; a step of the tuning is finished."""
+        self._projection.cancel()
+
     def changes(self) -> dict[str, NDArray[np.float32]]:
         """Return what the best weights so far add to the model's; empty before the first step of the tuning."""
         return {} if self._tuning is None else self._tuning.changes()

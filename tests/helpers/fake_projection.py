@@ -21,6 +21,7 @@ class FakeProjection:
         self.report = ProjectionReport("random", 0, 1, float("inf"), 64)
         self.error: Exception | None = None
         self.latents_read = 0
+        self.is_cancelled = False
 
     @property
     def has_found(self) -> bool:
@@ -37,6 +38,9 @@ class FakeProjection:
 
     def changes(self) -> dict[str, np.ndarray]:
         return {}
+
+    def cancel(self) -> None:
+        self.is_cancelled = True
 
     def step(self) -> ProjectionReport:
         if self.error is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from explorer_app.rendering.render_events import (
@@ -54,6 +54,10 @@ class ProjectionLike(Protocol):
         """Do at most one pass forward and backward."""
         ...
 
+    def cancel(self) -> None:
+        """Let a step under way on another thread return early where it can; the work is not stepped again."""
+        ...
+
 
 class ProjectionTask(SearchTask[ProjectionLike]):
     """Steps the projection under way; the newest replaces the one before.
@@ -70,6 +74,30 @@ class ProjectionTask(SearchTask[ProjectionLike]):
 
     _reported: tuple[float, int] | None
     """`latent_version` of the latent that was reported last."""
+
+    def begin(self, number: int, make: Callable[[], ProjectionLike]) -> None:
+        """As of every task; a step of the one before returns early."""
+        with self._condition:
+            former = self._work
+        super().begin(number, make)
+        if former is not None:
+            former.cancel()
+
+    def stop(self) -> None:
+        """End the work with its best result so far; a step under way returns early."""
+        with self._condition:
+            work = self._work
+        super().stop()
+        if work is not None:
+            work.cancel()
+
+    def cancel(self) -> None:
+        """End the work without an event; a step under way returns early."""
+        with self._condition:
+            work = self._work
+        super().cancel()
+        if work is not None:
+            work.cancel()
 
     def _step_once(self, work: ProjectionLike, renderer: RendererLike | None) -> bool:
         return work.step().is_done

@@ -2,15 +2,17 @@
 
 import itertools
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from PIL import Image
 
-from gpu_backend import Bend, Crop, LocalEdits, LoomError, RequestError, open_photo, read_photo
+from gpu_backend import Bend, Crop, LocalEdits, LoomError, Model, RequestError, open_photo, read_photo
 from gpu_backend.gradients.encoder import PictureEncoder
 from gpu_backend.gradients.latents import latent_statistics, sample_w
 from gpu_backend.gradients.matched_drafts import MatchedDrafts
@@ -219,6 +221,40 @@ def test_drafts_are_matched_to_fewer_pictures_where_these_take_long(monkeypatch:
     ]
     assert not any(report.is_done for report in reports)
     assert math.isfinite(reports[0].loss), "the picture of the mean is there before the drafts are matched"
+
+
+@pytest.mark.parametrize("is_backward", [False, True], ids=["forward", "backward"])
+@pytest.mark.parametrize("make", [make_stylegan1, make_stylegan3])
+def test_a_pass_ends_early_if_its_search_is_cancelled(make: Callable[..., Model], is_backward: bool) -> None:
+    network = differentiable_network(make(resolution=16))
+    projection = Projection(network, picture_of(network, 3), ProjectionSettings(steps=4, candidates=2))
+    while (report := projection.step()).stage == "random":
+        pass
+    rows = projection.rows
+    gradient_of = torch.autograd.grad
+    seen: list[int] = []
+
+    def picture(drafts: MatchedDrafts, rows: torch.Tensor, side: int) -> torch.Tensor:
+        seen.append(side)
+        if not is_backward:
+            projection.cancel()
+        return plain(drafts, rows, side)
+
+    def grad(*arguments: Any) -> Any:
+        projection.cancel()
+        seen.append(0)
+        return gradient_of(*arguments)
+
+    plain = MatchedDrafts.picture
+    with pytest.MonkeyPatch.context() as patches:
+        patches.setattr(MatchedDrafts, "picture", picture)
+        patches.setattr(torch.autograd, "grad", grad)
+        assert projection.step() == report
+        assert projection.step() == report, "and later steps do nothing"
+    assert seen == ([16, 0] if is_backward else [16])
+    np.testing.assert_array_equal(projection.rows, rows)
+    assert not report.is_done
+    assert math.isfinite(projection.psnr()[0]), "the network itself is not cancelled"
 
 
 def test_a_search_without_time_for_its_start_is_refused(network: DifferentiableNetwork) -> None:

@@ -107,6 +107,21 @@ def test_the_last_step_ends_the_search_and_so_does_stopping() -> None:
     assert harness.task.seconds_until_ready() is None
 
 
+def test_a_step_under_way_is_told_that_its_search_ends() -> None:
+    harness = Harness()
+    works = [Timed(harness.clock) for _ in range(3)]
+    harness.begin(1, lambda: works[0])
+    harness.step(yields=True)
+    assert not works[0].is_cancelled
+    harness.begin(2, lambda: works[1])
+    assert works[0].is_cancelled, "replaced"
+    harness.task.stop()
+    assert works[1].is_cancelled
+    harness.begin(3, lambda: works[2])
+    harness.task.cancel()
+    assert works[2].is_cancelled
+
+
 def test_a_search_that_is_stopped_while_it_is_made_ends_without_rows() -> None:
     harness = Harness()
 
