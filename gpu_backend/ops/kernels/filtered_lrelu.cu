@@ -189,9 +189,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) filtered_lrelu
     for (int i = 0; i < 2; ++i) {
         const int held = STORES_MATRICES ? quad + 8 * i : quad / 2 * 4 + quad % 2 + 2 * i;
         const int unit = 2 * blockIdx.x + held / 8, styled = unit % eights * 8 + held % 8;
-        float factor = FP8_Y_UNIT;
-        if (next_style != nullptr && styled < channels) factor *= next_style[sample * style_stride + styled];
-        style[i] = to_half2(factor, factor);
+        style[i] = to_half2(FP8_Y_UNIT, FP8_Y_UNIT);
+        if (next_style != nullptr && styled < channels) {
+            const float factor = next_style[sample * style_stride + styled] * FP8_Y_UNIT;
+            style[i] = to_half2(factor, factor);
+        }
     }
 #endif
     const int to_column = own_column_tile * WIDTH + warp * 8 + own_column;
