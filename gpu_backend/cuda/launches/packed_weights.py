@@ -39,6 +39,30 @@ def pack_weight(
     return _packed(weight, channels, depth, exponent, scale, np.dtype(np.float16))
 
 
+def pack_reordered(
+    weight: NDArray[np.float32],
+    order: NDArray[np.int64],
+    taps: tuple[int, ...],
+    depth: int,
+    exponent: int,
+    scale: float,
+) -> NDArray[np.float16]:
+    """Return what `pack_weight` does, with each block's output channels, and the taps, in another order.
+
+    Parameters
+    ----------
+    order
+        For each place among a block's output channels, the channel there.
+    taps
+        The tap k ky + kx of each place.
+    """
+    channels = len(order)
+    whole = np.zeros((-(-len(weight) // channels) * channels, *weight.shape[1:]), np.float32)
+    whole[: len(weight)] = weight
+    ordered = whole.reshape(-1, channels, weight.shape[1], len(taps))[:, order][..., list(taps)]
+    return pack_weight(ordered.reshape(whole.shape), channels, depth, exponent, scale)
+
+
 def pack_weight_tf32(
     weight: NDArray[np.float32], channels: int, depth: int, exponent: int, scale: float = 1.0
 ) -> NDArray[np.float32]:

@@ -17,7 +17,7 @@ from gpu_backend.cuda.launches.conv_arguments import (
     weight_of,
 )
 from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork
-from gpu_backend.cuda.launches.packed_weights import pack_weight
+from gpu_backend.cuda.launches.packed_weights import pack_reordered
 from gpu_backend.cuda.launches.picture_beside import picture_beside, picture_defines
 from gpu_backend.cuda.schedule import Built, Constant, Launch, Region, TensorMap
 from gpu_backend.cuda.tiles.target import Target
@@ -133,9 +133,5 @@ def channel_order(channels: int) -> NDArray[np.int64]:
 
 
 def _packed(weights: Weights, work: ConvWork, channels: int, depth: int, exponent: int) -> NDArray[np.float16]:
-    weight = weight_of(work, weights)
-    padded = -(-len(weight) // channels) * channels
-    whole = np.zeros((padded, *weight.shape[1:]), np.float32)
-    whole[: len(weight)] = weight
-    ordered = whole.reshape(-1, channels, work.in_channels, 9)[:, channel_order(channels)][..., list(TAP_ORDER)]
-    return pack_weight(ordered.reshape(whole.shape), channels, depth, exponent, work.weight_scale)
+    order = channel_order(channels)
+    return pack_reordered(weight_of(work, weights), order, TAP_ORDER, depth, exponent, work.weight_scale)
