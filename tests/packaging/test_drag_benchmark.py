@@ -1,7 +1,6 @@
 """The script that measures drags: where it reads the sun, what it freezes, and its table of steps."""
 
 import csv
-import importlib.util
 from pathlib import Path
 from types import ModuleType
 
@@ -10,18 +9,12 @@ import torch
 
 from gpu_backend import write_safetensors
 from tests.helpers.networks import make_stylegan2
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.helpers.packaging_script import packaging_script
 
 
 @pytest.fixture(scope="module")
 def benchmark() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("drag_benchmark", ROOT / "packaging" / "drag_benchmark.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return packaging_script("drag_benchmark")
 
 
 def test_the_sun_is_read_to_a_fraction_of_a_pixel(benchmark: ModuleType) -> None:

@@ -1,7 +1,6 @@
 """The script that evaluates drags: known flows, distances, and its tables."""
 
 import csv
-import importlib.util
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,6 +13,7 @@ import torch
 
 from gpu_backend import Handle, LatentStatistics, Transform
 from tests.helpers.moving_picture import NUM_WS, SIDE, W_DIM, MovingPicture
+from tests.helpers.packaging_script import packaging_script
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -21,12 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.fixture
 def evaluation(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     monkeypatch.syspath_prepend(str(ROOT / "packaging"))
-    spec = importlib.util.spec_from_file_location("drag_evaluation", ROOT / "packaging" / "drag_evaluation.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return packaging_script("drag_evaluation")
 
 
 def moved(x: float, y: float) -> torch.Tensor:

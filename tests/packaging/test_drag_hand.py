@@ -2,12 +2,13 @@
 
 import contextlib
 import csv
-import importlib.util
 import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+from tests.helpers.packaging_script import packaging_script
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -15,12 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.fixture
 def benchmark(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     monkeypatch.syspath_prepend(str(ROOT / "packaging"))
-    spec = importlib.util.spec_from_file_location("drag_hand", ROOT / "packaging" / "drag_hand.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return packaging_script("drag_hand")
 
 
 def test_times_from_a_move_to_its_picture_are_written(

@@ -1,7 +1,6 @@
 """The script that times steps of drags: its peer, and its table of kernels."""
 
 import csv
-import importlib.util
 import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -20,6 +19,7 @@ from gpu_backend.gradients.network import differentiable_network
 from tests.helpers.fake_gpu import FAKE_GPU
 from tests.helpers.gradient_twins import TwinDriver, twin_kernels
 from tests.helpers.networks import make_stylegan2
+from tests.helpers.packaging_script import packaging_script
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -27,11 +27,7 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.fixture
 def benchmark(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
     monkeypatch.syspath_prepend(str(ROOT / "packaging"))
-    spec = importlib.util.spec_from_file_location("drag_steps", ROOT / "packaging" / "drag_steps.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = packaging_script("drag_steps")
     monkeypatch.setattr(sys.modules["drag_benchmark"], "RESULTS", tmp_path)
     monkeypatch.setitem(module.SHAPES, "tiny", Shape("tiny", 16, 128, 8, w_dim=16))
     return module

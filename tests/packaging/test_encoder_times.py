@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import importlib.util
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,16 +11,11 @@ import pytest
 
 from gpu_backend import RenderRequest
 from tests.helpers.fake_engine import SIDE_PX, fake_frame
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.helpers.packaging_script import packaging_script
 
 
 def test_every_encoder_gets_a_line_for_each_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    spec = importlib.util.spec_from_file_location("encoder_times", ROOT / "packaging" / "encoder_times.py")
-    assert spec is not None
-    assert spec.loader is not None
-    script = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(script)
+    script = packaging_script("encoder_times")
     frame = replace(fake_frame(RenderRequest("ab" * 32)), image=np.zeros((SIDE_PX, SIDE_PX, 3), np.float32))
     monkeypatch.setattr(script, "rendered", lambda: [frame])
     monkeypatch.setattr(script, "SIDES", (8, SIDE_PX))

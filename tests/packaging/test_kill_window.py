@@ -1,6 +1,5 @@
 """The script that kills the window while a timeline is edited: what it finds afterwards."""
 
-import importlib.util
 import sys
 from fractions import Fraction
 from pathlib import Path
@@ -16,19 +15,13 @@ from explorer_app.session.history import History
 from explorer_app.session.session import Session
 from explorer_app.session.timeline.edits import with_key
 from explorer_app.session.tracks import Timeline
-
-SCRIPT = Path(__file__).resolve().parents[2] / "packaging" / "kill_window.py"
+from tests.helpers.packaging_script import packaging_script
 
 
 @pytest.fixture
 def script(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     monkeypatch.setattr(sys, "path", [*sys.path])
-    spec = importlib.util.spec_from_file_location("kill_window", SCRIPT)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return packaging_script("kill_window")
 
 
 def test_the_newest_edit_of_a_killed_window_is_found(script: ModuleType, tmp_path: Path, qtbot: QtBot) -> None:

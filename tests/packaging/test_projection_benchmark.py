@@ -1,7 +1,6 @@
 """The script that measures projections: its table for a small network."""
 
 import csv
-import importlib.util
 from pathlib import Path
 from types import ModuleType
 
@@ -10,20 +9,12 @@ import torch
 
 from gpu_backend import write_safetensors
 from tests.helpers.networks import make_stylegan2
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.helpers.packaging_script import packaging_script
 
 
 @pytest.fixture(scope="module")
 def benchmark() -> ModuleType:
-    spec = importlib.util.spec_from_file_location(
-        "projection_benchmark", ROOT / "packaging" / "projection_benchmark.py"
-    )
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return packaging_script("projection_benchmark")
 
 
 def test_known_pictures_have_a_row_each_and_a_median(
