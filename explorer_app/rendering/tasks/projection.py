@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
 from explorer_app.rendering.render_events import (
@@ -77,27 +78,27 @@ class ProjectionTask(SearchTask[ProjectionLike]):
 
     def begin(self, number: int, make: Callable[[], ProjectionLike]) -> None:
         """As of every task; a step of the one before returns early."""
-        with self._condition:
-            former = self._work
-        super().begin(number, make)
-        if former is not None:
-            former.cancel()
+        with self._returning_early():
+            super().begin(number, make)
 
     def stop(self) -> None:
         """End the work with its best result so far; a step under way returns early."""
-        with self._condition:
-            work = self._work
-        super().stop()
-        if work is not None:
-            work.cancel()
+        with self._returning_early():
+            super().stop()
 
     def cancel(self) -> None:
         """End the work without an event; a step under way returns early."""
+        with self._returning_early():
+            super().cancel()
+
+    @contextmanager
+    def _returning_early(self) -> Iterator[None]:
+        """End the work in a block; the step that it had under way returns early afterwards."""
         with self._condition:
-            work = self._work
-        super().cancel()
-        if work is not None:
-            work.cancel()
+            former = self._work
+        yield
+        if former is not None:
+            former.cancel()
 
     def _step_once(self, work: ProjectionLike, renderer: RendererLike | None) -> bool:
         return work.step().is_done
