@@ -1,5 +1,5 @@
 // Numbers of 8 bits, e4m3: sign, 4 bits of exponent, 3 of fraction; largest 448, smallest 2^-9. NaN is 127 and 255; there is no infinity.
-// Macros, which only convolutions have:
+// Macros, 0 where a kernel does not define them; FP8_X is for convolutions:
 //     FP8_X   0, or x and the weights are e4m3, and their products FP8_X times too large
 //     FP8_Y   0, or y is e4m3, FP8_Y times the number
 #pragma once
