@@ -50,11 +50,11 @@ def run(made: Training, first: int, last: int) -> list[dict[str, float]]:
 
 
 def expect_close(came: list[dict[str, float]], expected: list[dict[str, float]]) -> None:
-    """Sums in another order are all that differs; adversaries let that grow slowly."""
+    """Sums in another order are all that differs; adversaries let that grow from step to step."""
     assert [metrics.keys() for metrics in came] == [metrics.keys() for metrics in expected]
     for step, (ours, theirs) in enumerate(zip(came, expected, strict=True)):
         for name, value in theirs.items():
-            assert ours[name] == pytest.approx(value, rel=0.02, abs=2e-3), f"{name} in step {step + 1}"
+            assert ours[name] == pytest.approx(value, rel=0.02 + 0.01 * step, abs=2e-3), f"{name} in step {step + 1}"
 
 
 @pytest.mark.parametrize("given", [{}, {"augment": True, "mirror": True}, {"accumulate": 2}], ids=str)
