@@ -18,22 +18,14 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-from explorer_app.exporting.claim import claim_place
+from explorer_app.exporting.destination import Destination, sink_of
 from explorer_app.exporting.errors import ExportError
-from explorer_app.exporting.manifest import FramesByDevice, State, identity_of, manifest_bytes
-from explorer_app.exporting.output_file import write_output
-from explorer_app.exporting.sequence import SequencePlan, SequenceSettings, plan_sequence
-from explorer_app.exporting.sinks.frame_sink import Claim, FrameSink
-from explorer_app.exporting.sinks.picture_folder import PictureFolder
-from explorer_app.exporting.video.hardware import require_encoder
+from explorer_app.exporting.sequence import SequencePlan, SequenceSettings
+from explorer_app.exporting.sinks.frame_sink import FrameSink
 from explorer_app.exporting.writers import usual_threads
 from gpu_backend import Disk, Frame, RenderRequest
-
-if TYPE_CHECKING:
-    from explorer_app.exporting.sinks.video_file import VideoFile
-    from explorer_app.exporting.video.soundtrack import Soundtrack
 
 _AHEAD = 32
 """Missing frames that are known before they are rendered."""
@@ -79,8 +71,9 @@ class SequenceJob:
         after: Closing | None = None,
     ) -> None:
         self.settings = settings
-        self._disk = disk or Disk()
-        self._sink = sink or sink_of(settings, self._disk, threads or usual_threads())
+        disk = disk or Disk()
+        self._sink = sink or sink_of(settings, disk, threads or usual_threads())
+        self._destination = Destination(settings, self._sink, disk)
         self._after = after
         self._changed: Callable[[], None] = lambda: None
         lock = threading.RLock()
@@ -89,9 +82,6 @@ class SequenceJob:
         self._search_condition = threading.Condition(lock)
         """For the job's own thread, which is woken only when it has something to do."""
         self._thread = threading.Thread(target=self._run, name=f"export {settings.name}", daemon=True)
-        self._plan: SequencePlan | None = None
-        self._manifest: bytes | None = None
-        self._made_on: tuple[FramesByDevice, ...] = ()
         self._missing: deque[tuple[int, RenderRequest]] = deque()
         self._awaited: deque[tuple[int, RenderRequest]] = deque()
         self._found = 0
@@ -101,7 +91,6 @@ class SequenceJob:
         self._is_paused = False
         self._has_ended = False
         self._error: BaseException | None = None
-        self._is_announced = False
 
     @property
     def total(self) -> int:
@@ -238,11 +227,7 @@ class SequenceJob:
             if self._after is not None:
                 self._after.join()
                 self._after = None
-            require_video_parts(self.settings)
-            plan = plan_sequence(self.settings)
-            self._plan = plan
-            self._sink.open(plan, self._claim(), self._note)
-            self._search(plan)
+            self._search(self._destination.open(self._note))
             self._await_frames()
         except BaseException as problem:  # reported through `error`
             error = problem
@@ -256,20 +241,13 @@ class SequenceJob:
             self._condition.notify_all()
         self._changed()
 
-    def _claim(self) -> Claim:
-        """Read an existing manifest, and return what may be done with the frames beside it."""
-        claim, manifest = claim_place(self.settings, self._disk)
-        if manifest is not None:
-            self._manifest, self._made_on = manifest.data, manifest.made_on
-        return claim
-
     def _search(self, plan: SequencePlan) -> None:
         """Look for missing frames, a few ahead of the renderer."""
         index = 0
         while (missing := self._sink.resumable_from(index, lambda: self._is_over)) is not None:
             with self._condition:
                 self._found += missing - index
-            self._announce()
+            self._destination.announce()
             request = plan.request(missing)
             with self._condition:
                 if len(self._missing) >= _AHEAD:
@@ -287,12 +265,6 @@ class SequenceJob:
             if not self._is_over:
                 self._found += len(plan) - index
 
-    def _announce(self) -> None:
-        """Write the manifest before the first frame, so that frames found later are known to belong to it."""
-        if not self._is_announced:
-            self._write_manifest("unfinished")
-            self._is_announced = True
-
     def _await_frames(self) -> None:
         """Wait until every frame was delivered, the job was stopped or the sink failed."""
         with self._condition:
@@ -305,15 +277,8 @@ class SequenceJob:
     def _finish(self, error: BaseException | None) -> None:
         """Close the sink and say in the manifest how it ended; after a failure it stays "unfinished"."""
         self._sink.close(discard=error is not None or (self._is_stopped and not self._is_cancelled))
-        if self._sink.error is not None:
-            raise self._sink.error
-        if self._plan is None or error is not None:
-            return
-        if self.done == self.total:
-            self._sink.check_whole()
-            self._write_manifest("complete")
-        elif self._is_cancelled and self._is_announced and not self._is_paused:
-            self._write_manifest("cancelled")
+        if error is None:
+            self._destination.conclude(self.done, is_cancelled=self._is_cancelled and not self._is_paused)
 
     def _note(self) -> None:
         with self._condition:
@@ -331,67 +296,3 @@ class SequenceJob:
                 del self._awaited[place]
                 return index
         raise ExportError("The exporter received a picture that it did not request; start the export again.")
-
-    def _write_manifest(self, state: State) -> None:
-        data = manifest_bytes(self.settings, state, None if state == "unfinished" else self.done, self._made_on)
-        if data != self._manifest:
-            write_output(self.settings.manifest_path, data, self._disk)
-            self._manifest = data
-
-
-def soundtrack_of(settings: SequenceSettings) -> Soundtrack | None:
-    """Return what is heard in a sequence; None if it is no video, or nothing is."""
-    piece, video = settings.piece, settings.video
-    if piece is None or video is None or video.fps != piece.fps or not piece.session.timeline.sounds:
-        return None
-    from explorer_app.exporting.video.soundtrack import Soundtrack
-
-    seconds = piece.frame_count / piece.fps
-    return Soundtrack.of(piece.session.timeline.sounds, piece.start, seconds, video)
-
-
-def require_video_parts(settings: SequenceSettings) -> None:
-    """Raise if a video's encoder or a sound of it is missing: before the first frame is rendered, not after the last.
-
-    Raises
-    ------
-    LoomError
-        Which of them, and what to do.
-    """
-    if settings.video is None:
-        return
-    require_encoder(settings.video)
-    soundtrack = soundtrack_of(settings)
-    if soundtrack is not None:
-        soundtrack.paths()
-
-
-def sink_of(settings: SequenceSettings, disk: Disk, threads: int) -> PictureFolder | VideoFile:
-    """Return the sink of the settings. No file is looked at, and no encoder is loaded."""
-    video, path = settings.video, settings.single_path
-    if path is None:
-        return PictureFolder(
-            settings.folder,
-            settings.name,
-            settings.form,
-            settings.size,
-            disk=disk,
-            threads=threads,
-            file_names=settings.file_names,
-        )
-    # Imported when the first video or sheet is made: most starts make none.
-    from explorer_app.exporting.sinks.video_file import VideoFile
-
-    if video is None:
-        from explorer_app.exporting.sheet_codec import SheetCodec
-
-        return VideoFile(path, SheetCodec(settings), identity_of(settings), 1, disk=disk, threads=threads)
-    from explorer_app.exporting.video.animation import AnimationCodec
-    from explorer_app.exporting.video.libav import VideoCodec
-
-    codec = (
-        VideoCodec(video, settings.size, soundtrack_of(settings))
-        if video.facts.needs_extra
-        else AnimationCodec(video, settings.size)
-    )
-    return VideoFile(path, codec, identity_of(settings), video.segment_frames, disk=disk, threads=threads)

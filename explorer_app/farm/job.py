@@ -20,12 +20,11 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, suppress
 from dataclasses import replace
 
-from explorer_app.exporting.claim import claim_place
-from explorer_app.exporting.job import Closing, require_video_parts, sink_of
-from explorer_app.exporting.manifest import State, identity_of, manifest_bytes
-from explorer_app.exporting.output_file import write_output
+from explorer_app.exporting.destination import Destination, sink_of
+from explorer_app.exporting.job import Closing
+from explorer_app.exporting.manifest import identity_of
 from explorer_app.exporting.progress import Progress, ProgressMeter
-from explorer_app.exporting.sequence import SequencePlan, SequenceSettings, plan_sequence
+from explorer_app.exporting.sequence import SequencePlan, SequenceSettings
 from explorer_app.farm.address import FarmAddress
 from explorer_app.farm.dispatch import UnitPool
 from explorer_app.farm.encoding import encoder_of
@@ -100,16 +99,15 @@ class FarmJob:
         self._disk = disk or Disk()
         self._connect = connect
         self._sink = sink_of(settings, self._disk, 1)
+        self._destination = Destination(settings, self._sink, self._disk)
         self._changed: Callable[[], None] = lambda: None
         self._condition = threading.Condition()
         self._thread = threading.Thread(target=self._run, name=f"farm job {settings.name}", daemon=True)
-        self._plan: SequencePlan | None = None
         self._foreman: Foreman | None = None
         self._meter = ProgressMeter(settings.frame_count)
         self._progress = Progress(0, settings.frame_count)
         self._token = os.urandom(16).hex()
         self._origins = FrameOrigins()
-        self._announced = False
         self._messages: list[str] = []
         self._state = "starting"
         self._has_ended = self._is_over = False
@@ -286,13 +284,9 @@ class FarmJob:
 
     async def _main(self) -> None:
         self._control.bind()
-        await asyncio.to_thread(require_video_parts, self.settings)
-        plan = plan_sequence(self.settings)
-        claim, manifest = await asyncio.to_thread(claim_place, self.settings, self._disk)
-        self._plan = plan
-        self._sink.open(plan, claim, self._changed)
+        plan = await asyncio.to_thread(self._destination.open, self._changed)
         pool, found = await asyncio.to_thread(self._search, plan)
-        self._origins = FrameOrigins(() if manifest is None else manifest.made_on, pool.unit_frames)
+        self._origins = FrameOrigins(self._destination.made_on, pool.unit_frames)
         foreman = self._foreman = Foreman(
             self._work,
             self._control,
@@ -309,8 +303,7 @@ class FarmJob:
         self._note_progress()
         if foreman.is_over:
             return
-        await asyncio.to_thread(self._write_manifest, "unfinished")
-        self._announced = True
+        await asyncio.to_thread(self._destination.announce)
         with self._farm() as address:
             question = probe_path(self.settings.folder, self.identity)
             try:
@@ -391,24 +384,11 @@ class FarmJob:
     def _finish(self, error: BaseException | None) -> None:
         """Close the sink, which joins a video, and say in the manifest how it ended."""
         self._sink.close(discard=error is not None or self._control.is_stopped)
-        if self._announced:  # part files of workers that were killed
+        if self._destination.is_announced:  # part files of workers that were killed
             folder = self._sink.unit_path(0).parent
             names = {f"{name}{self.settings.form.ending}" for name in self.settings.file_names}
             prefix = f"{self.settings.name}_"
             remove_leftovers(folder, lambda name: name in names or name.startswith(prefix), self._disk)
-        if self._sink.error is not None:
-            raise self._sink.error
-        if self._plan is None or error is not None:
-            return
-        if self.done == self.total:
-            self._sink.check_whole()
-            self._write_manifest("complete")
-        elif self._control.is_cancelled and self._announced:
-            self._write_manifest("cancelled")
-
-    def _write_manifest(self, state: State) -> None:
-        data = manifest_bytes(self.settings, state, None if state == "unfinished" else self.done, self._origins.made_on)
-        with suppress(OSError):
-            if self.settings.manifest_path.read_bytes() == data:
-                return
-        write_output(self.settings.manifest_path, data, self._disk)
+        if error is None:
+            self._destination.made_on = self._origins.made_on
+            self._destination.conclude(self.done, is_cancelled=self._control.is_cancelled)

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import gpu_backend
-from explorer_app.exporting.job import sink_of
+from explorer_app.exporting.destination import sink_of
 from explorer_app.exporting.manifest import manifest_of
 from explorer_app.exporting.output_file import output_error
 from explorer_app.exporting.sequence import MANIFEST_SUFFIX, SequencePlan, plan_sequence

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from explorer_app.exporting.destination import sink_of
 from explorer_app.exporting.errors import ExportError, PictureError
 from explorer_app.exporting.formats.picture_format import PictureFormat
-from explorer_app.exporting.job import SequenceJob, sink_of
+from explorer_app.exporting.job import SequenceJob
 from explorer_app.exporting.keyframes import Keyframe
 from explorer_app.exporting.manifest import read_manifest
 from explorer_app.exporting.picture import read_picture, write_picture

@@ -15,8 +15,9 @@ import pytest
 from explorer_app.audio.decoding import SoundError, write_wav
 from explorer_app.audio.mixing import MIX_HZ, Mixer
 from explorer_app.audio.sound_files import SoundFiles, envelopes_of, with_files
+from explorer_app.exporting.destination import soundtrack_of
 from explorer_app.exporting.errors import ExportError
-from explorer_app.exporting.job import SequenceJob, soundtrack_of
+from explorer_app.exporting.job import SequenceJob
 from explorer_app.exporting.manifest import manifest_bytes, read_manifest
 from explorer_app.exporting.sequence import Piece, SequenceSettings, plan_sequence
 from explorer_app.exporting.video.video_format import VideoFormat
