@@ -21,7 +21,7 @@ from explorer_app.session.timeline.edits import (
 from explorer_app.session.tracks import Easing, Timeline
 from explorer_app.window.look import theme
 from explorer_app.window.timeline.time_axis import TimeAxis
-from explorer_app.window.timeline.timeline_painter import Scene
+from explorer_app.window.timeline.timeline_scene import Scene
 from explorer_app.window.timeline.track_rows import TrackRow, times_of
 
 _STILL_PX = 3
@@ -48,10 +48,6 @@ class DragView(Protocol):
 
     def select(self, names: frozenset[KeyName]) -> None:
         """Select keys."""
-        ...
-
-    def names_in(self, box: QRectF) -> frozenset[KeyName]:
-        """Return the keys in a box of the viewport."""
         ...
 
     def scroll_to(self, axis: TimeAxis) -> None:
@@ -304,7 +300,7 @@ class BoxDrag:
     def move(self, place: QPointF, modifiers: Modifiers) -> None:
         """Draw the box to the pointer."""
         self.box = QRectF(self._start, place).normalized()
-        self._view.select(self._before | self._view.names_in(self.box))
+        self._view.select(self._before | self._view.scene.names_in(self.box))
 
     def end(self, place: QPointF, modifiers: Modifiers) -> None:
         """Leave the selection."""

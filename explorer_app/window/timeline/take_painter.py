@@ -13,7 +13,7 @@ from PySide6.QtGui import QColor, QPainter, QPen, QPolygonF
 from explorer_app.session.parameter_names import parameter_name
 from explorer_app.session.session import Session
 from explorer_app.window.look import fonts, theme
-from explorer_app.window.timeline.timeline_painter import Scene
+from explorer_app.window.timeline.timeline_scene import Scene
 from explorer_app.window.timeline.track_rows import TrackRow, row_of
 
 Samples = Sequence[tuple[Fraction, Any]]

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import pairwise
 
 from PySide6.QtCore import QPointF, QRect, QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPainterPath, QPen, QPixmap, QPixmapCache, QPolygonF
 
-from explorer_app.session.session import Session
-from explorer_app.session.timeline.edits import KeyName
 from explorer_app.session.timeline.evaluation import sampled
-from explorer_app.session.tracks import WALK, Timeline
+from explorer_app.session.tracks import WALK
 from explorer_app.window.look import fonts, theme
-from explorer_app.window.timeline.time_axis import RulerUnit, TimeAxis
+from explorer_app.window.timeline.timeline_scene import LOOP_PX, Scene
 from explorer_app.window.timeline.track_rows import TrackRow, times_of, value_text, visible_keys
-
-RULER_PX, LOOP_PX = 26, 5
-"""Heights of the ruler and of the bar of the loop in it."""
 
 _CURVE_STEP_PX = 2.0
 _DOT_PX = 4.0
@@ -31,38 +25,6 @@ PictureOf = Callable[[TrackRow, int], QPixmap | None]
 
 PictureBetween = Callable[[TrackRow, int, Fraction], QPixmap | None]
 """The small picture on the way from a key to the next one: row, place of the key, share of the way."""
-
-
-@dataclass(frozen=True)
-class Scene:
-    """What is painted.
-
-    Attributes
-    ----------
-    scroll
-        How far the rows are scrolled, in px.
-    selection
-        Names of the selected keys.
-    """
-
-    timeline: Timeline
-    session: Session
-    rows: Sequence[TrackRow]
-    axis: TimeAxis
-    scroll: int
-    selection: Collection[KeyName]
-    unit: RulerUnit
-    armed: Collection[str]
-    is_recording: bool
-
-    @property
-    def ruler_px(self) -> int:
-        """Height of the ruler."""
-        return theme.px(RULER_PX)
-
-    def y(self, row: TrackRow) -> float:
-        """Return the y of a row's upper edge."""
-        return self.ruler_px + row.top - self.scroll
 
 
 def paint_still(
@@ -117,40 +79,12 @@ def paint_playhead(painter: QPainter, scene: Scene, t: Fraction, size: QRect) ->
     painter.drawPolygon(QPolygonF([QPointF(x - half, top), QPointF(x + half, top), QPointF(x, top + half * 1.4)]))
 
 
-def arm_place(scene: Scene, row: TrackRow) -> QPointF:
-    """Return the centre of the dot that arms a track for recording."""
-    return QPointF(theme.px(11), scene.y(row) + theme.px(11))
-
-
-def handle_places(scene: Scene, row: TrackRow, index: int) -> list[tuple[int, int, QPointF, QPointF]]:
-    """Return the handles of a key: (segment, 0 or 1, place of the key, place of the handle).
-
-    The first handle of the way that begins at the key, and the second of the way that ends there.
-    """
-    keys = row.track.keys
-    times = times_of(scene.timeline, row.track)
-    found = []
-    for segment, which in ((index, 0), (index - 1, 1)):
-        if not 0 <= segment < len(keys) - 1 or keys[segment].easing.kind != "bezier":
-            continue
-        x1, y1, x2, y2 = keys[segment].easing.handles
-        share, rise = ((x1, y1), (x2, y2))[which]
-        start, end = float(keys[segment].value or 0.0), float(keys[segment + 1].value or 0.0)
-        span = end - start if end != start else row.high - row.low
-        t = times[segment] + share * (times[segment + 1] - times[segment])
-        offset = scene.y(row) - row.top
-        handle = QPointF(scene.axis.x(t), row.y(start + rise * span) + offset)
-        value = float(keys[index].value or 0.0)
-        found.append((segment, which, QPointF(scene.axis.x(times[index]), row.y(value) + offset), handle))
-    return found
-
-
 def _paint_label(painter: QPainter, scene: Scene, row: TrackRow) -> None:
     tokens = theme.current()
     y, width = scene.y(row), scene.axis.left
     muted = row.track.is_muted
     is_armed = row.track.path in scene.armed
-    dot = arm_place(scene, row)
+    dot = scene.arm_place(row)
     painter.setPen(QPen(QColor(tokens.bad if is_armed else tokens.dim), 1.2))
     painter.setBrush(QColor(tokens.bad) if is_armed else Qt.BrushStyle.NoBrush)
     painter.drawEllipse(dot, theme.px(_DOT_PX), theme.px(_DOT_PX))
@@ -255,12 +189,12 @@ def _paint_key(
             painter.drawPixmap(place.adjusted(1.5, 1.5, -1.5, -1.5), picture, QRectF(picture.rect()))
         return
     if row.has_curve:
-        middle = row.y(float(key.value or 0.0)) + scene.y(row) - row.top
+        middle = scene.key_place(row, index).y()
     diamond = _diamond(painter, QColor(tokens.strong) if is_selected else colour)
     half = diamond.width() / diamond.devicePixelRatio() / 2
     painter.drawPixmap(QPointF(x - half, middle - half), diamond)
     if is_selected and row.has_curve:
-        for _, _, at, handle in handle_places(scene, row, index):
+        for _, _, at, handle in scene.handle_places(row, index):
             painter.setPen(QPen(QColor(tokens.strong), 1))
             painter.drawLine(at, handle)
             painter.setBrush(QColor(tokens.strong))
@@ -350,7 +284,7 @@ def _paint_ruler(painter: QPainter, scene: Scene, size: QRect) -> None:
 
 def _paint_span(painter: QPainter, scene: Scene) -> None:
     """Paint the span of the selected keys in the ruler; its ends stretch them."""
-    first, last = selected_span(scene)
+    first, last = scene.selected_span
     height = scene.ruler_px
     painter.save()
     painter.setClipRect(QRectF(scene.axis.left - 4, 0, scene.axis.width + 4, height))
@@ -359,9 +293,3 @@ def _paint_span(painter: QPainter, scene: Scene) -> None:
     for x in (first, last):
         painter.fillRect(QRectF(x - 2, height - theme.px(9), 4, theme.px(9)), colour)
     painter.restore()
-
-
-def selected_span(scene: Scene) -> tuple[float, float]:
-    """Return the x of the first and of the last selected key."""
-    times = [t for _, t in scene.selection]
-    return scene.axis.x(float(min(times))), scene.axis.x(float(max(times)))

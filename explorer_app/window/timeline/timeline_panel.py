@@ -38,7 +38,7 @@ from explorer_app.window.timeline.sound_lanes import SoundLanes
 from explorer_app.window.timeline.sound_menu import choose_sounds, sound_menu
 from explorer_app.window.timeline.take_painter import Takes
 from explorer_app.window.timeline.timeline_menus import add_track_menu, key_menu, ruler_menu, track_menu
-from explorer_app.window.timeline.timeline_painter import RULER_PX
+from explorer_app.window.timeline.timeline_scene import RULER_PX
 from explorer_app.window.timeline.timeline_view import LABEL_PX, TimelineView
 from gpu_backend import Directions, LoomError, ModelFacts
 

@@ -5,11 +5,9 @@ What does not change while the playhead moves is painted once into a pixmap.
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections import OrderedDict
-from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, QSize, Qt, Signal
@@ -39,8 +37,7 @@ from explorer_app.session.timeline.edits import (
     with_track,
     without_keys,
 )
-from explorer_app.session.timeline.evaluation import track_session
-from explorer_app.session.tracks import NO_TIMELINE, STATE, Timeline
+from explorer_app.session.tracks import NO_TIMELINE, Timeline
 from explorer_app.window.look import fonts, theme
 from explorer_app.window.timeline.key_drags import (
     BoxDrag,
@@ -52,24 +49,16 @@ from explorer_app.window.timeline.key_drags import (
     SeekDrag,
     StretchDrag,
 )
+from explorer_app.window.timeline.key_pictures import KeyPictures
 from explorer_app.window.timeline.take_painter import Takes, paint_takes
 from explorer_app.window.timeline.time_axis import RulerUnit, TimeAxis
-from explorer_app.window.timeline.timeline_painter import (
-    LOOP_PX,
-    Scene,
-    arm_place,
-    handle_places,
-    paint_playhead,
-    paint_still,
-    selected_span,
-)
-from explorer_app.window.timeline.track_rows import TrackRow, row_at, rows_of, times_of
+from explorer_app.window.timeline.timeline_painter import paint_playhead, paint_still
+from explorer_app.window.timeline.timeline_scene import GRAB_PX, LOOP_PX, Scene, is_near
+from explorer_app.window.timeline.track_rows import TrackRow, rows_of
 
 LABEL_PX = 150
 """Width of the tracks' names."""
 
-_GRAB_PX = 6
-_MOST_PICTURES = 2000
 _COPIES = Qt.KeyboardModifier.AltModifier | Qt.KeyboardModifier.ControlModifier
 """A key is copied while one of these is held: many window managers take a drag with Alt for moving the window."""
 
@@ -135,7 +124,7 @@ class TimelineView(QAbstractScrollArea):
         """Whether the axis shows the whole timeline, until a person zooms."""
         self._drag: Drag | None = None
         self._layer: QPixmap | None = None
-        self._pictures: OrderedDict[Any, QPixmap] = OrderedDict()
+        self._pictures = KeyPictures(self.thumbnail_wanted.emit)
         self.verticalScrollBar().valueChanged.connect(self._redraw)
 
     # -- what is shown ----------------------------------------------------------------------------------------------
@@ -164,9 +153,7 @@ class TimelineView(QAbstractScrollArea):
 
     def show_thumbnail(self, key: object, image: Any) -> None:
         """Show the small picture of a key's session."""
-        self._pictures[key] = QPixmap.fromImage(image)
-        while len(self._pictures) > _MOST_PICTURES:
-            self._pictures.popitem(last=False)
+        self._pictures.show(key, image)
         self._redraw()
 
     def forget_pictures(self) -> None:
@@ -205,15 +192,6 @@ class TimelineView(QAbstractScrollArea):
             self.selection = names
             self._redraw()
 
-    def place_of(self, name: KeyName) -> QPoint | None:
-        """Return where a key is painted, in px of the viewport; None if there is no such key."""
-        for row in self.rows:
-            if row.track.path == name[0]:
-                for index, t in enumerate(times_of(self.timeline, row.track)):
-                    if t == float(name[1]):
-                        return self._key_place(row, index).toPoint()
-        return None
-
     # -- painting ---------------------------------------------------------------------------------------------------
 
     def sizeHint(self) -> QSize:  # noqa: N802
@@ -232,7 +210,11 @@ class TimelineView(QAbstractScrollArea):
             self._layer = QPixmap(area.size() * ratio)
             self._layer.setDevicePixelRatio(ratio)
             still = QPainter(self._layer)
-            paint_still(still, self.scene, area, self._picture_of, self._picture_between)
+            scene = self.scene
+            self._pictures.may_request = self._drag is None or not self._drag.is_edit
+            paint_still(
+                still, scene, area, partial(self._pictures.of_key, scene), partial(self._pictures.between, scene)
+            )
             still.end()
         painter = QPainter(self.viewport())
         painter.drawPixmap(0, 0, self._layer)
@@ -275,28 +257,6 @@ class TimelineView(QAbstractScrollArea):
         super().changeEvent(event)
         if event.type() in (QEvent.Type.PaletteChange, QEvent.Type.FontChange):
             self._redraw()
-
-    def _picture_of(self, row: TrackRow, index: int) -> QPixmap | None:
-        value = row.track.keys[index].value
-        shown = value if row.track.path == STATE else Session(pinned_blend=value)
-        return self._picture(shown, lambda: shown)
-
-    def _picture_between(self, row: TrackRow, index: int, share: Fraction) -> QPixmap | None:
-        """Return the small picture at a share of the way from a key to the next one."""
-        track = row.track
-        keys = track.keys[max(0, index - 1) : index + 3]  # a spline depends on the neighbours, too
-        times = times_of(self.timeline, track)
-        t = times[index] + float(share) * (times[index + 1] - times[index])
-        return self._picture((track.path, track.way, keys, index, share), lambda: track_session(self.session, track, t))
-
-    def _picture(self, key: Any, session: Callable[[], Session]) -> QPixmap | None:
-        """Return a small picture; request it if it is missing and no gesture is changing what it shows."""
-        picture = self._pictures.get(key)
-        if picture is not None:
-            self._pictures.move_to_end(key)
-        elif self._drag is None or not self._drag.is_edit:
-            self.thumbnail_wanted.emit(key, replace(session(), model=self.session.model))
-        return picture
 
     def _set_timeline(self, timeline: Timeline) -> None:
         if timeline is self.timeline and self.rows:
@@ -344,16 +304,16 @@ class TimelineView(QAbstractScrollArea):
             self._drag = self._ruler_drag(place, modifiers)
             self._drag.move(place, modifiers)
             return
-        row = row_at(self.rows, place.y() - self.scene.ruler_px + self.verticalScrollBar().value())
+        row = self.scene.row_at(place)
         if place.x() < self.axis.left:
-            if row is not None and _is_near(place, arm_place(self.scene, row)):
+            if row is not None and is_near(place, self.scene.arm_place(row)):
                 self.armed.emit(row.track.path, row.track.path not in self._armed)
             return
-        handle = self._handle_at(place)
+        handle = self.scene.handle_at(place)
         if handle is not None:
             self._drag = HandleDrag(self, *handle)
             return
-        name = self.key_near(place)
+        name = self.scene.key_near(place)
         if name is None:
             self._drag = BoxDrag(self, place, modifiers)
             return
@@ -370,9 +330,9 @@ class TimelineView(QAbstractScrollArea):
 
     def _ruler_drag(self, place: QPointF, modifiers: Qt.KeyboardModifier) -> Drag:
         if len(self.selection) > 1 and place.y() > theme.px(LOOP_PX + 8):
-            first, last = selected_span(self.scene)
+            first, last = self.scene.selected_span
             for at, pivot in ((first, last), (last, first)):
-                if abs(place.x() - at) <= theme.px(_GRAB_PX):
+                if abs(place.x() - at) <= theme.px(GRAB_PX):
                     return StretchDrag(self, self.axis.t(at), self.axis.t(pivot))
         if modifiers & Qt.KeyboardModifier.ShiftModifier or place.y() <= theme.px(LOOP_PX):
             return LoopDrag(self, place)
@@ -401,10 +361,10 @@ class TimelineView(QAbstractScrollArea):
             if place.y() <= theme.px(LOOP_PX):
                 self._change_loop(None)
             return
-        row = row_at(self.rows, place.y() - self.scene.ruler_px + self.verticalScrollBar().value())
+        row = self.scene.row_at(place)
         if row is None or place.x() < self.axis.left:
             return
-        name = self.key_near(place)
+        name = self.scene.key_near(place)
         if name is not None:
             self.sought.emit(name[1], True)
         else:
@@ -413,8 +373,8 @@ class TimelineView(QAbstractScrollArea):
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:  # noqa: N802
         """Open the menu of the key, of the track or of the ruler under the pointer."""
         place = QPointF(event.pos())
-        name = self.key_near(place) if place.x() >= self.axis.left else None
-        row = row_at(self.rows, place.y() - self.scene.ruler_px + self.verticalScrollBar().value())
+        name = self.scene.key_near(place) if place.x() >= self.axis.left else None
+        row = self.scene.row_at(place)
         if place.y() < self.scene.ruler_px:
             self.ruler_menu_requested.emit(self.axis.t(place.x()), event.globalPos())
         elif name is not None:
@@ -437,62 +397,9 @@ class TimelineView(QAbstractScrollArea):
             bar.setValue(bar.value() - delta.y() // 3)
         event.accept()
 
-    def key_near(self, place: QPointF) -> KeyName | None:
-        """Return the key at a place, None if there is none within reach."""
-        row = row_at(self.rows, place.y() - self.scene.ruler_px + self.verticalScrollBar().value())
-        if row is None:
-            return None
-        reach = theme.px(17 if row.has_pictures else _GRAB_PX)
-        best: tuple[float, int] | None = None
-        times = times_of(self.timeline, row.track)
-        at = self.axis.start + (place.x() - self.axis.left) / self.axis.scale
-        first = bisect_left(times, at - reach / self.axis.scale)
-        for index in range(first, len(times)):
-            distance = abs(self.axis.x(times[index]) - place.x())
-            if times[index] > at + reach / self.axis.scale:
-                break
-            if row.has_curve and abs(self._key_place(row, index).y() - place.y()) > theme.px(9):
-                continue
-            if best is None or distance < best[0]:
-                best = distance, index
-        if best is None:
-            return None
-        return row.track.path, self.timeline.seconds(row.track.keys[best[1]])
-
-    def names_in(self, box: QRectF) -> frozenset[KeyName]:
-        """Return the keys in a box of the viewport."""
-        names = set()
-        for row in self.rows:
-            top = self.scene.y(row)
-            if top + row.height < box.top() or top > box.bottom():
-                continue
-            for index, key in enumerate(row.track.keys):
-                if box.contains(self._key_place(row, index)):
-                    names.add((row.track.path, self.timeline.seconds(key)))
-        return frozenset(names)
-
-    def _key_place(self, row: TrackRow, index: int) -> QPointF:
-        x = self.axis.x(times_of(self.timeline, row.track)[index])
-        if row.has_curve:
-            return QPointF(x, row.y(float(row.track.keys[index].value or 0.0)) + self.scene.y(row) - row.top)
-        return QPointF(x, self.scene.y(row) + row.height / 2)
-
-    def _handle_at(self, place: QPointF) -> tuple[TrackRow, int, int] | None:
-        """Return the handle under the pointer: its row, the segment, and which end it shapes."""
-        for row in self.rows:
-            if not row.has_curve:
-                continue
-            for index, key in enumerate(row.track.keys):
-                if (row.track.path, self.timeline.seconds(key)) not in self.selection:
-                    continue
-                for segment, which, _, handle in handle_places(self.scene, row, index):
-                    if _is_near(place, handle):
-                        return row, segment, which
-        return None
-
     def _show_cursor(self, place: QPointF) -> None:
         in_ruler = place.y() < self.scene.ruler_px and place.x() >= self.axis.left
-        over_key = place.x() >= self.axis.left and self.key_near(place) is not None
+        over_key = place.x() >= self.axis.left and self.scene.key_near(place) is not None
         shape = Qt.CursorShape.SizeHorCursor if in_ruler or over_key else Qt.CursorShape.ArrowCursor
         self.viewport().setCursor(shape)
 
@@ -595,7 +502,3 @@ class TimelineView(QAbstractScrollArea):
     def replace_track(self, track: Any, label: str) -> None:
         """Put another track in the place of that of its path."""
         self.emit_change(with_track(self.timeline, track), label)
-
-
-def _is_near(place: QPointF, target: QPointF) -> bool:
-    return (place - target).manhattanLength() <= theme.px(8)

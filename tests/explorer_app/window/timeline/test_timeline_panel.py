@@ -25,6 +25,7 @@ from explorer_app.window.look import theme
 from explorer_app.window.timeline.timeline_menus import add_track_menu, key_menu, ruler_menu, track_menu
 from explorer_app.window.timeline.timeline_panel import TimelinePanel, fps_of
 from explorer_app.window.timeline.timeline_view import TimelineView
+from explorer_app.window.timeline.track_rows import times_of
 from tests.helpers.panels import CTRL, LEFT, NO_KEYS, SHIFT, Edits, model_directions, model_facts, mouse
 
 PSI, GAIN = "truncation.psi", "noise.gain"
@@ -64,9 +65,8 @@ def times(edits: Edits, path: str = PSI) -> list[Fraction]:
 
 
 def at(view: TimelineView, path: str, t: float) -> QPoint:
-    place = view.place_of((path, Fraction(t)))
-    assert place is not None
-    return place
+    row = next(row for row in view.rows if row.track.path == path)
+    return view.scene.key_place(row, times_of(view.timeline, row.track).index(float(t))).toPoint()
 
 
 def drag(view: TimelineView, *places: QPoint, keys: Qt.KeyboardModifier = NO_KEYS, release: bool = True) -> None:
@@ -278,9 +278,7 @@ def test_handles_of_a_bezier_curve_are_dragged(edits: Edits, view: TimelineView)
     next(action for action in menu.actions() if action.text() == "Bézier").trigger()
     key = edits.session.timeline.tracks[0].keys[1]
     assert key.easing == Easing("bezier", (1 / 3, 1 / 3, 2 / 3, 2 / 3)), "it begins with the shape that was there"
-    from explorer_app.window.timeline.timeline_painter import handle_places
-
-    handle = next(place for _, which, _, place in handle_places(view.scene, view.rows[0], 1) if which == 0)
+    handle = next(place for _, which, _, place in view.scene.handle_places(view.rows[0], 1) if which == 0)
     drag(view, handle.toPoint(), handle.toPoint() + QPoint(20, -8), handle.toPoint() + QPoint(40, -12))
     moved = edits.session.timeline.tracks[0].keys[1].easing.handles
     assert moved[0] > 0.4
@@ -525,7 +523,7 @@ def test_the_panel_emits_timeline_edits(edits: Edits, view: TimelineView) -> Non
 
 
 def test_a_place_outside_of_every_track_has_no_key(view: TimelineView) -> None:
-    assert view.key_near(QPointF(500.0, 5000.0)) is None
+    assert view.scene.key_near(QPointF(500.0, 5000.0)) is None
 
 
 def test_a_noise_loop_is_added_and_closes(edits: Edits) -> None:
