@@ -267,8 +267,11 @@ class PointDrag(QObject):
         if obstacle:
             self._messages.warning(obstacle)
             return False
+        held = None if index is None else self._points[index]
         self._playback.set_playing(False)
         self._editing.set_drifting(False)
+        if held is not None:  # what played may have moved the picture on, which removes handles
+            index = self._points.index(held) if held in self._points else None
         before = self._points, self._selected
         points = [replace(point, is_weak=False, is_lost=False, is_covered=False, found=None) for point in self._points]
         if index is None:

@@ -514,6 +514,27 @@ def test_a_walk_removes_handles_and_leaves_pins(hand: Hand) -> None:
     assert [point.is_pin for point in hand.drag.points] == [True]
 
 
+@pytest.mark.parametrize("is_nudge", [False, True], ids=["pressed", "nudged"])
+def test_a_handle_whose_picture_has_played_on_becomes_a_new_one(
+    hand: Hand, monkeypatch: pytest.MonkeyPatch, is_nudge: bool
+) -> None:
+    controller = hand.harness.controller
+    hand.drag.add((3.0, 3.0), is_pin=False)
+    hand.drag.add((20.0, 20.0), is_pin=True)
+    hand.drag.select(0)
+
+    def pause(on: bool) -> None:
+        controller.editing.edit(SetParameter(PLACE, Position(5.0, 0.0)))
+
+    monkeypatch.setattr(controller.playback, "set_playing", pause)
+    if is_nudge:
+        hand.drag.nudge(0.0, 0.0)
+    else:
+        assert hand.drag.begin((3.0, 3.0), 0)
+    assert [(point.place, point.is_pin) for point in hand.drag.points] == [((20.0, 20.0), True), ((3.0, 3.0), False)]
+    assert hand.drag.selected == 1
+
+
 def test_another_model_forgets_points_and_network(hand: Hand) -> None:
     made: list[FakeDragMaker] = []
 
