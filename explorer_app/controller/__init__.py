@@ -28,7 +28,8 @@
      ├─ export: ExportQueueController
      │                            sequences, one at a time                          export_queue.py, export_run.py
      ├─ pictures: PictureSaver    the picture in the window, as a file              picture_saver.py
-     ├─ files: Files              models, sessions, pictures, latents               files.py, pending_document.py
+     ├─ files: Files              models, sessions, pictures, latents               files.py, pending_document.py,
+     │                                                                              photo_file.py
      ├─ directions: DirectionFinding
      │                            the search for directions                         direction_finding.py
      ├─ arithmetic: KeptArithmetic
@@ -63,6 +64,7 @@ from explorer_app.controller.live_control import Learning, LiveControl
 from explorer_app.controller.live_inputs import InputKind, InputState, LiveInputs
 from explorer_app.controller.local_editing import LocalEditing
 from explorer_app.controller.mixing import Mixing
+from explorer_app.controller.photo_file import LEAST_PHOTO_PX, Photo
 from explorer_app.controller.photo_projection import PhotoProjection
 from explorer_app.controller.picture_saver import PictureSaver
 from explorer_app.controller.playback import Playback
@@ -78,6 +80,7 @@ from explorer_app.controller.variation_grid import GridCell, GridKind, GridSetti
 from explorer_app.controller.whole_pictures import WholePictures
 
 __all__ = [
+    "LEAST_PHOTO_PX",
     "Compiling",
     "Controller",
     "DeviceSelector",
@@ -105,6 +108,7 @@ __all__ = [
     "Loading",
     "LocalEditing",
     "Mixing",
+    "Photo",
     "PhotoProjection",
     "PictureSaver",
     "Playback",

@@ -194,7 +194,15 @@ class Controller(QObject):
             renders, model, preview, editing, self.playback, messages, make_drag_maker, clock, parent=self
         )
         self.photo_projection = PhotoProjection(
-            renders, editing, self.playback, messages, worker, model.open, make_projection, clock, parent=self
+            renders,
+            editing,
+            self.playback,
+            messages,
+            worker,
+            self._open_model,
+            make_projection,
+            clock,
+            parent=self,
         )
         self.learning = EncoderLearning(renders, worker, messages, clock=clock, parent=self)
         pending = PendingDocument(worker)
@@ -295,6 +303,9 @@ class Controller(QObject):
         if not self._is_closed:
             self.live.inputs.restore()
 
+    def _open_model(self, path: Path) -> None:
+        self.files.open_model(path)
+
     # -- events of the render thread --------------------------------------------------------------------------------
 
     @Slot()
@@ -386,7 +397,7 @@ class Controller(QObject):
                 self.directions.forget()
                 self.learning.forget()
             self.point_drag.forget()
-            self.photo_projection.cancel()
+            self.photo_projection.finish()
         self.engine.take_opened(event)
         self.export.model_opened()
         if not self.files.model_opened(event.facts) and not is_expected:

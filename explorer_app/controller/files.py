@@ -20,6 +20,7 @@ from explorer_app.controller.engine import Engine
 from explorer_app.controller.export_queue import ExportQueueController
 from explorer_app.controller.file_worker import FileWorker
 from explorer_app.controller.pending_document import PendingDocument
+from explorer_app.controller.photo_file import load_photo
 from explorer_app.controller.restoring import Restoring, difference, picture_session
 from explorer_app.controller.thumbnail_service import ThumbnailService
 from explorer_app.exporting.errors import NoRecipeError
@@ -52,7 +53,7 @@ class Files(QObject):
     """
 
     photo_opened = Signal(object)
-    """A picture that holds no session: its path."""
+    """A picture that holds no session was read: a `Photo`."""
     sheet_opened = Signal(Path, object)
     """A sheet was read: its path and its `SheetDocument`."""
 
@@ -110,7 +111,7 @@ class Files(QObject):
         elif path.suffix.lower() in PICTURE_ENDINGS:
             self.open_picture(path, or_photo=True)
         elif path.suffix.lower() in gpu_backend.PHOTO_SUFFIXES:
-            self.photo_opened.emit(path)
+            self.open_photo(path)
         elif path.suffix.lower() in (".npz", ".npy"):
             self.import_latent(path)
         elif path.suffix.lower() == ".loom":
@@ -136,13 +137,18 @@ class Files(QObject):
 
         def take(document: PictureDocument | SheetDocument | None) -> None:
             if document is None:
-                self.photo_opened.emit(path)
+                self.open_photo(path)
             elif isinstance(document, SheetDocument):
                 self.sheet_opened.emit(path, document)
             else:
                 self.take_picture(path, document)
 
         self._pending.read(read, take)
+
+    def open_photo(self, path: Path | str) -> None:
+        """Read a picture whose latent is to be searched; `photo_opened` brings it."""
+        path = Path(path)
+        self._worker.fetch(lambda: load_photo(path), self.photo_opened.emit, failed=f"{path.name} could not be read")
 
     def take_picture(self, path: Path, document: PictureDocument) -> None:
         """Restore the session of a picture that was read from a file."""

@@ -97,7 +97,7 @@ class PhotoProjection(QObject):
     worker
         Writes tuned models.
     open_model
-        Opens a tuned model.
+        Opens a tuned model, or says why that has to wait.
     make
         None for the backend's projection.
     clock
@@ -264,7 +264,7 @@ class PhotoProjection(QObject):
             if event.changes and self._model is not None:
                 self._worker.fetch(
                     partial(_write_tuned, event.changes, self._model.facts, self._photo),
-                    self._take_tuned,
+                    partial(self._take_tuned, self._name),
                     failed=f"The model that is tuned to {self._name} could not be written",
                 )
 
@@ -300,8 +300,10 @@ class PhotoProjection(QObject):
         self._messages.info(f"The latent of {name} is kept; Reconstruct in the point tool (D) fades between both.")
         self._rest(has_taken=True)
 
-    def _take_tuned(self, path: Path) -> None:
-        self._messages.info(f"The model was tuned to {self._name} and is being opened.", str(path))
+    def _take_tuned(self, name: str, path: Path) -> None:
+        self._messages.info(
+            f"The model was tuned to {name}; {path.name} holds the changes, beside the model.", str(path)
+        )
         self._open_model(path)
 
     def _rest(self, *, has_taken: bool = False) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import (
@@ -28,49 +27,19 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from explorer_app.controller import PhotoProjection, Preview
+from explorer_app.controller import LEAST_PHOTO_PX, Photo, PhotoProjection, Preview
 from explorer_app.window.canvas.frame_image import frame_image
 from explorer_app.window.controls.share_bar import ShareBar
 from explorer_app.window.controls.wrapped_label import WrappedLabel
 from explorer_app.window.gestures.plane_drag import ARROWS
 from explorer_app.window.look import ink, theme
-from gpu_backend import Crop, LoomError, dataclass, open_photo, printable
+from gpu_backend import Crop, printable
 
 _VIEW_PX = 380
-_SHOWN_PX = 1024
-"""Longer side of the photo as it is shown, in px."""
-_LEAST_CROP = 16.0
-"""Smallest side of the crop, in pixels of the photo."""
 _REACH_PX = 12
 _KEY_STEP = 0.01
 """Step of an arrow key, in the photo's shorter side."""
 _HINT = "Frame the photo like the model's picture on the right, with the subject where its own is."
-
-
-class PhotoError(LoomError):
-    """A file cannot be shown as a picture."""
-
-
-@dataclass(frozen=True, slots=True)
-class Photo:
-    """A photo, reduced for the screen, and its width and height in pixels of the file, upright."""
-
-    image: QImage
-    width: int
-    height: int
-
-
-def load_photo(path: Path) -> Photo:
-    """Read a photo as the search reads it, reduced for the screen. Raises PhotoError."""
-    try:
-        picture, (width, height) = open_photo(path, longest=_SHOWN_PX)
-    except LoomError as error:
-        raise PhotoError(error.sentence, error.details) from error
-    content = picture.tobytes()
-    image = QImage(content, picture.width, picture.height, 3 * picture.width, QImage.Format.Format_RGB888).copy()
-    if min(width, height) < _LEAST_CROP:
-        raise PhotoError(f"{path.name} should have at least 16 x 16 pixels, but has {width} x {height}.")
-    return Photo(image, width, height)
 
 
 class CropView(QWidget):
@@ -87,6 +56,9 @@ class CropView(QWidget):
     def __init__(self, photo: Photo, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._photo = photo
+        # Copied, since QImage keeps only an address.
+        width, height = photo.shown_width, photo.shown_height
+        self._image = QImage(photo.pixels, width, height, 3 * width, QImage.Format.Format_RGB888).copy()
         self.is_locked = False
         self._held: tuple[str, QPointF, Crop] | None = None
         """What is dragged, where it was pressed in pixels of the photo, and the frame then."""
@@ -145,7 +117,7 @@ class CropView(QWidget):
     def _set(self, left: float, top: float, side: float) -> None:
         """Move the frame, kept inside the photo."""
         width, height = self._photo.width, self._photo.height
-        side = min(max(side, min(_LEAST_CROP, width, height)), width, height)
+        side = min(max(side, min(LEAST_PHOTO_PX, width, height)), width, height)
         crop = Crop(min(max(left, 0.0), width - side), min(max(top, 0.0), height - side), side)
         if crop != self.crop:
             self.crop = crop
@@ -180,7 +152,7 @@ class CropView(QWidget):
         down = way.y() if "b" in part else -way.y()
         room_x = self._photo.width - crop.left if "r" in part else right
         room_y = self._photo.height - crop.top if "b" in part else bottom
-        side = min(max(crop.side + max(across, down), _LEAST_CROP), room_x, room_y)
+        side = min(max(crop.side + max(across, down), LEAST_PHOTO_PX), room_x, room_y)
         self._set(crop.left if "r" in part else right - side, crop.top if "b" in part else bottom - side, side)
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
@@ -215,7 +187,7 @@ class CropView(QWidget):
 
     def _grow(self, factor: float) -> None:
         crop = self.crop
-        side = min(max(crop.side * factor, _LEAST_CROP), self._photo.width, self._photo.height)
+        side = min(max(crop.side * factor, LEAST_PHOTO_PX), self._photo.width, self._photo.height)
         self._set(crop.left + (crop.side - side) / 2, crop.top + (crop.side - side) / 2, side)
 
     # -- painting ---------------------------------------------------------------------------------------------------
@@ -225,13 +197,13 @@ class CropView(QWidget):
         painter = QPainter(self)
         painter.setRenderHints(QPainter.RenderHint.Antialiasing | QPainter.RenderHint.SmoothPixmapTransform)
         if self.is_locked:
-            scale = self._photo.image.width() / self._photo.width
+            scale = self._image.width() / self._photo.width
             crop = self.crop
             source = QRectF(crop.left * scale, crop.top * scale, crop.side * scale, crop.side * scale)
-            painter.drawImage(square_in(self.rect().toRectF()), self._photo.image, source)
+            painter.drawImage(square_in(self.rect().toRectF()), self._image, source)
             return
         picture, frame = self.picture_rect(), self.frame_rect()
-        painter.drawImage(picture, self._photo.image)
+        painter.drawImage(picture, self._image)
         outside = [
             QRectF(picture.left(), picture.top(), picture.width(), frame.top() - picture.top()),
             QRectF(picture.left(), frame.bottom(), picture.width(), picture.bottom() - frame.bottom()),
@@ -303,12 +275,12 @@ class FromPictureDialog(QDialog):
     """Choose a square of a photo, then search; the window behind it stays usable and shows the picture too."""
 
     def __init__(
-        self, path: Path, photo: Photo, projection: PhotoProjection, preview: Preview, parent: QWidget | None = None
+        self, photo: Photo, projection: PhotoProjection, preview: Preview, parent: QWidget | None = None
     ) -> None:
         super().__init__(parent)
-        self._path = path
+        self._path = photo.path
         self._projection = projection
-        self.setWindowTitle(f"From a picture – {printable(path.name)}")
+        self.setWindowTitle(f"From a picture – {printable(photo.path.name)}")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.crop = CropView(photo)
         self.nearest = ResultView(preview)

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtGui import QAction, QKeyEvent
 from PySide6.QtWidgets import QBoxLayout
 
-from explorer_app.controller import Editing, Engine, Files, PhotoProjection, PointDrag
+from explorer_app.controller import Editing, Engine, Files, Photo, PhotoProjection, PointDrag
 from explorer_app.messages import MessageLog
 from explorer_app.session.parameters import parameter
 from explorer_app.window.canvas.canvas import Canvas
 from explorer_app.window.canvas.drag_bar import DragBar
 from explorer_app.window.canvas.mask_brush import FROZEN, MaskBrush
 from explorer_app.window.canvas.point_tool import PointTool
-from gpu_backend import LoomError
 
 if TYPE_CHECKING:
     from explorer_app.window.dialogs.from_picture import FromPictureDialog
@@ -121,21 +119,16 @@ class EditingTools(QObject):
             self.painting_changed.emit(0)
 
     @Slot(object)
-    def open_photo(self, path: Path) -> None:
+    def open_photo(self, photo: Photo) -> None:
         """Open the dialog that finds the latent of a photo; one that is open already is closed, with its search."""
-        from explorer_app.window.dialogs.from_picture import FromPictureDialog, load_photo
+        from explorer_app.window.dialogs.from_picture import FromPictureDialog
 
         if self._engine.preview.frame is None:
             self._messages.warning("Open a model first: the search looks for a latent of the open model.")
             return
-        try:
-            photo = load_photo(path)
-        except LoomError as error:
-            self._messages.error(error.sentence, error.details)
-            return
         if self.dialog is not None:
             self.dialog.close()
-        dialog = self.dialog = FromPictureDialog(path, photo, self._projection, self._engine.preview, self._window())
+        dialog = self.dialog = FromPictureDialog(photo, self._projection, self._engine.preview, self._window())
         dialog.finished.connect(self._forget_dialog)
         dialog.show()
 

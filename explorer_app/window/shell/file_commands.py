@@ -98,7 +98,7 @@ class FileCommands:
 
     def from_picture(self) -> None:
         """Choose a photo and find its latent."""
-        self._dialogs.choose_file("photo", "From a picture", PHOTO_FILES, self._files.photo_opened.emit)
+        self._dialogs.choose_file("photo", "From a picture", PHOTO_FILES, self._files.open_photo)
 
     def show_sheet(self, path: Path, sheet: SheetDocument) -> None:
         """Show a sheet that was opened, and open the picture that is clicked."""

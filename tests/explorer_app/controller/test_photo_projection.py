@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from explorer_app.controller import PhotoProjection
+from explorer_app.controller import ExportProgress, PhotoProjection, photo_projection
 from explorer_app.controller.photo_projection import _project
 from explorer_app.messages import Level
 from explorer_app.rendering.render_events import ProjectionAdvanced, ProjectionEnded
@@ -255,6 +255,37 @@ def test_a_search_on_the_real_render_thread(harness: Harness) -> None:
     assert harness.labels[-1] == "From garden"
 
 
+def test_another_model_ends_the_search_with_what_it_has_found(harness: Harness) -> None:
+    harness.engine.gives_rows = True
+    harness.make_projection = lambda model, noise, edits, path, crop, tune: FakeProjection(10**9, model.facts.w_dim)
+    harness.start()
+    editing, projection = harness.controller.editing, harness.controller.photo_projection
+    assert projection.begin(Path("garden.jpg"), CROP)
+    harness.until(lambda: edited_latent(editing.session) is not None)
+    harness.open("dogs")
+    assert projection.phase == "rest"
+    assert harness.labels[-2:] == ["From garden", "Open dogs"]
+    assert [entry.label for entry in editing.history.kept] == ["garden"]
+    assert editing.history.kept[0].session.model.name == "cats"
+
+
+def test_a_tuned_model_has_to_wait_for_an_export(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Tuned(FakeProjection):
+        def changes(self) -> dict[str, np.ndarray]:
+            return {"synthesis.b4.torgb.bias": np.zeros(3, np.float32)}
+
+    harness.engine.gives_rows = True
+    harness.make_projection = lambda model, noise, edits, path, crop, tune: Tuned(4, model.facts.w_dim)
+    written = harness.path("dogs")
+    monkeypatch.setattr(photo_projection, "_write_tuned", lambda changes, facts, photo: written)
+    harness.start()
+    monkeypatch.setattr(harness.controller.export, "_progress", ExportProgress("walk", 0, 6))
+    assert harness.controller.photo_projection.begin(Path("garden.jpg"), CROP, tune=True)
+    harness.until(lambda: harness.has_said("An export is running with this model"))
+    assert harness.has_said("The model was tuned to garden; dogs.pkl holds the changes")
+    assert harness.controller.engine.model.loading is None
+
+
 def test_a_picture_without_a_recipe_is_a_photo_when_it_is_dropped_and_an_error_when_it_is_restored(
     open_harness: Harness,
 ) -> None:
@@ -262,14 +293,16 @@ def test_a_picture_without_a_recipe_is_a_photo_when_it_is_dropped_and_an_error_w
 
     files = open_harness.controller.files
     opened: list[Path] = []
-    files.photo_opened.connect(opened.append)
+    files.photo_opened.connect(lambda photo: opened.append(photo.path))
     path = open_harness.folder / "photo.png"
     Image.new("RGB", (20, 20)).save(path)
     files.open(path)
     open_harness.until(lambda: opened)
     assert opened == [path]
-    files.open(open_harness.folder / "photo.bmp")
-    assert opened[-1] == open_harness.folder / "photo.bmp"
+    other = open_harness.folder / "photo.bmp"
+    Image.new("RGB", (20, 20)).save(other)
+    files.open(other)
+    open_harness.until(lambda: opened == [path, other])
     files.open_picture(path)
     open_harness.until(lambda: open_harness.said(Level.ERROR))
     assert "holds no Latent Loom recipe" in open_harness.said(Level.ERROR)[-1]

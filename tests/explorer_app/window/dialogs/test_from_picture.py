@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
-import numpy as np
 import pytest
 from PIL import Image
 from PySide6.QtCore import QPoint, QPointF, Qt
@@ -13,9 +12,10 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from explorer_app.controller.photo_file import PhotoError, load_photo
 from explorer_app.messages import MessageLog
 from explorer_app.rendering.render_events import ProjectionAdvanced
-from explorer_app.window.dialogs.from_picture import CropView, FromPictureDialog, PhotoError, load_photo
+from explorer_app.window.dialogs.from_picture import CropView, FromPictureDialog
 from gpu_backend import Crop, ProjectionReport
 from tests.helpers.fake_controller import FakeController
 from tests.helpers.mouse import LEFT, drag, wheel
@@ -38,7 +38,7 @@ def host(qtbot: QtBot, controller: FakeController, messages: MessageLog) -> Tool
 
 
 def opened(host: ToolsHost, controller: FakeController, path: Path) -> FromPictureDialog:
-    controller.files.photo_opened.emit(path)
+    controller.files.photo_opened.emit(load_photo(path))
     QApplication.processEvents()
     dialog = host.tools.dialog
     assert dialog is not None
@@ -141,31 +141,3 @@ def test_another_photo_takes_the_place_of_the_first(host: ToolsHost, controller:
     second = opened(host, controller, photo)
     assert second is not first
     second.close()
-
-
-def test_a_file_that_is_no_picture_reports_it(host: ToolsHost, controller: FakeController, tmp_path: Path) -> None:
-    path = tmp_path / "notes.png"
-    path.write_text("not a picture")
-    with pytest.raises(PhotoError, match=r"notes\.png should be a picture"):
-        load_photo(path)
-    controller.files.photo_opened.emit(path)
-    assert host.tools.dialog is None
-
-
-def test_a_photo_is_turned_as_its_camera_was(tmp_path: Path) -> None:
-    path = tmp_path / "turned.jpg"
-    exif = Image.Exif()
-    exif[0x0112] = 6
-    Image.new("RGB", (2000, 1000)).save(path, exif=exif)
-    photo = load_photo(path)
-    assert (photo.width, photo.height) == (1000, 2000)
-    assert photo.image.height() == 1024
-
-
-def test_a_photo_is_shown_as_the_search_reads_it(tmp_path: Path) -> None:
-    Image.new("RGBA", (32, 16), (255, 255, 255, 0)).save(tmp_path / "clear.png")
-    assert load_photo(tmp_path / "clear.png").image.pixelColor(3, 3).getRgb() == (0, 0, 0, 255)
-    Image.fromarray(np.full((16, 32), 257 * 90, np.uint16)).save(tmp_path / "grey.png")
-    photo = load_photo(tmp_path / "grey.png")
-    assert photo.image.pixelColor(3, 3).getRgb() == (90, 90, 90, 255)
-    assert (photo.width, photo.height) == (32, 16)
