@@ -151,11 +151,6 @@ class ValueStatistics:
     min: float
     max: float
 
-    @property
-    def peak(self) -> float:
-        """Largest magnitude: the divisor of a normalised channel."""
-        return max(abs(self.min), abs(self.max))
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TappedLayer:

@@ -130,7 +130,6 @@ async def _to_device_bytes(
         model_id=wanted.model.model_id,
         model_name=wanted.model.name,
         model_path=str(wanted.model.path),
-        model_suffix=wanted.model.path.suffix,
         precision=wanted.precision,
     )
     async with connect(address) as link:

@@ -290,7 +290,6 @@ class Foreman:
             model_id=self._work.settings.model.model_id,
             model_name=self._work.model.name,
             model_path=str(self._work.model.path),
-            model_suffix=self._work.model.path.suffix,
             directions=self._work.model.directions,
             precision=self._work.precision,
         )

@@ -28,8 +28,6 @@ class JobRecipe:
         Where the job's files go, on the machine of the job.
     model_id, model_name, model_path
         SHA-256 of the model, its name, and its path on the machine of the job.
-    model_suffix
-        What the model's file ends in.
     directions
         Named directions of the model as a file; empty for none.
     precision
@@ -43,7 +41,6 @@ class JobRecipe:
     model_id: str
     model_name: str
     model_path: str
-    model_suffix: str
     directions: bytes = field(default=b"", repr=False)
     precision: Precision = "fp16"
 

@@ -58,11 +58,6 @@ class FrameSink(Protocol):
     """
 
     @property
-    def needs_order(self) -> bool:
-        """Whether frames have to come in order, without gaps, from `resumable_from` on."""
-        ...
-
-    @property
     def written(self) -> int:
         """Number of frames that were accepted and are stored for good."""
         ...

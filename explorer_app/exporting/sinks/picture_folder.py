@@ -37,7 +37,6 @@ class PictureFolder:
         What the files are called, without ending; empty numbers them. Files in the way of these are replaced.
     """
 
-    needs_order = False
     is_joining = False
 
     def __init__(

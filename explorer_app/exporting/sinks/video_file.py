@@ -41,8 +41,6 @@ class VideoFile:
         Frames of a segment.
     """
 
-    needs_order = True
-
     def __init__(
         self,
         path: Path,

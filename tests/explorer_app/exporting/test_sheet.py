@@ -196,7 +196,6 @@ def test_a_damaged_sheet_is_refused_with_a_sentence(change: tuple[str, str]) -> 
 class SilentSink:
     """Takes frames and stores none, like a video in the middle of a segment."""
 
-    needs_order = True
     is_joining = False
     written = 0
     error = None

@@ -29,7 +29,6 @@ def recipe(settings: SequenceSettings, model: FarmModel, path: Path | None = Non
         model_id=model.model_id,
         model_name=model.name,
         model_path=str(path or model.path),
-        model_suffix=model.path.suffix,
     )
 
 
