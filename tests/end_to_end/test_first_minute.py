@@ -47,12 +47,13 @@ def test_a_first_minute(sit_down: Callable[..., Person], tmp_path: Path) -> None
     assert np.abs(walked.to_rgb().astype(int) - first.to_rgb()).mean() > 2
 
     # Slide a direction.
-    slider = person.window.sliders.directions.rows[1].slider
+    row = person.window.sliders.directions.rows[1]
+    slider = row.slider
     grip = slider.rect().center().toPointF()
     panels.drag(slider, grip, grip + QPoint(slider.width() // 4, 0).toPointF(), steps=12)
     slid = person.look()
     (moved,) = person.session.sliders
-    assert moved.direction == person.window.sliders.directions.rows[1].shown.direction
+    assert moved.direction == row.shown.direction
     assert moved.amount > 0.5
     assert np.abs(slid.to_rgb().astype(int) - walked.to_rgb()).mean() > 2
 
@@ -70,7 +71,7 @@ def test_a_first_minute(sit_down: Callable[..., Person], tmp_path: Path) -> None
     assert person.session.mix[0].strengths == (1.0,) * rows
     mixed = person.look()
     assert np.abs(mixed.to_rgb().astype(int) - slid.to_rgb()).mean() > 2
-    assert person.labels == ["Start", "Walk", "Slider", "Add source", "Mix"]
+    assert person.labels == ["Start", "Walk", row.name, "Add source", "Mix"]
     wanted = person.session
 
     # Undo and redo: everything goes back to the first picture, pixel by pixel, and comes again.

@@ -19,6 +19,7 @@ from explorer_app.window.controllers.patch_row import PatchRow
 from explorer_app.window.controls.column_scroll import ColumnScroll
 from explorer_app.window.controls.drive_menu import add_sound_sources, is_driven
 from explorer_app.window.controls.fitting_row import FittingRow
+from explorer_app.window.controls.menu_text import menu_text
 from explorer_app.window.controls.slider_row import below
 from explorer_app.window.controls.wrapped_label import WrappedLabel
 from explorer_app.window.look import theme
@@ -202,7 +203,7 @@ class ControllersPanel(QWidget):
         for path in dict.fromkeys((*own, "position.x", "position.y", *sliders)):
             if is_driven(path):
                 name = self._label(self._session, path)
-                sub = menu.addMenu(name[:1].upper() + name[1:])
+                sub = menu.addMenu(menu_text(name[:1].upper() + name[1:]))
                 add_sound_sources(sub, path, self._sounds, self._drive, hears=True)
         menu.popup(below(self.add))
         return menu

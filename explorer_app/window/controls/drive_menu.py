@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QMenu
 from explorer_app.session.number_paths import number_path
 from explorer_app.session.parameters import ParameterError
 from explorer_app.session.patches import BAND_COUNT, INPUT, Patch, audio_source
+from explorer_app.window.controls.menu_text import menu_text
 
 FEATURE_NAMES = {
     "rms": "Loudness",
@@ -76,7 +77,7 @@ def add_drive_menu(menu: QMenu, path: str, sounds: Sequence[str], drive: Drive, 
 def add_sound_sources(menu: QMenu, path: str, sounds: Sequence[str], drive: Drive, *, hears: bool) -> None:
     """Add the features of each sound and of the microphone; a single sound's sources have no submenu."""
     for name in sounds:
-        own = menu if len(sounds) == 1 and not hears else menu.addMenu(name)
+        own = menu if len(sounds) == 1 and not hears else menu.addMenu(menu_text(name))
         add_features(own, partial(audio_source, name), path, drive)
     if hears:
         add_features(menu.addMenu("Microphone"), INPUT.__add__, path, drive)

@@ -17,6 +17,7 @@ from explorer_app.session.local_blends import LocalBlend
 from explorer_app.session.parameters import SetParameter
 from explorer_app.session.session import Session
 from explorer_app.window.controls.ask_popup import AskPopup
+from explorer_app.window.controls.menu_text import menu_text
 from explorer_app.window.controls.row_range_picker import RowRangeButton, RowRangePicker
 from explorer_app.window.controls.slider_row import SliderRow, below
 from explorer_app.window.controls.switch import Switch
@@ -257,8 +258,7 @@ class BlendList(QWidget):
         if names:
             menu.addSection("Kept pictures")
             for kept, name in names:
-                text = self.fontMetrics().elidedText(name, Qt.TextElideMode.ElideRight, theme.px(220))
-                menu.addAction(text.replace("&", "&&"), partial(self.kept_requested.emit, kept, number))
+                menu.addAction(menu_text(name), partial(self.kept_requested.emit, kept, number))
         return menu
 
     def _ask_seed(self, number: int, place: QPoint) -> None:

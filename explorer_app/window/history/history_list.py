@@ -29,6 +29,7 @@ from PySide6.QtWidgets import (
 
 from explorer_app.session.history import HistoryEntry
 from explorer_app.window.controls.ask_popup import AskPopup
+from explorer_app.window.controls.menu_text import menu_text
 from explorer_app.window.history.entry_view import EntryView
 from explorer_app.window.history.history_entries import (
     PITCH_PX,
@@ -302,7 +303,7 @@ class HistoryList(EntryView):
             names = {entry.number: entry.label for entry in self.entries.entries}
             for a, b in (numbers, numbers[::-1]):
                 words = f"“{names[a][:24]}” − “{names[b][:24]}” as a direction"
-                menu.addAction(words, partial(self.difference_requested.emit, a, b))
+                menu.addAction(menu_text(words), partial(self.difference_requested.emit, a, b))
         menu.addSeparator()
 
     def _ask_weights(self, row: int, numbers: tuple[int, ...]) -> None:

@@ -32,6 +32,7 @@ from explorer_app.session.row_groups import row_groups
 from explorer_app.session.session import Session, Source
 from explorer_app.window.controls.ask_popup import AskPopup
 from explorer_app.window.controls.hint_label import HintLabel
+from explorer_app.window.controls.menu_text import menu_text
 from explorer_app.window.controls.parameter_menu import add_parameter_entries
 from explorer_app.window.controls.slider_row import below
 from explorer_app.window.look import icons, theme
@@ -313,7 +314,7 @@ class MixPanel(QWidget):
     def _new_menu(self, title: str) -> QMenu:
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        menu.addAction(title).setEnabled(False)
+        menu.addAction(menu_text(title)).setEnabled(False)
         menu.addSeparator()
         return menu
 
@@ -326,8 +327,7 @@ class MixPanel(QWidget):
             menu.popup(below(self.presets))
 
     def _title(self, index: int) -> str:
-        label = self._session.mix[index].label
-        return self.fontMetrics().elidedText(f"{index + 1} · {label}", Qt.TextElideMode.ElideRight, theme.px(220))
+        return f"{index + 1} · {self._session.mix[index].label}"
 
     def _open_menu(self, index: int, row: int, where: QPoint) -> None:
         menu = self._new_menu(self._title(index))

@@ -9,6 +9,7 @@ from PySide6.QtGui import QAction
 
 from explorer_app.controller import Editing, Engine, ExportQueueController
 from explorer_app.window.actions import actions
+from explorer_app.window.controls.menu_text import menu_text
 
 
 class ActionStates(QObject):
@@ -59,7 +60,7 @@ class ActionStates(QObject):
         for key, label in (("undo", history.undo_label), ("redo", history.redo_label)):
             action = self._by_key[key]
             word = key.capitalize()
-            action.setText(f"&{word} {label.lower()}" if label else f"&{word}")
+            action.setText(f"&{word} {menu_text(_inside_a_sentence(label))}" if label else f"&{word}")
             action.setIconText(word)
         self._enable()
 
@@ -77,3 +78,9 @@ class ActionStates(QObject):
             "gpu": facts is not None and self._engine.devices.state.is_on_gpu,
         }
         actions.enable(self._by_key, {need for need, is_there in there.items() if is_there})
+
+
+def _inside_a_sentence(label: str) -> str:
+    """Return a label that begins small, unless its first word is a name such as SeFa; names in it stay as they are."""
+    first, space, rest = label.partition(" ")
+    return (first.lower() if first[1:].islower() or len(first) == 1 else first) + space + rest

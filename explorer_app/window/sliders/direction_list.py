@@ -138,7 +138,7 @@ class DirectionRow(SliderRow):
             self.star.setToolTip(words)
 
     def _move(self, amount: float, final: bool) -> None:
-        self.edited.emit(SetParameter(self.path, amount), final)
+        self.edited.emit(SetParameter(self.path, amount, self.name), final)
 
     def _rename(self, name: str) -> None:
         self.edited.emit(SetParameter(f"name/{self._slider.direction}", name), True)

@@ -17,6 +17,7 @@ from explorer_app.session.patches import Patch, audio_parts, audio_source
 from explorer_app.session.session import Session
 from explorer_app.session.tracks import Sound
 from explorer_app.window.controls.drive_menu import FEATURE_NAMES, Drive, add_features, is_driven, usual_patch
+from explorer_app.window.controls.menu_text import menu_text
 
 _STRENGTHS = {"Gentle": 0.5, "Medium": 1.0, "Strong": 2.0}
 _RELEASES = {"None": 0.0, "Short (0.1 s)": 0.1, "Medium (0.3 s)": 0.3, "Long (1 s)": 1.0}
@@ -57,12 +58,14 @@ def sound_menu(
     moves = menu.addMenu("Move a parameter")
     for path in paths:
         if is_driven(path):
-            add_features(moves.addMenu(parameter_name(path, session)), partial(audio_source, sound.name), path, drive)
+            add_features(
+                moves.addMenu(menu_text(parameter_name(path, session))), partial(audio_source, sound.name), path, drive
+            )
     for index, patch in enumerate(session.patches):
         name, feature = audio_parts(patch.source)
         if name == sound.name:
             title = f"{FEATURE_NAMES[feature]} → {parameter_name(patch.parameter, session)}"
-            _add_patch(menu.addMenu(title), index, patch, session, edit)
+            _add_patch(menu.addMenu(menu_text(title)), index, patch, session, edit)
     menu.addSeparator()
     menu.addAction("Locate file…").triggered.connect(lambda: locate(sound.name))
     menu.addAction("Remove sound").triggered.connect(lambda: remove(sound.name))

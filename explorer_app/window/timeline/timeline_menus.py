@@ -26,6 +26,8 @@ from explorer_app.session.timeline.edits import (
 )
 from explorer_app.session.timeline.noise_loop import FULL_CIRCLE, noise_loop_of, with_noise_loop
 from explorer_app.session.tracks import NOISE_LOOP, STATE, WALK, Easing, Outside, Track
+from explorer_app.window.controls.menu_text import menu_text
+from explorer_app.window.controls.plain_tip import plain_tip
 from explorer_app.window.timeline.timeline_view import TimelineView
 from explorer_app.window.timeline.track_rows import WAYS
 from gpu_backend import Directions, ModelFacts, PathKind
@@ -65,7 +67,7 @@ def add_track_menu(
     groups = {"Layers of noise": "noise.layer/", "Layer ranges": "rows/", "Mix": "mix/"}
     plain = [row for row in others if not row.path.startswith((*groups.values(), "slider/"))]
     for row in plain:
-        _entry(menu, parameter_name(row.path, session), "", row.path in there, partial(add, row.path))
+        _parameter_entry(menu, row.path, session, row.path in there, partial(add, row.path))
     names = [] if directions is None else [f"slider/{name}" for name in directions.names]
     moved = [row.path for row in others if row.path.startswith("slider/")]
     _submenu(menu, "Sliders", dict.fromkeys((*moved, *names[:64])), session, there, add)
@@ -233,7 +235,12 @@ def _submenu(
         return
     sub = menu.addMenu(title)
     for path in chosen:
-        _entry(sub, parameter_name(path, session), "", path in there, partial(add, path))
+        _parameter_entry(sub, path, session, path in there, partial(add, path))
+
+
+def _parameter_entry(menu: QMenu, path: str, session: Session, disabled: bool, call: Callable[[], None]) -> None:
+    name = parameter_name(path, session)
+    _entry(menu, menu_text(name), plain_tip(name), disabled, call)
 
 
 def _entry(menu: QMenu, text: str, tip: str, disabled: bool, call: Callable[[], None]) -> QAction:

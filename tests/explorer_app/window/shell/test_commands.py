@@ -87,6 +87,20 @@ def test_undo_says_what_it_takes_back_and_is_off_when_there_is_nothing(
     assert not window.actions_by_key["undo"].isEnabled()
 
 
+@pytest.mark.parametrize(
+    ("label", "text"),
+    [
+        ("Sun height", "&Undo sun height"),
+        ("From Cats & Dogs", "&Undo from Cats && Dogs"),
+        ("PCA 3", "&Undo PCA 3"),
+        ("XY pad", "&Undo XY pad"),
+    ],
+)
+def test_names_in_undo_stay_as_they_are(window: MainWindow, controller: FakeController, label: str, text: str) -> None:
+    controller.editing.edit(SetParameter(PLACE, Position(1, 0), label))
+    assert window.actions_by_key["undo"].text() == text
+
+
 def test_the_buttons_beside_the_history_obey_their_actions(
     window: MainWindow, controller: FakeController, qtbot: QtBot
 ) -> None:
