@@ -15,7 +15,7 @@ import statistics
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -78,10 +78,14 @@ class TimedTargets:
         self.followed_s = self.moved_s[target]
         self._drag.set_target(index, target)
 
-    def step(self) -> DragReport:
+    def cancel(self) -> None:
+        """End the drag."""
+        self._drag.cancel()
+
+    def step(self, should_yield: Callable[[], bool] | None = None) -> DragReport:
         """Do a step. Content that random weights do not move along is held on to all the same."""
         self.steps += 1
-        report = self._drag.step()
+        report = self._drag.step(should_yield)
         if any(self._drag._is_lost):
             self._drag._is_lost = [False] * len(report.handles)
             self._drag._choose_motions()

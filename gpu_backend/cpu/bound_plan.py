@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -114,8 +114,7 @@ class CpuBoundPlan:
         def run_steps() -> None:
             with torch.inference_mode():
                 for kernel in self._kernels:
-                    if should_cancel is not None and should_cancel():
-                        raise CancelledError("The picture was cancelled, because it is no longer needed.")
+                    _check_wanted(should_cancel)
                     if measure:
                         times_us.append(_timed_us(kernel.run))
                     else:
@@ -145,17 +144,39 @@ class CpuBoundPlan:
             inputs, outputs=outputs, measure=measure, use_graph=use_graph, should_cancel=should_cancel
         ).wait()
 
-    def observe(self, inputs: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[np.float32]]:
-        """Run once; return layer name -> copy of its output, (batch, channels, height, width), in execution order."""
+    def observe(
+        self,
+        inputs: Mapping[str, NDArray[Any]],
+        *,
+        layers: Container[str] | None = None,
+        should_cancel: Callable[[], bool] | None = None,
+    ) -> Mapping[str, NDArray[np.float32]]:
+        """Run once; return layer name -> copy of its output, (batch, channels, height, width), in execution order.
+
+        Parameters
+        ----------
+        layers
+            Only these are copied; None for all.
+
+        Raises
+        ------
+        CancelledError
+            As `submit` does.
+        """
         self._take(inputs)
         observed: dict[str, NDArray[np.float32]] = {}
-        last = {step.layer: kernel for step, kernel in zip(self._plan.steps, self._kernels, strict=True)}
+        last = {
+            step.layer: kernel
+            for step, kernel in zip(self._plan.steps, self._kernels, strict=True)
+            if layers is None or step.layer in layers
+        }
 
         def run_steps() -> None:
             with torch.inference_mode():
                 for step, kernel in zip(self._plan.steps, self._kernels, strict=True):
+                    _check_wanted(should_cancel)
                     kernel.run()
-                    output = kernel.layer_output() if last[step.layer] is kernel else None
+                    output = kernel.layer_output() if last.get(step.layer) is kernel else None
                     if output is not None:
                         observed[step.layer] = output.contiguous().clone().numpy()
 
@@ -188,6 +209,11 @@ class CpuBoundPlan:
             return torch.zeros(buffer.shape, dtype=dtype)
         nbytes = math.prod(buffer.shape) * dtype.itemsize
         return self._arena[buffer.offset : buffer.offset + nbytes].view(dtype).view(buffer.shape)
+
+
+def _check_wanted(should_cancel: Callable[[], bool] | None) -> None:
+    if should_cancel is not None and should_cancel():
+        raise CancelledError("The picture was cancelled, because it is no longer needed.")
 
 
 def _timed_us(run: Callable[[], None]) -> float:

@@ -14,7 +14,8 @@ see those pictures, so a handle whose content did not come along is noticed, and
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from gpu_backend.errors import RequestError
+from gpu_backend.errors import CancelledError, RequestError
 from gpu_backend.gradients.drag_engine import DragEngine, Motion, TorchEngine
 from gpu_backend.gradients.drag_settings import (
     MAX_HANDLES,
@@ -34,7 +35,7 @@ from gpu_backend.gradients.drag_settings import (
     default_drag_rows,
 )
 from gpu_backend.gradients.latents import LatentStatistics
-from gpu_backend.gradients.network import DifferentiableNetwork
+from gpu_backend.gradients.network import DifferentiableNetwork, cancelled_by
 from gpu_backend.gradients.objective import DragTerms, mask_at_features
 from gpu_backend.gradients.sampling import mean_texture, patch_offsets, sample, structure_tensor
 from gpu_backend.gradients.tracking import track
@@ -102,6 +103,7 @@ class DragOptimizer:
         if settings.blend is not None:
             network, rows = network.of_blend(settings.blend, rows)
         self._network, self._settings = network, settings
+        self._cancelled = Event()
         chosen = default_drag_rows(row_resolutions) if settings.rows is None else settings.rows
         end = network.spec.num_ws if chosen.last is None else min(chosen.last + 1, network.spec.num_ws)
         block = default_block(network) if settings.block is None else settings.block
@@ -165,12 +167,41 @@ class DragOptimizer:
             self._is_weak[index] = self._is_featureless(index)
         self._choose_motions()
 
-    def step(self) -> DragReport:
+    def step(self, should_yield: Callable[[], bool] | None = None) -> DragReport:
         """Do one bounded piece of work: at most one pass forward and backward, or one check of the handles.
 
-        Nothing is done as long as no handle pulls.
+        Nothing is done as long as no handle pulls, or after `cancel`.
+
+        Parameters
+        ----------
+        should_yield
+            Puts off a check of the handles if it returns true, since that needs a picture, which can take seconds.
+            Callable from any thread.
+
+        Raises
+        ------
+        CancelledError
+            If a check was put off: the next step repeats it.
         """
-        if self._is_check_due:
+        is_cancelled = self._cancelled.is_set
+        if is_cancelled():
+            return self.report
+        is_check = self._is_check_due
+        waits = should_yield if is_check and should_yield is not None else is_cancelled
+        try:
+            with cancelled_by(lambda: is_cancelled() or waits()):
+                return self._step(is_check=is_check)
+        except CancelledError:
+            if is_cancelled():
+                return self.report
+            raise
+
+    def cancel(self) -> None:
+        """End the drag, from any thread: a step under way returns early where it can, and later ones do nothing."""
+        self._cancelled.set()
+
+    def _step(self, *, is_check: bool) -> DragReport:
+        if is_check:
             self._check_handles()
             return self.report
         if all(self._is_abandoned(index) for index in range(len(self._handles))):

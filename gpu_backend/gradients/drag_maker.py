@@ -32,6 +32,9 @@ SLOWEST_STEP_S = 1 / 3
 
 _LEAST_BLOCK = 16
 
+_FAR_TOO_SLOW = 4.0
+"""Estimates are kept from this multiple of `SLOWEST_STEP_S` on: other work does not slow passes so much."""
+
 _StepKey = tuple[int, PlanEdits, bool]
 """Block, edits, and whether the second latent of a blend changes, which takes two passes a step."""
 
@@ -62,10 +65,14 @@ class TimedDrag:
         """Move a handle's target."""
         self._drag.set_target(index, target)
 
-    def step(self) -> DragReport:
+    def cancel(self) -> None:
+        """End the drag, from any thread."""
+        self._drag.cancel()
+
+    def step(self, should_yield: Callable[[], bool] | None = None) -> DragReport:
         """Do a step; note its time if it was an iteration, and not a check of the handles."""
         before, began_s = self._drag.count, self._clock()
-        report = self._drag.step()
+        report = self._drag.step(should_yield)
         if report.step > before:
             self._note(self._clock() - began_s)
         return report
@@ -95,6 +102,8 @@ class DragMaker:
         self._edited: DifferentiableNetwork | None = None
         """The network with the edits of the last drag, which knows the second latents of their blends."""
         self._step_s: dict[_StepKey, float] = {}
+        self._too_slow_s: dict[_StepKey, float] = {}
+        """Estimates of blocks that no drag compares."""
         self.slower_because = ""
 
     def prepare(self, model: Model, noise: Noise, edits: LocalEdits) -> None:
@@ -145,6 +154,7 @@ class DragMaker:
 
                 self._statistics = latent_statistics(network)
                 self._step_s.clear()
+                self._too_slow_s.clear()
             self._model, self._noise, self._network = model, noise, network
             self._edited = None
         assert self._statistics is not None
@@ -172,11 +182,13 @@ class DragMaker:
     def _seconds(self, network: DifferentiableNetwork, block: int, *, is_second: bool) -> float:
         """Return the seconds of a step: measured, or those of three passes forward.
 
-        The latter is not remembered, since other work may have slowed the passes.
+        The latter is not remembered unless it is far too slow, since other work may have slowed the passes.
         """
         key = block, plan_edits(network.edits), is_second
         if key in self._step_s:
             return self._step_s[key]
+        if key in self._too_slow_s:
+            return self._too_slow_s[key]
         import torch
 
         rows = network.mean_w.expand(1, network.spec.num_ws, -1)
@@ -186,6 +198,8 @@ class DragMaker:
                 began_s = self._clock()
                 network.features(rows, block)
                 best_s = min(best_s, self._clock() - began_s)
+        if 3 * best_s > _FAR_TOO_SLOW * SLOWEST_STEP_S:
+            self._too_slow_s[key] = 3 * best_s
         return 3 * best_s
 
     def _note(self, key: _StepKey, seconds: float) -> None:

@@ -14,10 +14,11 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from copy import copy
 from dataclasses import dataclass, replace
-from threading import Event
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -27,6 +28,7 @@ from torch import Tensor
 
 from gpu_backend.errors import CancelledError, RequestError
 from gpu_backend.gradients.edits import LayerEdit, NetworkEdits
+from gpu_backend.gradients.forward_plans import ForwardPlans
 from gpu_backend.gradients.layers import Doubling, ModulatedLayer, ToRgbLayer
 from gpu_backend.gradients.picture_terms import PictureTerms
 from gpu_backend.gradients.recipe_rows import rows_of_recipes
@@ -82,6 +84,24 @@ class FeatureGrid:
 
 
 _TRACKED_SIDE = 128
+
+_should_cancel: ContextVar[Callable[[], bool] | None] = ContextVar("should_cancel", default=None)
+"""What `cancelled_by` watches in this thread."""
+
+
+@contextmanager
+def cancelled_by(should_cancel: Callable[[], bool]) -> Iterator[None]:
+    """Let passes of this thread raise CancelledError once `should_cancel` returns true, forward and backward.
+
+    Those of a StyleGAN1, 3 or XL end after the layer under way, since one of them can take half a minute; those of a
+    StyleGAN2 are short and finish. `should_cancel` is callable from any thread.
+    """
+    token = _should_cancel.set(should_cancel)
+    try:
+        yield
+    finally:
+        _should_cancel.reset(token)
+
 
 _Output = TypeVar("_Output")
 
@@ -151,12 +171,8 @@ class DifferentiableNetwork(ABC):
         Layer name -> (style length,), added to the layer's style; may require a gradient. `StyleSearch` sets it.
     edits
         The local edits of its features and pictures, without those at rest; see `edited`.
-    cancelled
-        While it is set, passes of a StyleGAN1, 3 or XL raise CancelledError after the layer under way, forward and
-        backward: one of them can take half a minute. None watches nothing.
     """
 
-    cancelled: Event | None = None
     own_kernels: GradientKernels | None = None
     terms: PictureTerms | None = None
     edits = NO_EDITS
@@ -469,9 +485,17 @@ class _StyleGAN2Network(DifferentiableNetwork):
 
 
 class _ReferenceNetwork(DifferentiableNetwork):
-    """StyleGAN1, StyleGAN3 and StyleGAN-XL, by their reference functions on the layers that are wanted."""
+    """StyleGAN1, StyleGAN3 and StyleGAN-XL, by their reference functions on the layers that are wanted.
+
+    On a processor, plans run what has no edits and needs no gradient.
+    """
 
     spec: StyleGAN1Spec | StyleGAN3Spec
+
+    def __init__(self, model: Model, noise: Noise, dtype: torch.dtype, device: torch.device) -> None:
+        super().__init__(model, noise, dtype, device)
+        is_plain = device.type == "cpu" and dtype == torch.float32
+        self._plans = ForwardPlans(model, noise) if is_plain else None
 
     @property
     def blocks(self) -> tuple[int, ...]:
@@ -485,6 +509,8 @@ class _ReferenceNetwork(DifferentiableNetwork):
 
     def features(self, ws: Tensor, block: int, noise: NoisePictures | None = None) -> Tensor:
         self._check_block(block)
+        if (plans := self._plans_for(ws, noise)) is not None:
+            return plans.features(ws, self._last_layer(block), _should_cancel.get())
         observed: dict[str, Tensor] = {}
         self._run(ws, noise, self._last_of(block) + 1, observed)
         return observed[f"synthesis.{self._last_layer(block)}"]
@@ -494,6 +520,8 @@ class _ReferenceNetwork(DifferentiableNetwork):
 
     def picture(self, ws: Tensor, resolution: int | None = None, noise: NoisePictures | None = None) -> Tensor:
         side = self._check_resolution(resolution)
+        if (plans := self._plans_for(ws, noise)) is not None:
+            return plans.picture(ws, side, _should_cancel.get())
         layers = self._layers
         end = next(
             index + 1
@@ -501,6 +529,12 @@ class _ReferenceNetwork(DifferentiableNetwork):
             if layer.kind == "to_rgb" and (index + 1 == len(layers) or _rate(layer) == side)
         )
         return self._run(ws, noise, end, None)
+
+    def _plans_for(self, ws: Tensor, noise: NoisePictures | None) -> ForwardPlans | None:
+        """Return the plans if they compute the same of these rows and nothing is differentiated."""
+        needs_gradient = torch.is_grad_enabled() and ws.requires_grad
+        is_plain = noise is None and self._network_edits is None and not self.style_offsets
+        return self._plans if is_plain and not needs_gradient else None
 
     @property
     def _layers(self) -> Sequence[AdainLayerSpec | FilteredLayerSpec]:
@@ -520,7 +554,8 @@ class _ReferenceNetwork(DifferentiableNetwork):
             part = replace(spec, layers=spec.layers[:end])
 
         def run(ws: Tensor, offsets: Mapping[str, Tensor], edit: LayerEdit | None) -> Tensor:
-            edit = edit if self.cancelled is None else _cancellable(edit, self.cancelled)
+            should_cancel = _should_cancel.get()
+            edit = edit if should_cancel is None else _cancellable(edit, should_cancel)
             if isinstance(part, StyleGAN3Spec):
                 return run_stylegan3(part, self._weights, ws, observed=observed, offsets=offsets, edit=edit)
             pictures = self.noise if noise is None else noise
@@ -529,11 +564,11 @@ class _ReferenceNetwork(DifferentiableNetwork):
         return self.run_edited(run, ws, end if noise is None else None)
 
 
-def _cancellable(edit: LayerEdit | None, cancelled: Event) -> LayerEdit:
-    """Return an edit that raises CancelledError if the event is set, also when its gradient is computed."""
+def _cancellable(edit: LayerEdit | None, should_cancel: Callable[[], bool]) -> LayerEdit:
+    """Return an edit that raises CancelledError if `should_cancel` says so, also when its gradient is computed."""
 
     def check(_: Tensor) -> None:
-        if cancelled.is_set():
+        if should_cancel():
             raise CancelledError("The search was stopped.")
 
     def watched(layer: str, x: Tensor) -> Tensor:

@@ -36,7 +36,7 @@ from gpu_backend.errors import CancelledError, RequestError
 from gpu_backend.gradients.encoder import PictureEncoder
 from gpu_backend.gradients.latents import latent_statistics, sample_w
 from gpu_backend.gradients.matched_drafts import MatchedDrafts
-from gpu_backend.gradients.network import DifferentiableNetwork, NetworkPasses
+from gpu_backend.gradients.network import DifferentiableNetwork, NetworkPasses, cancelled_by
 from gpu_backend.gradients.picture_features import PictureFeatures
 from gpu_backend.gradients.picture_loss import PictureLoss, psnr
 from gpu_backend.gradients.projection_settings import MAX_STEPS, ProjectionReport, ProjectionSettings
@@ -177,12 +177,8 @@ class Projection:
     def step(self) -> ProjectionReport:
         """Do one bounded piece of work: a batch of random latents, or one pass forward and backward."""
         if not self._cancelled.is_set():
-            self._network.cancelled = self._cancelled
-            try:
-                with suppress(CancelledError):
-                    self.report = next(self._work, self.report)
-            finally:
-                self._network.cancelled = None
+            with suppress(CancelledError), cancelled_by(self._cancelled.is_set):
+                self.report = next(self._work, self.report)
         return self.report
 
     def cancel(self) -> None:

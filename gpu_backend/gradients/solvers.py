@@ -11,8 +11,8 @@ from gpu_backend.gradients.objective import DragObjective
 
 _DIFFERENCE = 0.05
 """Length of finite differences, in deviations of w along a direction."""
-_COLUMNS = 3
-"""Latents of one step: as many passes forward cost about as much as one forward and backward."""
+_COLUMNS = {"cpu": 1, "cuda": 3}
+"""Latents of one step: a GPU takes three at once, about as long as forward and backward; previews wait for a step."""
 _FIRST_DAMPING = 0.1
 _LONGEST = 0.5
 """Longest step along a direction, in its deviations."""
@@ -88,6 +88,7 @@ class GaussNewton:
         self._objective = objective
         rows = objective.no_shift.shape[0]
         self._directions = (directions / objective.deviation)[:, None].expand(-1, rows, -1)
+        self._at_once = _COLUMNS.get(directions.device.type, 1)
         self._amounts = self._tried = directions.new_zeros(len(directions))
         self._features: Tensor | None = None
         """Of the amounts, once they are known."""
@@ -113,7 +114,7 @@ class GaussNewton:
             # Not before: handles hop on and templates adapt to the features that `step` returned.
             self._base = self._objective.residual(self._features)
         first = len(self._columns)
-        chosen = range(first, min(first + _COLUMNS, len(self._directions)))
+        chosen = range(first, min(first + self._at_once, len(self._directions)))
         moved = torch.stack([self._shift_of(self._amounts) + _DIFFERENCE * self._directions[k] for k in chosen])
         for features in self._objective.features(moved).split(1):
             self._columns.append((self._objective.residual(features) - self._base) / _DIFFERENCE)

@@ -10,19 +10,24 @@ import numpy as np
 
 from explorer_app.rendering.render_events import DragAdvanced, DragFailed
 from explorer_app.rendering.tasks.drag import BURST_S, DragLike
-from gpu_backend import DragReport, DragSettings, Handle, HandleState, LocalEdits, Noise, StoredLatent
+from gpu_backend import CancelledError, DragReport, DragSettings, Handle, HandleState, LocalEdits, Noise, StoredLatent
 
 Pixels = tuple[float, float]
 
 
 class FakeDrag:
-    """Settles after a number of steps of a set duration; its rows count the steps."""
+    """Settles after a number of steps of a set duration; its rows count the steps.
+
+    With `is_checking` its next step follows the handles, which gives way to previews.
+    """
 
     def __init__(self, clock: list[float], steps: int = 10, step_s: float = BURST_S / 2.5) -> None:
         self._clock, self._left, self._step_s = clock, steps, step_s
         self.steps = 0
         self.targets: list[tuple[int, tuple[float, float]]] = []
         self.error: Exception | None = None
+        self.is_cancelled = False
+        self.is_checking = False
 
     @property
     def report(self) -> DragReport:
@@ -36,9 +41,15 @@ class FakeDrag:
         self.targets.append((index, target))
         self._left = 3
 
-    def step(self) -> DragReport:
+    def cancel(self) -> None:
+        self.is_cancelled = True
+
+    def step(self, should_yield: Callable[[], bool] | None = None) -> DragReport:
         if self.error is not None:
             raise self.error
+        if self.is_checking and should_yield is not None and should_yield():
+            raise CancelledError("The picture was cancelled.")
+        self.is_checking = False
         self._clock[0] += self._step_s
         self.steps += 1
         self._left -= 1
@@ -95,7 +106,10 @@ class FollowingDrag:
     def set_target(self, index: int, target: Pixels) -> None:
         self.targets[index] = target
 
-    def step(self) -> DragReport:
+    def cancel(self) -> None:
+        pass
+
+    def step(self, should_yield: Callable[[], bool] | None = None) -> DragReport:
         moved = False
         for index, (place, target) in enumerate(zip(self.places, self.targets, strict=True)):
             if index not in self.weak | self.lost | self.covered:

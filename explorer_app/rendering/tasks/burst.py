@@ -13,6 +13,7 @@ from explorer_app.rendering.render_events import RenderEvent
 from explorer_app.rendering.renderer_like import RendererLike
 from explorer_app.rendering.tasks.making import MakerThreads
 from explorer_app.rendering.tasks.task import RenderTask
+from gpu_backend import CancelledError
 
 WorkT = TypeVar("WorkT")
 
@@ -59,16 +60,12 @@ class BurstTask(RenderTask, Generic[WorkT]):
         make
             Called on a thread of its own, because it may import torch.
         """
-        with self._condition:
-            self._number, self._work = number, None
-            self._reset()
+        self._replace(number)
         self._makers.start(partial(self._make, number, make))
 
     def cancel(self) -> None:
-        """End the work without an event; a step under way is finished and not reported."""
-        with self._condition:
-            self._number, self._work = -1, None
-            self._reset()
+        """End the work without an event; a step under way is not reported, and returns early where it can."""
+        self._replace(-1)
 
     def close(self) -> None:
         """Cancel the work and wait for the threads that make one."""
@@ -80,7 +77,7 @@ class BurstTask(RenderTask, Generic[WorkT]):
         return None if self._work is None else 0.0
 
     def step(self, renderer: RendererLike | None, should_yield: Callable[[], bool]) -> bool:
-        """Do steps for `burst_s`, at least one, and report them."""
+        """Do steps for `burst_s`, at least one, and report them; return False, without a report, if one is put off."""
         with self._condition:
             number, work = self._number, self._work
         if work is None:
@@ -88,6 +85,8 @@ class BurstTask(RenderTask, Generic[WorkT]):
         try:
             self._burst(work, renderer, should_yield)
             event, is_last = self._event(number, work)
+        except CancelledError:
+            return False
         except Exception as error:
             event, is_last = self._failed(number, work, error), True
         self._report_newest(number, event, is_last=is_last)
@@ -95,15 +94,34 @@ class BurstTask(RenderTask, Generic[WorkT]):
 
     def _burst(self, work: WorkT, renderer: RendererLike | None, should_yield: Callable[[], bool]) -> None:
         end_s = self._clock() + self.burst_s
-        while not self._step_once(work, renderer) and self._clock() < end_s and not should_yield():
-            pass
+        while not self._step_once(work, renderer, should_yield):
+            if self._clock() >= end_s or should_yield():
+                break
+
+    def _replace(self, number: int) -> None:
+        """Let go of the work under way; the next one has a number, or -1 for none."""
+        with self._condition:
+            former, self._work = self._work, None
+            self._number = number
+            self._reset()
+        if former is not None:
+            self._end_early(former)
+
+    def _end_early(self, work: WorkT) -> None:
+        """Let a step under way on the render thread return early; the work is not stepped again."""
 
     def _reset(self) -> None:
         """Forget the state of the former work; called with the condition held."""
 
     @abstractmethod
-    def _step_once(self, work: WorkT, renderer: RendererLike | None) -> bool:
-        """Do one step; return whether another one would do nothing more."""
+    def _step_once(self, work: WorkT, renderer: RendererLike | None, should_yield: Callable[[], bool]) -> bool:
+        """Do one step; return whether another one would do nothing more.
+
+        Raises
+        ------
+        CancelledError
+            If `should_yield` returned true and the step was put off.
+        """
 
     @abstractmethod
     def _event(self, number: int, work: WorkT) -> tuple[RenderEvent, bool]:
@@ -142,13 +160,15 @@ class SearchTask(BurstTask[WorkT]):
     def stop(self) -> None:
         """End the work with its best result so far; one that is still being made has none."""
         with self._condition:
-            number, is_made = self._number, self._work is not None
-            if is_made:
+            number, work = self._number, self._work
+            if work is not None:
                 self._is_stopping = True
             else:
                 self._number = -1
             self._condition.notify_all()
-        if number >= 0 and not is_made:
+        if work is not None:
+            self._end_early(work)
+        elif number >= 0:
             self._report(self._ended(number, None))
 
     def _burst(self, work: WorkT, renderer: RendererLike | None, should_yield: Callable[[], bool]) -> None:

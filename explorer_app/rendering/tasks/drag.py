@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from gpu_backend import DragReport, DragSettings, Handle, LocalEdits, Model, Noise, StoredLatent
 
 BURST_S = 0.008
-"""A burst ends with the first step after this time, so that a preview waits for one step more at most."""
+"""A burst ends with the first step after this time, so that a preview waits for one step more at most. It does not wait
+for the picture in which handles are followed, which takes seconds with some networks."""
 
 
 class DragLike(Protocol):
@@ -34,8 +35,19 @@ class DragLike(Protocol):
         """Move a handle's target, (x, y) in pixels of the full picture."""
         ...
 
-    def step(self) -> DragReport:
-        """Do at most one pass forward and backward."""
+    def step(self, should_yield: Callable[[], bool] | None = None) -> DragReport:
+        """Do at most one pass forward and backward.
+
+        Raises
+        ------
+        CancelledError
+            If `should_yield` returned true, and the handles were to be followed through a picture that takes long. The
+            next step repeats it.
+        """
+        ...
+
+    def cancel(self) -> None:
+        """Let a step under way on another thread return early where it can; the drag is not stepped again."""
         ...
 
 
@@ -108,8 +120,11 @@ class DragTask(BurstTask[DragLike]):
             work.set_target(index, target)
         super()._burst(work, renderer, should_yield)
 
-    def _step_once(self, work: DragLike, renderer: RendererLike | None) -> bool:
-        return work.step().is_settled
+    def _step_once(self, work: DragLike, renderer: RendererLike | None, should_yield: Callable[[], bool]) -> bool:
+        return work.step(should_yield).is_settled
+
+    def _end_early(self, work: DragLike) -> None:
+        work.cancel()
 
     def _event(self, number: int, work: DragLike) -> tuple[RenderEvent, bool]:
         report = work.report

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol, cast
 
 from explorer_app.rendering.render_events import LearningAdvanced, LearningEnded, RenderEvent
@@ -44,7 +45,7 @@ class LearningTask(SearchTask[TrainingLike]):
     burst_s = BURST_S
     maker_name = "preparing encoder"
 
-    def _step_once(self, work: TrainingLike, renderer: RendererLike | None) -> bool:
+    def _step_once(self, work: TrainingLike, renderer: RendererLike | None, should_yield: Callable[[], bool]) -> bool:
         return work.step(cast("RendersSamples", renderer)).is_done
 
     def _is_done(self, work: TrainingLike) -> bool:

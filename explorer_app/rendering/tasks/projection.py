@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from explorer_app.rendering.render_events import (
@@ -76,32 +75,11 @@ class ProjectionTask(SearchTask[ProjectionLike]):
     _reported: tuple[float, int] | None
     """`latent_version` of the latent that was reported last."""
 
-    def begin(self, number: int, make: Callable[[], ProjectionLike]) -> None:
-        """As of every task; a step of the one before returns early."""
-        with self._returning_early():
-            super().begin(number, make)
-
-    def stop(self) -> None:
-        """End the work with its best result so far; a step under way returns early."""
-        with self._returning_early():
-            super().stop()
-
-    def cancel(self) -> None:
-        """End the work without an event; a step under way returns early."""
-        with self._returning_early():
-            super().cancel()
-
-    @contextmanager
-    def _returning_early(self) -> Iterator[None]:
-        """End the work in a block; the step that it had under way returns early afterwards."""
-        with self._condition:
-            former = self._work
-        yield
-        if former is not None:
-            former.cancel()
-
-    def _step_once(self, work: ProjectionLike, renderer: RendererLike | None) -> bool:
+    def _step_once(self, work: ProjectionLike, renderer: RendererLike | None, should_yield: Callable[[], bool]) -> bool:
         return work.step().is_done
+
+    def _end_early(self, work: ProjectionLike) -> None:
+        work.cancel()
 
     def _is_done(self, work: ProjectionLike) -> bool:
         return work.report.is_done

@@ -1,14 +1,16 @@
 """Dragging on a network that moves a picture: where the content goes is known exactly."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 import torch
 
-from gpu_backend import Model, RequestError, RowRange
+from gpu_backend import CancelledError, Model, RequestError, RowRange
 from gpu_backend.gradients.drag import DragOptimizer, default_block
 from gpu_backend.gradients.drag_settings import DragReport, DragSettings, Handle, default_drag_rows
+from gpu_backend.gradients.forward_plans import ForwardPlans
 from gpu_backend.gradients.latents import latent_statistics
 from gpu_backend.gradients.network import differentiable_network
 from tests.helpers.moving_picture import NUM_WS, ROW_RESOLUTIONS, SIDE, W_DIM, MovingPicture, moving_statistics
@@ -191,9 +193,52 @@ def test_other_families_are_dragged_by_finite_differences(family: str) -> None:
     for _ in range(30):
         report = drag.step()
         losses[report.step] = report.loss
-    assert len(losses) == 10, "an iteration takes a pass for the start and two for five directions"
+    assert len(losses) == 5, "an iteration takes a pass for the start and one for each of five directions"
     assert all(math.isfinite(loss) for loss in losses.values())
     assert not np.array_equal(drag.rows, rows)
+
+
+def drag_of_stylegan3() -> DragOptimizer:
+    model = make_stylegan3(StyleGAN3Options(num_layers=4))
+    network = differentiable_network(model)
+    rows = np.tile(model.mean_w, (model.spec.num_ws, 1))
+    statistics = latent_statistics(network, count=64, directions=2)
+    handles = (Handle((6.0, 6.0), (9.0, 6.0)),)
+    return DragOptimizer(network, statistics, rows, model.facts.row_resolutions, handles, DragSettings(radius=1))
+
+
+def test_a_check_gives_way_to_a_preview_and_a_step_of_the_search_does_not() -> None:
+    drag, alone = drag_of_stylegan3(), drag_of_stylegan3()
+    for _ in range(2):
+        with pytest.raises(CancelledError):
+            drag.step(lambda: True)
+    drag.step(lambda: False)
+    alone.step()
+    for _ in range(4):
+        assert drag.step(lambda: True) == alone.step()
+    np.testing.assert_array_equal(drag.rows, alone.rows)
+
+
+def test_a_step_returns_early_if_its_drag_is_cancelled_and_later_ones_do_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    drag = drag_of_stylegan3()
+    before = drag.step()
+    passes: list[str] = []
+    plain = ForwardPlans.features
+
+    def features(plans: ForwardPlans, ws: torch.Tensor, layer: str, should_cancel: Callable[[], bool] | None) -> object:
+        passes.append(layer)
+        drag.cancel()
+        found = plain(plans, ws, layer, should_cancel)
+        passes.append("finished")
+        return found
+
+    monkeypatch.setattr(ForwardPlans, "features", features)
+    for _ in range(2):
+        assert repr(drag.step()) == repr(before), "the losses are NaN"
+    assert len(passes) == 1
+    assert "finished" not in passes
 
 
 def test_a_move_that_makes_things_worse_is_taken_back() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
 from gpu_backend import (
     NO_EDITS,
@@ -102,6 +103,28 @@ def test_a_measured_step_counts_more_than_the_estimate() -> None:
         drag.step()
     again = maker.make(large, Noise(), NO_EDITS, one_row(), HANDLES, DragSettings())
     assert again._drag._engine.grid.rate == 16
+
+
+@pytest.mark.parametrize(("step_s", "passes"), [(1.0, 0), (0.2, 2)])
+def test_passes_of_a_block_that_is_far_too_slow_are_timed_once(
+    monkeypatch: pytest.MonkeyPatch, step_s: float, passes: int
+) -> None:
+    large = make_stylegan2(resolution=128, channel_base=512, channel_max=4)
+    maker = DragMaker(Clock(step_s))
+    maker.prepare(large, Noise(), NO_EDITS)
+    network = maker._edited
+    assert network is not None
+    blocks: list[int] = []
+    plain = network.features
+
+    def features(ws: torch.Tensor, block: int) -> torch.Tensor:
+        blocks.append(block)
+        return plain(ws, block)
+
+    monkeypatch.setattr(network, "features", features)
+    drag = maker.make(large, Noise(), NO_EDITS, one_row(), HANDLES, DragSettings())
+    assert drag._drag._engine.grid.rate == 16
+    assert blocks.count(32) == passes, "a busy machine is asked again"
 
 
 def test_a_latent_of_another_model_is_refused() -> None:

@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from gpu_backend import Model, Noise, RequestError
-from gpu_backend.gradients.network import NoisePictures, differentiable_network
+from gpu_backend import CancelledError, Model, Noise, RequestError
+from gpu_backend.gradients.network import NoisePictures, cancelled_by, differentiable_network
 from gpu_backend.model.spec import StyleGAN1Spec, StyleGAN2Spec
 from gpu_backend.reference.stylegan1 import run_stylegan1
 from gpu_backend.reference.stylegan3 import run_stylegan3
@@ -147,6 +147,35 @@ def test_features_of_the_other_families_are_those_of_a_blocks_last_layer() -> No
         expected = reference_layers(model, rows)[f"synthesis.{layer}"]
         torch.testing.assert_close(network.features(rows, block), expected)
         assert network.grid(block).side == expected.shape[-1]
+
+
+@pytest.mark.parametrize("noise", [Noise(), Noise("none"), Noise("random", seed=3, gain=2.0, phase=40.0)])
+@pytest.mark.parametrize("name", OTHERS)
+def test_the_other_families_compute_the_same_where_nothing_is_differentiated(name: str, noise: Noise) -> None:
+    network = differentiable_network(OTHERS[name], noise)
+    rows = random_rows(OTHERS[name]).float()
+    differentiated = rows.clone().requires_grad_()
+    found = [network.features(rows, block) for block in network.blocks]
+    pictures = [network.picture(rows, side) for side in network.picture_resolutions]
+    for block, values in zip(network.blocks, found, strict=True):
+        torch.testing.assert_close(values, network.features(differentiated, block).detach(), rtol=1e-3, atol=1e-3)
+    for side, picture in zip(network.picture_resolutions, pictures, strict=True):
+        torch.testing.assert_close(picture, network.picture(differentiated, side).detach(), rtol=1e-3, atol=1e-3)
+    assert not found[0].is_inference(), "what was found can be compared with what is differentiated"
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_a_pass_ends_early_if_it_is_cancelled_and_the_next_one_is_whole(name: str) -> None:
+    network = differentiable_network(OTHERS[name])
+    rows = random_rows(OTHERS[name]).float()
+    block = network.blocks[0]
+    expected = network.features(rows, block), network.picture(rows)
+    answers = iter([False, True])
+    with cancelled_by(lambda: next(answers)), pytest.raises(CancelledError):
+        network.features(rows, block)
+    with cancelled_by(lambda: True), pytest.raises(CancelledError):
+        network.picture(rows)
+    torch.testing.assert_close((network.features(rows, block), network.picture(rows)), expected)
 
 
 def test_noise_settings_are_those_of_the_renderer() -> None:

@@ -31,7 +31,7 @@ class CountingTask(SearchTask[Work]):
     burst_s = 1.0
     maker_name = "preparing work"
 
-    def _step_once(self, work: Work, renderer: object) -> bool:
+    def _step_once(self, work: Work, renderer: object, should_yield: object) -> bool:
         work.step()
         return self._is_done(work)
 

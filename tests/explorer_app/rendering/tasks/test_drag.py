@@ -122,3 +122,27 @@ def test_an_error_ends_the_drag_and_is_reported_once() -> None:
     failures = [(item.number, str(item.error)[:5]) for item in harness.events if isinstance(item, DragFailed)]
     assert failures == [(3, "There"), (5, "W row")]
     harness.task.close()
+
+
+def test_a_check_that_is_put_off_for_a_preview_reports_nothing_and_is_repeated() -> None:
+    harness = Harness()
+    drag = FakeDrag(harness.clock)
+    harness.begin(2, drag)
+    drag.is_checking = True
+    assert not harness.task.step(None, lambda: True)
+    assert harness.events == [], "an event would make another preview"
+    assert harness.task.seconds_until_ready() == 0.0
+    harness.step()
+    assert harness.advanced == [(2, 3)]
+
+
+def test_a_step_under_way_returns_early_when_its_drag_is_replaced_or_ends() -> None:
+    harness = Harness()
+    first, second = FakeDrag(harness.clock), FakeDrag(harness.clock)
+    harness.begin(1, first)
+    assert not first.is_cancelled
+    harness.begin(2, second)
+    assert first.is_cancelled
+    assert not second.is_cancelled
+    harness.task.cancel()
+    assert second.is_cancelled
