@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, get_args
 from gpu_backend.errors import DeviceError
 from gpu_backend.model.draft_file import draft_weights
 from gpu_backend.model.model import Model
-from gpu_backend.ops.kernels.e4m3 import ARCHITECTURES
+from gpu_backend.ops.kernels.e4m3 import NEEDS, multiplies_e4m3
 from gpu_backend.plan.executor import Executor
 from gpu_backend.plan.families import build_plan
 from gpu_backend.plan.fusion import multiplies_fp8
@@ -183,8 +183,8 @@ def usable_precision(model: Model, gpu: Gpu, precision: Precision) -> tuple[Prec
     """
     if precision != "fp8":
         return precision, ""
-    if gpu.compile_architecture not in ARCHITECTURES:
-        return "fp16", "fp8 is for GPUs of the Hopper generation"
+    if not multiplies_e4m3(gpu.compile_architecture):
+        return "fp16", NEEDS
     key = PlanKey(model.facts.model_id, "synthesis", 1, model.spec.resolution, precision)
     if not multiplies_fp8(build_plan(model.spec, key)):
         return "fp16", "this network has no layers for fp8"

@@ -86,10 +86,10 @@ class Renderer:
         ``"auto"``, ``"cpu"``, ``"cuda"``, ``"cuda:1"``: see `gpu_backend.device`. With ``"auto"``, a GPU that fails or
         has too little memory for the model is replaced by the CPU; `device` gives the reason.
     precision
-        On a GPU: "fp16", "fp8" (products of e4m3 in large layers, on Hopper), "tf32" (activations of fp32, products of
-        10 bits of fraction), "bf16x3" (of 16 bits) or "fp32"; the CPU always computes in single precision. Where fp8
-        is not possible, fp16 takes its place. A network whose numbers exceed fp16 renders in tf32 instead. `device`
-        says so.
+        On a GPU: "fp16", "fp8" (products of e4m3 in large layers, on Ada, Hopper and RTX Blackwell), "tf32"
+        (activations of fp32, products of 10 bits of fraction), "bf16x3" (of 16 bits) or "fp32"; the CPU always computes
+        in single precision. Where fp8 is not possible, fp16 takes its place. A network whose numbers exceed fp16
+        renders in tf32 instead. `device` says so.
     executor
         Replaces the executor of the device; the renderer closes it.
     plan_budget_nbytes

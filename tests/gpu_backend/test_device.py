@@ -122,7 +122,14 @@ def test_a_name_chooses_a_gpu(name: str, index: int, reason: str, executors: Exe
     [
         ("cuda:0", 64, "fp8", "it was chosen."),
         ("cuda:0", 32, "fp16", "it was chosen, in fp16: this network has no layers for fp8."),
-        ("cuda:2", 64, "fp16", "it was chosen, in fp16: fp8 is for GPUs of the Hopper generation."),
+        ("cuda:2", 64, "fp8", "it was chosen."),
+        (
+            "cuda:3",
+            64,
+            "fp16",
+            "it was chosen, in fp16: fp8 needs a GPU of compute capability 8.9, 9.0 or 12 "
+            "(Ada, Hopper, RTX Blackwell).",
+        ),
         ("auto", 32, "fp16", "can run the kernels, in fp16: this network has no layers for fp8."),
     ],
 )
@@ -130,7 +137,8 @@ def test_fp16_takes_the_place_of_fp8_where_there_is_none(
     name: str, resolution: int, precision: str, end: str, executors: Executors, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ada = replace(gpu(2, "NVIDIA L4"), architecture="sm_89", compile_architecture="sm_89")
-    monkeypatch.setattr(device, "_probe", lambda: Probe((gpu(0), ada), "", "580.95.05", "13.0"))
+    ampere = replace(gpu(3, "NVIDIA A10"), architecture="sm_86", compile_architecture="sm_86")
+    monkeypatch.setattr(device, "_probe", lambda: Probe((gpu(0), ada, ampere), "", "580.95.05", "13.0"))
     model = make_stylegan2(resolution=resolution, channel_base=2048, channel_max=32)
     _, facts = device.make_executor(model, name, "fp8")
     assert executors.made[0][2] == facts.precision == precision

@@ -9,8 +9,8 @@ PRECISIONS = (
     ("fp16", "fp16 – fast", "Activations in half precision on the GPU: fastest."),
     (
         "fp8",
-        "fp8 – fastest, Hopper",
-        "Layers from 64 x 64 on multiply 8-bit numbers, for GPUs of the Hopper generation: "
+        "fp8 – fastest",
+        "Layers from 64 x 64 on multiply 8-bit numbers, on GPUs from Ada on (RTX 40 and 50, Hopper): "
         "a StyleGAN2 is about 47 dB from fp32.",
     ),
     (

@@ -140,8 +140,8 @@ def filter_geometry(step: Step, site: FilterSite, weights: Weights, target: Targ
         return Refused("fused filters are the same in all directions, this layer's is not")
     if site.rgb is not None and site.rgb.channels > _MOST_PICTURE_CHANNELS:
         return Refused(f"fused filters bring pictures of up to {_MOST_PICTURE_CHANNELS} channels")
-    if site.stores_fp8 and target.architecture not in e4m3.ARCHITECTURES:
-        return Refused("the fused kernels for fp8 are for Hopper")
+    if site.stores_fp8 and not e4m3.multiplies_e4m3(target.architecture):
+        return Refused(e4m3.NEEDS)
     _, phase = _start(settings)
     picture_channels = 0 if site.rgb is None else site.rgb.channels
     rank = 1

@@ -67,8 +67,8 @@ def conv_geometry(work: ConvWork, site: ConvSite, target: Target) -> ConvGeometr
         return Refused(f"its activations of {work.side} x {work.side} have more numbers than fused kernels count")
     if not site.half and target.architecture in WITHOUT_TF32:
         return Refused(f"the tensor cores of this GPU have no {'bf16' if site.is_bf16x3 else 'tf32'}")
-    if (site.reads_fp8 or site.stores_fp8) and target.architecture not in e4m3.ARCHITECTURES:
-        return Refused("the fused kernels for fp8 are for Hopper")
+    if (site.reads_fp8 or site.stores_fp8) and not e4m3.multiplies_e4m3(target.architecture):
+        return Refused(e4m3.NEEDS)
     kind: ConvKind = "up_conv" if work.is_up else "conv1x1" if work.kernel == 1 else "conv"
     shape = ConvShape(kind, work.side, work.cin, work.cout, site.batch, site.operands)
     taps = len(work.taps) or 1

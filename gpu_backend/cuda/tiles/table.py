@@ -164,7 +164,7 @@ class TileTable:
         if shape.kind == "conv1x1" and shape.may_have_partial_tiles:
             return conv1x1_tile(shape, self.architecture, self.multiprocessors, self.shared_nbytes_per_block), "rule"
         if shape.operands == "fp8":
-            return fp8_tile(shape, self.multiprocessors, self.shared_nbytes_per_block), "rule"
+            return fp8_tile(shape, self.architecture, self.multiprocessors, self.shared_nbytes_per_block), "rule"
         rule = default_tile(
             shape,
             self.architecture,

@@ -35,7 +35,7 @@ from gpu_backend.errors import DeviceError
 from gpu_backend.model.model import Model
 from gpu_backend.ops.kernels.conv_candidates import candidate_steps
 from gpu_backend.ops.kernels.conv_tile import ConvShape, ConvTile, NoTileError
-from gpu_backend.ops.kernels.e4m3 import ARCHITECTURES
+from gpu_backend.ops.kernels.e4m3 import NEEDS, multiplies_e4m3
 from gpu_backend.plan.families import build_plan
 from gpu_backend.plan.fusion import multiplies_fp8
 from gpu_backend.plan.plan import PlanKey, Precision
@@ -137,11 +137,9 @@ class TileTuning:
         self._open_timer = open_timer or partial(device_timer, spare_cores=spare_cores)
         model_id, side = model.facts.model_id, spec.resolution
         plans = [build_plan(spec, PlanKey(model_id, "synthesis", batch, side, precision)) for batch in batches]
-        has_fp8 = self.gpu.compile_architecture in ARCHITECTURES and any(map(multiplies_fp8, plans))
+        has_fp8 = multiplies_e4m3(self.gpu.compile_architecture) and any(map(multiplies_fp8, plans))
         if precision == "fp8" and not has_fp8:
-            raise DeviceError(
-                "There is nothing to tune in fp8: it is for Hopper GPUs and StyleGAN2s and 3s of 64 x 64 and more."
-            )
+            raise DeviceError(f"There is nothing to tune in fp8: {NEEDS}, and a StyleGAN2 or 3 of 64 x 64 or more.")
         self._convs = IsolatedConvs(plans, model.weights, self._target)
         self._timings = read_timings(timings_path(self.path))
         self._prediction = Prediction(self._timings, self._target.multiprocessors)

@@ -83,7 +83,7 @@ def candidate_steps(
 def _tiles(shape: ConvShape, architecture: str, multiprocessors: int, taps: int) -> Iterator[ConvTile]:
     up = shape.kind == "up_conv"
     instructions: tuple[Instruction, ...] = ("mma", "wgmma") if architecture == "sm_90a" else ("mma",)
-    if shape.operands == "fp8":
+    if shape.operands == "fp8" and architecture == "sm_90a":
         instructions = ("wgmma",)
     usual = [channels for channels in BLOCK_CHANNELS if channels == 16 or channels < 2 * shape.cout]
     fitting = () if up else (*fitting_channels(shape.cout), *fitting_channels(shape.cout, WIDEST_BLOCK))

@@ -91,24 +91,35 @@ def conv1x1_tile(shape: ConvShape, architecture: str, multiprocessors: int, shar
         if ConvGeometry(shape, tile, 1).fits(architecture, shared_nbytes // tile.min_blocks):
             return with_fitting_row_tiles(shape, tile, multiprocessors)
     if shape.operands == "fp8":
-        return fp8_tile(shape, multiprocessors, shared_nbytes)
+        return fp8_tile(shape, architecture, multiprocessors, shared_nbytes)
     return default_tile(shape, architecture, multiprocessors, taps=1, shared_nbytes=shared_nbytes)
 
 
-def fp8_tile(shape: ConvShape, multiprocessors: int, shared_nbytes: int) -> ConvTile:
-    """Return a tile for a convolution of e4m3, which is for sm_90a.
+def fp8_tile(shape: ConvShape, architecture: str, multiprocessors: int, shared_nbytes: int) -> ConvTile:
+    """Return a tile for e4m3: two blocks a multiprocessor, so that one multiplies during the other's epilogue.
+
+    Of mma they have at most 32 channels: GPUs that multiply e4m3 so have 100 KiB of shared memory for both.
 
     Raises
     ------
     NoTileError
         If no tile fits.
     """
-    most = next(width for width in BLOCK_CHANNELS if width >= min(shape.cout, 64))
+    mma: Instruction = "wgmma" if architecture == "sm_90a" else "mma"
+    widest = 64 if mma == "wgmma" else 32
+    most = next(width for width in BLOCK_CHANNELS if width >= min(shape.cout, widest))
     widths = [width for width in reversed(BLOCK_CHANNELS) if width <= most]
     for channels, (blocks, stages) in itertools.product(widths, ((2, 3), (2, 2), (1, 2))):
-        tile = ConvTile(8, 16, channels, ROW_NBYTES[0], stages, 4, 1, mma="wgmma", min_blocks=blocks)
-        if ConvGeometry(shape, tile, 1, 8).fits("sm_90a", shared_nbytes // blocks):
-            return with_fitting_row_tiles(shape, tile, multiprocessors)
+        warps = (2, 2) if mma == "mma" and channels == widest else (4, 1)
+        tile = ConvTile(8, 16, channels, ROW_NBYTES[0], stages, *warps, mma=mma, min_blocks=blocks)
+
+        def fits(tile: ConvTile) -> bool:
+            return ConvGeometry(shape, tile, 1, 8).fits(architecture, shared_nbytes // tile.min_blocks)
+
+        if fits(tile):
+            tile = with_fitting_row_tiles(shape, tile, multiprocessors)
+            lasting = replace(tile, weights_in_smem=True)
+            return lasting if mma == "mma" and tile.row_tiles > 1 and fits(lasting) else tile
     raise NoTileError("no fused kernel of e4m3 fits a block's shared memory")
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from typing import Literal
 
+from gpu_backend.ops.kernels.e4m3 import multiplies_e4m3
 from gpu_backend.quick_dataclass import dataclass
 
 ConvKind = Literal["conv", "conv1x1", "up_conv"]
@@ -347,7 +348,12 @@ class ConvGeometry:
             return False
         if self.shape.operands in FP32_OPERANDS and (architecture == "sm_75" or self.has_moments):
             return False
-        if self.shape.operands == "fp8" and (tile.mma != "wgmma" or self.shape.kind == "up_conv" or self.has_moments):
+        if self.shape.operands == "fp8" and (
+            not multiplies_e4m3(architecture)
+            or (architecture == "sm_90a" and tile.mma != "wgmma")  # Hopper multiplies it no faster than fp16 otherwise
+            or self.shape.kind == "up_conv"
+            or self.has_moments
+        ):
             return False
         if tile.split_k > 1 and (tile.row_tiles > 1 or tile.weights_in_smem):
             return False

@@ -13,8 +13,8 @@ import functools
 import numpy as np
 from numpy.typing import NDArray
 
-ARCHITECTURES = ("sm_90a",)
-"""Of GPUs that have fused kernels for e4m3."""
+NEEDS = "fp8 needs a GPU of compute capability 8.9, 9.0 or 12 (Ada, Hopper, RTX Blackwell)"
+"""Why a GPU has no fused kernels for e4m3."""
 
 E4M3 = "int8"
 """Type of regions whose bytes are e4m3; nothing else in a schedule has it."""
@@ -27,6 +27,14 @@ MULTIPLE = 16
 """Channels of e4m3 are padded to a multiple of this, so that TMA can address every pixel."""
 
 _LARGEST = 448.0
+_CAPABILITIES = (range(89, 100), range(120, 130))
+"""Of GPUs with kernels that multiply e4m3. Those between have tcgen05 for it; their mma converts it to fp16 first."""
+
+
+def multiplies_e4m3(architecture: str) -> bool:
+    """Return whether an architecture, such as ``"sm_89"``, has fused kernels for e4m3."""
+    capability = int(architecture.removeprefix("sm_").rstrip("abcdefghijklmnopqrstuvwxyz"))
+    return any(capability in known for known in _CAPABILITIES)
 
 
 def padded_channels(channels: int) -> int:

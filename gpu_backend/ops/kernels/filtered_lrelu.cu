@@ -19,7 +19,7 @@
 //     -> filtered along the column, activated         in registers
 //     -> 8 activated rows, all columns    `kept`
 //     -> for each row of output that one of them adds to, filtered along the row with the filter's row
-// With FP8_Y, for sm_90, y is e4m3 (parts/e4m3.cuh), and its channels are padded with zeros to a multiple of 16.
+// With FP8_Y, which needs sm_89 at least, y is e4m3 (parts/e4m3.cuh), and its channels are padded with zeros to a multiple of 16.
 // With IMG_CHANNELS a block computes its part of toRGB, and stores y only if it is not null:
 //     rgb_parts[channel block][picture][pixel][i] = sum_o rgb_weight[i][o] rgb_style[o] y[pixel][o]
 // Pixels are 32 bytes in shared memory, swizzled: every second four have their halves swapped, so that eight in a row meet all banks, and
@@ -86,7 +86,7 @@ enum : int {
 static_assert(STAGES * STAGE_NBYTES + KEPT_ROWS * KEPT_PITCH + TILES * RING * RING_PITCH == SHARED_NBYTES,
               "the launch's shared memory is that of this layout");
 #define STORES_MATRICES (LEVEL >= 900)
-static_assert(!FP8_Y || (STORES_MATRICES && !IMG_CHANNELS), "y is e4m3 on Hopper, where a convolution reads it");
+static_assert(!FP8_Y || !IMG_CHANNELS, "y is e4m3 where a convolution reads it, and not toRGB");
 
 __device__ __forceinline__ int half_of(int half, int column) { return (half ^ ((column >> 2) & 1)) * 16; }
 
@@ -392,7 +392,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) filtered_lrelu
                     for (int i = 0; i < 2; ++i) {
                         made[i][0] = turned(sum[i][0]), made[i][1] = turned(sum[i][1]);
                         if (has_output && static_cast<unsigned>(first_row + row + i) < static_cast<unsigned>(rows)) {
-                            *reinterpret_cast<uint2*>(to + i * out_size * stored_channels) = make_uint2(made[i][0], made[i][1]);
+                            Y* const at = to + i * out_size * stored_channels;
+#if FP8_Y
+                            *reinterpret_cast<unsigned*>(at) = to_e4m3x4(made[i][0], made[i][1]);
+                            if (channel + 8 >= channels && channels & 8) *reinterpret_cast<unsigned*>(at + 8) = 0u;
+#else
+                            *reinterpret_cast<uint2*>(at) = make_uint2(made[i][0], made[i][1]);
+#endif
                         }
                     }
 #endif

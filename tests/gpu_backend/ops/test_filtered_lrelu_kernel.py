@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +19,7 @@ from gpu_backend.errors import DeviceError
 from gpu_backend.model.stylegan3_design import StyleGAN3Design
 from gpu_backend.ops.bias_act import BiasAct
 from gpu_backend.ops.kernels.conv_tile import NoTileError
-from gpu_backend.ops.kernels.e4m3 import ARCHITECTURES, E4M3
+from gpu_backend.ops.kernels.e4m3 import E4M3, NEEDS, multiplies_e4m3
 from gpu_backend.ops.kernels.filter_tile import FilterGeometry, FilterShape, FilterTile, choose_filter_tile
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from tests.helpers.conv_cases import H200
@@ -95,7 +96,7 @@ def test_a_filtered_activation_equals_the_reference(flavour: str, case: FilterCa
 @pytest.mark.parametrize("flavour", ["fused", "plain"])
 @pytest.mark.parametrize("case", FP8, ids=str)
 def test_what_is_stored_as_e4m3_is_the_rounded_reference(flavour: str, case: FilterCase, gpu: Gpu) -> None:
-    if flavour == "fused" and gpu.compile_architecture not in ARCHITECTURES:
+    if flavour == "fused" and not multiplies_e4m3(gpu.compile_architecture):
         pytest.skip("this GPU has no kernels for fp8")
     check_filter_case(flavour, replace(case, half=True), target_of(gpu))
 
@@ -108,13 +109,15 @@ def test_what_is_stored_as_e4m3_has_whole_groups_of_channels_and_compiles_withou
         assert (region.dtype, region.shape[-1]) == (E4M3, -(-case.channels // 16) * 16)
         assert launch.nbytes == case.batch * case.channels * (2 * case.in_size**2 + case.out_size**2)
         assert statistics_of(launch.recipe, "sm_90a").spill_nbytes == 0
+        assert frontend_log(launch.recipe, "sm_89") == ""
 
 
 def test_what_is_stored_as_e4m3_has_no_fused_kernel_on_other_gpus() -> None:
     case = replace(FP8[0], half=True)
-    ada = replace(H200, architecture="sm_89")
-    refused = filter_geometry(case.step, case.site, filters_of(case), ada)
-    assert refused == Refused("the fused kernels for fp8 are for Hopper")
+    for architecture, expected in (("sm_86", Refused(NEEDS)), ("sm_100", Refused(NEEDS)), ("sm_89", None)):
+        target = replace(H200, architecture=architecture)
+        choice = filter_geometry(case.step, case.site, filters_of(case), target)
+        assert (choice if isinstance(choice, Refused) else None) == expected
 
 
 @pytest.mark.gpu
@@ -141,14 +144,19 @@ def test_every_way_to_cut_it_gives_the_reference(
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("level", ["750", "800"])
 @pytest.mark.parametrize(
-    "case",
+    ("case", "level"),
     [
-        FilterCase(24, 60, 61),
-        FilterCase(24, 40, 61, up=4, low=-2, is_radial=True),
-        FilterCase(24, 40, 61, up=4, low=-2, is_radial=True, rank=2),
-        FilterCase(24, 60, 61, picture_channels=3, is_styled=False),
+        *itertools.product(
+            [
+                FilterCase(24, 60, 61),
+                FilterCase(24, 40, 61, up=4, low=-2, is_radial=True),
+                FilterCase(24, 40, 61, up=4, low=-2, is_radial=True, rank=2),
+                FilterCase(24, 60, 61, picture_channels=3, is_styled=False),
+            ],
+            ["750", "800"],
+        ),
+        *((case, "890") for case in FP8),
     ],
     ids=str,
 )
@@ -159,6 +167,8 @@ def test_the_kernels_for_older_gpus_equal_the_reference(
         recipe = fused_filter_recipe(geometry)
         return replace(recipe, defines=(("LEVEL", level), *recipe.defines))
 
+    if level == "890" and not multiplies_e4m3(gpu.compile_architecture):
+        pytest.skip("this GPU has no kernels for fp8")
     monkeypatch.setattr("gpu_backend.cuda.launches.filtered_lrelu.fused_filter_recipe", older)
     check_filter_case("fused", replace(case, half=True), target_of(gpu))
 

@@ -1,7 +1,7 @@
-// Products on tensor cores: matrix loads from shared memory, and mma of fp16, tf32 or bf16 numbers summed in fp32.
+// Products on tensor cores: matrix loads from shared memory, and mma of fp16, tf32, bf16 or e4m3 numbers summed in fp32.
 // Macros: HALF, DEPTH (input channels of a pipeline step); BF16X3, see parts/words.cuh; FP8_X, see parts/e4m3.cuh.
 //
-// Any mma takes 32 bytes of a row of each operand: 32 channels of e4m3, which wgmma alone has here, 16 of fp16 or 8 of tf32. Everything
+// Any mma takes 32 bytes of a row of each operand: 32 channels of e4m3, 16 of fp16 or 8 of tf32. Everything
 // else is counted in bytes, so the code is the same for all: ldmatrix gives each lane the 32 bits that each instruction reads there.
 //
 // With BF16X3 a number x is high + low: high = bf16(x), low = bf16(x - high). A product takes 64 bytes of a row, sixteen channels:
@@ -69,6 +69,14 @@ __device__ __forceinline__ void mma_m16n8k16_bf16(float* sum, const unsigned (&a
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
+// sum (16 x 8) += a (16 x 32) * b (32 x 8), e4m3. From sm_89 on.
+__device__ __forceinline__ void mma_m16n8k32_e4m3(float* sum, const unsigned (&a)[4], unsigned b0, unsigned b1) {
+    asm volatile(
+        "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\n"
+        : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+
 // Two fp32 numbers as bf16, `first` in the lower half: their high and low parts.
 __device__ __forceinline__ void split_bf16(unsigned first, unsigned second, unsigned& high, unsigned& low) {
     const float a = __uint_as_float(first), b = __uint_as_float(second);
@@ -79,7 +87,9 @@ __device__ __forceinline__ void split_bf16(unsigned first, unsigned second, unsi
 
 // sum += a * b for the bytes of a product, of activations (a) and of weights (b): of the first eight output channels of b, or the next.
 __device__ __forceinline__ void mma_step(float* sum, const Fragment& a, const Fragment& b, int next) {
-    if constexpr (HALF) {
+    if constexpr (FP8_X) {
+        mma_m16n8k32_e4m3(sum, a.words[0], b.words[0][2 * next], b.words[0][2 * next + 1]);
+    } else if constexpr (HALF) {
         mma_m16n8k16(sum, a.words[0], b.words[0][2 * next], b.words[0][2 * next + 1]);
     } else if constexpr (BF16X3) {
         mma_m16n8k16_bf16(sum, a.words[PLANES - 1], b.words[0][2 * next], b.words[0][2 * next + 1]);

@@ -14,7 +14,6 @@
 #include "parts/tma.cuh"
 
 static_assert(USE_TMA || !USE_WGMMA, "wgmma reads shared memory through the async proxy: without TMA, copies would need a proxy fence");
-static_assert(!FP8_X || USE_WGMMA, "e4m3 is multiplied by wgmma");
 static_assert(USE_TMA || !DECOUPLED, "warps that are decoupled wait for the barriers of TMA");
 
 enum : int {

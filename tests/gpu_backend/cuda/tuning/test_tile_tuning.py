@@ -62,7 +62,7 @@ def found(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(tuning, "probe", lambda: Probe(gpus, "", "580.1", "13.0"))
 
 
-def test_in_fp8_there_is_nothing_to_tune_elsewhere_than_on_hopper_and_in_small_networks(
+def test_in_fp8_there_is_nothing_to_tune_on_older_gpus_and_in_small_networks(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     large = make_stylegan2(resolution=64, channel_base=2048, channel_max=32)
@@ -72,8 +72,11 @@ def test_in_fp8_there_is_nothing_to_tune_elsewhere_than_on_hopper_and_in_small_n
     monkeypatch.setattr(tuning, "probe", lambda: Probe((hopper,), "", "580.1", "13.0"))
     with pytest.raises(DeviceError, match="nothing to tune in fp8"):
         TileTuning(MODEL, precision="fp8", open_timer=open_timer)
-    shapes = TileTuning(large, precision="fp8", open_timer=open_timer).shapes
-    assert shapes == (ConvShape("conv", 64, 32, 32, 1, "fp8"),)
+    ada = replace(GPU, architecture="sm_89", compile_architecture="sm_89", shared_nbytes_per_block_optin=101376)
+    for gpu in (hopper, ada):
+        monkeypatch.setattr(tuning, "probe", lambda gpu=gpu: Probe((gpu,), "", "580.1", "13.0"))
+        shapes = TileTuning(large, precision="fp8", open_timer=open_timer).shapes
+        assert shapes == (ConvShape("conv", 64, 32, 32, 1, "fp8"),)
 
 
 def test_the_table_of_a_gpu_is_used_from_then_on() -> None:
