@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from gpu_backend.cuda.driver.probe import Gpu, probe
-from gpu_backend.device import processor_name
+from gpu_backend.device import processor_name, usable_precision
 from gpu_backend.errors import DeviceError
 from gpu_backend.model import Model
 from gpu_backend.quick_dataclass import dataclass
@@ -99,6 +99,8 @@ class GpuDiagnosis:
     plain_layers: tuple[PlainLayer, ...] = ()
     problem: str = ""
     """Why the kernels of the model could not be listed; empty if they were."""
+    other_precision: str = ""
+    """Why the model is rendered in another precision, and in which; empty if it is not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,17 +166,30 @@ def diagnose(model: Model | None = None, precision: Precision = "fp16") -> Diagn
     )
 
 
-def fused_plan(model: Model) -> list[str]:
-    """Return which steps of a model's plans become one kernel on a GPU, a line each. Needs no GPU."""
+def fused_plan(model: Model, precision: Precision = "fp16") -> list[str]:
+    """Return which steps of a model's plans become one kernel on a GPU, a line each, and what convolutions multiply.
+
+    Needs no GPU.
+    """
+    from gpu_backend.cuda.launches.op_table import GPU_OPS
     from gpu_backend.plan.families import build_plan
     from gpu_backend.plan.fusion import fuse
     from gpu_backend.plan.plan import PlanKey
 
     keys = (
         PlanKey(model.facts.model_id, "mapping", 1),
-        PlanKey(model.facts.model_id, "synthesis", 1, model.spec.resolution, "fp16"),
+        PlanKey(model.facts.model_id, "synthesis", 1, model.spec.resolution, precision),
     )
-    return [str(step) for key in keys for step in fuse(build_plan(model.spec, key))]
+    lines = []
+    for key in keys:
+        steps = fuse(build_plan(model.spec, key))
+        of_e4m3 = {step.y for step in steps if step.stores_fp8}
+        for step in steps:
+            op = GPU_OPS.get(step.main.op)
+            is_convolution = op is not None and op.shape_for_tuning(step.main, key.batch) is not None
+            multiplied = "e4m3" if step.x in of_e4m3 else "fp16" if key.precision == "fp8" else key.precision
+            lines.append(f"{step}, multiplies {multiplied}" if is_convolution else str(step))
+    return lines
 
 
 def _gpu(gpu: Gpu, model: Model | None, driver: str, precision: Precision) -> GpuDiagnosis:
@@ -187,8 +202,11 @@ def _gpu(gpu: Gpu, model: Model | None, driver: str, precision: Precision) -> Gp
     kernels: tuple[KernelDiagnosis, ...] = ()
     layers: tuple[PlainLayer, ...] = ()
     origins: tuple[tuple[str, int], ...] = ()
-    problem = ""
+    problem = other_precision = ""
     if model is not None:
+        usable, why = usable_precision(model, gpu, precision)
+        if why:
+            other_precision = f"{usable} in place of {precision}: {why}"
         try:
             picture, latent, plain = schedules_of(model, gpu, precision)
             recipes = recipes_in((picture, latent, plain))
@@ -216,6 +234,7 @@ def _gpu(gpu: Gpu, model: Model | None, driver: str, precision: Precision) -> Gp
         kernels=kernels,
         plain_layers=layers,
         problem=problem,
+        other_precision=other_precision,
     )
 
 

@@ -33,7 +33,7 @@ def parser() -> Parser:
         "model", nargs="?", type=Path, metavar="MODEL", help="whose kernels to look for (default: bundled)"
     )
     made.add_argument(
-        "--precision", choices=PRECISIONS, default="fp16", help="whose kernels to look for (default: fp16)"
+        "--precision", choices=PRECISIONS, default="fp16", help="whose kernels or plan to show (default: fp16)"
     )
     made.add_argument(
         "--plan",
@@ -58,7 +58,7 @@ def run(words: Sequence[str], console: Console) -> int:
         if options.plan:
             raise
     if options.plan and model is not None:
-        console.results(fused_plan(model))
+        console.results(fused_plan(model, options.precision))
         return 0
     console.status("Looking for GPUs ...")
     lines = [*_program(), ("Model", [named]), *report(diagnose(model, options.precision)), *_folders()]
@@ -94,6 +94,8 @@ def _gpu_lines(gpu: GpuDiagnosis) -> Iterator[str]:
     tables = f"tuned {gpu.tuned_entries}, shipped {gpu.shipped_entries} entries"
     origins = ", ".join(f"{count} {origin}" for origin, count in gpu.tiles)
     yield f"tile tables: {tables}" + (f"; this model's convolutions: {origins}" if origins else "")
+    if gpu.other_precision:
+        yield gpu.other_precision
     if gpu.problem:
         yield f"kernels: {gpu.problem}"
     elif gpu.kernels:

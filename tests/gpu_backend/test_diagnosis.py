@@ -15,7 +15,8 @@ from gpu_backend.cuda.running.self_check import record_of
 from gpu_backend.cuda.tiles import table as tiles
 from gpu_backend.cuda.tiles.table import Tuned, save_entries, tuned_folder, tuned_path
 from gpu_backend.cuda.tuning.isolated_conv import conv_steps
-from gpu_backend.diagnosis import PlainLayer, diagnose
+from gpu_backend.diagnosis import PlainLayer, diagnose, fused_plan
+from gpu_backend.ops.kernels import e4m3
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.plan.stylegan2 import build_synthesis_plan
 from gpu_backend.renderer.kernels import recipes_of
@@ -140,6 +141,30 @@ def test_layers_that_no_fused_kernel_can_do_are_named_with_the_reason() -> None:
     )
     assert {kernel.state for kernel in found.kernels} == {"not compiled yet"}
     assert dict(found.tiles)["plain"] == 2
+
+
+def test_a_plan_says_which_convolutions_multiply_e4m3() -> None:
+    lines = fused_plan(make_stylegan2(resolution=64, channel_base=2048, channel_max=32), "fp8")
+    products = {
+        line.partition(":")[0]: line.rpartition(", multiplies ")[2] for line in lines if ", multiplies " in line
+    }
+    assert products["synthesis.b64.conv1"] == "e4m3"
+    assert products["synthesis.b4.conv1"] == "fp16"
+    assert any(line.startswith("synthesis.b64.conv0: ") and "+ e4m3 -> " in line for line in lines)
+
+
+@pytest.mark.usefixtures("cache")
+@pytest.mark.parametrize(
+    ("architecture", "expected"), [("sm_86", f"fp16 in place of fp8: {e4m3.NEEDS}"), ("sm_89", "")]
+)
+def test_another_precision_is_named_with_the_reason(
+    architecture: str, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gpu = replace(GPU, architecture=architecture, compile_architecture=architecture)
+    monkeypatch.setattr(diagnosis, "probe", lambda: Probe((gpu,), "", "580.1", "13.0"))
+    found = diagnose(make_stylegan2(resolution=64, channel_base=2048, channel_max=32), "fp8").gpus[0]
+    assert found.other_precision == expected
+    assert found.plain_layers == ()
 
 
 @pytest.mark.usefixtures("one_gpu")

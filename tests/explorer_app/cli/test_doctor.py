@@ -42,6 +42,7 @@ GPU = GpuDiagnosis(
         KernelDiagnosis("fully_connected", "fully_connected (batch=1)", "fails", "it does not compile: y.cu(9)"),
     ),
     plain_layers=(PlainLayer("synthesis.b8.conv0", "plain_modulated_up_conv", "its filter has 23 taps"),),
+    other_precision="fp16 in place of fp8: this network has no layers for fp8",
 )
 FOUND = Diagnosis(
     gpus=(GPU,),
@@ -75,6 +76,7 @@ def test_the_report_names_what_was_found() -> None:
         "cuda-bindings 13.0.3",
         "torch not installed",
         "tuned 0, shipped 34 entries; this model's convolutions: 12 shipped, 1 rule",
+        "fp16 in place of fp8: this network has no layers for fp8;",
         "kernels ready: 3 of 9: styles, 2 modulated_conv;",
         "not compiled yet: to_rgb, empty;",
         "falls back: modulated_conv (rows=8);   its result differs by 3;",
@@ -108,6 +110,14 @@ def test_doctor_prints_which_steps_of_a_model_become_one_kernel(command: Command
     assert lines[0].startswith("mapping.normalize: normalize_2nd_moment")
     assert any(line.startswith("synthesis.b8.conv1: modulated_conv + noise ") for line in lines)
     assert lines[-1].endswith("to_rgb + to_display -> image")
+
+
+@pytest.mark.parametrize("precision", ["fp16", "tf32", "bf16x3"])
+def test_the_plan_says_what_convolutions_multiply(command: Command, precision: str) -> None:
+    lines = command("doctor", "--plan", "--precision", precision).out.splitlines()
+    products = [line for line in lines if "_conv + " in line]
+    assert products
+    assert all(line.endswith(f", multiplies {precision}") for line in products)
 
 
 def test_a_plan_of_no_model_is_an_error(command: Command, tmp_path: Path) -> None:
