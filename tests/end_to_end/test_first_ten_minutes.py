@@ -103,8 +103,8 @@ def test_the_first_ten_minutes(sit_down: Callable[..., Person], small_network: P
     dialog = dialog_of(person.window, ExportDialog)
     assert dialog.source.segments["timeline"].isChecked()
     dialog.timeline.end.setValue(0.1)
-    person.type_into(dialog.folder, str(tmp_path / "window"))
-    person.type_into(dialog.name, "piece")
+    person.type_into(dialog.names.folder.line, str(tmp_path / "window"))
+    person.type_into(dialog.names.name, "piece")
     person.click(dialog.export)
     exported = tmp_path / "window"
     person.until(lambda: any("Exported 3 frames" in sentence for sentence in person.said()))

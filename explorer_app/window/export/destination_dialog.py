@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import (
     QDialog,
     QFormLayout,
     QHBoxLayout,
-    QLineEdit,
     QPushButton,
     QVBoxLayout,
     QWidget,
@@ -22,8 +19,8 @@ from explorer_app.exporting.claim import place_objection
 from explorer_app.exporting.export_list import ExportPlace, ExportRecord
 from explorer_app.exporting.sequence import SequenceSettings
 from explorer_app.settings import Settings
-from explorer_app.window.controls.folder_chooser import choose_folder
 from explorer_app.window.controls.wrapped_label import WrappedLabel
+from explorer_app.window.export.folder_field import FolderField
 from explorer_app.window.export.place_choices import PlaceChoices
 from explorer_app.window.look import theme
 
@@ -68,13 +65,8 @@ class DestinationDialog(QDialog):
         self._wanted = wanted
         self._settings = settings
         self._others = tuple(others)
-        self.folder = QLineEdit(str(wanted.folder), self)
-        self.folder.setAccessibleName("Folder")
-        self.folder.setToolTip("Folder for the files; it is created if needed. Files that are there already stay.")
-        self.browse = QPushButton("Choose…", self)
-        self.browse.setToolTip("Choose the folder.")
-        self.browse.setAutoDefault(False)
-        self.browse.clicked.connect(self._choose_folder)
+        tip = "Folder for the files; it is created if needed. Files that are there already stay."
+        self.folder = FolderField(str(wanted.folder), tip, "Folder for the files", self)
         self.place = PlaceChoices(settings, self, gpu_count=gpu_count)
         self.place.show_place(place)
         self.hint = WrappedLabel("", self)
@@ -89,15 +81,11 @@ class DestinationDialog(QDialog):
         self.go_on.setDefault(True)
         theme.set_role(self.go_on, "main")
         self.go_on.clicked.connect(self._go_on)
-        row = QHBoxLayout()
-        row.setSpacing(theme.px(6))
-        row.addWidget(self.folder, 1)
-        row.addWidget(self.browse)
         form = QFormLayout()
         form.setHorizontalSpacing(theme.px(12))
         form.setVerticalSpacing(theme.px(8))
         form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
-        form.addRow("Folder", row)
+        form.addRow("Folder", self.folder)
         self.place.add_rows(form)
         buttons = QHBoxLayout()
         buttons.setSpacing(theme.px(8))
@@ -113,7 +101,7 @@ class DestinationDialog(QDialog):
         whole.addStretch(1)
         whole.addLayout(buttons)
         self.resize(theme.px(520), theme.px(220))
-        self.folder.textChanged.connect(self._changed)
+        self.folder.changed.connect(self._changed)
         self.place.changed.connect(self._changed)
         self._changed()
         self.folder.setFocus()
@@ -121,10 +109,7 @@ class DestinationDialog(QDialog):
     @property
     def wanted(self) -> SequenceSettings:
         """The settings with the folder that is entered."""
-        folder = Path(self.folder.text().strip())
-        with suppress(RuntimeError):  # no user has the name after ~
-            folder = folder.expanduser()
-        return replace(self._wanted, folder=folder)
+        return replace(self._wanted, folder=self.folder.path)
 
     @Slot()
     def _changed(self) -> None:
@@ -135,16 +120,13 @@ class DestinationDialog(QDialog):
 
     def _objection(self) -> str:
         """Return why the export cannot go there; empty if it can."""
-        if not self.folder.text().strip():
+        if self.folder.is_empty:
             return "Choose a folder for the files."
         wanted = self.wanted
         folder = str(wanted.folder.absolute())
         if any((job.folder, job.name) == (folder, wanted.name) for job in self._others):
             return f"Another export “{wanted.name}” goes into this folder; choose another one."
         return self.place.objection or place_objection(wanted, "choose another folder.")
-
-    def _choose_folder(self) -> None:
-        choose_folder("Folder for the files", self.folder)
 
     @Slot()
     def _go_on(self) -> None:

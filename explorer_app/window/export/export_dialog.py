@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import cast
 
-from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
+from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QPixmap, QStandardItemModel
 from PySide6.QtWidgets import (
     QCheckBox,
@@ -18,26 +18,22 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QLabel,
     QLayout,
-    QLineEdit,
     QPushButton,
     QVBoxLayout,
     QWidget,
 )
 
-from explorer_app.exporting.claim import place_objection
 from explorer_app.exporting.errors import ExportError
 from explorer_app.exporting.estimate import nbytes_text, picture_nbytes, video_nbytes
 from explorer_app.exporting.export_list import JobState
 from explorer_app.exporting.progress import time_text
-from explorer_app.exporting.sequence import MANIFEST_SUFFIX, Piece, SequenceSettings, check_name, plan_sequence
-from explorer_app.exporting.sinks.picture_folder import frame_path
+from explorer_app.exporting.sequence import Piece, SequenceSettings, check_name, plan_sequence
 from explorer_app.session.envelopes import Envelope, EnvelopeKey, Envelopes
 from explorer_app.session.history import History
 from explorer_app.session.session import Session
 from explorer_app.session.timeline.evaluation import is_piece
 from explorer_app.settings import Settings
 from explorer_app.window.controls.column_scroll import ColumnScroll
-from explorer_app.window.controls.folder_chooser import choose_folder
 from explorer_app.window.controls.number_field import SpinBox
 from explorer_app.window.controls.segmented import SegmentedControl
 from explorer_app.window.controls.wrapped_label import WrappedLabel
@@ -46,13 +42,13 @@ from explorer_app.window.export.export_keys import (
     KINDS,
     ExportKey,
     export_settings,
-    free_name,
     kind_objection,
     length_text,
     objection,
     sheet_text,
 )
 from explorer_app.window.export.file_choices import FileChoices
+from explorer_app.window.export.name_choices import NameChoices
 from explorer_app.window.export.path_editor import PathEditor
 from explorer_app.window.export.place_choices import PlaceChoices
 from explorer_app.window.export.presets import PRESETS, PresetName
@@ -62,10 +58,6 @@ from gpu_backend import ModelFacts, PathKind
 
 _PREVIEW_FPS = 24
 """Frames per second of sequences, whose files store no rate."""
-
-_UNFINISHED: Mapping[JobState, str] = MappingProxyType(
-    {"running": "is running", "waiting": "is waiting", "paused": "is paused"}
-)
 
 _NO_ENVELOPES: Mapping[EnvelopeKey, Envelope] = MappingProxyType({})
 
@@ -126,9 +118,6 @@ class ExportDialog(QDialog):
         self._settings = settings
         self._frame_ms = frame_ms
         self._envelopes = envelopes
-        self._unfinished_in = unfinished_in
-        self._offered_name = ""
-        """The name that the dialog chose; one that the user typed stays."""
         self._preset: PresetName = "sequence"
         self._frames_of_other = 1
         """Frames per step of a sheet while something else is chosen, and the other way round."""
@@ -139,6 +128,7 @@ class ExportDialog(QDialog):
             (facts.resolution, facts.resolution), settings, self, has_alpha=facts.img_channels == 4
         )
         self.place = PlaceChoices(settings, self, gpu_count=gpu_count)
+        self.names = NameChoices(settings, self, unfinished_in)
         self.path = PathEditor(session, history, facts, last_path, self)
         self._make_source()
         self._make_form()
@@ -152,12 +142,10 @@ class ExportDialog(QDialog):
         self.place.changed.connect(self._changed)
         self.timeline.changed.connect(self._changed)
         self.source.chosen.connect(self._choose_source)
-        self.overwrite.toggled.connect(self._changed)
+        self.names.changed.connect(self._changed)
         self.kind.currentIndexChanged.connect(self._changed)
         self.frames.valueChanged.connect(self._changed)
         self.loop.toggled.connect(self._changed)
-        self.name.textChanged.connect(self._changed)
-        self.folder.textChanged.connect(self._changed)
         self._keys_changed()
 
     # -- parts ------------------------------------------------------------------------------------------------------
@@ -191,17 +179,6 @@ class ExportDialog(QDialog):
         self.frames.setToolTip("Frames from one latent to the next, 1 to 10000.")
         self.loop = QCheckBox("Loop: return to the first", self)
         self.loop.setToolTip("The last frame precedes the first, so that it plays endlessly.")
-        self.folder = QLineEdit(self)
-        self.folder.setAccessibleName("Folder")
-        self.folder.setToolTip("Folder for the files; it is created if needed.")
-        self.browse = QPushButton("Choose…", self)
-        self.browse.setToolTip("Choose the folder.")
-        self.browse.clicked.connect(self._choose_folder)
-        self.name = QLineEdit(self)
-        self.name.setAccessibleName("Name")
-        self.name.setToolTip("Name of the files; the frames of a sequence are numbered.")
-        self.overwrite = QCheckBox("Replace existing files", self)
-        self.overwrite.setToolTip("If off, a stopped export is resumed, and other files are kept.")
         self.length = WrappedLabel("", self)
         self.length.setFont(fonts.strong())
         theme.set_role(self.length, "strong")
@@ -240,10 +217,6 @@ class ExportDialog(QDialog):
         left.addWidget(self.path, 1)
         left.addWidget(self.timeline, 1)
 
-        place = QHBoxLayout()
-        place.setSpacing(theme.px(6))
-        place.addWidget(self.folder, 1)
-        place.addWidget(self.browse)
         form = self._form = QFormLayout()
         form.setHorizontalSpacing(theme.px(12))
         form.setVerticalSpacing(theme.px(8))
@@ -253,9 +226,7 @@ class ExportDialog(QDialog):
         form.addRow("Frames per step", self.frames)
         form.addRow("", self.loop)
         self.place.add_rows(form)
-        form.addRow("Folder", place)
-        form.addRow("Name", self.name)
-        form.addRow("", self.overwrite)
+        self.names.add_rows(form)
         told = QVBoxLayout()
         told.setSpacing(0)
         told.addWidget(self.length)
@@ -317,25 +288,17 @@ class ExportDialog(QDialog):
             kind="w-linear" if self._is_still else self._kind(),
             frames_per_step=self.frames.value(),
             loop=self.loop.isChecked() and not self._is_sheet,
-            folder=self._folder,
-            name=self.name.text().strip(),
+            folder=self.names.folder.path,
+            name=self.names.stem,
             z_dim=self._facts.z_dim,
-            overwrite=self.overwrite.isChecked(),
+            overwrite=self.names.overwrite.isChecked(),
             form=self.files.picture_format,
             size=None if self.files.objection else self.files.wanted_size,
             video=self.files.video_format,
             piece=self._piece() if self._takes_timeline else None,
             sheet=self.files.sheet,
-            file_names=(self.name.text().strip(),) if self._is_still else (),
+            file_names=(self.names.stem,) if self._is_still else (),
         )
-
-    @property
-    def _folder(self) -> Path:
-        folder = Path(self.folder.text().strip())
-        try:
-            return folder.expanduser()
-        except RuntimeError:  # no user has the name after ~
-            return folder
 
     def _piece(self) -> Piece:
         return self.timeline.piece(self.files.video_format, self.timeline.pictures.value() if self._is_sheet else None)
@@ -348,7 +311,7 @@ class ExportDialog(QDialog):
     @property
     def picture_path(self) -> Path:
         """Path of a still picture."""
-        return self._folder / f"{self.name.text().strip()}{self.files.picture_format.ending}"
+        return self.names.folder.path / f"{self.names.stem}{self.files.picture_format.ending}"
 
     def _kind(self) -> PathKind:
         return cast("PathKind", self.kind.currentData())
@@ -359,17 +322,17 @@ class ExportDialog(QDialog):
         self._changed()
 
     def _changed(self) -> None:
-        self._offer_name()
+        self.names.offer(self.files.picture_format, self._single_ending)
         self.kind.setToolTip(KINDS[max(0, self.kind.currentIndex())][2])
         wanted = self.wanted
         reason = self.files.objection or (self._still_objection() if self._is_still else objection(wanted))
         reason = reason or self.place.objection
         if not reason and self._takes_timeline:
             reason = self.timeline.objection
-        if not reason and not self.folder.text().strip():
+        if not reason and self.names.folder.is_empty:
             reason = "Choose a folder for the files."
         if not reason and not self._is_still:
-            reason = self._place_objection(wanted)
+            reason = self.names.objection(wanted)
         has_frames = self.path.keys.count() > 1 or self._takes_timeline
         frames = 1 if self._is_still else wanted.frame_count if has_frames else 0
         piece = wanted.piece
@@ -396,43 +359,25 @@ class ExportDialog(QDialog):
     def _is_sheet(self) -> bool:
         return self._preset == "sheet"
 
+    @property
+    def _single_ending(self) -> str | None:
+        """Ending of the one file; None for numbered frames."""
+        video = self.files.video_format
+        if video is not None:
+            return video.file_ending
+        return self.files.picture_format.ending if self._is_still or self._is_sheet else None
+
     def _still_objection(self) -> str:
         """Return why the still cannot be written; empty if it can."""
         try:
-            check_name(self.name.text().strip())
+            check_name(self.names.stem)
         except ExportError as error:
             return error.sentence
-        if self.picture_path.exists() and not self.overwrite.isChecked():
+        if self.picture_path.exists() and not self.names.overwrite.isChecked():
             return f"There is a {self.picture_path.name} in this folder; choose another name, or replace it."
         if self._session.tap is not None and self.place.place.where != "here":
             return "The canvas shows a layer, which only this device renders; choose it, or show the picture."
         return ""
-
-    def _place_objection(self, wanted: SequenceSettings) -> str:
-        """Return why these files cannot go where they should; empty if they can, or continue those that are there."""
-        state = self._unfinished_in(wanted.folder).get(wanted.name)
-        may_continue = state == "paused" and (wanted.overwrite or wanted.manifest_path.exists())
-        if state is not None and not may_continue:
-            return f"The export “{wanted.name}” into this folder {_UNFINISHED[state]}; choose another name."
-        return place_objection(wanted)
-
-    def _offer_name(self) -> None:
-        """Choose a name that nothing in the folder has, unless the user typed one."""
-        if self.name.text() != self._offered_name:
-            return
-        folder = self._folder
-        unfinished = self._unfinished_in(folder)
-        form, video = self.files.picture_format, self.files.video_format
-
-        def is_taken(name: str) -> bool:
-            single = folder / f"{name}{form.ending if video is None else video.file_ending}"
-            is_single = self._is_still or self._is_sheet or video is not None
-            first = single if is_single else frame_path(folder, name, form, 0)
-            return name in unfinished or first.exists() or (folder / f"{name}{MANIFEST_SUFFIX}").exists()
-
-        self._offered_name = free_name(self._settings.choice("export.name", "walk"), is_taken)
-        with QSignalBlocker(self.name):
-            self.name.setText(self._offered_name)
 
     def _files_text(self, wanted: SequenceSettings) -> str:
         """Return a description of the files to write."""
@@ -501,9 +446,6 @@ class ExportDialog(QDialog):
         self.hint.setText(sentence)
         theme.set_role(self.hint, "warn")
 
-    def _choose_folder(self) -> None:
-        choose_folder("Folder for the sequence", self.folder)
-
     def _restore_choices(self) -> None:
         kind = self._settings.choice("export.kind", "w-cubic")
         self.kind.setCurrentIndex(max(0, self.kind.findData(kind)))
@@ -515,7 +457,6 @@ class ExportDialog(QDialog):
         frames = self._settings.choice("export.sheet_frames", "1")
         self._frames_of_other = int(frames) if frames.isdecimal() and len(frames) < 6 else 1
         self.loop.setChecked(self._settings.choice("export.loop", "no") == "yes")
-        self.folder.setText(str(self._settings.folder("export") or Path.home() / "latentloom"))
         self._offer_path()
         preset = self._settings.choice("export.preset")
         self._choose_preset(preset if preset in PRESETS else "sequence")
@@ -539,8 +480,7 @@ class ExportDialog(QDialog):
         if self._is_sheet and self._takes_timeline:
             self._settings.choose("export.sheet_pictures", str(self.timeline.pictures.value()))
         self._settings.choose("export.loop", "yes" if self.loop.isChecked() else "no")
-        self._settings.choose("export.name", wanted.name)
-        self._settings.remember_folder("export", wanted.folder)
+        self.names.remember()
         if not self._is_still:
             self.place.remember()
         if self._is_still and self.place.place.where == "here":

@@ -123,7 +123,7 @@ def test_choices_are_remembered(made: ExportDialog, qtbot: QtBot, settings: Sett
     made.kind.setCurrentIndex(1)
     made.frames.setValue(60)
     made.loop.setChecked(True)
-    made.name.setText("evening")
+    made.names.name.setText("evening")
     qtbot.mouseClick(made.export, Qt.MouseButton.LeftButton)
     again = opened(qtbot, settings, history())
     assert (again.wanted.kind, again.wanted.frames_per_step, again.wanted.loop) == ("w-linear", 60, True)
@@ -231,7 +231,7 @@ def test_on_a_low_screen_the_buttons_stay_visible_and_the_choices_scroll(made: E
     assert (made.width(), made.height()) == (784, 452)
     for button in (made.export, made.cancel, made.path.add_seeds, made.path.remove):
         assert made.rect().contains(QRect(button.mapTo(made, QPoint(0, 0)), button.size()))
-    area = next(each for each in made.findChildren(QScrollArea) if each.isAncestorOf(made.name))
+    area = next(each for each in made.findChildren(QScrollArea) if each.isAncestorOf(made.names.name))
     inside = area.widget()
     assert inside is not None
     assert area.viewport().width() >= inside.width() >= inside.minimumSizeHint().width(), "nothing is cut at the side"

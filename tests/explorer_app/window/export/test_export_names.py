@@ -19,14 +19,14 @@ from tests.helpers.export_dialogs import FACTS, SESSION, choose, history, opened
 @pytest.mark.parametrize("name", ["", "a/b", ".hidden", "nul", "COM1.take", "x" * 101, "漢" * 80])
 def test_a_name_that_no_file_can_have_is_refused_with_a_sentence(made: ExportDialog, name: str) -> None:
     type_seeds(made, "1-3")
-    made.name.setText(name)
+    made.names.name.setText(name)
     assert not made.export.isEnabled()
     assert "name" in made.hint.text()
 
 
 def test_without_a_folder_it_asks_for_one(made: ExportDialog) -> None:
     type_seeds(made, "1-3")
-    made.folder.clear()
+    made.names.folder.line.clear()
     assert not made.export.isEnabled()
     assert "folder" in made.hint.text()
 
@@ -37,10 +37,10 @@ def test_a_still_takes_no_other_files_place_unless_asked(qtbot: QtBot, settings:
     dialog = opened(qtbot, settings, History())
     choose(dialog, "still")
     assert dialog.wanted.name == "walk-2"
-    dialog.name.setText("walk")
+    dialog.names.name.setText("walk")
     assert not dialog.export.isEnabled()
     assert "There is a walk.png in this folder" in dialog.hint.text()
-    dialog.overwrite.setChecked(True)
+    dialog.names.overwrite.setChecked(True)
     assert dialog.export.isEnabled()
 
 
@@ -60,10 +60,10 @@ def test_the_name_that_is_offered_is_free_for_what_is_exported(
     settings.choose("export.name", "walk-2")
     choose(dialog, "web")
     assert dialog.wanted.name == "walk-3"
-    dialog.name.setText("own")
+    dialog.names.name.setText("own")
     choose(dialog, "gif")
     assert dialog.wanted.name == "own", "a name that the user typed stays"
-    dialog.folder.setText("~no-such-user-anywhere/films")
+    dialog.names.folder.line.setText("~no-such-user-anywhere/films")
     assert dialog.wanted.folder == Path("~no-such-user-anywhere/films")
 
 
@@ -71,7 +71,7 @@ def test_a_name_of_another_export_is_refused_before_the_dialog_closes(
     made: ExportDialog, qtbot: QtBot, tmp_path: Path
 ) -> None:
     type_seeds(made, "1-3")
-    made.name.setText("mine")
+    made.names.name.setText("mine")
     mine = made.wanted
     for state in ("unfinished", "cancelled", "complete"):
         mine.manifest_path.write_bytes(manifest_bytes(mine, state, None))
@@ -81,13 +81,13 @@ def test_a_name_of_another_export_is_refused_before_the_dialog_closes(
         made.frames.setValue(made.frames.value() - 1)
         assert made.export.isEnabled(), "the same export continues"
     made.frames.setValue(made.frames.value() + 1)
-    made.overwrite.setChecked(True)
+    made.names.overwrite.setChecked(True)
     assert made.export.isEnabled()
-    made.overwrite.setChecked(False)
+    made.names.overwrite.setChecked(False)
     mine.manifest_path.unlink()
     (tmp_path / "mine_00000.png").touch()
-    made.name.setText("")
-    made.name.setText("mine")
+    made.names.name.setText("")
+    made.names.name.setText("mine")
     assert "There is a mine_00000.png in this folder" in made.hint.text()
 
 
@@ -105,7 +105,7 @@ def test_the_names_of_exports_that_are_not_finished_are_neither_offered_nor_take
     type_seeds(dialog, "1-3")
     assert dialog.wanted.name == "walk-4"
     for name, state in states.items():
-        dialog.name.setText(name)
+        dialog.names.name.setText(name)
         assert f"The export “{name}” into this folder is {state}; choose another name." in dialog.hint.text()
         assert not dialog.export.isEnabled()
     wanted = dialog.wanted
@@ -129,7 +129,7 @@ def test_a_typed_name_that_another_window_takes_meanwhile_keeps_the_dialog_open(
     made: ExportDialog, qtbot: QtBot, tmp_path: Path
 ) -> None:
     type_seeds(made, "1-3")
-    made.name.setText("evening")
+    made.names.name.setText("evening")
     (tmp_path / "evening_00000.png").touch()
     with qtbot.assertNotEmitted(made.export_requested):
         qtbot.mouseClick(made.export, Qt.MouseButton.LeftButton)

@@ -163,18 +163,18 @@ def test_a_failed_export_can_go_elsewhere(
     controller.export.settings = wanted
     press(dialog.rows[0].change)
     (asked,) = dialog.findChildren(DestinationDialog)
-    assert (asked.folder.text(), asked.place.address.text()) == ("/films", "10.0.0.7")
+    assert (asked.folder.line.text(), asked.place.address.text()) == ("/films", "10.0.0.7")
     asked.place.where.setCurrentIndex(asked.place.where.findData("here"))
-    asked.folder.clear()
+    asked.folder.line.clear()
     assert not asked.go_on.isEnabled()
     assert "Choose a folder" in asked.hint.text()
-    asked.folder.setText(str(tmp_path / "busy"))
+    asked.folder.line.setText(str(tmp_path / "busy"))
     assert "Another export “walk”" in asked.hint.text()
     (tmp_path / "walk_00000.png").touch()
-    asked.folder.setText(str(tmp_path))
+    asked.folder.line.setText(str(tmp_path))
     assert asked.hint.text() == "There is a walk_00000.png in this folder; choose another folder."
     assert not asked.go_on.isEnabled()
-    asked.folder.setText(str(tmp_path / "free"))
+    asked.folder.line.setText(str(tmp_path / "free"))
     QTest.mouseClick(asked.go_on, Qt.MouseButton.LeftButton)
     (tmp_path / "free").mkdir()
     assert settings.folder("export") == tmp_path / "free", "the next export goes there too"

@@ -96,7 +96,7 @@ def test_the_path_of_the_last_export_comes_back_and_what_was_offered_is_offered_
     def open_dialog() -> ExportDialog:
         window.commands.files.export_sequence()
         (dialog,) = (item for item in window.findChildren(ExportDialog) if item.isVisible())
-        dialog.folder.setText(str(tmp_path))
+        dialog.names.folder.line.setText(str(tmp_path))
         return dialog
 
     def export(dialog: ExportDialog) -> None:

@@ -71,7 +71,7 @@ def test_a_still_on_a_farm_is_an_export_of_one_picture_under_its_name(
     choose(made, "still")
     made.place.where.setCurrentIndex(made.place.where.findData("farm"))
     made.place.address.setText("127.0.0.1:9000")
-    made.name.setText("shore")
+    made.names.name.setText("shore")
     with qtbot.waitSignal(made.export_requested) as signal:
         qtbot.mouseClick(made.export, Qt.MouseButton.LeftButton)
     wanted, place = signal.args

@@ -56,11 +56,11 @@ def test_zoom_keys_work_on_the_canvas(window: MainWindow) -> None:
 def test_keys_that_are_typed_into_a_field_stay_there(window: MainWindow, controller: FakeController) -> None:
     window.commands.files.export_sequence()
     dialog = dialog_of(window, ExportDialog)
-    dialog.name.setFocus()
-    dialog.name.clear()
+    dialog.names.name.setFocus()
+    dialog.names.name.clear()
     controller.calls.clear()
-    QTest.keyClicks(dialog.name, "frk1")
-    assert dialog.name.text() == "frk1"
+    QTest.keyClicks(dialog.names.name, "frk1")
+    assert dialog.names.name.text() == "frk1"
     assert controller.calls == []
     dialog.close()
 

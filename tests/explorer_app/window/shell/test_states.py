@@ -174,7 +174,7 @@ def test_the_export_dialog_starts_the_export(window: MainWindow, controller: Fak
     dialog = dialog_of(window, ExportDialog)
     QTest.keyClicks(dialog.path.seeds, "1-3")
     QTest.keyClick(dialog.path.seeds, Qt.Key.Key_Return)
-    dialog.folder.setText(str(tmp_path))
+    dialog.names.folder.line.setText(str(tmp_path))
     QTest.mouseClick(dialog.export, Qt.MouseButton.LeftButton)
     (call,) = calls(controller, "start_export")
     assert len(call[1].keys) == 4, "where one is, then the seeds"  # type: ignore[attr-defined]
