@@ -19,7 +19,7 @@ from explorer_app.messages import describe, is_from_outside, working_folder_prob
 from explorer_app.version import __version__
 from gpu_backend import LoomError
 
-_COMMANDS = {
+COMMANDS = {
     "render": "render",
     "inspect": "inspection",
     "convert": "convert",
@@ -92,7 +92,7 @@ def _run(name: str, words: Sequence[str], console: Console, log: ProgramLog) -> 
             _log.debug("%s %s: %s", command, __version__, " ".join(words))
             if not only_prints and (problem := working_folder_problem()):
                 raise UsageError(problem)  # now: libraries that look for it would end the process themselves
-            module = importlib.import_module(f"{__package__}.{_COMMANDS[name] if name else _WINDOW}")
+            module = importlib.import_module(f"{__package__}.{COMMANDS[name] if name else _WINDOW}")
             status: int = module.run(words, console)
         except SystemExit as leaving:  # --help and --version
             only_prints, status = True, leaving.code if isinstance(leaving.code, int) else 0
@@ -128,6 +128,6 @@ def _say(console: Console, text: str) -> None:
 def _command_of(words: list[str]) -> tuple[str, list[str]]:
     """Return a command and its arguments; no name for the window. ``--log`` may precede the command."""
     first = 2 if words[:1] == ["--log"] else 1 if words and words[0].startswith("--log=") else 0
-    if len(words) > first and words[first] in _COMMANDS:
+    if len(words) > first and words[first] in COMMANDS:
         return words[first], words[:first] + words[first + 1 :]
     return "", words

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 _EXAMPLES = """examples:
   latentloom project photo.png --out photo.npz
   latentloom project photos --network m.pkl --out latents --steps 1000
+  latentloom project photos --out latents --resume
   latentloom project photo.png --out photo.npz --tune
 
 With --tune, photo.safetensors beside photo.npz is a model whose picture of these rows is nearer still. It holds changes
@@ -84,7 +85,9 @@ def parser() -> Parser:
         default="auto",
         help="where PyTorch computes: cpu, cuda, or auto: cuda if PyTorch has a GPU",
     )
-    made.add_argument("--overwrite", action="store_true", help="replace existing files")
+    existing = made.add_mutually_exclusive_group()
+    existing.add_argument("--overwrite", action="store_true", help="replace existing files")
+    existing.add_argument("--resume", action="store_true", help="leave out the pictures whose files exist")
     return made
 
 
@@ -94,9 +97,19 @@ def run(words: Sequence[str], console: Console) -> int:
     jobs = _jobs(options)
     for _, target in jobs:
         check_output_path(target)
-        for path in (target, _tuned(target)) if options.tune else (target,):
-            if path.exists() and not options.overwrite:
-                raise UsageError(f"{path} already exists; choose another name, or replace it with --overwrite.")
+    if options.resume:
+        whole = len(jobs)
+        jobs = [job for job in jobs if not all(path.exists() for path in _outputs(job[1], options))]
+        console.note(f"{whole - len(jobs)} of {whole} pictures have their files already.")
+        if not jobs:
+            return 0
+    elif not options.overwrite:
+        for path in (path for _, target in jobs for path in _outputs(target, options)):
+            if path.exists():
+                raise UsageError(
+                    f"{path} already exists; choose another name, replace it with --overwrite, "
+                    "or leave out what exists with --resume."
+                )
     candidates, start_s = options.candidates, math.inf
     if candidates is None:
         candidates, start_s = _CANDIDATES, PROJECTION_START_S
@@ -203,6 +216,11 @@ def _tune(
     write("")
 
 
+def _outputs(target: Path, options: argparse.Namespace) -> tuple[Path, ...]:
+    """Return the files that a picture gets."""
+    return (target, _tuned(target)) if options.tune else (target,)
+
+
 def _tuned(target: Path) -> Path:
     """Return where the tuned model of a file of w rows is kept."""
     return target.with_suffix(".safetensors")
@@ -233,6 +251,8 @@ def _jobs(options: argparse.Namespace) -> list[tuple[Path, Path]]:
         raise UsageError(f"{source} holds no pictures ({', '.join(PHOTO_SUFFIXES)}).")
     if out.exists() and not out.is_dir():
         raise UsageError(f"--out should be a folder, since {source} is one, but {out} is a file.")
+    if not out.exists() and out.suffix.lower() in LATENT_SUFFIXES:
+        raise UsageError(f"--out should be a folder, since {source} is one, but {out.name} is the name of a file.")
     if len({photo.stem for photo in photos}) < len(photos):
         raise UsageError(f"Some pictures of {source} differ only in their suffix; rename them, or project one by one.")
     return [(photo, out / f"{photo.stem}.npz") for photo in photos]

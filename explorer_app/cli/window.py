@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import sys
 from collections.abc import Sequence
@@ -9,6 +10,7 @@ from pathlib import Path
 
 from explorer_app.cli.arguments import Parser, UsageError, add_device
 from explorer_app.cli.console import Console
+from explorer_app.cli.main import COMMANDS
 from explorer_app.version import __version__
 
 _COMMANDS_HELP = """commands that need no display:
@@ -59,11 +61,17 @@ def parser() -> Parser:
 
 def run(words: Sequence[str], console: Console) -> int:
     """Open the window and stay until it is closed."""
-    options = parser().parse_args(words)
-    if options.file is not None and not options.file.exists():
+    options, unknown = parser().parse_known_args(words)
+    is_named = options.file is not None and not (unknown and words[0].startswith("-"))  # else it may be a value
+    if is_named and not options.file.exists():
+        similar = difflib.get_close_matches(str(options.file), COMMANDS, 1)
+        hint = f"; the command is called {similar[0]}" if similar else ""
         raise UsageError(
-            f"FILE should be a model, a session, a picture or a command (see --help), but there is no {options.file}."
+            "FILE should be a model, a session, a picture or a command (see --help), "
+            f"but there is no {options.file}{hint}."
         )
+    if unknown:
+        parser().parse_args(words)  # raises the error
     if not _has_display():
         raise UsageError(
             "There is no display to open a window on; "

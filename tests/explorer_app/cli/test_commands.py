@@ -11,7 +11,7 @@ from PIL import Image
 
 from explorer_app.audio.decoding import sound_facts
 from explorer_app.cli import demo, inspection
-from explorer_app.cli.main import _COMMANDS
+from explorer_app.cli.main import COMMANDS
 from explorer_app.session.storage import load_session
 from explorer_app.version import __version__
 from gpu_backend import read_model
@@ -135,7 +135,7 @@ def test_the_version_is_reported(command: Command) -> None:
 
 def test_help_names_the_commands(command: Command) -> None:
     text = command("--help").out
-    for name in (*_COMMANDS, "--device", "--version", "--log"):
+    for name in (*COMMANDS, "--device", "--version", "--log"):
         assert f" {name} " in text
     for name in ("render", "inspect", "convert", "demo"):
         outcome = command(name, "--help")

@@ -215,6 +215,12 @@ def test_a_reader_of_the_progress_that_leaves_ends_the_work_with_a_status_of_its
     assert main(["render"]) == 2, "the error counts for more than that nobody read it"
 
 
+def test_a_misspelt_command_is_named_before_its_options(command: Command) -> None:
+    assert command("rendr", "--seeds", "1").sentence.endswith("there is no rendr; the command is called render.")
+    assert command("qqq", "--seeds", "1").sentence.endswith("there is no qqq.")
+    assert "unrecognized arguments: --seeds" in command("--seeds", "1").sentence
+
+
 @pytest.mark.parametrize(
     "words", [("--log", "debug", "render"), ("--log=debug", "render"), ("render", "--log", "debug")]
 )

@@ -62,6 +62,27 @@ def test_a_folder_of_pictures_becomes_a_folder_of_w_rows(command: Command, photo
     assert sorted(path.name for path in (photo.parent / "out").iterdir()) == ["a.npz", "b.npz"]
 
 
+def test_a_folder_that_was_stopped_goes_on_with_the_pictures_that_are_left(command: Command, tmp_path: Path) -> None:
+    photos, out = tmp_path / "photos", tmp_path / "out"
+    photos.mkdir()
+    out.mkdir()
+    for name in ("a.png", "b.png"):
+        Image.new("RGB", (8, 8)).save(photos / name)
+    (out / "a.npz").write_text("of the first run")
+    words = ("project", photos, "--out", out, *QUICK)
+    assert "--resume" in command(*words).sentence
+    outcome = command(*words, "--resume")
+    assert outcome.status == 0, outcome.err
+    assert "1 of 2 pictures have their files already." in outcome.err
+    assert (out / "a.npz").read_text() == "of the first run"
+    read_latent(out / "b.npz")
+    assert command(*words, "--resume").status == 0
+    assert "not allowed with" in command(*words, "--resume", "--overwrite").sentence
+    refused = command("project", photos, "--out", tmp_path / "rows.npz", *QUICK)
+    assert "rows.npz is the name of a file" in refused.sentence
+    assert not (tmp_path / "rows.npz").exists()
+
+
 def test_a_tuned_model_is_kept_beside_the_rows_and_opens(command: Command, networks: Path, photo: Path) -> None:
     out, base = photo.parent / "photo.npz", networks / "other.safetensors"
     words = ("project", photo, "--network", base, "--out", out, *QUICK, "--tune", 2)
