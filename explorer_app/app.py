@@ -57,6 +57,8 @@ if TYPE_CHECKING:
 
 _LATEST_BEGIN_MS = 400
 """A window that is not painted, since it is minimised or covered, begins its work at this time."""
+_SAVE_EVERY_MS = 10_000
+"""Time between two looks at whether preferences are to be written."""
 
 _DOCUMENTS = (*PICTURE_ENDINGS, ".loom", ".npz", ".npy", ".manifest.json")
 
@@ -260,7 +262,10 @@ class App:
         bundled: Path | None,
     ) -> None:
         """Import, create and connect the controller and the window."""
+        from PySide6.QtCore import QTimer
+
         from explorer_app.controller import Controller
+        from explorer_app.controller.file_worker import FileWorker
         from explorer_app.rendering.model_loader import ModelLoader
         from explorer_app.rendering.render_thread import RenderThread
         from explorer_app.session.direction_files import DirectionFiles
@@ -292,6 +297,10 @@ class App:
         )
         self.window = MainWindow(self.controller, self.settings, self.messages)
         self.window.canvas.painted.connect(self._mark_picture)
+        self._saver = FileWorker(self.messages, parent=self.window)
+        self.saving = QTimer(self.window)
+        self.saving.setInterval(_SAVE_EVERY_MS)
+        self.saving.timeout.connect(self._save_preferences)
         start_times.mark(start_times.BUILT)
 
     def start(self, file: Path | None = None) -> None:
@@ -299,6 +308,7 @@ class App:
         from PySide6.QtCore import QTimer
 
         self.collector.start()
+        self.saving.start()
         self.controller.restore_last(*_model_and_document(file))
         begin = partial(self._begin_once, file)
         # After the first paint: work that begins then competes for Python's lock.
@@ -312,12 +322,20 @@ class App:
         if self._is_closed:
             return
         self._is_closed = True
+        self.saving.stop()
+        self._saver.close()
         self.window.close_now()
         self._preparation.close()
         self.controller.close()
         self.settings.save()
         self._bridge.remove()
         self.collector.close()
+
+    def _save_preferences(self) -> None:
+        """Write what changed, so that a crash loses little."""
+        self.window.remember_layout()
+        if self.settings.has_changed:
+            self._saver.submit(self.settings.save)
 
     def _mark_picture(self, frame: Frame) -> None:
         start_times.mark(start_times.LIVE_PICTURE)

@@ -12,6 +12,7 @@ import json
 import math
 import os
 import re
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, field, fields, replace
 from pathlib import Path
@@ -110,6 +111,7 @@ class Settings:
         self._messages = messages
         self._values = Preferences() if path is None else _read(path, messages)
         self._saved = self._values
+        self._saving = threading.Lock()
         self._told = ""
         """The last message that they could not be written; empty once they are."""
 
@@ -122,6 +124,11 @@ class Settings:
     def has_file(self) -> bool:
         """Whether preferences are remembered after the program ends."""
         return self._path is not None
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether `save` would write something."""
+        return self._values != self._saved
 
     @property
     def values(self) -> Preferences:
@@ -167,21 +174,25 @@ class Settings:
     def save(self) -> None:
         """Write what changed in one atomic move; a refusal becomes a message, once until it is written.
 
-        The file is read again first: what another window saved meanwhile stays, unless it was changed here too.
+        The file is read again first: what another window saved meanwhile stays, unless it was changed here too. Any
+        thread may call it.
         """
-        if self._path is None or self._values == self._saved:
-            return
+        with self._saving:
+            if self._path is not None and self.has_changed:
+                self._save(self._path)
+
+    def _save(self, path: Path) -> None:
         try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            with HeldLock(self._path.with_name(f".{self._path.name}.lock")):
-                data = _load(self._path, self._messages)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with HeldLock(path.with_name(f".{path.name}.lock")):
+                data = _load(path, self._messages)
                 own = self._values
                 values = _merged(_FieldReader(data).preferences(), self._saved, own)
                 text = json.dumps({**data, "version": VERSION, **asdict(values)}, indent=1)
-                write_whole(self._path, text.encode())
+                write_whole(path, text.encode())
             self._saved, self._told = own, ""
         except OSError as error:
-            why = f"The preferences could not be written to {self._path} ({error.strerror}); they last until you close."
+            why = f"The preferences could not be written to {path} ({error.strerror}); they last until you close."
             if why != self._told:  # several parts save when the window closes
                 self._told = why
                 self._messages.warning(why, str(error))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
@@ -100,6 +101,22 @@ def test_preferences_and_the_session_are_written_at_the_end(program: Program) ->
     program.app.close()
     assert (program.folder / "config" / "settings.json").is_file()
     assert load_session(program.folder / "state" / "session.loom").position.x == 42.0
+
+
+def test_preferences_and_the_layout_are_written_while_the_program_runs(program: Program) -> None:
+    program.start()
+    program.app.window.set_picture_alone(True)
+    program.app.settings.change(theme="light", window_geometry="as it was")
+    program.app.saving.timeout.emit()
+    program.until(lambda: not program.app.settings.has_changed)
+    path = program.folder / "config" / "settings.json"
+    stored = json.loads(path.read_text())
+    assert stored["theme"] == "light"
+    assert stored["window_geometry"] == "as it was", "that of the picture alone is no place to return to"
+    program.app.window.set_picture_alone(False)
+    program.app.saving.timeout.emit()
+    program.until(lambda: json.loads(path.read_text())["window_geometry"] != "as it was")
+    assert program.app.saving.isActive()
 
 
 def test_closing_before_the_first_event_is_clean(program: Program) -> None:

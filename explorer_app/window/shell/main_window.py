@@ -545,6 +545,15 @@ class MainWindow(QMainWindow):
         self.quit_question.allow()
         self.close()
 
+    def remember_layout(self) -> None:
+        """Put geometry and docks among the preferences, unless panels are hidden at present."""
+        if not self._is_picture_alone and self.actions_by_key["panels"].isChecked():
+            self._settings.change(
+                window_geometry=bytes(self.saveGeometry().toBase64().data()).decode("ascii"),
+                workspace=self.workspace.name,
+                layouts=self.workspace.texts(),
+            )
+
     def closeEvent(self, event: QCloseEvent) -> None:  # noqa: N802 - Qt's name
         """Store geometry and docks, and stop all work; ask first if an export runs or the session is not saved."""
         if not self.quit_question.may_close():
@@ -553,11 +562,8 @@ class MainWindow(QMainWindow):
         self.canvas.stop_glide()
         self.outputs.close()
         self.set_picture_alone(False)
-        self._settings.change(
-            window_geometry=bytes(self.saveGeometry().toBase64().data()).decode("ascii"),
-            workspace=self.workspace.name,
-            layouts=self.workspace.texts(),
-        )
+        self.workspace.set_panels_shown(True)
+        self.remember_layout()
         if self._performance_link is not None:
             self._performance_link.stop()
         self._bars.stop()
