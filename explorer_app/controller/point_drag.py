@@ -6,9 +6,7 @@ the transient latent of a gesture; when the stroke has settled, the gesture beco
 
 from __future__ import annotations
 
-import logging
 import math
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -19,6 +17,7 @@ from PySide6.QtCore import QObject, Signal, Slot
 
 import gpu_backend
 from explorer_app.controller.drag_points import DragPoint, Pixels, at_content, followed, given_up, problem_of
+from explorer_app.controller.drag_preparation import DragPreparation
 from explorer_app.controller.drag_stroke import NEARER_PX, DragStroke, Phase
 from explorer_app.controller.editing import Editing
 from explorer_app.controller.model_opener import ModelOpener
@@ -43,8 +42,6 @@ from gpu_backend import LoomError, RenderRequest, RowRange, StoredLatent, Transf
 if TYPE_CHECKING:
     from gpu_backend import Model
 
-_log = logging.getLogger(__name__)
-
 SOURCE = "PointDrag"
 """Source of the edits."""
 
@@ -54,7 +51,6 @@ _MISSED = 1 / 64
 """Distance to its target, in widths of the picture, from which a handle that comes no nearer is frozen."""
 _LEFT_BEHIND = 1 / 32
 """Distance to its target, in widths of the picture, from which content that tracking finds elsewhere is lost."""
-_JOIN_S = 10.0
 
 
 class DragRenders(Protocol):
@@ -121,10 +117,8 @@ class PointDrag(QObject):
         self._editing = editing
         self._playback = playback
         self._messages = messages
-        self._make_maker = make_maker
+        self._preparation = DragPreparation(make_maker)
         self._clock = clock
-        self._maker: MakesDrags | None = None
-        self._preparing: threading.Thread | None = None
         self._number = 0
         self._points: tuple[DragPoint, ...] = ()
         self._selected: int | None = None
@@ -137,8 +131,6 @@ class PointDrag(QObject):
         self._block: int | None = None
         self._picture = _picture_of(resolve(editing.session))
         """What the picture is made of that the points are set in."""
-        self._slower_because = ""
-        """What was said last about the pace of drags."""
         self._shown_share: float | None = None
         editing.before_edit.append(self._edit_coming)
         editing.session_changed.connect(self._session_changed)
@@ -201,13 +193,8 @@ class PointDrag(QObject):
     def prepare(self) -> None:
         """Open the model's network on a thread, so that the first stroke begins at once."""
         model = self._renders.model
-        if model is None or (self._preparing is not None and self._preparing.is_alive()):
-            return
-        maker, request = self._drag_maker(), resolve(self._editing.session)
-        self._preparing = threading.Thread(
-            target=_prepare, args=(maker, model, request), name="preparing dragging", daemon=True
-        )
-        self._preparing.start()
+        if model is not None:
+            self._preparation.begin(model, resolve(self._editing.session))
 
     # -- points -----------------------------------------------------------------------------------------------------
 
@@ -397,7 +384,9 @@ class PointDrag(QObject):
         if event.number != self._number or stroke is None:
             return
         if stroke.report is None:
-            self._say_why_slower()
+            slowness = self._preparation.new_slowness()
+            if slowness:
+                self._messages.info(slowness)
         stroke.take(report)
         self._points = followed(self._points, report)
         if report.step > 0:
@@ -427,14 +416,13 @@ class PointDrag(QObject):
             self._end_drag()
             self._stroke = None
         self._points, self._selected, self._finished = (), None, ()
-        self._maker = None  # it may be opening the network of the former model, which nothing here waits for
+        self._preparation.forget()
         self.changed.emit()
 
     def close(self) -> None:
         """End the stroke as a step, and wait for the thread that prepares. May be called twice."""
         self.finish()
-        if self._preparing is not None:
-            self._preparing.join(_JOIN_S)
+        self._preparation.join()
 
     # -- inside -----------------------------------------------------------------------------------------------------
 
@@ -460,11 +448,6 @@ class PointDrag(QObject):
         """Return a place moved by an offset, as far as the edge of the picture."""
         last = self._side - 1.0
         return min(max(place[0] + dx, 0.0), last), min(max(place[1] + dy, 0.0), last)
-
-    def _drag_maker(self) -> MakesDrags:
-        if self._maker is None:
-            self._maker = (self._make_maker or gpu_backend.DragMaker)()
-        return self._maker
 
     def _obstacle(self) -> str:
         """Return why no stroke can begin; empty if one can."""
@@ -498,7 +481,7 @@ class PointDrag(QObject):
             blend=self._place_of(stroke.blend),
             block=self._block,
         )
-        make = partial(self._drag_maker().make, model, request.noise, request.edits, latent, handles, settings)
+        make = partial(self._preparation.maker.make, model, request.noise, request.edits, latent, handles, settings)
         self._renders.begin_drag(self._number, make)
 
     def _latent(self) -> StoredLatent | None:
@@ -533,13 +516,6 @@ class PointDrag(QObject):
         self._renders.end_drag()
         self._number += 1
         self._wait_for_rows(False)
-
-    def _say_why_slower(self) -> None:
-        """Say once why steps take longer than without edits."""
-        sentence = self._drag_maker().slower_because
-        if sentence and sentence != self._slower_because:
-            self._messages.info(sentence)
-        self._slower_because = sentence
 
     def _rest(self) -> None:
         self._stroke = None
@@ -587,11 +563,3 @@ class PointDrag(QObject):
 def _picture_of(request: RenderRequest) -> tuple[object, ...]:
     """Return what moves the content of the picture: its latent and its edits."""
     return request.blend, request.edits.acting
-
-
-def _prepare(maker: MakesDrags, model: Model, request: RenderRequest) -> None:
-    try:
-        maker.prepare(model, request.noise, request.edits)
-    except LoomError as error:
-        # The first stroke shows the error in the window.
-        _log.info("Dragging could not be prepared: %s", error.sentence)

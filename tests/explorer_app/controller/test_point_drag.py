@@ -11,6 +11,7 @@ import pytest
 
 from explorer_app.controller import PointDrag
 from explorer_app.controller.drag_points import COVERED, LOST, WEAK
+from explorer_app.controller.drag_preparation import DragPreparation
 from explorer_app.messages import Level
 from explorer_app.session.edited_latent import edited_latent
 from explorer_app.session.edits import PLACE, AddBend, AddBlend, AddSources, GoToSeed, set_transform
@@ -542,7 +543,7 @@ def test_another_model_forgets_points_and_network(hand: Hand) -> None:
         made.append(FakeDragMaker())
         return made[-1]
 
-    hand.drag._make_maker = make
+    hand.drag._preparation = DragPreparation(make)
     hand.stroke()
     hand.drag.forget()
     assert hand.drag.points == ()

@@ -98,7 +98,7 @@ def test_a_key_a_button_and_the_bar_switch_the_tool_and_no_panel_gets_narrower(
     assert hand.tool.isVisible()
     assert hand.bar.isVisible()
     assert hand.tool.button.isChecked()
-    preparing = hand.controller.point_drag._preparing
+    preparing = hand.controller.point_drag._preparation._thread
     assert preparing is not None
     preparing.join()
     assert hand.controller.drag_maker.prepared == 1, "the network is opened before the first stroke"
