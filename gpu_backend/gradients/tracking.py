@@ -5,7 +5,8 @@ of the pyramid solves, for the window q around a point (Lucas and Kanade 1981; B
 
     min_d  sum_q |after(q + d) - before(q)|^2,      d <- d - H^-1 sum_q grad(q)^T (after(q + d) - before(q))
 
-with H = sum_q grad(q)^T grad(q) of `before`, over all colour channels.
+with H = sum_q grad(q)^T grad(q) of `before`, over all colour channels. NumPy computes it, on one thread: windows are so
+small that a call of torch costs more than its arithmetic.
 """
 
 from __future__ import annotations
@@ -13,11 +14,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn import functional
-
-from gpu_backend.gradients.sampling import patch_offsets
 
 _ITERATIONS = 12
 _ENOUGH_PX = 0.01
@@ -26,6 +26,9 @@ _RADIUS = 4
 _COARSEST = 16
 """Side in pixels below which the pyramid ends."""
 _RIDGE = 1e-3
+
+_Picture = NDArray[np.float32]
+_Numbers = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,11 +62,13 @@ def track(before: Tensor, after: Tensor, points: Tensor) -> Tracked:
         (n, 2): x, y in pixels; whole numbers are centres.
     """
     one, other = _pyramid(before), _pyramid(after)
-    moved = _flow(one, other, points)
-    back = _flow(other, one, moved)
-    channels, rest = before.shape[1], torch.zeros_like(points)
-    likeness = _correlation(_Windows(before, points).at(rest), _Windows(after, moved).at(rest), channels)
-    return Tracked(moved, (back - points).norm(dim=1), likeness)
+    start = points.detach().double().cpu().numpy()
+    with np.errstate(invalid="ignore", over="ignore"):  # pictures that are not finite lose their points
+        moved = _flow(one, other, start)
+        back = _flow(other, one, moved)
+        likeness = _correlation(_windows(one[0], start, _RADIUS), _windows(other[0], moved, _RADIUS))
+    error = np.hypot(*(back - start).T)
+    return Tracked(*(torch.from_numpy(found).to(points) for found in (moved, error, likeness)))
 
 
 @torch.no_grad()
@@ -80,76 +85,77 @@ def track_through(pictures: Iterable[Tensor], points: Tensor, largest_error: flo
     return points, is_kept
 
 
-def _pyramid(picture: Tensor) -> list[Tensor]:
-    """Return the picture and halves of it, the finest first."""
-    levels = [picture]
-    while levels[-1].shape[-1] >= 2 * _COARSEST:
-        levels.append(functional.avg_pool2d(levels[-1], 2))
+def _pyramid(picture: Tensor) -> list[_Picture]:
+    """Return the picture, (side, side, channels), and halves of it, the finest first."""
+    levels: list[_Picture] = [np.ascontiguousarray(picture[0].permute(1, 2, 0).float().cpu().numpy())]
+    while len(levels[-1]) >= 2 * _COARSEST:
+        whole = len(levels[-1]) // 2 * 2
+        last = levels[-1][:whole, :whole]
+        rows = last[::2] + last[1::2]
+        levels.append(np.float32(0.25) * (rows[:, ::2] + rows[:, 1::2]))
     return levels
 
 
-def _flow(before: list[Tensor], after: list[Tensor], points: Tensor) -> Tensor:
+def _flow(before: list[_Picture], after: list[_Picture], points: _Numbers) -> _Numbers:
     """Return where the points are in `after`, coarse to fine."""
-    shift = torch.zeros_like(points)
+    shift = np.zeros_like(points)
     for level in reversed(range(len(before))):
         scale = 0.5**level
         shift = _solve(before[level], after[level], (points + 0.5) * scale - 0.5, shift)
         if level:
             shift = shift * 2.0
-    side = after[0].shape[-1] - 1
-    return (points + shift).clamp(0, side)
+    return np.minimum(np.maximum(points + shift, 0), len(after[0]) - 1)
 
 
-class _Windows:
-    """Windows around points (n, 2) of a picture (1, channels, side, side), which are moved by shifts.
+def _windows(picture: _Picture, points: _Numbers, radius: int) -> _Picture:
+    """Return bilinear samples around points, (n, 2 radius + 1, 2 radius + 1, channels), as `sampling.sample` does.
 
-    `gpu_backend.gradients.sampling.sample` with few operations a call: a point's windows are small.
+    All pixels of a window have the same shares of their neighbours, so a window is a weighted sum of four crops.
     """
-
-    def __init__(self, picture: Tensor, points: Tensor) -> None:
-        self._picture = picture
-        self._unit = 2.0 / max(picture.shape[-1] - 1, 1)
-        self._places = (points[:, None] + patch_offsets(_RADIUS, points)) * self._unit - 1.0
-
-    def at(self, shift: Tensor) -> Tensor:
-        """Return samples (n, channels * window) at shifts (n, 2) or (2,)."""
-        places = self._places + (shift * self._unit).unsqueeze(-2)
-        found = functional.grid_sample(
-            self._picture, places.reshape(1, 1, -1, 2), mode="bilinear", padding_mode="border", align_corners=True
-        )
-        count, window = places.shape[:2]
-        return found.reshape(-1, count, window).transpose(0, 1).reshape(count, -1)
-
-
-def _solve(before: Tensor, after: Tensor, points: Tensor, shift: Tensor) -> Tensor:
-    """Refine the shifts (n, 2) of the windows around points (n, 2) on one level."""
-    here, there = _Windows(before, points), _Windows(after, points)
-    steps = torch.eye(2).to(points)
-    gradient = torch.stack([(here.at(axis) - here.at(-axis)) * 0.5 for axis in steps], dim=1)
-    hessian = gradient @ gradient.mT
-    ridge = _RIDGE * hessian.diagonal(dim1=1, dim2=2).mean(1) + 1e-8
-    solver = torch.linalg.inv(hessian + ridge[:, None, None] * steps) @ gradient
-    wanted = here.at(torch.zeros_like(shift))
-    start = shift
-    moves = torch.ones(len(points), 1, dtype=torch.bool, device=points.device)
-    for _ in range(_ITERATIONS):
-        step = (solver @ (there.at(shift) - wanted)[..., None])[..., 0]
-        shift = torch.where(moves, shift - step, shift)
-        moves = moves & (step.norm(dim=1, keepdim=True) >= _ENOUGH_PX)
-        if not moves.any():
-            break
-    # A window without texture sends the shift anywhere: no step of a level is longer than its window.
-    return torch.where((shift - start).norm(dim=1, keepdim=True) <= 2 * _RADIUS, shift, start)
-
-
-def _correlation(one: Tensor, other: Tensor, channels: int) -> Tensor:
-    """Return the correlations (n,) of windows (n, channels * window)."""
-    one, other = (_centred(windows, channels) for windows in (one, other))
-    found: Tensor = (one * other).sum(1) / (one.norm(dim=1) * other.norm(dim=1)).clamp(min=1e-12)
+    side = len(picture)
+    low = np.floor(points)
+    shares = (points - low).astype(np.float32)[:, :, None, None, None]
+    near = low.astype(np.intp)[:, :, None] + np.arange(-radius, radius + 2)
+    near = np.minimum(np.maximum(near, 0), side - 1)
+    crops = picture.reshape(side * side, -1).take(side * near[:, 1, :, None] + near[:, 0, None, :], axis=0)
+    across = crops[:, :, :-1] + shares[:, 0] * (crops[:, :, 1:] - crops[:, :, :-1])
+    found: _Picture = across[:, :-1] + shares[:, 1] * (across[:, 1:] - across[:, :-1])
     return found
 
 
-def _centred(windows: Tensor, channels: int) -> Tensor:
-    """Return windows less the mean of each of their channels."""
-    each = windows.reshape(len(windows), channels, -1)
-    return (each - each.mean(2, keepdim=True)).flatten(1)
+def _solve(before: _Picture, after: _Picture, points: _Numbers, shift: _Numbers) -> _Numbers:
+    """Refine the shifts (n, 2) of the windows around points (n, 2) on one level."""
+    count = len(points)
+    around = _windows(before, points, _RADIUS + 1)
+    wanted = around[:, 1:-1, 1:-1]
+    along_x = around[:, 1:-1, 2:] - around[:, 1:-1, :-2]
+    along_y = around[:, 2:, 1:-1] - around[:, :-2, 1:-1]
+    gradient = 0.5 * np.stack([along_x, along_y], 1).reshape(count, 2, -1).astype(np.float64)
+    hessian = gradient @ gradient.swapaxes(1, 2)
+    ridge = _RIDGE * 0.5 * hessian.trace(axis1=1, axis2=2) + 1e-8
+    xx, xy, yy = hessian[:, 0, 0] + ridge, hessian[:, 0, 1], hessian[:, 1, 1] + ridge
+    inverse = np.stack([yy, -xy, -xy, xx], 1).reshape(count, 2, 2) / (xx * yy - xy * xy)[:, None, None]
+    solver = inverse @ gradient
+    start, moves = shift, np.ones((count, 1), np.bool_)
+    for _ in range(_ITERATIONS):
+        missing = _windows(after, points + shift, _RADIUS) - wanted
+        step = (solver @ missing.reshape(count, -1, 1))[:, :, 0]
+        shift = np.where(moves, shift - step, shift)
+        moves = moves & (_lengths(step) >= _ENOUGH_PX)
+        if not moves.any():
+            break
+    # A window without texture sends the shift anywhere: no step of a level is longer than its window.
+    return np.where(_lengths(shift - start) <= 2 * _RADIUS, shift, start)
+
+
+def _lengths(vectors: _Numbers) -> _Numbers:
+    """Return the lengths (n, 1) of vectors (n, 2)."""
+    return np.hypot(vectors[:, :1], vectors[:, 1:])
+
+
+def _correlation(one: _Picture, other: _Picture) -> _Numbers:
+    """Return the correlations (n,) of windows (n, side, side, channels), each channel less its mean."""
+    one, other = (windows - windows.mean((1, 2), keepdims=True, dtype=np.float64) for windows in (one, other))
+    product, squares, others = ((a * b).sum((1, 2, 3)) for a, b in ((one, other), (one, one), (other, other)))
+    found: _Numbers = product / np.maximum(np.sqrt(squares * others), 1e-12)
+    return found

@@ -93,11 +93,12 @@ class DragTask(BurstTask[DragLike]):
     priority = Priority.DRAG
     yields_to = URGENT | {Priority.PREVIEW}
     preview_share = 0.5
+    causes_previews = True
     burst_s = BURST_S
     maker_name = "preparing drag"
 
     _targets: dict[int, tuple[float, float]]
-    """New targets of handles, by index, since the last burst."""
+    """New targets of handles, by index, since the last step."""
     _settled: DragLike | None = None
     """The drag that settled last."""
 
@@ -113,14 +114,11 @@ class DragTask(BurstTask[DragLike]):
         is_ready = self._work is not None and (self._work is not self._settled or bool(self._targets))
         return 0.0 if is_ready else None
 
-    def _burst(self, work: DragLike, renderer: RendererLike | None, should_yield: Callable[[], bool]) -> None:
+    def _step_once(self, work: DragLike, renderer: RendererLike | None, should_yield: Callable[[], bool]) -> bool:
         with self._condition:
             targets, self._targets = self._targets, {}
         for index, target in targets.items():
             work.set_target(index, target)
-        super()._burst(work, renderer, should_yield)
-
-    def _step_once(self, work: DragLike, renderer: RendererLike | None, should_yield: Callable[[], bool]) -> bool:
         return work.step(should_yield).is_settled
 
     def _end_early(self, work: DragLike) -> None:

@@ -69,6 +69,7 @@ class ProjectionTask(SearchTask[ProjectionLike]):
     priority = Priority.PROJECTION
     yields_to = URGENT | {Priority.PREVIEW, Priority.DRAG}
     preview_share = 0.5
+    causes_previews = True
     burst_s = BURST_S
     maker_name = "preparing projection"
 

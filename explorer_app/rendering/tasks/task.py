@@ -71,6 +71,8 @@ class RenderTask(ABC):
         Priorities for which a step in progress is cancelled; the task repeats it later.
     preview_share
         Part of the time, 0 <= share < 1, that this task gets while pictures move; see `TaskQueue`.
+    causes_previews
+        Whether the previews that follow each other are those of its own steps; it then waits for none that may come.
     needs_renderer
         Whether there has to be a renderer.
     finishes_on_close
@@ -80,6 +82,7 @@ class RenderTask(ABC):
     priority: ClassVar[Priority]
     yields_to: frozenset[Priority] = URGENT
     preview_share: ClassVar[float] = 0.0
+    causes_previews: ClassVar[bool] = False
     needs_renderer: ClassVar[bool] = True
     finishes_on_close: ClassVar[bool] = False
 

@@ -2,7 +2,8 @@
 
 While pictures move, previews come first: another task gets `RenderTask.preview_share` of the time, and beyond that
 only steps too short to be noticed, and only while no preview waits. It saves credit for a step before it takes the
-step, so the share holds in every part of a gesture. At rest there is no limit.
+step, so the share holds in every part of a gesture. At rest there is no limit. A task whose own steps cause the
+previews, such as a drag, takes turns with them: it waits for a preview that is requested, and not for the next one.
 """
 
 from __future__ import annotations
@@ -103,7 +104,8 @@ class TaskQueue:
 
     def _is_held_back(self, task: RenderTask) -> bool:
         """Return whether a task would delay a preview that is about to arrive."""
-        return task in self._credit_s and not self._has_credit(task) and self._step_s[task] > _SHORT_S
+        is_limited = task in self._credit_s and not task.causes_previews
+        return is_limited and not self._has_credit(task) and self._step_s[task] > _SHORT_S
 
     def should_yield(self, task: RenderTask) -> bool:
         """Return whether a step in progress is to be cancelled. Callable from any thread."""

@@ -102,6 +102,8 @@ class GpuDrag:
         self._templates: list[NDArray[np.float32]] = []
         self._is_changed = True
         self._graph: Graph | None = None
+        self._pictures: dict[int, tuple[int, Graph | None]] = {}
+        """Side -> address of the picture there, and what computes it."""
         with gpu.work(self, begins=True) as driver:
             self._driver = driver
             self._arrays = DeviceArrays(driver)
@@ -153,13 +155,27 @@ class GpuDrag:
         return found
 
     def picture(self, side: int) -> Tensor:
-        """Return the present picture, (1, 3, side, side)."""
+        """Return the present picture, (1, 3, side, side). The second one of a side is captured, and later replayed."""
         found = np.empty((1, 3, side, side), np.float32)
-        network = self._gpu.network
+
+        def enqueue() -> None:
+            self._enqueue_picture(side)
+
         with self._gpu.work(self) as driver:
-            network.forward(side)
-            driver.download(found, network.picture(side))
+            address, graph = self._pictures.get(side, (0, None))
+            if not address:
+                address = self._enqueue_picture(side)  # loads the kernels, which a capture cannot
+            else:
+                graph = graph or self._arrays.capture(enqueue)
+                driver.replay(graph)
+            self._pictures[side] = address, graph
+            driver.download(found, address)
         return torch.from_numpy(found)
+
+    def _enqueue_picture(self, side: int) -> int:
+        """Enqueue the present picture; return its address."""
+        self._gpu.network.forward(side)
+        return self._gpu.network.picture(side)
 
     def _begin(self) -> None:
         """Compute the features of the start."""

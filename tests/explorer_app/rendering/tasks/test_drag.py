@@ -68,6 +68,24 @@ def test_a_settled_drag_waits_until_a_target_moves() -> None:
     assert drag.targets == [(0, (7.0, 8.0))], "the newest target wins"
 
 
+def test_a_target_that_moves_during_a_burst_is_followed_by_the_next_step() -> None:
+    harness = Harness()
+    drag = FakeDrag(harness.clock)
+    harness.begin(0, drag)
+    seen: list[int] = []
+
+    def move() -> bool:
+        seen.append(drag.steps)
+        if len(seen) == 1:
+            harness.task.aim(0, (3.0, 4.0))
+        else:
+            assert drag.targets == [(0, (3.0, 4.0))]
+        return False
+
+    harness.task.step(None, move)
+    assert seen == [1, 2]
+
+
 def test_targets_that_move_while_a_drag_is_made_are_not_lost() -> None:
     harness = Harness()
     drag = FakeDrag(harness.clock)

@@ -134,6 +134,18 @@ def test_a_task_that_is_held_back_waits_for_the_picture_to_rest(thread: Thread) 
     assert order(queue, 1) == ["EXPORT"]
 
 
+def test_a_task_takes_turns_with_the_previews_that_its_steps_cause(thread: Thread) -> None:
+    drag, preview = Task(Priority.DRAG, preview_share=0.5, causes_previews=True), Task(Priority.PREVIEW, None)
+    queue = thread.queue(drag, preview)
+    for _ in range(10):
+        preview.ready_s = None
+        assert queue.next() is drag, "no other preview is about to arrive"
+        queue.note_step(drag, True, 0.1)
+        preview.ready_s = 0.0
+        assert queue.next() is preview
+        queue.note_step(preview, True, 0.001)
+
+
 def test_a_task_that_renders_nothing_needs_no_share(thread: Thread) -> None:
     class Ending(Task):
         is_brief = True

@@ -82,6 +82,26 @@ def test_steps_follow_those_of_torch(network: DifferentiableNetwork) -> None:
     assert float((own.picture(16) - picture).abs().mean()) < 0.2 * float(picture.abs().mean())
 
 
+def test_every_picture_is_the_present_one_also_after_the_first_which_are_replayed(
+    network: DifferentiableNetwork,
+) -> None:
+    gpu = opened(network)
+    drag = GpuDrag(gpu, terms_of(network), radius=1, rate=0.05)
+    drag.choose([drag.motion(*POINTS[0])])
+    pictures = []
+    for _ in range(4):
+        pictures.append((drag.picture(8), drag.picture(16)))
+        expected = TorchEngine(
+            network, replace(terms_of(network), start=drag.rows), directions=None, radius=1, rate=0.0
+        )
+        for found in pictures[-1]:
+            wanted = expected.picture(found.shape[-1])
+            assert float((found - wanted).abs().mean()) < 0.05 * float(wanted.abs().mean())
+        drag.step()
+        drag.step()
+    assert not torch.equal(pictures[-1][1], pictures[-2][1])
+
+
 def test_a_handle_that_does_not_pull_stays_and_moves_nothing(network: DifferentiableNetwork) -> None:
     drag = GpuDrag(opened(network), terms_of(network, mask=False), radius=1, rate=0.02)
     motion = drag.motion(*POINTS[0])
