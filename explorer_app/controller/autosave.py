@@ -142,6 +142,11 @@ class Autosave(QObject):
             self._session, self._history, self._session_s = session, history, time_s
             self._start_timer()
 
+    def renew_history(self, history: History) -> None:
+        """Write these steps instead of those that wait to be written, if any: they lack the steps of the last run."""
+        if self._history is not None:
+            self._history = history
+
     def keep(self, kept: KeptSessions) -> None:
         """Save the kept sessions soon."""
         if self._folder is not None:

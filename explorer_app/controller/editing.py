@@ -506,4 +506,5 @@ class Editing(QObject):
     @Slot(object)
     def _take_history(self, file: SessionFile) -> None:
         self._editor.restore_history(file.steps, file.position)
+        self._autosave.renew_history(self._editor.history)
         self._announce_history()

@@ -106,6 +106,17 @@ def test_steps_made_before_the_old_history_is_read_come_after_it(open_harness: H
     again.close()
 
 
+def test_a_kill_after_a_start_leaves_the_history_of_the_run_before(open_harness: Harness) -> None:
+    open_harness.controller.editing.edit(GoToSeed(3))
+    again = open_harness.reopened()
+    again.controller.start()
+    again.controller.editing.edit(GoToSeed(9))
+    again.until(lambda: len(again.labels) == 3)
+    save(again)
+    path = again.state / "history.loom"
+    again.until(lambda: [session.position.x for session, _ in load_session_file(path).steps] == [0.0, 3.0, 9.0])
+
+
 def test_a_session_that_never_rests_is_saved_nevertheless(open_harness: Harness) -> None:
     harness, path = open_harness, open_harness.state / "session.loom"
     harness.controller._autosave._timer.setInterval(20)
