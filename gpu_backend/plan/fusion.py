@@ -7,7 +7,8 @@ the layer before; a blended picture takes in the display.
 In fp8 plans an up-convolution or a filtered activation from 64 x 64 on stores its output as e4m3 for the convolution
 that alone reads it.
 The convolution of StyleGAN1 accumulates the moments of the normalisation after it, which may be folded into the weights
-of the convolution that reads the layer. The learned constant is made with the styles, the display with the last toRGB.
+of the convolution that reads the layer, or make the picture of toRGB. The learned constant is made with the styles, the
+display with the last toRGB.
 The picture of a toRGB before the last may be added up beside the next up-convolution.
 `gpu_backend.cuda.launches.lowering` makes launches of each fused step.
 """
@@ -75,6 +76,8 @@ class FusedStep:
     folds_into
         Convolution of StyleGAN1, not an up-convolution, whose weights may take in the normalisation: it alone reads the
         output, of one picture. Lowering decides.
+    shows
+        toRGB of these products, with the display, where a normalisation may make its picture. Lowering decides.
     is_shown
         Whether a tap shows the output.
     stores_fp8
@@ -93,6 +96,7 @@ class FusedStep:
     picture: Step | None = None
     moments: bool = False
     folds_into: FusedStep | None = None
+    shows: FusedStep | None = None
     is_shown: bool = False
     stores_fp8: bool = False
     absorbed: tuple[Step, ...] = ()
@@ -118,6 +122,8 @@ class FusedStep:
         if self.to_rgb is not None:
             own = self.to_rgb is self.main
             parts.append("its products" if own else f"products of {self.to_rgb.layer}")
+        if self.shows is not None:
+            parts.append(f"display of {self.shows.main.layer}")
         if self.picture is not None:
             parts.append(f"picture of {self.picture.layer}")
         parts += [step.op for step in self.absorbed if step.op not in ("add", "to_rgb")]
@@ -263,8 +269,16 @@ class _Fusion:
             return FusedStep(step, step.inputs[0], out, is_shown=self._is_shown(out), absorbed=absorbed)
         rgb = readers[0] if [reader.op for reader in readers] == ["to_rgb"] else None
         y = out if rgb is None else None
-        is_shown, folds_into = self._is_shown(out), self._folds_into(step, readers)
-        return FusedStep(step, step.inputs[0], y, to_rgb=rgb, moments=True, folds_into=folds_into, is_shown=is_shown)
+        return FusedStep(
+            step,
+            step.inputs[0],
+            y,
+            to_rgb=rgb,
+            moments=True,
+            folds_into=self._folds_into(step, readers),
+            shows=None if rgb is None or not self._display_of(rgb) else replace(self._to_rgb(rgb), to_rgb=None),
+            is_shown=self._is_shown(out),
+        )
 
     def _folds_into(self, step: Step, readers: list[Step]) -> FusedStep | None:
         key = self._plan.key

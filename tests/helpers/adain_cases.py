@@ -22,11 +22,13 @@ from gpu_backend.cuda.launches.adain import (
     adain_input,
     fold_adain,
     folded_input,
+    normalising,
     plain_adain,
 )
 from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork, RgbPart
-from gpu_backend.cuda.launches.fused_convs import conv_geometry, fused_conv
+from gpu_backend.cuda.launches.fused_convs import conv_geometry, fused_conv, has_whole_picture
 from gpu_backend.cuda.launches.plain_convs import plain_modulated_conv, plain_modulated_up_conv
+from gpu_backend.cuda.launches.streaming_up_conv import streaming_choice, streaming_up_conv
 from gpu_backend.cuda.launches.style_layout import pad8
 from gpu_backend.cuda.launches.weight_exponent import weight_exponent
 from gpu_backend.cuda.schedule import Built
@@ -141,9 +143,17 @@ def build(flavour: str, case: AdainCase, weights: Weights, target: Target) -> Bu
         return Built.joined((plain(work, conv, weights, target), plain_adain(case.step, site, weights)))
     folded = folded_input(work, "x") if case.folded else None
     calls = replace(conv, moments="moments", folded=folded)
+    streaming = streaming_choice(work, calls, target)
+    if streaming is not None:
+        before = streaming_up_conv(work, calls, weights, streaming)
+        return Built.joined((before, adain(case.step, site, weights, target, streaming)))
     geometry = accepted(conv_geometry(work, calls, target))
-    normal = adain(case.step, site, weights, target, geometry)
-    layer = Built.joined((fused_conv(work, calls, weights, geometry), normal))
+    if has_whole_picture(geometry) and not case.rgb and not case.offset:
+        calls = normalising(calls, case.step, site)
+        layer = fused_conv(work, calls, weights, geometry)
+    else:
+        normal = adain(case.step, site, weights, target, geometry)
+        layer = Built.joined((fused_conv(work, calls, weights, geometry), normal))
     if not case.folded:
         return layer
     step, cut = case.before

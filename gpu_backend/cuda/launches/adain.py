@@ -2,6 +2,8 @@
 
 A fused convolution accumulates per-block moments of every channel; the fused normalisation merges them. Where one
 convolution alone reads the layer, they are merged to its weights instead, and the layer is not normalised in memory.
+Where a block of a convolution has the whole picture, it normalises that itself. Where toRGB alone reads the layer and
+a block has all channels, the normalisation makes the bytes of the picture.
 The plain kernels compute the moments themselves, in two launches.
 """
 
@@ -27,7 +29,7 @@ from gpu_backend.cuda.launches.conv_arguments import (
 )
 from gpu_backend.cuda.launches.conv_op import conv_shape, conv_site
 from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork, FoldedInput, RgbPart
-from gpu_backend.cuda.launches.fused_convs import conv_geometry, fused_conv, fused_recipe
+from gpu_backend.cuda.launches.fused_convs import conv_geometry, fused_conv, fused_recipe, has_whole_picture
 from gpu_backend.cuda.launches.gpu_op import (
     OBSERVED,
     Fused,
@@ -38,8 +40,9 @@ from gpu_backend.cuda.launches.gpu_op import (
     channels_first,
 )
 from gpu_backend.cuda.launches.plain_convs import plain_conv
+from gpu_backend.cuda.launches.streaming_up_conv import streaming_choice, streaming_recipe, streaming_up_conv
 from gpu_backend.cuda.launches.style_layout import pad8
-from gpu_backend.cuda.launches.to_rgb import with_plain_picture
+from gpu_backend.cuda.launches.to_rgb import picture_launch, with_plain_picture
 from gpu_backend.cuda.launches.weight_exponent import weight_exponent
 from gpu_backend.cuda.schedule import Address, Argument, Built, Constant, Launch, Region
 from gpu_backend.cuda.tiles.target import Target
@@ -50,6 +53,7 @@ from gpu_backend.ops.adain_up_conv import AdainUpConv
 from gpu_backend.ops.kernels.adain_tile import THREADS, AdainTile
 from gpu_backend.ops.kernels.conv_tile import ConvGeometry, ConvShape
 from gpu_backend.ops.kernels.recipe import KernelRecipe
+from gpu_backend.ops.kernels.streaming_tile import StreamingGeometry
 from gpu_backend.plan.fusion import FusedStep
 from gpu_backend.plan.plan import Step
 from gpu_backend.quick_dataclass import dataclass
@@ -60,6 +64,19 @@ _INPUT_CHANNELS, _INPUT_THREADS = 16, 128
 _FOLD_THREADS, _TAPS = 288, 9
 _NARROW, _WIDE = 16, 32
 """Input channels of a block of ``fold_adain``: more of them where there are many, so that fewer sums are left."""
+
+_PICTURE_ARGUMENTS = {
+    "rgb_bias": "bias",
+    "image": "image",
+    "pixels": "pixels",
+    "flags": "flags",
+    "rgb_clamp": "clamp",
+    "picture_gain": "gain",
+}
+"""Parameters of ``adain`` that are those of ``to_rgb``."""
+
+Geometry = ConvGeometry | StreamingGeometry
+"""How a convolution is divided; its partial moments are ``grid[0]``, each of a `part`."""
 
 _LABELS = ("adain_input", "adain", "fold_adain", "plain_adain")
 
@@ -107,15 +124,18 @@ class FusedLayer:
         Of the convolution and the normalisation.
     reader
         The layer whose convolution takes in the normalisation; None if it is a pass of its own.
+    picture
+        The kernel ``to_rgb`` that the normalisation does the work of; None if it does not.
     """
 
     step: Step
     site: AdainSite
     work: ConvWork
     conv: ConvSite
-    geometry: ConvGeometry
+    geometry: Geometry
     recipes: tuple[KernelRecipe, ...]
     reader: FusedLayer | None
+    picture: Built | None = None
 
 
 class AdainInputOp(GpuOp):
@@ -159,12 +179,25 @@ class AdainConvOp(GpuOp):
         conv = replace(conv, moments=site.moments)
         if is_folded:
             conv = replace(conv, x=_activated(step.x), folded=folded_input(work, step.x))
-        geometry = conv_geometry(work, conv, context.target)
+        geometry = streaming_choice(work, conv, context.target) or conv_geometry(work, conv, context.target)
         if isinstance(geometry, Refused):
             return geometry
-        own, reader = fused_recipe(work, conv, geometry), self._reader(step, context)
-        normal = adain_recipe(step.main, site, context.target, geometry) if reader is None else fold_recipe(reader)
-        return FusedLayer(step.main, site, work, conv, geometry, (own, normal), reader)
+        reader = self._reader(step, context)
+        if isinstance(geometry, StreamingGeometry):
+            own = streaming_recipe(work, conv, geometry)
+        elif step.to_rgb is None and reader is None and has_whole_picture(geometry):
+            conv = normalising(conv, step.main, site)
+            return FusedLayer(step.main, site, work, conv, geometry, (fused_recipe(work, conv, geometry),), None)
+        else:
+            own = fused_recipe(work, conv, geometry)
+        picture = None
+        if step.shows is not None and _tile(step.main, site, context.target, geometry).channel_blocks == 1:
+            picture = picture_launch(step.shows.main, context, 1, step.shows.absorbed[0])
+        if reader is None:
+            normal = adain_recipe(step.main, site, context.target, geometry, picture)
+        else:
+            normal = fold_recipe(reader)
+        return FusedLayer(step.main, site, work, conv, geometry, (own, normal), reader, picture)
 
     def _reader(self, step: FusedStep, context: LoweringContext) -> FusedLayer | None:
         """Return the layer whose convolution takes in a step's normalisation; None if it cannot, or a kernel failed."""
@@ -186,11 +219,17 @@ class AdainConvOp(GpuOp):
         return work, replace(conv_site(stored, context), weight_exponent=exponent)
 
     def _built(self, layer: FusedLayer, context: LoweringContext) -> Built:
-        if layer.reader is not None:
+        if layer.conv.epsilon is not None:
+            normal = Built(())
+        elif layer.reader is not None:
             normal = fold_adain(layer.step, layer.site, context.weights, layer.geometry, layer.reader)
         else:
-            normal = adain(layer.step, layer.site, context.weights, context.target, layer.geometry)
-        return Built.joined((fused_conv(layer.work, layer.conv, context.weights, layer.geometry), normal))
+            normal = adain(layer.step, layer.site, context.weights, context.target, layer.geometry, layer.picture)
+        if isinstance(layer.geometry, StreamingGeometry):
+            conv = streaming_up_conv(layer.work, layer.conv, context.weights, layer.geometry)
+        else:
+            conv = fused_conv(layer.work, layer.conv, context.weights, layer.geometry)
+        return Built.joined((conv, normal))
 
 
 def adain_input(step: Step, site: AdainSite, weights: Weights, const: str) -> Built:
@@ -254,26 +293,48 @@ def adain_input(step: Step, site: AdainSite, weights: Weights, const: str) -> Bu
     return Built((launch,), tuple(constants), (_layer_region(site, side, cout),))
 
 
-def adain(step: Step, site: AdainSite, weights: Weights, target: Target, geometry: ConvGeometry) -> Built:
+def normalising(conv: ConvSite, step: Step, site: AdainSite) -> ConvSite:
+    """Return the slot of a layer's convolution whose blocks have whole pictures, and normalise them."""
+    return replace(
+        conv,
+        y=site.y,
+        epsilon=step.attributes.epsilon,
+        next_style_offset=site.style_offset,
+        style_stride=site.style_stride,
+    )
+
+
+def adain(
+    step: Step, site: AdainSite, weights: Weights, target: Target, geometry: Geometry, picture: Built | None = None
+) -> Built:
     """Build one layer's normalisation, after a fused convolution of that geometry.
 
     Reads ``site.x``, ``site.moments`` and ``styles``; writes and declares ``site.y`` or, with a toRGB, the region of
-    its parts, one per block of channels.
+    its parts, one per block of channels. Instead of these, it writes and declares what `picture` would, the kernel
+    ``to_rgb`` of one part; a block must have all channels then.
     """
     settings: AdainConv | AdainUpConv = step.attributes
     side, channels, cout, rgb = settings.resolution, settings.out_channels, pad8(settings.out_channels), site.rgb
     tile = _tile(step, site, target, geometry)
     constants: list[Constant] = []
-    made, size = _layer_region(site, side, cout), np.dtype(site.dtype).itemsize
-    nbytes = size * site.batch * side**2 * channels * (1 if rgb is not None else 2)
+    made: tuple[Region, ...] = (_layer_region(site, side, cout),)
+    size = np.dtype(site.dtype).itemsize
+    numbers = site.batch * side**2
+    flops, nbytes = numbers * channels * SCALING_FLOPS, size * numbers * channels * (1 if rgb is not None else 2)
+    shown = None if picture is None else picture.launches[0]
     if rgb is not None:
         constants.append(rgb_weight_constant(rgb.weight, weights))
-        made = Region(rgb.region, (tile.channel_blocks, site.batch, side, side, rgb.channels), "float32", "scratch")
-        nbytes += 4 * site.batch * side**2 * rgb.channels
+    if picture is not None and shown is not None:
+        constants += picture.constants
+        made = picture.regions
+        flops, nbytes = flops + shown.flops, nbytes + 4 * numbers
+    elif rgb is not None:
+        made = (Region(rgb.region, (tile.channel_blocks, site.batch, side, side, rgb.channels), "float32", "scratch"),)
+        nbytes += 4 * numbers * rgb.channels
     launch = Launch(
         layer=step.layer,
         label="adain",
-        recipe=adain_recipe(step, site, target, geometry),
+        recipe=adain_recipe(step, site, target, geometry, picture),
         grid=tile.grid,
         block=(THREADS, 1, 1),
         shared_nbytes=0,
@@ -283,7 +344,11 @@ def adain(step: Step, site: AdainSite, weights: Weights, target: Target, geometr
             "moments": region(site.moments),
             "style": region("styles", site.style_offset),
             "rgb_weight": None if rgb is None else constant(constants[0].key),
-            "rgb_parts": None if rgb is None else region(rgb.region),
+            "rgb_parts": None if rgb is None or shown is not None else region(rgb.region),
+            "rgb_bias": None,
+            "image": None,
+            "pixels": None,
+            "flags": None,
             "parts": np.int32(geometry.grid[0]),
             "part_rows": np.int32(geometry.part[0]),
             "part_columns": np.int32(geometry.part[1]),
@@ -294,35 +359,46 @@ def adain(step: Step, site: AdainSite, weights: Weights, target: Target, geometr
             "chunk": np.int32(tile.chunk),
             "epsilon": np.float32(settings.epsilon),
             "rgb_gain": np.float32(1.0 / math.sqrt(channels)),
-        },
-        flops=site.batch * side**2 * channels * SCALING_FLOPS,
+            "rgb_clamp": np.float32(math.inf),
+            "picture_gain": np.float32(1.0),
+        }
+        | ({} if shown is None else {own: shown.arguments[name] for own, name in _PICTURE_ARGUMENTS.items()}),
+        flops=flops,
         nbytes=nbytes,
+        optional=() if shown is None else shown.optional,
+        pictures=() if shown is None else (shown.layer,),
     )
-    return Built((launch,), tuple(constants), (made,))
+    return Built((launch,), tuple(constants), made)
 
 
-def adain_recipe(step: Step, site: AdainSite, target: Target, geometry: ConvGeometry) -> KernelRecipe:
+def adain_recipe(
+    step: Step, site: AdainSite, target: Target, geometry: Geometry, picture: Built | None = None
+) -> KernelRecipe:
     """Return the kernel of a layer's normalisation, after a fused convolution of that geometry."""
+    shown = {} if picture is None else dict(picture.launches[0].recipe.defines)
     return KernelRecipe.of(
         "adain",
         HALF=1,
         GROUPS=_tile(step, site, target, geometry).groups,
         THREADS=THREADS,
         IMG_CHANNELS=0 if site.rgb is None else site.rgb.channels,
+        SHOWS=int(picture is not None),
+        **{name: int(number) for name, number in shown.items() if name == "MIDDLE_TWICE"},
     )
 
 
-def fold_adain(step: Step, site: AdainSite, weights: Weights, geometry: ConvGeometry, reader: FusedLayer) -> Built:
+def fold_adain(step: Step, site: AdainSite, weights: Weights, geometry: Geometry, reader: FusedLayer) -> Built:
     """Build the weights of the convolution that reads a layer, with the layer's normalisation, of one picture.
 
     Reads ``site.moments`` and ``styles``; writes and declares the regions that ``reader.conv.folded`` names.
     """
     settings: AdainConv | AdainUpConv = step.attributes
-    work, tile, folded = reader.work, reader.geometry.tile, reader.conv.folded
+    work, cut, folded = reader.work, _cut_of(reader), reader.conv.folded
+    tile = cut.tile
     assert folded is not None
     assert site.batch == 1
-    side, inputs, steps = settings.resolution, fold_inputs(work), reader.geometry.steps
-    rows = reader.geometry.channel_blocks * tile.channels
+    side, inputs, steps = settings.resolution, fold_inputs(work), cut.steps
+    rows = cut.channel_blocks * tile.channels
     parts = -(-max(work.cin, steps * tile.depth) // inputs)  # those of padding channels write zeros
     columns = parts * inputs
     exponent = reader.conv.weight_exponent
@@ -363,7 +439,7 @@ def fold_adain(step: Step, site: AdainSite, weights: Weights, geometry: ConvGeom
         flops=side**2 * settings.out_channels * SCALING_FLOPS,
         nbytes=(4 + 2) * _TAPS * work.in_channels * work.out_channels,
     )
-    shape = (reader.geometry.channel_blocks, steps, _TAPS, tile.channels, tile.depth)
+    shape = (cut.channel_blocks, steps, _TAPS, tile.channels, tile.depth)
     regions = (
         Region(folded.weight, shape, "float16", "scratch"),
         Region(folded.tap_sums, (parts, _TAPS, rows), "float32", "scratch"),
@@ -373,7 +449,7 @@ def fold_adain(step: Step, site: AdainSite, weights: Weights, geometry: ConvGeom
 
 def fold_recipe(reader: FusedLayer) -> KernelRecipe:
     """Return the kernel that makes a convolution's weights."""
-    tile = reader.geometry.tile
+    tile = _cut_of(reader).tile
     return KernelRecipe.of(
         "fold_adain", HALF=1, INPUTS=fold_inputs(reader.work), CHANNELS=tile.channels, DEPTH=tile.depth
     )
@@ -462,7 +538,7 @@ def plain_adain(step: Step, site: AdainSite, weights: Weights, *, reason: str = 
     return with_plain_picture(layer, site, site.y, weights, side, channels, reason)
 
 
-def _tile(step: Step, site: AdainSite, target: Target, geometry: ConvGeometry) -> AdainTile:
+def _tile(step: Step, site: AdainSite, target: Target, geometry: Geometry) -> AdainTile:
     settings: AdainConv | AdainUpConv = step.attributes
     cout = pad8(settings.out_channels)
     # With a picture, fewer channels per block would make more parts of toRGB.
@@ -472,6 +548,12 @@ def _tile(step: Step, site: AdainSite, target: Target, geometry: ConvGeometry) -
 
 def _layer_region(site: AdainSite, side: int, cout: int) -> Region:
     return Region(site.y, (site.batch, side, side, cout), site.dtype, "scratch")
+
+
+def _cut_of(reader: FusedLayer) -> ConvGeometry:
+    """Return the tiles of a convolution whose weights take in a normalisation: no up-convolution's do."""
+    assert isinstance(reader.geometry, ConvGeometry)
+    return reader.geometry
 
 
 def _activated(layer: str) -> str:
@@ -495,7 +577,8 @@ def _site(step: FusedStep, context: LoweringContext) -> AdainSite:
 
 def _observed(step: Step, launch: Launch, regions: Mapping[str, Region]) -> Observation | None:
     """Observe a normalisation: its output, which it does not store if it computes toRGB's products."""
-    if launch.label not in _LABELS:
+    is_normal = launch.label in _LABELS or ("NORMALISES", "1") in launch.recipe.defines
+    if not is_normal:
         return None
     batch, side, _, channels = step.attributes.output_shape(regions["styles"].shape[0])
     dtype = "float16" if dict(launch.recipe.defines)["HALF"] == "1" else "float32"

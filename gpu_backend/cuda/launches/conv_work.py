@@ -277,6 +277,9 @@ class ConvSite:
         Picture that is added up beside an up-convolution.
     moments
         Gets the moments of a StyleGAN1's layer, (batch, blocks, channels, mean and M2); None: not computed.
+    epsilon
+        A block has the whole picture and normalises a StyleGAN1's layer itself, with scales and shifts at
+        `next_style_offset`, instead of storing moments; None: it does not.
     folded
         Where the normalisation of `x` is in the weights.
     weight_exponent
@@ -300,6 +303,7 @@ class ConvSite:
     rgb: RgbPart | None = None
     picture: PictureSum | None = None
     moments: str | None = None
+    epsilon: float | None = None
     folded: FoldedInput | None = None
     weight_exponent: int = 0
     reads_fp8: bool = False

@@ -33,7 +33,7 @@ from gpu_backend.cuda.launches.packed_weights import (
 from gpu_backend.cuda.launches.picture_beside import picture_beside, picture_defines
 from gpu_backend.cuda.schedule import Built, Constant, Launch, Region, TensorMap
 from gpu_backend.cuda.tiles.target import Target
-from gpu_backend.ops.adain import SUMMING_FLOPS
+from gpu_backend.ops.adain import SCALING_FLOPS, SUMMING_FLOPS
 from gpu_backend.ops.kernels import e4m3
 from gpu_backend.ops.kernels.conv_tile import ConvGeometry, ConvKind, ConvShape, ConvTile, NoTileError, Operands
 from gpu_backend.ops.kernels.recipe import KernelRecipe
@@ -116,10 +116,14 @@ def fused_conv(
         arguments |= {"workspace": region(WORKSPACE), "counters": region(COUNTERS)}
     flops = work.flops
     if site.moments is not None:
-        extra_regions.append(Region(site.moments, (site.batch, geometry.grid[0], work.cout, 2), "float32", "scratch"))
         flops += SUMMING_FLOPS * work.side**2 * work.out_channels
         arguments["strengths"] = strengths_argument(work, weights, constants)
-        arguments["moments"] = region(site.moments)
+        arguments["moments"] = None if site.epsilon is not None else region(site.moments)
+    if site.epsilon is not None:
+        flops += SCALING_FLOPS * work.side**2 * work.out_channels
+        arguments |= {"channels": np.int32(work.out_channels), "epsilon": np.float32(site.epsilon)}
+    elif site.moments is not None:
+        extra_regions.append(Region(site.moments, (site.batch, geometry.grid[0], work.cout, 2), "float32", "scratch"))
     if site.folded is not None:
         constants = [item for item in constants if item is not weight]
         arguments |= {
@@ -158,6 +162,11 @@ def fused_conv(
     return Built((launch,), tuple(constants), (*regions, *extra_regions))
 
 
+def has_whole_picture(geometry: ConvGeometry) -> bool:
+    """Return whether a block has all pixels of its channels, so that it can normalise a StyleGAN1's layer itself."""
+    return geometry.grid[0] == 1 and geometry.tile.row_tiles == 1 and geometry.tile.channels <= geometry.tile.threads
+
+
 def fused_recipe(work: ConvWork, site: ConvSite, geometry: ConvGeometry) -> KernelRecipe:
     """Return the kernel of a convolution."""
     tile = geometry.tile
@@ -182,6 +191,7 @@ def fused_recipe(work: ConvWork, site: ConvSite, geometry: ConvGeometry) -> Kern
         "LOOP_NBYTES": geometry.loop_nbytes,
         "ACTIVATION": ACTIVATION_NUMBERS[work.act.activation],
         "HAS_MOMENTS": int(site.moments is not None),
+        "NORMALISES": int(site.epsilon is not None),
     }
     if work.is_up:
         defines["TAPS"] = len(work.taps)

@@ -14,13 +14,15 @@ from gpu_backend.cuda.launches.conv_arguments import (
     conv_arguments,
     fp8_macros,
     region,
+    strengths_argument,
     weight_of,
 )
-from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork
+from gpu_backend.cuda.launches.conv_work import BINOMIAL_TAPS, ConvSite, ConvWork
 from gpu_backend.cuda.launches.packed_weights import pack_reordered
 from gpu_backend.cuda.launches.picture_beside import picture_beside, picture_defines
-from gpu_backend.cuda.schedule import Built, Constant, Launch, TensorMap
+from gpu_backend.cuda.schedule import Built, Constant, Launch, Region, TensorMap
 from gpu_backend.cuda.tiles.target import Target
+from gpu_backend.ops.adain import SUMMING_FLOPS
 from gpu_backend.ops.kernels.conv_tile import ConvShape
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.ops.kernels.streaming_tile import StreamingGeometry, streaming_geometry
@@ -35,7 +37,9 @@ _LEAST_POSITIONS = 256 * 256
 
 def streaming_choice(work: ConvWork, site: ConvSite, target: Target) -> StreamingGeometry | None:
     """Return how the streaming kernel divides an up-convolution; None where another kernel computes it."""
-    if not target.streams or target.architecture != _ARCHITECTURE or not work.has_binomial_filter:
+    has_moments = site.moments is not None
+    has_filter = work.taps == BINOMIAL_TAPS and work.has_odd_border if has_moments else work.has_binomial_filter
+    if not target.streams or target.architecture != _ARCHITECTURE or not has_filter:
         return None
     if not site.half or site.skip is not None or site.rgb is not None:
         return None
@@ -43,7 +47,9 @@ def streaming_choice(work: ConvWork, site: ConvSite, target: Target) -> Streamin
     divided = replace(shape, batch=target.batch or site.batch)
     if divided.positions_side**2 * divided.batch < _LEAST_POSITIONS:
         return None
-    geometry = streaming_geometry(divided, target.multiprocessors, target.shared_nbytes_per_block)
+    geometry = streaming_geometry(
+        divided, target.multiprocessors, target.shared_nbytes_per_block, has_moments=has_moments
+    )
     return None if geometry is None else replace(geometry, shape=shape)
 
 
@@ -52,13 +58,19 @@ def streaming_up_conv(
 ) -> Built:
     """Build an up-convolution with its whole epilogue.
 
-    Reads ``site.x``, ``styles``, ``demod``, ``noise_gain`` and ``noise_source``; writes and declares ``site.y`` and
-    ``site.y_raw``. Blocks for a picture beside it use what of the `multiprocessors` idles.
+    Reads ``site.x``, ``styles``, ``demod``, ``noise_gain`` and ``noise_source``; writes and declares ``site.y``,
+    ``site.y_raw`` and ``site.moments``, one per block of pixels. Blocks for a picture beside it use what of the
+    `multiprocessors` idles.
     """
     channels, depth = geometry.channels, geometry.depth
     key = f"streaming/{work.weight}/{channels}x{depth}/{site.weight_exponent}"
     weight = Constant(key, partial(_packed, weights, work, channels, depth, site.weight_exponent))
     arguments, constants, regions = conv_arguments(work, site, weights, weight)
+    flops = work.flops
+    if site.moments is not None:
+        regions += (Region(site.moments, (site.batch, geometry.grid[0], work.cout, 2), "float32", "scratch"),)
+        flops += SUMMING_FLOPS * work.side**2 * work.out_channels
+        arguments |= {"strengths": strengths_argument(work, weights, constants), "moments": region(site.moments)}
     extents = (work.cin, work.side_in, work.side_in, site.batch)
     box = depth, geometry.pairs, 1
     at_once = multiprocessors * geometry.min_blocks
@@ -72,7 +84,7 @@ def streaming_up_conv(
         block=(geometry.threads, 1, 1),
         shared_nbytes=geometry.dynamic_nbytes,
         arguments={**arguments, **beside.arguments, "tma_map": tma_map},
-        flops=site.batch * work.flops,
+        flops=site.batch * flops,
         nbytes=site.nbytes(work),
         pictures=beside.layers,
     )
@@ -86,6 +98,7 @@ def streaming_recipe(work: ConvWork, site: ConvSite, geometry: StreamingGeometry
         **fp8_macros(site),
         "USE_WGMMA": 1,
         **geometry.macros,
+        "BLURS_BIAS": int(work.blurs_bias),
         "ACTIVATION": ACTIVATION_NUMBERS[work.act.activation],
         "HAS_Y": int(site.y is not None),
         "HAS_RAW": int(site.y_raw is not None),

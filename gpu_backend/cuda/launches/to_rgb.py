@@ -48,6 +48,8 @@ class ToRgbOp(GpuOp):
 
     def plain(self, step: FusedStep, context: LoweringContext, reason: str) -> Built:
         settings: ToRgb = step.main.attributes
+        if step.main.outputs[0] in context.regions:  # the normalisation before made the picture
+            return Built(())
         products = Built(())
         if step.to_rgb is not None:
             products = plain_to_rgb(
@@ -68,7 +70,9 @@ class ToRgbOp(GpuOp):
     def observe(self, step: Step, launch: Launch, regions: Mapping[str, Region]) -> Observation | None:
         alone: dict[str, Argument] = {"previous": None, "image": OBSERVED, "pixels": None, "flags": None}
         image, changes = "image", {**alone, "gain": np.float32(1)}
-        if step.layer in launch.pictures:
+        if step.layer in launch.pictures and "pixels" in launch.arguments:
+            changes = {"image": OBSERVED, "pixels": None, "flags": None}
+        elif step.layer in launch.pictures:
             image, changes = "picture_image", {"picture_previous": None, "picture_image": OBSERVED}
         elif launch.label != "to_rgb":
             return None

@@ -19,6 +19,8 @@
 //     HAS_SKIP: adds a resnet's skip, upsampled by a filter of TAPS taps
 //     HAS_MOMENTS: a layer of StyleGAN1, in fp16: noise has a strength per channel, the output has no style, and each block
 //         writes the moments of its pixels, `moments`: (batch, blocks, cout)
+//     NORMALISES: with HAS_MOMENTS and ROW_TILES 1, a block has the whole picture: it writes y normalised, as adain.cu does, and no moments.
+//         next_style: the layer's scales, then its shifts
 //     FOLDED: with HAS_MOMENTS and KERNEL 3, one picture: the weights have the normalisation of x, see fold_adain.cu
 //
 // Dynamic shared memory, from the first multiple of 1024 bytes on (ConvGeometry.dynamic_nbytes in conv_tile.py):
@@ -86,6 +88,7 @@ enum : int {
 static_assert(1024 + STAGES * STAGE_NBYTES + STORE_NBYTES <= LOOP_NBYTES, "stages and store buffer lie in the launch's shared memory");
 static_assert(!FP8_Y && (!FP8_X || HALF), "y is fp16 or fp32");
 static_assert(!HAS_MOMENTS || (HALF && !HAS_RGB && !HAS_SKIP), "a layer of StyleGAN1 is fp16, and its picture follows the normalisation");
+static_assert(!NORMALISES || (HAS_MOMENTS && ROW_TILES == 1 && CHANNELS <= THREADS), "a block normalises the picture that it has");
 static_assert(!FOLDED || (HAS_MOMENTS && KERNEL == 3 && PADDING == 1), "a normalisation is folded into a layer of StyleGAN1");
 
 // Tiles of SIZE pixels that cover `count`. SIZE is no parameter, so that the compiler folds it into one addition.
@@ -243,6 +246,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
 #if HAS_MOMENTS
     , const float* __restrict__ strengths, float2* __restrict__ moments
 #endif
+#if NORMALISES
+    , int channels, float epsilon
+#endif
 #if FOLDED
     , const float* __restrict__ tap_sums, int tap_sum_parts
 #endif
@@ -261,6 +267,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
 #endif
 #if !HAS_MOMENTS
     const float* const strengths = nullptr;
+    float2* const moments = nullptr;
+#endif
+#if !NORMALISES
+    const int channels = 0;
+    const float epsilon = 0.0f;
 #endif
 #if !FOLDED
     const float* const tap_sums = nullptr;
@@ -313,6 +324,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
             const float style = is_there ? rgb_style[sample * style_stride + channel] : 0.0f;
 #pragma unroll
             for (int c = 0; c < 8; ++c) shared_rgb[c][i] = to_factor(c < IMG_CHANNELS && is_there ? rgb_weight[c * cout + channel] * style : 0.0f);
+        }
+    }
+    float own_scale = 0.0f, own_shift = 0.0f;  // of the thread's channel
+    if constexpr (NORMALISES) {
+        if (tid < CHANNELS && n0 + tid < channels) {
+            const float* const own = next_style + sample * style_stride + n0 + tid;
+            own_scale = own[0], own_shift = own[channels];
         }
     }
     auto is_inside = [&](int y0, unsigned pixel) {  // of the row tile that begins in row y0, pixels counted row by row
@@ -536,7 +554,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
                 const unsigned i = opaque(tid) + turn * THREADS, pixel = i / (CHANNELS / CHUNK), channel = i % (CHANNELS / CHUNK) * CHUNK;
                 if ((STORE_CHUNKS % THREADS == 0 || i < STORE_CHUNKS) && n0 + channel < cout && is_inside(y0, pixel)) {
                     const uint4 chunk = *reinterpret_cast<const uint4*>(store + pixel * STORE_PITCH + channel * ELEMENT_NBYTES);
-                    *reinterpret_cast<uint4*>(to + static_cast<int>((pixel / COLUMNS * side + pixel % COLUMNS) * cout + channel)) = chunk;
+                    if constexpr (!NORMALISES) {
+                        *reinterpret_cast<uint4*>(to + static_cast<int>((pixel / COLUMNS * side + pixel % COLUMNS) * cout + channel)) = chunk;
+                    }
                     if constexpr (HAS_MOMENTS) {
                         if (kind == 0) partials.add({chunk.x, chunk.y, chunk.z, chunk.w});
                     }
@@ -549,7 +569,25 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
 #if HAS_MOMENTS
     const int block = opaque(blockIdx.x), across = tiles_along<COLUMNS>(side);
     const int rows = min(ROW_TILES * ROWS, side - block / across * (ROW_TILES * ROWS)), columns = min(COLUMNS, side - block % across * COLUMNS);
-    Moments(partials_at).store(moments + (static_cast<long long>(sample) * gridDim.x + blockIdx.x) * cout + n0, min(CHANNELS, cout - n0), 0,
-               [&](int warp) { return warp == 0 ? rows * columns : 0; });
+    float2* const found = NORMALISES ? shared_demod_bias : moments + (static_cast<long long>(sample) * gridDim.x + blockIdx.x) * cout + n0;
+    Moments(partials_at).store(found, min(CHANNELS, cout - n0), 0, [&](int warp) { return warp == 0 ? rows * columns : 0; });
+    if constexpr (NORMALISES) {  // factors and offsets, by the threads that wrote the moments
+        if (tid < CHANNELS) {
+            const float2 own = n0 + tid < channels ? found[tid] : make_float2(0.0f, 0.0f);
+            const float factor = own_scale * rsqrtf(own.y / static_cast<float>(side * side) + epsilon);
+            found[tid] = make_float2(factor, fmaf(-own.x, factor, own_shift));
+        }
+        __syncthreads();
+        T* const to = y + static_cast<long long>(sample) * side * side * cout + n0;
+        for (unsigned i = tid; i < STORE_CHUNKS; i += THREADS) {
+            const unsigned pixel = i / (CHANNELS / CHUNK), channel = i % (CHANNELS / CHUNK) * CHUNK;
+            if (n0 + channel >= cout || !is_inside(0, pixel)) continue;
+            float v[8];
+            load_many<8>(reinterpret_cast<const T*>(store + pixel * STORE_PITCH + channel * ELEMENT_NBYTES), v);
+#pragma unroll
+            for (int e = 0; e < 8; ++e) v[e] = fmaf(v[e], found[channel + e].x, found[channel + e].y);
+            store_many<8>(to + static_cast<int>((pixel / COLUMNS * side + pixel % COLUMNS) * cout + channel), v);
+        }
+    }
 #endif
 }

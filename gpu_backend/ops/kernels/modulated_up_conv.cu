@@ -22,6 +22,7 @@
 //                     in the demodulation, and a 64th of the bias in every number of t
 //     ADDS_PICTURE    blocks beyond grid_columns or grid_rows add up the picture of the toRGB before, which nothing here reads
 //                     (parts/picture_beside.cuh), with IMG_CHANNELS
+//     NORMALISES      as in modulated_conv.cu
 //     BLURS_BIAS      with HAS_MOMENTS: the bias was added before the blur, which leaves three quarters of it at a border
 //
 // Shared memory from the first multiple of 1024 bytes on (ConvGeometry.dynamic_nbytes in conv_tile.py):
@@ -49,7 +50,7 @@
 // kernel too: moved into functions of their own, the two filters compile to other address arithmetic.
 enum : bool {
     // The usual filter is computed on two columns of outputs at a time, which share three of five columns of t. Without row tiles after
-    // the first, its rows are dealt among as many threads as there are. Other filters are computed column by column.
+    // the first, rows are dealt among as many threads as there are. Other filters are computed column by column.
     PAIRED = TAPS == 4 && !ODD_BORDER && !HAS_MOMENTS,
 };
 enum : int {
@@ -80,10 +81,11 @@ enum : int {
     SHORT_OF_REGISTERS = !BF16X3 && USE_WGMMA && SUMS + 16 + 32 > 65536 / (THREADS * MIN_BLOCKS),
     // Jobs of the filter. A thread takes WORDS words of two channels of each of its columns; PARTS threads share the rows of a column.
     WORDS = !PAIRED || (ROW_TILES == 1 && THREADS < 4 * COLUMNS * GROUPS) ? 4 : 2,
-    PAIR_JOBS = COLUMNS * GROUPS * 4 / WORDS,
-    PARTS = ROW_TILES > 1 || PAIR_JOBS >= THREADS ? 1 : THREADS / PAIR_JOBS < SEGMENT ? THREADS / PAIR_JOBS : SEGMENT,
+    PART_JOBS = PAIRED ? COLUMNS * GROUPS * 4 / WORDS : 2 * COLUMNS * GROUPS,
+    IS_DEALT = ROW_TILES == 1 && PART_JOBS < THREADS && (!HAS_MOMENTS || PART_JOBS % 32 == 0 || 32 % PART_JOBS == 0),
+    PARTS = !IS_DEALT ? 1 : THREADS / PART_JOBS < SEGMENT ? THREADS / PART_JOBS : SEGMENT,
     PART_ROWS = (2 * SEGMENT + PARTS - 1) / PARTS,  // of outputs
-    COLUMN_JOBS = PAIRED ? PAIR_JOBS * PARTS : 2 * COLUMNS * GROUPS,
+    COLUMN_JOBS = PART_JOBS * PARTS,
     JOBS = (COLUMN_JOBS + THREADS - 1) / THREADS,  // of a thread
     // Filtered rows that the next row tile needs stay in registers where the sums leave some, otherwise in shared memory.
     CARRIED_IN_REGISTERS = PAIRED && ROW_TILES > 1 && JOBS == 1 && SUMS <= 64,
@@ -94,6 +96,7 @@ enum : int {
 };
 static_assert(!ODD_BORDER || TAPS == 4, "ODD_BORDER goes with a filter of 4 taps");
 static_assert(!BINOMIAL || PAIRED, "BINOMIAL is for paired columns");
+static_assert(!NORMALISES || (HAS_MOMENTS && ROW_TILES == 1 && CHANNELS <= THREADS), "a block normalises the picture that it has");
 static_assert(!FP8_X && (!FP8_Y || (HALF && HAS_Y && !HAS_RAW && !HAS_MOMENTS)), "y alone is e4m3, of numbers in fp16");
 #include "parts/tile_loop.cuh"
 #include "parts/up_conv_products.cuh"
@@ -249,20 +252,29 @@ struct PartialsOf<true> {
     typedef Moments type;
 };
 
-// Writes mean and M2 of the block's outputs: (batch, blocks, cout).
-__device__ __forceinline__ void store_moments(float2* moments, unsigned char* partials_at, const Block& block) {
+// Writes mean and M2 of the block's outputs.
+__device__ __forceinline__ void store_moments(float2* to, unsigned char* partials_at, const Block& block) {
     // Sizes are computed again where threads have most registers and sums fill them: then nothing of it is kept from the beginning.
     const int first = opaque(static_cast<int>(blockIdx.x)), across = (opaque(block.side) / 2 + COLUMNS - 1) / COLUMNS;
     const int columns = min(2 * COLUMNS, block.side - 2 * (MIN_BLOCKS > 1 ? block.x0 : first % across * COLUMNS));
     const int height = 2 * (MIN_BLOCKS > 1 ? block.rows : min(SEGMENT, block.side / 2 - first / across * SEGMENT));
     auto pixels_of = [&](int warp) {
         int pixels = 0;
+        if constexpr (PARTS == 1) {
 #pragma unroll
-        for (int job = 0; job < JOBS; ++job) pixels += height * max(0, min(columns - (warp * 32 + job * THREADS) / GROUPS, 32 / GROUPS));
+            for (int job = 0; job < JOBS; ++job) pixels += height * max(0, min(columns - (warp * 32 + job * THREADS) / GROUPS, 32 / GROUPS));
+        } else {  // a warp has columns of one part, or whole parts
+            constexpr int JOBS_OF_ONE = PART_JOBS < 32 ? PART_JOBS : 32;
+#pragma unroll
+            for (int first = 0; first < 32; first += JOBS_OF_ONE) {
+                const int part = (warp * 32 + first) / PART_JOBS, column = (warp * 32 + first) % PART_JOBS / GROUPS;
+                const int rows = max(0, min(height - part * PART_ROWS, static_cast<int>(PART_ROWS)));
+                pixels += rows * max(0, min(columns - column, JOBS_OF_ONE / GROUPS));
+            }
+        }
         return pixels;
     };
-    Moments(partials_at).store(moments + (static_cast<long long>(block.sample) * gridDim.x + blockIdx.x) * block.cout + block.n0,
-                               min(CHANNELS, block.cout - block.n0), CHANNELS, pixels_of);
+    Moments(partials_at).store(to, min(CHANNELS, block.cout - block.n0), CHANNELS, pixels_of);
 }
 
 // ---- The kernel -------------------------------------------------------------------------------------------------------------------
@@ -278,6 +290,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
     SIZE_PARAMETERS
 #if HAS_MOMENTS
     , const float* __restrict__ strengths, float2* __restrict__ moments
+#endif
+#if NORMALISES
+    , int channels, float epsilon
 #endif
 #if ADDS_PICTURE
     , PICTURE_PARAMETERS
@@ -309,6 +324,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
 #if !HAS_MOMENTS
     const float* const strengths = nullptr;
     float2* const moments = nullptr;
+#endif
+#if !NORMALISES
+    const int channels = 0;
+    const float epsilon = 0.0f;
 #endif
     extern __shared__ unsigned char unaligned[];
     __shared__ __align__(16) float shared_demod[CHANNELS];
@@ -342,6 +361,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
     loop.begin(column_tile);
 
     load_constants(block, demod, demod_stride, bias, next_style, style_stride, strengths, gain);
+    float own_scale = 0.0f, own_shift = 0.0f;  // of the thread's channel
+    if constexpr (NORMALISES) {
+        if (tid < CHANNELS && n0 + tid < channels) {
+            const float* const own = next_style + sample * style_stride + n0 + tid;
+            own_scale = own[0], own_shift = own[channels];
+        }
+    }
     const LayerNoise layer_noise(noise, noise_source, noise_gain, noise_strength * gain_before(gain), noise_layer);
     // The row of outputs that the first row of t of a row tile completes. In the first row tile, outputs begin TAPS - 1 rows later.
     auto first_output = [&](int row_tile) { return 2 * (first_row - HALO_LOW + row_tile * ROWS) + LEFT - (TAPS - 1); };
@@ -411,7 +437,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
 #pragma unroll
             for (int job = 0; job < JOBS; ++job) {
                 const unsigned index = opaque(tid) + job * THREADS;
-                const unsigned vector = index % (GROUPS * 4 / WORDS), pair = index / (GROUPS * 4 / WORDS) % COLUMNS, part = index / PAIR_JOBS;
+                const unsigned vector = index % (GROUPS * 4 / WORDS), pair = index / (GROUPS * 4 / WORDS) % COLUMNS, part = index / PART_JOBS;
                 const int group = vector / (4 / WORDS), half_group = vector % (4 / WORDS) * 8, channel = n0 + vector * (WORD_CHANNELS * WORDS);
                 if (index >= COLUMN_JOBS || channel >= cout || 2 * (x0 + pair) >= side) continue;
                 unsigned style_of[WORDS], bias_of[WORDS];
@@ -517,16 +543,19 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
             }
 #pragma unroll
             for (int job = 0; job < JOBS; ++job) {
-                const unsigned index = opaque(tid) + job * THREADS;
-                const int group = index % GROUPS, column = index / GROUPS, channel = n0 + group * CHUNK;
-                const bool is_idle = index >= COLUMN_JOBS || channel >= cout || 2 * x0 + column >= side;
+                const unsigned index = opaque(tid) + job * THREADS, part = PARTS == 1 ? 0 : index / PART_JOBS;
+                const int group = index % GROUPS, column = (PARTS == 1 ? index : index % PART_JOBS) / GROUPS, channel = n0 + group * CHUNK;
+                const int output = first_output(row_tile), row_numbers = side * cout;
+                // A part's outputs, and the first row of t that they need.
+                const int end = 2 * (first_row + rows) - output, begin = 2 * first_row - output + static_cast<int>(part * PART_ROWS);
+                const int part_end = PARTS == 1 ? end : min(end, begin + PART_ROWS), first = PARTS == 1 ? 0 : begin - (TAPS - 1);
+                const bool is_idle = index >= COLUMN_JOBS || channel >= cout || 2 * x0 + column >= side || (PARTS > 1 && begin >= end);
                 unsigned busy = 0u;  // lanes that are not idle
                 if constexpr (HAS_MOMENTS) busy = __ballot_sync(0xffffffffu, !is_idle);
                 if (is_idle) continue;
                 unsigned bias_of[4], style_of[4];
                 load_words(bias_of, &shared_bias[group * CHUNK]);
                 load_words(style_of, &shared_style[group * CHUNK]);
-                const int output = first_output(row_tile), row_numbers = side * cout;
                 const long long corner = (static_cast<long long>(sample) * side * side + output * side + 2 * x0 + column) * cout + channel;
                 Y* const to = y + corner;
                 T* const to_raw = y_raw + corner;
@@ -534,9 +563,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
 #pragma unroll
                 for (int p = 0; p < TAPS; ++p) {
                     const int at = column + 2 * HALO_LOW - LEFT + p;
-                    from[p] = t + t_offset(0, at) + t_group(group, at);
+                    from[p] = t + t_offset(first, at) + t_group(group, at);
                 }
-                const int begin = 2 * first_row - output, end = 2 * (first_row + rows) - output;
                 unsigned filtered[TAPS][4];  // the last rows, filtered along the row
 #pragma unroll
                 for (int p = 1; p < TAPS; ++p) {
@@ -544,7 +572,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
                     filtered[p][0] = kept.x, filtered[p][1] = kept.y, filtered[p][2] = kept.z, filtered[p][3] = kept.w;
                 }
 #pragma unroll(TAPS <= 4 ? 4 : 1)
-                for (int row = 0; row < 2 * ROWS; ++row) {
+                for (int i_row = 0; i_row < (PARTS == 1 ? 2 * ROWS : PART_ROWS + TAPS - 1); ++i_row) {
+                    const int row = first + i_row;
+                    if (PARTS > 1 && row >= part_end) break;
 #pragma unroll
                     for (int p = 0; p < TAPS - 1; ++p) {
 #pragma unroll
@@ -553,13 +583,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
 #pragma unroll
                     for (int p = 0; p < TAPS; ++p) {
                         unsigned words[4];
-                        load_words(words, from[p] + t_offset(row, 0));
+                        load_words(words, from[p] + t_offset(i_row, 0));
 #pragma unroll
                         for (int i = 0; i < 4; ++i) {
                             filtered[TAPS - 1][i] = word_multiply_add(tap_at(p, 2 * x0 + column), words[i], p == 0 ? 0u : filtered[TAPS - 1][i]);
                         }
                     }
-                    if (row >= begin && row < end) {
+                    if (row >= begin && row < part_end) {
                         const float value = shared_noise[row_tile % NOISE_BUFFERS][row * 2 * COLUMNS + column];
                         const unsigned shift = word_of(value);
                         unsigned out[4];
@@ -577,7 +607,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
                         }
                         if (HAS_RAW) store_words(to_raw + row * row_numbers, out);
                         if constexpr (HAS_MOMENTS) {
-                            if (row == begin && job == 0) {  // the block's first row of outputs: the pivot is the warp's first pixel in it
+                            if (row == begin && job == 0) {  // the first row of outputs: the pivot is the warp's first pixel in it
                                 unsigned one[4];
 #pragma unroll
                                 for (int i = 0; i < 4; ++i) one[i] = __shfl_sync(busy, out[i], index % GROUPS);
@@ -606,5 +636,27 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_up_c
             if constexpr (HAS_MOMENTS) partials.end_row_tile(row_tile == 0);
         }
     }
-    if constexpr (HAS_MOMENTS) store_moments(moments, partials_at, block);
+    if constexpr (NORMALISES) {  // t is no longer read: moments, then factors and offsets, by the threads that wrote the moments
+        float2* const found = reinterpret_cast<float2*>(t);
+        store_moments(found, partials_at, block);
+        if (tid < CHANNELS) {
+            const float2 own = n0 + tid < channels ? found[tid] : make_float2(0.0f, 0.0f);
+            const float factor = own_scale * rsqrtf(own.y / static_cast<float>(side * side) + epsilon);
+            found[tid] = make_float2(factor, fmaf(-own.x, factor, own_shift));
+        }
+        __syncthreads();
+        T* const to = reinterpret_cast<T*>(y) + static_cast<long long>(sample) * side * side * cout + n0;
+        for (unsigned i = tid; i < side * side * GROUPS; i += THREADS) {
+            const unsigned channel = i % GROUPS * CHUNK, pixel = i / GROUPS;
+            if (n0 + static_cast<int>(channel) >= cout) continue;
+            T* const place = to + pixel * cout + channel;
+            float v[8];
+            load_many<8>(place, v);
+#pragma unroll
+            for (int e = 0; e < 8; ++e) v[e] = fmaf(v[e], found[channel + e].x, found[channel + e].y);
+            store_many<8>(place, v);
+        }
+    } else if constexpr (HAS_MOMENTS) {
+        store_moments(moments + (static_cast<long long>(sample) * gridDim.x + blockIdx.x) * cout + n0, partials_at, block);
+    }
 }

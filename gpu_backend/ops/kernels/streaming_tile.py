@@ -15,6 +15,14 @@ STRIP_COLUMNS = 14
 MOST_CHANNELS = 128
 """With more input channels, the weights of a block leave no shared memory for its rows of activations."""
 
+MOST_CHANNELS_WITH_MOMENTS = 64
+"""The same where a block sums moments; more were not measured."""
+
+_DIVISIONS = ((1, 3, 4), (1, 3, 3), (3, 1, 4), (3, 1, 3))
+_WITH_MOMENTS = {16: ((1, 4, 4), (1, 4, 3)), 32: ((1, 2, 4), (1, 2, 3))}
+"""Warpgroups, blocks a multiprocessor and stages; the first that fit. With moments, by output channels of a block: they
+take registers."""
+
 _TAPS = 9
 _ALIGNMENT = 1024
 _LEAST_SIDE = 64
@@ -45,6 +53,8 @@ class StreamingGeometry:
         Rows of activations in shared memory for each segment.
     min_blocks
         Blocks that a multiprocessor is to hold at once.
+    has_moments
+        Whether a block sums moments of its outputs, for a StyleGAN1.
     """
 
     shape: ConvShape
@@ -55,6 +65,7 @@ class StreamingGeometry:
     warpgroups: int
     stages: int
     min_blocks: int
+    has_moments: bool = False
 
     @property
     def threads(self) -> int:
@@ -80,6 +91,11 @@ class StreamingGeometry:
         return across * down, -(-self.shape.cout // self.channels), self.shape.batch
 
     @property
+    def part(self) -> tuple[int, int]:
+        """Rows and columns of outputs of a block."""
+        return 2 * self.warpgroups * (4 // self.strips) * self.rows, 2 * self.strips * STRIP_COLUMNS
+
+    @property
     def dynamic_nbytes(self) -> int:
         """Shared memory that a launch asks for."""
         weights = self.steps * _whole(_TAPS * self.channels * self.depth * 2)
@@ -89,7 +105,8 @@ class StreamingGeometry:
     @property
     def static_nbytes(self) -> int:
         """Shared memory that the kernel itself declares, at most."""
-        return 10 * self.channels + 16 * (self.warpgroups * self.stages + 1) + 64
+        moments = 48 * self.channels if self.has_moments else 0
+        return 10 * self.channels + 16 * (self.warpgroups * self.stages + 1) + 64 + moments
 
     @property
     def macros(self) -> dict[str, int]:
@@ -103,22 +120,23 @@ class StreamingGeometry:
             "WARPGROUPS": self.warpgroups,
             "STAGES": self.stages,
             "MIN_BLOCKS": self.min_blocks,
+            "HAS_MOMENTS": int(self.has_moments),
         }
 
 
 def streaming_geometry(
-    shape: ConvShape, multiprocessors: int, shared_nbytes_per_block: int
+    shape: ConvShape, multiprocessors: int, shared_nbytes_per_block: int, *, has_moments: bool = False
 ) -> StreamingGeometry | None:
     """Return how to divide an up-convolution; None for shapes that another kernel computes faster."""
-    side = shape.positions_side
-    if shape.kind != "up_conv" or shape.cin > MOST_CHANNELS or side < _LEAST_SIDE or side % 2:
+    side, most = shape.positions_side, MOST_CHANNELS_WITH_MOMENTS if has_moments else MOST_CHANNELS
+    if shape.kind != "up_conv" or shape.cin > most or side < _LEAST_SIDE or side % 2:
         return None
     channels = 32 if shape.cout > 16 else 16
     depth = next(depth for depth in (16, 32, 64) if depth >= min(shape.cin, 64))
     best: tuple[float, StreamingGeometry] | None = None
-    for warpgroups, blocks, stages in ((1, 3, 4), (1, 3, 3), (3, 1, 4), (3, 1, 3)):
+    for warpgroups, blocks, stages in _WITH_MOMENTS[channels] if has_moments else _DIVISIONS:
         for rows in range(4, min(side, _MOST_ROWS) + 1):
-            found = StreamingGeometry(shape, channels, depth, 2, rows, warpgroups, stages, blocks)
+            found = StreamingGeometry(shape, channels, depth, 2, rows, warpgroups, stages, blocks, has_moments)
             block_nbytes = found.dynamic_nbytes + found.static_nbytes
             if block_nbytes * blocks + (blocks - 1) * _BLOCK_NBYTES > shared_nbytes_per_block:
                 break

@@ -11,6 +11,8 @@
 //
 // Macros: CHANNELS 16|32, DEPTH and STEPS (input channels), STRIPS 1|2|4, ROWS, WARPGROUPS, STAGES, MIN_BLOCKS; ACTIVATION;
 // HAS_Y, HAS_RAW: which of y and y_raw are stored; FP8_Y, with HAS_Y alone, see parts/e4m3.cuh; ADDS_PICTURE, IMG_CHANNELS as in modulated_up_conv.cu. HALF, USE_WGMMA are 1.
+// HAS_MOMENTS, for StyleGAN1: noise has a strength per channel, the filter meets t's edges with their signs turned as with ODD_BORDER in
+// modulated_up_conv.cu, BLURS_BIAS is as there, and a block writes mean and M2 of its outputs (Partials in parts/merged_moments.cuh).
 // #if remains where the list of parameters differs.
 //
 // The filter is 1 3 3 1 over 4 per axis. Along the row it is a sum of the outer two and three times the inner two; down the
@@ -56,6 +58,7 @@ enum : int {
 };
 static_assert(HALF && USE_WGMMA, "the kernel multiplies fp16 by wgmma");
 static_assert(!FP8_X && (!FP8_Y || (HAS_Y && !HAS_RAW)), "y alone is e4m3");
+static_assert(!HAS_MOMENTS || (WARPGROUPS == 1 && HAS_Y && !HAS_RAW), "a block writes its moments, of y");
 static_assert(CHANNELS == 16 || CHANNELS == 32, "a lane stores its CHANNELS / 4 output channels at once");
 #include "parts/picture_beside.cuh"
 
@@ -96,8 +99,69 @@ __device__ __forceinline__ void store_channels(void* to, const unsigned (&words)
     }
 }
 
+// ---- Moments ------------------------------------------------------------------------------------------------------------------------
+
+// Of the lane's channels: sums of halved deltas from a pixel of its warp, and of their squares, as in parts/moments.cuh.
+struct LaneMoments {
+    unsigned pivot[NF];  // minus half a pixel's channels
+    float sums[LANE_CHANNELS], squares[LANE_CHANNELS];
+
+    __device__ __forceinline__ void set_pivot(const unsigned (&pixel)[NF]) {
+#pragma unroll
+        for (int n = 0; n < NF; ++n) pivot[n] = multiply_add2(pixel[n], 0xB800B800u, 0u);
+    }
+
+    __device__ __forceinline__ void add(const unsigned (&pixel)[NF]) {
+#pragma unroll
+        for (int n = 0; n < NF; ++n) {
+            float low, high;
+            from_half2(multiply_add2(pixel[n], 0x38003800u, pivot[n]), low, high);
+            sums[2 * n] += low, sums[2 * n + 1] += high;
+            squares[2 * n] = fmaf(low, low, squares[2 * n]), squares[2 * n + 1] = fmaf(high, high, squares[2 * n + 1]);
+        }
+    }
+};
+
+// Adds up the lanes and warps of a block and writes mean and M2 of each channel. pixels_of(warp): outputs of a warp; the first has some.
+template <typename PixelsOf>
+__device__ __forceinline__ void store_moments(LaneMoments& moments, float2* to, int channels, int warp, int lane, PixelsOf pixels_of) {
+    __shared__ float sums[4][2][CHANNELS], pivots[4][CHANNELS];
+#pragma unroll
+    for (int i = 0; i < LANE_CHANNELS; ++i) {
+#pragma unroll
+        for (int other = 4; other < 32; other <<= 1) {
+            moments.sums[i] += __shfl_xor_sync(0xffffffffu, moments.sums[i], other);
+            moments.squares[i] += __shfl_xor_sync(0xffffffffu, moments.squares[i], other);
+        }
+        if (lane < 4) sums[warp][0][lane * LANE_CHANNELS + i] = moments.sums[i], sums[warp][1][lane * LANE_CHANNELS + i] = moments.squares[i];
+    }
+#pragma unroll
+    for (int n = 0; n < NF; ++n) {
+        if (lane < 4) from_half2(moments.pivot[n], pivots[warp][lane * LANE_CHANNELS + 2 * n], pivots[warp][lane * LANE_CHANNELS + 2 * n + 1]);
+    }
+    __syncthreads();
+    const int c = threadIdx.x;
+    if (c >= channels) return;
+    const float first = -2.0f * pivots[0][c];
+    float sum = 0.0f, square = 0.0f, count = 0.0f;
+#pragma unroll
+    for (int w = 0; w < 4; ++w) {
+        const float pixels = static_cast<float>(pixels_of(w));
+        if (pixels == 0.0f) continue;
+        const float own = 2.0f * sums[w][0][c], own_square = 4.0f * sums[w][1][c], delta = -2.0f * pivots[w][c] - first;
+        sum += fmaf(pixels, delta, own);
+        square += fmaf(delta, fmaf(pixels, delta, 2.0f * own), own_square);
+        count += pixels;
+    }
+    const float delta = sum / count, rest = square - sum * delta;
+    to[c] = make_float2(first + delta, rest < 0.0f ? 0.0f : rest);
+}
+
 extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) streaming_up_conv(
     LAYER_PARAMETERS, SIZE_PARAMETERS
+#if HAS_MOMENTS
+    , const float* __restrict__ strengths, float2* __restrict__ moments
+#endif
 #if ADDS_PICTURE
     , PICTURE_PARAMETERS
 #endif
@@ -111,6 +175,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) streaming_up_c
         }
         return;
     }
+#endif
+    // Parameters that this variant does not take are named in branches that are not compiled.
+#if !HAS_MOMENTS
+    const float* const strengths = nullptr;
+    float2* const moments = nullptr;
 #endif
     extern __shared__ unsigned char unaligned[];
     __shared__ __align__(16) float shared_demod[CHANNELS], shared_bias[CHANNELS];
@@ -153,7 +222,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) streaming_up_c
         const bool there = channel < cout;
         shared_demod[i] = !there ? 0.0f : (demod ? demod[sample * demod_stride + channel] : 1.0f) * (gain_before(gain) * 0.0625f);
         shared_bias[i] = there && bias ? bias[channel] * (gain_before(gain) * 0.015625f) : 0.0f;
-        shared_style[i] = to_half(!there ? 0.0f : (next_style ? next_style[sample * style_stride + channel] : 1.0f) * FP8_Y_UNIT);
+        if constexpr (HAS_MOMENTS) {
+            shared_style[i] = to_half(there && strengths ? strengths[channel] : 0.0f);  // of the noise: there is no style
+        } else {
+            shared_style[i] = to_half(!there ? 0.0f : (next_style ? next_style[sample * style_stride + channel] : 1.0f) * FP8_Y_UNIT);
+        }
     }
     __syncthreads();
     if (group_row >= side_in) return;
@@ -167,6 +240,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) streaming_up_c
     const int column = first_column + strip * STRIP_COLUMNS - 1 + 2 * group;  // the lane's first position
     const int channel = n0 + quarter * LANE_CHANNELS;
     const bool has_first = group > 0 && column < side_in && channel < cout, has_second = group < 7 && column + 1 < side_in && channel < cout;
+    // What stands for t beyond its border is `edge` minus t there: twice the bias of a number, or nothing where the bias is blurred too.
+    unsigned edge[NF];
+#pragma unroll
+    for (int n = 0; n < NF; ++n) {
+        const float* const own = shared_bias + quarter * LANE_CHANNELS + 2 * n;
+        edge[n] = BLURS_BIAS ? 0u : to_half2(2.0f * own[0], 2.0f * own[1]);
+    }
+    LaneMoments sums_of_outputs = {};
     const LayerNoise layer_noise(noise, noise_source, noise_gain, noise_strength * gain_before(gain), noise_layer);
     // The lane's matrix rows in a patch, of positions' own columns and of the columns before: positions 2 j have odd
     // columns of their own, which lie behind the even ones.
@@ -272,14 +353,22 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) streaming_up_c
                 unsigned t[7];
                 t[1] = to_half2(even[0] * d0 + b0, even[1] * d1 + b1), t[2] = to_half2(odd[0] * d0 + b0, odd[1] * d1 + b1);
                 t[3] = to_half2(even[2] * d0 + b0, even[3] * d1 + b1), t[4] = to_half2(odd[2] * d0 + b0, odd[3] * d1 + b1);
+                if constexpr (HAS_MOMENTS) {
+                    const unsigned beyond = multiply_add2(t[3], 0xBC00BC00u, edge[n]);
+                    if (column < 0) t[2] = beyond;
+                    if (column + 1 == side_in) t[4] = beyond;
+                }
                 t[0] = __shfl_up_sync(0xffffffffu, t[4], 4);
                 t[5] = __shfl_down_sync(0xffffffffu, t[1], 4);
                 t[6] = __shfl_down_sync(0xffffffffu, t[2], 4);
 #pragma unroll
                 for (int c = 0; c < 4; ++c) {
                     const unsigned once = add_thrice2(add2(t[c], t[c + 3]), add2(t[c + 1], t[c + 2]));
-                    const unsigned twice = add2(once, last[0][c][n]), thrice = add2(twice, last[1][c][n]);
-                    words[c][n] = add2(add2(thrice, last[2][c][n]), shifts[c]);
+                    unsigned twice = add2(once, last[0][c][n]);
+                    // A row beyond t's border and the one beside it add up to 8 edges.
+                    if (HAS_MOMENTS && first_row + i - 1 == r * side_in) twice = multiply_add2(edge[n], 0x48004800u, 0u);
+                    const unsigned thrice = add2(twice, last[1][c][n]), whole = add2(thrice, last[2][c][n]);
+                    words[c][n] = HAS_MOMENTS ? multiply_add2(shifts[c], style_of[n], whole) : add2(whole, shifts[c]);
                     last[0][c][n] = once, last[1][c][n] = twice, last[2][c][n] = thrice;
                 }
             }
@@ -290,7 +379,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) streaming_up_c
 #pragma unroll
                     for (int n = 0; n < NF; ++n) {
                         out[n] = activated_word(words[c][n], gain_after(gain), bound, clamp);
-                        styled[n] = multiply_add2(out[n], style_of[n], 0u);
+                        styled[n] = HAS_MOMENTS ? out[n] : multiply_add2(out[n], style_of[n], 0u);
+                    }
+                    if (HAS_MOMENTS && i == 2 && r == 0 && c == 0) {  // the pivot is the warp's second position, which is never a halo
+                        unsigned one[NF];
+#pragma unroll
+                        for (int n = 0; n < NF; ++n) one[n] = __shfl_sync(0xffffffffu, out[n], 4 + quarter);
+                        sums_of_outputs.set_pivot(one);
                     }
                     if (!(c < 2 ? has_first : has_second)) continue;
                     if constexpr (FP8_Y) {
@@ -299,9 +394,18 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) streaming_up_c
                         store_channels(to + c * cout, HAS_Y ? styled : out);
                     }
                     if constexpr (HAS_Y && HAS_RAW) store_channels(to + (y_raw - reinterpret_cast<T*>(y)) + c * cout, out);
+                    if constexpr (HAS_MOMENTS) sums_of_outputs.add(out);
                 }
             }
             to += row_numbers;
         }
+    }
+    if constexpr (HAS_MOMENTS) {
+        auto pixels_of = [&](int w) {
+            const int columns = side_in - first_column - w % STRIPS * STRIP_COLUMNS, rows = side_in - group_row - w / STRIPS * ROWS;
+            return 4 * max(0, min(columns, static_cast<int>(STRIP_COLUMNS))) * max(0, min(rows, ROWS));
+        };
+        store_moments(sums_of_outputs, moments + (static_cast<long long>(sample) * gridDim.x + blockIdx.x) * cout + n0, min(CHANNELS, cout - n0), warp, lane,
+                      pixels_of);
     }
 }

@@ -159,7 +159,9 @@ def test_a_small_stylegan3_gives_the_picture_of_the_processor(
 def test_a_small_stylegan1_gives_the_picture_of_the_processor(
     gpu: Gpu, monkeypatch: pytest.MonkeyPatch, make: Any, batch: int, resolution: int, width: int, precision: Any
 ) -> None:
+    """The widest has a streaming up-convolution in fp16, on GPUs that have one."""
     monkeypatch.setattr(fusion, "LEAST_FOLDED_SIDE", 8)
+    monkeypatch.setattr(streaming_up_conv, "_LEAST_POSITIONS", 0)
     model = make(resolution=resolution, channel_base=16 * width, channel_max=width, w_dim=20, contrast=0.2)
     executor, processor = CudaExecutor(model, gpu.index, precision), CpuExecutor(model.weights)
     ws = np.random.default_rng(batch).standard_normal((batch, model.spec.num_ws, model.spec.w_dim)).astype(np.float32)

@@ -9,6 +9,8 @@ from typing import Any, Literal
 import pytest
 
 from gpu_backend.cuda.driver.probe import Gpu
+from gpu_backend.cuda.launches import streaming_up_conv
+from gpu_backend.cuda.launches.fused_convs import has_whole_picture
 from gpu_backend.cuda.tiles.table import TileTable
 from gpu_backend.ops.bias_act import BiasAct
 from gpu_backend.ops.kernels.adain_tile import THREADS, AdainTile
@@ -84,6 +86,58 @@ def test_a_channel_that_hardly_varies_keeps_its_digits(case: AdainCase, gpu: Gpu
 def test_fused_moments_of_a_channel_far_from_zero_keep_their_digits(case: AdainCase, gpu: Gpu) -> None:
     # Steps of fp16 at 1000 are 0.5: the deviation is a few of them, and their mean's square a million times as large.
     check_adain_case("fused", replace(case, half=True), target_of(gpu))
+
+
+WHOLE: tuple[tuple[int, ConvKind, ConvTile], ...] = (
+    (4, "conv", ConvTile(4, 4, 32, 16, 3, 1, 2, split_k=2)),
+    (8, "conv", ConvTile(8, 8, 16, 16, 3, 4, 1)),
+    (7, "conv", ConvTile(8, 8, 32, 16, 3, 2, 2)),
+    (16, "conv", ConvTile(16, 16, 16, 16, 2, 4, 1)),
+    (8, "up_conv", ConvTile(6, 4, 16, 16, 2, 3, 1, split_k=2)),
+    (16, "up_conv", ConvTile(10, 8, 16, 16, 2, 8, 1, mma="wgmma", split_k=2)),
+    (14, "up_conv", ConvTile(10, 7, 32, 16, 2, 4, 1)),
+    (16, "up_conv", ConvTile(10, 8, 64, 16, 2, 4, 2)),
+)
+"""Tiles whose blocks have whole pictures, and normalise them."""
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(("side", "kind", "tile"), WHOLE, ids=str)
+def test_a_convolution_that_has_whole_pictures_normalises_them(
+    side: int, kind: ConvKind, tile: ConvTile, gpu: Gpu, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = target_of(gpu)
+    geometry = cut_layer(side, kind, tile)
+    if not geometry.fits(target.architecture, target.shared_nbytes_per_block):
+        pytest.skip("this GPU has no room for the tile, or not its instructions")
+    assert has_whole_picture(geometry)
+    monkeypatch.setattr(TileTable, "choose", lambda *_, **settings: tile)
+    case = AdainCase(20, side, 2, "up_conv" if kind == "up_conv" else "conv", 24, half=True)
+    check_adain_case("fused", case, target)
+    check_adain_case("fused", replace(case, noise="random", act=BiasAct("swish", 1.5, 0.7)), target)
+
+
+STREAMED = (
+    AdainCase(16, 256, cin=32, kind="up_conv"),
+    AdainCase(12, 128, cin=20, kind="up_conv", batch=2, noise="random"),
+    AdainCase(40, 180, cin=64, kind="up_conv", blurs_bias=True),
+    AdainCase(24, 132, cin=40, kind="up_conv", batch=3, noise="none"),
+    AdainCase(8, 260, cin=8, kind="up_conv", noise="off", blurs_bias=True, act=BiasAct("swish", 1.5, 0.7)),
+    AdainCase(33, 136, cin=3, kind="up_conv", act=BiasAct("relu")),
+    AdainCase(8, 128, kind="up_conv", noise="none", act=BiasAct(), offset=1000.0, deviation=2.0),
+)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("case", STREAMED, ids=str)
+def test_a_layer_of_a_streaming_up_convolution_equals_the_reference(
+    case: AdainCase, gpu: Gpu, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = target_of(gpu)
+    if target.architecture != "sm_90a":
+        pytest.skip("the streaming kernel is for Hopper")
+    monkeypatch.setattr(streaming_up_conv, "_LEAST_POSITIONS", 0)
+    check_adain_case("fused", replace(case, half=True), target)
 
 
 TILES: tuple[tuple[ConvKind, ConvTile], ...] = (

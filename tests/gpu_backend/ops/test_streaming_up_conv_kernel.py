@@ -119,6 +119,20 @@ def test_blocks_cover_the_picture_and_fit_a_multiprocessor(side: int, cin: int, 
     assert geometry.min_blocks * (block_nbytes + 1024) - 1024 <= H200_LIMITS[1]
 
 
+@pytest.mark.parametrize(("side", "cin", "cout"), [(1024, 32, 16), (512, 64, 32), (132, 40, 40)])
+def test_a_block_that_sums_moments_has_one_part_of_the_picture(side: int, cin: int, cout: int) -> None:
+    shape = ConvShape("up_conv", side, cin, cout, 1)
+    geometry = streaming_geometry(shape, *H200_LIMITS, has_moments=True)
+    assert geometry is not None
+    rows, columns = geometry.part
+    assert geometry.grid[0] == -(-side // rows) * -(-side // columns)
+    assert geometry.warpgroups == 1
+    block_nbytes = geometry.dynamic_nbytes + geometry.static_nbytes
+    assert geometry.min_blocks * (block_nbytes + 1024) - 1024 <= H200_LIMITS[1]
+    wider = replace(shape, cin=72)
+    assert streaming_geometry(wider, *H200_LIMITS, has_moments=True) is None
+
+
 def test_a_single_picture_gets_the_kernel_of_a_batch_where_that_one_is_checked() -> None:
     case = ConvCase(64, 32, 1024, fir=FOUR, half=True)
     work = ConvWork.of_step(step_of(case))

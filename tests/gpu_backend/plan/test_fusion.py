@@ -250,3 +250,12 @@ def test_an_output_of_a_stylegan3_that_another_step_reads_too_stays_fp16() -> No
 def test_small_networks_and_a_stylegan1_have_no_layers_for_fp8(family: str) -> None:
     spec = SPECS[family]
     assert not multiplies_fp8(build_plan(spec, PlanKey("model", "synthesis", 1, spec.resolution, "fp8")))
+
+
+def test_the_normalisation_before_the_last_torgb_may_show_its_picture() -> None:
+    steps = fuse(plan_of("AdaIN"))
+    (before,) = [step for step in steps if step.shows is not None]
+    assert before.main.layer == "synthesis.b32.conv1"
+    assert before.shows == replace(steps[-1], to_rgb=None)
+    assert [step.op for step in steps[-1].absorbed] == ["to_display"]
+    assert all(step.shows is None for step in fuse(plan_of("AdaIN", tap="b32.conv1")))
