@@ -195,8 +195,8 @@ def _conv(
         to[:, :, r : r + out_stride * rows : out_stride, q : q + out_stride * columns : out_stride] = found / slices
 
 
-def _patch_conv(macros: dict[str, str], grid: tuple[int, ...], x: int, weight: int, sums: int, *sizes: int) -> None:
-    side, cin, cout, slices, is_adjoint = sizes
+def _patch_conv(macros: dict[str, str], grid: tuple[int, ...], x: int, weight: int, *values: Any) -> None:
+    *end, side, cin, cout, _, is_adjoint = values
     samples = grid[0] // (-(-side // 16)) ** 2
     source = np.pad(_floats(_at(x, (samples, side, side, cin), "f2")), ((0, 0), (1, 1), (1, 1), (0, 0)))
     kernels = _floats(_at(weight, (9, cout, cin), "f2"))[:: -1 if is_adjoint else 1]
@@ -204,7 +204,56 @@ def _patch_conv(macros: dict[str, str], grid: tuple[int, ...], x: int, weight: i
     for tap, kernel in enumerate(kernels):
         y, column = divmod(tap, 3)
         found += source[:, y : y + side, column : column + side] @ kernel.T
-    _at(sums, (slices, samples, side, side, cout))[...] = found / slices
+    _tile_end(macros, grid, found, *end)
+
+
+def _up_adjoint(macros: dict[str, str], grid: tuple[int, ...], x: int, weight: int, *values: Any) -> None:
+    *end, side, cin, cout, _ = values
+    samples, whole = grid[0] // (-(-side // 16)) ** 2, 2 * side + 1
+    source = _floats(_at(x, (samples, whole, whole, cin), "f2"))
+    found = np.zeros((samples, side, side, cout), np.float32)
+    for tap, kernel in enumerate(_floats(_at(weight, (9, cout, cin), "f2"))):
+        y, column = divmod(tap, 3)
+        found += source[:, y : y + 2 * side : 2, column : column + 2 * side : 2] @ kernel.T
+    _tile_end(macros, grid, found, *end)
+
+
+def _up_conv(macros: dict[str, str], grid: tuple[int, ...], x: int, weight: int, sums: int, *sizes: int) -> None:
+    side, cin, cout, slices, tiles, pixels = sizes
+    samples, whole = grid[0] // tiles, 2 * side + 1
+    assert 128 * tiles + 1 >= (side + 1) ** 2, "the last block does one position more"
+    assert pixels % 32 == 0
+    assert pixels >= 128 + side + 2
+    source = _floats(_at(x, (samples, side, side, cin), "f2"))
+    found = np.zeros((samples, whole, whole, cout), np.float32)
+    for tap, kernel in enumerate(_floats(_at(weight, (9, cout, cin), "f2"))):
+        y, column = divmod(tap, 3)
+        found[:, y : y + 2 * side : 2, column : column + 2 * side : 2] += source @ kernel.T
+    _at(sums, (slices, *found.shape))[...] = found / slices
+
+
+def _tile_end(macros: dict[str, str], grid: tuple[int, ...], found: Array, *values: Any) -> None:
+    """What becomes of the sums (samples, side, side, channels) of a convolution on Hopper."""
+    sums, style, demod, noise, bias, z, to, style_sums, demod_sums, *rest = values
+    style_count, demod_count, sum_count, unit, gain, clamp = rest
+    samples, side, _, channels = found.shape
+    slices = grid[2]
+    if macros["LAYER_END"] == macros["WAY_BACK"] == "0":
+        _at(sums, (slices, *found.shape))[...] = found / slices
+        return
+    assert slices == int(macros["CLUSTER"])
+    counts = style_count, demod_count
+    whole = np.ascontiguousarray(found)
+    if macros["LAYER_END"] == "1":
+        layer = {"TAPS": "0", "STRIP_ROWS": "1"}
+        blocks = -(-side * side * channels // 4 // 128)
+        ends = demod, noise, bias, style, z, to, 1, side, channels, 0
+        _layer(layer, (blocks, samples), whole.ctypes.data, 0, *ends, *counts, unit, gain, clamp)
+        return
+    # Each block has a row of sums: here a part of the pixels in their order.
+    rows = (-(-side // 16)) ** 2 * slices
+    before = style, z, noise, bias, demod, to, style_sums, demod_sums, 1, side * side, channels, side * side // rows
+    _activation({"RGB": "0"}, (rows, 1, samples), whole.ctypes.data, *before, *counts, sum_count, unit, gain, clamp)
 
 
 def _reduce(macros: dict[str, str], grid: tuple[int, ...], sums: int, quads: int, slices: int) -> None:
@@ -557,6 +606,8 @@ def _adam(macros: dict[str, str], grid: tuple[int, ...], *values: Any) -> None:
 _TWINS: dict[str, Callable[..., None]] = {
     "gradient_conv": _conv,
     "gradient_patch_conv": _patch_conv,
+    "gradient_up_adjoint": _up_adjoint,
+    "gradient_up_conv": _up_conv,
     "gradient_reduce": _reduce,
     "gradient_layer": _layer,
     "gradient_activation": _activation,

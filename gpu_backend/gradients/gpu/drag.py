@@ -201,12 +201,13 @@ class GpuDrag:
         if handles:
             templates[..., : self._used] = np.stack(self._templates)
         self._templates_at = arrays.upload(templates)
-        self._states_at = arrays.upload(self.states)
         self._differences = arrays.empty(4 * handles * points)
         self._gradient = arrays.empty(4 * self._pixels * self._channels)
         self._mask = 0 if terms.mask is None else arrays.upload(np.ascontiguousarray(terms.mask, np.float32))
         self._blocks = -(-self._pixels * self._channels // 4 // _LOSS_QUADS)
-        self._parts = arrays.empty(4 * self._blocks)
+        # Side by side, so that one copy reads both back.
+        self._states_at = arrays.empty(self.states.nbytes + 4 * self._blocks)
+        self._parts = self._states_at + self.states.nbytes
         self._start = arrays.upload(np.ascontiguousarray(terms.start, np.float32))
         self._deviation = arrays.upload(np.ascontiguousarray(terms.deviation, np.float32))
         rows = terms.rows.stop - terms.rows.start
@@ -285,6 +286,4 @@ class GpuDrag:
                 "rate": self._rate,
             },
         )
-        read = self._read.ctypes.data
-        driver.copy_out(read, self._states_at, self.states.nbytes)
-        driver.copy_out(read + self.states.nbytes, self._parts, 4 * self._blocks)
+        driver.copy_out(self._read.ctypes.data, self._states_at, self._read.nbytes)

@@ -19,16 +19,13 @@ from numpy.typing import NDArray
 
 from gpu_backend.cuda.driver.arguments import PackedArguments, Value
 from gpu_backend.cuda.driver.interface import Driver, LoadedKernel
+from gpu_backend.gradients.gpu.conv_choice import ConvChoice, ConvLaunch, tiles_of
 from gpu_backend.gradients.gpu.kernels import (
-    CONV_COLUMNS,
-    PATCH_COLUMNS,
     STRIP_ROWS,
     GradientKernel,
     activation_kernel,
-    conv_kernel,
     filter_kernel,
     layer_kernel,
-    patch_conv_kernel,
 )
 from gpu_backend.gradients.gpu.memory import DeviceArrays
 from gpu_backend.gradients.gpu.placed import PlacedConv, PlacedToRgb
@@ -48,17 +45,8 @@ from gpu_backend.ops.bias_act import BiasAct
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.ops.upfirdn import doubling_left_pad, up_conv_left_pad
 
-_CONV_ROWS, _CONV_DEPTH, _CONV_THREADS, _CONV_STAGES = 128, 64, 128, 3
-_MOST_SLICES = 32
-_PATCH_SIDE, _PATCH_THREADS = 16, 256
-_PATCH_NBYTES = 1024 + 2 * 6 * 512 * 16
-"""Two patches, and what aligns them."""
-_PATCH_STAGE_NBYTES = 5 * 128
-"""Of the stages of weights, an output channel."""
 _BUSY_THREADS = 256
 """Of a multiprocessor, that wait for memory often enough to keep it busy."""
-_LEAST_PATCHED_SIDE = 32
-"""Smaller layers have too few tiles: gradient_conv cuts K into more slices."""
 _COLOURS = 3
 
 
@@ -98,6 +86,7 @@ class GpuNetwork:
     ) -> None:
         self._driver, self._kernels, self.spec = driver, kernels, spec
         self._multiprocessors = multiprocessors
+        self._choice = ConvChoice(kernels, multiprocessors)
         self._samples, self._few_side, self._more_samples = samples, few_side, max(samples, more_samples)
         self._arrays = DeviceArrays(driver)
         try:
@@ -109,6 +98,11 @@ class GpuNetwork:
     def close(self) -> None:
         """Free the memory. May be called twice."""
         self._arrays.close()
+
+    @property
+    def side(self) -> int:
+        """The last layers' resolution."""
+        return self._layers[-1].spec.resolution
 
     def features(self, block: int) -> tuple[int, int, int]:
         """Return a block's last activations: their address, channels and channels with padding."""
@@ -123,6 +117,10 @@ class GpuNetwork:
         last = self._last(block)
         for index, layer in enumerate(self._layers[: last + 1]):
             following = self._layers[index + 1] if index < last else None
+            conv = self._choice.to_layer_end(layer, samples)
+            if conv:
+                self._launch_conv(conv, layer, self._layer_end(layer, following), is_backward=False)
+                continue
             slices = self._convolve(layer, samples, is_backward=False)
             side, taps = layer.spec.resolution, len(self.spec.resample_filter)
             if layer.is_up and slices > 1:
@@ -175,21 +173,22 @@ class GpuNetwork:
         last = self._last(block)
         if of_picture:
             self._picture_gradients(block, gradient, samples)
-        slices = 1
+        slices, is_activated = 1, False
         for index in range(last, -1, -1):
             layer, is_last = self._layers[index], index == last
             side = layer.spec.resolution
             own_gradient = None if of_picture else gradient
-            self._activate(
-                own_gradient if is_last else self._sums,
-                1.0 / unit if is_last else self._layers[index + 1].packed.unit,
-                1.0 / unit,
-                None if is_last else self._layers[index + 1],
-                layer,
-                self._rgb_after(index) if of_picture else None,
-                slices,
-                samples,
-            )
+            if not is_activated:
+                self._activate(
+                    own_gradient if is_last else self._sums,
+                    1.0 / unit if is_last else self._layers[index + 1].packed.unit,
+                    1.0 / unit,
+                    None if is_last else self._layers[index + 1],
+                    layer,
+                    self._rgb_after(index) if of_picture else None,
+                    slices,
+                    samples,
+                )
             if layer.is_up:
                 rows = self._strip_rows(layer, samples)
                 work = -(-(side + 1) // rows) * -(-(side + 1) // 4) * layer.outputs // 4
@@ -198,7 +197,7 @@ class GpuNetwork:
                     (-(-work // 256), samples, 1),
                     (256, 1, 1),
                     {
-                        "u": np.uint64(self._u),
+                        "u": np.uint64(self._us[0]),
                         "filter": np.uint64(self._filter),
                         "t": np.uint64(self._t),
                         "side": side,
@@ -206,9 +205,17 @@ class GpuNetwork:
                         "left": up_conv_left_pad(len(self.spec.resample_filter)),
                     },
                 )
-            slices = self._convolve(layer, samples, is_backward=True)
-        self._activate(self._sums, self._layers[0].packed.unit, 1.0, self._layers[0], None, None, slices, samples)
-        self._style_gradients(self._table_rows(block), samples, unit, of_picture=of_picture)
+            conv = self._through_layer(index, samples, of_picture=of_picture)
+            is_activated = conv is not None
+            if conv:
+                end = self._way_back(layer, self._layers[index - 1] if index else None)
+                self._launch_conv(conv, layer, end, is_backward=True)
+                self._us.reverse()
+            else:
+                slices = self._convolve(layer, samples, is_backward=True)
+        if not is_activated:
+            self._activate(self._sums, self._layers[0].packed.unit, 1.0, self._layers[0], None, None, slices, samples)
+        self._style_gradients(block, samples, unit, of_picture=of_picture)
 
     def picture(self, side: int, samples: int = 1) -> int:
         """Enqueue the picture of a side after `forward`; return its address, (samples, 3, side, side) fp32."""
@@ -287,26 +294,30 @@ class GpuNetwork:
         # Flipped, since the filter is a correlation, with the gain of 2 an axis.
         self._filter = arrays.upload(2.0 * np.array(spec.resample_filter[::-1], np.float32))
         numbers = max(
-            self._slices(layer, samples, is_backward=bool(way))
-            * samples
-            * geometry.out_side**2
-            * (layer.inputs if way else layer.outputs)
+            self._choice.sums(layer, samples, is_backward=is_backward)
             for layer in self._layers
-            for way, geometry in enumerate((layer.forward, layer.backward))
+            for is_backward in (False, True)
             for samples in range(1, self._most_samples(layer.spec.resolution) + 1)
         )
         self._sums = arrays.empty(4 * numbers)
-        self._u, self._t = (
-            arrays.empty(
-                2
-                * max(
-                    self._most_samples(layer.spec.resolution) * layer.outputs * (layer.spec.resolution + margin) ** 2
-                    for layer in self._layers
-                )
+        wide, wider = (
+            max(
+                self._most_samples(layer.spec.resolution) * layer.outputs * (layer.spec.resolution + margin) ** 2
+                for layer in self._layers
             )
             for margin in (0, 1)
         )
+        self._us = [arrays.empty(2 * wide) for _ in range(2)]  # what reads the first may write the second
+        self._t = arrays.empty(2 * wider)
         self._rgbs = [self._placed_rgb(layer, weights) for layer in rgbs]
+        self._back_tables = {
+            (block, of_picture, is_alone): arrays.upload(
+                self._back_table(block, 1 if is_alone else 2, of_picture=of_picture)
+            )
+            for block in {layer.resolution for layer in convs}
+            for of_picture in (False, True)
+            for is_alone in (False, True)
+        }
 
     def _placed_rgb(self, layer: LayerSpec, weights: Mapping[str, NDArray[np.float32]]) -> PlacedToRgb:
         arrays = self._arrays
@@ -381,76 +392,88 @@ class GpuNetwork:
         threads = samples * layer.spec.resolution**2 * layer.outputs // (4 * 4 * most)
         return most if threads >= _BUSY_THREADS * self._multiprocessors else least
 
-    def _is_patched(self, layer: PlacedConv, outputs: int) -> bool:
-        """Whether gradient_patch_conv computes a convolution with so many output channels."""
-        is_wide = outputs > CONV_COLUMNS[-1] and layer.spec.resolution >= _LEAST_PATCHED_SIDE
-        return is_wide and not layer.is_up and patch_conv_kernel(PATCH_COLUMNS[0]) in self._kernels
+    def _back_table(self, block: int, samples: int, *, of_picture: bool) -> NDArray[np.int32]:
+        """Return the table for the sums of a way back: adjoints that go back through layers have a row a block."""
+        layers, rows = self._table.layers.copy(), self._table.rows
+        for index in range(self._last(block) + 1):
+            layer = self._layers[index]
+            conv = self._through_layer(index, samples, of_picture=of_picture)
+            if conv:
+                blocks = tiles_of(layer.source) * conv.slices
+                layers[rows[layer.spec.name], 8] = blocks
+                if index > 0:
+                    layers[rows[self._layers[index - 1].spec.name], 10] = blocks
+        return layers
 
-    def _slices(self, layer: PlacedConv, samples: int, *, is_backward: bool) -> int:
-        """Return into how many parts K is cut so that the device is full."""
-        inputs, outputs = (layer.outputs, layer.inputs) if is_backward else (layer.inputs, layer.outputs)
-        if self._is_patched(layer, outputs):
-            across = layer.spec.resolution // _PATCH_SIDE
-            blocks = samples * across**2 * -(-outputs // _columns_of(outputs, PATCH_COLUMNS))
-            return max(1, min(self._multiprocessors // blocks, -(-inputs // _CONV_DEPTH)))
-        geometry, columns = layer.backward if is_backward else layer.forward, _columns_of(outputs)
-        tiles = [-(-samples * pixels // _CONV_ROWS) * -(-outputs // columns) for pixels in geometry.pixels]
-        taps = [int(count) for count in geometry.parities[:, 0]]
-        # Parities differ in their taps: as many tiles as would do the same work with the most taps.
-        even = sum(count * tap for count, tap in zip(tiles, taps, strict=True)) / max(taps)
-        steps = max(taps) * -(-inputs // _CONV_DEPTH)
-        return max(1, min(int(2 * self._multiprocessors / even), steps // 2, _MOST_SLICES))
+    def _through_layer(self, index: int, samples: int, *, of_picture: bool) -> ConvLaunch | None:
+        """Return the launch of an adjoint that goes back through the layer before, unless toRGB has its part there."""
+        if of_picture and index > 0 and self._rgb_after(index - 1) is not None:
+            return None
+        return self._choice.through_layer(self._layers[index], samples)
+
+    def _layer_end(self, layer: PlacedConv, following: PlacedConv | None) -> dict[str, Value]:
+        """Return what a convolution needs to end its layer."""
+        return {
+            "style": None if following is None else np.uint64(self._styles_at(following.spec)),
+            "demod": np.uint64(self._demods + 4 * self._row(layer.spec, 3)),
+            "noise": np.uint64(layer.noise),
+            "bias": np.uint64(layer.bias),
+            "z": np.uint64(layer.z),
+            "to": None if following is None else np.uint64(following.x),
+            "gain": layer.act.gain,
+            "clamp": np.inf if layer.act.clamp is None else layer.act.clamp,
+            **self._units(layer),
+        }
+
+    def _units(self, layer: PlacedConv) -> dict[str, Value]:
+        """Return the unit of a convolution's weights, and the numbers of a sample in arrays of all layers."""
+        return {
+            "unit": layer.packed.unit,
+            "style_count": self._table.styles,
+            "demod_count": self._table.demods,
+            "sum_count": self._table.sums,
+        }
+
+    def _way_back(self, layer: PlacedConv, before: PlacedConv | None) -> dict[str, Value]:
+        """Return what the adjoint of a convolution needs to go back through the layer before, or to the constant."""
+        own: dict[str, Value] = {
+            "style": np.uint64(self._styles_at(layer.spec)),
+            "style_sums": self._sums_at(layer.spec, 7),
+            **self._units(layer),
+        }
+        if before is None:
+            return {"z": np.uint64(self._constants), **own}
+        clamp = before.act.clamp
+        return {
+            **self._layer_end(before, None),
+            **own,
+            "to": np.uint64(self._us[1]),
+            "demod_sums": self._sums_at(before.spec, 9),
+            "clamp": np.inf if clamp is None else float(np.float16(clamp)),
+        }
 
     def _convolve(self, layer: PlacedConv, samples: int, *, is_backward: bool) -> int:
         """Enqueue a convolution or its adjoint into the sums; return the number of slices."""
-        inputs, outputs = (layer.outputs, layer.inputs) if is_backward else (layer.inputs, layer.outputs)
-        geometry = layer.backward if is_backward else layer.forward
-        slices, columns = self._slices(layer, samples, is_backward=is_backward), _columns_of(outputs)
-        source = (self._t if layer.is_up else self._u) if is_backward else layer.x
-        if self._is_patched(layer, outputs):
-            columns = _columns_of(outputs, PATCH_COLUMNS)
-            self.launch(
-                patch_conv_kernel(columns),
-                (samples * (layer.source // _PATCH_SIDE) ** 2, -(-outputs // columns), slices),
-                (_PATCH_THREADS, 1, 1),
-                {
-                    "x": np.uint64(source),
-                    "weight": np.uint64(layer.backward_weight if is_backward else layer.forward_weight),
-                    "sums": np.uint64(self._sums),
-                    "side": layer.source,
-                    "cin": inputs,
-                    "cout": outputs,
-                    "slices": slices,
-                    "is_adjoint": int(is_backward),
-                },
-                shared_nbytes=_PATCH_NBYTES + columns * _PATCH_STAGE_NBYTES,
-            )
-            return slices
+        conv = self._choice.to_sums(layer, samples, is_backward=is_backward)
+        self._launch_conv(conv, layer, {}, is_backward=is_backward)
+        return conv.slices
+
+    def _launch_conv(self, conv: ConvLaunch, layer: PlacedConv, end: Mapping[str, Value], *, is_backward: bool) -> None:
+        """Enqueue a convolution or its adjoint, and what becomes of its sums."""
+        source = (self._t if layer.is_up else self._us[0]) if is_backward else layer.x
         self.launch(
-            conv_kernel(columns),
-            (
-                -(-samples * max(geometry.pixels) // _CONV_ROWS),
-                -(-outputs // columns),
-                len(geometry.parities) * slices,
-            ),
-            (_CONV_THREADS, 1, 1),
+            conv.kernel,
+            conv.grid,
+            (conv.threads, 1, 1),
             {
                 "x": np.uint64(source),
                 "weight": np.uint64(layer.backward_weight if is_backward else layer.forward_weight),
                 "sums": np.uint64(self._sums),
-                "parities": np.uint64(layer.backward_parities if is_backward else layer.forward_parities),
-                "in_side": geometry.in_side,
-                "cin": inputs,
-                "cout": outputs,
-                "in_stride": geometry.in_stride,
-                "out_stride": geometry.out_stride,
-                "out_side": geometry.out_side,
-                "slices": slices,
-                "samples": samples,
+                **conv.arguments,
+                **end,
             },
-            shared_nbytes=_CONV_STAGES * (_CONV_ROWS + columns) * _CONV_DEPTH * 2,
+            shared_nbytes=conv.shared_nbytes,
         )
-        return slices
 
     def _picture_gradients(self, side: int, gradient: int, samples: int) -> None:
         """Enqueue the gradients of the pictures of all blocks, from the last one's."""
@@ -510,7 +533,7 @@ class GpuNetwork:
                 "noise": None if layer is None else np.uint64(layer.noise),
                 "bias": None if layer is None else np.uint64(layer.bias),
                 "demod": None if layer is None else np.uint64(self._demods + 4 * self._row(layer.spec, 3)),
-                "u": None if layer is None else np.uint64(self._u),
+                "u": None if layer is None else np.uint64(self._us[0]),
                 "style_sums": None if following is None else self._sums_at(following.spec, 7),
                 "demod_sums": None if layer is None else self._sums_at(layer.spec, 9),
                 **of_rgb,
@@ -562,9 +585,9 @@ class GpuNetwork:
             },
         )
 
-    def _style_gradients(self, layers: int, samples: int, unit: float, *, of_picture: bool) -> None:
+    def _style_gradients(self, block: int, samples: int, unit: float, *, of_picture: bool) -> None:
         """Enqueue what turns partial sums into `ws_gradient`."""
-        table, w_dim = self._table, self.spec.w_dim
+        table, w_dim, layers = self._table, self.spec.w_dim, self._table_rows(block)
         counts: dict[str, Value] = {"style_count": table.styles, "demod_count": table.demods}
         widest = int(table.layers[:layers, :2].max())
         self.launch(
@@ -574,7 +597,7 @@ class GpuNetwork:
             {
                 "sums": np.uint64(self._partials),
                 "demods": np.uint64(self._demods),
-                "table": np.uint64(self._table_at),
+                "table": np.uint64(self._back_tables[block, of_picture, samples == 1]),
                 "style_gradients": np.uint64(self._style_gradients_at),
                 "demod_gradients": np.uint64(self._demod_gradients),
                 **counts,
@@ -610,8 +633,3 @@ class GpuNetwork:
                 "unit": unit,
             },
         )
-
-
-def _columns_of(outputs: int, tiles: tuple[int, ...] = CONV_COLUMNS) -> int:
-    """Return the channels of the narrowest tile that holds all of them, or of the widest tile."""
-    return min((columns for columns in tiles if columns >= outputs), default=max(tiles))

@@ -24,7 +24,8 @@ from gpu_backend.ops.kernels.recipe import KernelRecipe
 if TYPE_CHECKING:
     from gpu_backend.gradients.network import DifferentiableNetwork
 
-_CHECKED_BLOCK = 32
+_CHECKED_BLOCKS = {32: 1.0 / 16, 128: 1.0}
+"""Blocks whose gradients are compared with torch, the second for the kernels of large layers, and their units."""
 LEAST_COSINE = 0.99
 """Of a row's gradient with that of torch, below which a device's gradients are not used."""
 
@@ -101,10 +102,14 @@ class GpuGradients:
     def check(self, network: DifferentiableNetwork, *, of_picture: bool = False) -> str:
         """Compare with torch; return in a phrase what differs, empty if nothing does.
 
-        The gradient of a sum, with random weights, of the features of block 32, or of the last one; or of the picture
-        there, where the network has one.
+        The gradients of a sum, with random weights, of the features of blocks 32 and 128, or of the last one before;
+        or of the pictures there, where the network has them.
         """
-        block = min(_CHECKED_BLOCK, *(layer.resolution for layer in self.network.spec.layers[-1:]))
+        units = {min(block, self.network.side): unit for block, unit in reversed(_CHECKED_BLOCKS.items())}
+        problems = (self._check_block(network, *block, of_picture=of_picture) for block in units.items())
+        return next(filter(None, problems), "")
+
+    def _check_block(self, network: DifferentiableNetwork, block: int, unit: float, *, of_picture: bool) -> str:
         spec, device = self.network.spec, self.network
         generator = torch.Generator().manual_seed(3)
         wanted_device = network.device
@@ -130,7 +135,7 @@ class GpuGradients:
                 device.forward(block)
                 if of_picture:
                     device.picture(block)
-                device.backward(block, arrays.upload(whole), of_picture=of_picture, unit=1.0 / 16)
+                device.backward(block, arrays.upload(whole), of_picture=of_picture, unit=unit)
                 self.driver.download(found, device.ws_gradient)
             finally:
                 arrays.close()

@@ -19,6 +19,8 @@ from gpu_backend.model.spec import LayerSpec
 TABLE_INTS = 12
 """Integers of a layer in the table of parts/gradient_table.cuh."""
 _PARITY_INTS = 32
+LEAST_SUM_ROWS = 8
+"""Rows for which every layer's partial sums have room: as many blocks may share the smallest picture."""
 
 
 def padded(channels: int) -> int:
@@ -135,12 +137,12 @@ def style_table(
         source = layer.resolution // (2 if layer.kind == "up_conv" else 1)
         style_blocks = activation_blocks(source**2)
         demod_blocks = activation_blocks(layer.resolution**2) if is_conv else 0
-        style_sums, demod_sums = sums, sums + style_blocks * inputs
+        style_sums, demod_sums = sums, sums + max(style_blocks, LEAST_SUM_ROWS) * inputs
         row = [inputs, outputs, styles, demods, styles, squares, layer.w_index, style_sums, style_blocks, demod_sums]
         rows.append([*row, demod_blocks, 0])
         styles, demods = styles + inputs, demods + outputs
         squares += inputs * outputs
-        sums = demod_sums + demod_blocks * outputs
+        sums = demod_sums + max(demod_blocks, LEAST_SUM_ROWS) * outputs
         affines.append(matrix)
         biases.append(bias)
     return StyleTable(

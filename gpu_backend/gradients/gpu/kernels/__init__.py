@@ -13,6 +13,10 @@ CONV_COLUMNS = (128, 64, 32)
 """Output channels of a convolution's tile."""
 PATCH_COLUMNS = (128, 64)
 """The same of gradient_patch_conv."""
+UP_COLUMNS = 64
+"""The same of gradient_up_conv."""
+TILE_ENDS = ((128, 2), (128, 1), (64, 8), (64, 4))
+"""Output channels of a tile and slices of split-K of convolutions on Hopper that end a layer or go back through one."""
 STRIP_ROWS = (4, 1)
 """Rows that a thread filters: four read less, one fills the device where a layer is small."""
 
@@ -36,7 +40,7 @@ def kernels_of_step(taps: int, architecture: str) -> tuple[KernelRecipe, ...]:
         That kernels are compiled for. gradient_patch_conv is for Hopper.
     """
     return (
-        *(patch_conv_kernel(columns) for columns in PATCH_COLUMNS if architecture == "sm_90a"),
+        *(_kernels_of_hopper() if architecture == "sm_90a" else ()),
         *(conv_kernel(columns) for columns in CONV_COLUMNS),
         *(layer_kernel(taps, rows=rows) for rows in STRIP_ROWS),
         *(filter_kernel(taps, rows=rows) for rows in STRIP_ROWS),
@@ -53,7 +57,44 @@ def conv_kernel(columns: int) -> GradientKernel:
 
 def patch_conv_kernel(columns: int) -> GradientKernel:
     """Return the convolution with stride 1 for Hopper, with tiles of so many channels, one of `PATCH_COLUMNS`."""
-    return GradientKernel.of("gradient_patch_conv", COLUMNS=columns)
+    return _tile_kernel("gradient_patch_conv", columns=columns)
+
+
+def layer_conv_kernel(columns: int, slices: int) -> GradientKernel:
+    """Return the same with the end of its layer, for one of `TILE_ENDS`."""
+    return _tile_kernel("gradient_patch_conv", columns=columns, layer_end=True, cluster=slices)
+
+
+def way_back_kernel(columns: int, slices: int, *, is_up: bool) -> GradientKernel:
+    """Return the adjoint of a convolution on Hopper that goes back through the layer before, for one of `TILE_ENDS`."""
+    stem = "gradient_up_adjoint" if is_up else "gradient_patch_conv"
+    return _tile_kernel(stem, columns=columns, way_back=True, cluster=slices)
+
+
+def up_adjoint_kernel() -> GradientKernel:
+    """Return the adjoint of a transposed convolution for Hopper."""
+    return _tile_kernel("gradient_up_adjoint")
+
+
+def up_conv_kernel() -> GradientKernel:
+    """Return the transposed convolution for Hopper."""
+    return GradientKernel.of("gradient_up_conv", COLUMNS=UP_COLUMNS)
+
+
+def _tile_kernel(
+    stem: str, *, columns: int = PATCH_COLUMNS[0], layer_end: bool = False, way_back: bool = False, cluster: int = 0
+) -> GradientKernel:
+    return GradientKernel.of(stem, COLUMNS=columns, LAYER_END=layer_end, WAY_BACK=way_back, CLUSTER=cluster)
+
+
+def _kernels_of_hopper() -> tuple[GradientKernel, ...]:
+    return (
+        *(way_back_kernel(*end, is_up=is_up) for end in TILE_ENDS[::-1] for is_up in (False, True)),
+        *(layer_conv_kernel(*end) for end in TILE_ENDS[::-1]),
+        *(patch_conv_kernel(columns) for columns in PATCH_COLUMNS),
+        up_adjoint_kernel(),
+        up_conv_kernel(),
+    )
 
 
 def layer_kernel(taps: int, *, rows: int) -> GradientKernel:

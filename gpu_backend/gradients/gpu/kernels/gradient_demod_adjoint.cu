@@ -14,7 +14,7 @@ extern "C" __global__ void __launch_bounds__(32 * SHARES) gradient_demod_adjoint
     if (channel < inputs) {
         const float* column = squares + layer[SQUARES] + channel;
         const float* e = demod_gradients + (size_t)blockIdx.z * demod_count + layer[DEMOD];
-#pragma unroll 8
+#pragma unroll 16
         for (int o = threadIdx.y; o < outputs; o += SHARES) sum = fmaf(e[o], column[(size_t)o * inputs], sum);
     }
     parts[threadIdx.y][threadIdx.x] = sum;

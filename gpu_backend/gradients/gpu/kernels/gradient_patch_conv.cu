@@ -2,11 +2,12 @@
 //
 //     sums[slice][sample][y, x][o] = sum over taps t and channels c of the slice of  x[y + dy_t, x + dx_t, c] W_t[o, c]
 //
-// Arrays are those of gradient_conv; `side` is a multiple of 16. A block computes COLUMNS channels of 16 x 16 pixels. The patch of a group of 64 input channels, 18 x 18
+// Arrays are those of gradient_conv. A block computes COLUMNS channels of 16 x 16 pixels. The patch of a group of 64 input channels, 18 x 18
 // pixels, lies in shared memory once and serves all nine taps; weights of one tap follow each other through a ring of stages. K is cut into
 // `slices` between groups of channels. `is_adjoint`: the weights are turned by half a turn.
 //
-// Macro COLUMNS: 128 or 64. Grid: tiles of all samples, tiles of channels, slices.
+// Macros: COLUMNS: 128 or 64. LAYER_END, WAY_BACK, CLUSTER: what becomes of the sums, see parts/gradient_tile_end.cuh. Grid: tiles of all samples,
+// tiles of channels, slices.
 #define HALF 1
 #define DEPTH 64
 #define USE_WGMMA 1
@@ -14,28 +15,29 @@
 #include "parts/types.cuh"
 #include "parts/registers.cuh"
 #include "parts/wgmma.cuh"
+#include "parts/gradient_tile_end.cuh"
 
 enum : int {
-    SIDE = 16,  // of a tile
     PITCH = SIDE + 2,
     TAPS = 9,
-    THREADS = 256,  // two warpgroups, of eight rows each
-    STAGES = 5,
+    STAGES = COLUMNS == 128 ? 5 : 9,
     AHEAD = STAGES - 2,  // steps; the products of one step may still read its stage while the next one begins
     WEIGHT_NBYTES = COLUMNS * DEPTH * 2,
     PATCH_CHUNKS = PITCH * PITCH * 8,
     PART = 2 * THREADS,  // chunks of the next patch that a step copies
     PARTS = (PATCH_CHUNKS + PART - 1) / PART,
     PATCH_NBYTES = PARTS * PART * 16,  // whole parts, so that no copy is behind a branch
+    PARTS_A_STEP = (PARTS + TAPS - AHEAD - 1) / (TAPS - AHEAD),  // so that the next patch is complete when its first tap begins
 };
-static_assert(PARTS <= TAPS - AHEAD, "the next patch is complete when its first tap begins");
+static_assert(STAGES * WEIGHT_NBYTES + 2 * PATCH_NBYTES >= TILE_END_NBYTES, "the sums find room where copies were");
+static_assert(PARTS % PARTS_A_STEP == 0, "steps copy whole parts");
 
-extern "C" __global__ void __launch_bounds__(THREADS, 1) gradient_patch_conv(
-    const half_bits* __restrict__ x, const half_bits* __restrict__ weight, float* __restrict__ sums, int side, int cin, int cout,
-    int slices, int is_adjoint) {
+extern "C" __global__ void WITH_CLUSTERS __launch_bounds__(THREADS, 1) gradient_patch_conv(
+    const half_bits* __restrict__ x, const half_bits* __restrict__ weight, TILE_END_PARAMETERS, int side, int cin, int cout, int slices,
+    int is_adjoint) {
     extern __shared__ unsigned char unaligned[];
     const unsigned ring = opaque((shared_address(unaligned) + 1023u) & ~1023u), patches = ring + STAGES * WEIGHT_NBYTES;
-    const int across = side / SIDE, tile = blockIdx.x % (across * across), sample = blockIdx.x / (across * across);
+    const int across = (side + SIDE - 1) / SIDE, tile = blockIdx.x % (across * across), sample = blockIdx.x / (across * across);
     const int y0 = tile / across * SIDE, x0 = tile % across * SIDE, first_channel = blockIdx.y * COLUMNS;
     const int groups = (cin + DEPTH - 1) / DEPTH, slice = blockIdx.z;
     const int first = groups * slice / slices, last = groups * (slice + 1) / slices;
@@ -101,7 +103,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) gradient_patch_conv(
                 wgmma_commit();
                 // Copies are issued while products run.
                 if (k == 0) load_weights(group + later / TAPS, later % TAPS, later_stage);
-                if (k == 1 && tap < PARTS) load_patch(group + 1, tap * PART, (tap + 1) * PART);
+                if (k == 1 && tap * PARTS_A_STEP < PARTS)
+                    load_patch(group + 1, tap * PARTS_A_STEP * PART, (tap + 1) * PARTS_A_STEP * PART);
                 if (k == 2) commit_copies();
                 wgmma_wait<1>();
             }
@@ -112,18 +115,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) gradient_patch_conv(
 #pragma unroll
     for (int m = 0; m < 2; ++m) wgmma_fence_sums(sum[m]);
 
-    const int samples = gridDim.x / (across * across);
-    float* to = sums + (size_t)(slice * samples + sample) * side * side * cout;
-#pragma unroll
-    for (int m = 0; m < 2; ++m)
-#pragma unroll
-        for (int half = 0; half < 2; ++half) {
-            const int y = y0 + row + 4 * m, column = x0 + half * 8 + (lane >> 2);
-            float* pixel = to + (size_t)(y * side + column) * cout;
-#pragma unroll
-            for (int j = 0; j < COLUMNS / 8; ++j) {
-                const int channel = first_channel + j * 8 + 2 * (lane & 3);
-                if (channel < cout) *reinterpret_cast<float2*>(pixel + channel) = make_float2(sum[m][4 * j + 2 * half], sum[m][4 * j + 2 * half + 1]);
-            }
-        }
+    end_tile(
+        sum, ring, sample, gridDim.x / (across * across), tile, y0, x0, side, first_channel, cout, slice, TILE_END_ARGUMENTS);
 }

@@ -12,7 +12,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS) gradient_styles(
     const float* w = ws + (blockIdx.z * w_rows + layer[W_ROW]) * w_dim;
     const float* row = affine + (size_t)(layer[AFFINE] + channel) * w_dim;
     float sum = 0.0f;
-#pragma unroll 4
+#pragma unroll 16
     for (int i = lane; i < w_dim; i += 32) sum = fmaf(row[i], w[i], sum);
     sum = warp_total(sum);
     if (lane == 0) styles[(size_t)blockIdx.z * style_count + layer[STYLE] + channel] = sum + affine_bias[layer[AFFINE] + channel];

@@ -7,7 +7,7 @@
 // This thread's share of a column of numbers.
 __device__ __forceinline__ float share_of_column(const float* from, int rows, int width) {
     float sum = 0.0f;
-#pragma unroll 8
+#pragma unroll 12
     for (int i = threadIdx.y; i < rows; i += SHARES) sum += from[(size_t)i * width];
     return sum;
 }

@@ -27,8 +27,12 @@ WIDE: dict[str, Any] = {"channel_max": 32, "channel_base": 512}
 """Wide enough that the sign of one activation, turned by rounding, does not show."""
 PATCHED: dict[str, Any] = {"channels": {4: 16, 8: 16, 16: 70, 32: 130, 64: 42}}
 """More than 32 channels from 32 x 32 on: one more than a tile's, and numbers that tiles do not divide."""
-WIDER = {"64 x 64": 132, "64 x 64, a small device": 1}
-"""Networks of `PATCHED`, and multiprocessors: with one, K has no slices, and a thread filters four rows."""
+MANY: dict[str, Any] = {"channels": {4: 520, 8: 300, 16: 264, 32: 500, 64: 72}}
+"""So many that eight blocks share the only tile of 4 x 4, and four that of 8 x 8 and 16 x 16."""
+WIDER = {"64 x 64": (PATCHED, 132), "64 x 64, a small device": (PATCHED, 1), "many channels": (MANY, 132)} | {
+    "many channels, a smaller device": (MANY, 40)
+}
+"""Networks, and multiprocessors: with one, K has no slices, and a thread filters four rows."""
 UGLY: dict[str, dict[str, Any]] = {
     "odd channels": {"channels": {4: 36, 8: 28, 16: 25}},
     "clamp": {"conv_clamp": 2.0} | WIDE,
@@ -43,7 +47,7 @@ UGLY: dict[str, dict[str, Any]] = {
 def model_named(name: str) -> Model:
     """Return an ugly model, one whose convolutions are Hopper's own, or a golden one."""
     if name in WIDER:
-        return make_stylegan2(resolution=64, **PATCHED)
+        return make_stylegan2(resolution=64, **WIDER[name][0])
     return make_stylegan2(**UGLY[name]) if name in UGLY else Golden(name).model
 
 
@@ -153,7 +157,31 @@ def test_hoppers_convolutions_compute_the_wide_layers_without_upsampling(of_pict
     assert lengths < 0.05
     runs = 1 if of_picture else 5
     assert driver.launched.count("gradient_patch_conv") == 2 * 2 * runs, "at 32 and 64, forward and backward"
-    assert driver.launched.count("gradient_conv") == 2 * 7 * runs
+    assert driver.launched.count("gradient_up_adjoint") == runs, "from 64 to 32"
+    assert driver.launched.count("gradient_up_conv") == 3 * runs, "from 8 to 16, 32 and 64"
+    assert driver.launched.count("gradient_conv") == (4 + 6) * runs
+    assert driver.launched.count("gradient_layer") == 8 * runs, "one ends in its convolution"
+    assert driver.launched.count("gradient_activation") == (9 if of_picture else 8) * runs, "of ten, two in adjoints"
+
+
+@pytest.mark.parametrize("of_picture", [False, True])
+def test_blocks_that_share_a_small_picture_end_its_layers_on_hopper(of_picture: bool) -> None:
+    model = make_stylegan2(resolution=16, channels={4: 520, 8: 264, 16: 72})
+    network = differentiable_network(model, dtype=torch.float64)
+    driver = TwinDriver()
+    own = network_on(driver.as_driver(), twin_kernels(4, "sm_90a"), network, model, 16, samples=2)
+    for samples in (2, 1) if of_picture else (1,):
+        driver.launched.clear()
+        if of_picture:
+            error, (cosine, lengths) = compared_pictures(own, driver.as_driver(), network, 16, samples)
+        else:
+            error, (cosine, lengths) = compared(own, driver.as_driver(), network, 16)
+        assert error < 5e-3
+        assert cosine > 0.999
+        assert lengths < 0.05
+        convs = sum(entry in ("gradient_patch_conv", "gradient_up_adjoint") for entry in driver.launched)
+        # Forward two, backward three: 72 channels are too few slices. One of them would go back through toRGB, too.
+        assert convs == (0 if samples == 2 else 4 if of_picture else 5 * 5)
 
 
 def test_a_thread_filters_four_rows_where_that_fills_the_device() -> None:
@@ -212,7 +240,7 @@ def test_the_kernels_have_the_gradient_of_torch_in_every_row(gpu: Gpu, name: str
     assert not compiled.failures
     kernels = {recipe: driver.load(kernel.cubin, recipe) for recipe, kernel in compiled.kernels.items()}
     side = model.spec.resolution
-    own = network_on(driver, kernels, network, model, side, WIDER.get(name, 132))
+    own = network_on(driver, kernels, network, model, side, WIDER[name][1] if name in WIDER else 132)
     error, (cosine, lengths) = compared(own, driver, network, side)
     own.close()
     driver.close()
@@ -305,7 +333,7 @@ def test_the_kernels_have_the_gradient_of_torch_through_pictures(gpu: Gpu, name:
     compiled = compile_kernels(wanted, gpu.compile_architecture)
     kernels = {recipe: driver.load(kernel.cubin, recipe) for recipe, kernel in compiled.kernels.items()}
     side = model.spec.resolution
-    own = network_on(driver, kernels, network, model, side, WIDER.get(name, 132), samples=5)
+    own = network_on(driver, kernels, network, model, side, WIDER[name][1] if name in WIDER else 132, samples=5)
     error, (cosine, lengths) = compared_pictures(own, driver, network, side, 5)
     own.close()
     driver.close()

@@ -11,6 +11,8 @@ KERNELS = Path(__file__).parents[4] / "gpu_backend" / "gradients" / "gpu" / "ker
 _MOST_THREADS = 512
 _THREADS = {
     "gradient_patch_conv": 256,
+    "gradient_up_adjoint": 256,
+    "gradient_up_conv": 256,
     "gradient_conv": 128,
     "gradient_layer": 128,
     "gradient_filter": 256,

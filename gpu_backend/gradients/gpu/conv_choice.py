@@ -1,0 +1,251 @@
+"""Which kernel computes a convolution of a step or its adjoint, and how it is launched."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpu_backend.cuda.driver.arguments import Value
+from gpu_backend.gradients.gpu.kernels import (
+    CONV_COLUMNS,
+    PATCH_COLUMNS,
+    TILE_ENDS,
+    UP_COLUMNS,
+    conv_kernel,
+    layer_conv_kernel,
+    patch_conv_kernel,
+    up_adjoint_kernel,
+    up_conv_kernel,
+    way_back_kernel,
+)
+from gpu_backend.gradients.gpu.placed import PlacedConv
+from gpu_backend.gradients.gpu.weights import activation_blocks
+from gpu_backend.ops.kernels.recipe import KernelRecipe
+
+_ROWS, _DEPTH, _STAGES = 128, 64, 3
+_THREADS, _HOPPER_THREADS = 128, 256
+_MOST_SLICES = 32
+_TILE_SIDE = 16
+_PATCH_NBYTES = 1024 + 2 * 6 * 512 * 16
+"""Two patches, and what aligns them."""
+_UP_ADJOINT_NBYTES = 1024 + 36 * 512 * 8
+"""Four planes, and what aligns them."""
+_RING_NBYTES = 5 * 128 * 128
+"""Of the stages of weights: five, or more of narrower tiles."""
+_UP_POSITIONS, _UP_PIECE = 128, 32
+_UP_RING_NBYTES = 1024 + 4 * 3 * UP_COLUMNS * 128
+"""Of the weights of three taps, and what aligns them."""
+_MOST_UP_SIDE = 256
+"""Of a larger source, a block's positions do not fit in shared memory."""
+_LEAST_SIDE = 32
+"""Smaller layers are one tile, which blocks of a cluster share."""
+_MOST_PAIRED = 3
+"""Slices that two blocks take instead, so that they end the tile; more go to memory."""
+_OF_TILE_ENDS = ("style", "demod", "noise", "bias", "z", "to", "style_sums", "demod_sums")
+"""What a convolution on Hopper takes besides its sums where it goes on with them."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ConvLaunch:
+    """A launch of a convolution without its arrays.
+
+    Attributes
+    ----------
+    slices
+        Parts of K.
+    arguments
+        All but x, weight, sums, and what becomes of the sums elsewhere.
+    """
+
+    kernel: KernelRecipe
+    grid: tuple[int, int, int]
+    threads: int
+    slices: int
+    arguments: Mapping[str, Value]
+    shared_nbytes: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ConvChoice:
+    """Chooses for one device.
+
+    Attributes
+    ----------
+    kernels
+        Those of `kernels_of_step`.
+    multiprocessors
+        Of the device.
+    """
+
+    kernels: Container[KernelRecipe]
+    multiprocessors: int
+
+    def to_sums(self, layer: PlacedConv, samples: int, *, is_backward: bool) -> ConvLaunch:
+        """Return the launch of a convolution, or of its adjoint, that leaves slices of sums."""
+        inputs, outputs = _channels(layer, is_backward=is_backward)
+        slices = self._slices(layer, samples, is_backward=is_backward)
+        if self._is_tiled(layer, is_backward=is_backward):
+            kernel = up_adjoint_kernel() if layer.is_up else patch_conv_kernel(_columns_of(outputs, PATCH_COLUMNS))
+            return _tile_launch(kernel, layer, samples, slices, is_backward=is_backward)
+        if self._is_up_conv(layer, is_backward=is_backward):
+            return _up_launch(layer, samples, slices)
+        geometry, columns = layer.backward if is_backward else layer.forward, _columns_of(outputs)
+        rows = -(-samples * max(geometry.pixels) // _ROWS)
+        return ConvLaunch(
+            conv_kernel(columns),
+            (rows, -(-outputs // columns), len(geometry.parities) * slices),
+            _THREADS,
+            slices,
+            {
+                "parities": np.uint64(layer.backward_parities if is_backward else layer.forward_parities),
+                "in_side": geometry.in_side,
+                "cin": inputs,
+                "cout": outputs,
+                "in_stride": geometry.in_stride,
+                "out_stride": geometry.out_stride,
+                "out_side": geometry.out_side,
+                "slices": slices,
+                "samples": samples,
+            },
+            _STAGES * (_ROWS + columns) * _DEPTH * 2,
+        )
+
+    def to_layer_end(self, layer: PlacedConv, samples: int) -> ConvLaunch | None:
+        """Return the launch of a convolution that ends its layer, if there is one."""
+        end = self._tile_end(layer, samples, is_backward=False)
+        return end and _tile_launch(layer_conv_kernel(*end), layer, samples, end[1], is_backward=False)
+
+    def through_layer(self, layer: PlacedConv, samples: int) -> ConvLaunch | None:
+        """Return the launch of an adjoint that goes back through the layer before, if there is one.
+
+        For several samples it has as many blocks a sample for any number of them.
+        """
+        end = self._tile_end(layer, samples, is_backward=True)
+        if end is None:
+            return None
+        kernel = way_back_kernel(*end, is_up=layer.is_up)
+        return _tile_launch(kernel, layer, samples, end[1], is_backward=True)
+
+    def sums(self, layer: PlacedConv, samples: int, *, is_backward: bool) -> int:
+        """Return how many numbers `to_sums` leaves."""
+        geometry = layer.backward if is_backward else layer.forward
+        slices = self._slices(layer, samples, is_backward=is_backward)
+        return slices * samples * geometry.out_side**2 * _channels(layer, is_backward=is_backward)[1]
+
+    def _slices(self, layer: PlacedConv, samples: int, *, is_backward: bool) -> int:
+        """Return into how many parts K is cut so that the device is full."""
+        inputs, outputs = _channels(layer, is_backward=is_backward)
+        groups = -(-inputs // _DEPTH)
+        if self._is_tiled(layer, is_backward=is_backward):
+            blocks = samples * tiles_of(layer.source) * -(-outputs // _columns_of(outputs, PATCH_COLUMNS))
+            return max(1, min(self.multiprocessors // blocks, groups))
+        if self._is_up_conv(layer, is_backward=is_backward):
+            blocks = samples * _up_tiles(layer.source) * -(-outputs // UP_COLUMNS)
+            return max(1, min(self.multiprocessors // blocks, groups))
+        geometry, columns = layer.backward if is_backward else layer.forward, _columns_of(outputs)
+        tiles = [-(-samples * pixels // _ROWS) * -(-outputs // columns) for pixels in geometry.pixels]
+        taps = [int(count) for count in geometry.parities[:, 0]]
+        # Parities differ in their taps: as many tiles as would do the same work with the most taps.
+        even = sum(count * tap for count, tap in zip(tiles, taps, strict=True)) / max(taps)
+        return max(1, min(int(2 * self.multiprocessors / even), max(taps) * groups // 2, _MOST_SLICES))
+
+    def _tile_end(self, layer: PlacedConv, samples: int, *, is_backward: bool) -> tuple[int, int] | None:
+        """Return the one of `TILE_ENDS` that a convolution or an adjoint takes to go on with its sums, if it does."""
+        inputs, outputs = _channels(layer, is_backward=is_backward)
+        if outputs <= PATCH_COLUMNS[-1] or not self._is_on_hopper or (layer.is_up and not is_backward):
+            return None
+        tiles, groups = tiles_of(layer.source), -(-inputs // _DEPTH)
+        if layer.source < _LEAST_SIDE:
+            # Several samples would need more blocks than find room at once.
+            columns, most = PATCH_COLUMNS[-1], groups if samples == 1 else 0
+        else:
+            # A block fills a multiprocessor, and clusters of more than two do not fill the device.
+            columns = PATCH_COLUMNS[0]
+            most = max(1, min(self.multiprocessors // (tiles * -(-outputs // columns)), groups))
+            if most > _MOST_PAIRED or tiles * most > activation_blocks(layer.source**2):
+                return None
+        return next(((width, slices) for width, slices in TILE_ENDS if width == columns and slices <= most), None)
+
+    def _is_tiled(self, layer: PlacedConv, *, is_backward: bool) -> bool:
+        """Whether gradient_patch_conv or gradient_up_adjoint computes the sums."""
+        _, outputs = _channels(layer, is_backward=is_backward)
+        is_wide = outputs > (PATCH_COLUMNS if layer.is_up else CONV_COLUMNS)[-1] and layer.source >= _LEAST_SIDE
+        return self._is_on_hopper and is_wide and (is_backward or not layer.is_up)
+
+    def _is_up_conv(self, layer: PlacedConv, *, is_backward: bool) -> bool:
+        """Whether gradient_up_conv computes the sums."""
+        is_wide = layer.outputs > CONV_COLUMNS[-1] and layer.source <= _MOST_UP_SIDE
+        return self._is_on_hopper and is_wide and layer.is_up and not is_backward
+
+    @property
+    def _is_on_hopper(self) -> bool:
+        return up_conv_kernel() in self.kernels
+
+
+def tiles_of(side: int) -> int:
+    """Return the tiles of gradient_patch_conv and gradient_up_adjoint along the pixels."""
+    return (-(-side // _TILE_SIDE)) ** 2
+
+
+def _tile_launch(
+    kernel: KernelRecipe, layer: PlacedConv, samples: int, slices: int, *, is_backward: bool
+) -> ConvLaunch:
+    inputs, outputs = _channels(layer, is_backward=is_backward)
+    columns = int(dict(kernel.defines)["COLUMNS"])
+    own: dict[str, Value] = {} if layer.is_up else {"is_adjoint": int(is_backward)}
+    return ConvLaunch(
+        kernel,
+        (samples * tiles_of(layer.source), -(-outputs // columns), slices),
+        _HOPPER_THREADS,
+        slices,
+        {
+            **dict.fromkeys(_OF_TILE_ENDS),
+            **dict.fromkeys(("style_count", "demod_count", "sum_count"), 0),
+            "unit": 1.0,
+            "gain": 1.0,
+            "clamp": np.inf,
+            "side": layer.source,
+            "cin": inputs,
+            "cout": outputs,
+            "slices": slices,
+            **own,
+        },
+        (_UP_ADJOINT_NBYTES if layer.is_up else _PATCH_NBYTES) + _RING_NBYTES,
+    )
+
+
+def _up_launch(layer: PlacedConv, samples: int, slices: int) -> ConvLaunch:
+    tiles = _up_tiles(layer.source)
+    pixels = -(-(_UP_POSITIONS + layer.source + 2) // _UP_PIECE) * _UP_PIECE
+    return ConvLaunch(
+        up_conv_kernel(),
+        (samples * tiles, -(-layer.outputs // UP_COLUMNS), slices),
+        _HOPPER_THREADS,
+        slices,
+        {
+            "side": layer.source,
+            "cin": layer.inputs,
+            "cout": layer.outputs,
+            "slices": slices,
+            "tiles": tiles,
+            "pixels": pixels,
+        },
+        _UP_RING_NBYTES + 2 * pixels * 2 * _DEPTH,
+    )
+
+
+def _channels(layer: PlacedConv, *, is_backward: bool) -> tuple[int, int]:
+    """Return the channels that a convolution, or its adjoint, reads and writes."""
+    return (layer.outputs, layer.inputs) if is_backward else (layer.inputs, layer.outputs)
+
+
+def _up_tiles(side: int) -> int:
+    """Return the blocks of gradient_up_conv along (side + 1)^2 positions, of which the last one may do one more."""
+    return -(-side * (side + 2) // _UP_POSITIONS)
+
+
+def _columns_of(outputs: int, tiles: tuple[int, ...] = CONV_COLUMNS) -> int:
+    """Return the channels of the narrowest tile that holds all of them, or of the widest tile."""
+    return min((columns for columns in tiles if columns >= outputs), default=max(tiles))
