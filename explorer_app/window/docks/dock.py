@@ -241,6 +241,11 @@ class DockBody(QFrame):
     def _forget_above(self) -> None:
         self._above = None
 
+    @property
+    def above(self) -> QWidget | None:
+        """The widget between the header and the panel; None if there is none."""
+        return self._above
+
     def height_above(self, width: int) -> int:
         """Return the height in px of the widget between the header and the panel, at a width in px."""
         if self._above is None or self._above.isHidden():
@@ -372,6 +377,11 @@ class Dock(QDockWidget):
     def show_notice(self, text: str) -> None:
         """Show a text in place of an empty panel; an empty text shows the panel again."""
         self._body.show_notice(text)
+
+    def parts(self) -> tuple[QWidget, ...]:
+        """Return what the keyboard visits, in its order: the header, what is above the panel, and the body with it."""
+        above = self._body.above
+        return (self.header, self._body) if above is None else (self.header, above, self._body)
 
     def show_above(self, widget: QWidget) -> None:
         """Show a widget between the header and the panel; it may hide or delete itself."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from PySide6.QtCore import QByteArray, QChildEvent, QEvent, QSize, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QAction, QKeySequence, QResizeEvent
-from PySide6.QtWidgets import QApplication, QMainWindow, QTabBar, QTabWidget, QWidget
+from PySide6.QtWidgets import QApplication, QMainWindow, QScrollArea, QTabBar, QTabWidget, QWidget
 
 from explorer_app.window.docks.dock import Dock, is_uncovered
 from explorer_app.window.docks.layouts import HOMES, WORKSPACES, Area, Layout, WorkspaceName, first_layout
@@ -432,6 +432,53 @@ class Workspace(QMainWindow):
                 stop.activateWindow()
                 first.setFocus(Qt.FocusReason.TabFocusReason)
                 return
+
+    def tab_stop_after(self, here: QWidget | None, step: int) -> QWidget | None:
+        """Return the widget that Tab visits after another one, or before it with -1; None where Qt is to decide.
+
+        Tab visits one dock after the other, column by column: its header, its hint, then its panel. Qt would follow the
+        order of creation, in which panels and rows come after all headers, and would visit docks behind tabs too.
+        """
+        places: dict[QWidget, tuple[int, int, int]] = {}
+        covered: set[QWidget] = set()
+        for dock in self.docks:
+            if dock.isFloating() or dock.isHidden():
+                continue
+            if not is_uncovered(dock):
+                covered.update(dock.findChildren(QWidget))
+                continue
+            for rank, part in reversed(tuple(enumerate(dock.parts()))):
+                place = dock.x(), dock.y(), rank
+                places.update((widget, place) for widget in (part, *part.findChildren(QWidget)))
+        stops = [stop for stop in _tab_stops(self.window()) if stop not in covered]
+        if here is None or here not in stops:
+            return None
+        first = next((index for index, stop in enumerate(stops) if stop in places), 0)
+        inside = sorted((stop for stop in stops if stop in places), key=places.__getitem__)
+        after = [stop for stop in stops[first:] if stop not in places]
+        ordered = [*stops[:first], *inside, *after]
+        return ordered[(ordered.index(here) + step) % len(ordered)]
+
+
+def _tab_stops(window: QWidget) -> list[QWidget]:
+    """Return the visible widgets of a window that Tab can visit, in Qt's order."""
+    stops: list[QWidget] = []
+    widget = window.nextInFocusChain()
+    while widget is not None and widget is not window:
+        takes_tab = bool(widget.focusPolicy() & Qt.FocusPolicy.TabFocus) and widget.focusProxy() is None
+        if takes_tab and widget.isVisible() and widget.isEnabled():
+            stops.append(widget)
+        widget = widget.nextInFocusChain()
+    return stops
+
+
+def scroll_to(widget: QWidget) -> None:
+    """Let the scroll areas around a widget show it."""
+    around = widget.parentWidget()
+    while around is not None:
+        if isinstance(around, QScrollArea):
+            around.ensureWidgetVisible(widget)
+        around = around.parentWidget()
 
 
 def _first_by_tab(panel: QWidget) -> QWidget | None:

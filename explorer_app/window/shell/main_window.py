@@ -13,6 +13,7 @@ from PySide6.QtGui import (
     QDragEnterEvent,
     QDragLeaveEvent,
     QDropEvent,
+    QGuiApplication,
     QKeyEvent,
 )
 from PySide6.QtWidgets import QMainWindow
@@ -30,6 +31,7 @@ from explorer_app.window.controls.slider_row import show_played
 from explorer_app.window.dialogs.quit_question import QuitQuestion
 from explorer_app.window.docks.dock import Dock
 from explorer_app.window.docks.layouts import WORKSPACES
+from explorer_app.window.docks.workspace import scroll_to
 from explorer_app.window.gestures.input_age import InputAge
 from explorer_app.window.library.kept_drop import KeptDrop
 from explorer_app.window.look import theme
@@ -544,6 +546,16 @@ class MainWindow(QMainWindow):
         """Close without asking; a running export can be resumed at the next start."""
         self.quit_question.allow()
         self.close()
+
+    def focusNextPrevChild(self, next: bool) -> bool:  # noqa: N802 - Qt's names
+        """Move the focus by Tab, panel by panel."""
+        takes_all = QGuiApplication.styleHints().tabFocusBehavior() == Qt.TabFocusBehavior.TabFocusAllControls
+        stop = self.workspace.tab_stop_after(self.focusWidget(), 1 if next else -1) if takes_all else None
+        if stop is None:
+            return super().focusNextPrevChild(next)
+        stop.setFocus(Qt.FocusReason.TabFocusReason if next else Qt.FocusReason.BacktabFocusReason)
+        scroll_to(stop)
+        return True
 
     def remember_layout(self) -> None:
         """Put geometry and docks among the preferences, unless panels are hidden at present."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import groupby
 
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QAbstractButton, QApplication, QLineEdit, QMenuBar, QWidget
+from PySide6.QtWidgets import QAbstractButton, QApplication, QLineEdit, QMenuBar, QTabBar, QWidget
 from pytestqt.qtbot import QtBot
 
 from explorer_app.messages import MessageLog
@@ -15,6 +16,7 @@ from explorer_app.session.edits import PLACE, ZeroSliders, set_truncation
 from explorer_app.session.parameters import SetParameter
 from explorer_app.session.session import Position
 from explorer_app.settings import Settings
+from explorer_app.window.docks.dock import is_uncovered
 from explorer_app.window.gestures.plane_drag import Glide
 from explorer_app.window.look import theme
 from explorer_app.window.shell.main_window import MainWindow
@@ -191,9 +193,13 @@ def test_everything_is_reached_by_tab_and_has_a_name(
         focus = QApplication.focusWidget()
         if focus is None or focus in reached:
             break
+        assert is_uncovered(focus), f"{type(focus).__name__} {focus.accessibleName()}"
         reached.append(focus)
     assert window.canvas in reached
-    for part in (window.latent, window.sliders, window.history, window.performance, window.model, window.top_bar):
+    parts = (window.latent, window.sliders, window.history, window.performance, window.model, window.top_bar)
+    covered = [part for part in parts if not is_uncovered(part)]
+    assert not covered or any(isinstance(widget, QTabBar) for widget in reached), "its tabs uncover it"
+    for part in (part for part in parts if part not in covered):
         assert any(part.isAncestorOf(widget) for widget in reached), part.objectName() or part.accessibleName()
     nameless = [
         f"{type(widget).__name__} in {type(widget.parent()).__name__}"
@@ -201,6 +207,11 @@ def test_everything_is_reached_by_tab_and_has_a_name(
         if not widget.accessibleName() and not (isinstance(widget, QAbstractButton) and widget.text())
     ]
     assert nameless == []
+    docks = [next((key for key, dock in window.docks.items() if dock.isAncestorOf(widget)), "") for widget in reached]
+    visited = [key for key, _ in groupby(docks) if key]
+    assert len(visited) == len(set(visited)), f"Tab leaves a dock and comes back: {visited}"
+    first = next(widget for widget, key in zip(reached, docks, strict=True) if key == "history")
+    assert window.docks["history"].header.isAncestorOf(first)
 
 
 def test_buttons_have_a_tooltip_of_one_sentence(window: MainWindow) -> None:
