@@ -2,7 +2,8 @@
 
 Tables are small JSON files, an entry a line. A tuned one is in the user's cache folder under the GPU's name and the
 digest of the kernels that it was measured with, so that a table of other kernels is never looked at. Shipped tables are
-in ``gpu_backend/cuda/tiles/shipped``, one for each family: ``sm_90.json`` serves sm_90 and sm_90a. Everything read is
+in ``gpu_backend/cuda/tiles/shipped``, one for each family: ``sm_90.json`` serves sm_90 and sm_90a, and
+``sm_90-moments.json`` StyleGAN1's convolutions there. Everything read is
 checked field by field: what is broken is left out, and no file can stop a start.
 """
 
@@ -82,6 +83,8 @@ class TileTable:
         What the rule of thumb goes by, and what a tile has to fit.
     tuned, shipped
         Measured on this GPU, and shipped for its family.
+    shipped_with_moments
+        The same for a StyleGAN1's convolutions, which sum moments; they were timed with the normalisation after them.
     """
 
     architecture: str
@@ -89,6 +92,7 @@ class TileTable:
     tuned: Mapping[ConvShape, Tuned] = field(default_factory=dict)
     shipped: Mapping[ConvShape, Tuned] = field(default_factory=dict)
     shared_nbytes_per_block: int = SMALLEST_SHARED_NBYTES
+    shipped_with_moments: Mapping[ConvShape, Tuned] = field(default_factory=dict)
 
     @classmethod
     def load(
@@ -101,8 +105,9 @@ class TileTable:
     ) -> TileTable:
         """Return the table of a GPU; without a folder only with what is shipped."""
         tuned = {} if folder is None else read_entries(tuned_path(folder, gpu_name, architecture))
-        shipped = shipped_entries(family_of(architecture))
-        return cls(architecture, multiprocessors, tuned, shipped, shared_nbytes_per_block)
+        family = family_of(architecture)
+        shipped, with_moments = shipped_entries(family), shipped_entries(f"{family}-moments")
+        return cls(architecture, multiprocessors, tuned, shipped, shared_nbytes_per_block, with_moments)
 
     def choose(
         self, shape: ConvShape, *, taps: int = 4, picture_channels: int = 0, has_moments: bool = False
@@ -135,7 +140,10 @@ class TileTable:
 
         origins: tuple[tuple[Origin, Mapping[ConvShape, Tuned]], ...]
         origins = (("tuned", self.tuned), ("shipped", self.shipped))
-        for origin, entries in origins:
+        exact: tuple[tuple[Origin, Mapping[ConvShape, Tuned]], ...] = origins
+        if has_moments:
+            exact = (("tuned", self.tuned), ("shipped", self.shipped_with_moments), ("shipped", self.shipped))
+        for origin, entries in exact:
             entry = entries.get(shape)
             if entry is not None and fits(entry.tile):
                 return entry.tile, origin
@@ -206,7 +214,7 @@ def tuned_path(folder: Path, gpu_name: str, architecture: str) -> Path:
 
 @functools.cache
 def shipped_entries(family: str) -> Mapping[ConvShape, Tuned]:
-    """Return the entries that come with the program for a family; empty where there are none."""
+    """Return the entries that come with the program for a family, or its file of another name; empty for none."""
     file = resources.files(_PACKAGE).joinpath(f"{family}.json")
     return entries_of(file.read_bytes()) if file.is_file() else {}
 

@@ -89,6 +89,12 @@ def target_of_batch(target: Target, batch: int) -> Target:
     """Return a target that gives a schedule of one picture the kernels of `batch` pictures, to check them."""
     table = target.tiles
     tiles = _BatchTiles(
-        table.architecture, table.multiprocessors, table.tuned, table.shipped, table.shared_nbytes_per_block, batch
+        table.architecture,
+        table.multiprocessors,
+        table.tuned,
+        table.shipped,
+        table.shared_nbytes_per_block,
+        table.shipped_with_moments,
+        batch,
     )
     return replace(target, tiles=tiles, batch=batch)

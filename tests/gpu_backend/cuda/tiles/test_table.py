@@ -47,6 +47,14 @@ def test_tiles_measured_here_come_before_shipped_ones() -> None:
     assert table(shipped={SHAPE: OTHER}).explain(SHAPE) == (OTHER, "shipped")
 
 
+def test_a_convolution_that_sums_moments_has_shipped_tiles_of_its_own() -> None:
+    found = replace(table(shipped={SHAPE: TILE}), shipped_with_moments={SHAPE: Tuned(OTHER, 1.0)})
+    assert found.explain(SHAPE) == (TILE, "shipped")
+    assert found.explain(SHAPE, has_moments=True) == (OTHER, "shipped")
+    measured = replace(found, tuned={SHAPE: Tuned(WGMMA, 1.0)})
+    assert measured.explain(SHAPE, has_moments=True) == (WGMMA, "tuned")
+
+
 def test_blocks_of_channels_are_not_half_empty() -> None:
     near = replace(SHAPE, side=512, cin=64, cout=64)
     found = table(shipped={near: ConvTile(8, 32, 64, 16, 2, 4, 1, mma="wgmma", min_blocks=2, row_tiles=4)})
@@ -339,12 +347,18 @@ def test_every_shipped_table_is_whole_and_its_tiles_fit() -> None:
     for path in folder.glob("*.json"):
         entries = shipped_entries(path.stem)
         assert len(entries) == len(json.loads(path.read_bytes())["tiles"]), path.name
-        assert family_of(path.stem) == path.stem
-        architecture = "sm_90a" if path.stem == "sm_90" else path.stem
+        family, _, kind = path.stem.partition("-")
+        assert family_of(family) == family
+        assert kind in ("", "moments")
+        architecture = "sm_90a" if family == "sm_90" else family
         for shape, entry in entries.items():
             pictures = 3 if shape.kind == "conv" and not shape.may_have_partial_tiles else 0
             geometry = ConvGeometry(shape, entry.tile, picture_channels=pictures)
-            assert geometry.fits(architecture, SHARED_OF.get(path.stem, SHARED)), (path.name, shape)
+            if kind == "moments":
+                geometry = ConvGeometry(
+                    shape, entry.tile, has_moments=True, uses_tma=True, is_folded=shape.kind == "conv"
+                )
+            assert geometry.fits(architecture, SHARED_OF.get(family, SHARED)), (path.name, shape)
     assert shipped_entries("sm_1") == {}
 
 
