@@ -169,9 +169,10 @@ def diagnose(model: Model | None = None, precision: Precision = "fp16") -> Diagn
 def fused_plan(model: Model, precision: Precision = "fp16") -> list[str]:
     """Return which steps of a model's plans become one kernel on a GPU, a line each, and what convolutions multiply.
 
-    Needs no GPU.
+    Needs no GPU. In fp8, up-convolutions multiply what they do on the first one.
     """
     from gpu_backend.cuda.launches.op_table import GPU_OPS
+    from gpu_backend.ops.kernels.e4m3 import up_convs_multiply_e4m3
     from gpu_backend.plan.families import build_plan
     from gpu_backend.plan.fusion import fuse
     from gpu_backend.plan.plan import PlanKey
@@ -180,9 +181,11 @@ def fused_plan(model: Model, precision: Precision = "fp16") -> list[str]:
         PlanKey(model.facts.model_id, "mapping", 1),
         PlanKey(model.facts.model_id, "synthesis", 1, model.spec.resolution, precision),
     )
+    gpus = probe().gpus[:1] if precision == "fp8" else ()
+    up_convs_read_fp8 = any(up_convs_multiply_e4m3(gpu.compile_architecture) for gpu in gpus)
     lines = []
     for key in keys:
-        steps = fuse(build_plan(model.spec, key))
+        steps = fuse(build_plan(model.spec, key), up_convs_read_fp8=up_convs_read_fp8)
         of_e4m3 = {step.y for step in steps if step.stores_fp8}
         for step in steps:
             op = GPU_OPS.get(step.main.op)

@@ -11,6 +11,9 @@ from __future__ import annotations
 from gpu_backend.ops.bias_act import BiasAct
 from gpu_backend.quick_dataclass import dataclass
 
+BINOMIAL_TAPS = (0.125, 0.375, 0.375, 0.125)
+"""The usual filter: 1 1 with itself twice."""
+
 
 @dataclass(frozen=True, slots=True)
 class ModulatedUpConv:

@@ -153,6 +153,17 @@ def test_a_plan_says_which_convolutions_multiply_e4m3() -> None:
     assert any(line.startswith("synthesis.b64.conv0: ") and "+ e4m3 -> " in line for line in lines)
 
 
+@pytest.mark.parametrize(("architecture", "product"), [("sm_90a", "e4m3"), ("sm_89", "fp16"), ("", "fp16")])
+def test_a_plan_has_the_up_convolutions_of_the_first_gpu(
+    architecture: str, product: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gpus = (replace(GPU, compile_architecture=architecture),) if architecture else ()
+    monkeypatch.setattr(diagnosis, "probe", lambda: Probe(gpus, "", "580.1", "13.0"))
+    lines = fused_plan(make_stylegan2(resolution=64, channel_base=64 * 64, channel_max=128), "fp8")
+    (line,) = (line for line in lines if line.startswith("synthesis.b64.conv0: "))
+    assert line.endswith(f", multiplies {product}")
+
+
 @pytest.mark.usefixtures("cache")
 @pytest.mark.parametrize(
     ("architecture", "expected"), [("sm_86", f"fp16 in place of fp8: {e4m3.NEEDS}"), ("sm_89", "")]

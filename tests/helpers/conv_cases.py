@@ -104,8 +104,8 @@ class ConvCase:
     is_styled: bool = True
     padding: int | None = None
     half: bool = False
-    fp8: Literal["", "x", "y"] = ""
-    """What is e4m3: x and the weights, or y; then y_raw is not stored."""
+    fp8: Literal["", "x", "y", "xy"] = ""
+    """What is e4m3: x and the weights, y, or both; y_raw is not stored beside a y of e4m3."""
     bf16x3: bool = False
     """Without `half`: fused kernels multiply bf16x3 instead of tf32."""
 
@@ -172,12 +172,12 @@ def site_of(case: ConvCase, exponent: int = 0) -> ConvSite:
         style_stride=_GAP + 2 * cout,
         y="y" if case.is_stored else None,
         next_style_offset=_GAP if case.is_styled else None,
-        y_raw="y_raw" if case.is_stored and case.fp8 != "y" else None,
+        y_raw="y_raw" if case.is_stored and "y" not in case.fp8 else None,
         skip=SkipPicture("skip", 0.5, case.skip) if case.skip else None,
         rgb=RgbPart("synthesis.b.torgb", "rgb", case.rgb, _GAP + cout, "parts") if case.rgb else None,
         weight_exponent=exponent,
-        reads_fp8=case.fp8 == "x",
-        stores_fp8=case.fp8 == "y",
+        reads_fp8="x" in case.fp8,
+        stores_fp8="y" in case.fp8,
         is_bf16x3=case.bf16x3,
     )
 
@@ -225,10 +225,10 @@ def problem_of(case: ConvCase) -> Problem:
     side_in = ConvWork.of_step(step_of(case)).side_in
     cout = pad8(case.cout)
     exponent = int(np.floor(np.log2(np.abs(weights["w"]).max()))) if case.half else 0
-    x_channels = padded_channels(case.cin) if case.fp8 == "x" else pad8(case.cin)
+    x_channels = padded_channels(case.cin) if "x" in case.fp8 else pad8(case.cin)
     x = np.zeros((case.batch, side_in, side_in, x_channels), dtype)
     x[..., : case.cin] = random.standard_normal((*x.shape[:3], case.cin))
-    if case.fp8 == "x":
+    if "x" in case.fp8:
         x = to_e4m3(x * np.float32(ACTIVATION_SCALE))
     demod = np.full((case.batch, _GAP + cout), np.nan, np.float32)
     demod[:, _GAP:] = 0.0
@@ -271,7 +271,7 @@ def _expected(
 
     cout = pad8(case.cout)
     given, weight = inputs["x"], weights["w"]
-    if case.fp8 == "x":
+    if "x" in case.fp8:
         given = from_e4m3(given) / ACTIVATION_SCALE
         weight = rounded(weight * np.float32(2.0**-exponent)) * np.float32(2.0**exponent / WEIGHT_SCALE)
     x = real(given[..., : case.cin]).permute(0, 3, 1, 2)
@@ -322,7 +322,7 @@ def check_case(
             assert not found["y"][..., case.cout :].any(), "padding of y does not hold zeros"
     if case.rgb:
         outputs["rgb"] = found["parts"].sum(axis=0, dtype=np.float64)
-    if case.fp8 == "y":
+    if "y" in case.fp8:
         outputs["y"] = without_rounding(outputs["y"], problem.expected["y"])
     errors = {name: error_of(array, problem.expected[name], problem.largest[name]) for name, array in outputs.items()}
     recipe = built.launches[0].recipe

@@ -12,13 +12,10 @@ from gpu_backend.ops.bias_act import BiasAct
 from gpu_backend.ops.kernels.conv_tile import Operands
 from gpu_backend.ops.kernels.e4m3 import padded_channels
 from gpu_backend.ops.modulated_conv import ModulatedConv
-from gpu_backend.ops.modulated_up_conv import ModulatedUpConv
+from gpu_backend.ops.modulated_up_conv import BINOMIAL_TAPS, ModulatedUpConv
 from gpu_backend.ops.skip_conv import SkipConv
 from gpu_backend.plan.plan import Step
 from gpu_backend.quick_dataclass import dataclass
-
-BINOMIAL_TAPS = (0.125, 0.375, 0.375, 0.125)
-"""The usual filter: 1 1 with itself twice."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,7 @@ def lower(
     regions: dict[str, Region] = {}
     starts: dict[str, NDArray[Any]] = {}
     context = LoweringContext(plan, weights, target, regions, plain or {})
-    for step in fuse(plan):
+    for step in fuse(plan, up_convs_read_fp8=target.up_convs_read_fp8):
         if step.main.samples not in (0, context.batch):
             context = replace(context, samples=step.main.samples)
         op = GPU_OPS[step.main.op]

@@ -46,8 +46,10 @@ def pack_reordered(
     depth: int,
     exponent: int,
     scale: float,
-) -> NDArray[np.float16]:
-    """Return what `pack_weight` does, with each block's output channels, and the taps, in another order.
+    *,
+    is_fp8: bool = False,
+) -> NDArray[Any]:
+    """Return what `pack_weight` or `pack_weight_fp8` does, with output channels of a block, and taps, in another order.
 
     Parameters
     ----------
@@ -60,7 +62,8 @@ def pack_reordered(
     whole = np.zeros((-(-len(weight) // channels) * channels, *weight.shape[1:]), np.float32)
     whole[: len(weight)] = weight
     ordered = whole.reshape(-1, channels, weight.shape[1], len(taps))[:, order][..., list(taps)]
-    return pack_weight(ordered.reshape(whole.shape), channels, depth, exponent, scale)
+    pack = pack_weight_fp8 if is_fp8 else pack_weight
+    return pack(ordered.reshape(whole.shape), channels, depth, exponent, scale)
 
 
 def pack_weight_tf32(

@@ -135,10 +135,16 @@ def plain_modulated_up_conv(
 ) -> Built:
     """Build an up-convolution; as `plain_modulated_conv`."""
     scale = work.weight_scale * 2.0**-site.weight_exponent
-    weight = Constant(
-        f"plain_up/{work.weight}/{site.weight_exponent}",
-        lambda: pack_plain_up(weights[work.weight], work.taps, scale, odd_border=work.has_odd_border),
-    )
+    form = "/fp8" if site.reads_fp8 else ""
+
+    def make() -> NDArray[np.float32]:
+        if not site.reads_fp8:
+            return pack_plain_up(weights[work.weight], work.taps, scale, odd_border=work.has_odd_border)
+        whole = rounded(weights[work.weight] * np.float32(scale))
+        packed = pack_plain_up(whole, work.taps, 1.0, odd_border=work.has_odd_border)
+        return np.pad(packed, ((0, 0), (0, site.cin(work) - work.cin), (0, 0)))
+
+    weight = Constant(f"plain_up/{work.weight}/{site.weight_exponent}{form}", make)
     return _build("plain_modulated_up_conv", work, site, weights, weight, target, reason)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +44,7 @@ def streaming_choice(work: ConvWork, site: ConvSite, target: Target) -> Streamin
         return None
     if not site.half or site.skip is not None or site.rgb is not None:
         return None
-    shape = ConvShape("up_conv", work.side, work.cin, work.cout, site.batch)
+    shape = ConvShape("up_conv", work.side, site.cin(work), work.cout, site.batch, site.operands)
     divided = replace(shape, batch=target.batch or site.batch)
     if divided.positions_side**2 * divided.batch < _LEAST_POSITIONS:
         return None
@@ -63,19 +64,19 @@ def streaming_up_conv(
     `multiprocessors` idles.
     """
     channels, depth = geometry.channels, geometry.depth
-    key = f"streaming/{work.weight}/{channels}x{depth}/{site.weight_exponent}"
-    weight = Constant(key, partial(_packed, weights, work, channels, depth, site.weight_exponent))
+    key = f"streaming/{work.weight}/{channels}x{depth}/{site.operands}/{site.weight_exponent}"
+    weight = Constant(key, partial(_packed, weights, work, site, channels, depth))
     arguments, constants, regions = conv_arguments(work, site, weights, weight)
     flops = work.flops
     if site.moments is not None:
         regions += (Region(site.moments, (site.batch, geometry.grid[0], work.cout, 2), "float32", "scratch"),)
         flops += SUMMING_FLOPS * work.side**2 * work.out_channels
         arguments |= {"strengths": strengths_argument(work, weights, constants), "moments": region(site.moments)}
-    extents = (work.cin, work.side_in, work.side_in, site.batch)
+    extents = (site.cin(work), work.side_in, work.side_in, site.batch)
     box = depth, geometry.pairs, 1
     at_once = multiprocessors * geometry.min_blocks
     beside = picture_beside(site.picture, weights, site.batch, geometry.grid, geometry.threads, at_once)
-    tma_map = TensorMap(region(site.x), extents, box, splits_columns=True)
+    tma_map = TensorMap(region(site.x), extents, box, splits_columns=True, itemsize=geometry.shape.itemsize)
     launch = Launch(
         layer=work.layer,
         label="streaming_up_conv",
@@ -117,6 +118,7 @@ def channel_order(channels: int) -> NDArray[np.int64]:
     return quarter * (channels // 4) + 2 * fragment + number
 
 
-def _packed(weights: Weights, work: ConvWork, channels: int, depth: int, exponent: int) -> NDArray[np.float16]:
-    order = channel_order(channels)
-    return pack_reordered(weight_of(work, weights), order, _TAP_ORDER, depth, exponent, work.weight_scale)
+def _packed(weights: Weights, work: ConvWork, site: ConvSite, channels: int, depth: int) -> NDArray[Any]:
+    weight, order = weight_of(work, weights), channel_order(channels)
+    exponent, scale = site.weight_exponent, work.weight_scale
+    return pack_reordered(weight, order, _TAP_ORDER, depth, exponent, scale, is_fp8=site.reads_fp8)

@@ -8,6 +8,7 @@ from pathlib import Path
 from gpu_backend.cuda.driver.probe import Gpu
 from gpu_backend.cuda.tiles.table import TileTable
 from gpu_backend.ops.kernels.conv_tile import ConvShape, ConvTile
+from gpu_backend.ops.kernels.e4m3 import up_convs_multiply_e4m3
 from gpu_backend.quick_dataclass import dataclass
 
 
@@ -43,6 +44,11 @@ class Target:
     adds_pictures: bool = True
     folds: bool = True
     batch: int | None = None
+
+    @property
+    def up_convs_read_fp8(self) -> bool:
+        """Whether wide up-convolutions of fp8 plans read e4m3."""
+        return self.streams and up_convs_multiply_e4m3(self.architecture)
 
 
 def target_of(gpu: Gpu, tiles_folder: Path | None) -> Target:

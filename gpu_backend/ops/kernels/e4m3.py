@@ -37,6 +37,11 @@ def multiplies_e4m3(architecture: str) -> bool:
     return any(capability in known for known in _CAPABILITIES)
 
 
+def up_convs_multiply_e4m3(architecture: str) -> bool:
+    """Return whether an architecture has fused up-convolutions that read e4m3: two kernels, and the streaming one."""
+    return architecture == "sm_90a"
+
+
 def padded_channels(channels: int) -> int:
     """Round up to a multiple of `MULTIPLE`."""
     return -(-channels // MULTIPLE) * MULTIPLE

@@ -13,7 +13,7 @@
 //     KERNEL: 1 or 3. PADDING: zeros around the input. HAS_PARTIAL_TILES: tiles may reach over the right and lower border
 //     USE_TMA, DECOUPLED: see parts/tile_loop.cuh. LOOP_NBYTES: ConvGeometry.loop_nbytes
 //     HALF: 1, activations and weights are fp16; 0, they are fp32 and multiplied as tf32. BF16X3, without HALF: see parts/words.cuh.
-//         FP8_X, with HALF: see parts/e4m3.cuh.
+//         FP8_X, FP8_Y, with HALF: see parts/e4m3.cuh. y_raw is fp16 then, too.
 //     ACTIVATION: see parts/activation.cuh
 //     HAS_RGB: toRGB's products, for a picture of IMG_CHANNELS channels, 8 at most
 //     HAS_SKIP: adds a resnet's skip, upsampled by a filter of TAPS taps
@@ -86,7 +86,7 @@ enum : int {
     STORE_NBYTES = POSITIONS * (STORE_PITCH > RGB_SUMS_PITCH ? STORE_PITCH : RGB_SUMS_PITCH),
 };
 static_assert(1024 + STAGES * STAGE_NBYTES + STORE_NBYTES <= LOOP_NBYTES, "stages and store buffer lie in the launch's shared memory");
-static_assert(!FP8_Y && (!FP8_X || HALF), "y is fp16 or fp32");
+static_assert((!FP8_X && !FP8_Y) || (HALF && !HAS_MOMENTS), "x and y may be e4m3 in fp16 mode");
 static_assert(!HAS_MOMENTS || (HALF && !HAS_RGB && !HAS_SKIP), "a layer of StyleGAN1 is fp16, and its picture follows the normalisation");
 static_assert(!NORMALISES || (HAS_MOMENTS && ROW_TILES == 1 && CHANNELS <= THREADS), "a block normalises the picture that it has");
 static_assert(!FOLDED || (HAS_MOMENTS && KERNEL == 3 && PADDING == 1), "a normalisation is folded into a layer of StyleGAN1");
@@ -318,7 +318,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
         if constexpr (HAS_MOMENTS) {
             shared_style[i] = to_element(is_there && strengths ? strengths[channel] : 0.0f);
         } else {
-            shared_style[i] = to_element(!is_there ? 0.0f : next_style ? next_style[sample * style_stride + channel] : 1.0f);
+            shared_style[i] = to_element(!is_there ? 0.0f : (next_style ? next_style[sample * style_stride + channel] : 1.0f) * FP8_Y_UNIT);
         }
         if constexpr (HAS_RGB) {
             const float style = is_there ? rgb_style[sample * style_stride + channel] : 0.0f;
@@ -529,7 +529,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
         // words -> store -> y and y_raw: through shared memory, so that neighbouring threads write neighbouring 16-byte chunks.
 #pragma unroll
         for (int kind = 0; kind < 2; ++kind) {
-            T* const target = kind == 0 ? y : y_raw;
+            T* const target = kind == 0 ? reinterpret_cast<T*>(y) : y_raw;
             if (target == nullptr) continue;
 #pragma unroll
             for (int n = 0; n < NF; ++n) {
@@ -546,7 +546,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
                 }
             }
             __syncthreads();
-            T* const to = target + (static_cast<long long>(sample) * side * side + corner) * cout + n0;
+            const long long first = (static_cast<long long>(sample) * side * side + corner) * cout + n0;
             Moments partials(partials_at);
             if (kind == 0) partials.begin_row_tile(store, row_tile == 0);
 #pragma unroll
@@ -555,7 +555,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
                 if ((STORE_CHUNKS % THREADS == 0 || i < STORE_CHUNKS) && n0 + channel < cout && is_inside(y0, pixel)) {
                     const uint4 chunk = *reinterpret_cast<const uint4*>(store + pixel * STORE_PITCH + channel * ELEMENT_NBYTES);
                     if constexpr (!NORMALISES) {
-                        *reinterpret_cast<uint4*>(to + static_cast<int>((pixel / COLUMNS * side + pixel % COLUMNS) * cout + channel)) = chunk;
+                        const int place = (pixel / COLUMNS * side + pixel % COLUMNS) * cout + channel;
+                        if (FP8_Y && kind == 0) {
+                            *reinterpret_cast<uint2*>(y + first + place) = make_uint2(to_e4m3x4(chunk.x, chunk.y), to_e4m3x4(chunk.z, chunk.w));
+                        } else {
+                            *reinterpret_cast<uint4*>(target + first + place) = chunk;
+                        }
                     }
                     if constexpr (HAS_MOMENTS) {
                         if (kind == 0) partials.add({chunk.x, chunk.y, chunk.z, chunk.w});

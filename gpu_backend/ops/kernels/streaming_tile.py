@@ -6,7 +6,7 @@ A warp goes down a strip of 14 columns of positions. A warpgroup of four warps h
 
 from __future__ import annotations
 
-from gpu_backend.ops.kernels.conv_tile import ConvShape
+from gpu_backend.ops.kernels.conv_tile import ROW_NBYTES, ConvShape
 from gpu_backend.quick_dataclass import dataclass
 
 STRIP_COLUMNS = 14
@@ -44,7 +44,7 @@ class StreamingGeometry:
     channels
         Output channels of a block: 16 or 32.
     depth
-        Input channels of a box of activations: 16, 32 or 64.
+        Input channels of a box of activations: 32, 64 or 128 bytes.
     strips
         Strips of a warpgroup side by side: 1, 2 or 4.
     rows
@@ -98,8 +98,9 @@ class StreamingGeometry:
     @property
     def dynamic_nbytes(self) -> int:
         """Shared memory that a launch asks for."""
-        weights = self.steps * _whole(_TAPS * self.channels * self.depth * 2)
-        row = (4 // self.strips) * self.steps * _whole(2 * self.pairs * self.depth * 2)
+        row_nbytes = self.depth * self.shape.itemsize
+        weights = self.steps * _whole(_TAPS * self.channels * row_nbytes)
+        row = (4 // self.strips) * self.steps * _whole(2 * self.pairs * row_nbytes)
         return weights + self.warpgroups * self.stages * row + _ALIGNMENT
 
     @property
@@ -132,7 +133,8 @@ def streaming_geometry(
     if shape.kind != "up_conv" or shape.cin > most or side < _LEAST_SIDE or side % 2:
         return None
     channels = 32 if shape.cout > 16 else 16
-    depth = next(depth for depth in (16, 32, 64) if depth >= min(shape.cin, 64))
+    depths = [nbytes // shape.itemsize for nbytes in ROW_NBYTES]
+    depth = next(depth for depth in depths if depth >= min(shape.cin, depths[-1]))
     best: tuple[float, StreamingGeometry] | None = None
     for warpgroups, blocks, stages in _WITH_MOMENTS[channels] if has_moments else _DIVISIONS:
         for rows in range(4, min(side, _MOST_ROWS) + 1):

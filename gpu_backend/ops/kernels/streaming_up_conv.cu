@@ -10,7 +10,7 @@
 // WARPGROUPS warpgroups one below the other, whose products and filters overlap.
 //
 // Macros: CHANNELS 16|32, DEPTH and STEPS (input channels), STRIPS 1|2|4, ROWS, WARPGROUPS, STAGES, MIN_BLOCKS; ACTIVATION;
-// HAS_Y, HAS_RAW: which of y and y_raw are stored; FP8_Y, with HAS_Y alone, see parts/e4m3.cuh; ADDS_PICTURE, IMG_CHANNELS as in modulated_up_conv.cu. HALF, USE_WGMMA are 1.
+// HAS_Y, HAS_RAW: which of y and y_raw are stored; FP8_X, and FP8_Y with HAS_Y alone, see parts/e4m3.cuh; ADDS_PICTURE, IMG_CHANNELS as in modulated_up_conv.cu. HALF, USE_WGMMA are 1.
 // HAS_MOMENTS, for StyleGAN1: noise has a strength per channel, the filter meets t's edges with their signs turned as with ODD_BORDER in
 // modulated_up_conv.cu, BLURS_BIAS is as there, and a block writes mean and M2 of its outputs (Partials in parts/merged_moments.cuh).
 // #if remains where the list of parameters differs.
@@ -45,20 +45,20 @@ enum : int {
     SEGMENTS = 4 / STRIPS,     // of a warpgroup
     STRIP_COLUMNS = 14,
     PAIRS = 7 * STRIPS + 2,    // of columns of x
-    PATCH_LOADED = 2 * PAIRS * DEPTH * 2,  // bytes
+    PATCH_LOADED = 2 * PAIRS * ROW_NBYTES,
     PATCH_NBYTES = (PATCH_LOADED + 1023) / 1024 * 1024,
     BOXES = SEGMENTS * STEPS,  // of a row
     STAGE_NBYTES = BOXES * PATCH_NBYTES,
-    WEIGHT_NBYTES = 9 * CHANNELS * DEPTH * 2,  // of a step
+    WEIGHT_NBYTES = 9 * CHANNELS * ROW_NBYTES,  // of a step
     WEIGHT_SPACE = (WEIGHT_NBYTES + 1023) / 1024 * 1024,
-    TURNS = STEPS * DEPTH / 8,  // of products: half the neighbours of sixteen input channels each
+    TURNS = 2 * STEPS * PRODUCTS,  // of products: half the neighbours of 32 bytes of input channels each
     NF = CHANNELS / 8,          // fragments of eight channels
     PHASE = CHANNELS / 2,       // sums of a phase
     LANE_CHANNELS = CHANNELS / 4,
 };
-static_assert(HALF && USE_WGMMA, "the kernel multiplies fp16 by wgmma");
-static_assert(!FP8_X && (!FP8_Y || (HAS_Y && !HAS_RAW)), "y alone is e4m3");
-static_assert(!HAS_MOMENTS || (WARPGROUPS == 1 && HAS_Y && !HAS_RAW), "a block writes its moments, of y");
+static_assert(HALF && USE_WGMMA, "the kernel multiplies fp16 or e4m3 by wgmma");
+static_assert(!FP8_Y || (HAS_Y && !HAS_RAW), "y_raw is not e4m3");
+static_assert(!HAS_MOMENTS || (WARPGROUPS == 1 && HAS_Y && !HAS_RAW && !FP8_X && !FP8_Y), "a block writes its moments, of y");
 static_assert(CHANNELS == 16 || CHANNELS == 32, "a lane stores its CHANNELS / 4 output channels at once");
 #include "parts/picture_beside.cuh"
 
@@ -220,7 +220,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) streaming_up_c
     for (int i = tid; i < CHANNELS; i += THREADS) {
         const int channel = n0 + i;
         const bool there = channel < cout;
-        shared_demod[i] = !there ? 0.0f : (demod ? demod[sample * demod_stride + channel] : 1.0f) * (gain_before(gain) * 0.0625f);
+        shared_demod[i] = !there ? 0.0f : (demod ? demod[sample * demod_stride + channel] : 1.0f) * (gain_before(gain) * (0.0625f * FP8_X_UNIT));
         shared_bias[i] = there && bias ? bias[channel] * (gain_before(gain) * 0.015625f) : 0.0f;
         if constexpr (HAS_MOMENTS) {
             shared_style[i] = to_half(there && strengths ? strengths[channel] : 0.0f);  // of the noise: there is no style
@@ -253,8 +253,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) streaming_up_c
     // columns of their own, which lie behind the even ones.
     const int half = lane >> 4, is_second = lane >> 3 & 1, pair = strip * 7 + (lane & 7);
     const int own = is_second ? pair + 1 : PAIRS + pair, before = is_second ? PAIRS + pair : pair;
-    const unsigned own_at = segment * (STEPS * PATCH_NBYTES) + own * (DEPTH * 2) + swizzle(half, own) * 16;
-    const unsigned before_at = segment * (STEPS * PATCH_NBYTES) + before * (DEPTH * 2) + swizzle(half, before) * 16;
+    const unsigned own_at = segment * (STEPS * PATCH_NBYTES) + own * ROW_NBYTES + swizzle(half, own) * 16;
+    const unsigned before_at = segment * (STEPS * PATCH_NBYTES) + before * ROW_NBYTES + swizzle(half, before) * 16;
 
     const unsigned bound = to_half2(clamp, clamp);
     // Of the last row of t: filtered along the row, and its sums with the rows before once and twice.
@@ -292,7 +292,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) streaming_up_c
         // Two neighbours at a time: those of one turn are fetched while the products of the turns before go on.
         unsigned a[3][2][4];
         auto fetch = [&](int turn) {
-            const int step = turn / 2 / (DEPTH / 16), chunk = turn / 2 % (DEPTH / 16) * 32;
+            const int step = turn / 2 / PRODUCTS, chunk = turn / 2 % PRODUCTS * 32;
 #pragma unroll
             for (int n = 0; n < 2; ++n) {
                 // Stages lie at multiples of 1024 bytes, so that chunks may be swizzled in the address itself. It is
@@ -305,15 +305,15 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) streaming_up_c
         fetch(1);
 #pragma unroll
         for (int k = 0; k < TURNS; ++k) {
-            const int step = k / 2 / (DEPTH / 16), chunk = k / 2 % (DEPTH / 16) * 32;
+            const int step = k / 2 / PRODUCTS, chunk = k / 2 % PRODUCTS * 32;
             const unsigned b = matrix + (step * WEIGHT_SPACE + chunk >> 4);
             wgmma_fence();
 #pragma unroll
             for (int p = k % 2 == 0 ? 0 : 5; p < (k % 2 == 0 ? 5 : 9); ++p) {
                 if (k == 0 && p < 4) {
-                    wgmma_first<CHANNELS>(sum[phase_of(p)], a[k % 3][is_before(p)], b + p * (CHANNELS * DEPTH * 2 >> 4));
+                    wgmma_first<CHANNELS>(sum[phase_of(p)], a[k % 3][is_before(p)], b + p * (CHANNELS * ROW_NBYTES >> 4));
                 } else {
-                    wgmma<CHANNELS>(sum[phase_of(p)], a[k % 3][is_before(p)], b + p * (CHANNELS * DEPTH * 2 >> 4));
+                    wgmma<CHANNELS>(sum[phase_of(p)], a[k % 3][is_before(p)], b + p * (CHANNELS * ROW_NBYTES >> 4));
                 }
             }
             wgmma_commit();

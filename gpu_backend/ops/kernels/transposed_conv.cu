@@ -8,6 +8,7 @@
 //
 // Macros: ROWS, COLUMNS, CHANNELS, DEPTH, STAGES, AHEAD, WARPS: see TransposedGeometry in gpu_backend/ops/kernels/unfused_tile.py. HALF and
 // USE_WGMMA are 1, ACTIVATION is 0.
+// FP8_X, FP8_Y: see parts/e4m3.cuh; t is what FP8_Y calls y.
 //
 // Shared memory from the first multiple of 1024 bytes on (TransposedGeometry.dynamic_nbytes in unfused_tile.py):
 //     stage 0     PATCH_NBYTES of pixels | WEIGHT_NBYTES of weights
@@ -29,9 +30,11 @@ enum : int {
     WEIGHT_SPACE = (WEIGHT_NBYTES + 1023) / 1024 * 1024,
     STAGE_NBYTES = PATCH_NBYTES + WEIGHT_SPACE,
     NF = CHANNELS / 8,
+    LANE_CHANNELS = FP8_Y && CHANNELS % 64 == 0 ? 16 : 8,  // that a lane stores at a time
+    PART = 4 * LANE_CHANNELS,
     LAG = STAGES - AHEAD,  // steps from a stage's products to its next copies
 };
-static_assert(HALF && USE_WGMMA && !FP8_X, "the kernel multiplies fp16 by wgmma");
+static_assert(HALF && USE_WGMMA, "the kernel multiplies fp16 or e4m3 by wgmma");
 static_assert(CHANNELS % 32 == 0, "a lane stores 16 bytes of channels at a time");
 static_assert(WARPS % 4 == 0 && ROWS * COLUMNS <= 16 * WARPS, "a warp has sixteen positions");
 static_assert(AHEAD >= 1 && LAG >= 1, "copies run ahead");
@@ -59,8 +62,21 @@ __device__ __forceinline__ Tile tile_of(int index, int side, int cout) {
     return {rest / blocks, rest % blocks, place / across * ROWS, place % across * COLUMNS};
 }
 
+// A lane's neighbouring channels; of e4m3, their number is a multiple of 16.
+__device__ __forceinline__ void store_channels(Y* to, const unsigned (&words)[LANE_CHANNELS / 2]) {
+    if constexpr (!FP8_Y) {
+        *reinterpret_cast<uint4*>(to) = make_uint4(words[0], words[1], words[2], words[3]);
+    } else if constexpr (LANE_CHANNELS == 16) {
+        constexpr int LAST = LANE_CHANNELS / 2 - 1;
+        *reinterpret_cast<uint4*>(to) = make_uint4(to_e4m3x4(words[0], words[1]), to_e4m3x4(words[2], words[3]),
+                                                   to_e4m3x4(words[LAST - 3], words[LAST - 2]), to_e4m3x4(words[LAST - 1], words[LAST]));
+    } else {
+        *reinterpret_cast<uint2*>(to) = make_uint2(to_e4m3x4(words[0], words[1]), to_e4m3x4(words[2], words[3]));
+    }
+}
+
 extern "C" __global__ void __launch_bounds__(THREADS, 1) transposed_conv(
-    const void* __restrict__ weight, T* __restrict__ t, const float* __restrict__ demod, int batch, int side, int cin, int cout,
+    const void* __restrict__ weight, Y* __restrict__ t, const float* __restrict__ demod, int batch, int side, int cin, int cout,
     int demod_stride, const __grid_constant__ TensorMap tma_map) {
     extern __shared__ unsigned char unaligned[];
     __shared__ __align__(16) float shared_demod[WARPS][CHANNELS];
@@ -173,30 +189,33 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) transposed_conv(
         wait_copies<0>();
         __syncwarp();
 
-        // Of a fragment, a lane holds the positions lane / 4 and lane / 4 + 8; of each 32 channels, eight beside each other.
+        // Of a fragment, a lane holds the positions lane / 4 and lane / 4 + 8; of each PART channels, LANE_CHANNELS beside each other.
         const Tile tile = tile_of(opaque(index), side, cout);
         const int thread = opaque(threadIdx.x), side_in = side / 2, pitch = (side + 1) * cout;
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
             const int position = thread / 32 * 16 + half * 8 + thread % 32 / 4;
-            const int m = tile.y0 + position / COLUMNS, n = tile.x0 + position % COLUMNS, channel = tile.block * CHANNELS + thread % 4 * 8;
+            const int m = tile.y0 + position / COLUMNS, n = tile.x0 + position % COLUMNS, channel = tile.block * CHANNELS + thread % 4 * LANE_CHANNELS;
             if (position >= ROWS * COLUMNS || m > side_in || n > side_in) continue;
-            T* const to = t + (static_cast<long long>(tile.sample * (side + 1) + 2 * m) * pitch + 2 * n * cout + channel);
+            Y* const to = t + (static_cast<long long>(tile.sample * (side + 1) + 2 * m) * pitch + 2 * n * cout + channel);
 #pragma unroll
-            for (int part = 0; part < CHANNELS / 32; ++part) {
-                if (channel + part * 32 >= cout) continue;
+            for (int part = 0; part < CHANNELS / PART; ++part) {
+                if (channel + part * PART >= cout) continue;
                 // Volatile, one at a time: sums leave no sets of four neighbouring registers.
-                const volatile float* const demods = shared_demod[0] + opaque(thread) / 32 * CHANNELS + thread % 4 * 8 + part * 32;
-                float d[8];
+                const volatile float* const demods = shared_demod[0] + opaque(thread) / 32 * CHANNELS + thread % 4 * LANE_CHANNELS + part * PART;
+                float d[LANE_CHANNELS];
 #pragma unroll
-                for (int i = 0; i < 8; ++i) d[i] = demods[i];
+                for (int i = 0; i < LANE_CHANNELS; ++i) d[i] = demods[i] * (FP8_X_UNIT * FP8_Y_UNIT);
 #pragma unroll
                 for (int p = 0; p < 4; ++p) {
                     if ((p >= 2 && m == side_in) || (p % 2 == 1 && n == side_in)) continue;
-                    const float* const v = sum[p] + part * 16 + half * 2;
-                    *reinterpret_cast<uint4*>(to + (p / 2 * pitch + p % 2 * cout) + part * 32) =
-                        make_uint4(to_half2(v[0] * d[0], v[1] * d[1]), to_half2(v[4] * d[2], v[5] * d[3]),
-                                   to_half2(v[8] * d[4], v[9] * d[5]), to_half2(v[12] * d[6], v[13] * d[7]));
+                    unsigned words[LANE_CHANNELS / 2];
+#pragma unroll
+                    for (int i = 0; i < LANE_CHANNELS / 2; ++i) {
+                        const float* const v = sum[p] + (part * (LANE_CHANNELS / 2) + i) * 4 + half * 2;
+                        words[i] = to_half2(v[0] * d[2 * i], v[1] * d[2 * i + 1]);
+                    }
+                    store_channels(to + (p / 2 * pitch + p % 2 * cout) + part * PART, words);
                 }
             }
         }

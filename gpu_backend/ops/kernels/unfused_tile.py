@@ -5,6 +5,8 @@ The sizes are those of ``transposed_conv.cu`` and ``up_filter.cu``.
 
 from __future__ import annotations
 
+import math
+
 from gpu_backend.ops.kernels.conv_tile import ConvShape
 from gpu_backend.quick_dataclass import dataclass
 
@@ -27,6 +29,10 @@ _LEAST_ROUNDS = 8
 
 _LEAST_SHARE = 0.7
 """Of the multiprocessors that are busy, on average over these rounds. One of 512 channels takes 24 us on an H200."""
+
+
+_BLOCKS = 3
+"""Of the filter for each multiprocessor, at least, where there is a choice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +85,8 @@ class TransposedGeometry:
     def dynamic_nbytes(self) -> int:
         """Shared memory that a launch asks for."""
         depth, columns, rows = self.patch
-        stage = _whole(2 * depth * columns * rows) + _whole(2 * _TAPS * self.channels * depth)
+        row_nbytes = depth * self.shape.itemsize
+        stage = _whole(row_nbytes * columns * rows) + _whole(row_nbytes * _TAPS * self.channels)
         return self.stages * stage + _ALIGNMENT
 
     @property
@@ -148,7 +155,7 @@ class FilterGeometry:
     def dynamic_nbytes(self) -> int:
         """Shared memory that a launch asks for."""
         depth, columns, _ = self.box
-        return self.stages * 2 * _whole(2 * depth * columns) + _ALIGNMENT
+        return self.stages * 2 * _whole(self.shape.itemsize * depth * columns) + _ALIGNMENT
 
     @property
     def macros(self) -> dict[str, int]:
@@ -167,7 +174,11 @@ def unfused_geometries(
     shape: ConvShape, multiprocessors: int, shared_nbytes_per_block: int
 ) -> tuple[TransposedGeometry, FilterGeometry] | None:
     """Return how to divide an up-convolution; None for shapes that one kernel computes faster."""
-    if shape.kind != "up_conv" or shape.side < _LEAST_SIDE or shape.cin < _LEAST_CHANNELS or shape.cout % _CHANNELS:
+    if shape.kind != "up_conv":
+        return None
+    if shape.operands == "fp8":
+        return _of_e4m3(shape, multiprocessors, shared_nbytes_per_block)
+    if shape.side < _LEAST_SIDE or shape.cin < _LEAST_CHANNELS or shape.cout % _CHANNELS:
         return None
     products = TransposedGeometry(shape, 11, 17, _CHANNELS, 32, 4, 12, ahead=3)
     rounds = -(-products.tiles // multiprocessors)
@@ -179,6 +190,25 @@ def unfused_geometries(
     if products.dynamic_nbytes + products.static_nbytes > shared_nbytes_per_block:
         return None
     return products, FilterGeometry(shape, columns=1, rows=8, depth=64, width=16, stages=3, min_blocks=8)
+
+
+def _of_e4m3(
+    shape: ConvShape, multiprocessors: int, shared_nbytes_per_block: int
+) -> tuple[TransposedGeometry, FilterGeometry] | None:
+    """Return how to divide an up-convolution that reads e4m3, and between its kernels stores it."""
+    small = TransposedGeometry(shape, 7, 17, _CHANNELS, 64, 4, 8, ahead=3)
+    large = TransposedGeometry(shape, 11, 17, _CHANNELS, 64, 4, 12, ahead=3)
+    products = small if small.tiles <= multiprocessors else large
+    if products.dynamic_nbytes + products.static_nbytes > shared_nbytes_per_block:
+        return None
+    # Long strips read few rows of t twice, and pairs of columns convert fewer numbers; short ones give more blocks.
+    filters = (
+        FilterGeometry(shape, columns=2, rows=16, depth=64, width=32, stages=3, min_blocks=6),
+        FilterGeometry(shape, columns=2, rows=8, depth=64, width=16, stages=3, min_blocks=8),
+        FilterGeometry(shape, columns=1, rows=8, depth=64, width=16, stages=3, min_blocks=8),
+    )
+    enough = _BLOCKS * multiprocessors
+    return products, next((found for found in filters if math.prod(found.grid) >= enough), filters[-1])
 
 
 def _whole(nbytes: int) -> int:

@@ -5,8 +5,8 @@
 // then added to the sums of the next four rows of outputs, as in modulated_up_conv.cu. A block has DEPTH channels and WIDTH columns. TMA
 // copies its rows of t to a ring in shared memory, two rows a stage, and zeros for what lies outside.
 //
-// Macros: COLUMNS, ROWS, DEPTH, WIDTH, STAGES, MIN_BLOCKS; ACTIVATION; HAS_Y, HAS_RAW: which of y and y_raw are stored; FP8_Y, with HAS_Y
-// alone, see parts/e4m3.cuh; ADDS_PICTURE, IMG_CHANNELS as in modulated_up_conv.cu. HALF is 1.
+// Macros: COLUMNS, ROWS, DEPTH, WIDTH, STAGES, MIN_BLOCKS; ACTIVATION; HAS_Y, HAS_RAW: which of y and y_raw are stored; FP8_X (of t) and FP8_Y,
+// with HAS_Y alone, see parts/e4m3.cuh; ADDS_PICTURE, IMG_CHANNELS as in modulated_up_conv.cu. HALF is 1.
 #include "parts/types.cuh"
 #include "parts/activation.cuh"
 #include "parts/philox.cuh"
@@ -23,7 +23,7 @@ enum : int {
     STAGE_NBYTES = 2 * BOX_SPACE,
     TURNS = (ROWS + 4) / 2,  // stages of a strip
 };
-static_assert(HALF && !FP8_X && (!FP8_Y || (HAS_Y && !HAS_RAW)), "the kernel reads fp16, and y alone is e4m3");
+static_assert(HALF && (!FP8_Y || (HAS_Y && !HAS_RAW)), "y alone is e4m3");
 static_assert(THREADS % 32 == 0 && ROWS % 2 == 0 && STAGES <= TURNS, "strips are filled in pairs of rows");
 #include "parts/picture_beside.cuh"
 
@@ -31,8 +31,21 @@ __shared__ __align__(8) unsigned long long full_barriers[STAGES], empty_barriers
 __device__ __forceinline__ unsigned full_barrier(unsigned stage) { return shared_address(full_barriers) + stage * 8; }
 __device__ __forceinline__ unsigned empty_barrier(unsigned stage) { return shared_address(empty_barriers) + stage * 8; }
 
+// Eight channels of t as fp16.
 __device__ __forceinline__ void load_words(unsigned (&words)[4], unsigned from) {
-    asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3]) : "r"(from));
+    if constexpr (FP8_X) {
+        unsigned low, high;
+        asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];" : "=r"(low), "=r"(high) : "r"(from));
+        from_e4m3x4(low, words[0], words[1]), from_e4m3x4(high, words[2], words[3]);
+    } else {
+        asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3]) : "r"(from));
+    }
+}
+
+// Where a group of eight channels lies in a pixel of the box.
+__device__ __forceinline__ unsigned group_at(int group, int column) {
+    if constexpr (FP8_X) return swizzle(group / 2, column) * 16 + group % 2 * 8;
+    return swizzle(group, column) * 16;
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) up_filter(
@@ -92,12 +105,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) up_filter(
         bias_of[w] = is_there && bias ? to_half2(bias[c] * gain_before(gain), bias[c + 1] * gain_before(gain)) : 0u;
     }
     __syncthreads();
-    const unsigned bound = to_half2(clamp, clamp), unit = word_of(gain_before(gain) * 0.0625f);  // the scale of the filter of both axes
+    const unsigned bound = to_half2(clamp, clamp), unit = word_of(gain_before(gain) * 0.0625f * FP8_X_UNIT);  // the scale of the filter of both axes
     const long long corner = (static_cast<long long>(sample) * side * side + first_row * side + column) * cout + channel;
     Y* to = (HAS_Y ? y : reinterpret_cast<Y*>(y_raw)) + corner;
     unsigned from[COLUMNS + 3], once[COLUMNS][4] = {}, twice[COLUMNS][4] = {}, thrice[COLUMNS][4] = {};
 #pragma unroll
-    for (int c = 0; c < COLUMNS + 3; ++c) from[c] = pool + (local_column + c) * ROW_NBYTES + swizzle(group, local_column + c) * 16;
+    for (int c = 0; c < COLUMNS + 3; ++c) from[c] = pool + (local_column + c) * ROW_NBYTES + group_at(group, local_column + c);
     int slot = 0, phase = 0;
     for (int turn = 0; turn < TURNS; ++turn) {
         wait_barrier(full_barrier(slot), phase);

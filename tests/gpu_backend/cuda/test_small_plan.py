@@ -73,7 +73,7 @@ def test_a_small_plan_gives_the_picture_of_the_processor(
 def test_a_small_plan_in_fp8_is_near_the_picture_of_the_processor(
     gpu: Gpu, monkeypatch: pytest.MonkeyPatch, architecture: str, batch: int
 ) -> None:
-    """With tiled up-convolutions and, in the last block, a streaming one."""
+    """With an up-convolution in two kernels that reads e4m3 and, in the last block, a streaming one."""
     if not multiplies_e4m3(gpu.compile_architecture):
         pytest.skip("this GPU has no kernels for fp8")
     monkeypatch.setattr(streaming_up_conv, "_LEAST_POSITIONS", 0)
@@ -87,9 +87,11 @@ def test_a_small_plan_in_fp8_is_near_the_picture_of_the_processor(
     assert not executor.fallbacks
     expected = processor.bind(build_synthesis_plan(model.spec, "small", batch=batch)).run({"ws": ws})["pixels"]
     found, exact = (np.array(bound.run({"ws": ws})["pixels"]) for bound in (fused, plain))
-    assert psnr_db(found, expected) >= 30.0
+    # Quantised in torch, the pictures are 28.6 to 37 dB from those in single precision. On Hopper, t between the two
+    # kernels of an up-convolution is e4m3, too: 35.2 to 41 dB from pictures where it is not.
+    assert psnr_db(found, expected) >= 27.0
     assert psnr_db(found, exact) >= psnr_db(found, expected), "the plain kernels quantise alike"
-    assert psnr_db(found, exact) >= 36.0
+    assert psnr_db(found, exact) >= 33.0
     executor.close()
     processor.close()
 

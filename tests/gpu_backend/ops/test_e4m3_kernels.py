@@ -9,7 +9,7 @@ import pytest
 from gpu_backend.cuda.driver.probe import Gpu
 from gpu_backend.cuda.launches import streaming_up_conv as launches
 from gpu_backend.cuda.launches.conv_arguments import Weights
-from gpu_backend.cuda.launches.conv_work import BINOMIAL_TAPS, ConvSite, ConvWork
+from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork
 from gpu_backend.cuda.launches.fused_convs import conv_geometry, fused_conv
 from gpu_backend.cuda.launches.gpu_op import Refused
 from gpu_backend.cuda.launches.streaming_up_conv import streaming_choice, streaming_up_conv
@@ -18,6 +18,7 @@ from gpu_backend.cuda.tiles.table import TileTable
 from gpu_backend.cuda.tiles.target import Target, portable
 from gpu_backend.ops.kernels.conv_tile import ConvTile
 from gpu_backend.ops.kernels.e4m3 import E4M3, NEEDS, multiplies_e4m3
+from gpu_backend.ops.modulated_up_conv import BINOMIAL_TAPS
 from tests.helpers.conv_cases import (
     FLAVOURS,
     H200,
@@ -58,6 +59,9 @@ TILES = (
     (STORED, ConvTile(12, 14, 64, 32, 2, 12, 1, mma="wgmma")),
     (STORED, ConvTile(4, 30, 32, 32, 2, 8, 1, mma="wgmma", row_tiles=4, weights_in_smem=True)),
     (STORED, ConvTile(8, 16, 32, 32, 2, 4, 2)),
+    (replace(READ, fp8="xy"), ConvTile(8, 32, 96, 32, 3, 8, 1, mma="wgmma", row_tiles=2)),
+    (replace(READ, fp8="y", cout=80), ConvTile(8, 16, 64, 32, 2, 4, 2, mma="wgmma")),
+    (replace(BARE, fp8="y"), ConvTile(8, 8, 64, 16, 2, 4, 2, split_k=2)),
     (replace(STORED, fir=filter_taps(4)), ConvTile(12, 14, 64, 16, 3, 12, 1, mma="wgmma")),
     (replace(STORED, fir=filter_taps(3)), ConvTile(8, 14, 32, 16, 2, 4, 2, row_tiles=2)),
 )
@@ -78,6 +82,13 @@ MMA_TILES = (
 )
 """For GPUs that multiply e4m3 without wgmma."""
 STREAMED = (replace(STORED, side=128), replace(STORED, cout=16, side=132, is_styled=False))
+BOTH = replace(STORED, fp8="xy")
+READ_AND_STREAMED = (
+    replace(BOTH, side=128),
+    replace(BOTH, cin=128, cout=16, side=132, is_styled=False),
+    replace(BOTH, cin=40, side=128, batch=1),
+)
+CONV_STORED = replace(READ, fp8="y", cout=80)
 TOLERANCE = {True: 4e-3}
 ADA = Target("sm_89", 128, 101376, TileTable("sm_89", 128, shared_nbytes_per_block=101376))
 
@@ -131,9 +142,15 @@ def test_kernels_by_rule_equal_it_on_every_gpu(case: ConvCase, gpu: Gpu) -> None
     check_case(FLAVOURS["fused"], case, target)
 
 
+@pytest.mark.usefixtures("_any_size")
+@pytest.mark.parametrize("case", [*STREAMED, *READ_AND_STREAMED], ids=str)
+def test_the_streaming_kernel_takes_its_cases(case: ConvCase) -> None:
+    assert streaming_choice(ConvWork.of_step(step_of(case)), site_of(case), H200) is not None
+
+
 @pytest.mark.gpu
 @pytest.mark.usefixtures("_any_size")
-@pytest.mark.parametrize("case", STREAMED, ids=str)
+@pytest.mark.parametrize("case", [*STREAMED, *READ_AND_STREAMED], ids=str)
 def test_streaming_kernels_store_the_reference(case: ConvCase, gpu: Gpu) -> None:
     if gpu.compile_architecture != "sm_90a":
         pytest.skip("the streaming kernel is for Hopper")
@@ -141,14 +158,18 @@ def test_streaming_kernels_store_the_reference(case: ConvCase, gpu: Gpu) -> None
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("case", [READ, BARE, ODD, POINTWISE, STORED, replace(STORED, fir=filter_taps(3))], ids=str)
+@pytest.mark.parametrize(
+    "case", [READ, BARE, ODD, POINTWISE, STORED, BOTH, CONV_STORED, replace(BOTH, fir=filter_taps(3))], ids=str
+)
 def test_plain_kernels_equal_it_on_every_gpu(case: ConvCase, gpu: Gpu) -> None:
     check_case(replace(FLAVOURS["plain"], tolerance={True: 1e-3}), case, target_of(gpu))
 
 
 @pytest.mark.usefixtures("_any_size")
 @pytest.mark.parametrize(
-    ("case", "tile"), [*TILES[:2], next(one for one in TILES if one[0] == STORED), (STREAMED[0], None)], ids=str
+    ("case", "tile"),
+    [*TILES[:2], next(one for one in TILES if one[0] == STORED), (STREAMED[0], None), (READ_AND_STREAMED[0], None)],
+    ids=str,
 )
 def test_they_compile_without_spills(case: ConvCase, tile: ConvTile | None) -> None:
     build = streaming if tile is None else in_tile(tile).conv
@@ -157,8 +178,8 @@ def test_they_compile_without_spills(case: ConvCase, tile: ConvTile | None) -> N
     assert_compiles(launch.recipe, "sm_90a", launch.block[0], is_heavy=False)
     described = launch.arguments["tma_map"]
     assert isinstance(described, TensorMap)
-    assert described.itemsize == (1 if case.fp8 == "x" else 2)
-    assert {region.name: region.dtype for region in built.regions}["y"] == (E4M3 if case.fp8 == "y" else "float16")
+    assert described.itemsize == (1 if "x" in case.fp8 else 2)
+    assert {region.name: region.dtype for region in built.regions}["y"] == (E4M3 if "y" in case.fp8 else "float16")
 
 
 @pytest.mark.parametrize(("case", "tile"), TILES, ids=str)

@@ -10,11 +10,12 @@ import torch
 
 from gpu_backend.cuda.driver.probe import Gpu
 from gpu_backend.cuda.launches import plain_convs
-from gpu_backend.cuda.launches.conv_work import BINOMIAL_TAPS, ConvWork
+from gpu_backend.cuda.launches.conv_work import ConvWork
 from gpu_backend.cuda.launches.plain_convs import PLAIN_TILES, PlainTile, pack_plain_up, plain_modulated_up_conv
 from gpu_backend.cuda.launches.polyphase import axis_taps, compose, first_shift
 from gpu_backend.ops.adain_up_conv import blurred_sum_matrix
 from gpu_backend.ops.bias_act import BiasAct
+from gpu_backend.ops.modulated_up_conv import BINOMIAL_TAPS
 from gpu_backend.reference.modulated_up_conv import modulated_up_conv
 from tests.helpers.conv_cases import (
     H200,

@@ -9,7 +9,7 @@ import pytest
 
 from gpu_backend.cuda.driver.probe import Gpu
 from gpu_backend.cuda.launches import streaming_up_conv as launches
-from gpu_backend.cuda.launches.conv_work import BINOMIAL_TAPS, ConvSite, ConvWork
+from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork
 from gpu_backend.cuda.launches.streaming_up_conv import (
     channel_order,
     streaming_choice,
@@ -22,6 +22,7 @@ from gpu_backend.ops.bias_act import BiasAct
 from gpu_backend.ops.kernels.conv_tile import ConvShape
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.ops.kernels.streaming_tile import STRIP_COLUMNS, streaming_geometry
+from gpu_backend.ops.modulated_up_conv import BINOMIAL_TAPS
 from tests.helpers.conv_cases import (
     H200,
     ConvCase,

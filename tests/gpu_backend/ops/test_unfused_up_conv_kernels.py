@@ -10,8 +10,9 @@ import pytest
 
 from gpu_backend.cuda.driver.probe import Gpu
 from gpu_backend.cuda.launches.conv_op import observe_conv
-from gpu_backend.cuda.launches.conv_work import BINOMIAL_TAPS, ConvSite, ConvWork
+from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork
 from gpu_backend.cuda.launches.lowering import lower
+from gpu_backend.cuda.launches.streaming_up_conv import streaming_choice
 from gpu_backend.cuda.launches.unfused_up_conv import (
     TAP_ORDER,
     channel_order,
@@ -27,6 +28,7 @@ from gpu_backend.ops.bias_act import BiasAct
 from gpu_backend.ops.kernels import unfused_tile
 from gpu_backend.ops.kernels.conv_tile import ConvShape
 from gpu_backend.ops.kernels.unfused_tile import FilterGeometry, TransposedGeometry, unfused_geometries
+from gpu_backend.ops.modulated_up_conv import BINOMIAL_TAPS
 from gpu_backend.plan.stylegan2 import build_synthesis_plan
 from tests.gpu_backend.cuda.running.test_self_check import judged
 from tests.helpers.conv_cases import (
@@ -55,6 +57,12 @@ CASES = (
     ConvCase(8, 33, 132, fir=FOUR, half_turns=0.25),
 )
 STORED = ConvCase(128, 64, 132, fir=FOUR, half=True, fp8="y")
+READ = (
+    ConvCase(64, 64, 64, batch=2, fir=FOUR, half=True, fp8="xy"),
+    ConvCase(40, 32, 36, batch=3, fir=FOUR, noise="random", half=True, fp8="xy"),
+    ConvCase(72, 144, 20, fir=FOUR, noise="none", half=True, fp8="xy"),
+    ConvCase(512, 128, 132, batch=2, fir=FOUR, is_styled=False, half=True, fp8="xy"),
+)
 H200_LIMITS = (132, 232448)
 
 
@@ -67,12 +75,12 @@ def geometries(shape: ConvShape) -> tuple[TransposedGeometry, FilterGeometry]:
 
 def build(work: ConvWork, site: ConvSite, weights: Weights, target: Target) -> Built:
     """Build an up-convolution of any size in two kernels, on fewer blocks than there are tiles."""
-    shape = ConvShape("up_conv", work.side, work.cin, work.cout, site.batch)
+    shape = ConvShape("up_conv", work.side, site.cin(work), work.cout, site.batch, site.operands)
     return unfused_up_conv(work, site, weights, *geometries(shape), multiprocessors=5)
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("case", [*(replace(case, half=True) for case in CASES), STORED], ids=str)
+@pytest.mark.parametrize("case", [*(replace(case, half=True) for case in CASES), STORED, *READ], ids=str)
 def test_two_kernels_equal_the_reference(case: ConvCase, gpu: Gpu) -> None:
     target = target_of(gpu)
     if target.architecture != "sm_90a":
@@ -80,7 +88,7 @@ def test_two_kernels_equal_the_reference(case: ConvCase, gpu: Gpu) -> None:
     check_case(Flavour(build, build, (), (3,), {True: 4e-2 if case.fp8 else 4e-3}), case, target)
 
 
-@pytest.mark.parametrize("case", [replace(CASES[0], half=True), replace(CASES[5], half=True), STORED], ids=str)
+@pytest.mark.parametrize("case", [replace(CASES[0], half=True), replace(CASES[5], half=True), STORED, READ[0]], ids=str)
 def test_they_compile_without_spills_and_their_arguments_fit(case: ConvCase) -> None:
     built = build(ConvWork.of_step(step_of(case)), site_of(case), weights_of(case), H200)
     for launch in built.launches:
@@ -125,6 +133,28 @@ def test_shapes_whose_tiles_fill_the_gpu_are_unfused(shape: ConvShape, is_unfuse
     assert unfused_geometries(shape, 132, 100_000) is None
 
 
+@pytest.mark.parametrize(
+    ("shape", "warps", "strip"),
+    [
+        (ConvShape("up_conv", 64, 512, 512, 8, "fp8"), 12, (16, 2)),
+        (ConvShape("up_conv", 64, 512, 512, 1, "fp8"), 8, (8, 1)),
+        (ConvShape("up_conv", 128, 512, 256, 1, "fp8"), 12, (8, 2)),
+        (ConvShape("up_conv", 256, 128, 64, 1, "fp8"), 12, (8, 2)),
+    ],
+    ids=lambda value: f"{value.title}, batch {value.batch}" if isinstance(value, ConvShape) else None,
+)
+def test_all_that_read_e4m3_are_unfused_in_blocks_for_their_number(
+    shape: ConvShape, warps: int, strip: tuple[int, int]
+) -> None:
+    found = unfused_geometries(shape, *H200_LIMITS)
+    assert found is not None
+    products, filtering = found
+    assert products.warps == warps
+    assert (filtering.rows, filtering.columns) == strip
+    assert products.dynamic_nbytes + products.static_nbytes <= H200_LIMITS[1]
+    assert unfused_geometries(shape, 132, 100_000) is None
+
+
 @pytest.mark.parametrize(("side", "cout", "batch"), [(64, 512, 8), (256, 128, 1), (36, 24, 3), (20, 136, 2)])
 def test_tiles_and_blocks_cover_the_picture_and_fit_a_multiprocessor(side: int, cout: int, batch: int) -> None:
     products, filtering = geometries(ConvShape("up_conv", side, 64, cout, batch))
@@ -154,6 +184,17 @@ def test_a_single_picture_gets_the_kernels_of_a_batch_where_those_are_checked() 
     assert unfused_recipes(*single, *checked) == unfused_recipes(*batch, *chosen)
     assert checked[0].tiles * 8 == chosen[0].tiles
     assert unfused_choice(*single, H200) is None
+
+
+@pytest.mark.parametrize("batch", [1, 2, 8])
+def test_every_up_convolution_that_reads_e4m3_has_a_kernel(batch: int) -> None:
+    shapes = {(512, 512, 64), (512, 256, 128), (128, 64, 256), (128, 64, 512), (64, 32, 1024), (32, 16, 1024)}
+    for cin, cout, side in shapes:
+        case = ConvCase(cin, cout, side, batch=batch, fir=FOUR, half=True, fp8="xy")
+        work, site = ConvWork.of_step(step_of(case)), site_of(case)
+        streaming, unfused = streaming_choice(work, site, H200), unfused_choice(work, site, H200)
+        assert (streaming is not None) == (cin <= 128 and batch * side**2 >= 4 * 256**2)
+        assert streaming is not None or unfused is not None, f"{cin} to {cout} at {side}"
 
 
 @pytest.mark.parametrize("change", ["filter", "fp32", "architecture", "streams"])

@@ -202,6 +202,34 @@ def test_in_fp8_plans_up_convolutions_from_64_on_store_e4m3_for_the_convolution_
     assert not any(multiplies_fp8(build_plan(spec, PlanKey("model", "synthesis", 1, side, "fp8"))) for side in drafts)
 
 
+def reading_fp8(plan: Plan) -> dict[str, str]:
+    """Layers that store e4m3 for an up-convolution, and that one, where a GPU has kernels for it."""
+    stored = [step for step in fuse(plan, up_convs_read_fp8=True) if step.stores_fp8]
+    readers = [(step.main.layer, step.next_style) for step in stored if step.main.op == "modulated_conv"]
+    return {layer: reader.layer for layer, reader in readers if reader is not None}
+
+
+@pytest.mark.parametrize("architecture", ["skip", "orig", "resnet"])
+def test_wide_up_convolutions_read_e4m3_where_a_gpu_has_kernels_for_that(architecture: Architecture) -> None:
+    spec = make_spec(NetworkOptions(128, architecture=architecture, channel_base=128 * 64, channel_max=256))
+    plan = build_plan(spec, PlanKey("model", "synthesis", 1, 128, "fp8"))
+    # A resnet's skip reads the output before the style, too.
+    wide = {"synthesis.b32.conv1": "synthesis.b64.conv0", "synthesis.b64.conv1": "synthesis.b128.conv0"}
+    assert reading_fp8(plan) == ({} if architecture == "resnet" else wide)
+    assert not reading_fp8(build_plan(spec, PlanKey("model", "synthesis", 1, 128, "fp16")))
+    assert all(step.y_raw is None for step in fuse(plan, up_convs_read_fp8=True) if step.stores_fp8)
+    products = [step.to_rgb is not None for step in fuse(plan, up_convs_read_fp8=True) if step.stores_fp8]
+    assert any(products) == (architecture == "skip")
+
+
+def test_an_up_convolution_that_stores_fp16_reads_fp16() -> None:
+    spec = make_spec(NetworkOptions(64, channel_base=64 * 64, channel_max=256))
+    assert reading_fp8(build_plan(spec, PlanKey("model", "synthesis", 1, 64, "fp8")))
+    assert not reading_fp8(build_plan(spec, PlanKey("model", "synthesis", 1, 0, "fp8", "b64.conv0")))
+    narrow = make_spec(NetworkOptions(64, channel_base=64 * 48, channel_max=256))
+    assert not reading_fp8(build_plan(narrow, PlanKey("model", "synthesis", 1, 64, "fp8")))
+
+
 def test_an_output_that_another_step_reads_too_stays_fp16() -> None:
     spec = make_spec(NetworkOptions(64, channel_base=2048, channel_max=32))
     shown = build_plan(spec, PlanKey("model", "synthesis", 1, 0, "fp8", "b64.conv0"))

@@ -1,6 +1,6 @@
 // Numbers of 8 bits, e4m3: sign, 4 bits of exponent, 3 of fraction; largest 448, smallest 2^-9. NaN is 127 and 255; there is no infinity.
 // Macros, 0 where a kernel does not define them; FP8_X is for convolutions:
-//     FP8_X   0, or x and the weights are e4m3, and their products FP8_X times too large
+//     FP8_X   0, or x and the weights are e4m3, and their products FP8_X times too large; of up_filter.cu, what it reads is
 //     FP8_Y   0, or y is e4m3, FP8_Y times the number
 #pragma once
 #include "parts/types.cuh"
@@ -51,6 +51,11 @@ __device__ __forceinline__ unsigned to_e4m3x4(unsigned low, unsigned high) {
     asm("{.reg .b16 l, h; cvt.rn.satfinite.e4m3x2.f16x2 l, %1; cvt.rn.satfinite.e4m3x2.f16x2 h, %2; mov.b32 %0, {l, h};}"
         : "=r"(word) : "r"(low), "r"(high));
     return word;
+}
+
+// The reverse: four numbers to two words of two fp16 numbers.
+__device__ __forceinline__ void from_e4m3x4(unsigned word, unsigned& low, unsigned& high) {
+    asm("{.reg .b16 l, h; mov.b32 {l, h}, %2; cvt.rn.f16x2.e4m3x2 %0, l; cvt.rn.f16x2.e4m3x2 %1, h;}" : "=r"(low), "=r"(high) : "r"(word));
 }
 
 template <int N>

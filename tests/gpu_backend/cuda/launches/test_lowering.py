@@ -152,6 +152,25 @@ def test_in_fp8_a_convolution_multiplies_what_the_up_convolution_before_stored(e
     assert not any(launch.reason for launch in schedule.launches)
 
 
+WIDE = make_stylegan2(resolution=64, channel_base=64 * 64, channel_max=128)
+
+
+@pytest.mark.parametrize("streams", [True, False])
+@pytest.mark.parametrize("everything_plain", [False, True])
+def test_an_up_convolution_reads_e4m3_where_a_kernel_does(everything_plain: bool, streams: bool) -> None:
+    plan = build_synthesis_plan(WIDE.spec, "model", precision="fp8")
+    schedule = lower(plan, WIDE.weights, replace(HOPPER, streams=streams), everything_plain=everything_plain)
+    stored = {region.name for region in schedule.regions if region.dtype == E4M3}
+    reads = {"b32.conv1"} if streams else set()
+    between = {"b64.conv0/t"} if streams and not everything_plain else set()
+    assert stored == {"b64.conv0", *reads, *between}
+    launches = [launch for launch in schedule.launches if launch.layer == "synthesis.b64.conv0"]
+    labels = {launch.label for launch in launches}
+    kept = {"plain_modulated_up_conv"} if everything_plain else {"modulated_up_conv"}
+    assert labels == ({"transposed_conv", "up_filter"} if between else kept)
+    assert not any(launch.reason for launch in schedule.launches)
+
+
 def test_the_packed_weight_in_fp8_is_that_of_the_plain_kernel() -> None:
     plan = build_synthesis_plan(LARGE.spec, "model", precision="fp8")
     weights = []
