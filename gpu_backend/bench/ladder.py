@@ -28,10 +28,11 @@ from gpu_backend.bench.table import grid, number
 from gpu_backend.cuda.launches.fused_convs import WITH_TMA
 from gpu_backend.cuda.launches.lowering import lower
 from gpu_backend.cuda.schedule import Schedule
-from gpu_backend.cuda.tiles.target import Target, portable, without_tables
+from gpu_backend.cuda.tiles.target import Target, portable, portable_without_epilogues, without_tables
 from gpu_backend.device import choose_gpu, device_joules, make_executor, usable_precision
 from gpu_backend.errors import CancelledError
 from gpu_backend.model import Model
+from gpu_backend.model.spec import StyleGAN2Spec
 from gpu_backend.plan.executor import Executor
 from gpu_backend.plan.plan import Plan, Precision
 from gpu_backend.whole_file import write_whole
@@ -96,8 +97,16 @@ class RungResult:
     psnr_db: float = math.inf
 
 
-def rungs_of(architecture: str, *, has_fp8: bool = False) -> tuple[Rung, ...]:
-    """Return the rungs for a GPU's architecture; for the CPU, if it is empty. `has_fp8`: fp8 is possible there."""
+def rungs_of(architecture: str, *, has_fp8: bool = False, has_passes: bool = True) -> tuple[Rung, ...]:
+    """Return the rungs for a GPU's architecture; for the CPU, if it is empty.
+
+    Parameters
+    ----------
+    has_fp8
+        Whether fp8 is possible there.
+    has_passes
+        Whether the network's convolutions can run without their epilogues: those of a StyleGAN2.
+    """
     if not architecture:
         return (
             Rung("reference functions", "fp32", use_fused=False),
@@ -109,7 +118,10 @@ def rungs_of(architecture: str, *, has_fp8: bool = False) -> tuple[Rung, ...]:
         Rung("half precision", "fp16", use_fused=False),
     ]
     has_tma = architecture in WITH_TMA
-    rungs.append(Rung("tensor cores (mma), fused epilogues", "fp16", change=portable))
+    if has_passes:
+        rungs.append(Rung("tensor cores (mma)", "fp16", change=portable_without_epilogues))
+    fused = "fused epilogues" if has_passes else "tensor cores (mma), fused epilogues"
+    rungs.append(Rung(fused, "fp16", change=portable))
     if has_tma:
         rungs.append(Rung("TMA", "fp16", change=without_tables))
     return (
@@ -128,7 +140,8 @@ def rungs_for(model: Model, device: str) -> tuple[Rung, ...]:
     if gpu is None:
         return rungs_of("")
     has_fp8 = usable_precision(model, gpu, "fp8")[0] == "fp8"
-    return rungs_of(gpu.compile_architecture, has_fp8=has_fp8)
+    has_passes = isinstance(model.spec, StyleGAN2Spec)
+    return rungs_of(gpu.compile_architecture, has_fp8=has_fp8, has_passes=has_passes)
 
 
 def climb(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +46,16 @@ def weight_of(work: ConvWork, weights: Weights) -> NDArray[np.float32]:
     return weights[work.weight].reshape(work.out_channels, work.in_channels, work.kernel, work.kernel)
 
 
+def bias_constant(work: ConvWork, weights: Weights) -> Constant:
+    """Return a layer's bias, padded."""
+    return Constant(f"padded/{work.bias}", lambda: padded(weights[work.bias], (0,)))
+
+
+def noise_constant(work: ConvWork, weights: Weights) -> Constant:
+    """Return a layer's stored noise."""
+    return Constant(f"flat/{work.noise_const}", lambda: np.ascontiguousarray(weights[work.noise_const], np.float32))
+
+
 def conv_arguments(
     work: ConvWork, site: ConvSite, weights: Weights, weight: Constant
 ) -> tuple[dict[str, Argument], list[Constant], tuple[Region, ...]]:
@@ -57,16 +67,16 @@ def conv_arguments(
     """
     constants = [weight]
 
-    def held(key: str, make: Callable[[], NDArray[np.float32]]) -> Address:
-        constants.append(Constant(key, make))
-        return constant(key)
+    def held(item: Constant) -> Address:
+        constants.append(item)
+        return constant(item.key)
 
     bias = noise = noise_gain = noise_source = demod = next_style = None
     strength = 0.0
     if work.bias:
-        bias = held(f"padded/{work.bias}", lambda: padded(weights[work.bias], (0,)))
+        bias = held(bias_constant(work, weights))
     if work.noise_const:
-        noise = held(f"flat/{work.noise_const}", lambda: np.ascontiguousarray(weights[work.noise_const], np.float32))
+        noise = held(noise_constant(work, weights))
         noise_gain, noise_source = region("noise_gain", work.noise_index), region("noise_source")
         # Of a normalised layer, `strengths_argument` has one per channel.
         strength = 1.0 if work.is_normalised else float(np.asarray(weights[work.noise_strength]).reshape(-1)[0])
@@ -75,7 +85,7 @@ def conv_arguments(
         demod = region("demod", site.demod_offset)
     elif site.weight_exponent:
         size, demod_stride = 2.0**site.weight_exponent, 0
-        demod = held(f"ones/{work.cout}/{size}", lambda: np.full(work.cout, size, np.float32))
+        demod = held(Constant(f"ones/{work.cout}/{size}", lambda: np.full(work.cout, size, np.float32)))
     if site.next_style_offset is not None:
         next_style = region("styles", site.next_style_offset)
     arguments: dict[str, Argument] = {

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork, PictureSum, SkipPicture
 from gpu_backend.cuda.launches.doubled import doubled
+from gpu_backend.cuda.launches.epilogue_passes import epilogue_passes, without_epilogue
 from gpu_backend.cuda.launches.fourier_features import mixing, sines
 from gpu_backend.cuda.launches.fused_convs import conv_geometry, fused_conv, fused_recipe
 from gpu_backend.cuda.launches.gpu_op import (
@@ -64,18 +65,21 @@ class ModulatedConvOp(GpuOp):
     """A modulated convolution or up-convolution."""
 
     def fused(self, step: FusedStep, context: LoweringContext) -> Fused | Refused:
-        work, site = self._placed(step, context)
+        work, site, after = self._placed(step, context)
         site = replace(site, picture=_picture_beside(step, context))
         choice = fused_choice(work, site, context)
-        if isinstance(choice, Refused) or step.picture is None or site.picture is not None:
+        if step.picture is not None and site.picture is None:
+            after = (*after, _picture_alone(step, context))
+        if isinstance(choice, Refused) or not after:
             return choice
-        return Fused(choice.recipes, lambda: Built.joined((choice.build(), _picture_alone(step, context))))
+        return Fused(choice.recipes, lambda: Built.joined((choice.build(), *after)))
 
     def plain(self, step: FusedStep, context: LoweringContext, reason: str) -> Built:
-        work, site = self._placed(step, context)
+        work, site, after = self._placed(step, context)
         conv = plain_conv(work, site, context.weights, context.target, reason=reason)
-        # The picture comes second, so that the self-check of the fused kernel compares it too.
-        return conv if step.picture is None else Built.joined((conv, _picture_alone(step, context)))
+        # The picture comes last, so that the self-check of the fused kernel compares it too.
+        alone = () if step.picture is None else (_picture_alone(step, context),)
+        return Built.joined((conv, *after, *alone))
 
     def observe(self, step: Step, launch: Launch, regions: Mapping[str, Region]) -> Observation | None:
         return observe_conv(step, launch, regions)
@@ -83,11 +87,16 @@ class ModulatedConvOp(GpuOp):
     def shape_for_tuning(self, step: Step, batch: int) -> ConvShape | None:
         return conv_shape(step, batch)
 
-    def _placed(self, step: FusedStep, context: LoweringContext) -> tuple[ConvWork, ConvSite]:
+    def _placed(self, step: FusedStep, context: LoweringContext) -> tuple[ConvWork, ConvSite, tuple[Built, ...]]:
+        """Return the convolution, and the passes behind it where its epilogue is not fused."""
         main = step.main
         exponent = weight_exponent(context.weights[main.weights["weight"]]) if context.half else 0
         offset = context.layout.demod_offset(slot_name(main))
-        return ConvWork.of_step(main), replace(conv_site(step, context), demod_offset=offset, weight_exponent=exponent)
+        work = ConvWork.of_step(main)
+        site = replace(conv_site(step, context), demod_offset=offset, weight_exponent=exponent)
+        if context.target.fuses_epilogues:
+            return work, site, ()
+        return *without_epilogue(work, site), (epilogue_passes(work, site, context.weights),)
 
 
 class SkipConvOp(GpuOp):

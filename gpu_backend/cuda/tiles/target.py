@@ -32,6 +32,9 @@ class Target:
         Whether up-convolutions may add up the picture of the toRGB before them.
     folds
         Whether the normalisation of a StyleGAN1's layer may be folded into the weights of the next convolution.
+    fuses_epilogues
+        Whether kernels of StyleGAN2's convolutions compute the rest of their layers and toRGB's products. Only
+        measurements do without: layers are not observed then.
     batch
         Pictures that kernels are divided for; None for the batch of the plan.
     """
@@ -43,6 +46,7 @@ class Target:
     streams: bool = True
     adds_pictures: bool = True
     folds: bool = True
+    fuses_epilogues: bool = True
     batch: int | None = None
 
     @property
@@ -72,6 +76,11 @@ def portable(target: Target) -> Target:
         architecture, target.multiprocessors, shared_nbytes_per_block=target.tiles.shared_nbytes_per_block
     )
     return replace(target, architecture=architecture, tiles=tiles)
+
+
+def portable_without_epilogues(target: Target) -> Target:
+    """Return a `portable` target that fuses nothing with convolutions, to show what fused epilogues gain."""
+    return replace(portable(target), adds_pictures=False, fuses_epilogues=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -34,14 +34,16 @@ def test_on_hopper_each_rung_adds_its_instructions() -> None:
     rungs = {rung.what: rung for rung in rungs_of(target.architecture)}
     assert ("USE_WGMMA", "1") not in macros_of(rungs["plain kernels"], target)
     assert not {"USE_WGMMA", "USE_TMA"} & {name for name, _ in macros_of(rungs["half precision"], target)}
-    portable = macros_of(rungs["tensor cores (mma), fused epilogues"], target)
-    assert ("USE_WGMMA", "0") in portable
-    assert not {("USE_WGMMA", "1"), ("USE_TMA", "1")} & portable
+    for what in ("tensor cores (mma)", "fused epilogues"):
+        portable = macros_of(rungs[what], target)
+        assert ("USE_WGMMA", "0") in portable
+        assert not {("USE_WGMMA", "1"), ("USE_TMA", "1")} & portable
+        assert (("HAS_RGB", "1") in portable) == (what == "fused epilogues")
     with_tma = macros_of(rungs["TMA"], target)
     assert ("USE_TMA", "1") in with_tma
     assert ("USE_WGMMA", "1") not in with_tma
-    assert [rung.use_graph for rung in rungs.values()] == [False] * 5 + [True] * 3
-    assert [rung.batch for rung in rungs.values()] == [1] * 6 + [8, 32]
+    assert [rung.use_graph for rung in rungs.values()] == [False] * 6 + [True] * 3
+    assert [rung.batch for rung in rungs.values()] == [1] * 7 + [8, 32]
 
 
 def test_fp8_comes_last_where_gpu_and_network_have_it(monkeypatch: pytest.MonkeyPatch) -> None:

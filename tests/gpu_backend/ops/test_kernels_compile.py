@@ -172,10 +172,25 @@ def kernels_of(architecture: str) -> dict[KernelRecipe, int]:
     for plan, weights, everything_plain in plans():
         for launch in lower(plan, weights, target, everything_plain=everything_plain).launches:
             found[launch.recipe] = max(found.get(launch.recipe, 0), math.prod(launch.block))
+    for recipe in epilogue_passes():
+        found[recipe] = 256
     # What no plan asks for: kernels that compare two arrays, and the one that timing is calibrated with.
     for stem in sorted(sources(architecture) - {recipe.stem for recipe in found}):
         found[KernelRecipe(stem)] = 256
     return found
+
+
+@functools.cache
+def epilogue_passes() -> frozenset[KernelRecipe]:
+    """Kernels of the ladder's rung without fused epilogues; those of small networks are those of all."""
+    found = set()
+    tiles = TileTable("sm_80", 108, shared_nbytes_per_block=166912)
+    target = Target("sm_80", 108, 166912, tiles, fuses_epilogues=False)
+    for architecture in ("skip", "resnet"):
+        spec = make_spec(NetworkOptions(16, channel_base=128, channel_max=8, architecture=architecture))
+        plan = build_plan(spec, PlanKey("model", "synthesis", 1, spec.resolution, "fp16"))
+        found |= {launch.recipe for launch in lower(plan, weights_of(spec), target).launches}
+    return frozenset(recipe for recipe in found if recipe.stem == "epilogue_pass")
 
 
 def traits(recipe: KernelRecipe) -> set[tuple[str, str, str]]:
