@@ -18,7 +18,7 @@ from gpu_backend.cuda.launches.conv_arguments import (
     strengths_argument,
     weight_of,
 )
-from gpu_backend.cuda.launches.conv_work import BINOMIAL_TAPS, ConvSite, ConvWork
+from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork
 from gpu_backend.cuda.launches.packed_weights import pack_reordered
 from gpu_backend.cuda.launches.picture_beside import picture_beside, picture_defines
 from gpu_backend.cuda.schedule import Built, Constant, Launch, Region, TensorMap
@@ -27,6 +27,7 @@ from gpu_backend.ops.adain import SUMMING_FLOPS
 from gpu_backend.ops.kernels.conv_tile import ConvShape
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.ops.kernels.streaming_tile import StreamingGeometry, streaming_geometry
+from gpu_backend.ops.modulated_up_conv import BINOMIAL_TAPS
 
 _ARCHITECTURE = "sm_90a"
 _TAP_ORDER = (0, 1, 3, 4, 8, 6, 7, 2, 5)
