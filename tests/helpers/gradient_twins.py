@@ -8,20 +8,19 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gpu_backend.cuda.driver.arguments import PackedArguments
 from gpu_backend.cuda.driver.interface import Driver, Event, Graph, LoadedKernel
 from gpu_backend.gradients.gpu.kernels import kernels_of_step
 from gpu_backend.ops.kernels.recipe import KernelRecipe
+from tests.helpers.host_arrays import Array, added, at, floats
+from tests.helpers.objective_twins import OBJECTIVE_TWINS
 
-Array = NDArray[Any]
 _SLOPE = np.float32(0.2)
 
 
@@ -146,22 +145,6 @@ class TwinDriver:
             self._captured.append(lambda: (work(), None)[1])
 
 
-def _at(address: int, shape: tuple[int, ...], dtype: str = "f4") -> Array:
-    """An array over memory."""
-    count = int(np.prod(shape))
-    memory = (ctypes.c_char * (count * np.dtype(dtype).itemsize)).from_address(address)
-    return np.frombuffer(memoryview(memory), np.dtype(dtype)).reshape(shape)
-
-
-def _added(parts: Iterable[Array]) -> Array:
-    total: Array = functools.reduce(np.add, parts)
-    return total
-
-
-def _floats(halves: Array) -> Array:
-    return halves.astype(np.float32)
-
-
 def _moved(x: Array, dy: int, dx: int) -> Array:
     """x[i + dy, j + dx], zeros outside."""
     height, width = x.shape[:2]
@@ -177,10 +160,10 @@ def _conv(
     macros: dict[str, str], grid: tuple[int, ...], x: int, weight: int, sums: int, parities: int, *sizes: int
 ) -> None:
     in_side, cin, cout, in_stride, out_stride, out_side, slices, samples = sizes
-    source = _floats(_at(x, (samples, in_side, in_side, cin), "f2"))
-    to = _at(sums, (slices, samples, out_side, out_side, cout))
-    table = _at(parities, (grid[2] // slices, 32), "i4")
-    kernels = _floats(_at(weight, (int(table[:, 7::3].max()) + 1, cout, cin), "f2"))
+    source = floats(at(x, (samples, in_side, in_side, cin), "f2"))
+    to = at(sums, (slices, samples, out_side, out_side, cout))
+    table = at(parities, (grid[2] // slices, 32), "i4")
+    kernels = floats(at(weight, (int(table[:, 7::3].max()) + 1, cout, cin), "f2"))
     for count, rows, columns, r, q, *taps in table.tolist():
         i = in_stride * np.arange(rows)[:, None]
         j = in_stride * np.arange(columns)[None]
@@ -198,8 +181,8 @@ def _conv(
 def _patch_conv(macros: dict[str, str], grid: tuple[int, ...], x: int, weight: int, *values: Any) -> None:
     *end, side, cin, cout, _, is_adjoint = values
     samples = grid[0] // (-(-side // 16)) ** 2
-    source = np.pad(_floats(_at(x, (samples, side, side, cin), "f2")), ((0, 0), (1, 1), (1, 1), (0, 0)))
-    kernels = _floats(_at(weight, (9, cout, cin), "f2"))[:: -1 if is_adjoint else 1]
+    source = np.pad(floats(at(x, (samples, side, side, cin), "f2")), ((0, 0), (1, 1), (1, 1), (0, 0)))
+    kernels = floats(at(weight, (9, cout, cin), "f2"))[:: -1 if is_adjoint else 1]
     found = np.zeros((samples, side, side, cout), np.float32)
     for tap, kernel in enumerate(kernels):
         y, column = divmod(tap, 3)
@@ -210,9 +193,9 @@ def _patch_conv(macros: dict[str, str], grid: tuple[int, ...], x: int, weight: i
 def _up_adjoint(macros: dict[str, str], grid: tuple[int, ...], x: int, weight: int, *values: Any) -> None:
     *end, side, cin, cout, _ = values
     samples, whole = grid[0] // (-(-side // 16)) ** 2, 2 * side + 1
-    source = _floats(_at(x, (samples, whole, whole, cin), "f2"))
+    source = floats(at(x, (samples, whole, whole, cin), "f2"))
     found = np.zeros((samples, side, side, cout), np.float32)
-    for tap, kernel in enumerate(_floats(_at(weight, (9, cout, cin), "f2"))):
+    for tap, kernel in enumerate(floats(at(weight, (9, cout, cin), "f2"))):
         y, column = divmod(tap, 3)
         found += source[:, y : y + 2 * side : 2, column : column + 2 * side : 2] @ kernel.T
     _tile_end(macros, grid, found, *end)
@@ -224,12 +207,12 @@ def _up_conv(macros: dict[str, str], grid: tuple[int, ...], x: int, weight: int,
     assert 128 * tiles + 1 >= (side + 1) ** 2, "the last block does one position more"
     assert pixels % 32 == 0
     assert pixels >= 128 + side + 2
-    source = _floats(_at(x, (samples, side, side, cin), "f2"))
+    source = floats(at(x, (samples, side, side, cin), "f2"))
     found = np.zeros((samples, whole, whole, cout), np.float32)
-    for tap, kernel in enumerate(_floats(_at(weight, (9, cout, cin), "f2"))):
+    for tap, kernel in enumerate(floats(at(weight, (9, cout, cin), "f2"))):
         y, column = divmod(tap, 3)
         found[:, y : y + 2 * side : 2, column : column + 2 * side : 2] += source @ kernel.T
-    _at(sums, (slices, *found.shape))[...] = found / slices
+    at(sums, (slices, *found.shape))[...] = found / slices
 
 
 def _tile_end(macros: dict[str, str], grid: tuple[int, ...], found: Array, *values: Any) -> None:
@@ -239,7 +222,7 @@ def _tile_end(macros: dict[str, str], grid: tuple[int, ...], found: Array, *valu
     samples, side, _, channels = found.shape
     slices = grid[2]
     if macros["LAYER_END"] == macros["WAY_BACK"] == "0":
-        _at(sums, (slices, *found.shape))[...] = found / slices
+        at(sums, (slices, *found.shape))[...] = found / slices
         return
     assert slices == int(macros["CLUSTER"])
     counts = style_count, demod_count
@@ -257,7 +240,7 @@ def _tile_end(macros: dict[str, str], grid: tuple[int, ...], found: Array, *valu
 
 
 def _reduce(macros: dict[str, str], grid: tuple[int, ...], sums: int, quads: int, slices: int) -> None:
-    whole = _at(sums, (slices, 4 * quads))
+    whole = at(sums, (slices, 4 * quads))
     whole[0] = whole.sum(0)
 
 
@@ -266,18 +249,18 @@ def _layer(macros: dict[str, str], grid: tuple[int, ...], *values: Any) -> None:
     style_count, demod_count, unit, gain, clamp = rest
     taps, samples = int(macros["TAPS"]), grid[1]
     _check_threads(128 * grid[0], macros, side, 4 if taps else 1, channels)
-    whole = _at(sums, (1 if taps else slices, samples, side + bool(taps), side + bool(taps), channels)).sum(0)
+    whole = at(sums, (1 if taps else slices, samples, side + bool(taps), side + bool(taps), channels)).sum(0)
     for sample, t in enumerate(whole):
-        v = _filtered(t, _at(taps_at, (taps,)), side, left) if taps else t
-        v = v * _at(demod + 4 * sample * demod_count, (channels,)) * unit + _at(bias, (channels,))
+        v = _filtered(t, at(taps_at, (taps,)), side, left) if taps else t
+        v = v * at(demod + 4 * sample * demod_count, (channels,)) * unit + at(bias, (channels,))
         if noise:
-            v = v + _at(noise, (side, side, 1))
+            v = v + at(noise, (side, side, 1))
         v = (np.where(v > 0, v, _SLOPE * v) * gain).clip(-clamp, clamp)
-        out = _at(z, (samples, side, side, channels), "f2")[sample]
+        out = at(z, (samples, side, side, channels), "f2")[sample]
         out[...] = v.clip(-65504, 65504)
         if x:
-            scaled = v * _at(style + 4 * sample * style_count, (channels,))
-            _at(x, (samples, side, side, channels), "f2")[sample] = scaled
+            scaled = v * at(style + 4 * sample * style_count, (channels,))
+            at(x, (samples, side, side, channels), "f2")[sample] = scaled
 
 
 def _check_threads(threads: int, macros: dict[str, str], side: int, columns: int, channels: int) -> None:
@@ -292,8 +275,8 @@ def _filtered(t: Array, f: Array, side: int, left: int) -> Array:
     wide = np.zeros((side + 2 * taps + 1, side + 2 * taps + 1, t.shape[-1]), np.float32)
     wide[taps : taps + side + 1, taps : taps + side + 1] = t
     first = taps - left
-    rows = _added(f[k] * wide[first + k : first + k + side] for k in range(taps))
-    return _added(f[k] * rows[:, first + k : first + k + side] for k in range(taps))
+    rows = added(f[k] * wide[first + k : first + k + side] for k in range(taps))
+    return added(f[k] * rows[:, first + k : first + k + side] for k in range(taps))
 
 
 def _activation(macros: dict[str, str], grid: tuple[int, ...], *values: Any) -> None:
@@ -302,50 +285,50 @@ def _activation(macros: dict[str, str], grid: tuple[int, ...], *values: Any) -> 
     slices, pixels, channels, per_block, style_count, demod_count, sum_count, unit, gain, clamp = rest
     samples = grid[2]
     shape = samples, pixels, channels
-    whole = unit * _at(g, (slices, *shape)).sum(0) if g else np.zeros(shape, "f4")
+    whole = unit * at(g, (slices, *shape)).sum(0) if g else np.zeros(shape, "f4")
 
     def put(address: int, sample: int, products: Array) -> None:
         """Write the sums of each block of pixels."""
-        to = _at(address + 4 * sample * sum_count, (grid[0], channels))
+        to = at(address + 4 * sample * sum_count, (grid[0], channels))
         to[...] = np.stack([products[i : i + per_block].sum(0) for i in range(0, pixels, per_block)])
 
     for sample, up in enumerate(whole):
-        result = _at(z, (samples, pixels, channels), "f2")[sample].astype(np.float32)
+        result = at(z, (samples, pixels, channels), "f2")[sample].astype(np.float32)
         if style_sums:
             put(style_sums, sample, result * up)
         if not u:
             continue
-        dz = up * (_at(style + 4 * sample * style_count, (channels,)) if style else 1.0)
+        dz = up * (at(style + 4 * sample * style_count, (channels,)) if style else 1.0)
         if rgb is not None:
             picture_gradient, planes, rgb_weight, rgb_style, rgb_sums, rgb_clamp, rgb_unit = rgb
-            is_inside = np.abs(_at(planes, (samples, 3, pixels))[sample]) < rgb_clamp
-            t = (_at(picture_gradient, (samples, 3, pixels))[sample] * rgb_unit * is_inside).T @ _at(
+            is_inside = np.abs(at(planes, (samples, 3, pixels))[sample]) < rgb_clamp
+            t = (at(picture_gradient, (samples, 3, pixels))[sample] * rgb_unit * is_inside).T @ at(
                 rgb_weight, (3, channels)
             )
             put(rgb_sums, sample, result * t)
-            dz = dz + t * _at(rgb_style + 4 * sample * style_count, (channels,))
+            dz = dz + t * at(rgb_style + 4 * sample * style_count, (channels,))
         slope = np.where(result > 0, gain, _SLOPE * gain)
         dv = dz * slope * (np.abs(result) < clamp)
-        d = _at(demod + 4 * sample * demod_count, (channels,))
-        v = result / slope - _at(bias, (channels,)) - (_at(noise, (pixels, 1)) if noise else 0.0)
+        d = at(demod + 4 * sample * demod_count, (channels,))
+        v = result / slope - at(bias, (channels,)) - (at(noise, (pixels, 1)) if noise else 0.0)
         put(demod_sums, sample, dv * v / d)
-        _at(u, (samples, pixels, channels), "f2")[sample] = (dv * d).clip(-65504, 65504)
+        at(u, (samples, pixels, channels), "f2")[sample] = (dv * d).clip(-65504, 65504)
 
 
 def _filter(macros: dict[str, str], grid: tuple[int, ...], u: int, taps_at: int, t: int, *sizes: int) -> None:
     side, channels, left = sizes
     taps, samples = int(macros["TAPS"]), grid[1]
     _check_threads(256 * grid[0], macros, side + 1, 4, channels)
-    f, sources = _at(taps_at, (taps,)), _floats(_at(u, (samples, side, side, channels), "f2"))
-    for source, to in zip(sources, _at(t, (samples, side + 1, side + 1, channels), "f2"), strict=True):
+    f, sources = at(taps_at, (taps,)), floats(at(u, (samples, side, side, channels), "f2"))
+    for source, to in zip(sources, at(t, (samples, side + 1, side + 1, channels), "f2"), strict=True):
         wide = np.zeros((side + 1, side + 1, channels), np.float32)
         wide[:side, :side] = source
-        rows = _added(f[k] * _moved(wide, left - k, 0) for k in range(taps))
-        to[...] = _added(f[k] * _moved(rows, 0, left - k) for k in range(taps)).clip(-65504, 65504)
+        rows = added(f[k] * _moved(wide, left - k, 0) for k in range(taps))
+        to[...] = added(f[k] * _moved(rows, 0, left - k) for k in range(taps)).clip(-65504, 65504)
 
 
 def _table(address: int, layers: int) -> list[list[int]]:
-    rows: list[list[int]] = _at(address, (layers, 12), "i4").tolist()
+    rows: list[list[int]] = at(address, (layers, 12), "i4").tolist()
     return rows
 
 
@@ -353,10 +336,10 @@ def _styles(macros: dict[str, str], grid: tuple[int, ...], *values: int) -> None
     ws, affine, affine_bias, table, styles, w_dim, w_rows, style_count = values
     for sample in range(grid[2]):
         for inputs, _, style, _, first, _, w_row, *_rest in _table(table, grid[1]):
-            matrix = _at(affine + 4 * first * w_dim, (inputs, w_dim))
-            row = _at(ws, (grid[2], w_rows, w_dim))[sample, w_row]
-            to = _at(styles + 4 * (sample * style_count + style), (inputs,))
-            to[...] = matrix @ row + _at(affine_bias + 4 * first, (inputs,))
+            matrix = at(affine + 4 * first * w_dim, (inputs, w_dim))
+            row = at(ws, (grid[2], w_rows, w_dim))[sample, w_row]
+            to = at(styles + 4 * (sample * style_count + style), (inputs,))
+            to[...] = matrix @ row + at(affine_bias + 4 * first, (inputs,))
 
 
 def _demod(macros: dict[str, str], grid: tuple[int, ...], *values: int) -> None:
@@ -364,14 +347,14 @@ def _demod(macros: dict[str, str], grid: tuple[int, ...], *values: int) -> None:
     rows = _table(table, grid[1])
     for sample in range(grid[2]):
         for inputs, outputs, style, demod, _, square, *_rest in rows:
-            s = _at(styles + 4 * (sample * style_count + style), (inputs,))
-            q = _at(squares + 4 * square, (outputs, inputs))
-            to = _at(demods + 4 * (sample * demod_count + demod), (outputs,))
+            s = at(styles + 4 * (sample * style_count + style), (inputs,))
+            q = at(squares + 4 * square, (outputs, inputs))
+            to = at(demods + 4 * (sample * demod_count + demod), (outputs,))
             to[...] = 1.0 / np.sqrt(q @ (s * s) + 1e-8)
         inputs = rows[0][0]
-        s = _at(styles + 4 * (sample * style_count + rows[0][2]), (inputs,))
+        s = at(styles + 4 * (sample * style_count + rows[0][2]), (inputs,))
         shape = (size // inputs, inputs)
-        _at(x, (grid[2], *shape), "f2")[sample] = _at(constant, shape, "f2").astype(np.float32) * s
+        at(x, (grid[2], *shape), "f2")[sample] = at(constant, shape, "f2").astype(np.float32) * s
 
 
 def _sums(macros: dict[str, str], grid: tuple[int, ...], *values: int) -> None:
@@ -382,32 +365,32 @@ def _sums(macros: dict[str, str], grid: tuple[int, ...], *values: int) -> None:
         for inputs, outputs, style, demod, _, _, _, style_sums, style_blocks, demod_sums, demod_blocks, _ in _table(
             table, grid[1]
         ):
-            found = _at(partials + 4 * style_sums, (style_blocks, inputs)).sum(0)
-            _at(style_gradients + 4 * (first_style + style), (inputs,))[...] = found
-            d = _at(demods + 4 * (first_demod + demod), (outputs,))
-            found = _at(partials + 4 * demod_sums, (demod_blocks, outputs)).sum(0)
-            _at(demod_gradients + 4 * (first_demod + demod), (outputs,))[...] = found * d**3
+            found = at(partials + 4 * style_sums, (style_blocks, inputs)).sum(0)
+            at(style_gradients + 4 * (first_style + style), (inputs,))[...] = found
+            d = at(demods + 4 * (first_demod + demod), (outputs,))
+            found = at(partials + 4 * demod_sums, (demod_blocks, outputs)).sum(0)
+            at(demod_gradients + 4 * (first_demod + demod), (outputs,))[...] = found * d**3
 
 
 def _demod_adjoint(macros: dict[str, str], grid: tuple[int, ...], *values: int) -> None:
     styles, squares, demod_gradients, table, style_gradients, style_count, demod_count = values
     for sample in range(grid[2]):
         for inputs, outputs, style, demod, _, square, *_rest in _table(table, grid[1]):
-            e = _at(demod_gradients + 4 * (sample * demod_count + demod), (outputs,))
-            through = e @ _at(squares + 4 * square, (outputs, inputs))
+            e = at(demod_gradients + 4 * (sample * demod_count + demod), (outputs,))
+            through = e @ at(squares + 4 * square, (outputs, inputs))
             place = 4 * (sample * style_count + style)
-            _at(style_gradients + place, (inputs,))[...] -= _at(styles + place, (inputs,)) * through
+            at(style_gradients + place, (inputs,))[...] -= at(styles + place, (inputs,)) * through
 
 
 def _affine_adjoint(macros: dict[str, str], grid: tuple[int, ...], *values: Any) -> None:
     style_gradients, affine, table, ws_gradient, w_dim, layers, style_count, with_picture, unit = values
-    to = _at(ws_gradient, (grid[2], grid[1], w_dim))
+    to = at(ws_gradient, (grid[2], grid[1], w_dim))
     to[...] = 0.0
     for sample in range(grid[2]):
         for inputs, outputs, style, _, first, _, w_row, *_rest in _table(table, layers):
             if outputs or with_picture:
-                gradient = _at(style_gradients + 4 * (sample * style_count + style), (inputs,))
-                to[sample, w_row] += gradient @ _at(affine + 4 * first * w_dim, (inputs, w_dim))
+                gradient = at(style_gradients + 4 * (sample * style_count + style), (inputs,))
+                to[sample, w_row] += gradient @ at(affine + 4 * first * w_dim, (inputs, w_dim))
     to *= unit
 
 
@@ -415,192 +398,28 @@ def _picture(macros: dict[str, str], grid: tuple[int, ...], *values: Any) -> Non
     z, style, weight, bias, taps_at, before, planes, picture, side, channels, taps, left, style_count, clamp = values
     samples = grid[1]
     for sample in range(samples):
-        scale = _at(style + 4 * sample * style_count, (channels,))
-        x = _at(z, (samples, side, side, channels), "f2")[sample].astype(np.float32) * scale
-        y = np.einsum("yxc,kc->kyx", x, _at(weight, (3, channels))) + _at(bias, (3,))[:, None, None]
-        _at(planes, (samples, 3, side, side))[sample] = y
+        scale = at(style + 4 * sample * style_count, (channels,))
+        x = at(z, (samples, side, side, channels), "f2")[sample].astype(np.float32) * scale
+        y = np.einsum("yxc,kc->kyx", x, at(weight, (3, channels))) + at(bias, (3,))[:, None, None]
+        at(planes, (samples, 3, side, side))[sample] = y
         y = y.clip(-clamp, clamp)
         if before:
             spread = np.zeros((side, side, 3), np.float32)
-            small = _at(before, (samples, 3, side // 2, side // 2))[sample]
+            small = at(before, (samples, 3, side // 2, side // 2))[sample]
             spread[::2, ::2] = small.transpose(1, 2, 0)
-            f = _at(taps_at, (taps,))
-            rows = _added(f[k] * _moved(spread, k - left, 0) for k in range(taps))
-            y = y + _added(f[k] * _moved(rows, 0, k - left) for k in range(taps)).transpose(2, 0, 1)
-        _at(picture, (samples, 3, side, side))[sample] = y
+            f = at(taps_at, (taps,))
+            rows = added(f[k] * _moved(spread, k - left, 0) for k in range(taps))
+            y = y + added(f[k] * _moved(rows, 0, k - left) for k in range(taps)).transpose(2, 0, 1)
+        at(picture, (samples, 3, side, side))[sample] = y
 
 
 def _picture_adjoint(macros: dict[str, str], grid: tuple[int, ...], source: int, taps_at: int, *values: int) -> None:
     to, side, taps, left = values
-    f = _at(taps_at, (taps,))
-    whole = _at(source, (grid[1], side, side)).transpose(1, 2, 0)
-    rows = _added(f[k] * _moved(whole, left - k, 0) for k in range(taps))
-    spread = _added(f[k] * _moved(rows, 0, left - k) for k in range(taps))
-    _at(to, (grid[1], side // 2, side // 2))[...] = spread[::2, ::2].transpose(2, 0, 1)
-
-
-def _box(x: Array, across: int) -> Array:
-    """Sums over windows of the last two axes."""
-    view = np.lib.stride_tricks.sliding_window_view(x, (across, across), (-2, -1))
-    found: Array = view.sum((-2, -1), dtype=np.float32)
-    return found
-
-
-def _windows(macros: dict[str, str], grid: tuple[int, ...], *values: int) -> None:
-    found, wanted, means, variances, moments, parts, side, across = values
-    planes, windows = grid[2], side - across + 1
-    f, g = (_at(picture, (planes, side, side)) * 0.5 + 0.5 for picture in (found, wanted))
-    m, q, c = (_box(x, across) / across**2 for x in (f, f * f, f * g))
-    mg, vg = (_at(numbers, (planes, windows, windows)) for numbers in (means, variances))
-    d1, d2 = m * m + mg * mg + 1e-4, q - m * m + vg + 9e-4
-    luminance, structure = (2 * m * mg + 1e-4) / d1, (2 * (c - m * mg) + 9e-4) / d2
-    by_q, by_c = -luminance * structure / d2, 2 * luminance / d2
-    to = _at(moments, (3, planes, windows, windows))
-    to[0] = structure * 2 * (mg - luminance * m) / d1 - by_c * mg - 2 * by_q * m
-    to[1], to[2] = by_q, by_c
-    _put_parts(parts, grid, (luminance * structure).sum((1, 2)))
-
-
-def _put_parts(parts: int, grid: tuple[int, ...], totals: Array) -> None:
-    """Write each plane's sum as that of its first block."""
-    to = _at(parts, (grid[2], grid[0] * grid[1]))
-    to[...] = 0.0
-    to[:, 0] = totals
-
-
-def _pixels(macros: dict[str, str], grid: tuple[int, ...], *values: Any) -> None:
-    found, wanted, moments, gradient, parts, side, across, square_weight, window_weight = values
-    planes, windows, margin = grid[2], side - across + 1, across - 1
-    f, w = (_at(picture, (planes, side, side)) for picture in (found, wanted))
-    wide = np.pad(_at(moments, (3, planes, windows, windows)), ((0, 0), (0, 0), (margin, margin), (margin, margin)))
-    a, b, c = _box(wide, across)
-    of_windows = a + (f + 1) * b + (w + 1) / 2 * c
-    to = _at(gradient, (planes, side, side))
-    to[...] = 2 * square_weight * (f - w) - 0.5 * window_weight / across**2 * of_windows
-    _put_parts(parts, grid, ((f - w) ** 2).sum((1, 2)))
-
-
-def _map(macros: dict[str, str], grid: tuple[int, ...], *values: Any) -> None:
-    x_at, wanted, gradient, parts, channels, places, channels_last, least, weight = values
-    shape = (grid[1], places, channels) if channels_last else (grid[1], channels, places)
-    order = (0, 2, 1) if channels_last else (0, 1, 2)
-    x, w = (_at(address, shape).transpose(order) for address in (x_at, wanted))
-    r = 1.0 / np.sqrt((x * x).sum(1, keepdims=True) + least)
-    n, p = (x * x).sum(1, keepdims=True), (x * w).sum(1, keepdims=True)
-    _at(gradient, shape).transpose(order)[...] = weight * (2 * r * (r - n * r**3 + p * r**2) * x - 2 * r * w)
-    to = _at(parts, (grid[1], grid[0]))
-    to[...] = 0.0
-    to[:, 0] = ((x * r - w) ** 2).sum((1, 2))
-
-
-def _loss(macros: dict[str, str], grid: tuple[int, ...], *values: Any) -> None:
-    features, first, mask, gradient, parts, pixels, channels, faint, keep = values
-    shape = (pixels, channels)
-    difference = _at(features, shape, "f2").astype(np.float32) - _at(first, shape, "f2").astype(np.float32)
-    weight = faint + (keep * _at(mask, (pixels, 1)) if mask else 0.0)
-    _at(gradient, shape)[...] = weight * np.sign(difference)
-    to = _at(parts, (grid[0],))
-    to[...] = 0.0
-    to[0] = (weight * np.abs(difference)).sum()
-
-
-def _corners(x: float, y: float, side: int) -> list[tuple[int, int, float]]:
-    x, y = min(max(x, 0.0), side - 1.0), min(max(y, 0.0), side - 1.0)
-    left, top = int(x), int(y)
-    u, v = x - left, y - top
-    right, bottom = min(left + 1, side - 1), min(top + 1, side - 1)
-    return [
-        (top, left, (1 - u) * (1 - v)),
-        (top, right, u * (1 - v)),
-        (bottom, left, (1 - u) * v),
-        (bottom, right, u * v),
-    ]
-
-
-def _patch(features: Array, x: float, y: float, radius: int) -> Array:
-    """Samples (points, channels) around a point."""
-    side, line = features.shape[0], range(-radius, radius + 1)
-    return np.stack(
-        [
-            _added(share * features[r, c].astype(np.float32) for r, c, share in _corners(x + dx, y + dy, side))
-            for dy in line
-            for dx in line
-        ]
-    )
-
-
-def _handles(macros: dict[str, str], grid: tuple[int, ...], *values: Any) -> None:
-    features, states, templates, gradient, differences, side, channels, used, radius, unit, slack = values
-    points, handles = grid[:2]
-    f = _at(features, (side, side, channels), "f2")[..., :used]
-    to = _at(gradient, (side, side, channels))
-    line = range(-radius, radius + 1)
-    for handle, state in enumerate(_at(states, (handles, 12))):
-        if not state[6]:
-            continue
-        wanted = _at(templates, (handles, points, channels))[handle, :, :used]
-        difference = _patch(f, state[0], state[1], radius) - wanted
-        _at(differences, (handles, points))[handle] = np.abs(difference).sum(1)
-        places = [(state[0] + dx, state[1] + dy) for dy in line for dx in line]
-        for (x, y), found in zip(places, difference, strict=True):
-            for r, c, share in _corners(x, y, side):
-                to[r, c, :used] += unit * share * np.sign(found) * (np.abs(found) > slack)
-
-
-def _motion(macros: dict[str, str], grid: tuple[int, ...], *values: Any) -> None:
-    features, states, templates, differences, side, channels, used, radius, unit = values
-    points = (2 * radius + 1) ** 2
-    f = _at(features, (side, side, channels), "f2")[..., :used]
-    for handle, state in enumerate(_at(states, (grid[0], 12))):
-        if not state[6]:
-            continue
-        wanted = _at(templates, (grid[0], points, channels))[handle, :, :used]
-        position, target, trail = state[0:2].copy(), state[2:4].copy(), state[4:6].copy()
-        difference = float(_at(differences, (grid[0], points))[handle].sum() * unit)
-        way = target - position
-        length = float(np.linalg.norm(way))
-        state[7] = difference
-        state[10] = state[10] + 1 if length < 1e-3 else 0
-        if state[10] and difference <= 0.3:
-            continue
-        state[9] += 1
-        if state[9] == 1:
-            state[8] = difference
-        adapts = difference <= 0.3 or (state[9] >= 4 and difference <= state[8])
-        if adapts:
-            share = 0.5 / (1.0 + np.exp(8.0 * difference / 0.6 - 2.0))
-            wanted += share * (_patch(f, position[0], position[1], radius) - wanted)
-
-        def apart(place: Array, wanted: Array = wanted) -> float:
-            return float(np.abs(_patch(f, place[0], place[1], radius) - wanted).sum() * unit)
-
-        if difference <= 0.3:
-            state[9] = 0
-            if length < 1e-3:
-                continue
-            longest = min(length, 2.0)
-            places = [position + longest / length * k / 16 * way for k in range(1, 17)]
-            chosen = next((k for k, place in enumerate(places) if apart(place) >= 0.6), 15)
-            state[4:6] = position
-            state[0:2] = target if chosen == 15 and longest == length else places[chosen]
-        elif state[9] >= 4:
-            state[9] = 0
-            if not adapts:
-                places = [trail + k / 15 * (position - trail) for k in range(16)]
-                state[0:2] = places[int(np.argmin([apart(place) for place in places]))]
-
-
-def _adam(macros: dict[str, str], grid: tuple[int, ...], *values: Any) -> None:
-    gradient, start, deviation, mean, square, count, shift, ws, first, w_dim, rate = values
-    rows, offset = grid[0], 4 * first * w_dim
-    unit = _at(deviation, (w_dim,))
-    g = _at(gradient + offset, (rows, w_dim)) * unit
-    m, v, n, moved = _at(mean, g.shape), _at(square, (rows, 1)), _at(count, (rows, 1)), _at(shift, g.shape)
-    n += 1
-    m += 0.1 * (g - m)
-    v += 0.05 * ((g * g).mean(1, keepdims=True) - v)
-    moved -= rate * m / (1 - 0.9**n) / (np.sqrt(v / (1 - 0.95**n)) + 1e-12)
-    _at(ws + offset, g.shape)[...] = _at(start + offset, g.shape) + moved * unit
+    f = at(taps_at, (taps,))
+    whole = at(source, (grid[1], side, side)).transpose(1, 2, 0)
+    rows = added(f[k] * _moved(whole, left - k, 0) for k in range(taps))
+    spread = added(f[k] * _moved(rows, 0, left - k) for k in range(taps))
+    at(to, (grid[1], side // 2, side // 2))[...] = spread[::2, ::2].transpose(2, 0, 1)
 
 
 _TWINS: dict[str, Callable[..., None]] = {
@@ -619,11 +438,5 @@ _TWINS: dict[str, Callable[..., None]] = {
     "gradient_affine_adjoint": _affine_adjoint,
     "gradient_picture": _picture,
     "gradient_picture_adjoint": _picture_adjoint,
-    "gradient_windows": _windows,
-    "gradient_pixels": _pixels,
-    "gradient_map": _map,
-    "gradient_loss": _loss,
-    "gradient_handles": _handles,
-    "gradient_motion": _motion,
-    "gradient_adam": _adam,
+    **OBJECTIVE_TWINS,
 }
