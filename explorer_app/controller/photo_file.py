@@ -46,5 +46,6 @@ def load_photo(path: Path) -> Photo:
     except LoomError as error:
         raise PhotoError(error.sentence, error.details) from error
     if min(width, height) < LEAST_PHOTO_PX:
-        raise PhotoError(f"{path.name} should have at least 16 x 16 pixels, but has {width} x {height}.")
+        least = f"{LEAST_PHOTO_PX} x {LEAST_PHOTO_PX}"
+        raise PhotoError(f"{path.name} should have at least {least} pixels, but has {width} x {height}.")
     return Photo(path, picture.tobytes(), picture.width, picture.height, width, height)
