@@ -1,14 +1,28 @@
-"""Layers of a network whose arrays lie on a device."""
+"""A network whose arrays lie on a device."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from gpu_backend.gradients.gpu.weights import ConvGeometry, PackedConv
-from gpu_backend.model.spec import LayerSpec
+from gpu_backend.gradients.gpu.memory import DeviceArrays
+from gpu_backend.gradients.gpu.weights import (
+    ConvGeometry,
+    PackedConv,
+    conv_geometry,
+    pack_conv,
+    padded,
+    style_table,
+    up_geometry,
+)
+from gpu_backend.model.spec import LayerSpec, StyleGAN2Spec
 from gpu_backend.ops.bias_act import BiasAct
+
+COLOURS = 3
+"""Of a picture."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,6 +52,16 @@ class PlacedConv:
         """Whether it doubles the side."""
         return self.spec.kind == "up_conv"
 
+    @property
+    def clamp(self) -> float:
+        """Bound of its activations; infinite for none."""
+        return np.inf if self.act.clamp is None else self.act.clamp
+
+    @property
+    def stored_clamp(self) -> float:
+        """The bound as fp16 activations have it."""
+        return float(np.float16(self.clamp))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlacedToRgb:
@@ -62,3 +86,143 @@ class PlacedToRgb:
     def clamp(self) -> float:
         """Bound of what it adds; infinite for none."""
         return np.inf if self.spec.conv_clamp is None else self.spec.conv_clamp * self.spec.gain
+
+
+class PlacedNetwork:
+    """The layers up to a side, their tables, and arrays of all layers; addresses unless said otherwise.
+
+    Parameters
+    ----------
+    arrays
+        Own the memory.
+    weights, noise, side, samples, few_side, more_samples
+        As of `GpuNetwork`.
+
+    Attributes
+    ----------
+    layers, rgbs
+        Convolutions and toRGB layers in order.
+    table
+        Where each layer's numbers lie in `styles`, `demods` and `partials`.
+    ws, ws_gradient
+        Rows of w and their gradient, (samples, num_ws, w_dim) fp32.
+    filter
+        Taps, flipped, since the filter is a correlation, with the gain of 2 an axis.
+    """
+
+    def __init__(
+        self,
+        arrays: DeviceArrays,
+        spec: StyleGAN2Spec,
+        weights: Mapping[str, NDArray[np.float32]],
+        noise: Mapping[str, NDArray[np.float32]],
+        side: int,
+        samples: int,
+        few_side: int,
+        more_samples: int,
+    ) -> None:
+        self._arrays, self._spec = arrays, spec
+        self._samples, self._few_side, self._more_samples = samples, few_side, more_samples
+        convs = [layer for layer in spec.layers if layer.kind in ("conv", "up_conv") and layer.resolution <= side]
+        packed = [
+            pack_conv(weights[f"synthesis.{layer.name}.weight"], weights[f"synthesis.{layer.name}.bias"])
+            for layer in convs
+        ]
+        self.layers = [
+            self._placed(layer, conv, noise.get(layer.name)) for layer, conv in zip(convs, packed, strict=True)
+        ]
+        rgbs = [layer for layer in spec.layers if layer.kind == "to_rgb" and layer.resolution <= side]
+        self.table = table = style_table(
+            [layer for layer in spec.layers if layer in convs or layer in rgbs], packed, weights
+        )
+        most = self._more_samples
+        self.table_at = arrays.upload(table.layers)
+        self.affine, self.affine_bias = arrays.upload(table.affine), arrays.upload(table.affine_bias)
+        self.squares = arrays.upload(table.squares)
+        self.styles, self.style_gradients = (arrays.empty(4 * most * table.styles) for _ in range(2))
+        self.demods, self.demod_gradients = (arrays.empty(4 * most * table.demods) for _ in range(2))
+        self.partials = arrays.empty(4 * most * table.sums)
+        self.ws, self.ws_gradient = (arrays.empty(4 * most * spec.num_ws * spec.w_dim) for _ in range(2))
+        const = weights["synthesis.b4.const"]
+        inputs = padded(const.shape[0])
+        whole = np.zeros((*const.shape[1:], inputs), np.float16)
+        whole[..., : const.shape[0]] = const.transpose(1, 2, 0)
+        self.constants = arrays.upload(np.broadcast_to(whole, (most, *whole.shape)))
+        self.constant_size = whole.size
+        self.filter = arrays.upload(2.0 * np.array(spec.resample_filter[::-1], np.float32))
+        self.rgbs = [self._placed_rgb(layer, weights) for layer in rgbs]
+
+    def last(self, block: int) -> int:
+        """Return the place of a block's last convolution."""
+        return max(index for index, layer in enumerate(self.layers) if layer.spec.resolution == block)
+
+    def most_samples(self, block: int) -> int:
+        """Return how many samples a block's arrays hold."""
+        return self._more_samples if block <= self._few_side else self._samples
+
+    def rgbs_up_to(self, side: int) -> list[PlacedToRgb]:
+        """Return the toRGB layers whose pictures make that of a side."""
+        return [rgb for rgb in self.rgbs if rgb.spec.resolution <= side]
+
+    def rgb_after(self, index: int) -> PlacedToRgb | None:
+        """Return the toRGB layer that reads a convolution's output."""
+        side = self.layers[index].spec.resolution
+        return next((rgb for rgb in self.rgbs if rgb.spec.resolution == side and index == self.last(side)), None)
+
+    def table_rows(self, block: int) -> int:
+        """Return the rows of the table of the layers up to a block."""
+        return sum(layer.resolution <= block for layer in self._spec.layers if layer.name in self.table.rows)
+
+    def demods_at(self, layer: LayerSpec) -> np.uint64:
+        """Return where a layer's demodulation factors are."""
+        return np.uint64(self.demods + 4 * self._row(layer, 3))
+
+    def styles_at(self, layer: LayerSpec) -> int:
+        """Return where a layer's styles are."""
+        return self.styles + 4 * self._row(layer, 2)
+
+    def sums_at(self, layer: LayerSpec, column: int) -> np.uint64:
+        """Return where the partial sums are that a column of the table names."""
+        return np.uint64(self.partials + 4 * self._row(layer, column))
+
+    def _row(self, layer: LayerSpec, column: int) -> int:
+        return int(self.table.layers[self.table.rows[layer.name], column])
+
+    def _placed_rgb(self, layer: LayerSpec, weights: Mapping[str, NDArray[np.float32]]) -> PlacedToRgb:
+        arrays = self._arrays
+        weight = weights[f"synthesis.{layer.name}.weight"][:, :, 0, 0]
+        whole_weight = np.pad(weight, ((0, 0), (0, padded(layer.in_channels) - layer.in_channels)))
+        nbytes = 4 * self.most_samples(layer.resolution) * COLOURS * layer.resolution**2
+        return PlacedToRgb(
+            spec=layer,
+            weight=arrays.upload(whole_weight.astype(np.float32)),
+            bias=arrays.upload(weights[f"synthesis.{layer.name}.bias"].astype(np.float32)),
+            planes=arrays.empty(nbytes),
+            picture=arrays.empty(nbytes),
+            gradient=arrays.empty(nbytes),
+        )
+
+    def _placed(self, layer: LayerSpec, packed: PackedConv, noise: NDArray[np.float32] | None) -> PlacedConv:
+        arrays, samples = self._arrays, self.most_samples(layer.resolution)
+        source = layer.resolution // (2 if layer.kind == "up_conv" else 1)
+        geometry: Callable[..., ConvGeometry] = up_geometry if layer.kind == "up_conv" else conv_geometry
+        forward, backward = geometry(source, backward=False), geometry(source, backward=True)
+        inputs, outputs = padded(layer.in_channels), padded(layer.out_channels)
+        return PlacedConv(
+            spec=layer,
+            act=BiasAct.of_layer(layer.activation, layer.gain, layer.conv_clamp),
+            packed=packed,
+            inputs=inputs,
+            outputs=outputs,
+            source=source,
+            forward_weight=arrays.upload(packed.forward),
+            backward_weight=arrays.upload(packed.backward),
+            bias=arrays.upload(packed.bias),
+            noise=0 if noise is None else arrays.upload(noise.astype(np.float32)),
+            forward=forward,
+            forward_parities=arrays.upload(forward.parities),
+            backward=backward,
+            backward_parities=arrays.upload(backward.parities),
+            x=arrays.empty(2 * samples * inputs * source**2),
+            z=arrays.empty(2 * samples * outputs * layer.resolution**2),
+        )
