@@ -165,6 +165,11 @@ class Editing(QObject):
         return self._editor.history
 
     @property
+    def is_gesturing(self) -> bool:
+        """Whether a gesture is under way, which undo cancels or reverts."""
+        return self._editor.is_gesturing()
+
+    @property
     def session_before(self) -> tuple[str, Session] | None:
         """A label, and the session before the gesture under way or else before the last step; None at the start."""
         history = self.history

@@ -422,6 +422,10 @@ class FakeEditing(QObject):
         return session
 
     @property
+    def is_gesturing(self) -> bool:
+        return self._before is not None
+
+    @property
     def session_before(self) -> tuple[str, Session] | None:
         if not self.history.can_undo:
             return None

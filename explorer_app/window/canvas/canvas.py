@@ -102,6 +102,8 @@ class Canvas(PictureStage):
         self._pacer = MovePacer(self.wait_for_frame, self, sends_paints=QGuiApplication.platformName() in _SENDS_PAINTS)
         self.take_key: Callable[[QKeyEvent], bool] | None = None
         """Offers each key to a tool, which returns whether it has a use for it."""
+        self.cancel_tool_stroke: Callable[[], bool] | None = None
+        """Reverts what the pointer draws with a tool; returns whether it was drawing."""
         self._keys: set[int] = set()
         self._pan_from: QPointF | None = None
         self._last = QPointF()
@@ -264,10 +266,7 @@ class Canvas(PictureStage):
                 self._show_cursor()
                 self.transform.unsetCursor()
         elif key == Qt.Key.Key_Escape and self.is_walking:
-            self._drag = None
-            self._keys.clear()
-            self._glide.stop()
-            self.gesture_cancelled.emit()
+            self._cancel_walk()
         elif key == Qt.Key.Key_Escape and self.transform.is_on:
             self.transform.leave()
         elif key == Qt.Key.Key_Escape and self._session.tap is not None:
@@ -305,6 +304,22 @@ class Canvas(PictureStage):
         """Repaint the focus ring."""
         super().focusInEvent(event)
         self.update()
+
+    def cancel_stroke(self) -> bool:
+        """Revert what the pointer or a held key is doing here; return whether it was doing something."""
+        if self.cancel_tool_stroke is not None and self.cancel_tool_stroke():
+            return True
+        if self._drag is None:
+            return self.transform.cancel()
+        has_moved = self._drag.has_moved
+        self._cancel_walk()
+        return has_moved
+
+    def _cancel_walk(self) -> None:
+        self._drag = None
+        self._keys.clear()
+        self._glide.stop()
+        self.gesture_cancelled.emit()
 
     def stop_glide(self) -> None:
         """Stop a glide and commit its position as one history step. Idempotent."""

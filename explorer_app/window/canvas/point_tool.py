@@ -72,6 +72,7 @@ class PointTool(QWidget):
         self.hide()
         canvas.resized.connect(self.place)
         canvas.take_key = self.take_key
+        canvas.cancel_tool_stroke = self.cancel_stroke
         drag.changed.connect(self._show)
         brush.changed.connect(self._show)
         brush.edited.connect(self.update)
@@ -253,6 +254,14 @@ class PointTool(QWidget):
             self._drag.nudge(right * step, down * step)
             return True
         return False
+
+    @Slot()
+    def cancel_stroke(self) -> bool:
+        """Revert what the pointer paints or drags; return whether it did. A stroke that settles goes on."""
+        if self._pressed is None:
+            return False
+        self._pressed = None
+        return self._brush.cancel() if self._paints else self._is_stroke and self._drag.cancel()
 
     @property
     def _paints(self) -> bool:

@@ -117,7 +117,7 @@ class TransformFrame(QWidget):
     def set_on(self, on: bool) -> None:
         """Enter or leave the mode; an active drag is cancelled."""
         if not on:
-            self._cancel()
+            self.cancel()
         self.is_on = on
         if self._action is not None:
             self._action.setChecked(on)
@@ -168,8 +168,18 @@ class TransformFrame(QWidget):
 
     def leave(self) -> None:
         """Cancel the active drag; without one, leave the mode."""
-        if not self._cancel():
+        if not self.cancel():
             self.set_on(False)
+
+    def cancel(self) -> bool:
+        """Revert the active drag; return whether there was one."""
+        drag, self._drag = self._drag, None
+        if drag is None:
+            return False
+        self._transform = drag.start
+        self.update()
+        self.gesture_cancelled.emit()
+        return True
 
     def mousePressEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
         """Begin dragging a part; pass presses that pan or open a menu to the canvas."""
@@ -234,15 +244,6 @@ class TransformFrame(QWidget):
     def _part_at(self, place: Place) -> Part | None:
         handles = self.handles()
         return handles.at(place, theme.px(_REACH_PX)) or ("place" if handles.holds(place) else None)
-
-    def _cancel(self) -> bool:
-        drag, self._drag = self._drag, None
-        if drag is None:
-            return False
-        self._transform = drag.start
-        self.update()
-        self.gesture_cancelled.emit()
-        return True
 
     def _show_cursor(self, place: Place) -> None:
         part = None if self._stage.is_ready_to_pan else self._part_at(place)

@@ -29,10 +29,11 @@ class ActionStates(QObject):
         self._editing = editing
         self._export = export
         self._has_picture = False
+        self._was_gesturing = False
         engine.model_changed.connect(self._enable)
         engine.devices.changed.connect(self._enable)
         engine.preview.frame_changed.connect(self._frame_changed)
-        editing.session_changed.connect(self._check_layer)
+        editing.session_changed.connect(self._session_changed)
         editing.drifting_changed.connect(self._check_drift)
         editing.history_changed.connect(self._show_history)
         export.changed.connect(self._enable)
@@ -47,6 +48,14 @@ class ActionStates(QObject):
             self._enable()
 
     @Slot()
+    def _session_changed(self) -> None:
+        self._check_layer()
+        is_gesturing = self._editing.is_gesturing
+        if is_gesturing != self._was_gesturing:
+            self._was_gesturing = is_gesturing
+            if not self._editing.history.can_undo:
+                self._enable()
+
     def _check_layer(self) -> None:
         self._by_key["layer"].setChecked(self._editing.session.tap is not None)
 
@@ -72,7 +81,7 @@ class ActionStates(QObject):
             "model": facts is not None,
             "transform": facts is not None and facts.has_transform,
             "picture": self._has_picture or self._engine.stored_picture is not None,
-            "undo": history.can_undo,
+            "undo": history.can_undo or self._editing.is_gesturing,
             "redo": history.can_redo,
             "exporting": self._export.progress is not None,
             "gpu": facts is not None and self._engine.devices.state.is_on_gpu,

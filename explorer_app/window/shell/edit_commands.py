@@ -19,9 +19,13 @@ class EditCommands:
         self._recipes = recipes
 
     def undo(self) -> None:
-        """Undo the last step; a running glide ends first and is the last step."""
-        self._canvas.stop_glide()
-        self._editing.undo()
+        """Cancel what is being drawn in the picture, else undo the last step.
+
+        A running glide ends first and is the last step.
+        """
+        if not self._canvas.cancel_stroke():
+            self._canvas.stop_glide()
+            self._editing.undo()
 
     def redo(self) -> None:
         """Redo the step that was undone last."""

@@ -74,6 +74,7 @@ class EditingTools(QObject):
         self.brush.edited.connect(partial(editing.edit, source=_MASK))
         self.brush.gesture_cancelled.connect(partial(editing.cancel_gesture, _MASK))
         editing.session_changed.connect(self._show_mask)
+        editing.stepped.connect(self.points.cancel_stroke)  # what was drawn until then is a step already
         self._show_mask()
         below.insertWidget(below.indexOf(canvas) + 1, self.bar)
         action.enabledChanged.connect(self.points.place)

@@ -121,6 +121,20 @@ def test_escape_during_a_drag_cancels_it_and_the_rest_of_the_drag_does_nothing(c
     assert ears.finals == 0
 
 
+def test_undo_during_a_drag_cancels_it_and_leaves_a_press_without_a_way_alone(canvas: Canvas, ears: Ears) -> None:
+    assert not canvas.cancel_stroke()
+    press(canvas, MIDDLE_POINT)
+    assert not canvas.cancel_stroke(), "undo reverts the last step"
+    release(canvas, MIDDLE_POINT)
+    press(canvas, MIDDLE_POINT)
+    move(canvas, QPoint(350, 200))
+    assert canvas.cancel_stroke()
+    move(canvas, QPoint(450, 200))
+    release(canvas, QPoint(450, 200))
+    assert len(ears.edits) == 1
+    assert ears.finals == 0
+
+
 def test_a_session_that_arrives_during_a_drag_does_not_pull_the_hand_back(canvas: Canvas, ears: Ears) -> None:
     press(canvas, MIDDLE_POINT)
     move(canvas, QPoint(324, 200))

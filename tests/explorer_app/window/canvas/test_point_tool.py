@@ -313,6 +313,53 @@ def test_a_brush_freezes_and_thaws_and_each_stroke_is_one_step(hand: Hand) -> No
     assert hand.tool.is_on
 
 
+def test_undo_under_the_pen_cancels_the_stroke_and_the_rest_of_it_paints_nothing(
+    window: MainWindow, controller: FakeController
+) -> None:
+    hand = Hand(window, controller)
+    hand.key(Qt.Key.Key_D)
+    QTest.mouseClick(hand.bar.modes.segments["freeze"], LEFT)
+    press(hand.tool, hand.at(40, 100))
+    move(hand.tool, hand.at(120, 100))
+    assert controller.editing.session.mask is not None
+    hand.key(Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
+    assert controller.editing.session.mask is None, "undo is on though there is no step yet"
+    move(hand.tool, hand.at(200, 100))
+    release(hand.tool, hand.at(200, 100))
+    assert controller.editing.session.mask is None
+    assert window.tools.brush.mask is None
+    assert hand.steps == []
+    assert not window.actions_by_key["undo"].isEnabled()
+    drag(hand.tool, [hand.at(40, 100), hand.at(120, 100)])
+    assert hand.steps == ["Freeze"], "the next stroke paints"
+
+
+def test_another_step_under_the_pen_ends_the_stroke(hand: Hand) -> None:
+    QTest.mouseClick(hand.bar.modes.segments["freeze"], LEFT)
+    drag(hand.tool, [hand.at(40, 100), hand.at(120, 100)])
+    press(hand.tool, hand.at(40, 200))
+    hand.controller.editing.undo()  # from somewhere else than the menu, as by a controller
+    move(hand.tool, hand.at(120, 200))
+    release(hand.tool, hand.at(120, 200))
+    assert hand.controller.editing.session.mask is None
+    assert hand.steps == ["Freeze"]
+
+
+def test_undo_while_a_point_is_dragged_cancels_the_drag(window: MainWindow, controller: FakeController) -> None:
+    hand = Hand(window, controller)
+    before = controller.editing.session
+    hand.key(Qt.Key.Key_D)
+    press(hand.tool, hand.at(60, 80))
+    move(hand.tool, hand.at(90, 80))
+    controller.drag_renders.advance(2)
+    assert controller.editing.session != before
+    hand.key(Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
+    move(hand.tool, hand.at(110, 80))
+    release(hand.tool, hand.at(110, 80))
+    assert controller.editing.session == before
+    assert hand.points == []
+
+
 def test_the_bar_passes_the_keys_that_it_does_not_use_to_the_tool(hand: Hand) -> None:
     freeze = hand.bar.modes.segments["freeze"]
     QTest.mouseClick(freeze, LEFT)

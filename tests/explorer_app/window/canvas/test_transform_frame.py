@@ -193,6 +193,13 @@ def test_escape_cancels_a_drag_and_then_leaves_the_mode(hand: Hand) -> None:
     release(hand.frame, start)
     assert hand.steps == []
     assert hand.frame.isVisible()
+    press(hand.frame, start)
+    move(hand.frame, start + QPoint(30, 0))
+    assert hand.transform != Transform()
+    assert hand.canvas.cancel_stroke(), "undo cancels as well"
+    assert hand.transform == Transform()
+    release(hand.frame, start)
+    assert hand.steps == []
     QTest.keyClick(hand.canvas, Qt.Key.Key_Escape)
     assert not hand.frame.isVisible()
     assert not hand.window.actions_by_key["transform"].isChecked()
