@@ -8,13 +8,17 @@ from explorer_app.session.session import SLIDER_COUNT
 from gpu_backend import printable
 
 _SEFA = "sefa/"
+_AXIS = "axis"
+"""Kind of the directions along one dimension of w."""
 
 
 def default_name(direction: str) -> str:
-    """Return what a direction is called: "Sun height" for ``world/sun height``, "Direction 1" for ``sefa/0``."""
+    """Return what a direction is called: "Sun height" for ``world/sun height``, "Direction 1" for ``sefa/0``, "w 0" for ``axis/0``."""
     kind, _, name = printable(direction).partition("/")
     if not (name.isascii() and name.isdecimal()):
         return name[:1].upper() + name[1:]
+    if kind == _AXIS:
+        return f"w {name}"  # counted from zero, as in the list of dimensions
     number = int(name) + 1
     if kind == "sefa":
         return f"Direction {number}"

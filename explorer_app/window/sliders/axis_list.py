@@ -20,6 +20,7 @@ from PySide6.QtCore import (
 from PySide6.QtGui import QColor, QContextMenuEvent, QFocusEvent, QKeyEvent, QMouseEvent, QPainter, QPen
 from PySide6.QtWidgets import QFrame, QListView, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
+from explorer_app.session.direction_names import default_name
 from explorer_app.session.edits import set_slider
 from explorer_app.session.parameters import SetParameter
 from explorer_app.session.session import Session, Slider
@@ -88,9 +89,9 @@ class AxisModel(QAbstractListModel):
         if role == Qt.ItemDataRole.EditRole:
             return amount
         if role == Qt.ItemDataRole.DisplayRole:
-            return f"w {axis}"
+            return default_name(axis_name(axis))
         if role == Qt.ItemDataRole.AccessibleTextRole:
-            return f"w {axis}: {amount:+.2f}"
+            return f"{default_name(axis_name(axis))}: {amount:+.2f}"
         if role == Qt.ItemDataRole.ToolTipRole:
             return (
                 f"Dimension {axis} of w, −{REACH:g} to +{REACH:g}: drag, or step with Left and Right; "
@@ -398,5 +399,6 @@ class AxisList(QListView):
 
     def _emit(self, final: bool) -> None:
         slider = axis_rows(self._session, self.new_rows, self._axis)
-        edit = SetParameter(f"slider/{slider.direction}", self._amount)
+        name = slider.label or default_name(slider.direction)
+        edit = SetParameter(f"slider/{slider.direction}", self._amount, name)
         self.edited.emit(set_slider(slider.direction, slider.rows, edit), final)

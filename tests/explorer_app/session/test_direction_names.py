@@ -11,6 +11,7 @@ from explorer_app.session.direction_names import default_name, shown_directions
         ("pca/2", "PCA 3"),
         ("coarse/0", "Coarse 1"),
         ("labels/Smile", "Smile"),
+        ("axis/12", "w 12"),
     ],
 )
 def test_a_direction_has_a_name_that_a_person_can_read(direction: str, name: str) -> None:

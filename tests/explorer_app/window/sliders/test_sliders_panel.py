@@ -342,7 +342,7 @@ def test_a_right_click_on_a_dimension_offers_a_key_and_a_controller(axes: AxisLi
 def test_dragging_a_row_sets_its_dimension_in_one_gesture(panel: WatchedPanel, axes: AxisList) -> None:
     drag(axes.viewport(), spot(axes, 3, 0.0), spot(axes, 3, 2.0))
     assert panel.edits.session.slider("axis/3").amount == pytest.approx(2.0, abs=0.1)
-    assert len(panel.edits.steps) == 1
+    assert [edit.label for edit in panel.edits.steps] == ["w 3"]
 
 
 def test_shift_is_fine_and_ctrl_snaps_in_the_list_too(panel: WatchedPanel, axes: AxisList) -> None:
