@@ -466,10 +466,19 @@ def _tab_stops(window: QWidget) -> list[QWidget]:
     widget = window.nextInFocusChain()
     while widget is not None and widget is not window:
         takes_tab = bool(widget.focusPolicy() & Qt.FocusPolicy.TabFocus) and widget.focusProxy() is None
-        if takes_tab and widget.isVisible() and widget.isEnabled():
+        if takes_tab and widget.isVisible() and widget.isEnabled() and not _is_put_away(widget):
             stops.append(widget)
         widget = widget.nextInFocusChain()
     return stops
+
+
+def _is_put_away(widget: QWidget) -> bool:
+    """Return whether a widget is outside of its parent, where Qt puts tab bars without a use; each layout leaves two.
+
+    What is scrolled out of sight is inside its parent, which is larger than the area that shows it.
+    """
+    parent = widget.parentWidget()
+    return parent is not None and not parent.rect().intersects(widget.geometry())
 
 
 def scroll_to(widget: QWidget) -> None:

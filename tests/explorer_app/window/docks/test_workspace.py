@@ -222,6 +222,24 @@ def test_tab_goes_through_the_left_panels_in_their_order(window: MainWindow) -> 
     assert len(between) == 1 + 4 * len(window.sliders.directions.rows), "nothing else comes between"
 
 
+def test_tab_leaves_out_the_tab_bars_that_qt_has_put_away(window: MainWindow) -> None:
+    away = QTabBar(window.workspace)  # Qt leaves bars like this one behind, and still counts them as visible
+    away.addTab("Layers")
+    away.setGeometry(-600, -530, 100, 30)
+    away.show()
+    try:
+        assert away.isVisible()
+        reached: list[QWidget] = [window.canvas]
+        while len(reached) == 1 or reached[-1] is not window.canvas:
+            stop = window.workspace.tab_stop_after(reached[-1], 1)
+            assert stop is not None
+            assert stop not in reached[1:]
+            reached.append(stop)
+        assert away not in reached
+    finally:
+        away.setParent(None)
+
+
 def test_a_window_slightly_lower_than_the_first_one_scrolls_no_latent_panel(
     window: MainWindow, controller: FakeController
 ) -> None:
