@@ -46,6 +46,8 @@ With --tune, photo.safetensors beside photo.npz is a model whose picture of thes
 of weights, so the model that was tuned has to stay where it is, or move along."""
 
 _STAGES = {"drafts": "matching drafts to pictures", "random": "random latents", "w": "one row", "rows": "all rows"}
+_STOPPED = ".stopped"
+"""What a file that Ctrl-C cut short has beside it, after its own name, until a search ends."""
 _CANDIDATES = 500
 _STEPS = whole_number(1, 100_000)
 
@@ -87,7 +89,9 @@ def parser() -> Parser:
     )
     existing = made.add_mutually_exclusive_group()
     existing.add_argument("--overwrite", action="store_true", help="replace existing files")
-    existing.add_argument("--resume", action="store_true", help="leave out the pictures whose files exist")
+    existing.add_argument(
+        "--resume", action="store_true", help="leave out the pictures whose files exist, unless Ctrl-C cut them short"
+    )
     return made
 
 
@@ -99,7 +103,7 @@ def run(words: Sequence[str], console: Console) -> int:
         check_output_path(target)
     if options.resume:
         whole = len(jobs)
-        jobs = [job for job in jobs if not all(path.exists() for path in _outputs(job[1], options))]
+        jobs = [job for job in jobs if not all(_is_whole(path) for path in _outputs(job[1], options))]
         console.note(f"{whole - len(jobs)} of {whole} pictures have their files already.")
         if not jobs:
             return 0
@@ -135,7 +139,7 @@ def run(words: Sequence[str], console: Console) -> int:
                 continue
             read.append(_Job(photo, target, picture))
         if read:
-            rows = _project(network, encoder, features, read, settings, console)
+            rows = _project(network, encoder, features, read, settings, console, keeps=options.resume)
             if options.tune:
                 for job, found in zip(read, rows, strict=True):
                     _tune(network, features, model.facts, job, found, options.tune, console)
@@ -157,8 +161,13 @@ def _project(
     jobs: Sequence[_Job],
     settings: ProjectionSettings,
     console: Console,
+    *,
+    keeps: bool,
 ) -> NDArray[np.float32]:
-    """Project pictures together, and write their rows, also after Ctrl-C. Returns the rows."""
+    """Project pictures together, and write their rows, also after Ctrl-C. Returns the rows.
+
+    With `keeps`, rows of an earlier search that was stopped are replaced only by those of a search that has ended.
+    """
     import numpy as np
 
     from gpu_backend import Projection
@@ -172,17 +181,27 @@ def _project(
             console.status(_progress_text(name, projection, time.monotonic() - began_s))
     except KeyboardInterrupt:
         if projection.has_found:
-            _write(jobs, projection, ", stopped early", console)
+            _write(jobs, projection, console, is_stopped=True, keeps=keeps)
         raise
-    _write(jobs, projection, "", console)
+    _write(jobs, projection, console)
     return projection.rows
 
 
-def _write(jobs: Sequence[_Job], projection: Projection, how: str, console: Console) -> None:
+def _write(
+    jobs: Sequence[_Job], projection: Projection, console: Console, *, is_stopped: bool = False, keeps: bool = False
+) -> None:
     for job, latent, psnr in zip(jobs, projection.latents, projection.psnr(), strict=True):
+        if keeps and job.target.exists():
+            console.conclude(f"{job.target} holds the w rows of {job.photo.name} of an earlier search.")
+            continue
         with as_export_error(job.target):
             job.target.parent.mkdir(parents=True, exist_ok=True)
+            if is_stopped:
+                _mark_stopped(job.target)
             write_latent(job.target, latent)
+            if not is_stopped:
+                _stop_mark(job.target).unlink(missing_ok=True)
+        how = ", stopped early" if is_stopped else ""
         console.conclude(f"{job.target} holds the w rows of {job.photo.name}{how}: PSNR {psnr:.1f} dB.")
 
 
@@ -211,14 +230,33 @@ def _tune(
             console.status(f"{job.photo.name}: tuning {report.step} of {report.steps}, {tuning.psnr:.1f} dB")
     except KeyboardInterrupt:
         if tuning.report.step:
+            with as_export_error(target):
+                _mark_stopped(target)
             write(", stopped early")
         raise
     write("")
+    with as_export_error(target):
+        _stop_mark(target).unlink(missing_ok=True)
 
 
 def _outputs(target: Path, options: argparse.Namespace) -> tuple[Path, ...]:
     """Return the files that a picture gets."""
     return (target, _tuned(target)) if options.tune else (target,)
+
+
+def _stop_mark(path: Path) -> Path:
+    """Return the file that says that another one is what a search had found when Ctrl-C stopped it."""
+    return path.with_name(path.name + _STOPPED)
+
+
+def _mark_stopped(path: Path) -> None:
+    text = f"{path.name} is what was found until Ctrl-C; `latentloom project --resume` searches again.\n"
+    _stop_mark(path).write_text(text, encoding="utf-8")
+
+
+def _is_whole(path: Path) -> bool:
+    """Return whether a file exists, of a search that was not stopped."""
+    return path.exists() and not _stop_mark(path).exists()
 
 
 def _tuned(target: Path) -> Path:

@@ -13,7 +13,10 @@ _AXIS = "axis"
 
 
 def default_name(direction: str) -> str:
-    """Return what a direction is called: "Sun height" for ``world/sun height``, "Direction 1" for ``sefa/0``, "w 0" for ``axis/0``."""
+    """Return what a direction is called.
+
+    "Sun height" for ``world/sun height``, "Direction 1" for ``sefa/0``, "w 0" for ``axis/0``.
+    """
     kind, _, name = printable(direction).partition("/")
     if not (name.isascii() and name.isdecimal()):
         return name[:1].upper() + name[1:]

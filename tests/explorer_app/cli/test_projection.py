@@ -10,7 +10,7 @@ import pytest
 import torch
 from PIL import Image
 
-from gpu_backend import Projection, read_latent, read_model
+from gpu_backend import PhotoTuning, Projection, read_latent, read_model
 from tests.helpers.command import Command
 from tests.helpers.networks import make_stylegan2
 
@@ -115,10 +115,44 @@ def test_a_stop_keeps_the_best_rows_so_far(command: Command, photo: Path, monkey
 
     monkeypatch.setattr(Projection, "step", interrupted)
     out = photo.parent / "photo.npz"
-    outcome = command("project", photo, "--out", out, "--steps", 50, "--candidates", 2)
+    words = ("project", photo, "--out", out, "--steps", 5, "--candidates", 2)
+    outcome = command(*words)
     assert outcome.status == 130
     assert "photo.png, stopped early" in outcome.err
     assert read_latent(out).num_ws > 0
+    first = out.read_bytes()
+    outcome = command(*words, "--resume")
+    assert outcome.status == 130, "rows of a search that was stopped are not its result"
+    assert "0 of 1 pictures have their files already." in outcome.err
+    assert "of an earlier search" in outcome.err
+    assert out.read_bytes() == first
+    monkeypatch.setattr(Projection, "step", plain)
+    assert command(*words, "--resume").status == 0
+    assert out.read_bytes() != first
+    assert "1 of 1 pictures have their files already." in command(*words, "--resume").err
+    assert sorted(path.name for path in photo.parent.iterdir()) == ["photo.npz", "photo.png"]
+
+
+def test_a_tuned_model_that_was_stopped_is_made_again(
+    command: Command, photo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = PhotoTuning.step
+
+    def interrupted(tuning: PhotoTuning) -> object:
+        if tuning.report.step == 1:
+            raise KeyboardInterrupt
+        return plain(tuning)
+
+    monkeypatch.setattr(PhotoTuning, "step", interrupted)
+    out = photo.parent / "photo.npz"
+    words = ("project", photo, "--out", out, *QUICK, "--tune", 2)
+    assert command(*words).status == 130
+    assert (photo.parent / "photo.safetensors").exists()
+    monkeypatch.setattr(PhotoTuning, "step", plain)
+    outcome = command(*words, "--resume")
+    assert outcome.status == 0, outcome.err
+    assert "tuned to photo.png: PSNR " in outcome.err
+    assert "1 of 1 pictures have their files already." in command(*words, "--resume").err
 
 
 def test_a_model_or_picture_that_cannot_be_projected_is_refused_with_a_sentence(command: Command, photo: Path) -> None:
