@@ -6,7 +6,7 @@ import math
 from dataclasses import field
 from typing import TYPE_CHECKING, Literal
 
-from explorer_app.controller.drag_points import DragPoint, Pixels
+from explorer_app.controller.drag_points import DragPoints, Pixels
 from explorer_app.session.edited_latent import TakeBlendRows, TakeEditedRows
 from gpu_backend import Recipe, StoredLatent, dataclass
 
@@ -30,8 +30,8 @@ class DragStroke:
 
     Attributes
     ----------
-    points_before, selected_before
-        Points and selection at the start, to which a cancelled stroke returns.
+    before
+        The points at the start, to which a cancelled stroke returns.
     dragged
         Index of each handle that the hand moves -> its target at the press.
     blend
@@ -48,8 +48,7 @@ class DragStroke:
         (seconds, latent) pairs since the start, of the picture's own latent.
     """
 
-    points_before: tuple[DragPoint, ...]
-    selected_before: int | None
+    before: DragPoints
     dragged: dict[int, Pixels]
     blend: int = 0
     phase: Phase = "preparing"

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 from PySide6.QtCore import QObject, Signal, Slot
 
 import gpu_backend
-from explorer_app.controller.drag_points import DragPoint, Pixels, at_content, followed, given_up, problem_of
+from explorer_app.controller.drag_points import DragPoint, DragPoints, Pixels
 from explorer_app.controller.drag_preparation import DragPreparation
 from explorer_app.controller.drag_stroke import NEARER_PX, DragStroke, Phase
 from explorer_app.controller.editing import Editing
@@ -120,8 +120,7 @@ class PointDrag(QObject):
         self._preparation = DragPreparation(make_maker)
         self._clock = clock
         self._number = 0
-        self._points: tuple[DragPoint, ...] = ()
-        self._selected: int | None = None
+        self._points = DragPoints()
         self._stroke: DragStroke | None = None
         """The one under way."""
         self._waits_for_rows = False
@@ -141,12 +140,12 @@ class PointDrag(QObject):
     @property
     def points(self) -> tuple[DragPoint, ...]:
         """Handles and pins, in the order that they were set."""
-        return self._points
+        return self._points.points
 
     @property
     def selected(self) -> int | None:
         """Index of the point that keys move and remove."""
-        return self._selected
+        return self._points.selected
 
     @property
     def phase(self) -> Phase:
@@ -156,12 +155,12 @@ class PointDrag(QObject):
     @property
     def distance(self) -> float:
         """Pixels that the content of the farthest handle has to go."""
-        return max((point.left for point in self._points if not point.is_pin), default=0.0)
+        return self._points.left
 
     @property
     def problem(self) -> str:
         """A sentence about a handle that does not follow; empty if all do."""
-        return problem_of(self._points)
+        return self._points.problem
 
     @property
     def rows(self) -> RowRange | None:
@@ -201,35 +200,32 @@ class PointDrag(QObject):
     def add(self, place: Pixels, *, is_pin: bool) -> None:
         """Set a handle or a pin, and select it. A stroke under way ends first."""
         self.finish()
-        if len(self._points) >= MOST_POINTS:
+        if len(self.points) >= MOST_POINTS:
             self._messages.warning(f"{MOST_POINTS} points are set; remove one to set another.")
             return
-        self._points = (*self._points, DragPoint(place, place, is_pin))
+        self._points = self._points.with_added(DragPoint(place, place, is_pin))
         self._picture = _picture_of(resolve(self._editing.session))
-        self._selected = len(self._points) - 1
         self.changed.emit()
 
     def select(self, index: int | None) -> None:
         """Select a point; None selects nothing."""
-        if index != self._selected:
-            self._selected = index
+        if index != self.selected:
+            self._points = self._points.selecting(index)
             self.changed.emit()
 
     def remove_selected(self) -> None:
         """Remove the selected point. A stroke under way ends first."""
-        index = self._selected
-        if index is None:
+        if self.selected is None:
             return
         self.finish()
-        self._points = (*self._points[:index], *self._points[index + 1 :])
-        self._selected = None
+        self._points = self._points.without_selected()
         self.changed.emit()
 
     def clear(self) -> None:
         """Remove every point. A stroke under way ends first."""
         self.finish()
-        if self._points:
-            self._points, self._selected = (), None
+        if self.points:
+            self._points = DragPoints()
             self.changed.emit()
 
     # -- a stroke ---------------------------------------------------------------------------------------------------
@@ -254,22 +250,15 @@ class PointDrag(QObject):
         if obstacle:
             self._messages.warning(obstacle)
             return False
-        held = None if index is None else self._points[index]
+        held = None if index is None else self.points[index]
         self._playback.set_playing(False)
         self._editing.set_drifting(False)
         if held is not None:  # what played may have moved the picture on, which removes handles
-            index = self._points.index(held) if held in self._points else None
-        before = self._points, self._selected
-        points = [replace(point, is_weak=False, is_lost=False, is_covered=False, found=None) for point in self._points]
-        if index is None:
-            kept = points if together else [point for point in points if point.is_pin]
-            points = [*kept, DragPoint(place, place)]
-            index = len(points) - 1
-        points[index] = replace(points[index], is_pin=False)
-        self._points, self._selected = tuple(points), index
-        handles = [i for i, point in enumerate(points) if not point.is_pin]
-        dragged = {i: points[i].target for i in (handles if together else [index])}
-        self._stroke = DragStroke(*before, dragged, self._blend_at(place))
+            index = self.points.index(held) if held in self.points else None
+        before, self._points = self._points, self._points.taken(index, place, together=together)
+        targets = {i: point.target for i, point in enumerate(self.points) if not point.is_pin}
+        dragged = {i: target for i, target in targets.items() if together or i == self.selected}
+        self._stroke = DragStroke(before, dragged, self._blend_at(place))
         self._wait_for_rows(True)
         self._begin_with_rows()
         self.changed.emit()
@@ -280,14 +269,12 @@ class PointDrag(QObject):
         stroke = self._stroke
         if stroke is None or stroke.phase == "settling":
             return
-        points = list(self._points)
         for index, start in stroke.dragged.items():
-            target = self._in_picture(start, dx, dy)
-            if not points[index].is_lost and points[index].target != target:
-                points[index] = replace(points[index], target=target)
+            point, target = self.points[index], self._in_picture(start, dx, dy)
+            if not point.is_lost and point.target != target:
+                self._points = self._points.with_replaced(index, replace(point, target=target))
                 if not self._waits_for_rows:
-                    self._renders.aim_drag(self._place_among_handles(index), target)
-        self._points = tuple(points)
+                    self._renders.aim_drag(self._points.place_among_handles(index), target)
         self.changed.emit()
 
     def release(self) -> None:
@@ -296,27 +283,27 @@ class PointDrag(QObject):
         if stroke is None or stroke.phase == "settling":
             return
         stroke.release()
-        if stroke.report is not None and stroke.report.is_settled and self._held_distance < NEARER_PX:
+        if stroke.report is not None and stroke.report.is_settled and self._points.distance < NEARER_PX:
             self._finish_settled()
         self.changed.emit()
 
     def nudge(self, dx: float, dy: float) -> None:
         """Move the selected handle's target by an offset in pixels, in the current stroke or a new one; or a pin."""
-        index = self._selected
+        index = self.selected
         if index is None:
             return
-        if self._points[index].is_pin:
+        if self.points[index].is_pin:
             self.finish()
-            place = self._in_picture(self._points[index].place, dx, dy)
-            pin = replace(self._points[index], place=place, target=place)
-            self._points = (*self._points[:index], pin, *self._points[index + 1 :])
+            pin = self.points[index]
+            place = self._in_picture(pin.place, dx, dy)
+            self._points = self._points.with_replaced(index, replace(pin, place=place, target=place))
             self.changed.emit()
             return
         stroke = self._stroke
         if stroke is not None and stroke.phase == "settling" and index in stroke.dragged:
             stroke.phase = "moving"
-            stroke.dragged = {index: self._points[index].target}
-        elif not self.begin(self._points[index].place, index):
+            stroke.dragged = {index: self.points[index].target}
+        elif not self.begin(self.points[index].place, index):
             return
         self.aim(dx, dy)
         self.release()
@@ -328,7 +315,7 @@ class PointDrag(QObject):
             return False
         self._end_drag()
         self._editing.cancel_gesture(SOURCE)
-        self._points, self._selected = stroke.points_before, stroke.selected_before
+        self._points = stroke.before
         self._rest()
         return True
 
@@ -343,7 +330,7 @@ class PointDrag(QObject):
             self._finished = tuple(stroke.samples)
         else:
             self._editing.cancel_gesture(SOURCE)
-        self._points = tuple(replace(point, target=point.place, found=None) for point in self._points)
+        self._points = self._points.at_rest()
         self._rest()
 
     # -- what an edit can become ------------------------------------------------------------------------------------
@@ -388,7 +375,7 @@ class PointDrag(QObject):
             if slowness:
                 self._messages.info(slowness)
         stroke.take(report)
-        self._points = followed(self._points, report)
+        self._points = self._points.followed(report)
         if report.step > 0:
             if stroke.blend:
                 stroke.edit = TakeBlendRows(stroke.blend, event.latent)
@@ -396,8 +383,8 @@ class PointDrag(QObject):
                 stroke.edit = TakeEditedRows(stroke.recipe, event.latent)
             stroke.note(self._clock(), event.latent)
             self._editing.edit(stroke.edit, False, SOURCE)
-        if stroke.is_stuck(self._held_distance):
-            self._points = given_up(self._points, self._side * _MISSED)
+        if stroke.is_stuck(self._points.distance):
+            self._points = self._points.given_up(self._side * _MISSED)
             self.finish()
         elif stroke.phase == "settling" and report.is_settled:
             self._finish_settled()
@@ -415,7 +402,7 @@ class PointDrag(QObject):
         if self._stroke is not None:
             self._end_drag()
             self._stroke = None
-        self._points, self._selected, self._finished = (), None, ()
+        self._points, self._finished = DragPoints(), ()
         self._preparation.forget()
         self.changed.emit()
 
@@ -431,17 +418,12 @@ class PointDrag(QObject):
         facts = self._model.facts
         return 1 if facts is None else facts.resolution
 
-    @property
-    def _held_distance(self) -> float:
-        """Pixels from where the optimiser holds the farthest handle to its target."""
-        return max((point.distance for point in self._points if not point.is_pin), default=0.0)
-
     def _finish_settled(self) -> None:
         """End a stroke whose drag has settled: the handles are where tracking found their content."""
         stroke = self._stroke
         if stroke is not None:
-            ways = {index: math.dist(start, self._points[index].target) for index, start in stroke.dragged.items()}
-            self._points = at_content(self._points, ways, self._side * _LEFT_BEHIND)
+            ways = {index: math.dist(start, self.points[index].target) for index, start in stroke.dragged.items()}
+            self._points = self._points.at_content(ways, self._side * _LEFT_BEHIND)
         self.finish()
 
     def _in_picture(self, place: Pixels, dx: float, dy: float) -> Pixels:
@@ -473,9 +455,9 @@ class PointDrag(QObject):
         session, request = self._editing.session, resolve(self._editing.session)
         stroke.recipe = recipe_before(session, latent)
         stroke.note(self._clock(), latent)
-        handles = [gpu_backend.Handle(point.place, point.target) for point in self._points if not point.is_pin]
+        handles = [gpu_backend.Handle(point.place, point.target) for point in self._points.handles]
         settings = gpu_backend.DragSettings(
-            pins=tuple(point.place for point in self._points if point.is_pin),
+            pins=tuple(point.place for point in self._points.pins),
             mask=None if session.mask is None else session.mask.shares,
             rows=self._rows,
             blend=self._place_of(stroke.blend),
@@ -507,9 +489,6 @@ class PointDrag(QObject):
         """Return the place of a blend of a number among those that act; None for the picture's own latent, 0."""
         acting = [item.number for item in self._editing.session.blends if item.acts and item.strength]
         return acting.index(blend) if blend else None
-
-    def _place_among_handles(self, index: int) -> int:
-        return sum(not point.is_pin for point in self._points[:index])
 
     def _end_drag(self) -> None:
         """End the drag on the render thread; its reports no longer count."""
@@ -551,11 +530,9 @@ class PointDrag(QObject):
         share = self.share
         is_other = share != self._shown_share
         self._shown_share = share
-        if self._stroke is None and self._points and _picture_of(resolve(self._editing.session)) != self._picture:
-            pins = tuple(point for point in self._points if point.is_pin)
-            is_other = is_other or pins != self._points
-            if pins != self._points:
-                self._points, self._selected = pins, None
+        if self._stroke is None and self.points and _picture_of(resolve(self._editing.session)) != self._picture:
+            before, self._points = self._points, self._points.without_handles()
+            is_other = is_other or self._points is not before
         if is_other:
             self.changed.emit()
 
