@@ -13,7 +13,6 @@ import logging
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 
 from explorer_app.exporting.errors import ExportError
 from explorer_app.exporting.manifest import manifest_bytes
@@ -24,6 +23,7 @@ from explorer_app.exporting.sinks.video_file import VideoFile
 from explorer_app.farm.dispatch import UnitPool, WorkerRecord
 from explorer_app.farm.errors import FarmError, StationError, WorkerLostError
 from explorer_app.farm.farm_model import FarmModel
+from explorer_app.farm.folder_probe import FolderProbe
 from explorer_app.farm.frame_origins import FrameOrigins
 from explorer_app.farm.link import FarmLink
 from explorer_app.farm.model_delivery import ModelDelivery
@@ -125,8 +125,8 @@ class Foreman:
         Frames that are stored already.
     sink
         Says where the files go.
-    token
-        What the file says by which workers find out whether they see the job's folder.
+    probe
+        Finds out which workers see the job's folder.
     tell
         Receives sentences for the user.
     advanced
@@ -143,7 +143,7 @@ class Foreman:
         found: int,
         sink: PictureFolder | VideoFile,
         origins: FrameOrigins,
-        token: str,
+        probe: FolderProbe,
         disk: Disk,
         *,
         tell: Callable[[str], None],
@@ -155,7 +155,7 @@ class Foreman:
         self._pool = pool
         self._sink = sink
         self._origins = origins
-        self._token = token
+        self._probe = probe
         self._disk = disk
         self._tell = tell
         self._advanced = advanced
@@ -295,21 +295,16 @@ class Foreman:
         )
         for _ in range(_MODEL_TRIES):
             uploads = self._delivery.uploads
-            opened: Opened = await link.call(address, "open", recipe, self._token, priority=self._control.priority)
+            opened: Opened = await link.call(
+                address, "open", recipe, self._probe.token, priority=self._control.priority
+            )
             if opened.has_model:
                 record.device = opened.device
-                is_shared = bool(opened.answer) and await asyncio.to_thread(self._is_answer, opened.answer)
+                is_shared = bool(opened.answer) and await asyncio.to_thread(self._probe.is_answered, opened.answer)
                 return "shared" if is_shared else "returned"
             self.state = "sending the model"
             await self._delivery.bring(link, address, since=uploads)
         raise StationError(f"{record.name} could not keep the model {self._work.model.name}.")
-
-    def _is_answer(self, name: str) -> bool:
-        path = self._work.settings.folder / Path(name).name
-        try:
-            return path.read_text(encoding="ascii") == self._token[::-1]
-        except (OSError, ValueError):
-            return False
 
     async def _lane(self, link: FarmLink, address: str, record: WorkerRecord, output: Output) -> None:
         """Give a worker one chunk after the other."""

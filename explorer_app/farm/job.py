@@ -30,11 +30,11 @@ from explorer_app.farm.dispatch import UnitPool
 from explorer_app.farm.encoding import encoder_of
 from explorer_app.farm.errors import ConnectionLostError, FarmError, StationError, WorkerLostError
 from explorer_app.farm.farm_model import FarmModel
+from explorer_app.farm.folder_probe import FolderProbe
 from explorer_app.farm.foreman import Control, FarmWork, Foreman
 from explorer_app.farm.frame_origins import FrameOrigins
 from explorer_app.farm.link import FarmLink, connect
 from explorer_app.farm.spot_check import SpotCheck, compared_frames
-from explorer_app.farm.station import probe_path
 from explorer_app.farm.work import WorkerStatus
 from explorer_app.rendering.device_choice import Precision
 from gpu_backend import Disk, remove_leftovers
@@ -106,7 +106,7 @@ class FarmJob:
         self._foreman: Foreman | None = None
         self._meter = ProgressMeter(settings.frame_count)
         self._progress = Progress(0, settings.frame_count)
-        self._token = os.urandom(16).hex()
+        self._probe = FolderProbe(settings.folder, self.identity)
         self._origins = FrameOrigins()
         self._messages: list[str] = []
         self._state = "starting"
@@ -294,7 +294,7 @@ class FarmJob:
             found,
             self._sink,
             self._origins,
-            self._token,
+            self._probe,
             self._disk,
             tell=self._tell,
             advanced=self._note_progress,
@@ -304,15 +304,8 @@ class FarmJob:
         if foreman.is_over:
             return
         await asyncio.to_thread(self._destination.announce)
-        with self._farm() as address:
-            question = probe_path(self.settings.folder, self.identity)
-            try:
-                with suppress(OSError):
-                    question.write_text(self._token, encoding="ascii")
-                await self._serve(address, foreman)
-            finally:
-                for path in self.settings.folder.glob(question.name + "*"):
-                    path.unlink(missing_ok=True)
+        with self._farm() as address, self._probe.placed():
+            await self._serve(address, foreman)
 
     def _search(self, plan: SequencePlan) -> tuple[UnitPool, int]:
         """Return the units that are missing, and how many frames are stored."""

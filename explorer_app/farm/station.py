@@ -7,7 +7,6 @@ the first one's last files are encoded and written.
 from __future__ import annotations
 
 import logging
-import os
 import queue
 import threading
 import time
@@ -29,6 +28,7 @@ from explorer_app.exporting.sinks.picture_folder import PictureFolder
 from explorer_app.exporting.sinks.video_file import VideoFile
 from explorer_app.farm.encoding import PictureEncoder, UnitEncoder, encoder_of
 from explorer_app.farm.errors import FarmError
+from explorer_app.farm.folder_probe import answered
 from explorer_app.farm.model_store import ModelStore
 from explorer_app.farm.work import Chunk, ChunkReport, JobRecipe, Opened, StoredUnit
 from explorer_app.rendering.backend import Backend, BackendLike
@@ -137,7 +137,7 @@ class Station:
         Parameters
         ----------
         token
-            Text of the file that `probe_path` names, if the job tests whether its folder is shared.
+            Text of the file in the job's folder that `FolderProbe` placed there; empty if the job places none.
 
         Raises
         ------
@@ -155,7 +155,7 @@ class Station:
         self._jobs[recipe.job] = _Job(recipe, plan, sink, encoder_of(plan, sink))
         while len(self._jobs) > _KEPT_JOBS:
             self._jobs.pop(next(iter(self._jobs)))
-        return Opened(True, found, self._answer(folder, recipe.job, token) if token else "")
+        return Opened(True, found, answered(folder, recipe.job, token) if token else "")
 
     def render(self, chunk: Chunk) -> ChunkReport:
         """Render the missing frames of a chunk, encode them, and write or return the files.
@@ -375,18 +375,6 @@ class Station:
                 missing += frames
         return found, missing
 
-    def _answer(self, folder: Path, job: str, token: str) -> str:
-        """Answer a job's token, if it can be read here, by a file beside it; return the name of that."""
-        question = probe_path(folder, job)
-        answer = question.with_name(f"{question.name}-{os.getpid()}-{os.urandom(4).hex()}")
-        try:
-            if question.read_text(encoding="ascii") != token:
-                return ""
-            answer.write_text(token[::-1], encoding="ascii")
-        except (OSError, ValueError):
-            return ""
-        return answer.name
-
 
 class _ChunkFiles:
     """The files of a chunk, flushed together. Safe on any thread."""
@@ -449,11 +437,6 @@ class _FrameQueue:
         while (item := self._frames.get()) is not _END:
             yield item
             self._room.release()
-
-
-def probe_path(folder: Path, job: str) -> Path:
-    """Return the file by which a job's program and its workers find out whether they share a folder."""
-    return folder / f".latentloom-probe-{job}"
 
 
 def _told(error: BaseException) -> str:

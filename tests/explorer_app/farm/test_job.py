@@ -16,7 +16,6 @@ from explorer_app.exporting.video.video_format import VideoFormat
 from explorer_app.farm import foreman
 from explorer_app.farm.errors import FarmError
 from explorer_app.farm.farm_model import FarmModel
-from explorer_app.farm.station import Station
 from gpu_backend import CancelledError, Frame, LoomError, ModelFacts, RenderRequest
 from tests.helpers.fake_engine import fake_frame
 from tests.helpers.farm import PATIENCE_S, FakeFarm, exported, farm_settings, files_of, running, small_model, station
@@ -92,13 +91,6 @@ def test_two_workers_write_what_one_process_writes(
     assert job.progress.done == job.progress.total == settings.frame_count
 
 
-class FarStation(Station):
-    """A station that does not see the job's folder."""
-
-    def _answer(self, folder: Path, job: str, token: str) -> str:
-        return ""
-
-
 def test_files_come_back_from_a_worker_that_does_not_see_the_folder(
     farm: FakeFarm,
     settings: SequenceSettings,
@@ -106,7 +98,7 @@ def test_files_come_back_from_a_worker_that_does_not_see_the_folder(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("tests.helpers.farm.Station", FarStation)
+    monkeypatch.setattr("explorer_app.farm.station.answered", lambda folder, job, token: "")
     farm.add("far", station(tmp_path / "far"))
     job = farm.job(settings, model[1])
     with running(job):

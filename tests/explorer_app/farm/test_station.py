@@ -11,7 +11,8 @@ from explorer_app.exporting.sequence import SequenceSettings
 from explorer_app.exporting.video.video_format import VideoFormat
 from explorer_app.farm.errors import FarmError
 from explorer_app.farm.farm_model import FarmModel
-from explorer_app.farm.station import Station, probe_path
+from explorer_app.farm.folder_probe import probe_path
+from explorer_app.farm.station import Station
 from explorer_app.farm.work import Chunk, ChunkReport, JobRecipe
 from gpu_backend import Disk, Frame, LoomError, ModelFacts, RenderRequest
 from tests.helpers.fake_engine import fake_frame
