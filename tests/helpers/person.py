@@ -126,7 +126,7 @@ class Person:
         self.click(dialog.path.add_current)
         self.type_into(dialog.path.seeds, seeds)
         QTest.keyClick(dialog.path.seeds, Qt.Key.Key_Return)
-        self.type_into(dialog.frames, str(frames_per_step))
+        self.type_into(dialog.interpolation.frames, str(frames_per_step))
         self.type_into(dialog.names.folder.line, str(folder))
         self.type_into(dialog.names.name, name)
         self.click(dialog.export)

@@ -9,10 +9,8 @@ from types import MappingProxyType
 from typing import cast
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtGui import QPixmap, QStandardItemModel
+from PySide6.QtGui import QPixmap
 from PySide6.QtWidgets import (
-    QCheckBox,
-    QComboBox,
     QDialog,
     QFormLayout,
     QHBoxLayout,
@@ -34,27 +32,25 @@ from explorer_app.session.session import Session
 from explorer_app.session.timeline.evaluation import is_piece
 from explorer_app.settings import Settings
 from explorer_app.window.controls.column_scroll import ColumnScroll
-from explorer_app.window.controls.number_field import SpinBox
 from explorer_app.window.controls.segmented import SegmentedControl
 from explorer_app.window.controls.wrapped_label import WrappedLabel
 from explorer_app.window.export.end_pictures import EndPictures
 from explorer_app.window.export.export_keys import (
-    KINDS,
     ExportKey,
     export_settings,
-    kind_objection,
     length_text,
     objection,
     sheet_text,
 )
 from explorer_app.window.export.file_choices import FileChoices
+from explorer_app.window.export.interpolation_choices import InterpolationChoices
 from explorer_app.window.export.name_choices import NameChoices
 from explorer_app.window.export.path_editor import PathEditor
 from explorer_app.window.export.place_choices import PlaceChoices
 from explorer_app.window.export.presets import PRESETS, PresetName
 from explorer_app.window.export.timeline_source import TimelineSource
 from explorer_app.window.look import fonts, theme
-from gpu_backend import ModelFacts, PathKind
+from gpu_backend import ModelFacts
 
 _PREVIEW_FPS = 24
 """Frames per second of sequences, whose files store no rate."""
@@ -119,8 +115,6 @@ class ExportDialog(QDialog):
         self._frame_ms = frame_ms
         self._envelopes = envelopes
         self._preset: PresetName = "sequence"
-        self._frames_of_other = 1
-        """Frames per step of a sheet while something else is chosen, and the other way round."""
         self.presets = SegmentedControl(
             [(key, preset.label, preset.tip) for key, preset in PRESETS.items()], "Kind of export", self
         )
@@ -129,6 +123,7 @@ class ExportDialog(QDialog):
         )
         self.place = PlaceChoices(settings, self, gpu_count=gpu_count)
         self.names = NameChoices(settings, self, unfinished_in)
+        self.interpolation = InterpolationChoices(settings, facts.z_dim, self)
         self.path = PathEditor(session, history, facts, last_path, self)
         self._make_source()
         self._make_form()
@@ -143,9 +138,7 @@ class ExportDialog(QDialog):
         self.timeline.changed.connect(self._changed)
         self.source.chosen.connect(self._choose_source)
         self.names.changed.connect(self._changed)
-        self.kind.currentIndexChanged.connect(self._changed)
-        self.frames.valueChanged.connect(self._changed)
-        self.loop.toggled.connect(self._changed)
+        self.interpolation.changed.connect(self._interpolation_changed)
         self._keys_changed()
 
     # -- parts ------------------------------------------------------------------------------------------------------
@@ -169,16 +162,6 @@ class ExportDialog(QDialog):
         self._choose_preset(self._preset)
 
     def _make_form(self) -> None:
-        self.kind = QComboBox(self)
-        self.kind.setAccessibleName("Interpolation")
-        for kind, text, tip in KINDS:
-            self.kind.addItem(text, kind)
-            self.kind.setItemData(self.kind.count() - 1, tip, Qt.ItemDataRole.ToolTipRole)
-        self.frames = SpinBox(1, 10_000, self)
-        self.frames.setAccessibleName("Frames per step")
-        self.frames.setToolTip("Frames from one latent to the next, 1 to 10000.")
-        self.loop = QCheckBox("Loop: return to the first", self)
-        self.loop.setToolTip("The last frame precedes the first, so that it plays endlessly.")
         self.length = WrappedLabel("", self)
         self.length.setFont(fonts.strong())
         theme.set_role(self.length, "strong")
@@ -217,14 +200,12 @@ class ExportDialog(QDialog):
         left.addWidget(self.path, 1)
         left.addWidget(self.timeline, 1)
 
-        form = self._form = QFormLayout()
+        form = QFormLayout()
         form.setHorizontalSpacing(theme.px(12))
         form.setVerticalSpacing(theme.px(8))
         form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
         self.files.add_rows(form)
-        form.addRow("Interpolation", self.kind)
-        form.addRow("Frames per step", self.frames)
-        form.addRow("", self.loop)
+        self.interpolation.add_rows(form)
         self.place.add_rows(form)
         self.names.add_rows(form)
         told = QVBoxLayout()
@@ -285,9 +266,9 @@ class ExportDialog(QDialog):
         return export_settings(
             [self.path.current_key()] if self._is_still else self.path.keys.keys,
             self._session,
-            kind="w-linear" if self._is_still else self._kind(),
-            frames_per_step=self.frames.value(),
-            loop=self.loop.isChecked() and not self._is_sheet,
+            kind="w-linear" if self._is_still else self.interpolation.path_kind,
+            frames_per_step=self.interpolation.frames.value(),
+            loop=self.interpolation.loops,
             folder=self.names.folder.path,
             name=self.names.stem,
             z_dim=self._facts.z_dim,
@@ -313,17 +294,17 @@ class ExportDialog(QDialog):
         """Path of a still picture."""
         return self.names.folder.path / f"{self.names.stem}{self.files.picture_format.ending}"
 
-    def _kind(self) -> PathKind:
-        return cast("PathKind", self.kind.currentData())
-
     def _keys_changed(self) -> None:
         self._show_ends()
-        self._enable_kinds(self.path.keys.keys)
+        self.interpolation.enable_kinds(self.path.keys.keys)
+        self._changed()
+
+    def _interpolation_changed(self) -> None:
+        self._show_ends()
         self._changed()
 
     def _changed(self) -> None:
         self.names.offer(self.files.picture_format, self._single_ending)
-        self.kind.setToolTip(KINDS[max(0, self.kind.currentIndex())][2])
         wanted = self.wanted
         reason = self.files.objection or (self._still_objection() if self._is_still else objection(wanted))
         reason = reason or self.place.objection
@@ -404,17 +385,13 @@ class ExportDialog(QDialog):
         return " · ".join(texts)
 
     def _choose_preset(self, preset: str) -> None:
-        if (preset == "sheet") != self._is_sheet:
-            self._frames_of_other, frames = self.frames.value(), self._frames_of_other
-            self.frames.setValue(frames)
         self._preset = cast("PresetName", preset)
         self.presets.show_choice(preset)
         self.files.show_preset(self._preset)
         self.place.show_still(self._is_still)
         self.path_side.setVisible(not self._is_still)
-        for row in (self.kind, self.frames):
-            self._form.setRowVisible(row, not (self._is_still or self._takes_timeline))
-        self._form.setRowVisible(self.loop, not (self._is_still or self._is_sheet or self._takes_timeline))
+        has_path = not (self._is_still or self._takes_timeline)
+        self.interpolation.show_preset(is_sheet=self._is_sheet, has_path=has_path)
         self.source.show_choice("timeline" if self._is_timeline else "path")
         self.path.setVisible(not self._takes_timeline)
         self.timeline.setVisible(self._takes_timeline)
@@ -430,16 +407,7 @@ class ExportDialog(QDialog):
         items = [keys.item(row) for row in (0, keys.count() - 1)]
         first, last = (QPixmap() if item is None else item.icon().pixmap(self.ends.first.size()) for item in items)
         is_path = not self._is_still and keys.count() > 1
-        self.ends.show_pictures(first, last if is_path else None, is_loop=self.loop.isChecked())
-
-    def _enable_kinds(self, keys: Sequence[ExportKey]) -> None:
-        """Enable the kinds of path that fit the keyframes: only integer seeds have a z, which the z paths need."""
-        reason = kind_objection(keys, "z-linear", self._facts.z_dim)
-        items = cast("QStandardItemModel", self.kind.model())
-        for row, (kind, _, tip) in enumerate(KINDS):
-            possible = not reason or kind.startswith("w")
-            items.item(row).setEnabled(possible)
-            self.kind.setItemData(row, tip if possible else f"{tip} {reason}", Qt.ItemDataRole.ToolTipRole)
+        self.ends.show_pictures(first, last if is_path else None, is_loop=self.interpolation.loops)
 
     @Slot(str)
     def _warn(self, sentence: str) -> None:
@@ -447,26 +415,14 @@ class ExportDialog(QDialog):
         theme.set_role(self.hint, "warn")
 
     def _restore_choices(self) -> None:
-        kind = self._settings.choice("export.kind", "w-cubic")
-        self.kind.setCurrentIndex(max(0, self.kind.findData(kind)))
-        frames = self._settings.choice("export.frames", "24")
-        self.frames.setValue(int(frames) if frames.isdecimal() and len(frames) < 6 else 24)
         pictures = self._settings.choice("export.sheet_pictures")
         if pictures.isdecimal() and len(pictures) < 6:
             self.timeline.pictures.setValue(int(pictures))
-        frames = self._settings.choice("export.sheet_frames", "1")
-        self._frames_of_other = int(frames) if frames.isdecimal() and len(frames) < 6 else 1
-        self.loop.setChecked(self._settings.choice("export.loop", "no") == "yes")
-        self._offer_path()
+        self.path.offer()
+        self.interpolation.fit(self.path.keys.keys)
         preset = self._settings.choice("export.preset")
         self._choose_preset(preset if preset in PRESETS else "sequence")
         self.presets.segments[self._preset].setFocus()
-
-    def _offer_path(self) -> None:
-        """Fill the initial path; select a kind of path that supports it."""
-        self.path.offer()
-        if kind_objection(self.path.keys.keys, self._kind(), self._facts.z_dim):
-            self.kind.setCurrentIndex(0)
 
     def _ask(self) -> None:
         self._changed()  # another window, or another program, may have written there since
@@ -475,11 +431,9 @@ class ExportDialog(QDialog):
         wanted = self.wanted
         self.files.remember()
         self._settings.choose("export.preset", self._preset)
-        self._settings.choose("export.kind", wanted.kind)
-        self._settings.choose("export.sheet_frames" if self._is_sheet else "export.frames", str(self.frames.value()))
+        self.interpolation.remember()
         if self._is_sheet and self._takes_timeline:
             self._settings.choose("export.sheet_pictures", str(self.timeline.pictures.value()))
-        self._settings.choose("export.loop", "yes" if self.loop.isChecked() else "no")
         self.names.remember()
         if not self._is_still:
             self.place.remember()

@@ -29,7 +29,7 @@ def test_seeds_that_are_typed_become_a_path_and_the_exporter_gets_it(made: Expor
     type_seeds(made, "0,1,4-6")
     assert [key.label for key in made.path.keys.keys] == ["seed 0", "seed 1", "seed 4", "seed 5", "seed 6"]
     assert made.isVisible(), "Enter in the field adds; it does not export"
-    made.frames.setValue(10)
+    made.interpolation.frames.setValue(10)
     with qtbot.waitSignal(made.export_requested) as signal:
         qtbot.mouseClick(made.export, Qt.MouseButton.LeftButton)
     wanted: SequenceSettings = signal.args[0]
@@ -60,22 +60,28 @@ def test_that_frames_show_the_picture_is_said_while_a_layer_is_shown(
 
 def test_count_and_duration_follow_what_is_chosen(made: ExportDialog, qtbot: QtBot) -> None:
     type_seeds(made, "1-4")
-    made.frames.setValue(24)
+    made.interpolation.frames.setValue(24)
     assert made.length.text() == length_text(73, 24)
-    qtbot.mouseClick(made.loop, Qt.MouseButton.LeftButton, pos=QPoint(8, made.loop.height() // 2))
-    assert made.loop.isChecked()
+    assert made.ends.last.toolTip() == "Last frame."
+    loop = made.interpolation.loop
+    qtbot.mouseClick(loop, Qt.MouseButton.LeftButton, pos=QPoint(8, loop.height() // 2))
+    assert loop.isChecked()
     assert made.length.text() == "96 frames · 4.0 s at 24 fps"
+    assert "returns to the first" in made.ends.last.toolTip()
+    choose(made, "sheet")
+    assert made.ends.last.toolTip() == "Last frame.", "a sheet has no loop"
 
 
 def test_ways_through_z_are_possible_only_between_whole_seeds(made: ExportDialog, qtbot: QtBot) -> None:
     type_seeds(made, "7,9")
-    rows = {made.kind.itemData(row): row for row in range(made.kind.count())}
-    assert all(is_possible(made.kind, row) for row in rows.values())
+    kinds = made.interpolation.kind
+    rows = {kinds.itemData(row): row for row in range(kinds.count())}
+    assert all(is_possible(kinds, row) for row in rows.values())
     qtbot.mouseClick(made.path.add_current, Qt.MouseButton.LeftButton)  # stands between seeds
-    assert {kind for kind, row in rows.items() if not is_possible(made.kind, row)} == {"z-linear", "z-slerp"}
-    reason = made.kind.itemData(rows["z-slerp"], Qt.ItemDataRole.ToolTipRole)
+    assert {kind for kind, row in rows.items() if not is_possible(kinds, row)} == {"z-linear", "z-slerp"}
+    reason = kinds.itemData(rows["z-slerp"], Qt.ItemDataRole.ToolTipRole)
     assert "seed" in reason
-    made.kind.setCurrentIndex(rows["z-slerp"])
+    kinds.setCurrentIndex(rows["z-slerp"])
     assert not made.export.isEnabled()
     assert "seed" in made.hint.text()
 
@@ -84,7 +90,7 @@ def test_ways_through_z_are_possible_only_between_whole_seeds(made: ExportDialog
 def test_one_frame_is_no_sequence(qtbot: QtBot, settings: Settings, tmp_path: Path, loop: bool) -> None:
     settings.remember_folder("export", tmp_path)
     dialog = opened(qtbot, settings, history())
-    dialog.loop.setChecked(loop)
+    dialog.interpolation.loop.setChecked(loop)
     assert dialog.path.keys.count() == 1
     assert not dialog.export.isEnabled()
     assert "Still" in dialog.hint.text()
@@ -120,9 +126,9 @@ def test_tab_goes_through_the_dialog_as_the_eye_does(made: ExportDialog, qtbot: 
 
 def test_choices_are_remembered(made: ExportDialog, qtbot: QtBot, settings: Settings, tmp_path: Path) -> None:
     type_seeds(made, "1-3")
-    made.kind.setCurrentIndex(1)
-    made.frames.setValue(60)
-    made.loop.setChecked(True)
+    made.interpolation.kind.setCurrentIndex(1)
+    made.interpolation.frames.setValue(60)
+    made.interpolation.loop.setChecked(True)
     made.names.name.setText("evening")
     qtbot.mouseClick(made.export, Qt.MouseButton.LeftButton)
     again = opened(qtbot, settings, history())
@@ -191,6 +197,15 @@ def test_a_still_is_the_picture_on_the_canvas_in_the_chosen_format(
     assert signal.args == [tmp_path / "walk.jpg", PictureFormat("jpeg", 70), None]
 
 
+def test_a_still_leaves_the_remembered_interpolation(qtbot: QtBot, settings: Settings, tmp_path: Path) -> None:
+    settings.remember_folder("export", tmp_path)
+    settings.choose("export.kind", "w-slerp")
+    dialog = opened(qtbot, settings, History())
+    choose(dialog, "still")
+    QTest.mouseClick(dialog.export, Qt.MouseButton.LeftButton)
+    assert settings.choice("export.kind") == "w-slerp"
+
+
 def test_a_size_that_is_invalid_is_reported_in_a_sentence(made: ExportDialog) -> None:
     type_seeds(made, "1,2")
     made.files.size.setEditText("huge9")
@@ -208,7 +223,7 @@ def test_disk_and_time_are_estimated_before_the_start(qtbot: QtBot, settings: Se
     type_seeds(dialog, "5")
     dialog.files.size.setEditText("1000 × 1000")
     assert dialog.estimate.text() == "about 35 MB · about 12 s"
-    dialog.frames.setValue(240)
+    dialog.interpolation.frames.setValue(240)
     assert dialog.estimate.text() == "about 337 MB · about 2 min 00 s"
     choose(dialog, "still")
     assert dialog.estimate.text() == "about 1.4 MB · about 1 s"

@@ -75,12 +75,12 @@ def test_a_name_of_another_export_is_refused_before_the_dialog_closes(
     mine = made.wanted
     for state in ("unfinished", "cancelled", "complete"):
         mine.manifest_path.write_bytes(manifest_bytes(mine, state, None))
-        made.frames.setValue(made.frames.value() + 1)
+        made.interpolation.frames.setValue(made.interpolation.frames.value() + 1)
         assert "There is another export named mine in this folder" in made.hint.text()
         assert not made.export.isEnabled()
-        made.frames.setValue(made.frames.value() - 1)
+        made.interpolation.frames.setValue(made.interpolation.frames.value() - 1)
         assert made.export.isEnabled(), "the same export continues"
-    made.frames.setValue(made.frames.value() + 1)
+    made.interpolation.frames.setValue(made.interpolation.frames.value() + 1)
     made.names.overwrite.setChecked(True)
     assert made.export.isEnabled()
     made.names.overwrite.setChecked(False)

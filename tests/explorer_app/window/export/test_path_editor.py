@@ -35,7 +35,7 @@ def test_the_path_begins_with_the_picture_as_it_is_now(qtbot: QtBot, settings: S
     assert dialog.hint.property("role") == "dim"
     type_seeds(dialog, "7")
     assert dialog.export.isEnabled()
-    assert dialog.wanted.frame_count == dialog.frames.value() + 1
+    assert dialog.wanted.frame_count == dialog.interpolation.frames.value() + 1
 
 
 def test_a_keyframe_brings_its_own_noise_and_transform(qtbot: QtBot, settings: Settings, tmp_path: Path) -> None:
@@ -137,7 +137,7 @@ def test_delete_takes_selected_latents_off_the_path(made: ExportDialog) -> None:
     made.path.keys.setCurrentRow(1)
     QTest.keyClick(made.path.keys, Qt.Key.Key_Delete)
     assert [key.label for key in made.path.keys.keys] == ["seed 1", "seed 3", "seed 4"]
-    assert made.wanted.frame_count == 2 * made.frames.value() + 1
+    assert made.wanted.frame_count == 2 * made.interpolation.frames.value() + 1
 
 
 def test_taking_away_many_at_once_is_one_change(made: ExportDialog, qtbot: QtBot) -> None:

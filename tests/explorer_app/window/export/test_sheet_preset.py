@@ -17,7 +17,7 @@ from tests.helpers.export_dialogs import history, moving, opened, type_seeds
 
 def test_a_sheet_has_columns_and_paper_and_one_picture_a_latent(made: ExportDialog, qtbot: QtBot) -> None:
     type_seeds(made, "1-5")
-    made.frames.setValue(24)
+    made.interpolation.frames.setValue(24)
     made.presets.chosen.emit("sheet")
     made.files.columns.setValue(3)
     made.files.paper.setCurrentText("White")
@@ -29,7 +29,7 @@ def test_a_sheet_has_columns_and_paper_and_one_picture_a_latent(made: ExportDial
     assert isinstance(settings, SequenceSettings)
     assert (settings.sheet, settings.frame_count, settings.size) == (SheetLayout(3, paper="white"), 5, None)
     made.presets.chosen.emit("sequence")
-    assert (made.frames.value(), made.wanted.sheet) == (24, None)
+    assert (made.interpolation.frames.value(), made.wanted.sheet) == (24, None)
 
 
 def test_a_sheet_in_print_has_the_size_of_its_paper_and_says_if_nothing_fits(made: ExportDialog) -> None:
