@@ -30,8 +30,8 @@ _STILL_PX = 3
 Modifiers = Qt.KeyboardModifier
 
 
-class DragView(Protocol):
-    """What gestures need of the view; its signals are described there."""
+class EditableView(Protocol):
+    """What gestures and commands on keys need of the view; its signals are described there."""
 
     timeline: Timeline
     time: Fraction
@@ -82,7 +82,7 @@ class SeekDrag:
 
     is_edit = False
 
-    def __init__(self, view: DragView) -> None:
+    def __init__(self, view: EditableView) -> None:
         self._view, self._before = view, view.time
 
     def move(self, place: QPointF, modifiers: Modifiers) -> None:
@@ -107,7 +107,7 @@ class LoopDrag:
 
     is_edit = True
 
-    def __init__(self, view: DragView, place: QPointF) -> None:
+    def __init__(self, view: EditableView, place: QPointF) -> None:
         self._view = view
         self._before = view.timeline
         at = _on_frame(view.timeline, view.axis.t(place.x()))
@@ -151,7 +151,7 @@ class KeyDrag:
     is_edit = True
 
     def __init__(
-        self, view: DragView, name: KeyName, place: QPointF, *, is_copy: bool, drops: KeyName | None = None
+        self, view: EditableView, name: KeyName, place: QPointF, *, is_copy: bool, drops: KeyName | None = None
     ) -> None:
         self._view, self._name, self._start, self._is_copy, self._drops = view, name, place, is_copy, drops
         self._before: Timeline = view.timeline
@@ -210,7 +210,7 @@ class StretchDrag:
 
     is_edit = True
 
-    def __init__(self, view: DragView, at: Fraction, pivot: Fraction) -> None:
+    def __init__(self, view: EditableView, at: Fraction, pivot: Fraction) -> None:
         times = [t for _, t in view.selection]
         self._view, self._before, self._chosen = view, view.timeline, view.selection
         first, last = min(times), max(times)
@@ -248,7 +248,7 @@ class HandleDrag:
 
     is_edit = True
 
-    def __init__(self, view: DragView, row: TrackRow, segment: int, which: int) -> None:
+    def __init__(self, view: EditableView, row: TrackRow, segment: int, which: int) -> None:
         self._view, self._row, self._segment, self._which = view, row, segment, which
         self._before = view.timeline
         self._last: Timeline | None = None
@@ -289,7 +289,7 @@ class BoxDrag:
 
     is_edit = False
 
-    def __init__(self, view: DragView, place: QPointF, modifiers: Modifiers) -> None:
+    def __init__(self, view: EditableView, place: QPointF, modifiers: Modifiers) -> None:
         self._view, self._start = view, place
         adds = bool(modifiers & (Modifiers.ShiftModifier | Modifiers.ControlModifier))
         self._had = view.selection
@@ -315,7 +315,7 @@ class PanDrag:
 
     is_edit = False
 
-    def __init__(self, view: DragView, place: QPointF) -> None:
+    def __init__(self, view: EditableView, place: QPointF) -> None:
         self._view, self._start, self._axis = view, place, view.axis
 
     def move(self, place: QPointF, modifiers: Modifiers) -> None:

@@ -95,9 +95,9 @@ def track_menu(view: TimelineView, path: str, session: Session) -> QMenu:
         _walk_entries(menu, view, track, session)
     else:
         _choices(menu, "Outside of the keys", _OUTSIDE, track.outside, partial(_set_outside, view, track))
-    clip = retargeted(view.clip, path)
+    clip = retargeted(view.keys.clip, path)
     tip = "The copied keys of a track of numbers, from the playhead on."
-    _entry(menu, "Paste keys here", tip, not clip, partial(view.paste, clip))
+    _entry(menu, "Paste keys here", tip, not clip, partial(view.keys.paste, clip))
     menu.addSeparator()
     place = [item.path for item in timeline.tracks].index(path)
     up, down = place == 0, place == len(timeline.tracks) - 1
@@ -147,9 +147,9 @@ def key_menu(view: TimelineView) -> QMenu:
     beats.setChecked(in_beats)
     beats.triggered.connect(lambda on: view.emit_change(counted_in(timeline, names, is_beat=on), "Count keys"))
     menu.addSeparator()
-    _entry(menu, "Copy\tCtrl+C", "", False, view.copy)
-    _entry(menu, "Paste at the playhead\tCtrl+V", "", not view.clip, view.paste)
-    _entry(menu, "Delete\tDel", "", False, view.delete_selected)
+    _entry(menu, "Copy\tCtrl+C", "", False, view.keys.copy)
+    _entry(menu, "Paste at the playhead\tCtrl+V", "", not view.keys.clip, view.keys.paste)
+    _entry(menu, "Delete\tDel", "", False, view.keys.delete)
     return menu
 
 

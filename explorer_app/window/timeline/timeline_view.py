@@ -25,18 +25,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QSizePolicy, QWidget
 
 from explorer_app.session.session import Session
-from explorer_app.session.timeline.edits import (
-    PASTE,
-    Clip,
-    KeyName,
-    copied_keys,
-    moved_keys,
-    names_of,
-    pasted_keys,
-    snapped,
-    with_track,
-    without_keys,
-)
+from explorer_app.session.timeline.edits import KeyName, names_of, snapped, with_track
 from explorer_app.session.tracks import NO_TIMELINE, Timeline
 from explorer_app.window.look import fonts, theme
 from explorer_app.window.timeline.key_drags import (
@@ -50,6 +39,7 @@ from explorer_app.window.timeline.key_drags import (
     StretchDrag,
 )
 from explorer_app.window.timeline.key_pictures import KeyPictures
+from explorer_app.window.timeline.selected_keys import SelectedKeys
 from explorer_app.window.timeline.take_painter import Takes, paint_takes
 from explorer_app.window.timeline.time_axis import RulerUnit, TimeAxis
 from explorer_app.window.timeline.timeline_painter import paint_playhead, paint_still
@@ -114,7 +104,7 @@ class TimelineView(QAbstractScrollArea):
         self.time = Fraction(0)
         self.selection: frozenset[KeyName] = frozenset()
         self.unit: RulerUnit = "seconds"
-        self.clip: Clip = ()
+        self.keys = SelectedKeys(self)
         self.rows: list[TrackRow] = []
         self.axis = TimeAxis(theme.px(LABEL_PX), 600.0, 0.0, 60.0)
         self._armed: frozenset[str] = frozenset()
@@ -359,7 +349,7 @@ class TimelineView(QAbstractScrollArea):
         place = event.position()
         if place.y() < self.scene.ruler_px:
             if place.y() <= theme.px(LOOP_PX):
-                self._change_loop(None)
+                self.emit_change(replace(self.timeline, loop=None), "Loop")
             return
         row = self.scene.row_at(place)
         if row is None or place.x() < self.axis.left:
@@ -416,11 +406,11 @@ class TimelineView(QAbstractScrollArea):
         elif key == Qt.Key.Key_Space:
             self.play_toggled.emit()
         elif key in (Qt.Key.Key_Delete, Qt.Key.Key_Backspace):
-            self.delete_selected()
+            self.keys.delete()
         elif key in (Qt.Key.Key_Left, Qt.Key.Key_Right):
-            self._nudge((-1 if key == Qt.Key.Key_Left else 1) * (10 if shift else 1))
+            self._step((-1 if key == Qt.Key.Key_Left else 1) * (10 if shift else 1))
         elif key in (Qt.Key.Key_Up, Qt.Key.Key_Down) and self.selection:
-            self._raise(0.01 * (1 if key == Qt.Key.Key_Up else -1) * (10 if shift else 1))
+            self.keys.raise_by(0.01 * (1 if key == Qt.Key.Key_Up else -1) * (10 if shift else 1))
         elif key == Qt.Key.Key_Home:
             self.sought.emit(self.timeline.playing_range[0], True)
         elif key == Qt.Key.Key_End:
@@ -428,11 +418,11 @@ class TimelineView(QAbstractScrollArea):
         elif ctrl and key == Qt.Key.Key_A:
             self.select(names_of(self.timeline))
         elif ctrl and key in (Qt.Key.Key_C, Qt.Key.Key_X):
-            self.copy()
+            self.keys.copy()
             if key == Qt.Key.Key_X:
-                self.delete_selected()
+                self.keys.delete()
         elif ctrl and key == Qt.Key.Key_V:
-            self.paste()
+            self.keys.paste()
         else:
             super().keyPressEvent(event)
 
@@ -454,23 +444,6 @@ class TimelineView(QAbstractScrollArea):
             self._set_timeline(self.session.timeline)
             self._arrange()
 
-    def copy(self) -> None:
-        """Copy the selected keys."""
-        self.clip = copied_keys(self.timeline, self.selection)
-
-    def paste(self, clip: Clip = ()) -> None:
-        """Paste keys at the playhead, by default those that were copied."""
-        if clip or self.clip:
-            timeline, names = pasted_keys(self.timeline, clip or self.clip, self.time)
-            self.emit_change(timeline, PASTE)
-            self.select(names)
-
-    def delete_selected(self) -> None:
-        """Remove the selected keys."""
-        if self.selection:
-            self.emit_change(without_keys(self.timeline, self.selection), "Delete keys")
-            self.select(frozenset())
-
     def emit_change(self, timeline: Timeline, label: str, final: bool = True) -> None:
         """Show another timeline and report it."""
         self.timeline = timeline
@@ -478,26 +451,12 @@ class TimelineView(QAbstractScrollArea):
         self._redraw()
         self.changed.emit(timeline, label, final)
 
-    def _change_loop(self, loop: tuple[Fraction, Fraction] | None) -> None:
-        self.emit_change(replace(self.timeline, loop=loop), "Loop")
-
-    def _nudge(self, frames: int) -> None:
-        if not self.selection:
+    def _step(self, frames: int) -> None:
+        """Nudge the selected keys; without any, move the playhead."""
+        if self.selection:
+            self.keys.nudge(frames)
+        else:
             self.sought.emit(max(Fraction(0), self.time + frames / self.timeline.fps), True)
-            return
-        timeline, names = moved_keys(self.timeline, self.selection, frames / self.timeline.fps)
-        self.emit_change(timeline, "Nudge keys")
-        self.select(names)
-
-    def _raise(self, share: float) -> None:
-        timeline = self.timeline
-        for row in self.rows:
-            chosen = [name for name in self.selection if name[0] == row.track.path]
-            if chosen and row.has_curve:
-                by = share * (row.high - row.low)
-                timeline, _ = moved_keys(timeline, chosen, Fraction(0), raised=by)
-        if timeline is not self.timeline:
-            self.emit_change(timeline, "Nudge keys")
 
     def replace_track(self, track: Any, label: str) -> None:
         """Put another track in the place of that of its path."""

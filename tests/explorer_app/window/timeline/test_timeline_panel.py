@@ -233,7 +233,7 @@ def test_keys_from_a_project_of_another_model_are_pasted_as_far_as_this_one_has_
     said: list[str] = []
     edits.panel.refused.connect(said.append)
     edits.panel.show_model(model_facts(), model_directions(4))
-    view.clip = (("slider/world/zebras", Key(Fraction(0), 1.0)), (PSI, Key(Fraction(1), 0.5)))
+    view.keys.clip = (("slider/world/zebras", Key(Fraction(0), 1.0)), (PSI, Key(Fraction(1), 0.5)))
     edits.panel.show_time(Fraction(9))
     QTest.keyClick(view, Qt.Key.Key_V, CTRL)
     assert times(edits)[-1] == 10
