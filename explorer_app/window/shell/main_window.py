@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from PySide6.QtCore import QByteArray, QEvent, QSize, Qt, QTimer, Slot
+from PySide6.QtCore import QEvent, QSize, Qt, QTimer, Slot
 from PySide6.QtGui import (
     QAction,
     QActionGroup,
@@ -45,7 +45,7 @@ from explorer_app.window.shell.action_states import ActionStates
 from explorer_app.window.shell.bars import Bars
 from explorer_app.window.shell.commands import Commands
 from explorer_app.window.shell.controllers_link import ControllersLink
-from explorer_app.window.shell.dialogs import FRAME, Dialogs
+from explorer_app.window.shell.dialogs import Dialogs
 from explorer_app.window.shell.dock_table import DOCKS, DockSpec, SessionPanel
 from explorer_app.window.shell.edit_commands import EditCommands
 from explorer_app.window.shell.editing_tools import EditingTools
@@ -68,6 +68,7 @@ from explorer_app.window.shell.thumbnail_dispatcher import ThumbnailDispatcher
 from explorer_app.window.shell.timeline_link import TimelineLink
 from explorer_app.window.shell.top_bar import TopBar
 from explorer_app.window.shell.view_commands import ViewCommands
+from explorer_app.window.shell.window_layout import WindowLayout
 
 if TYPE_CHECKING:
     from explorer_app.window.controllers.controllers_panel import ControllersPanel
@@ -85,7 +86,6 @@ if TYPE_CHECKING:
     from explorer_app.window.sliders.xy_pad import XyPad
     from explorer_app.window.timeline.timeline_panel import TimelinePanel
 
-_FIRST_SIZE = (1600, 980)
 _LEAST_SIZE = (640, 440)
 _LATEST_PANELS_MS = 400
 """Delay after which an unpainted (minimised or covered) window creates its panels, in ms."""
@@ -126,8 +126,6 @@ class MainWindow(QMainWindow):
         self._work: Closes = controller
         self._settings = settings
         self._messages = messages
-        self._is_picture_alone = False
-        self._had_panels = True
         self._performance_link: PerformanceLink | None = None
         self._variations: VariationView | None = None
         self.setWindowIcon(app_icon())
@@ -232,6 +230,8 @@ class MainWindow(QMainWindow):
         self.area = PictureArea(self.canvas, self._snapshots, self.message_strip, self)
         self.workspace = self.area.workspace
         self.setCentralWidget(self.area)
+        bars = (self.top_bar, self.status_bar)
+        self._layout = WindowLayout(self, self.area, bars, self._settings, self.actions_by_key)
         self.docks = {spec.key: self._make_dock(spec) for spec in DOCKS}
         self.workspace.set_docks(self.docks)
         self.workspace.switched.connect(self._show_workspace)
@@ -489,21 +489,7 @@ class MainWindow(QMainWindow):
 
     def set_picture_alone(self, on: bool) -> None:
         """Fill the screen with the canvas, or restore the window."""
-        if on == self._is_picture_alone:
-            return
-        self._is_picture_alone = on
-        self.actions_by_key["picture-alone"].setChecked(on)
-        self.top_bar.setVisible(not on)
-        self.status_bar.setVisible(not on)
-        self.area.set_picture_alone(on)
-        if on:
-            self._had_panels = self.workspace.are_panels_shown
-            self.workspace.set_panels_shown(False)
-            self.setWindowState(self.windowState() | Qt.WindowState.WindowFullScreen)
-        else:
-            self.setWindowState(self.windowState() & ~Qt.WindowState.WindowFullScreen)
-            self.workspace.set_panels_shown(self._had_panels)
-        self.canvas.setFocus()
+        self._layout.set_picture_alone(on)
 
     def customEvent(self, event: QEvent) -> None:  # noqa: N802 - Qt's name
         """Carry out a request of a control's menu."""
@@ -516,7 +502,7 @@ class MainWindow(QMainWindow):
             self._live.stop_learning()
         elif event.key() == Qt.Key.Key_Escape and self.comparing.is_on:
             self.comparing.leave()
-        elif event.key() == Qt.Key.Key_Escape and self._is_picture_alone:
+        elif event.key() == Qt.Key.Key_Escape and self._layout.is_picture_alone:
             self.set_picture_alone(False)
         else:
             super().keyPressEvent(event)
@@ -525,12 +511,7 @@ class MainWindow(QMainWindow):
 
     def show_restored(self) -> None:
         """Show the window with its stored geometry and docks; on the first start, at a comfortable size."""
-        values = self._settings.values
-        geometry = QByteArray.fromBase64(values.window_geometry.encode("ascii", "ignore"))
-        if geometry.isEmpty() or not self.restoreGeometry(geometry):
-            free = self.screen().availableGeometry()
-            width, height = (theme.px(size) for size in _FIRST_SIZE)
-            self.resize(min(width, free.width() - FRAME[0]), min(height, free.height() - FRAME[1]))
+        self._layout.restore_geometry()
         self.show()
         handle = self.windowHandle()
         self.input_age.watch(handle)
@@ -539,7 +520,7 @@ class MainWindow(QMainWindow):
         self.canvas.painted_first.connect(self.workspace.make_panels)
         QTimer.singleShot(_LATEST_PANELS_MS, self.workspace, self.workspace.make_panels)
         self.hints.begin()
-        self.workspace.restore(values.layouts, values.workspace)
+        self._layout.restore_docks()
         self.canvas.setFocus()
 
     def close_now(self) -> None:
@@ -559,12 +540,7 @@ class MainWindow(QMainWindow):
 
     def remember_layout(self) -> None:
         """Put geometry and docks among the preferences, unless panels are hidden at present."""
-        if not self._is_picture_alone and self.actions_by_key["panels"].isChecked():
-            self._settings.change(
-                window_geometry=bytes(self.saveGeometry().toBase64().data()).decode("ascii"),
-                workspace=self.workspace.name,
-                layouts=self.workspace.texts(),
-            )
+        self._layout.remember()
 
     def closeEvent(self, event: QCloseEvent) -> None:  # noqa: N802 - Qt's name
         """Store geometry and docks, and stop all work; ask first if an export runs or the session is not saved."""

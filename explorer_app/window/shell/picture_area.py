@@ -30,7 +30,7 @@ class PictureArea(QWidget):
 
     def __init__(self, canvas: Canvas, snapshots: Snapshots, messages: MessageStrip, parent: QWidget) -> None:
         super().__init__(parent)
-        self._canvas = canvas
+        self.canvas = canvas
         self._messages = messages
         self._is_picture_alone = False
         centre = QWidget(self)
@@ -60,7 +60,7 @@ class PictureArea(QWidget):
     def _place_messages(self) -> None:
         """Put the message strip below the canvas, or below all panels where the canvas is narrow."""
         if self._messages.is_filled:
-            is_narrow = self._canvas.width() < theme.px(_NARROW_CANVAS_PX)
+            is_narrow = self.canvas.width() < theme.px(_NARROW_CANVAS_PX)
             place = self._around if is_narrow else self.around_canvas
             if place.indexOf(self._messages) < 0:
                 place.addWidget(self._messages)
@@ -70,5 +70,5 @@ class PictureArea(QWidget):
         """Hide the caption in full screen and while messages below the canvas take its room."""
         has_messages = self._messages.is_filled and self.around_canvas.indexOf(self._messages) >= 0
         margin = 0 if has_messages else theme.px(EDGE_PX)
-        self._canvas.caption.set_shown(not has_messages and not self._is_picture_alone, margin)
+        self.canvas.caption.set_shown(not has_messages and not self._is_picture_alone, margin)
         self.caption_moved.emit()
