@@ -18,7 +18,8 @@
      ├─ playback: Playback        the playhead: plays, scrubs, records              playback.py
      ├─ played: PlayedValues      what sounds and controllers set at the moment     played_values.py
      ├─ photo_projection: PhotoProjection
-     │                            the latent of a photo                             photo_projection.py
+     │                            the latent of a photo                             photo_projection.py,
+     │                                                                              unfinished_search.py
      ├─ point_drag: PointDrag     handles, pins and strokes in the picture          point_drag.py, drag_points.py
      ├─ local_editing: LocalEditing
      │                            channels of layers, search for style channels     local_editing.py

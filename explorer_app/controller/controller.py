@@ -38,6 +38,7 @@ from explorer_app.controller.snapshots import Snapshots
 from explorer_app.controller.sounds import Sounds
 from explorer_app.controller.thumbnail_service import ThumbnailService
 from explorer_app.controller.tuning import Tuning
+from explorer_app.controller.unfinished_search import UnfinishedSearchFile
 from explorer_app.controller.variation_grid import SheetKey, VariationGrid
 from explorer_app.controller.whole_pictures import WholePictureKey, WholePictures
 from explorer_app.inputs.gamepad_input import Pads
@@ -202,6 +203,8 @@ class Controller(QObject):
             self._open_model,
             make_projection,
             clock,
+            UnfinishedSearchFile(worker, lambda: self._autosave.folder),
+            self._read_photo,
             parent=self,
         )
         self.learning = EncoderLearning(renders, worker, messages, clock=clock, parent=self)
@@ -302,9 +305,13 @@ class Controller(QObject):
         """Open the inputs of the last start once the first picture is there: their libraries take a while."""
         if not self._is_closed:
             self.live.inputs.restore()
+            self.photo_projection.offer_unfinished()
 
     def _open_model(self, path: Path) -> None:
         self.files.open_model(path)
+
+    def _read_photo(self, path: Path) -> None:
+        self.files.open_photo(path)
 
     # -- events of the render thread --------------------------------------------------------------------------------
 

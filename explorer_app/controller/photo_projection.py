@@ -16,8 +16,9 @@ import gpu_backend
 from explorer_app.controller.editing import Editing
 from explorer_app.controller.file_worker import FileWorker
 from explorer_app.controller.playback import Playback
+from explorer_app.controller.unfinished_search import UnfinishedSearch, UnfinishedSearchFile
 from explorer_app.exporting.progress import time_text
-from explorer_app.messages import MessageLog
+from explorer_app.messages import Action, Level, MessageLog
 from explorer_app.rendering.render_events import ProjectionAdvanced, ProjectionEnded, ProjectionFailed
 from explorer_app.rendering.tasks.projection import ProjectionLike
 from explorer_app.session.edited_latent import TakeEditedRows, recipe_before
@@ -98,6 +99,10 @@ class PhotoProjection(QObject):
         Writes tuned models.
     open_model
         Opens a tuned model, or says why that has to wait.
+    unfinished
+        Remembers the search that runs, for a start after the program was killed; None remembers nothing.
+    open_photo
+        Reads a photo and opens the dialog of the search.
     make
         None for the backend's projection.
     clock
@@ -117,10 +122,16 @@ class PhotoProjection(QObject):
         open_model: Callable[[Path], None],
         make: MakesProjections | None = None,
         clock: Callable[[], float] = time.monotonic,
+        unfinished: UnfinishedSearchFile | None = None,
+        open_photo: Callable[[Path], None] = lambda path: None,
         parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
         self._renders = renders
+        self._unfinished = unfinished
+        self._open_photo = open_photo
+        self.continued: UnfinishedSearch | None = None
+        """A search of the last run that the user wants again; the dialog of its photo begins with its choices."""
         self._editing = editing
         self._playback = playback
         self._messages = messages
@@ -212,6 +223,9 @@ class PhotoProjection(QObject):
         self._paces.clear()
         self._photo, self._tunes, self._model = path, tune, model
         self._phase = "preparing"
+        self.continued = None
+        if self._unfinished is not None:
+            self._unfinished.remember(UnfinishedSearch(path, crop, tune))
         make = partial(self._make, model, session.noise, resolve(session).edits, path, crop, tune=tune)
         self._renders.begin_projection(self._number, make)
         self.changed.emit()
@@ -238,6 +252,11 @@ class PhotoProjection(QObject):
             self._rest()
 
     # -- what the controller calls ----------------------------------------------------------------------------------
+
+    def offer_unfinished(self) -> None:
+        """Offer the search that the last run did not end, because it was killed. The session has what it showed."""
+        if self._unfinished is not None:
+            self._unfinished.take(self._offer)
 
     def take_advanced(self, event: ProjectionAdvanced) -> None:
         """Show the report, and the latent if it is a better one."""
@@ -306,7 +325,23 @@ class PhotoProjection(QObject):
         )
         self._open_model(path)
 
+    def _offer(self, search: UnfinishedSearch | None) -> None:
+        if search is None:
+            return
+
+        def go_on() -> None:
+            self.continued = search
+            self._open_photo(search.photo)
+
+        self._messages.post(
+            Level.INFO,
+            f"The search for the latent of {search.photo.stem} was cut short; the best that it showed is still there.",
+            action=Action("Search again…", go_on),
+        )
+
     def _rest(self, *, has_taken: bool = False) -> None:
+        if self._unfinished is not None:
+            self._unfinished.forget()
         self._number += 1
         self._phase, self._report, self._edit = "rest", None, None
         self.changed.emit()

@@ -114,6 +114,10 @@ class CropView(QWidget):
                 return name
         return "inside" if frame.contains(at) else ""
 
+    def show_crop(self, crop: Crop) -> None:
+        """Place the frame, as far as it fits into the photo."""
+        self._set(crop.left, crop.top, crop.side)
+
     def _set(self, left: float, top: float, side: float) -> None:
         """Move the frame, kept inside the photo."""
         width, height = self._photo.width, self._photo.height
@@ -327,6 +331,10 @@ class FromPictureDialog(QDialog):
         projection.changed.connect(self._show)
         projection.ended.connect(self._end)
         self._is_searching = False
+        search = projection.continued
+        if search is not None and search.photo == photo.path:
+            self.crop.show_crop(search.crop)
+            self.tune_box.setChecked(search.tunes)
         self._show()
         self.crop.setFocus()
 

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from explorer_app.controller.photo_file import PhotoError, load_photo
+from explorer_app.controller.unfinished_search import UnfinishedSearch
 from explorer_app.messages import MessageLog
 from explorer_app.rendering.render_events import ProjectionAdvanced
 from explorer_app.window.dialogs.from_picture import CropView, FromPictureDialog
@@ -78,6 +79,22 @@ def test_a_photo_is_searched_side_by_side_and_kept(host: ToolsHost, controller: 
     QApplication.processEvents()
     assert host.tools.dialog is None
     assert [entry.label for entry in controller.editing.history.kept] == ["garden"]
+
+
+def test_a_search_of_the_last_run_begins_with_its_frame_and_its_tuning(
+    host: ToolsHost, controller: FakeController, photo: Path
+) -> None:
+    controller.photo_projection.continued = UnfinishedSearch(photo, Crop(5.0, 6.0, 30.0), True)
+    dialog = opened(host, controller, photo)
+    assert dialog.crop.crop == Crop(5.0, 6.0, 30.0)
+    assert dialog.tune_box.isChecked()
+    QTest.mouseClick(dialog.start_button, LEFT)
+    assert controller.photo_projection.continued is None
+    dialog.close()
+    dialog = opened(host, controller, photo)
+    assert dialog.crop.crop == Crop(20.0, 0.0, 40.0)
+    assert not dialog.tune_box.isChecked()
+    dialog.close()
 
 
 def test_a_tuning_is_requested_by_its_box(host: ToolsHost, controller: FakeController, photo: Path) -> None:
