@@ -259,13 +259,13 @@ def _kernels(
 
 
 def _origins(model: Model, plan: Plan, table: TileTable) -> tuple[tuple[str, int], ...]:
-    from gpu_backend.cuda.tuning.isolated_conv import conv_steps, fused_extras
+    from gpu_backend.cuda.tuning.isolated_conv import FusedExtras, conv_steps
 
-    taps, picture_channels = fused_extras(model.spec)
+    extras = FusedExtras.of(model.spec)
     counted: Counter[str] = Counter()
     for shape in conv_steps([plan]):
         try:
-            _, origin = table.explain(shape, taps=taps, picture_channels=picture_channels)
+            _, origin = extras.explain(table, shape)
         except ValueError:
             counted["plain"] += 1
         else:

@@ -9,7 +9,7 @@ from gpu_backend.cuda.errors import KernelError
 from gpu_backend.cuda.launches.lowering import lower
 from gpu_backend.cuda.launches.op_table import GPU_OPS
 from gpu_backend.cuda.schedule import Address, Constant, Launch, Region, Schedule
-from gpu_backend.cuda.tiles.table import TileTable, Tuned
+from gpu_backend.cuda.tiles.table import Origin, TileTable, Tuned
 from gpu_backend.cuda.tiles.target import Target
 from gpu_backend.model.model import Weights
 from gpu_backend.model.spec import NetworkSpec, StyleGAN1Spec, StyleGAN2Spec
@@ -32,11 +32,26 @@ class IsolatedConv:
     constants: tuple[Constant, ...]
 
 
-def fused_extras(spec: NetworkSpec) -> tuple[int, int]:
-    """Return what is fused with convolutions: taps of the FIR filter after an up-convolution, channels of a picture."""
-    if isinstance(spec, StyleGAN2Spec):
-        return len(spec.resample_filter), spec.img_channels
-    return (len(BLUR) + 1, 0) if isinstance(spec, StyleGAN1Spec) else (1, 0)
+@dataclass(frozen=True, slots=True)
+class FusedExtras:
+    """What is fused with the convolutions of a network, as in `ConvGeometry`."""
+
+    taps: int = 1
+    picture_channels: int = 0
+    has_moments: bool = False
+
+    @classmethod
+    def of(cls, spec: NetworkSpec) -> FusedExtras:
+        """Return those of a network."""
+        if isinstance(spec, StyleGAN2Spec):
+            return cls(len(spec.resample_filter), spec.img_channels)
+        return cls(len(BLUR) + 1, has_moments=True) if isinstance(spec, StyleGAN1Spec) else cls()
+
+    def explain(self, table: TileTable, shape: ConvShape) -> tuple[ConvTile, Origin]:
+        """Return the tile that such a convolution runs with, and where the choice comes from. Raises NoTileError."""
+        return table.explain(
+            shape, taps=self.taps, picture_channels=self.picture_channels, has_moments=self.has_moments
+        )
 
 
 def conv_steps(plans: Iterable[Plan]) -> dict[ConvShape, tuple[Plan, Step]]:

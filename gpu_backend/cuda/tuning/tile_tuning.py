@@ -18,7 +18,7 @@ from gpu_backend.cuda.compiling.compiler import compile_kernel
 from gpu_backend.cuda.driver.probe import Gpu, gpu_called, probe
 from gpu_backend.cuda.tiles.table import Tuned, kernels_digest, read_entries, save_entries, tuned_folder, tuned_path
 from gpu_backend.cuda.tiles.target import target_of
-from gpu_backend.cuda.tuning.isolated_conv import IsolatedConvs, fused_extras
+from gpu_backend.cuda.tuning.isolated_conv import FusedExtras, IsolatedConvs
 from gpu_backend.cuda.tuning.prediction import Prediction, PredictionQuality
 from gpu_backend.cuda.tuning.tile_search import (
     Preparation,
@@ -133,7 +133,7 @@ class TileTuning:
         self.path = table or tuned_path(folder, self.gpu.name, self.gpu.compile_architecture)
         self._target = target_of(self.gpu, folder)
         spec = model.spec
-        self._taps, self._picture_channels = fused_extras(spec)
+        self._extras = FusedExtras.of(spec)
         self._open_timer = open_timer or partial(device_timer, spare_cores=spare_cores)
         model_id, side = model.facts.model_id, spec.resolution
         plans = [build_plan(spec, PlanKey(model_id, "synthesis", batch, side, precision)) for batch in batches]
@@ -212,7 +212,7 @@ class TileTuning:
         self._prediction = Prediction(self._timings, self._target.multiprocessors, self._prediction)
 
     def _in_use(self, shape: ConvShape) -> ConvTile:
-        return self._target.tiles.choose(shape, taps=self._taps, picture_channels=self._picture_channels)
+        return self._extras.explain(self._target.tiles, shape)[0]
 
     def _has_tile(self, shape: ConvShape) -> bool:
         try:
@@ -227,8 +227,8 @@ class TileTuning:
             self._target.architecture,
             self._target.multiprocessors,
             self._target.shared_nbytes_per_block,
-            taps=self._taps,
-            picture_channels=self._picture_channels,
+            taps=self._extras.taps,
+            picture_channels=self._extras.picture_channels,
         )
         yield from (yield from self._prediction.ordering_steps(shape, found))
 

@@ -17,7 +17,7 @@ from gpu_backend.cuda.launches.weight_exponent import weight_exponent
 from gpu_backend.cuda.schedule import Address, Schedule
 from gpu_backend.cuda.tiles.table import TileTable
 from gpu_backend.cuda.tiles.target import Target, target_of_batch
-from gpu_backend.cuda.tuning.isolated_conv import IsolatedConvs, fused_extras
+from gpu_backend.cuda.tuning.isolated_conv import FusedExtras, IsolatedConvs
 from gpu_backend.model.model import Model
 from gpu_backend.plan import fusion
 from gpu_backend.plan.families import build_plan
@@ -293,10 +293,10 @@ def test_the_large_public_network_runs_fused_in_few_kernels() -> None:
 def test_its_convolutions_can_be_tuned() -> None:
     convs = IsolatedConvs([plan_of(MODEL)], MODEL.weights, TARGET)
     assert {shape.kind for shape in convs.shapes} == {"conv", "up_conv"}
-    taps, pictures = fused_extras(MODEL.spec)
-    assert (taps, pictures) == (4, 0)
+    extras = FusedExtras.of(MODEL.spec)
+    assert extras == FusedExtras(taps=4, picture_channels=0, has_moments=True)
     for shape in convs.shapes:
         stem = "modulated_up_conv" if shape.kind == "up_conv" else "modulated_conv"
-        tile = TARGET.tiles.choose(shape, taps=taps)
+        tile, _ = extras.explain(TARGET.tiles, shape)
         assert convs.fused(shape, tile).launch.label == stem
         assert convs.plain(shape).launch.label == f"plain_{stem}"

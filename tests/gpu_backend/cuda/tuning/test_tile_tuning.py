@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from gpu_backend.cuda.driver.probe import Gpu, Probe
+from gpu_backend.cuda.tiles import table as tiles
 from gpu_backend.cuda.tiles.table import Tuned, read_entries, save_entries, tuned_folder, tuned_path
 from gpu_backend.cuda.tiles.target import target_of
 from gpu_backend.cuda.tuning import tile_tuning as tuning
@@ -20,6 +21,7 @@ from gpu_backend.errors import DeviceError
 from gpu_backend.ops.kernels.conv_tile import ConvShape, ConvTile
 from tests.helpers.fake_gpu import FAKE_GPU
 from tests.helpers.networks import make_stylegan2
+from tests.helpers.stylegan1 import make_stylegan1
 
 MODEL = make_stylegan2(resolution=8, channel_base=128, channel_max=12)
 GPU = replace(FAKE_GPU, name="NVIDIA Fake", shared_nbytes_per_block_optin=166912, multiprocessors=108)
@@ -96,6 +98,18 @@ def test_the_table_of_a_gpu_is_used_from_then_on() -> None:
     kept = read_timings(timings_path(search.path))
     assert {shape: len(times) for shape, times in kept.items()} == {item.shape: item.tried for item in found}
     assert TileTuning(MODEL, open_timer=open_timer).quality.shapes == 2, "the third has one tile, which tells nothing"
+
+
+def test_a_convolution_that_sums_moments_starts_from_the_tile_that_is_shipped_for_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model = make_stylegan1(resolution=16, channel_base=256, channel_max=32)
+    alone, with_moments = ConvTile(8, 8, 16, 32, 2, 4, 1), ConvTile(8, 8, 16, 32, 3, 4, 1)
+    shape = ConvShape("conv", 8, 32, 32, 1)
+    shipped = {"sm_80": {shape: Tuned(alone, 3.0)}, "sm_80-moments": {shape: Tuned(with_moments, 5.0)}}
+    monkeypatch.setattr(tiles, "shipped_entries", lambda family: shipped[family])
+    found = list(TileTuning(model, open_timer=open_timer).findings(budget_s=0.0))
+    assert [finding.before for finding in found if finding.shape == shape] == [with_moments]
 
 
 def test_tiles_of_other_networks_stay_in_the_table(tmp_path: Path) -> None:
