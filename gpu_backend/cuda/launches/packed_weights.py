@@ -66,6 +66,16 @@ def pack_reordered(
     return pack(ordered.reshape(whole.shape), channels, depth, exponent, scale)
 
 
+def lane_order(channels: int, fragments: int) -> NDArray[np.int64]:
+    """Return the channel at each place among a block's output channels: those that a lane stores are neighbours.
+
+    A lane quarter q holds, of fragment n, the places 8 n + 2 q and the next one. It stores so many fragments at once.
+    """
+    place = np.arange(channels)
+    fragment, quarter, number = place // 8, place % 8 // 2, place % 2
+    return fragment // fragments * 8 * fragments + (quarter * fragments + fragment % fragments) * 2 + number
+
+
 def pack_weight_tf32(
     weight: NDArray[np.float32], channels: int, depth: int, exponent: int, scale: float = 1.0
 ) -> NDArray[np.float32]:
@@ -132,10 +142,10 @@ def _packed(
     pieces = -(-channels // _ROWS)  # of a block
     # The swizzle repeats every eight rows, so that one table serves all pieces.
     groups_a_step = depth * dtype.itemsize // _GROUP_NBYTES
-    width = steps * groups_a_step
+    groups_a_row = steps * groups_a_step
     rows = np.arange(min(_ROWS, channels))[:, None]
     groups = swizzle(np.arange(groups_a_step)[None, :], rows, groups_a_step)
-    places = rows * width + groups + np.arange(0, width, groups_a_step)[:, None, None]
+    places = rows * groups_a_row + groups + np.arange(0, groups_a_row, groups_a_step)[:, None, None]
 
     def pack_piece(number: int) -> None:
         block, piece = divmod(number, pieces)

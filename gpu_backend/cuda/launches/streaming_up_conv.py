@@ -19,7 +19,7 @@ from gpu_backend.cuda.launches.conv_arguments import (
     weight_of,
 )
 from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork
-from gpu_backend.cuda.launches.packed_weights import pack_reordered
+from gpu_backend.cuda.launches.packed_weights import lane_order, pack_reordered
 from gpu_backend.cuda.launches.picture_beside import picture_beside, picture_defines
 from gpu_backend.cuda.schedule import Built, Constant, Launch, Region, TensorMap
 from gpu_backend.cuda.tiles.target import Target
@@ -110,13 +110,8 @@ def streaming_recipe(work: ConvWork, site: ConvSite, geometry: StreamingGeometry
 
 
 def channel_order(channels: int) -> NDArray[np.int64]:
-    """Return, for each place among a block's output channels, the channel there: a lane's channels are neighbours.
-
-    A lane quarter q holds, of fragment n, the places 8 n + 2 q and the next one.
-    """
-    place = np.arange(channels)
-    fragment, quarter, number = place // 8, place % 8 // 2, place % 2
-    return quarter * (channels // 4) + 2 * fragment + number
+    """Return the order of a block's output channels, as `lane_order`: a lane stores all of its own at once."""
+    return lane_order(channels, channels // 8)
 
 
 def _packed(weights: Weights, work: ConvWork, site: ConvSite, channels: int, depth: int) -> NDArray[Any]:

@@ -18,7 +18,7 @@ from gpu_backend.cuda.launches.conv_arguments import (
     weight_of,
 )
 from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork
-from gpu_backend.cuda.launches.packed_weights import pack_reordered
+from gpu_backend.cuda.launches.packed_weights import lane_order, pack_reordered
 from gpu_backend.cuda.launches.picture_beside import picture_beside, picture_defines
 from gpu_backend.cuda.schedule import Built, Constant, Launch, Region, TensorMap
 from gpu_backend.cuda.tiles.target import Target
@@ -134,15 +134,8 @@ def unfused_recipes(
 
 
 def channel_order(channels: int, *, is_fp8: bool = False) -> NDArray[np.int64]:
-    """Return, for each place among a block's output channels, the channel there: a lane stores 16 bytes of neighbours.
-
-    A lane quarter q holds, of fragment n, the places 8 n + 2 q and the next one. Of 32 channels of e4m3 a lane stores 8
-    bytes.
-    """
-    place = np.arange(channels)
-    fragment, quarter, number = place // 8, place % 8 // 2, place % 2
-    fragments = 8 if is_fp8 and channels % 64 == 0 else 4  # of a store
-    return fragment // fragments * 8 * fragments + (quarter * fragments + fragment % fragments) * 2 + number
+    """Return the order of a block's output channels, as `lane_order`: a lane stores 16 bytes, of 32 of e4m3 8 bytes."""
+    return lane_order(channels, 8 if is_fp8 and channels % 64 == 0 else 4)
 
 
 def _packed(weights: Weights, work: ConvWork, site: ConvSite, channels: int, depth: int) -> NDArray[Any]:
