@@ -426,7 +426,8 @@ class Workspace(QMainWindow):
         place = next((number for number, stop in enumerate(stops) if here and stop.isAncestorOf(here)), 0)
         for way in range(1, len(stops) + 1):
             stop = stops[(place + step * way) % len(stops)]
-            first = _first_by_tab(stop.widget()) or _first_by_tab(stop) if isinstance(stop, Dock) else stop
+            inside = (*_tab_stops(stop.widget()), *_tab_stops(stop)) if isinstance(stop, Dock) else (stop,)
+            first = next(iter(inside), None)
             if first is not None:
                 stop.raise_()
                 stop.activateWindow()
@@ -460,13 +461,14 @@ class Workspace(QMainWindow):
         return ordered[(ordered.index(here) + step) % len(ordered)]
 
 
-def _tab_stops(window: QWidget) -> list[QWidget]:
-    """Return the visible widgets of a window that Tab can visit, in Qt's order."""
+def _tab_stops(outer: QWidget) -> list[QWidget]:
+    """Return the visible widgets in another one, or in a window, that Tab can visit, in Qt's order."""
     stops: list[QWidget] = []
-    widget = window.nextInFocusChain()
-    while widget is not None and widget is not window:
+    widget = outer.nextInFocusChain()
+    while widget is not None and widget is not outer:
         takes_tab = bool(widget.focusPolicy() & Qt.FocusPolicy.TabFocus) and widget.focusProxy() is None
-        if takes_tab and widget.isVisible() and widget.isEnabled() and not _is_put_away(widget):
+        is_there = widget.isVisible() and widget.isEnabled() and not _is_put_away(widget)
+        if takes_tab and is_there and outer.isAncestorOf(widget):
             stops.append(widget)
         widget = widget.nextInFocusChain()
     return stops
@@ -488,17 +490,6 @@ def scroll_to(widget: QWidget) -> None:
         if isinstance(around, QScrollArea):
             around.ensureWidgetVisible(widget)
         around = around.parentWidget()
-
-
-def _first_by_tab(panel: QWidget) -> QWidget | None:
-    """Return the first widget in a panel's tab order; None if there is none."""
-    widget = panel.nextInFocusChain()
-    while widget is not None and widget is not panel:
-        takes_tab = bool(widget.focusPolicy() & Qt.FocusPolicy.TabFocus)
-        if takes_tab and panel.isAncestorOf(widget) and widget.isVisible() and widget.isEnabled():
-            return widget
-        widget = widget.nextInFocusChain()
-    return None
 
 
 def _text(kept: _Kept) -> str:
