@@ -2,6 +2,6 @@
 
 import os
 
-# NumPy's work here takes milliseconds on one thread; its own threads spin while they wait for each
-# other, and take cores from the threads that render. It looks when it is loaded; what the user set stays.
+# NumPy's work here takes milliseconds on one thread; OpenBLAS's own threads spin while they wait for each other, and
+# take cores from the threads that render. OpenBLAS reads the variable when it is loaded; what the user set stays.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

@@ -21,7 +21,7 @@ from torch import Tensor
 
 _ITERATIONS = 12
 _ENOUGH_PX = 0.01
-"""A step from which on a window rests."""
+"""A window whose step is shorter rests."""
 _RADIUS = 4
 _COARSEST = 16
 """Side in pixels below which the pyramid ends."""

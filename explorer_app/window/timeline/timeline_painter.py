@@ -109,7 +109,7 @@ def _ink(row: TrackRow) -> QColor:
 
 
 def _paint_outside(painter: QPainter, scene: Scene, body: QRectF) -> None:
-    """Darken what comes after the end, and outside the loop."""
+    """Darken what comes after the end."""
     shade = theme.alpha(theme.current().well, 0.45)
     end = scene.axis.x(float(scene.timeline.end))
     if end < body.right():

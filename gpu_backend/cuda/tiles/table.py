@@ -3,8 +3,8 @@
 Tables are small JSON files, an entry a line. A tuned one is in the user's cache folder under the GPU's name and the
 digest of the kernels that it was measured with, so that a table of other kernels is never looked at. Shipped tables are
 in ``gpu_backend/cuda/tiles/shipped``, one for each family: ``sm_90.json`` serves sm_90 and sm_90a, and
-``sm_90-moments.json`` StyleGAN1's convolutions there. Everything read is
-checked field by field: what is broken is left out, and no file can stop a start.
+``sm_90-moments.json`` StyleGAN1's convolutions there. Everything read is checked field by field: what is broken is left
+out, and no file can stop a start.
 """
 
 from __future__ import annotations
