@@ -55,6 +55,8 @@ HORIZON = 100
 BETWEEN = 32
 """Pictures between the two latents that the judge sees."""
 JUDGED_SIDE = 128
+_AT_ONCE = 17
+"""Pictures that are rendered together."""
 
 
 def find_sun(picture: Tensor) -> tuple[float, float, float]:
@@ -94,6 +96,14 @@ def rows_of(network: DifferentiableNetwork, seed: int) -> Tensor:
 def picture_of(network: DifferentiableNetwork, rows: Tensor, side: int | None = None) -> Tensor:
     """Return the picture (1, 3, side, side), on the processor; None is the full side."""
     return network.picture(rows[None].to(network.device), side).cpu()
+
+
+@torch.no_grad()
+def pictures_between(network: DifferentiableNetwork, start: Tensor, end: Tensor) -> list[Tensor]:
+    """Return the pictures that the judge sees, from the first to the last, each (1, 3, `JUDGED_SIDE`, ...)."""
+    shares = torch.linspace(0, 1, BETWEEN + 2)[:, None, None]
+    rows = (start + shares * (end - start)).to(network.device)
+    return [picture for some in rows.split(_AT_ONCE) for picture in network.picture(some, JUDGED_SIDE).cpu().split(1)]
 
 
 def find_edge(picture: Tensor, column: int, rows: range) -> tuple[float, float]:
@@ -221,8 +231,7 @@ def _judge(
 ) -> tuple[Tensor, Tensor]:
     """Follow a point through pictures between two latents; return where it ends, in pixels, and whether it was kept."""
     scale = JUDGED_SIDE / network.spec.resolution
-    between = (start + float(share) * (end - start) for share in torch.linspace(0, 1, BETWEEN + 2))
-    pictures = (picture_of(network, rows, JUDGED_SIDE) for rows in between)
+    pictures = pictures_between(network, start, end)
     points, is_kept = track_through(pictures, (torch.tensor([point]) + 0.5) * scale - 0.5)
     return (points + 0.5) / scale - 0.5, is_kept
 

@@ -15,9 +15,12 @@ from __future__ import annotations
 
 import argparse
 import math
+import multiprocessing
 import statistics
 import sys
-from collections.abc import Callable, Iterable, Sequence
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Literal
 
@@ -39,6 +42,7 @@ from drag_benchmark import (
     find_edge,
     find_sun,
     picture_of,
+    pictures_between,
     rows_of,
     write_table,
 )
@@ -47,7 +51,7 @@ from explorer_app.assets import bundled_model
 from gpu_backend import (
     DifferentiableNetwork,
     DragOptimizer,
-    DragSettings,
+    DragReport,
     Handle,
     Latent,
     LatentStatistics,
@@ -83,6 +87,9 @@ _RETURNED_PX = 1.0
 """Error of the way back, in pixels of the judged picture, up to which a point's flow counts."""
 _SHARE = 0.3
 """Of the way to another latent that a pair lies apart."""
+_DRAGGING = threading.Lock()
+"""A GPU's network serves one drag at a time."""
+_READ_AT_ONCE = 16
 
 
 def drag_to(
@@ -92,19 +99,63 @@ def drag_to(
     start: Tensor,
     handles: Sequence[Handle],
     most_steps: int,
-) -> tuple[Tensor, int]:
-    """Drag from rows (num_ws, w_dim) until it settles; return the rows afterwards and the steps."""
-    drag = DragOptimizer(network, known, start.numpy(), model.facts.row_resolutions, handles, DragSettings())
-    report = drag.report
-    while not report.is_settled and report.step < most_steps:
-        report = drag.step()
-    return torch.from_numpy(drag.rows), report.step
+) -> tuple[Tensor, DragReport]:
+    """Drag from rows (num_ws, w_dim) until it settles; return the rows afterwards and the last report."""
+    with _DRAGGING:
+        drag = DragOptimizer(network, known, start.numpy(), model.facts.row_resolutions, handles)
+        report = drag.report
+        while not report.is_settled and report.step < most_steps:
+            report = drag.step()
+        return torch.from_numpy(drag.rows), report
 
 
-def pictures_between(network: DifferentiableNetwork, start: Tensor, end: Tensor) -> list[Tensor]:
-    """Return the pictures that the judge sees, from the first to the last."""
-    shares = torch.linspace(0, 1, BETWEEN + 2).tolist()
-    return [picture_of(network, start + share * (end - start), JUDGED_SIDE) for share in shares]
+class Judges:
+    """Track points through pictures, each drag in a process of its own."""
+
+    def __init__(self, processes: int) -> None:
+        context = multiprocessing.get_context("spawn")  # a fork would inherit threads and the GPU's context
+        self._pool = ProcessPoolExecutor(processes, context, torch.set_num_threads, (1,)) if processes > 1 else None
+
+    def flow(self, pictures: Sequence[Tensor], points: Tensor) -> tuple[Tensor, Tensor]:
+        """Return what `checked_flow` returns."""
+        return self._run(_checked_flow_of_array, pictures, points)
+
+    def follow(self, pictures: Sequence[Tensor], points: Tensor) -> Tensor:
+        """Return where points (n, 2) are in the last picture."""
+        return self._run(_ends_in_array, pictures, points)[0]
+
+    def __enter__(self) -> Judges:
+        """Begin; processes start with their first work."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """End the processes."""
+        if self._pool is not None:
+            self._pool.shutdown()
+
+    def _run(
+        self,
+        work: Callable[[NDArray[np.float32], NDArray[np.float64]], tuple[NDArray[Any], NDArray[np.bool_]]],
+        pictures: Sequence[Tensor],
+        points: Tensor,
+    ) -> tuple[Tensor, Tensor]:
+        arrays = torch.cat(list(pictures)).numpy(), points.double().numpy()
+        found = work(*arrays) if self._pool is None else self._pool.submit(work, *arrays).result()
+        return torch.from_numpy(found[0]).to(points), torch.from_numpy(found[1])
+
+
+def _checked_flow_of_array(
+    pictures: NDArray[np.float32], points: NDArray[np.float64]
+) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    ends, is_kept = checked_flow(list(torch.from_numpy(pictures).split(1)), torch.from_numpy(points))
+    return ends.numpy(), is_kept.numpy()
+
+
+def _ends_in_array(
+    pictures: NDArray[np.float32], points: NDArray[np.float64]
+) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    ends, is_kept = track_through(torch.from_numpy(pictures).split(1), torch.from_numpy(points))
+    return ends.numpy(), is_kept.numpy()
 
 
 def checked_flow(pictures: Sequence[Tensor], points: Tensor) -> tuple[Tensor, Tensor]:
@@ -130,6 +181,7 @@ def pair(
     model: Model,
     network: DifferentiableNetwork,
     known: LatentStatistics,
+    judges: Judges,
     features: PictureFeatures,
     seed: int,
     most_steps: int,
@@ -142,7 +194,7 @@ def pair(
     wanted[: last + 1] += _SHARE * (other - start)[: last + 1]
     side = network.spec.resolution
     points = grid_of_points()
-    ends, is_kept = checked_flow(pictures_between(network, start, wanted), points)
+    ends, is_kept = judges.flow(pictures_between(network, start, wanted), points)
     candidates = is_kept.nonzero()[:, 0]
     if len(candidates) < _LEAST_POINTS:
         return None
@@ -152,8 +204,9 @@ def pair(
         Handle((float(x), float(y)), (float(u), float(v)))
         for (x, y), (u, v) in zip(in_picture(sources, side), in_picture(targets, side), strict=True)
     ]
-    end, steps = drag_to(model, network, known, start, handles, most_steps)
-    found, _ = track_through(pictures_between(network, start, end), sources)
+    end, report = drag_to(model, network, known, start, handles, most_steps)
+    found = judges.follow(pictures_between(network, start, end), sources)
+    own = [math.dist(state.tracked, handle.target) for state, handle in zip(report.handles, handles, strict=True)]
     before, after, goal = (picture_of(network, rows).clamp(-1, 1) for rows in (start, end, wanted))
     scale = side / JUDGED_SIDE
     maps = features.maps(goal.to(network.device))
@@ -164,7 +217,9 @@ def pair(
     return {
         "seed": seed,
         "points": len(chosen),
-        "steps": steps,
+        "steps": report.step,
+        "lost": sum(state.is_lost for state in report.handles),
+        "own_tracker_px": round(statistics.mean(own), 3),
         "distance_px": round(scale * float((found - targets).norm(dim=1).mean()), 3),
         "distance_before_px": round(scale * float((sources - targets).norm(dim=1).mean()), 3),
         "mse": round(float((after - goal).square().mean()), 5),
@@ -177,7 +232,13 @@ def pair(
 
 
 def there_and_back(
-    model: Model, network: DifferentiableNetwork, known: LatentStatistics, seed: int, pixels: int, most_steps: int
+    model: Model,
+    network: DifferentiableNetwork,
+    known: LatentStatistics,
+    judges: Judges,
+    seed: int,
+    pixels: int,
+    most_steps: int,
 ) -> dict[str, Any] | None:
     """Drag a seed's sun sideways and back; None if the picture has no sun that can be read."""
     start = rows_of(network, seed)
@@ -187,16 +248,16 @@ def there_and_back(
     if brightness < LEAST_SUN or not SUN_MARGIN <= x < side - SUN_MARGIN or y > HORIZON - 10:
         return None
     target = (x + pixels if x < side / 2 else x - pixels, y)
-    there, steps = drag_to(model, network, known, start, [Handle((x, y), target)], most_steps)
+    there, report = drag_to(model, network, known, start, [Handle((x, y), target)], most_steps)
     point = (torch.tensor([[x, y]]) + 0.5) * (JUDGED_SIDE / side) - 0.5
-    reached, _ = track_through(pictures_between(network, start, there), point)
+    reached = judges.follow(pictures_between(network, start, there), point)
     at = tuple(in_picture(reached, side)[0].tolist())
-    back, more_steps = drag_to(model, network, known, there, [Handle((at[0], at[1]), (x, y))], most_steps)
-    returned, _ = track_through(pictures_between(network, there, back), reached)
+    back, report_back = drag_to(model, network, known, there, [Handle((at[0], at[1]), (x, y))], most_steps)
+    returned = judges.follow(pictures_between(network, there, back), reached)
     middle, after = (picture_of(network, rows).clamp(-1, 1) for rows in (there, back))
     return {
         "seed": seed,
-        "steps": steps + more_steps,
+        "steps": report.step + report_back.step,
         "there_px": round(math.hypot(at[0] - target[0], at[1] - target[1]), 2),
         "back_px": round(float((in_picture(returned, side)[0] - torch.tensor([x, y])).norm()), 2),
         "db_there": round(psnr(middle, before), 2),
@@ -222,35 +283,33 @@ def frechet(
 ) -> dict[str, Any]:
     """Return Frechet distances from `others` pictures of the model: of `count` edited ones, and of these before."""
     reader = FeatureReader(read_features(_FEATURES)[0], network.device)
-    before: list[NDArray[np.float64]] = []
-    after: list[NDArray[np.float64]] = []
+    before: list[Tensor] = []
+    after: list[Tensor] = []
     for seed in range(5000, 5000 + 20 * count):
         handle = crest_drag(network, seed, 12)
         if handle is None:
             continue
-        start = rows_of(network, seed)
-        end, _ = drag_to(model, network, known, start, [handle], most_steps)
-        before.append(features_of(reader, network, [start]))
-        after.append(features_of(reader, network, [end]))
+        before.append(rows_of(network, seed))
+        after.append(drag_to(model, network, known, before[-1], [handle], most_steps)[0])
         if len(after) == count:
             break
-    rest = features_of(reader, network, (rows_of(network, seed) for seed in range(others)))
+    rest = features_of(reader, network, [rows_of(network, seed) for seed in range(others)])
     of_rest = gaussian_of(rest)
     return {
         "drags": len(after),
         "others": others,
-        "frechet_before": round(frechet_distance(of_rest, gaussian_of(np.concatenate(before))), 3),
-        "frechet_after": round(frechet_distance(of_rest, gaussian_of(np.concatenate(after))), 3),
+        "frechet_before": round(frechet_distance(of_rest, gaussian_of(features_of(reader, network, before))), 3),
+        "frechet_after": round(frechet_distance(of_rest, gaussian_of(features_of(reader, network, after))), 3),
     }
 
 
+@torch.no_grad()
 def features_of(
-    reader: FeatureReader, network: DifferentiableNetwork, latents: Iterable[Tensor]
+    reader: FeatureReader, network: DifferentiableNetwork, latents: Sequence[Tensor]
 ) -> NDArray[np.float64]:
     """Return the features (n, d) of the pictures of rows."""
-    return np.concatenate(
-        [reader.features(picture_of(network, rows).to(network.device).clamp(-1, 1)) for rows in latents]
-    )
+    rows = torch.stack(list(latents)).to(network.device)
+    return np.concatenate([reader.features(network.picture(some).clamp(-1, 1)) for some in rows.split(_READ_AT_ONCE)])
 
 
 def exact_flow(config: Literal["T", "R"], transform: Transform, seed: int, side: int = JUDGED_SIDE) -> dict[str, Any]:
@@ -310,16 +369,17 @@ def summary(name: str, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return found
 
 
-def _rows(name: str, count: int, make: Callable[[int], dict[str, Any] | None]) -> list[dict[str, Any]]:
-    """Make rows of seeds from 0 on until there are enough, and write them."""
+def _rows(name: str, count: int, make: Callable[[int], dict[str, Any] | None], at_once: int) -> list[dict[str, Any]]:
+    """Make rows of seeds from 0 on until there are enough, some at once, and write them."""
     found: list[dict[str, Any]] = []
-    for seed in range(1000):
-        row = make(seed)
-        if row is not None:
-            found.append(row)
-            write_table(name, found)
-        if len(found) == count:
-            break
+    with ThreadPoolExecutor(at_once) as pool:
+        for first in range(0, 1000, at_once):
+            for row in pool.map(make, range(first, first + at_once)):
+                if row is not None and len(found) < count:
+                    found.append(row)
+                    write_table(name, found)
+            if len(found) == count:
+                break
     return found
 
 
@@ -341,6 +401,7 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("--others", type=int, default=256, help="pictures that these are compared with")
     parser.add_argument("--most-steps", type=int, default=60)
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--judges", type=int, default=1, help="processes that track; with more than one, drags overlap")
     options = parser.parse_args(words)
     torch.set_num_threads(options.threads)
     table: list[dict[str, Any]] = []
@@ -354,10 +415,20 @@ def main(words: Sequence[str] | None = None) -> None:
         if encoder is None:
             raise SystemExit("The features of pairs are those of the model's encoder, but there is none.")
         features = PictureFeatures.of_encoder(encoder)
-        rows = _rows("pairs", options.drags, lambda seed: pair(model, network, known, features, seed, most))
+        with Judges(options.judges) as judges:
+            rows = _rows(
+                *("pairs", options.drags),
+                lambda seed: pair(model, network, known, judges, features, seed, most),
+                options.judges,
+            )
         table += summary("pairs", rows)
     if "back" in options.parts:
-        rows = _rows("back", options.drags, lambda seed: there_and_back(model, network, known, seed, 24, most))
+        with Judges(options.judges) as judges:
+            rows = _rows(
+                *("back", options.drags),
+                lambda seed: there_and_back(model, network, known, judges, seed, 24, most),
+                options.judges,
+            )
         table += summary("back", rows)
     if "frechet" in options.parts:
         found = frechet(model, network, known, options.edited, options.others, most)

@@ -3,6 +3,8 @@
 ``steps``     steps a second by own kernels, beside the same network, loss and Adam in plain PyTorch: as written,
               compiled, and compiled with CUDA graphs
 ``kernels``   microseconds of each kernel of a step, by CUPTI (extra ``profile``)
+``families``  seconds of an iteration of Gauss-Newton, of its longest step and of a check of the handles, by PyTorch:
+              StyleGAN1, StyleGAN3 and StyleGAN-XL
 
 Tables go to ``assets/results/drag``. A step is forward to the block that a drag compares, loss, backward and Adam; by
 own kernels it also moves the handle, and the host reads it back.
@@ -40,6 +42,7 @@ from gpu_backend.gradients.sampling import patch_offsets, sample
 from gpu_backend.model.spec import StyleGAN2Spec
 
 _ROUNDS = 5
+_TURN_S = 0.12
 _RECORDED_STEPS, _WARM_UP_STEPS = 20, 50
 _MODES: dict[str, str | None] = {"compiled, CUDA graphs": "reduce-overhead", "compiled": "default", "eager": None}
 """Ways of running PyTorch, by the mode of `torch.compile`."""
@@ -117,42 +120,50 @@ class PlainDrag:
         return loss.detach()
 
 
-def seconds_a_step(step: Callable[[], object], count: int) -> float:
-    """Return the median over rounds of a step's seconds."""
-    found = []
+def seconds_a_step(steps: Sequence[Callable[[], object]]) -> list[float]:
+    """Return the medians over rounds of each step's seconds; the steps take turns."""
+    counts = [max(4, round(_TURN_S / _seconds_of(step, 4))) for step in steps]
+    found: list[list[float]] = [[] for _ in steps]
     for _ in range(_ROUNDS):
-        began_s = time.perf_counter()
-        for _ in range(count):
-            step()
-        torch.cuda.synchronize()
-        found.append((time.perf_counter() - began_s) / count)
-    return statistics.median(found)
+        for step, count, times in zip(steps, counts, found, strict=True):
+            times.append(_seconds_of(step, count))
+    return [statistics.median(times) for times in found]
+
+
+def _seconds_of(step: Callable[[], object], count: int) -> float:
+    """Return the mean seconds of a step, of `count` in a row."""
+    torch.cuda.synchronize()
+    began_s = time.perf_counter()
+    for _ in range(count):
+        step()
+    torch.cuda.synchronize()
+    return (time.perf_counter() - began_s) / count
 
 
 def time_steps(names: Sequence[str], modes: Sequence[str]) -> None:
-    """Write steps a second of each shape, by own kernels and by PyTorch."""
+    """Write steps a second of each shape, by own kernels and by PyTorch, by turns; anew with each way of PyTorch."""
     table: list[dict[str, Any]] = []
     for name in names:
         drag = own_drag(name)
         drag.step()
-        own_s = seconds_a_step(drag.step, 300)
-        graph_s = replayed_seconds(drag)
-        del drag
-        table.append(_row(name, "own kernels", own_s) | {"gpu_ms": round(1e3 * graph_s, 4)})
-        write_table("steps", table)
-        for way in modes:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                peer = PlainDrag(name, _MODES[way])
-                for _ in range(4):
-                    if not torch.isfinite(peer.step()):
-                        raise SystemExit(f"{way}: the loss is not finite")
-                peer_s = seconds_a_step(peer.step, 60)
-            table.append(
-                _row(name, f"torch {torch.__version__}, {way}", peer_s) | {"own_is_times": round(peer_s / own_s, 2)}
-            )
-            write_table("steps", table)
-            torch.compiler.reset()
+        ways: dict[str, Callable[[], object]] = {"own kernels": drag.step}
+        found: list[dict[str, Any]] = []
+        for way in (None, *modes):
+            if way is not None:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    peer = PlainDrag(name, _MODES[way])
+                    for _ in range(4):
+                        if not torch.isfinite(peer.step()):
+                            raise SystemExit(f"{way}: the loss is not finite")
+                ways[f"torch {torch.__version__}, {way}"] = peer.step
+            own_s, *peers_s = seconds_a_step(list(ways.values()))
+            found = [_row(name, "own kernels", own_s) | {"gpu_ms": round(1e3 * replayed_seconds(drag), 4)}]
+            for by, peer_s in zip(list(ways)[1:], peers_s, strict=True):
+                found.append(_row(name, by, peer_s) | {"own_is_times": round(peer_s / own_s, 2)})
+            write_table("steps", table + found)
+        table += found
+        torch.compiler.reset()
 
 
 def _row(name: str, by: str, seconds: float) -> dict[str, Any]:
@@ -221,19 +232,64 @@ def time_kernels(names: Sequence[str]) -> None:
             say(f"  {name} {title}: {us:.1f} us")
 
 
+def time_families(names: Sequence[str], device: str) -> None:
+    """Write seconds of Gauss-Newton for each shape."""
+    table: list[dict[str, Any]] = []
+    for name in names:
+        model = random_model(SHAPES[name])
+        network = open_gradients(model, device=device)
+        rows = np.random.default_rng(0).standard_normal((model.spec.num_ws, model.spec.w_dim)).astype(np.float32)
+        side = model.spec.resolution
+        handle = Handle((side / 3, side / 4), (side * 2 / 3, side / 3))
+        known = latent_statistics(network)
+        drag = DragOptimizer(network, known, rows, model.facts.row_resolutions, [handle], DragSettings(check_every=1))
+        checks: list[float] = []
+        steps: list[float] = []
+        iterations: list[float] = []
+        while len(checks) < _ROUNDS:
+            seen, began_s = drag._seen, time.perf_counter()
+            drag.step()
+            if network.device.type == "cuda":
+                torch.cuda.synchronize()
+            took_s = time.perf_counter() - began_s
+            drag._is_lost[0] = drag._is_weak[0] = False  # random weights do not move content along
+            drag._choose_motions()
+            if drag._seen is not seen:
+                checks.append(took_s)
+                iterations.append(0.0)
+            else:
+                steps.append(took_s)
+                iterations[-1] += took_s
+        table.append(
+            {
+                "shape": name,
+                "block": default_block(network),
+                "directions": len(known.directions),
+                "iteration_s": round(statistics.median(iterations[1:-1]), 4),
+                "longest_step_s": round(max(steps[len(steps) // _ROUNDS :]), 4),
+                "check_s": round(statistics.median(checks[1:]), 4),
+            }
+        )
+        write_table("families", table)
+
+
 def main(words: Sequence[str] | None = None) -> None:
     """Run the parts that the command line selects."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--parts", nargs="+", default=["kernels", "steps"], choices=("kernels", "steps"))
+    parser.add_argument("--parts", nargs="+", default=["kernels", "steps"], choices=("kernels", "steps", "families"))
     parser.add_argument("--shapes", nargs="+", default=["ffhq1024", "ffhq256"], choices=SHAPES)
     parser.add_argument(
         "--torch", nargs="*", default=list(_MODES), choices=list(_MODES), help="ways of running PyTorch"
     )
+    parser.add_argument("--families", nargs="+", default=["adain1024", "t1024", "r1024", "xl1024"], choices=SHAPES)
+    parser.add_argument("--device", default="auto", help="of the families")
     options = parser.parse_args(words)
     if "kernels" in options.parts:
         time_kernels(options.shapes)
     if "steps" in options.parts:
         time_steps(options.shapes, options.torch)
+    if "families" in options.parts:
+        time_families(options.families, options.device)
 
 
 if __name__ == "__main__":

@@ -198,10 +198,10 @@ def main(words: Sequence[str] | None = None) -> None:
             _say(f"{kind}: medians {medians}; {share:.0%} from {_WELL_DB:.0f} dB on")
 
 
-def write_table(rows: list[dict[str, Any]], folder: Path) -> None:
+def write_table(rows: list[dict[str, Any]], folder: Path, name: str = "projection") -> None:
     """Write rows as CSV, and print the last."""
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "projection.csv").open("w", newline="", encoding="utf-8") as file:
+    with (folder / f"{name}.csv").open("w", newline="", encoding="utf-8") as file:
         table = csv.DictWriter(file, rows[0], lineterminator="\n")
         table.writeheader()
         table.writerows(rows)

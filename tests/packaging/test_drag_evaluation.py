@@ -79,24 +79,28 @@ def test_a_pair_is_measured_before_and_after_the_drag(evaluation: ModuleType, mo
     start = torch.zeros(NUM_WS, W_DIM)
     dragged: list[Sequence[Handle]] = []
 
-    def drag_to(*arguments: Any) -> tuple[torch.Tensor, int]:
+    def drag_to(*arguments: Any) -> tuple[torch.Tensor, Any]:
         dragged.append(arguments[4])
-        return start, 7
+        states = [SimpleNamespace(tracked=(x + 3.0, y), is_lost=False) for x, y in (h.target for h in arguments[4])]
+        return start, SimpleNamespace(step=7, handles=states)
 
     monkeypatch.setattr(evaluation, "rows_of", lambda network, seed: start if seed < 1000 else start + 20.0)
     monkeypatch.setattr(evaluation, "pictures_between", lambda network, one, other: [one, other])
     monkeypatch.setattr(
         evaluation, "checked_flow", lambda pictures, points: (points + 4.0, torch.ones(len(points), dtype=torch.bool))
     )
-    monkeypatch.setattr(evaluation, "track_through", lambda pictures, points: (points + 3.0, None))
+    monkeypatch.setattr(
+        evaluation, "track_through", lambda pictures, points: (points + 3.0, torch.ones(len(points), dtype=torch.bool))
+    )
     monkeypatch.setattr(evaluation, "drag_to", drag_to)
     features = SimpleNamespace(
         maps=lambda picture: picture, distance=lambda one, other: (one - other).abs().mean()[None]
     )
     model: Any = SimpleNamespace(facts=SimpleNamespace(row_resolutions=(4, 8, 32, 64)))
     known = LatentStatistics(torch.ones(W_DIM), torch.zeros(1, W_DIM))
-    row = evaluation.pair(model, network, known, features, 0, 60)
+    row = evaluation.pair(model, network, known, evaluation.Judges(1), features, 0, 60)
     assert row["points"] == len(dragged[0]) == 32
+    assert row["own_tracker_px"] == pytest.approx(3.0)
     scale = SIDE / evaluation.JUDGED_SIDE
     assert row["distance_before_px"] == pytest.approx(scale * 4 * 2**0.5, abs=1e-3)
     assert row["distance_px"] == pytest.approx(scale * 2**0.5, abs=1e-3)
@@ -105,7 +109,7 @@ def test_a_pair_is_measured_before_and_after_the_drag(evaluation: ModuleType, mo
     assert row["features"] == row["features_before"] > 0
     nothing = torch.zeros(len(evaluation.grid_of_points()), dtype=torch.bool)
     monkeypatch.setattr(evaluation, "checked_flow", lambda pictures, points: (points, nothing))
-    assert evaluation.pair(model, network, known, features, 0, 60) is None
+    assert evaluation.pair(model, network, known, evaluation.Judges(1), features, 0, 60) is None
 
 
 def test_the_tables_are_written(

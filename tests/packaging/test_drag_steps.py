@@ -94,3 +94,53 @@ def test_each_kernel_of_a_step_has_its_time(
     assert float(total["us"]) == 2 * len(rows)
     assert float(gaps["us"]) == len(rows) - 1
     assert "tiny gradient_adam: 2.0 us" in capsys.readouterr().out
+
+
+def test_ways_of_pytorch_take_turns_with_own_kernels(
+    benchmark: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    turns: list[str] = []
+
+    def peer(name: str, mode: str | None) -> SimpleNamespace:
+        def step() -> torch.Tensor:
+            turns.append(str(mode))
+            return torch.zeros(())
+
+        return SimpleNamespace(step=step)
+
+    def own() -> Any:
+        drag = twin_drag(TwinDriver())
+        step = drag.step
+
+        def counted() -> Any:
+            turns.append("own")
+            return step()
+
+        monkeypatch.setattr(drag, "step", counted)
+        return drag
+
+    monkeypatch.setattr(benchmark, "own_drag", lambda name: own())
+    monkeypatch.setattr(benchmark, "PlainDrag", peer)
+    monkeypatch.setattr(benchmark, "_ROUNDS", 2)
+    monkeypatch.setattr(benchmark, "_TURN_S", 0.0)
+    monkeypatch.setattr(benchmark, "replayed_seconds", lambda drag: 0.001)
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
+    benchmark.main(["--parts", "steps", "--shapes", "tiny", "--torch", "compiled", "eager"])
+    with (tmp_path / "steps.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [row["by"].split(", ")[-1] for row in rows] == ["own kernels", "compiled", "eager"]
+    assert [row["gpu_ms"] for row in rows] == ["1.0", "", ""]
+    assert all(float(row["own_is_times"]) >= 0 for row in rows[1:])
+    last = [name for name, before in zip(turns, ["", *turns], strict=False) if name != before][-6:]
+    assert last == ["own", "default", "None"] * 2
+
+
+def test_other_families_are_timed_by_iterations(benchmark: ModuleType, tmp_path: Path) -> None:
+    benchmark.SHAPES["tiny"] = Shape("tiny", 16, 128, 8, w_dim=16, config="AdaIN")
+    benchmark.main(["--parts", "families", "--families", "tiny", "--device", "cpu"])
+    with (tmp_path / "families.csv").open() as file:
+        (row,) = csv.DictReader(file)
+    assert row["shape"] == "tiny"
+    assert row["directions"] == "16"
+    assert float(row["longest_step_s"]) > 0
+    assert float(row["iteration_s"]) > 0
