@@ -121,14 +121,20 @@ class Controller(QObject):
         Controllers: OSC, MIDI.
     played
         What sounds and controllers set at the moment.
+    mixing
+        Adds latents to the mix.
     point_drag
         Points of the picture that are dragged.
     photo_projection
         The search for the latent of a photo.
+    learning
+        The encoder of the model.
     files
         Models, sessions, pictures and latents from files and into files.
     export
-        Sequences, and single pictures that are saved.
+        The list of exports, of which one runs at a time.
+    pictures
+        The picture in the window, as a file.
     directions
         The search for directions.
     tuning

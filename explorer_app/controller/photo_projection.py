@@ -169,9 +169,7 @@ class PhotoProjection(QObject):
     def share(self) -> float:
         """Progress, 0..1."""
         report = self._report
-        if report is None:
-            return 0.0
-        if report.stage == "drafts":
+        if report is None or report.stage == "drafts":
             return 0.0
         share, last = report.step / report.steps, _TUNING_SHARE if self._tunes else 0.0
         if report.stage == "weights":

@@ -27,7 +27,7 @@ class Target:
     tiles
         How its convolutions are cut.
     streams
-        Whether up-convolutions may be streaming ones, which have no tile.
+        Whether up-convolutions may be kernels without a tile: streaming ones, or two kernels.
     adds_pictures
         Whether up-convolutions may add up the picture of the toRGB before them.
     folds
