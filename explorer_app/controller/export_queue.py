@@ -31,7 +31,6 @@ from explorer_app.exporting.export_list import (
 from explorer_app.exporting.job import SequenceJob
 from explorer_app.exporting.manifest import Manifest, read_manifest
 from explorer_app.exporting.sequence import SequenceSettings
-from explorer_app.exporting.sinks.picture_folder import frame_path
 from explorer_app.exporting.video.hardware import hardware_encoders
 from explorer_app.messages import Action, Level, MessageLog, describe
 from explorer_app.rendering.render_events import ExportAdvanced, ExportEnded
@@ -322,15 +321,22 @@ class ExportQueueController(QObject):
             self._tell_stopped(self._current, run)
         else:
             self._close_current("done", job.total)
-            settings, folder, video = job.settings, job.settings.folder, job.settings.single_path
-            last = frame_path(folder, settings.name, settings.form, job.total - 1)
-            if video is not None:
-                self._messages.info(f"Exported {job.total:,} frames to {video}.", file=video)
-            else:
-                self._messages.info(f"Exported {job.total:,} frames to {folder}.", file=folder, picture=last)
+            self._tell_done(job.settings)
         self._advance()
         if not self._current:
             self._finish()
+
+    def _tell_done(self, settings: SequenceSettings) -> None:
+        """Say where the files of a complete job are."""
+        total, folder, file = settings.frame_count, settings.folder, settings.single_path
+        if file is not None:
+            self._messages.info(f"Exported {_frames(total)} to {file}.", file=file)
+        elif total == 1:
+            picture = settings.frame_path(0)
+            self._messages.info(f"Exported {picture}.", file=picture)
+        else:
+            last = settings.frame_path(total - 1)
+            self._messages.info(f"Exported {_frames(total)} to {folder}.", file=folder, picture=last)
 
     def _tell_stopped(self, job_id: str, run: ExportRun) -> None:
         """Note how far the current job came, and offer to resume it."""
@@ -346,7 +352,7 @@ class ExportQueueController(QObject):
         self._messages.post(
             Level.INFO,
             f"The export “{job.settings.name}” was {'paused' if self._end == 'paused' else 'stopped'} after "
-            f"{job.delivered:,} of {job.total:,} frames{again}.",
+            f"{job.delivered:,} of {_frames(job.total)}{again}.",
             action=Action("Resume export", lambda: self.resume_job(job_id), is_left),
         )
 
@@ -489,7 +495,10 @@ def _offer_sentence(jobs: list[ExportRecord]) -> str:
     """Return the message about exports that are not finished."""
     if len(jobs) == 1:
         job = jobs[0]
-        frames = f"{job.total:,} frame{'' if job.total == 1 else 's'}"
-        return f"The export “{job.name}” of {frames} in {job.folder} is not finished."
+        return f"The export “{job.name}” of {_frames(job.total)} in {job.folder} is not finished."
     names = ", ".join(f"“{job.name}”" for job in jobs[:_MAX_NAMED])
     return f"{len(jobs):,} exports are not finished: {names}{' and more' if len(jobs) > _MAX_NAMED else ''}."
+
+
+def _frames(count: int) -> str:
+    return f"{count:,} frame{'' if count == 1 else 's'}"

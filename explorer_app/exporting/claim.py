@@ -9,7 +9,6 @@ from explorer_app.exporting.errors import TakenError
 from explorer_app.exporting.manifest import Manifest, frames_total, manifest_of
 from explorer_app.exporting.sequence import SequenceSettings
 from explorer_app.exporting.sinks.frame_sink import Claim
-from explorer_app.exporting.sinks.picture_folder import frame_path
 from gpu_backend import MANIFEST_LIMITS, Disk, LoomError, read_regular_file, remove_leftovers
 
 _QUICK_NBYTES = 1 << 20
@@ -27,7 +26,7 @@ def place_objection(settings: SequenceSettings, way_out: str = "choose another n
     try:
         found = path.stat()
     except FileNotFoundError:
-        first = settings.single_path or frame_path(settings.folder, settings.name, settings.form, 0)
+        first = settings.single_path or settings.frame_path(0)
         return f"There is a {first.name} in this folder; {way_out}" if first.exists() else ""
     except (OSError, ValueError):
         return ""

@@ -120,14 +120,12 @@ def _kind_of(settings: SequenceSettings) -> str:
 
 def new_record(settings: SequenceSettings, owner: str, place: ExportPlace = HERE) -> ExportRecord:
     """Return a job that waits."""
-    video = settings.single_path
-    first = f"{settings.name}_{0:05d}{settings.form.ending}"
     return ExportRecord(
         job_id=os.urandom(8).hex(),
         state="waiting",
         folder=str(settings.folder.absolute()),
         name=settings.name,
-        file=first if video is None else video.name,
+        file=(settings.single_path or settings.frame_path(0)).name,
         kind=_kind_of(settings),
         model=settings.model.name,
         model_id=settings.model.model_id,

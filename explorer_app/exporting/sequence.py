@@ -195,6 +195,12 @@ class SequenceSettings:
             return None
         return self.folder / f"{self.name}{self.form.ending if self.video is None else self.video.file_ending}"
 
+    def frame_path(self, index: int) -> Path:
+        """Return where a picture goes, by its number from 0, if there is no `single_path`."""
+        names = self.file_names
+        name = f"{names[index]}{self.form.ending}" if names else frame_name(self.name, self.form, index)
+        return self.folder / name
+
     @property
     def manifest_path(self) -> Path:
         """Where the manifest goes."""
@@ -226,6 +232,11 @@ def _neutral(session: Session) -> Session:
         session.timeline, loop=None, is_looping=True, is_ping_pong=False, snap="off", end=Fraction(1), fps=Fraction(1)
     )
     return replace(session, model=ModelReference(), timeline=timeline)
+
+
+def frame_name(name: str, form: PictureFormat, index: int) -> str:
+    """Return what a frame's file is called, by its number from 0, in a sequence whose pictures have no own names."""
+    return f"{name}_{index:05d}{form.ending}"
 
 
 def frame_count(keys: int, frames_per_step: int, loop: bool) -> int:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from explorer_app.exporting.errors import ExportError, PictureError, TakenError
 from explorer_app.exporting.formats.picture_format import PICTURE_ENDINGS, PictureFormat, Size
 from explorer_app.exporting.picture_document import document_to_text
+from explorer_app.exporting.sequence import frame_name
 from explorer_app.exporting.sinks.frame_sink import Claim, FramePlan, PlannedText
 from gpu_backend import PICTURE_LIMITS, Disk, Frame, remove_leftovers
 
@@ -54,7 +55,6 @@ class PictureFolder:
         self._folder = folder
         self._name = name
         self._form = form or PictureFormat()
-        self._ending = self._form.ending
         self._size = size
         self._disk = disk or Disk()
         self._thread_count = threads
@@ -85,7 +85,7 @@ class PictureFolder:
     def _file_name(self, index: int) -> str:
         if self._file_names:
             return self._file_names[index]
-        return f"{self._name}_{index:05d}{self._ending}"
+        return frame_name(self._name, self._form, index)
 
     def frame_index(self, file_name: str) -> int | None:
         """Return the number in a frame's file name, None for other names; it may be past a sequence's end."""
@@ -230,8 +230,3 @@ def _frames_in(folder: Path, name: str, endings: Sequence[str]) -> list[tuple[st
 def _index_in(file_name: str, name: str, endings: Sequence[str]) -> int | None:
     match = re.fullmatch(re.escape(name) + r"_([0-9]{5})(\.[a-z]+)", file_name)
     return int(match[1]) if match is not None and match[2] in endings else None
-
-
-def frame_path(folder: Path, name: str, form: PictureFormat, index: int) -> Path:
-    """Return where a frame of a sequence goes, by its number from 0."""
-    return folder / f"{name}_{index:05d}{form.ending}"

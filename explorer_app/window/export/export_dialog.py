@@ -368,7 +368,7 @@ class ExportDialog(QDialog):
             return f"{wanted.single_path.name}, with the recipe of each picture inside; open it to choose one."
         if wanted.single_path is not None:
             return f"{wanted.single_path.name}, beside {wanted.name}.manifest.json."
-        return f"{wanted.name}_00000{wanted.form.ending} and on, beside {wanted.name}.manifest.json."
+        return f"{wanted.frame_path(0).name} and on, beside {wanted.name}.manifest.json."
 
     def _estimate(self, wanted: SequenceSettings, frames: int) -> str:
         """Return the estimated size and time: "about 1.2 MB · about 35 s"."""

@@ -12,8 +12,7 @@ from PySide6.QtWidgets import QCheckBox, QFormLayout, QLineEdit, QWidget
 from explorer_app.exporting.claim import place_objection
 from explorer_app.exporting.export_list import JobState
 from explorer_app.exporting.formats.picture_format import PictureFormat
-from explorer_app.exporting.sequence import MANIFEST_SUFFIX, SequenceSettings
-from explorer_app.exporting.sinks.picture_folder import frame_path
+from explorer_app.exporting.sequence import MANIFEST_SUFFIX, SequenceSettings, frame_name
 from explorer_app.settings import Settings
 from explorer_app.window.export.export_keys import free_name
 from explorer_app.window.export.folder_field import FolderField
@@ -85,7 +84,7 @@ class NameChoices(QObject):
         unfinished = self._unfinished_in(folder)
 
         def is_taken(name: str) -> bool:
-            first = frame_path(folder, name, form, 0) if single_ending is None else folder / f"{name}{single_ending}"
+            first = folder / (frame_name(name, form, 0) if single_ending is None else f"{name}{single_ending}")
             return name in unfinished or first.exists() or (folder / f"{name}{MANIFEST_SUFFIX}").exists()
 
         self._offered = free_name(self._settings.choice("export.name", "walk"), is_taken)

@@ -119,6 +119,19 @@ def test_a_farm_renders_its_export_and_the_next_follows_here(open_harness: Harne
     open_harness.until(lambda: states(open_harness) == {"far": "done", "near": "done"})
 
 
+def test_a_still_of_a_farm_is_named_where_it_is(open_harness: Harness, jobs: list[FakeFarmJob]) -> None:
+    export = open_harness.controller.export
+    settings = walk(open_harness, "evening")
+    export.start(replace(settings, keys=settings.keys[:1], file_names=("evening",)), FARM)
+    (record,) = export.jobs
+    assert record.file == "evening.png"
+    jobs[0].end()
+    open_harness.until(lambda: states(open_harness) == {"evening": "done"})
+    message = open_harness.messages.messages[-1]
+    assert message.file == settings.folder / "evening.png"
+    assert message.sentence == f"Exported {message.file}."
+
+
 def test_a_farm_that_does_not_answer_fails_with_its_sentence_and_is_tried_again_there(
     open_harness: Harness, jobs: list[FakeFarmJob]
 ) -> None:

@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from explorer_app.exporting.claim import place_objection
 from explorer_app.exporting.errors import ExportError
 from explorer_app.exporting.keyframes import Keyframe
 from explorer_app.exporting.sequence import SequenceSettings, plan_sequence
@@ -76,3 +77,13 @@ def test_keys_that_do_not_suit_the_path_are_refused() -> None:
         plan_sequence(replace(SETTINGS, keys=(key(1), between), kind="z-slerp"))
     with pytest.raises(RequestError):
         plan_sequence(replace(SETTINGS, frames_per_step=0))
+
+
+def test_a_picture_with_a_name_of_its_own_goes_there_and_is_looked_for_there(wanted: SequenceSettings) -> None:
+    assert wanted.frame_path(7) == wanted.folder / f"{wanted.name}_00007.png"
+    still = replace(wanted, keys=wanted.keys[:1], file_names=("still",))
+    assert still.frame_path(0) == wanted.folder / "still.png"
+    assert place_objection(still) == ""
+    wanted.folder.mkdir(exist_ok=True)
+    still.frame_path(0).touch()
+    assert place_objection(still).startswith("There is a still.png in this folder")
