@@ -39,7 +39,8 @@
      ├─ tuning: Tuning            the search for the fastest tiles on this GPU      tuning.py
      ├─ ladder: Ladder            what each optimisation gains on this device       ladder.py
      ├─ snapshots: Snapshots      a folder of training snapshots                    snapshots.py
-     ├─ grid: VariationGrid       variations of the session, and their pictures     variation_grid.py
+     ├─ grid: VariationGrid       variations of the session, and their pictures     variation_grid.py,
+     │                                                                              grid_sheets.py
      ├─ thumbnails: ThumbnailService
      │                            small pictures of any session                     thumbnail_service.py
      ├─ whole_pictures: WholePictures

@@ -19,6 +19,7 @@ from explorer_app.controller.export_queue import ExportQueueController
 from explorer_app.controller.export_run import ExportRuns
 from explorer_app.controller.file_worker import FileWorker
 from explorer_app.controller.files import Files
+from explorer_app.controller.grid_sheets import SheetKey
 from explorer_app.controller.kept_arithmetic import KeptArithmetic
 from explorer_app.controller.ladder import Ladder
 from explorer_app.controller.last_start import LastStart
@@ -39,7 +40,7 @@ from explorer_app.controller.sounds import Sounds
 from explorer_app.controller.thumbnail_service import ThumbnailService
 from explorer_app.controller.tuning import Tuning
 from explorer_app.controller.unfinished_search import UnfinishedSearchFile
-from explorer_app.controller.variation_grid import SheetKey, VariationGrid
+from explorer_app.controller.variation_grid import VariationGrid
 from explorer_app.controller.whole_pictures import WholePictureKey, WholePictures
 from explorer_app.inputs.gamepad_input import Pads
 from explorer_app.inputs.midi_input import MidiPorts
@@ -383,9 +384,9 @@ class Controller(QObject):
             case GridFailed():
                 self.grid.take_failed(event)
             case ThumbnailMade(key=SheetKey() as key, frame=frame):
-                self.grid.take_sheet_cell(key, frame)
+                self.grid.sheets.take_cell(key, frame)
             case ThumbnailFailed(key=SheetKey() as key, error=error):
-                self.grid.take_sheet_failed(key, error)
+                self.grid.sheets.take_failed(key, error)
             case ThumbnailMade(key=DraftKey(), frame=draft):
                 self.engine.preview.take_draft(draft)
             case ThumbnailMade(key=WholePictureKey() as key):

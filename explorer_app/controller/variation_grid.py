@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
-from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -15,6 +14,7 @@ from explorer_app.controller.drafts import MIN_DRAFT_PX
 from explorer_app.controller.editing import Editing
 from explorer_app.controller.engine import Engine
 from explorer_app.controller.file_worker import FileWorker
+from explorer_app.controller.grid_sheets import GridSheets
 from explorer_app.messages import MessageLog
 from explorer_app.rendering.render_events import GridFailed, GridRendered
 from explorer_app.rendering.render_thread import RenderThread
@@ -40,9 +40,6 @@ from explorer_app.session.variations import (
 from gpu_backend import Frame, LoomError, ModelFacts, RenderRequest, RowRange, dataclass
 
 GridKind = Literal["random", "axes", "children", "mix"]
-
-_SHEET_PX = 512
-"""Largest side of a cell of a saved sheet."""
 
 MOST_MIXED = 8
 """Kept latents on each side of a mix grid."""
@@ -113,24 +110,6 @@ class MixSides:
     columns: tuple[KeptSession, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class SheetKey:
-    """The key under which the render thread makes a picture of a sheet while nothing else is to do."""
-
-    number: int
-    cell: Cell
-
-
-@dataclass(slots=True)
-class _Sheet:
-    """A sheet that is being made: where it goes, which cells it lacks, and its pictures by row and column."""
-
-    path: Path
-    first: Cell
-    missing: set[Cell]
-    frames: dict[tuple[int, int], Frame] = field(default_factory=dict)
-
-
 @dataclass(slots=True)
 class _Chosen:
     """What the user marked."""
@@ -166,7 +145,6 @@ class VariationGrid(QObject):
         self._renders = renders
         self._engine = engine
         self._editing = editing
-        self._worker = worker
         self._messages = messages
         self._is_on = False
         self._settings = GridSettings()
@@ -180,8 +158,8 @@ class VariationGrid(QObject):
         self._cell_px = 128
         self._kept_here: dict[Session, int] = {}
         """Sessions of cells that were kept, and the numbers of their entries."""
-        self._sheets: dict[int, _Sheet] = {}
-        self._sheet_count = 0
+        self.sheets = GridSheets(renders, worker, messages)
+        """The sheets that are being made of the cells."""
         self._error = ""
         editing.session_changed.connect(self._follow)
         editing.history_changed.connect(self._kept_changed)
@@ -354,14 +332,8 @@ class VariationGrid(QObject):
 
     def save_sheet(self, path: Path) -> None:
         """Write all cells, rendered in full, as one picture; a message reports the end."""
-        if not self._cells:
-            return
-        self._sheet_count += 1
-        first = min(row for row, _ in self._cells), min(column for _, column in self._cells)
-        self._sheets[self._sheet_count] = _Sheet(path, first, set(self._cells))
-        for cell, shown in self._cells.items():
-            key = SheetKey(self._sheet_count, cell)
-            self._renders.request_thumbnail(key, partial(_same, shown.request), side_px=_SHEET_PX)
+        requests = {cell: shown.request for cell, shown in self._cells.items()}
+        self.sheets.save(path, requests, self._editing.session.model.name)
 
     # -- events of the render thread ----------------------------------------------------------------------------------
 
@@ -383,31 +355,6 @@ class VariationGrid(QObject):
             self._error = str(event.error)
             self._messages.exception(event.error)
             self.pictures_changed.emit()
-
-    def take_sheet_cell(self, key: SheetKey, frame: Frame) -> None:
-        """Add a picture to its sheet, and write the sheet once it is complete."""
-        sheet = self._sheets.get(key.number)
-        if sheet is None:
-            return
-        sheet.missing.discard(key.cell)
-        sheet.frames[key.cell[0] - sheet.first[0], key.cell[1] - sheet.first[1]] = frame
-        if not sheet.missing:
-            del self._sheets[key.number]
-            side_px = max(frame.width, frame.height)
-            model_name = self._editing.session.model.name
-            from explorer_app.exporting.sheet import write_grid_sheet  # Pillow is not imported at a start
-
-            self._worker.submit(
-                lambda: write_grid_sheet(sheet.path, sheet.frames, side_px=side_px, model_name=model_name),
-                done=f"{sheet.path.name} is saved.",
-                failed=f"{sheet.path.name} could not be saved",
-                file=sheet.path,
-            )
-
-    def take_sheet_failed(self, key: SheetKey, error: BaseException) -> None:
-        """Say why a sheet cannot be made."""
-        if self._sheets.pop(key.number, None) is not None:
-            self._messages.exception(error)
 
     def close(self) -> None:
         """Request nothing more. May be called twice."""
@@ -445,9 +392,7 @@ class VariationGrid(QObject):
         is_lacking = now.kind == "children" or (now.kind == "axes" and not settings.down.direction)
         self._settings = replace(settings, kind="random") if is_lacking else settings
         self._drop_pictures()
-        for sheet in self._sheets.values():
-            self._messages.warning(f"{sheet.path.name} was not saved, because another model was opened.")
-        self._sheets.clear()
+        self.sheets.forget()
         self._renders.forget_grid()
         self._update()
         self.changed.emit()
@@ -554,7 +499,3 @@ class VariationGrid(QObject):
         best = next((side for side in exits if side >= max(self._cell_px, _LEAST_FINAL_PX)), None)
         draft = exits[0] if exits else None
         return (best, best) if self._engine.devices.state.is_on_gpu else (draft, best)
-
-
-def _same(request: RenderRequest) -> RenderRequest:
-    return request
