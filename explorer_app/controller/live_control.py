@@ -203,9 +203,10 @@ class LiveControl(QObject):
     def save_preset(self, path: Path) -> None:
         """Write the live patches to a file, in the background; a message reports the end."""
         patches = tuple(patch for patch in self.patches if is_live(patch.source))
+        what = "One patch is" if len(patches) == 1 else f"{len(patches)} patches are"
         self._worker.submit(
             lambda: save_patches(path, patches),
-            done=f"{len(patches)} patches are saved in {path.name}.",
+            done=f"{what} saved in {path.name}.",
             failed=f"{path.name} could not be saved",
             file=path,
         )

@@ -180,7 +180,7 @@ class LocalEditing(QObject):
         self._share = 0.0
         request, shares = resolve(self._editing.session), mask.shares
 
-        def run() -> tuple[FoundStyle, ...] | LoomError:
+        def run() -> tuple[FoundStyle, ...] | Exception:
             try:
                 search = self.make_search(model, request.noise, request.edits, rows, shares)
                 found = None
@@ -189,7 +189,7 @@ class LocalEditing(QObject):
                     if not stop.is_set():
                         self._share = max(search.share, 1e-6)
                         self._advanced.emit()
-            except LoomError as error:
+            except Exception as error:  # torch has no type of its own for memory that ran out
                 return error
             return found or ()
 
@@ -219,12 +219,12 @@ class LocalEditing(QObject):
         if self._worker is not None:
             self._worker.close()
 
-    def _take(self, found: tuple[FoundStyle, ...] | LoomError, stop: threading.Event, model_id: str) -> None:
+    def _take(self, found: tuple[FoundStyle, ...] | Exception, stop: threading.Event, model_id: str) -> None:
         """Show the channels as sliders, if they are of the model that is open."""
         if stop.is_set():
             return
         self._share = None
-        if isinstance(found, LoomError):
+        if isinstance(found, Exception):
             self._messages.exception(found)
         elif self._editing.session.model.model_id == model_id:
             channels = tuple(StyleChannel(item.layer, item.channel, 0.0, item.reach) for item in found)

@@ -163,8 +163,10 @@ class ThumbnailService(QObject):
     def take_failed(self, event: ThumbnailFailed) -> None:
         """Remember that a small picture cannot be made; the failure is logged, not shown."""
         if isinstance(event.key, _RowKey):
-            self._fetches.pop(event.key, None)
-            self._messages.warning("The latents could not be computed with this model.", str(event.error))
+            failed = self._fetches.get(event.key)
+            if failed is not None:
+                self._fetches = {key: fetch for key, fetch in self._fetches.items() if fetch is not failed}
+                self._messages.warning("The latents could not be computed with this model.", str(event.error))
             return
         self._waiting.pop(event.key, None)
         self._failed_keys.add(event.key)

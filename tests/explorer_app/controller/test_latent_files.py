@@ -8,13 +8,14 @@ import numpy as np
 
 from explorer_app.exporting.picture import write_picture
 from explorer_app.messages import Level
-from explorer_app.rendering.render_events import ThumbnailMade
+from explorer_app.rendering.render_events import ThumbnailFailed, ThumbnailMade
 from explorer_app.session.adapting import adapt
 from explorer_app.session.edits import GoToSeed
 from explorer_app.session.history import KeptSession
 from explorer_app.session.resolve import resolve
 from explorer_app.session.session import Session, Source
 from gpu_backend import (
+    DeviceError,
     Latent,
     Point,
     Recipe,
@@ -97,6 +98,18 @@ def test_latents_of_the_library_are_exported_with_their_names_and_imported_as_ke
     files.import_kept(harness.folder / "others.npz")
     harness.until(lambda: any("another model" in words for words in harness.said(Level.ERROR)))
     assert len(editing.history.kept) == 2
+
+
+def test_latents_that_cannot_be_computed_are_reported_once(open_harness: Harness) -> None:
+    harness = open_harness
+    sessions = [(f"seed {seed}", GoToSeed(seed).apply(harness.controller.editing.session)) for seed in (3, 8, 9)]
+    harness.controller.files.export_latents(sessions, harness.folder / "all.npz")
+    thumbnails = harness.controller.thumbnails
+    for key in list(thumbnails._fetches):
+        thumbnails.take_failed(ThumbnailFailed(key, DeviceError("The GPU is lost.")))
+    assert harness.said(Level.WARNING) == ["The latents could not be computed with this model."]
+    assert not thumbnails._fetches
+    assert not (harness.folder / "all.npz").exists()
 
 
 def test_kept_pictures_are_mixed_in_and_put_on_the_timeline_as_one_step_each(open_harness: Harness) -> None:

@@ -354,7 +354,7 @@ def test_a_preset_brings_its_patches_and_leaves_those_of_sounds(stage: Stage, tm
     path, sound = tmp_path / "stage.patches.json", Patch("audio/drums/rms", PSI)
     mapped(stage, PATCH, sound)
     stage.live.save_preset(path)
-    stage.harness.until(path.exists)
+    stage.harness.until(lambda: "One patch is saved in stage.patches.json." in stage.harness.said())
     stage.editing.edit(SetPatches((sound,)))
     stage.live.load_preset(path)
     stage.harness.until(lambda: stage.live.patches == (sound, PATCH))

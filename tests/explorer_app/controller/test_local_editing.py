@@ -30,7 +30,6 @@ from gpu_backend import (
     DeviceError,
     FoundStyle,
     LocalEdits,
-    LoomError,
     Point,
     RenderRequest,
     StoredLatent,
@@ -75,7 +74,7 @@ def test_a_bend_reaches_the_renderer_and_is_one_step_of_undo(harness: Harness) -
 class ScriptedSearch:
     """Finds one channel with its second pass; `error` ends it instead."""
 
-    def __init__(self, error: LoomError | None = None) -> None:
+    def __init__(self, error: Exception | None = None) -> None:
         self.passes = 0
         self.error = error
 
@@ -149,6 +148,10 @@ def test_a_search_that_fails_or_is_stopped_leaves_the_session(
     local.find_style_channels()
     qtbot.waitUntil(lambda: not local.is_searching)
     assert messages.messages[-1].sentence == "PyTorch is missing."
+    local.make_search = lambda *parts: ScriptedSearch(RuntimeError("DefaultCPUAllocator: can't allocate memory"))
+    local.find_style_channels()
+    qtbot.waitUntil(lambda: not local.is_searching)
+    assert "not enough memory" in messages.messages[-1].sentence
     gate = threading.Event()
 
     def waits(*parts: object) -> ScriptedSearch:
