@@ -162,6 +162,7 @@ class Engine(QObject):
         self._worker.submit(
             lambda: write_trace(path, frames, name),
             done=f"The trace {path.name} is saved; ui.perfetto.dev or chrome://tracing opens it.",
+            failed=f"{path.name} could not be saved",
         )
 
     # -- what the other parts of the controller request -------------------------------------------------------------

@@ -11,7 +11,6 @@ from typing import TypeVar
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 
 from explorer_app.messages import MessageLog
-from gpu_backend import LoomError
 
 Result = TypeVar("Result")
 
@@ -37,7 +36,8 @@ class FileWorker(QObject):
         done
             Message on success; none if empty.
         failed
-            First words of the message if the system refuses: "walk.loom could not be saved".
+            First words of the message if the system refuses: "walk.loom could not be saved". Empty leaves them to the
+            error.
         file
             The file that was written, which the message offers to open.
         """
@@ -70,12 +70,11 @@ class FileWorker(QObject):
     def _run(self, task: Callable[[], object], done: str, failed: str, file: Path | None) -> None:
         try:
             task()
-        except OSError as error:
-            self._messages.error(f"{failed} ({error.strerror or error}); choose another place.", str(error))
-        except LoomError as error:
-            self._messages.error(error.sentence, error.details)
         except Exception as error:
-            self._messages.exception(error)
+            if failed and isinstance(error, OSError):
+                self._messages.error(f"{failed} ({error.strerror or error}); choose another place.", str(error))
+            else:
+                self._messages.exception(error)
         else:
             if done:
                 self._messages.info(done, file=file)

@@ -43,7 +43,7 @@ class KeptArithmetic(QObject):
 
     def average(self, numbers: Sequence[int]) -> None:
         """Show the average of kept entries (`HistoryEntry.number`), as one step of undo."""
-        self._show(self._entries(numbers), None, "Average of kept")
+        self._show(self._summands(numbers), None, "Average of kept")
 
     def weighted(self, numbers: Sequence[int], text: str) -> None:
         """Show a weighted sum of kept entries.
@@ -53,7 +53,9 @@ class KeptArithmetic(QObject):
         text
             One weight an entry, as a user types them: "1, 0.5, -0.5". They are scaled to sum to one.
         """
-        entries = self._entries(numbers)
+        entries = self._summands(numbers)
+        if not entries:
+            return
         try:
             weights = [float(word) for word in re.split(r"[,;\s]+", text.strip()) if word]
         except ValueError:
@@ -66,10 +68,11 @@ class KeptArithmetic(QObject):
 
     def difference(self, first: int, second: int) -> None:
         """Find the direction from one kept entry to another one, `second` to `first`, and name it after both."""
-        a, b = self._entries((first, second))
-        half = (_NAME_LENGTH - 7) // 2
-        name = f"{_plain(a.label)[:half].strip()} minus {_plain(b.label)[:half].strip()}"
-        self._find(name, a.session, b.session)
+        entries = self._entries((first, second))
+        if len(entries) == 2:  # another window may have dropped one
+            half = (_NAME_LENGTH - 7) // 2
+            name = " minus ".join(_plain(entry.label)[:half].strip() for entry in entries)
+            self._find(name, entries[0].session, entries[1].session)
 
     def toward(self, number: int) -> None:
         """Find the direction from the present latent to a kept entry, and name it after the entry."""
@@ -85,9 +88,15 @@ class KeptArithmetic(QObject):
             self._directions.find(search, (to,), (start,))
 
     def _entries(self, numbers: Sequence[int]) -> tuple[HistoryEntry, ...]:
-        history = self._editing.history
-        entries = (history.entry(number) for number in numbers[:MOST_SUMMED])
+        entries = (self._editing.history.entry(number) for number in numbers)
         return tuple(entry for entry in entries if entry is not None)
+
+    def _summands(self, numbers: Sequence[int]) -> tuple[HistoryEntry, ...]:
+        """Return the entries to sum; none, with a message, if there are too many."""
+        if len(numbers) > MOST_SUMMED:
+            self._messages.warning(f"A sum has up to {MOST_SUMMED} latents, but {len(numbers):,} are selected.")
+            return ()
+        return self._entries(numbers)
 
     def _show(self, entries: Sequence[HistoryEntry], weights: Sequence[float] | None, label: str) -> None:
         facts = self._model.facts

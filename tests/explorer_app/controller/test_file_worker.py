@@ -48,6 +48,24 @@ def test_a_task_that_fails_is_reported_and_brings_nothing(
     assert [message.sentence for message in messages.messages] == ["This is no session."]
 
 
+@pytest.mark.parametrize(
+    ("failed", "sentence"),
+    [
+        ("drag.json could not be saved", "drag.json could not be saved (No space left); choose another place."),
+        ("", "The system refused: drag.json: No space left."),
+    ],
+)
+def test_what_the_system_refuses_is_a_sentence(
+    failed: str, sentence: str, worker: FileWorker, messages: MessageLog
+) -> None:
+    def refused() -> None:
+        raise OSError(28, "No space left", "drag.json")
+
+    worker.submit(refused, failed=failed)
+    worker.close()
+    assert [message.sentence for message in messages.messages] == [sentence]
+
+
 def test_nothing_is_taken_after_the_end(worker: FileWorker, qtbot: QtBot) -> None:
     taken: list[object] = []
     worker.fetch(lambda: "late", taken.append)

@@ -69,3 +69,20 @@ def test_weights_that_do_not_fit_are_refused_with_a_sentence(open_harness: Harne
         open_harness.controller.arithmetic.weighted(numbers, text)
         assert words in open_harness.said(Level.WARNING)[-1]
     assert open_harness.labels == steps
+
+
+def test_more_latents_than_a_sum_has_are_refused_and_not_left_out(open_harness: Harness) -> None:
+    arithmetic, numbers = open_harness.controller.arithmetic, keep(open_harness, 3, 5)
+    steps = list(open_harness.labels)
+    arithmetic.average(numbers * 33)
+    arithmetic.weighted(numbers * 33, ",".join("1" * 66))
+    assert open_harness.said(Level.WARNING) == ["A sum has up to 64 latents, but 66 are selected."] * 2
+    assert open_harness.labels == steps
+
+
+def test_a_difference_to_a_picture_that_another_window_has_dropped_is_none(open_harness: Harness) -> None:
+    first, second = keep(open_harness, 3, 5)
+    searches: list[Any] = []
+    open_harness.controller.directions.find = lambda *arguments: searches.append(arguments)  # type: ignore[method-assign]
+    open_harness.controller.arithmetic.difference(first, first + second + 1)
+    assert not searches
