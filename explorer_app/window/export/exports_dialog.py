@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
     QVBoxLayout,
     QWidget,
 )
+from shiboken6 import isValid
 
 from explorer_app.controller import ExportProgress, ExportQueueController
 from explorer_app.exporting.export_list import ExportRecord, JobState
@@ -398,6 +399,8 @@ class ExportsDialog(QDialog):
             return
 
         def ask(settings: SequenceSettings) -> None:
+            if not isValid(self):  # closed while the settings were read
+                return
             others = [job for job in export.jobs if job.is_unfinished and job.job_id != job_id]
             dialog = DestinationDialog(settings, record.place, self._settings, others, self, gpu_count=self._gpu_count)
             dialog.chosen.connect(lambda settings, place: export.redirect(job_id, settings, place))
@@ -441,10 +444,8 @@ def _details(job: ExportRecord, done: int, progress: ExportProgress | None, *, i
         parts.append("in another window")
     elif waits_for:
         parts.append(f"waits for the model {waits_for}")
-    if (
-        progress is None or not progress.activity
-    ):  # a farm needs the space for its progress; the name's tooltip has the path
-        parts.append(job.folder)
+    if progress is None or not progress.activity:
+        parts.append(job.folder)  # a farm's progress needs the room; the tooltip of the name has the path
     return " · ".join(parts)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -180,6 +180,21 @@ def test_a_failed_export_can_go_elsewhere(
     assert settings.folder("export") == tmp_path / "free", "the next export goes there too"
     moved = replace(wanted, folder=tmp_path / "free")
     assert calls(controller, "redirect_export") == [("redirect_export", job.job_id, moved, ExportPlace("here"))]
+
+
+def test_settings_that_are_read_after_the_list_was_closed_open_nothing(
+    qtbot: QtBot, controller: FakeController, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[Callable[[SequenceSettings], None]] = []
+    monkeypatch.setattr(controller.export, "with_settings", lambda job_id, take: read.append(take))
+    dialog = ExportsDialog(controller.export, settings)  # type: ignore[arg-type]
+    dialog.show()
+    controller.export.show_jobs(record("walk", "failed"))
+    press(dialog.rows[0].change)
+    with qtbot.waitSignal(dialog.destroyed):
+        dialog.close()
+    keyframe = Keyframe.of(resolve(Session()))
+    read[0](SequenceSettings((keyframe, keyframe), Path("/films"), "walk", ModelReference(), "w-linear", 4))
 
 
 def test_a_video_that_is_put_together_says_so(
