@@ -59,6 +59,9 @@ class PointTool(QWidget):
         self._pressed: Place | None = None
         """Where the pointer was pressed; None while no button is held."""
         self._hit: int | None = None
+        """Index of the point that was pressed; None for none."""
+        self._hit_among = 0
+        """Number of points at the press."""
         self._together = False
         self._is_stroke = False
         self._moved = 0.0, 0.0
@@ -155,7 +158,7 @@ class PointTool(QWidget):
             self._brush.begin(self._share_at(place))
             return
         self._pressed, self._moved, self._is_stroke = place, (0.0, 0.0), False
-        self._hit = self._point_at(place)
+        self._hit, self._hit_among = self._point_at(place), len(self._drag.points)
         self._together = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
         self._way.begin(event.position())
 
@@ -183,7 +186,8 @@ class PointTool(QWidget):
         if not self._is_stroke:
             if math.hypot(*self._moved) < theme.px(_THRESHOLD_PX):
                 return
-            if not self._drag.begin(self.pixels_at(self._pressed), self._hit, together=self._together):
+            hit = self._hit if self._is_hit_there else None
+            if not self._drag.begin(self.pixels_at(self._pressed), hit, together=self._together):
                 self._pressed = None
                 return
             self._is_stroke = True
@@ -203,7 +207,8 @@ class PointTool(QWidget):
             self._drag.release()
         elif pressed is not None:
             if self._hit is not None:
-                self._drag.select(self._hit)
+                if self._is_hit_there:
+                    self._drag.select(self._hit)
             else:
                 self._drag.add(self.pixels_at(pressed), is_pin=not self._together)
         self._show_cursor(event.position())
@@ -262,6 +267,11 @@ class PointTool(QWidget):
             return False
         self._pressed = None
         return self._brush.cancel() if self._paints else self._is_stroke and self._drag.cancel()
+
+    @property
+    def _is_hit_there(self) -> bool:
+        """Whether the points are still those of the press: a picture that moves on by itself removes the handles."""
+        return len(self._drag.points) == self._hit_among
 
     @property
     def _paints(self) -> bool:

@@ -13,7 +13,7 @@ from pytestqt.qtbot import QtBot
 
 from explorer_app.controller.drag_points import LOST
 from explorer_app.messages import MessageLog
-from explorer_app.session.edits import AddBlend, RemoveBlend
+from explorer_app.session.edits import AddBlend, GoToSeed, RemoveBlend
 from explorer_app.window.canvas.drag_bar import DragBar
 from explorer_app.window.canvas.point_tool import PointTool
 from explorer_app.window.look import theme
@@ -186,6 +186,21 @@ def test_a_handle_is_taken_hold_of_again(hand: Hand) -> None:
     hand.stroke((80, 80), (80, 100))
     assert len(hand.points) == 1
     assert hand.points[0] == (near(80, abs=1), near(100, abs=1))
+
+
+@pytest.mark.parametrize("drags", [True, False])
+def test_a_handle_that_goes_away_under_the_pointer_is_not_dragged(hand: Hand, drags: bool) -> None:
+    QTest.mouseClick(hand.tool, LEFT, SHIFT, hand.at(60, 60))
+    QTest.mouseClick(hand.tool, LEFT, SHIFT, hand.at(120, 60))
+    press(hand.tool, hand.at(120, 60))
+    hand.controller.editing.edit(GoToSeed(9))  # as the timeline does that begins to play
+    assert hand.points == []
+    if drags:
+        move(hand.tool, hand.at(136, 60))
+    release(hand.tool, hand.at(136 if drags else 120, 60))
+    hand.controller.drag_renders.run_to_rest()
+    assert hand.points == ([(near(136, abs=1), near(60, abs=1))] if drags else [])
+    hand.key(Qt.Key.Key_Right)
 
 
 def test_a_pin_that_is_dragged_becomes_a_handle(hand: Hand) -> None:
