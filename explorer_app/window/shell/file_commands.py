@@ -15,7 +15,7 @@ from explorer_app.session.session import Session
 from explorer_app.settings import Settings
 from explorer_app.window.shell.dialogs import Dialogs
 from explorer_app.window.shell.thumbnail_dispatcher import ThumbnailDispatcher
-from gpu_backend import PHOTO_SUFFIXES
+from gpu_backend import PHOTO_SUFFIXES, plane_seed
 
 if TYPE_CHECKING:
     from explorer_app.window.export.export_keys import ExportKey
@@ -194,5 +194,5 @@ def picture_name(session: Session) -> str:
     """Return a file name without suffix for a session's picture: "seed0012"; a layer appends "-b64.conv1"."""
     x, y = session.position.x, session.position.y
     is_seed = not session.pinned_blend and x == round(x) and y == round(y)
-    name = f"seed{round(x) + 100 * round(y):04d}" if is_seed else "picture"
+    name = f"seed{plane_seed(x, y):04d}" if is_seed else "picture"
     return name if session.tap is None else f"{name}-{session.tap.layer}"

@@ -229,6 +229,7 @@ def test_a_new_session_is_requested(window: MainWindow, controller: FakeControll
 
 def test_a_picture_is_named_after_its_seed() -> None:
     assert picture_name(Session(position=Position(12, 3))) == "seed0312"
+    assert picture_name(Session(position=Position(-5, 0))) == "seed4294967291", "seeds begin again beyond the first"
     assert picture_name(Session(position=Position(12.5, 3))) == "picture"
 
 
