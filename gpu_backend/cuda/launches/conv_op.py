@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork, PictureSum, SkipPicture
 from gpu_backend.cuda.launches.doubled import doubled
 from gpu_backend.cuda.launches.epilogue_passes import epilogue_passes, without_epilogue
+from gpu_backend.cuda.launches.flat_conv import flat_choice, flat_conv, flat_recipe
 from gpu_backend.cuda.launches.fourier_features import mixing, sines
 from gpu_backend.cuda.launches.fused_convs import conv_geometry, fused_conv, fused_recipe
 from gpu_backend.cuda.launches.gpu_op import (
@@ -52,6 +53,7 @@ _MOST_BESIDE = 256 * 256
 """Pixels of all pictures of such a sum: more of them keep a few blocks busy longer than the convolution takes."""
 
 _LABELS = (
+    "flat_conv",
     "modulated_conv",
     "modulated_up_conv",
     "streaming_up_conv",
@@ -222,6 +224,9 @@ def fused_choice(work: ConvWork, site: ConvSite, context: LoweringContext) -> Fu
     if unfused is not None:
         recipes = unfused_recipes(work, site, *unfused)
         return Fused(recipes, partial(unfused_up_conv, work, site, context.weights, *unfused, multiprocessors))
+    flat = flat_choice(work, site, context.target)
+    if flat is not None:
+        return Fused((flat_recipe(work, site, flat),), partial(flat_conv, work, site, context.weights, flat))
     geometry = conv_geometry(work, site, context.target)
     if isinstance(geometry, Refused):
         return geometry
@@ -244,8 +249,8 @@ def observe_conv(step: Step, launch: Launch, regions: Mapping[str, Region]) -> O
     """Observe a convolution: its output before the next layer's style, and without a resnet's skip."""
     if launch.label not in _LABELS:
         return None
-    # A fused up-convolution stores one of the two: the kernel is compiled for that.
-    stores_y = launch.label in ("modulated_up_conv", "streaming_up_conv", "up_filter")
+    # Some kernels store one of the two: they are compiled for that.
+    stores_y = launch.label in ("flat_conv", "modulated_up_conv", "streaming_up_conv", "up_filter")
     known = region_of(launch.arguments["y" if stores_y else "x"], regions)
     batch, side, _, channels = step.attributes.output_shape(known.shape[0])
     if stores_y and known.dtype == E4M3:

@@ -16,8 +16,8 @@ from gpu_backend.ops.fourier_features import FourierFeatures
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.plan.plan import Step
 
-_THREADS = 128
-_PIXELS = 8
+_THREADS = 256
+_PIXELS = 2
 """Of a block, as in the kernel."""
 
 

@@ -50,6 +50,7 @@ _ACTIVATIONS = ("y", "y_raw")
 """Arguments that name them."""
 
 _PLAIN_LABELS = {
+    "flat_conv": "plain_modulated_conv",
     "fold_adain": "plain_adain",
     "streaming_up_conv": "plain_modulated_up_conv",
     "up_filter": "plain_modulated_up_conv",

@@ -23,6 +23,7 @@ SETTINGS = (
     FourierFeatures(8, 0, 6, 36, 16.0, 2.0),
     FourierFeatures(33, 1, 37, 23, 16.0, 7.5),
     FourierFeatures(512, 0, 1024, 36, 16.0, 2.0),
+    FourierFeatures(40, 0, 1030, 5, 16.0, 2.0),
 )
 MOVED = np.array([[0.8, 0.5, 0.1], [-0.5, 0.8, -0.3], [0, 0, 1]], np.float32)
 
@@ -82,5 +83,5 @@ def test_the_launch_fits_the_kernel_and_covers_all_pixels(half: bool) -> None:
         built = built_for(settings, 2, half)
         (launch,) = built.launches
         assert_arguments_fit(launch, (*built.regions, *outer(settings, 2)), built.constants)
-        assert launch.grid[0] * 8 >= settings.size**2
+        assert launch.grid[0] * 2 >= settings.size**2
         assert launch.grid[1] == 2

@@ -79,11 +79,12 @@ _COUNTS = frozenset({"SPLIT_K", "ROW_TILES"})
 _PLAIN_TILE = "TILE TILE_PIXELS TILE_CHANNELS TILE_DEPTH PIXELS GROUPS LANES TILES SHARED_NBYTES"
 _STREAMING_TILE = "STRIPS STEPS WARPGROUPS"
 _UNFUSED_TILE = "WARPS AHEAD WIDTH"
-ONLY_FOR = dict.fromkeys(("streaming_up_conv", "transposed_conv", "up_filter"), "sm_90a")
+_FLAT_TILE = "STORES LAST_PRODUCTS"
+ONLY_FOR = dict.fromkeys(("flat_conv", "streaming_up_conv", "transposed_conv", "up_filter"), "sm_90a")
 """Kernels of one architecture."""
 
 TILE_MACROS = (
-    frozenset(f"{_PLAIN_TILE} {_STREAMING_TILE} {_UNFUSED_TILE}".split())
+    frozenset(f"{_PLAIN_TILE} {_STREAMING_TILE} {_UNFUSED_TILE} {_FLAT_TILE}".split())
     | macros_of(ConvTile(8, 8, 16, 16, 2, 1, 1)).keys() - _FLAVOURS
 )
 

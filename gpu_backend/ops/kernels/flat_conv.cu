@@ -1,0 +1,208 @@
+// A 1 x 1 convolution of scaled activations as a matrix product on Hopper's tensor cores, times demodulation, plus bias, times the style of
+// the convolution that reads it. Pixels have no neighbours, so those of a picture are one column: rows of the product are pixels, columns are
+// output channels, and both factors are read from shared memory.
+//
+// A block computes CHANNELS output channels of tiles of PIXELS pixels, each gridDim.x tiles after the one before. Each of its first WARPGROUPS
+// warpgroups multiplies FRAGMENTS times 64 pixels; one thread of the last warpgroup issues all copies, DEPTH input channels a step, across the
+// ends of tiles too. A warp finishes its sixteen pixels of a fragment by itself, in shared memory, from where they are copied to y while
+// products of the next tile go on.
+//
+// Macros, given by flat_recipe in gpu_backend/cuda/launches/flat_conv.py:
+//     PIXELS CHANNELS DEPTH STAGES WARPGROUPS WEIGHTS_IN_SMEM STORES LAST_PRODUCTS: see FlatGeometry in
+//         gpu_backend/ops/kernels/flat_tile.py
+//     HALF and USE_WGMMA are 1, ACTIVATION is 0. FP8_X: see parts/e4m3.cuh
+//
+// Dynamic shared memory, from the first multiple of 1024 bytes on (FlatGeometry.dynamic_nbytes in flat_tile.py):
+//     weights     all steps x WEIGHT_SPACE                     with WEIGHTS_IN_SMEM
+//     stage 0     PATCH_NBYTES of pixels | WEIGHT_SPACE of weights, unless WEIGHTS_IN_SMEM
+//     ...
+//     stage STAGES - 1
+//     store       of each warp STORES x 16 pixels x PITCH
+#include "parts/types.cuh"
+#include "parts/bulk_store.cuh"
+#include "parts/registers.cuh"
+#include "parts/tma.cuh"
+#include "parts/wgmma_shared.cuh"
+
+enum : int {
+    WARPS = 4 * WARPGROUPS,  // that multiply
+    THREADS = 32 * WARPS + 128,
+    FRAGMENTS = PIXELS / 64 / WARPGROUPS,
+    NF = CHANNELS / 8,
+    PATCH_NBYTES = PIXELS * ROW_NBYTES,
+    WEIGHT_NBYTES = CHANNELS * ROW_NBYTES,  // of a step
+    WEIGHT_SPACE = (WEIGHT_NBYTES + 1023) / 1024 * 1024,
+    STAGE_NBYTES = PATCH_NBYTES + (WEIGHTS_IN_SMEM ? 0 : WEIGHT_SPACE),
+    COPIED_NBYTES = PATCH_NBYTES + (WEIGHTS_IN_SMEM ? 0 : WEIGHT_NBYTES),  // to a stage
+    PITCH = 2 * CHANNELS + (NF % 2 == 0 ? 16 : 0),  // bytes from a pixel to the next: other banks
+    SLICE_NBYTES = 16 * PITCH,
+    // Registers of a thread at the launch; the warpgroup that copies gives up most of its own to the others.
+    EVEN_REGISTERS = 65536 / THREADS / 8 * 8,
+    COPY_REGISTERS = 24,
+    MOVES_REGISTERS = EVEN_REGISTERS < 256,  // more than a thread can have
+    PRODUCT_REGISTERS = EVEN_REGISTERS + (EVEN_REGISTERS - COPY_REGISTERS) / WARPGROUPS / 8 * 8,
+};
+static_assert(HALF && USE_WGMMA, "the kernel multiplies fp16 or e4m3 by wgmma");
+static_assert(PIXELS == 64 * WARPGROUPS * FRAGMENTS && PIXELS <= 256, "a copy has 256 pixels at most");
+static_assert(FRAGMENTS % STORES == 0, "a warp stores its fragments one after another");
+static_assert(LAST_PRODUCTS >= 1 && LAST_PRODUCTS <= PRODUCTS, "the last step has products");
+
+__shared__ __align__(8) unsigned long long full_barriers[STAGES + 1], empty_barriers[STAGES];  // the last: weights that stay
+__device__ __forceinline__ unsigned full_barrier(unsigned stage) { return shared_address(full_barriers) + stage * 8; }
+__device__ __forceinline__ unsigned empty_barrier(unsigned stage) { return shared_address(empty_barriers) + stage * 8; }
+
+// Changes how many registers each thread of a warpgroup has. Those of the block suffice for all.
+template <int REGISTERS>
+__device__ __forceinline__ void give_up_registers() {
+    if constexpr (MOVES_REGISTERS) asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(REGISTERS));
+}
+template <int REGISTERS>
+__device__ __forceinline__ void take_registers() {
+    if constexpr (MOVES_REGISTERS) asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(REGISTERS));
+}
+
+// A barrier of the threads that multiply.
+__device__ __forceinline__ void meet() { asm volatile("bar.sync 1, %0;" ::"n"(32 * WARPS) : "memory"); }
+
+// A place in the ring of stages.
+struct Slot {
+    int index, phase;
+    __device__ __forceinline__ void advance() {
+        if (++index == STAGES) index = 0, phase ^= 1;
+    }
+    __device__ __forceinline__ int before() const { return index == 0 ? STAGES - 1 : index - 1; }
+};
+
+// sum += pixels * weights for the first COUNT products of a step, as one group; products of the group before may go on.
+template <int COUNT>
+__device__ __forceinline__ void accumulate(float (&sum)[FRAGMENTS][NF * 4], unsigned pixels, unsigned weights, bool adds) {
+    const unsigned a = matrix_descriptor(pixels), b = matrix_descriptor(weights);
+    wgmma_fence();
+#pragma unroll
+    for (int k = 0; k < COUNT; ++k) {
+#pragma unroll
+        for (int m = 0; m < FRAGMENTS; ++m) {
+            wgmma_shared<CHANNELS>(sum[m], a + (m * 64 * ROW_NBYTES + k * 32 >> 4), b + (k * 32 >> 4), adds || k > 0);
+        }
+    }
+    wgmma_commit();
+    wgmma_wait<1>();
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, 1) flat_conv(
+    const void* __restrict__ weight, T* __restrict__ y, const float* __restrict__ demod, const float* __restrict__ next_style,
+    const float* __restrict__ bias, int side, int cin, int cout, int demod_stride, int style_stride, const __grid_constant__ TensorMap tma_map) {
+    extern __shared__ unsigned char unaligned[];
+    __shared__ __align__(16) float2 shared_demod_bias[CHANNELS];
+    __shared__ __align__(16) T shared_style[CHANNELS];
+    const unsigned pool = (shared_address(unaligned) + 1023) / 1024 * 1024;
+    const int tid = threadIdx.x, warp = tid / 32, lane = tid & 31, sample = blockIdx.z, n0 = blockIdx.y * CHANNELS;
+    const int steps = (cin + DEPTH - 1) / DEPTH, pixels = side * side, tiles = (pixels + PIXELS - 1) / PIXELS;
+    const unsigned stages = pool + (WEIGHTS_IN_SMEM ? steps * WEIGHT_SPACE : 0);
+    if (tid == 0) {
+#pragma unroll
+        for (int i = 0; i < STAGES; ++i) init_barrier(full_barrier(i), 1), init_barrier(empty_barrier(i), WARPS);
+        init_barrier(full_barrier(STAGES), 1);
+        fence_barrier_init();
+    }
+    __syncthreads();
+
+    if (warp >= WARPS) {
+        give_up_registers<COPY_REGISTERS>();
+        if (tid != 32 * WARPS) return;
+        const unsigned char* const weights = static_cast<const unsigned char*>(weight) + static_cast<long long>(blockIdx.y) * steps * WEIGHT_NBYTES;
+        if constexpr (WEIGHTS_IN_SMEM) {
+            expect_bytes(full_barrier(STAGES), steps * WEIGHT_NBYTES);
+            for (int step = 0; step < steps; ++step) bulk_load(pool + step * WEIGHT_SPACE, weights + step * WEIGHT_NBYTES, WEIGHT_NBYTES, full_barrier(STAGES));
+        }
+        Slot slot = {0, 1};  // a barrier is past its phase 1 from the beginning
+#pragma unroll 1
+        for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+#pragma unroll 1
+            for (int step = 0; step < steps; ++step) {
+                const unsigned stage = stages + slot.index * STAGE_NBYTES, barrier = full_barrier(slot.index);
+                wait_barrier(empty_barrier(slot.index), slot.phase);
+                expect_bytes(barrier, COPIED_NBYTES);
+                tma_load(stage, &tma_map, step * DEPTH, 0, tile * PIXELS, sample, barrier);
+                if constexpr (!WEIGHTS_IN_SMEM) bulk_load(stage + PATCH_NBYTES, weights + step * WEIGHT_NBYTES, WEIGHT_NBYTES, barrier);
+                slot.advance();
+            }
+        }
+        return;
+    }
+
+    take_registers<PRODUCT_REGISTERS>();
+    for (int i = tid; i < CHANNELS; i += 32 * WARPS) {
+        const int channel = n0 + i;
+        const bool is_there = channel < cout;
+        shared_demod_bias[i] = make_float2(!is_there ? 0.0f : (demod ? demod[sample * demod_stride + channel] : 1.0f) * FP8_X_UNIT,
+                                           is_there && bias ? bias[channel] : 0.0f);
+        shared_style[i] = to_element(!is_there ? 0.0f : next_style ? next_style[sample * style_stride + channel] : 1.0f);
+    }
+    meet();
+    if constexpr (WEIGHTS_IN_SMEM) wait_barrier(full_barrier(STAGES), 0);
+    const int warpgroup = warp_uniform(tid / 128);
+    const unsigned own_pixels = warpgroup * (FRAGMENTS * 64 * ROW_NBYTES);
+    Slot slot = {0, 0};
+    auto enter = [&] {
+        wait_barrier(full_barrier(slot.index), slot.phase);
+        __syncwarp();
+        return static_cast<unsigned>(warp_uniform(stages + slot.index * STAGE_NBYTES));
+    };
+    auto weights_of = [&](unsigned stage, int step) {
+        return WEIGHTS_IN_SMEM ? static_cast<unsigned>(warp_uniform(pool + step * WEIGHT_SPACE)) : stage + PATCH_NBYTES;
+    };
+    auto leave_previous = [&](int step) {  // products of this step go on, those before are done
+        if (step > 0 && lane == 0) arrive(empty_barrier(slot.before()));
+        slot.advance();
+    };
+    for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+        float sum[FRAGMENTS][NF * 4];
+        for (int step = 0; step + 1 < steps; ++step) {
+            const unsigned stage = enter();
+            accumulate<PRODUCTS>(sum, stage + own_pixels, weights_of(stage, step), step > 0);
+            leave_previous(step);
+        }
+        const unsigned last = enter();
+        accumulate<LAST_PRODUCTS>(sum, last + own_pixels, weights_of(last, steps - 1), steps > 1);
+        leave_previous(steps - 1);
+        wgmma_wait<0>();
+#pragma unroll
+        for (int m = 0; m < FRAGMENTS; ++m) wgmma_fence_sums(sum[m]);
+        if (lane == 0) arrive(empty_barrier(slot.before()));
+
+        // A lane holds, of a fragment, the pixels lane / 4 and lane / 4 + 8 of its warp; of each eight output channels, two neighbours.
+        const int thread = opaque(threadIdx.x), place = thread % 32, own_warp = thread / 32;  // computed anew, where sums need all registers
+        const unsigned store = stages + STAGES * STAGE_NBYTES + own_warp * (STORES * SLICE_NBYTES);
+#pragma unroll
+        for (int m = 0; m < FRAGMENTS; ++m) {
+            const unsigned slice = store + m % STORES * SLICE_NBYTES;
+            const int first = tile * PIXELS + (own_warp / 4 * FRAGMENTS + m) * 64 + own_warp % 4 * 16;
+            bulk_wait_read<STORES - 1>();  // the slice was read
+            __syncwarp();
+#pragma unroll
+            for (int n = 0; n < NF; ++n) {
+                const int channel = n * 8 + place % 4 * 2;
+                const float4 factors = *reinterpret_cast<const float4*>(&shared_demod_bias[channel]);
+                const Pair style = load_pair(&shared_style[channel]);
+#pragma unroll
+                for (int half = 0; half < 2; ++half) {
+                    const float* const v = sum[m] + n * 4 + half * 2;
+                    const Pair pair = pair_of(v[0] * factors.x + factors.y, v[1] * factors.z + factors.w);
+                    store_pair(slice + (half * 8 + place / 4) * PITCH + channel * 2, styled(pair, style));
+                }
+            }
+            fence_async_proxy();
+            __syncwarp();
+            const int count = min(16, pixels - first);  // of pixels that are there
+            T* const to = y + (static_cast<long long>(sample) * pixels + first) * cout + n0;
+            if (PITCH == 2 * CHANNELS && cout == CHANNELS) {  // all pixels follow each other in memory too
+                if (place == 0 && count > 0) bulk_store(to, slice, count * PITCH);
+            } else if (place < count) {
+                if (place < 16) bulk_store(to + place * cout, slice + place * PITCH, 2 * min(CHANNELS, cout - n0));
+            }
+            bulk_commit();
+        }
+    }
+    bulk_wait<0>();
+}
