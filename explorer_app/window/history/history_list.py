@@ -8,6 +8,7 @@ from functools import partial
 
 from PySide6.QtCore import (
     QEvent,
+    QPoint,
     Qt,
     Signal,
 )
@@ -122,7 +123,9 @@ class HistoryList(EntryView):
         self.setAccessibleName(name)
 
     def show_entries(self, entries: tuple[HistoryEntry, ...], kept: frozenset[int], current: int) -> None:
-        """Show entries; scroll to a new current one."""
+        """Show entries; scroll to a new current one. A drag ends if entries came, went or moved."""
+        if self._drag.row >= 0 and [entry.number for entry in entries] != [e.number for e in self.entries.entries]:
+            self._give_up_drag()
         moved = current != self.entries.current or len(entries) != len(self.entries.entries)
         self.entries.show_entries(entries, kept, current)
         if moved and 0 <= current < len(entries):
@@ -162,13 +165,31 @@ class HistoryList(EntryView):
 
     # --- selecting, moving and renaming -------------------------------------------------------------------------------
 
-    def rename(self, row: int) -> None:
+    def rename(self, number: int) -> None:
         """Open a popup below a kept entry's picture to rename it."""
-        entry = self.entries.entries[row]
-        place = self.viewport().mapToGlobal(self.visualRect(self.entries.index(row)).bottomLeft())
-        self.ask.ask_text(
-            "Name of the kept picture", entry.label, "Rename", place, lambda name: self.renamed.emit(entry.number, name)
-        )
+        row = self._row_of(number)
+        if row is not None:
+            label = self.entries.entries[row].label
+            place = self._below(row)
+            self.ask.ask_text("Name of the kept picture", label, "Rename", place, partial(self.renamed.emit, number))
+
+    def _row_of(self, number: int) -> int | None:
+        """Return where an entry is now; None if it is not shown."""
+        return next((row for row, entry in enumerate(self.entries.entries) if entry.number == number), None)
+
+    def _below(self, row: int) -> QPoint:
+        """Return the place below an entry's picture, on the screen."""
+        return self.viewport().mapToGlobal(self.visualRect(self.entries.index(row)).bottomLeft())
+
+    def _go_to(self, number: int) -> None:
+        row = self._row_of(number)
+        if row is not None:
+            self.chosen.emit(row)
+
+    def _give_up_drag(self) -> None:
+        self._drag = _Drag()
+        self._pressed = None
+        self.viewport().update()
 
     def _move_by(self, row: int, step: int) -> None:
         """Move an entry by one place to the left (-1) or right (1)."""
@@ -248,11 +269,9 @@ class HistoryList(EntryView):
         index = self.currentIndex()
         step = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}.get(Qt.Key(event.key()), 0)
         if event.key() == Qt.Key.Key_Escape and self._drag.is_moving:
-            self._drag = _Drag()
-            self._pressed = None
-            self.viewport().update()
+            self._give_up_drag()
         elif self._is_kept and index.isValid() and event.key() == Qt.Key.Key_F2:
-            self.rename(index.row())
+            self.rename(self.entries.entries[index.row()].number)
         elif index.isValid() and step and event.modifiers() & Qt.KeyboardModifier.ControlModifier:
             self._move_by(index.row(), step)
         elif index.isValid() and event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space):
@@ -274,15 +293,15 @@ class HistoryList(EntryView):
         number = self.entries.entries[row].number
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        menu.addAction("Go there", lambda: self.chosen.emit(row))
+        menu.addAction("Go there", lambda: self._go_to(number))
         chosen = self.selected_numbers()
         if len(chosen) == 2 and number in chosen:
             menu.addAction("Compare these two", lambda: self.compare_requested.emit(chosen))
         else:
             menu.addAction("Compare with the picture", lambda: self.compare_requested.emit((number,)))
         if self._is_kept:
-            menu.addAction(icons.icon("rename", "dim"), "Rename…", lambda: self.rename(row))
-            self._add_sums(menu, row, chosen if number in chosen else (number,))
+            menu.addAction(icons.icon("rename", "dim"), "Rename…", lambda: self.rename(number))
+            self._add_sums(menu, number, chosen if number in chosen else (number,))
         kept = number in self.entries.kept
         menu.addAction(
             icons.icon("star", "dim"),
@@ -291,14 +310,14 @@ class HistoryList(EntryView):
         )
         return menu
 
-    def _add_sums(self, menu: QMenu, row: int, numbers: tuple[int, ...]) -> None:
+    def _add_sums(self, menu: QMenu, number: int, numbers: tuple[int, ...]) -> None:
         """Add what several kept entries can be made into."""
         menu.addSeparator()
         menu.addAction("Rows of a mix grid", lambda: self.mix_grid_requested.emit(numbers, "rows"))
         menu.addAction("Columns of a mix grid", lambda: self.mix_grid_requested.emit(numbers, "columns"))
         if len(numbers) >= 2:
             menu.addAction(f"Average of {len(numbers)}", lambda: self.average_requested.emit(numbers))
-            menu.addAction("Weighted sum…", lambda: self._ask_weights(row, numbers))
+            menu.addAction("Weighted sum…", lambda: self._ask_weights(number, numbers))
         if len(numbers) == 2:
             names = {entry.number: entry.label for entry in self.entries.entries}
             for a, b in (numbers, numbers[::-1]):
@@ -306,12 +325,11 @@ class HistoryList(EntryView):
                 menu.addAction(menu_text(words), partial(self.difference_requested.emit, a, b))
         menu.addSeparator()
 
-    def _ask_weights(self, row: int, numbers: tuple[int, ...]) -> None:
-        place = self.viewport().mapToGlobal(self.visualRect(self.entries.index(row)).bottomLeft())
-        usual = ", ".join("1" for _ in numbers)
-        self.ask.ask_text(
-            "Weights, in the order of the pictures", usual, "Sum", place, partial(self.weighted_requested.emit, numbers)
-        )
+    def _ask_weights(self, number: int, numbers: tuple[int, ...]) -> None:
+        row = self._row_of(number)
+        if row is not None:
+            words, usual = "Weights, in the order of the pictures", ", ".join("1" for _ in numbers)
+            self.ask.ask_text(words, usual, "Sum", self._below(row), partial(self.weighted_requested.emit, numbers))
 
     def wheelEvent(self, event: QWheelEvent) -> None:  # noqa: N802
         """Scroll horizontally with either wheel axis."""

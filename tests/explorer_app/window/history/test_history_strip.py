@@ -366,6 +366,32 @@ def test_escape_leaves_a_dragged_picture_where_it_was(kept: WatchedStrip, qtbot:
     mouse(kept.kept.viewport(), QEvent.Type.MouseButtonRelease, QPointF(180.0, 20.0))
 
 
+def test_a_drag_ends_if_the_list_changes_under_it(kept: WatchedStrip) -> None:
+    kept.move_requested.connect(lambda *_: pytest.fail("the dragged picture is gone"))
+    kept.kept_requested.connect(lambda _: pytest.fail("a drag goes nowhere"))
+    drag_kept(kept.kept, 2, 1.0)
+    kept.show_history(kept.history.starred(3, False))
+    mouse(kept.kept.viewport(), QEvent.Type.MouseButtonRelease, QPointF(1.0, 20.0))
+
+
+def test_an_open_menu_means_its_picture_when_the_list_changes(kept: WatchedStrip) -> None:
+    view = kept.kept
+    menus = [view.menu_of(row) for row in (0, 1)]
+    offered = [{action.text(): action for action in menu.actions()} for menu in menus]
+    kept.show_history(kept.history.starred(1, False))
+    went: list[int] = []
+    kept.kept_requested.connect(went.append)
+    for of_menu in offered:
+        of_menu["Go there"].trigger()
+    assert went == [2]
+    offered[0]["Rename…"].trigger()
+    assert not view.ask.isVisible()
+    offered[1]["Rename…"].trigger()
+    assert view.ask.text.text() == "Bay"
+    for menu in menus:
+        menu.deleteLater()
+
+
 def test_control_and_an_arrow_move_a_kept_picture(kept: WatchedStrip, qtbot: QtBot) -> None:
     kept.kept.setCurrentIndex(kept.kept.entries.index(1))
     with qtbot.waitSignal(kept.move_requested) as signal:
