@@ -198,7 +198,7 @@ class LiveControl(QObject):
         for path in paths:
             self._sampler.release(path)
         if edits:
-            self._editing.edit(SetParameters(edits, "Take controller values"))
+            self._editing.edit(SetParameters(edits, "Apply controller values"))
 
     def save_preset(self, path: Path) -> None:
         """Write the live patches to a file, in the background; a message reports the end."""
