@@ -310,7 +310,7 @@ def say(text: str) -> None:
 def main(words: Sequence[str] | None = None) -> None:
     """Run the parts that the command line selects."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--parts", nargs="+", default=["steps", "sun"])
+    parser.add_argument("--parts", nargs="+", default=["steps", "sun"], choices=("steps", "sun", *EDGES))
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
     parser.add_argument("--suns", type=int, default=8, help="pictures whose sun, crest or shore is dragged, each")
     parser.add_argument("--pixels", type=int, default=24, help="of a sun; edges are dragged half as far")
