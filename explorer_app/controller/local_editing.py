@@ -111,7 +111,7 @@ class LocalEditing(QObject):
         share = self._share
         if share is None:
             return ""
-        return f"Searching: {share:.0%}" if share else "Searching: opening the network."
+        return f"Searching: {100 * share:.0f} %" if share else "Searching: opening the network."
 
     @Slot(str)
     def request_maps(self, layer: str) -> None:

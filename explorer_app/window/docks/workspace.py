@@ -7,7 +7,7 @@ the layout is custom: a small window only shrinks its docks, and a larger window
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -452,6 +452,8 @@ class Workspace(QMainWindow):
                 place = dock.x(), dock.y(), rank
                 places.update((widget, place) for widget in (part, *part.findChildren(QWidget)))
         stops = [stop for stop in _tab_stops(self.window()) if stop not in covered]
+        if here is not None and not (here.isVisible() and here.isEnabled()):
+            return self._stop_near(here, stops)
         if here is None or here not in stops:
             return None
         first = next((index for index, stop in enumerate(stops) if stop in places), 0)
@@ -459,6 +461,23 @@ class Workspace(QMainWindow):
         after = [stop for stop in stops[first:] if stop not in places]
         ordered = [*stops[:first], *inside, *after]
         return ordered[(ordered.index(here) + step) % len(ordered)]
+
+    def _stop_near(self, gone: QWidget, stops: Sequence[QWidget]) -> QWidget:
+        """Return where the focus goes from a widget that was just hidden or disabled: in its dock, else to the canvas.
+
+        Qt would take the next widget of the window, as a button of the top bar, which the space bar then presses.
+        """
+        dock = next((dock for dock in self.docks if dock.isAncestorOf(gone)), None)
+        around = None if dock is None else gone.parentWidget()
+        while around is not None and around is not self:
+            inside = {stop for stop in stops if around.isAncestorOf(stop)}
+            if inside:
+                stop = gone.nextInFocusChain()
+                while stop not in inside:
+                    stop = stop.nextInFocusChain()
+                return stop
+            around = around.parentWidget()
+        return self._canvas
 
 
 def _tab_stops(outer: QWidget) -> list[QWidget]:

@@ -66,7 +66,7 @@ class GridHead(QWidget):
             else:
                 row = shape.column_at(event.pos().x())
                 left = self._shares[row] if row < len(self._shares) else 1.0
-                words = f"Row {row}, {self._resolutions[row]} px: {left:.0%} of the current latent remains."
+                words = f"Row {row}, {self._resolutions[row]} px: {100 * left:.0f} % of the current latent remains."
             QToolTip.showText(event.globalPos(), words, self)
             return True
         return super().event(event)

@@ -90,10 +90,11 @@ class LadderView(QWidget):
         """Show progress and rows; `can_start` says whether a model is open."""
         self.bar.setVisible(state.is_running)
         self.bar.show_share(0.0 if state.progress is None else state.progress.share)
-        self.start.setVisible(not state.is_running)
+        shown, hidden = (self.stop, self.start) if state.is_running else (self.start, self.stop)
         self.start.setEnabled(can_start)
-        self.stop.setVisible(state.is_running)
         self.stop.setEnabled(not state.is_stopping)
+        shown.show()  # first, since the focus goes there from the other one
+        hidden.hide()
         self.progress.setText(_progress_text(state))
         self.subject.setText(f"{state.model}, {state.device}" if state.model else "")
         self.subject.setVisible(bool(state.model))

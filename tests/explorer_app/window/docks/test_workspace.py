@@ -240,6 +240,26 @@ def test_tab_leaves_out_the_tab_bars_that_qt_has_put_away(window: MainWindow) ->
         away.setParent(None)
 
 
+def test_the_focus_stays_near_what_is_hidden_and_goes_to_the_canvas_with_its_dock(window: MainWindow) -> None:
+    panel = window.latent
+    panel.noise.layers_button.setFocus()
+    try:
+        panel.noise.layers_button.setEnabled(False)
+        here = focused()
+        assert dock(window, "latent").isAncestorOf(here)
+        assert here.isVisible()
+        assert here.isEnabled()
+        dock(window, "latent").hide()
+        assert focused() is window.canvas
+    finally:
+        panel.noise.layers_button.setEnabled(True)
+    dock(window, "sliders").raise_()
+    window.sliders.zero.setFocus()
+    window.actions_by_key["workspace-measure"].trigger()
+    QApplication.processEvents()
+    assert focused() is window.canvas
+
+
 def test_a_window_slightly_lower_than_the_first_one_scrolls_no_latent_panel(
     window: MainWindow, controller: FakeController
 ) -> None:

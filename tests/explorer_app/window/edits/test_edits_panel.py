@@ -142,9 +142,9 @@ def test_style_channels_are_sliders_and_a_search_shows_how_far_it_is(panel: Edit
     panel.stop_requested.connect(lambda: calls.append("stop"))
     panel.edited.connect(lambda edit, final: given.append((edit, final)))
     panel.search.click()
-    panel.show_search("Searching: 40%", True)
+    panel.show_search("Searching: 40 %", True)
     assert panel.search.text() == "Stop"
-    assert panel.about_styles.text() == "Searching: 40%"
+    assert panel.about_styles.text() == "Searching: 40 %"
     panel.search.click()
     panel.show_search("", False)
     assert calls == ["find", "stop"]
