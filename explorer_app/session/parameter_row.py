@@ -156,9 +156,9 @@ class Parameter:
         """Return a value as a user reads it."""
         match self.kind:
             case "number" | "angle":
-                return self.text.format(value)
+                return self.text.format(value).replace("-", "−")
             case "point":
-                return f"{value.x:.2f}, {value.y:.2f}"
+                return f"{value.x:.2f}, {value.y:.2f}".replace("-", "−")
             case "weights":
                 return ", ".join(f"{key}: {weight:.2f}" for key, weight in value) or "none"
             case "strengths":

@@ -91,7 +91,7 @@ class AxisModel(QAbstractListModel):
         if role == Qt.ItemDataRole.DisplayRole:
             return default_name(axis_name(axis))
         if role == Qt.ItemDataRole.AccessibleTextRole:
-            return f"{default_name(axis_name(axis))}: {amount:+.2f}"
+            return f"{default_name(axis_name(axis))}: {amount:+.2f}".replace("-", "−")
         if role == Qt.ItemDataRole.ToolTipRole:
             return (
                 f"Dimension {axis} of w, −{REACH:g} to +{REACH:g}: drag, or step with Left and Right; "

@@ -374,7 +374,7 @@ class XyPad(QWidget):
         amounts = [self._session.slider(axis.direction).amount for axis in axes]
         self.field.show_names(self.across.currentText(), self.up.currentText())
         self.field.show_place(axes[0].share(amounts[0]), axes[1].share(amounts[1]))
-        self.values.show_text(f"{amounts[0]:+z.2f}, {amounts[1]:+z.2f}")
+        self.values.show_text(f"{amounts[0]:+z.2f}, {amounts[1]:+z.2f}".replace("-", "−"))
 
     # -- edits ------------------------------------------------------------------------------------------------------
 

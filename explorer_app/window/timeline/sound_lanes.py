@@ -204,7 +204,7 @@ class SoundLanes(QWidget):
         analysis = self._analysis_of(sound.digest)
         if analysis is None:
             return "being read…"
-        parts = ["muted"] if sound.is_muted else [f"{sound.gain_db:+g} dB"] if sound.gain_db else []
+        parts = ["muted"] if sound.is_muted else [f"{sound.gain_db:+g} dB".replace("-", "−")] if sound.gain_db else []
         parts.append(f"{float(analysis.bpm):g} bpm" if analysis.bpm else f"{sound.seconds:.1f} s")
         return " · ".join(parts)
 

@@ -48,7 +48,7 @@ def sound_menu(
     volume = menu.addMenu("Volume")
     group = QActionGroup(volume)
     for gain in _GAINS:
-        action = volume.addAction(f"{gain:+d} dB" if gain else "0 dB")
+        action = volume.addAction(f"{gain:+d} dB".replace("-", "−") if gain else "0 dB")
         action.setCheckable(True)
         action.setChecked(sound.gain_db == gain)
         group.addAction(action)

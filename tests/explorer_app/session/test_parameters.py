@@ -211,3 +211,8 @@ def test_a_number_goes_through_the_kinds_of_noise_and_through_the_classes() -> N
 @pytest.mark.parametrize(("path", "text"), [("slider/a", "0.00"), ("noise.phase", "0°"), ("transform.x", "0.000")])
 def test_a_value_that_rounds_to_zero_has_no_sign(path: str, text: str) -> None:
     assert parameter(path).shown(-0.0001) == text
+
+
+def test_a_value_below_zero_has_a_true_minus() -> None:
+    assert parameter("slider/a").shown(-0.76) == "−0.76"
+    assert parameter("position").shown(Position(-1.5, 2.0)) == "−1.50, 2.00"

@@ -69,7 +69,7 @@ def test_the_knob_follows_the_sliders_and_stays_on_the_pad(pad: Watched) -> None
     pad.show_session(Session(sliders=(Slider("sefa/0", 3.0), Slider("sefa/1", -100.0))))
     assert pad.field._place.x() == pytest.approx(0.75)
     assert pad.field._place.y() == 0.0
-    assert pad.values.text() == "+3.00, -100.00"
+    assert pad.values.text() == "+3.00, −100.00"
 
 
 def test_the_middle_is_zero_even_where_a_range_is_not_centred_on_it() -> None:

@@ -144,7 +144,7 @@ def test_the_menu_of_a_sound_mutes_it_takes_its_tempo_and_lets_it_move_parameter
     assert menu is not None
     found = entries(menu)
     found["Mute"].trigger()
-    entries(found["Volume"].menu())["-6 dB"].trigger()
+    entries(found["Volume"].menu())["−6 dB"].trigger()
     for text in ("Use this tempo", "Locate file…", "Remove sound"):
         found[text].trigger()
     moves = entries(found["Move a parameter"].menu())
