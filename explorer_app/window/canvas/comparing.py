@@ -69,10 +69,10 @@ class Comparing(QObject):
         app.installEventFilter(self)  # only while the key is held
         self._show()
 
-    def compare(self, numbers: Sequence[int]) -> None:
+    def compare(self, numbers: Sequence[int]) -> bool:
         """Compare two history entries by number; one entry with the picture; none: before and after the last step.
 
-        Comparing the same pictures again ends the comparison.
+        Comparing the same pictures again ends the comparison. Returns whether there are two pictures.
         """
         history = self._editing.history
         entries = [entry for number in numbers[:2] if (entry := history.entry(number)) is not None]
@@ -88,6 +88,7 @@ class Comparing(QObject):
             self._before.setChecked(False)
             self._compared = sides
             self._show()
+        return len(sides) == 2
 
     def hold_model(self, other: Path) -> None:
         """Hold the picture, to compare it with the one that another model makes of the latent once that is open."""

@@ -80,8 +80,8 @@ class ViewCommands:
         numbers = self._parts.history.selected_numbers()
         if len(numbers) > 2:
             self._messages.info("Select one or two kept pictures to compare.")
-        else:
-            self._parts.comparing.compare(numbers)
+        elif not self._parts.comparing.compare(numbers):
+            self._messages.info("There is nothing to compare yet: change the picture, or select kept pictures.")
 
     def variations(self, on: bool) -> None:
         """Show the grid of variations; False shows the picture."""

@@ -11,6 +11,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
 from explorer_app.controller.progress import Loading
+from explorer_app.messages import MessageLog
 from explorer_app.session.edits import GoToSeed
 from explorer_app.window.shell.main_window import MainWindow
 from tests.helpers.fake_controller import FakeController, facts
@@ -130,6 +131,12 @@ def test_more_than_two_selected_pictures_are_not_compared(walked: MainWindow, co
     walked.actions_by_key["compare"].trigger()
     assert not walked.comparing.view.isVisible()
     assert calls(controller, "whole_picture") == []
+
+
+def test_without_a_second_picture_a_message_says_what_is_needed(window: MainWindow, messages: MessageLog) -> None:
+    QTest.keyClick(window.canvas, Qt.Key.Key_C)
+    assert not window.comparing.is_on
+    assert "nothing to compare yet" in messages.messages[-1].sentence
 
 
 def test_two_models_are_compared_on_the_same_latent(window: MainWindow, controller: FakeController) -> None:
