@@ -32,6 +32,8 @@ class ActionSpec:
         One sentence; ``{log_path}`` is replaced by the path of the log file.
     menu
         Menu of the action; `also` names a second one, as for Inspect.
+    submenu
+        Title of the menu inside that one which holds the action, with its mnemonic; empty for none.
     needs
         Condition that enables the action; transform actions are hidden if the network has no transform.
     checkable
@@ -56,6 +58,7 @@ class ActionSpec:
     group: str = ""
     starts_section: bool = False
     also: Menu | None = None
+    submenu: str = ""
     button: str = ""
 
     @property

@@ -13,6 +13,8 @@ from explorer_app.logs import log_path
 from explorer_app.window.actions.action_table import ACTIONS, MENUS
 from explorer_app.window.look.icons import icon
 
+_PANELS = "Pane&ls"
+
 
 def make_actions(owner: QObject, commands: object) -> dict[str, QAction]:
     """Return key -> QAction for each row of the table, connected to its command, an attribute path of `commands`."""
@@ -57,7 +59,7 @@ def fill_menu_bar(
     actions
         The actions of the table, by key.
     docks
-        Actions that show and hide the docks; placed in View, before the themes.
+        Actions that show and hide the docks; placed in View > Panels, before the themes.
     recent
         The menu of recent models; placed below "Open model".
     devices
@@ -67,6 +69,7 @@ def fill_menu_bar(
     for name in MENUS:
         menu = menus[name] = bar.addMenu(f"&{name}")
         menu.setToolTipsVisible(True)
+        submenus: dict[str, QMenu] = {}
         for spec in ACTIONS:
             if name not in (spec.menu, spec.also):
                 continue
@@ -75,9 +78,11 @@ def fill_menu_bar(
             if spec.starts_section and not menu.isEmpty():
                 menu.addSeparator()
             if spec.key == "theme-system":
-                menu.addActions(list(docks))
-                menu.addSeparator()
-            menu.addAction(actions[spec.key])
+                menu.addMenu(_PANELS).addActions(list(docks))
+            if spec.submenu and spec.submenu not in submenus:
+                submenus[spec.submenu] = menu.addMenu(spec.submenu)
+                submenus[spec.submenu].setToolTipsVisible(True)
+            submenus.get(spec.submenu, menu).addAction(actions[spec.key])
             if spec.key == "open-model" and name == "File":
                 menu.addMenu(recent)
     return menus

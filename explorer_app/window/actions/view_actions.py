@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from explorer_app.window.actions.action_spec import ActionSpec
 
+_ZOOM = "&Zoom"
+
 VIEW_ACTIONS: tuple[ActionSpec, ...] = (
-    ActionSpec("fit", "&Fit", "fit", ("F",), "view.fit", "View", "Fit the whole picture into the canvas."),
+    ActionSpec(
+        "fit", "&Fit", "fit", ("F",), "view.fit", "View", "Fit the whole picture into the canvas.", submenu=_ZOOM
+    ),
     ActionSpec(
         "one-to-one",
         "&1:1",
@@ -14,6 +18,7 @@ VIEW_ACTIONS: tuple[ActionSpec, ...] = (
         "view.one_to_one",
         "View",
         "Show one picture pixel per screen pixel.",
+        submenu=_ZOOM,
     ),
     ActionSpec(
         "zoom-in",
@@ -23,6 +28,7 @@ VIEW_ACTIONS: tuple[ActionSpec, ...] = (
         "view.zoom_in",
         "View",
         "Enlarge the picture, up to 64 times.",
+        submenu=_ZOOM,
     ),
     ActionSpec(
         "zoom-out",
@@ -32,6 +38,7 @@ VIEW_ACTIONS: tuple[ActionSpec, ...] = (
         "view.zoom_out",
         "View",
         "Shrink the picture, down to a twentieth.",
+        submenu=_ZOOM,
     ),
     ActionSpec(
         "transform",
@@ -193,6 +200,7 @@ VIEW_ACTIONS: tuple[ActionSpec, ...] = (
         "Follow the system's dark or light theme.",
         checkable=True,
         group="theme",
+        submenu="&Theme",
         starts_section=True,
     ),
     ActionSpec(
@@ -205,6 +213,7 @@ VIEW_ACTIONS: tuple[ActionSpec, ...] = (
         "Be dark.",
         checkable=True,
         group="theme",
+        submenu="&Theme",
     ),
     ActionSpec(
         "theme-light",
@@ -216,6 +225,7 @@ VIEW_ACTIONS: tuple[ActionSpec, ...] = (
         "Use the light theme.",
         checkable=True,
         group="theme",
+        submenu="&Theme",
     ),
     ActionSpec(
         "reset-layout",
@@ -225,7 +235,6 @@ VIEW_ACTIONS: tuple[ActionSpec, ...] = (
         "view.reset_layout",
         "View",
         "Reset the panels to their first layout.",
-        starts_section=True,
     ),
     ActionSpec(
         "copy-steps",
@@ -240,7 +249,7 @@ VIEW_ACTIONS: tuple[ActionSpec, ...] = (
     ),
     ActionSpec(
         "save-trace",
-        "Save &trace…",
+        "&Save trace…",
         "trace",
         ("Ctrl+Alt+T",),
         "model.save_trace",

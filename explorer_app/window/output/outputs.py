@@ -133,7 +133,7 @@ class Outputs(QObject):
 
     def make_menu(self, parent: QWidget) -> QMenu:
         """Return the menu of screens and looks; it is filled before each opening."""
-        menu = QMenu("O&utput", parent)
+        menu = QMenu("&Output", parent)
         menu.setToolTipsVisible(True)
         menu.aboutToShow.connect(lambda: self._fill(menu))
         self._fill(menu)  # a menu without entries cannot be opened on some systems

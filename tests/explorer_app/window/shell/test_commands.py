@@ -8,7 +8,7 @@ import pytest
 from PySide6.QtCore import QRect, Qt, QUrl
 from PySide6.QtGui import QDesktopServices, QGuiApplication
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QAbstractButton, QApplication, QDialog, QFileDialog, QLabel
+from PySide6.QtWidgets import QAbstractButton, QApplication, QDialog, QFileDialog, QLabel, QMenu
 from pytestqt.qtbot import QtBot
 
 from explorer_app.logs import log_path
@@ -139,11 +139,20 @@ def test_flick_glide_is_remembered(window: MainWindow, settings: Settings) -> No
 
 
 def test_every_menu_holds_its_actions(window: MainWindow) -> None:
-    def texts(menu: str) -> list[str]:
-        return [action.text().replace("&", "") for action in window.menus[menu].actions() if not action.isSeparator()]
+    def texts(menu: str, inside: str = "") -> list[str]:
+        actions = [action for action in window.menus[menu].actions() if not action.isSeparator()]
+        if inside:
+            (below,) = [action.menu() for action in actions if action.text().replace("&", "") == inside]
+            assert isinstance(below, QMenu)
+            actions = below.actions()
+        return [action.text().replace("&", "") for action in actions]
 
     assert texts("File")[:2] == ["Open model…", "Open recent"]
-    assert {"Latent", "Sliders", "Mix", "Performance", "Model", "History", "Reset layout"} <= set(texts("View"))
+    assert {"Zoom", "Compare two", "Output", "Panels", "Theme", "Reset layout"} <= set(texts("View"))
+    assert len(texts("View")) <= 21, "at 720 px there is room for no more"
+    assert texts("View", "Zoom") == ["Fit", "1:1", "Zoom in", "Zoom out"]
+    assert texts("View", "Theme") == ["System theme", "Dark theme", "Light theme"]
+    assert {"Latent", "Sliders", "Mix", "Performance", "Model", "History"} <= set(texts("View", "Panels"))
     assert "Open model…" in texts("Model")
     assert texts("Help") == ["Tour", "Shortcuts", "Copy report", "Show log file", "About Latent Loom"]
 
