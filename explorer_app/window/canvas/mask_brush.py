@@ -44,7 +44,7 @@ class MaskBrush(QObject):
     gesture_cancelled()
         The stroke was cancelled.
     changed()
-        Mode, size, softness or target.
+        Mode, size, softness or target; or a stroke was cancelled.
     """
 
     edited = Signal(object, bool)
@@ -131,6 +131,7 @@ class MaskBrush(QObject):
             return False
         self._way, self.mask = [], self._before
         self.gesture_cancelled.emit()
+        self.changed.emit()
         return True
 
     def invert(self) -> None:

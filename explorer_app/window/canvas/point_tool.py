@@ -175,7 +175,10 @@ class PointTool(QWidget):
 
     def _follow(self, dx: float, dy: float, keys: int) -> None:
         """Move the handles by a pointer displacement in px; the first px begin the stroke."""
-        if self._pressed is None:
+        if self._pressed is None:  # the stroke was cancelled under the pen
+            if self._pointer is not None:
+                self._pointer += QPointF(dx, dy)
+                self.update()
             return
         if self._paints:
             self._pressed = self._pressed[0] + dx, self._pressed[1] + dy

@@ -473,9 +473,9 @@ class Workspace(QMainWindow):
             inside = {stop for stop in stops if around.isAncestorOf(stop)}
             if inside:
                 stop = gone.nextInFocusChain()
-                while stop not in inside:
+                while stop is not None and stop not in inside:
                     stop = stop.nextInFocusChain()
-                return stop
+                return stop or self._canvas
             around = around.parentWidget()
         return self._canvas
 

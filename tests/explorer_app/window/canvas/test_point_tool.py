@@ -337,9 +337,13 @@ def test_undo_under_the_pen_cancels_the_stroke_and_the_rest_of_it_paints_nothing
     press(hand.tool, hand.at(40, 100))
     move(hand.tool, hand.at(120, 100))
     assert controller.editing.session.mask is not None
+    shows: list[bool] = []
+    window.tools.brush.changed.connect(lambda: shows.append(True))
     hand.key(Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
     assert controller.editing.session.mask is None, "undo is on though there is no step yet"
+    assert shows, "the tool is painted again, without the stroke"
     move(hand.tool, hand.at(200, 100))
+    assert hand.tool._pointer == QPointF(hand.at(200, 100)), "the brush follows the pointer"
     release(hand.tool, hand.at(200, 100))
     assert controller.editing.session.mask is None
     assert window.tools.brush.mask is None
