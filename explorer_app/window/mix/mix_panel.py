@@ -347,6 +347,8 @@ class MixPanel(QWidget):
         menu.popup(where)
 
     def _ask_seed(self, index: int, where: QPoint) -> None:
+        if index >= len(self._session.mix):
+            return  # another session came while the menu was open
         point = self._session.mix[index].latent.point
         seeds = point.seeds if isinstance(point, Point) else ()
         seed = seeds[0][0] if len(seeds) == 1 else random.randrange(_RANDOM_SEEDS)
@@ -358,6 +360,8 @@ class MixPanel(QWidget):
         self.ask.ask_seed("Another seed for this source", seed, "Set", where, take)
 
     def _ask_name(self, index: int, where: QPoint) -> None:
+        if index >= len(self._session.mix):
+            return
         old = self._session.mix[index]
 
         def take(name: str) -> None:

@@ -108,6 +108,14 @@ def test_a_source_is_renamed_beside_where_it_was_clicked(panel: WatchedPanel, qt
     assert not panel.ask.isVisible()
 
 
+@pytest.mark.parametrize("words", ["Another seed…", "Rename…"])
+def test_an_open_menu_asks_nothing_of_a_source_that_is_gone(panel: WatchedPanel, words: str) -> None:
+    menu = open_menu(panel, lambda: panel.grid.menu_requested.emit(1, 2, QPoint(0, 0)))
+    panel.show_session(Session())
+    choose(menu, words)
+    assert not panel.ask.isVisible()
+
+
 def test_a_source_gets_another_seed_and_keeps_its_strengths(panel: WatchedPanel, qtbot: QtBot) -> None:
     choose(open_menu(panel, lambda: panel.grid.menu_requested.emit(1, 2, QPoint(0, 0))), "Another seed…")
     assert panel.ask.seed.value() == 2
