@@ -119,6 +119,7 @@ def run(words: Sequence[str], console: Console) -> int:
         candidates, start_s = _CANDIDATES, PROJECTION_START_S
     settings = ProjectionSettings(options.steps, candidates, options.seed, start_s)
     model = read_network(options.network, console)
+    _spare_model(Path(model.facts.path), jobs, options)
     network = open_gradients(model, device=options.device)
     encoder = open_encoder(model, network)
     features = open_features(model, network, encoder)
@@ -142,7 +143,7 @@ def run(words: Sequence[str], console: Console) -> int:
             rows = _project(network, encoder, features, read, settings, console, keeps=options.resume)
             if options.tune:
                 for job, found in zip(read, rows, strict=True):
-                    _tune(network, features, model.facts, job, found, options.tune, console)
+                    _tune(network, features, model.facts, job, found, options.tune, console, keeps=options.resume)
     if failures:
         raise LoomError(f"{failures} of {len(jobs)} files could not be read as pictures; the others were projected.")
     return 0
@@ -213,8 +214,10 @@ def _tune(
     rows: NDArray[np.float32],
     steps: int,
     console: Console,
+    *,
+    keeps: bool,
 ) -> None:
-    """Tune the weights to a picture, and write the tuned model, also after Ctrl-C."""
+    """Tune the weights to a picture, and write the tuned model, also after Ctrl-C; `keeps` as for `_project`."""
     from gpu_backend import PhotoTuning
 
     tuning = PhotoTuning(network, rows, job.picture, steps, features)
@@ -229,7 +232,9 @@ def _tune(
             report = tuning.step()
             console.status(f"{job.photo.name}: tuning {report.step} of {report.steps}, {tuning.psnr:.1f} dB")
     except KeyboardInterrupt:
-        if tuning.report.step:
+        if keeps and target.exists():
+            console.conclude(f"{target} is {facts.name} tuned to {job.photo.name} by an earlier search.")
+        elif tuning.report.step:
             with as_export_error(target):
                 _mark_stopped(target)
             write(", stopped early")
@@ -242,6 +247,13 @@ def _tune(
 def _outputs(target: Path, options: argparse.Namespace) -> tuple[Path, ...]:
     """Return the files that a picture gets."""
     return (target, _tuned(target)) if options.tune else (target,)
+
+
+def _spare_model(model: Path, jobs: Sequence[tuple[Path, Path]], options: argparse.Namespace) -> None:
+    """Raise UsageError if a tuned model would replace the model that is tuned."""
+    for path in (path for _, target in jobs for path in _outputs(target, options)):
+        if path.exists() and path.samefile(model):
+            raise UsageError(f"{path} is the model that is tuned; choose another name for --out.")
 
 
 def _stop_mark(path: Path) -> Path:

@@ -5,7 +5,8 @@ A safetensors file with the changes of some weights in half precision, and one J
     {"version": 1, "base": "/models/hills.pkl", "base_id": SHA-256 of that file, "of": "photo.png"}
 
 It is opened like every model. The other file lies beside it under the name that is said, or where it was at the time;
-its SHA-256 decides. The tuned model has a SHA-256 of its own, the one of this file.
+its SHA-256 decides. The tuned model has a SHA-256 of its own, the one of this file. A model that is tuned twice changes
+the first model of all: the file has the sum of both changes.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import numpy as np
 import safetensors.numpy
 from numpy.typing import NDArray
 
+from gpu_backend.errors import ModelFileError
 from gpu_backend.limits import is_regular_file
 from gpu_backend.model.companion_file import write_companion
 from gpu_backend.model.found import Found
@@ -58,14 +60,21 @@ def write_tuned(changes: Mapping[str, NDArray[np.float32]], base: Base, path: st
     ----------
     changes
         What is added to weights, by official state-dict names.
+    base
+        The model with these weights, which may be tuned itself.
 
     Raises
     ------
     ModelFileError
-        If a change does not fit into half precision.
+        If a change does not fit into half precision, or `path` is the model that is changed.
     LoomError
         If the file cannot be written; nothing is left behind.
     """
+    changes, base = _from_first_model(changes, base)
+    if _are_same(Path(path), base.path):
+        raise ModelFileError(
+            f"{Path(path).name} was not written: it is the model that is changed; choose another name."
+        )
     said = {"version": VERSION, "base": str(base.path), "base_id": base.model_id, "of": base.photo}
 
     def content() -> bytes:
@@ -77,6 +86,28 @@ def write_tuned(changes: Mapping[str, NDArray[np.float32]], base: Base, path: st
         return safetensors.numpy.save(arrays, {KEY: json.dumps(said, sort_keys=True)})
 
     write_companion(path, content, safetensors.numpy.load)
+
+
+def _from_first_model(
+    changes: Mapping[str, NDArray[np.float32]], base: Base
+) -> tuple[Mapping[str, NDArray[np.float32]], Base]:
+    """Return what changes of a tuned model add to the model that it changes, and that; of any other model, the same."""
+    try:
+        with open_source(base.path) as source:
+            if not _is_tuned(source):
+                return changes, base
+            table = SafetensorsTable(source)
+            first = _base(table.metadata[KEY])
+            path = _path_of(first, source)
+            earlier = table.load(tuple(table.shapes), Watch())
+    except Refusal:  # gone meanwhile, as any other model can be: reading the new file says so
+        return changes, base
+    if earlier.digest != base.model_id:
+        return changes, base
+    whole = dict(earlier.weights)
+    for name, change in changes.items():
+        whole[name] = whole[name] + change if name in whole else change
+    return whole, Base(path.absolute(), first.model_id, base.photo)
 
 
 def find_tuned(source: FileSource, find: Callable[[FileSource], Found]) -> Found | None:
@@ -96,10 +127,7 @@ def find_tuned(source: FileSource, find: Callable[[FileSource], Found]) -> Found
     if KEY not in table.metadata:
         return None
     base = _base(table.metadata[KEY])
-    beside = source.path.with_name(base.path.name)
-    # A path that a stranger wrote must not reach for another computer, as the paths of Windows shares do.
-    is_far = str(base.path).startswith(("\\\\", "//"))
-    path = beside if is_far or (is_regular_file(beside) and beside != source.path) else base.path
+    path = _path_of(base, source)
     expected = f"{base.path.name} beside it, the model that it changes"
     with open_source(path, expected) as other:
         if _is_tuned(other):
@@ -124,6 +152,21 @@ def find_tuned(source: FileSource, find: Callable[[FileSource], Found]) -> Found
     return Found(
         found.spec, load, "safetensors", flavour, found.requested, found.ignored, found.warnings, (path, base.model_id)
     )
+
+
+def _path_of(base: Base, source: FileSource) -> Path:
+    """Return where to look for the model that a file changes."""
+    beside = source.path.with_name(base.path.name)
+    # A path that a stranger wrote must not reach for another computer, as the paths of Windows shares do.
+    is_far = str(base.path).startswith(("\\\\", "//"))
+    return beside if is_far or (is_regular_file(beside) and beside != source.path) else base.path
+
+
+def _are_same(one: Path, other: Path) -> bool:
+    try:
+        return one.samefile(other)
+    except OSError:  # one is missing
+        return False
 
 
 def _is_tuned(source: FileSource) -> bool:

@@ -96,6 +96,19 @@ def test_a_tuned_model_is_kept_beside_the_rows_and_opens(command: Command, netwo
     assert "photo.safetensors already exists" in command(*words).sentence
 
 
+def test_a_tuned_model_is_tuned_again_and_never_replaces_its_model(
+    command: Command, networks: Path, photo: Path
+) -> None:
+    base, folder = networks / "other.safetensors", photo.parent
+    for network, name in ((base, "once"), (folder / "once.safetensors", "twice")):
+        words = ("project", photo, "--network", network, "--out", folder / f"{name}.npz", *QUICK, "--tune", 2)
+        assert command(*words).status == 0
+    assert read_model(folder / "twice.safetensors").facts.flavour == "tuned to photo.png"
+    again = ("project", photo, "--network", folder / "once.safetensors", "--out", folder / "once.npz", *QUICK)
+    assert "is the model that is tuned" in command(*again, "--tune", 2, "--overwrite").sentence
+    assert command(*again, "--overwrite").status == 0
+
+
 def test_a_damaged_picture_of_a_folder_is_named_and_the_others_are_projected(command: Command, photo: Path) -> None:
     (photo.parent / "broken.png").write_bytes(b"\x89PNG")
     outcome = command("project", photo.parent, "--out", photo.parent / "out", *QUICK)
@@ -147,7 +160,12 @@ def test_a_tuned_model_that_was_stopped_is_made_again(
     out = photo.parent / "photo.npz"
     words = ("project", photo, "--out", out, *QUICK, "--tune", 2)
     assert command(*words).status == 130
-    assert (photo.parent / "photo.safetensors").exists()
+    tuned = photo.parent / "photo.safetensors"
+    first = tuned.read_bytes()
+    outcome = command(*words[:-1], 3, "--resume")
+    assert outcome.status == 130
+    assert "by an earlier search" in outcome.err
+    assert tuned.read_bytes() == first
     monkeypatch.setattr(PhotoTuning, "step", plain)
     outcome = command(*words, "--resume")
     assert outcome.status == 0, outcome.err

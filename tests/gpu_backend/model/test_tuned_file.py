@@ -51,6 +51,33 @@ def test_changes_are_added_to_the_weights_of_the_other_model(base: Base, changes
     assert path.stat().st_size < 0.2 * base.path.stat().st_size
 
 
+def test_a_tuned_model_that_is_tuned_again_changes_the_first_model(
+    base: Base, changes: dict[str, np.ndarray], tmp_path: Path
+) -> None:
+    once, twice = tmp_path / "once.safetensors", tmp_path / "elsewhere" / "twice.safetensors"
+    write_tuned(changes, base, once)
+    first = read_model(once)
+    bias = "synthesis.b8.conv0.bias"
+    more = {NAME: np.full_like(changes[NAME], 0.25), bias: np.full_like(first.weights[bias], 0.5)}
+    write_tuned(more, Base(once, first.facts.model_id, "lake.jpg"), twice)
+    once.unlink()
+    tuned, plain = read_model(twice), read_model(base.path)
+    assert tuned.facts.flavour == "tuned to lake.jpg"
+    np.testing.assert_allclose(tuned.weights[NAME], plain.weights[NAME] + changes[NAME] + 0.25, atol=2e-3)
+    np.testing.assert_allclose(tuned.weights[bias], plain.weights[bias] + 0.5, atol=2e-3)
+
+
+def test_the_model_that_is_changed_is_not_overwritten(
+    base: Base, changes: dict[str, np.ndarray], tmp_path: Path
+) -> None:
+    once = tmp_path / "once.safetensors"
+    write_tuned(changes, base, once)
+    for model in (base, Base(once, read_model(once).facts.model_id, "lake.jpg")):
+        with pytest.raises(ModelFileError, match="choose another name"):
+            write_tuned(changes, model, base.path)
+    assert read_model(base.path).facts.model_id == base.model_id
+
+
 def test_both_files_may_move_together(base: Base, changes: dict[str, np.ndarray], tmp_path: Path) -> None:
     write_tuned(changes, base, tmp_path / "tuned.safetensors")
     new = tmp_path / "new"
@@ -106,7 +133,7 @@ def test_what_does_not_fit_is_refused_with_a_sentence(
     write_tuned(changes, Base(Path("//server/share/hills.pkl"), base.model_id, ""), tuned)
     assert "hills.pkl beside it" in sentence()
     write_tuned(changes, base, tuned)
-    write_tuned(changes, Base(tuned, base.model_id, ""), tmp_path / "again.safetensors")
+    write_tuned(changes, Base(tuned, base.model_id, ""), tmp_path / "again.safetensors")  # not the SHA-256 of that file
     tuned = tmp_path / "again.safetensors"
     assert "not tuned itself" in sentence()
 
