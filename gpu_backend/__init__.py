@@ -185,7 +185,12 @@ if TYPE_CHECKING:
         write_latent as write_latent,
         write_latents as write_latents,
     )
-    from gpu_backend.model.tuned_file import Base as Base, tuned_path as tuned_path, write_tuned as write_tuned
+    from gpu_backend.model.tuned_file import (
+        Base as Base,
+        changed_model as changed_model,
+        tuned_path as tuned_path,
+        write_tuned as write_tuned,
+    )
     from gpu_backend.model_directions import named_part as named_part
     from gpu_backend.ops.kernels.conv_tile import ConvShape as ConvShape, ConvTile as ConvTile
     from gpu_backend.picture_file import PictureFileError as PictureFileError, opened_picture as opened_picture
@@ -409,7 +414,7 @@ _HOMES = {
         "write_latent",
         "write_latents",
     ),
-    "model.tuned_file": ("Base", "tuned_path", "write_tuned"),
+    "model.tuned_file": ("Base", "changed_model", "tuned_path", "write_tuned"),
     "model_directions": ("named_part",),
     "ops.kernels.conv_tile": ("ConvShape", "ConvTile"),
     "quick_dataclass": ("dataclass",),

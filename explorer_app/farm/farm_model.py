@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FarmModel:
-    """A model's file and the file of its named directions.
+    """A model's files.
 
     Attributes
     ----------
@@ -24,12 +24,21 @@ class FarmModel:
         The file, the model's name, and the file's SHA-256.
     directions
         A file of directions; empty for none.
+    changed
+        Path and SHA-256 of the model that a tuned one changes; None for any other.
     """
 
     path: Path
     name: str
     model_id: str
     directions: bytes = field(default=b"", repr=False)
+    changed: tuple[Path, str] | None = None
+
+    @property
+    def files(self) -> tuple[tuple[Path, str], ...]:
+        """What a worker needs to open it: paths and SHA-256s; the model itself comes last."""
+        own = self.path, self.model_id
+        return (own,) if self.changed is None else (self.changed, own)
 
 
 def farm_model_of(model: Model) -> FarmModel:
@@ -45,4 +54,6 @@ def farm_model(facts: ModelFacts, named: NamedDirections | None) -> FarmModel:
             path = Path(folder) / "model.directions.safetensors"
             gpu_backend.write_directions(named, path, facts.model_id)
             directions = path.read_bytes()
-    return FarmModel(Path(facts.path).absolute(), facts.name, facts.model_id, directions)
+    base = gpu_backend.changed_model(facts.path)
+    changed = None if base is None else (base.path, base.model_id)
+    return FarmModel(Path(facts.path).absolute(), facts.name, facts.model_id, directions, changed)

@@ -48,8 +48,7 @@ class ModelDelivery:
                 del self._wanting[identity]  # the upload finished during this request
                 return
             group, self._wanting = self._wanting, {}
-            await link.bring_model(
-                self._model.path, self._model.model_id, self._model.path.suffix, list(group.values())
-            )
+            for path, model_id in self._model.files:
+                await link.bring_model(path, model_id, path.suffix.lower(), list(group.values()))
             self.uploads += 1
             self._brought |= dict.fromkeys(group, self.uploads)

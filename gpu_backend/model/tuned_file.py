@@ -4,15 +4,16 @@ A safetensors file with the changes of some weights in half precision, and one J
 
     {"version": 1, "base": "/models/hills.pkl", "base_id": SHA-256 of that file, "of": "photo.png"}
 
-It is opened like every model. The other file lies beside it under the name that is said, or where it was at the time;
-its SHA-256 decides. The tuned model has a SHA-256 of its own, the one of this file. A model that is tuned twice changes
-the first model of all: the file has the sum of both changes.
+It is opened like every model. The other file lies beside it under the name that is said or under its SHA-256, or where
+it was at the time; its SHA-256 decides. The tuned model has a SHA-256 of its own, the one of this file. A model that is
+tuned twice changes the first model of all: the file has the sum of both changes.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -97,8 +98,7 @@ def _from_first_model(
             if not _is_tuned(source):
                 return changes, base
             table = SafetensorsTable(source)
-            first = _base(table.metadata[KEY])
-            path = _path_of(first, source)
+            first = _first_model(table, source)
             earlier = table.load(tuple(table.shapes), Watch())
     except Refusal:  # gone meanwhile, as any other model can be: reading the new file says so
         return changes, base
@@ -107,7 +107,16 @@ def _from_first_model(
     whole = dict(earlier.weights)
     for name, change in changes.items():
         whole[name] = whole[name] + change if name in whole else change
-    return whole, Base(path.absolute(), first.model_id, base.photo)
+    return whole, Base(first.path, first.model_id, base.photo)
+
+
+def changed_model(path: str | os.PathLike[str]) -> Base | None:
+    """Return the model that a tuned one changes, by the path at which it is looked for; None for any other file."""
+    try:
+        with open_source(Path(path)) as source:
+            return _first_model(SafetensorsTable(source), source) if _is_tuned(source) else None
+    except Refusal:
+        return None
 
 
 def find_tuned(source: FileSource, find: Callable[[FileSource], Found]) -> Found | None:
@@ -157,9 +166,21 @@ def find_tuned(source: FileSource, find: Callable[[FileSource], Found]) -> Found
 def _path_of(base: Base, source: FileSource) -> Path:
     """Return where to look for the model that a file changes."""
     beside = source.path.with_name(base.path.name)
+    if is_regular_file(beside) and beside != source.path:
+        return beside
+    if re.fullmatch("[0-9a-f]{64}", base.model_id):
+        kept = source.path.with_name(base.model_id + base.path.suffix.lower())
+        if is_regular_file(kept):
+            return kept
     # A path that a stranger wrote must not reach for another computer, as the paths of Windows shares do.
     is_far = str(base.path).startswith(("\\\\", "//"))
-    return beside if is_far or (is_regular_file(beside) and beside != source.path) else base.path
+    return beside if is_far else base.path
+
+
+def _first_model(table: SafetensorsTable, source: FileSource) -> Base:
+    """Return the model that a tuned one changes, by the path at which it is looked for."""
+    said = _base(table.metadata[KEY])
+    return Base(_path_of(said, source).absolute(), said.model_id, said.photo)
 
 
 def _are_same(one: Path, other: Path) -> bool:

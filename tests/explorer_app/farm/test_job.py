@@ -15,8 +15,17 @@ from explorer_app.exporting.sheet import SheetLayout
 from explorer_app.exporting.video.video_format import VideoFormat
 from explorer_app.farm import foreman
 from explorer_app.farm.errors import FarmError
-from explorer_app.farm.farm_model import FarmModel
-from gpu_backend import CancelledError, Frame, LoomError, ModelFacts, RenderRequest
+from explorer_app.farm.farm_model import FarmModel, farm_model_of
+from gpu_backend import (
+    Base,
+    CancelledError,
+    Frame,
+    LoomError,
+    ModelFacts,
+    RenderRequest,
+    read_model,
+    write_tuned,
+)
 from tests.helpers.fake_engine import fake_frame
 from tests.helpers.farm import PATIENCE_S, FakeFarm, exported, farm_settings, files_of, running, small_model, station
 
@@ -138,6 +147,29 @@ def test_the_model_is_brought_once_to_workers_that_share_a_store(
         assert job.wait(PATIENCE_S)
     check_whole(settings, tmp_path / "alone", model[0])
     assert sum(map(len, farm.brought)) == 2
+
+
+def test_a_tuned_model_comes_with_the_model_that_it_changes(
+    farm: FakeFarm, model: tuple[ModelFacts, FarmModel], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "models"
+    folder.mkdir()
+    facts, _ = small_model(folder)
+    elsewhere = Base(Path("/not here") / Path(facts.path).name, facts.model_id, "photo.png")
+    change = np.full_like(read_model(facts.path).weights["synthesis.b8.conv0.bias"], 0.5)
+    write_tuned({"synthesis.b8.conv0.bias": change}, elsewhere, folder / "tuned.safetensors")
+    tuned = read_model(folder / "tuned.safetensors")
+    monkeypatch.setattr(
+        "explorer_app.farm.model_store.ModelStore.candidates",
+        lambda self, model_id, name, hint: [path for path in [self._path(model_id, ".safetensors")] if path.is_file()],
+    )
+    for name in ("one", "two"):
+        farm.add(name, station(tmp_path / name))
+    settings = farm_settings(tmp_path / "out", tuned.facts, frames=FRAMES)
+    job = farm.job(settings, farm_model_of(tuned))
+    with running(job):
+        assert job.wait(PATIENCE_S)
+    check_whole(settings, tmp_path / "alone", tuned.facts)
 
 
 class Painter:

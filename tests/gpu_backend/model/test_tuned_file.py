@@ -12,6 +12,7 @@ from gpu_backend import (
     ModelFileError,
     NamedDirections,
     RowRange,
+    changed_model,
     read_model,
     tuned_path,
     write_directions,
@@ -85,6 +86,23 @@ def test_both_files_may_move_together(base: Base, changes: dict[str, np.ndarray]
     for name in ("hills.safetensors", "tuned.safetensors"):
         (tmp_path / name).rename(new / name)
     assert read_model(new / "tuned.safetensors").facts.flavour == "tuned to photo.png"
+
+
+def test_both_files_may_be_kept_under_their_sha256(base: Base, changes: dict[str, np.ndarray], tmp_path: Path) -> None:
+    path = tmp_path / "tuned.safetensors"
+    write_tuned(changes, base, path)
+    model_id = read_model(path).facts.model_id
+    assert changed_model(path) == base
+    assert changed_model(base.path) is None
+    assert changed_model(tmp_path / "none.safetensors") is None
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    base.path.rename(kept / f"{base.model_id}.safetensors")
+    path = path.rename(kept / f"{model_id}.safetensors")
+    assert read_model(path).facts.flavour == "tuned to photo.png"
+    found = changed_model(path)
+    assert found is not None
+    assert found.path == kept / f"{base.model_id}.safetensors"
 
 
 def test_the_progress_of_reading_covers_both_files(base: Base, changes: dict[str, np.ndarray], tmp_path: Path) -> None:
