@@ -410,35 +410,37 @@ def main(words: Sequence[str] | None = None) -> None:
         model = read_model(bundled_model())
         network = open_gradients(model, device=options.device)
         known = latent_statistics(network)
-    if "pairs" in options.parts:
-        encoder = open_encoder(model, network)
-        if encoder is None:
-            raise SystemExit("The features of pairs are those of the model's encoder, but there is none.")
-        features = PictureFeatures.of_encoder(encoder)
-        with Judges(options.judges) as judges:
+    with Judges(options.judges) as judges:
+        if "pairs" in options.parts:
+            encoder = open_encoder(model, network)
+            if encoder is None:
+                raise SystemExit("The features of pairs are those of the model's encoder, but there is none.")
+            features = PictureFeatures.of_encoder(encoder)
             rows = _rows(
                 *("pairs", options.drags),
                 lambda seed: pair(model, network, known, judges, features, seed, most),
                 options.judges,
             )
-        table += summary("pairs", rows)
-    if "back" in options.parts:
-        with Judges(options.judges) as judges:
+            table += summary("pairs", rows)
+            write_table("evaluation", table)
+        if "back" in options.parts:
             rows = _rows(
                 *("back", options.drags),
                 lambda seed: there_and_back(model, network, known, judges, seed, 24, most),
                 options.judges,
             )
-        table += summary("back", rows)
+            table += summary("back", rows)
+            write_table("evaluation", table)
     if "frechet" in options.parts:
         found = frechet(model, network, known, options.edited, options.others, most)
         write_table("frechet", [found])
         table += summary("frechet", [found])
+        write_table("evaluation", table)
     if "flow" in options.parts:
         rows = [exact_flow(config, transform, seed) for seed, (config, transform) in enumerate(_TRANSFORMS)]
         write_table("flow", rows)
         table += summary("flow", rows)
-    write_table("evaluation", table)
+        write_table("evaluation", table)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,9 @@ in units of the features' scale. A pin is a handle whose target is where it is. 
 resolution. StyleGAN2 steps by Adam on gradients, the other families by Gauss-Newton on finite differences (`solvers`).
 
 Every few steps the points are followed through the pictures since the last such step (`tracking`). The loss does not
-see those pictures, so a handle whose content did not come along is noticed, and no longer pulls.
+see those pictures, so a handle whose content did not come along is noticed, and no longer pulls. Features at a target
+may be close to the template before the content is there: then the handle takes hold of its content where tracking found
+it, with a template of the present features, and goes on from there.
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ from gpu_backend.gradients.drag_settings import (
     Handle,
     HandleState,
     Pixels,
+    Solver,
     default_drag_rows,
 )
 from gpu_backend.gradients.latents import LatentStatistics
@@ -52,6 +55,14 @@ _FLAT_RADIUS = 5
 _LOST_PX = 3.0
 """Error of tracking back, in pixels of the tracked picture, from which a handle counts as lost."""
 _LOST_LIKENESS = 0.3
+_OFF_PX = 0.75
+"""Distance of a handle's content from its target, in pixels of the tracked picture, from which it is held again."""
+_NEARER = 0.9
+"""Share of the shortest distance at a hold before, from which content has come no nearer."""
+_MOST_FAILURES = 2
+"""Holds without coming nearer, after which a handle stays as it is."""
+_SOONEST = 2
+"""Steps of Adam between checks while a handle is on its way: tracking loses what moves far from check to check."""
 _COVERED = 0.9
 """Share of other latents of blends from which a handle is on another picture than the one that changes."""
 
@@ -118,7 +129,8 @@ class DragOptimizer:
             keep=settings.keep,
             faint=settings.faint,
         )
-        self._engine = _engine_of(network, terms, statistics, settings)
+        solver = settings.solver or ("adam" if network.spec.family == "stylegan2" else "gauss-newton")
+        self._engine = _engine_of(network, terms, statistics, settings, solver)
         self._handles = [self._motion(handle.source, handle.target) for handle in handles]
         self._pins = [self._motion(pin, pin) for pin in settings.pins]
         self._sources = [handle.source for handle in handles]
@@ -132,6 +144,13 @@ class DragOptimizer:
         self._loss = math.nan
         self._side = network.tracked_resolution
         self._tracked: list[tuple[float, float]] = list(self._sources)
+        self._soonest = min(_SOONEST, settings.check_every) if solver == "adam" else settings.check_every
+        self._interval = self._soonest
+        """Steps to the next check."""
+        self._held_px = [math.inf] * len(handles)
+        """The shortest distance of a handle's content from its target when it was held again."""
+        self._failures = [0] * len(handles)
+        """Holds that brought a handle's content no nearer."""
         self._seen: Tensor | None = None
         """The picture of the last check."""
         self._choose_motions()
@@ -162,6 +181,7 @@ class DragOptimizer:
         """Move a handle's target while the drag goes on. Raises RequestError."""
         _check_points([target])
         self._targets[index] = target
+        self._held_px[index], self._failures[index] = math.inf, 0
         self._handles[index].aim(self._samples(target))
         if self._count == 0 or self._is_weak[index]:  # a handle that has pulled goes on
             self._is_weak[index] = self._is_featureless(index)
@@ -223,7 +243,7 @@ class DragOptimizer:
         """Whether it is time to track: at the start, every few iterations, and where all have arrived."""
         if not self._settings.check_every:
             return False
-        is_late = self._since_check >= self._settings.check_every
+        is_late = self._since_check >= self._interval
         return self._seen is None or is_late or (self._since_check > 0 and self._has_arrived)
 
     def _motion(self, source: Pixels, target: Pixels) -> Motion:
@@ -283,9 +303,34 @@ class DragOptimizer:
         else:
             self._first_picture = picture
             self._is_weak = [self._is_featureless(index) for index in range(len(self._handles))]
+        self._interval = self._next_interval()
+        self._hold_again()
         self._choose_motions()
         self._seen = picture
         self._since_check = 0
+
+    def _next_interval(self) -> int:
+        """Return the steps to the next check: few while a handle that pulls is on its way, then ever more."""
+        pulling = [motion for index, motion in enumerate(self._handles) if not self._is_abandoned(index)]
+        is_resting = all(motion.is_resting for motion in pulling)
+        return min(self._settings.check_every, 2 * self._interval) if is_resting else self._soonest
+
+    def _hold_again(self) -> None:
+        """Let handles that are at their targets without their content take hold of it where tracking found it."""
+        places = []
+        for index, motion in enumerate(self._handles):
+            if self._is_abandoned(index) or not motion.is_resting:
+                continue
+            left = math.dist(self._tracked[index], self._targets[index])
+            if left * self._side / self._network.spec.resolution <= _OFF_PX:
+                continue
+            self._failures[index] += left > _NEARER * self._held_px[index]
+            if self._failures[index] > _MOST_FAILURES:
+                continue
+            self._held_px[index] = min(left, self._held_px[index])
+            places.append((motion, self._samples(self._tracked[index])))
+        if places:
+            self._engine.hold(places)
 
     def _state(self, index: int) -> HandleState:
         motion, target = self._handles[index], self._targets[index]
@@ -308,10 +353,13 @@ def _texture_along(way: Tensor, values: Tensor, place: Tensor, radius: int) -> f
 
 
 def _engine_of(
-    network: DifferentiableNetwork, terms: DragTerms, statistics: LatentStatistics, settings: DragSettings
+    network: DifferentiableNetwork,
+    terms: DragTerms,
+    statistics: LatentStatistics,
+    settings: DragSettings,
+    solver: Solver,
 ) -> DragEngine[Any]:
     """Return what computes the steps: own kernels where the network has them on a GPU, else torch."""
-    solver = settings.solver or ("adam" if network.spec.family == "stylegan2" else "gauss-newton")
     if solver == "adam" and network.own_kernels is not None:
         own: DragEngine[Any] | None
         own = network.own_kernels.drag(network, terms, radius=settings.radius, rate=settings.rate)

@@ -39,6 +39,11 @@ class Motion(Protocol):
         """Whether it is at its target, with the features of its template or as near as they come."""
         ...
 
+    @property
+    def is_resting(self) -> bool:
+        """Whether it is at its target, with the features of its template, or after some steps without."""
+        ...
+
     def aim(self, target: Tensor) -> None:
         """Go to another target (2,) from here."""
         ...
@@ -71,6 +76,10 @@ class DragEngine(Protocol[_Motion]):
 
     def choose(self, motions: Sequence[_Motion]) -> None:
         """Say which handles pull."""
+        ...
+
+    def hold(self, places: Sequence[tuple[_Motion, Tensor]]) -> None:
+        """Let handles take hold of what is at other places (2,) now."""
         ...
 
     def step(self) -> float | None:
@@ -107,6 +116,7 @@ class TorchEngine:
         self._solver: DragSolver = (
             Adam(self._objective, rate) if directions is None else GaussNewton(self._objective, directions)
         )
+        self._features = self._objective.first
 
     @property
     def first(self) -> Tensor:
@@ -127,14 +137,19 @@ class TorchEngine:
         """Say which handles pull."""
         self._objective.motions = list(motions)
 
+    def hold(self, places: Sequence[tuple[HandleMotion, Tensor]]) -> None:
+        """Let handles take hold of what is at other places."""
+        for motion, place in places:
+            motion.hold(self._features, place)
+
     def step(self) -> float | None:
         """Do a part of the solver's iteration."""
         found = self._solver.step()
         if found is None:
             return None
-        loss, features = found
+        loss, self._features = found
         for motion in self._objective.motions:
-            motion.advance(features)
+            motion.advance(self._features)
         return loss
 
     @torch.no_grad()

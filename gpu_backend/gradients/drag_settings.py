@@ -56,7 +56,8 @@ class DragSettings:
     keep, faint
         Weights of the difference under the mask and of that everywhere.
     check_every
-        Steps from one check of the handles by tracking to the next; 0 for none.
+        Most steps from one check of the handles by tracking to the next; 0 for none. While handles are on their way,
+        Adam's are checked more often.
     solver
         None for Adam on StyleGAN2 and Gauss-Newton on other families.
     """

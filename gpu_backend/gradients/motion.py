@@ -31,6 +31,11 @@ _LONGEST_HOP = 2.0
 _CANDIDATES = 16
 
 
+def is_resting(rested: float, difference: float) -> bool:
+    """Return whether a handle that was at its target for some steps has done what it can there."""
+    return rested >= _PATIENCE or (rested > 0 and difference <= REACHED)
+
+
 class HandleMotion:
     """One handle.
 
@@ -70,10 +75,23 @@ class HandleMotion:
         enough = REACHED if self._rested >= REST_STEPS else CLOSE
         return self._rested > 0 and self.difference <= enough
 
+    @property
+    def is_resting(self) -> bool:
+        """Whether it is at its target, with the features of its template, or after some steps without."""
+        return is_resting(self._rested, self.difference)
+
     def aim(self, target: Tensor) -> None:
         """Go to another target (2,) from here."""
         self.target = target
         self._rested = self._steps = 0
+
+    @torch.no_grad()
+    def hold(self, features: Tensor, position: Tensor) -> None:
+        """Take hold of what the features have at another place (2,)."""
+        self.position = position
+        self.template = sample(features, position + self._offsets)
+        self._trail.append(position)
+        self._steps = self._rested = 0
 
     def loss(self, features: Tensor) -> Tensor:
         """Return the mean absolute difference between the features at the position and the template."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -66,7 +67,7 @@ def track(before: Tensor, after: Tensor, points: Tensor) -> Tracked:
     with np.errstate(invalid="ignore", over="ignore"):  # pictures that are not finite lose their points
         moved = _flow(one, other, start)
         back = _flow(other, one, moved)
-        likeness = _correlation(_windows(one[0], start, _RADIUS), _windows(other[0], moved, _RADIUS))
+        likeness = _correlation(windows(one[0], start, _RADIUS), windows(other[0], moved, _RADIUS))
     error = np.hypot(*(back - start).T)
     return Tracked(*(torch.from_numpy(found).to(points) for found in (moved, error, likeness)))
 
@@ -107,7 +108,7 @@ def _flow(before: list[_Picture], after: list[_Picture], points: _Numbers) -> _N
     return np.minimum(np.maximum(points + shift, 0), len(after[0]) - 1)
 
 
-def _windows(picture: _Picture, points: _Numbers, radius: int) -> _Picture:
+def windows(picture: NDArray[Any], points: _Numbers, radius: int) -> _Picture:
     """Return bilinear samples around points, (n, 2 radius + 1, 2 radius + 1, channels), as `sampling.sample` does.
 
     All pixels of a window have the same shares of their neighbours, so a window is a weighted sum of four crops.
@@ -117,7 +118,8 @@ def _windows(picture: _Picture, points: _Numbers, radius: int) -> _Picture:
     shares = (points - low).astype(np.float32)[:, :, None, None, None]
     near = low.astype(np.intp)[:, :, None] + np.arange(-radius, radius + 2)
     near = np.minimum(np.maximum(near, 0), side - 1)
-    crops = picture.reshape(side * side, -1).take(side * near[:, 1, :, None] + near[:, 0, None, :], axis=0)
+    places = side * near[:, 1, :, None] + near[:, 0, None, :]
+    crops = picture.reshape(side * side, -1).take(places, axis=0).astype(np.float32, copy=False)
     across = crops[:, :, :-1] + shares[:, 0] * (crops[:, :, 1:] - crops[:, :, :-1])
     found: _Picture = across[:, :-1] + shares[:, 1] * (across[:, 1:] - across[:, :-1])
     return found
@@ -126,7 +128,7 @@ def _windows(picture: _Picture, points: _Numbers, radius: int) -> _Picture:
 def _solve(before: _Picture, after: _Picture, points: _Numbers, shift: _Numbers) -> _Numbers:
     """Refine the shifts (n, 2) of the windows around points (n, 2) on one level."""
     count = len(points)
-    around = _windows(before, points, _RADIUS + 1)
+    around = windows(before, points, _RADIUS + 1)
     wanted = around[:, 1:-1, 1:-1]
     along_x = around[:, 1:-1, 2:] - around[:, 1:-1, :-2]
     along_y = around[:, 2:, 1:-1] - around[:, :-2, 1:-1]
@@ -138,7 +140,7 @@ def _solve(before: _Picture, after: _Picture, points: _Numbers, shift: _Numbers)
     solver = inverse @ gradient
     start, moves = shift, np.ones((count, 1), np.bool_)
     for _ in range(_ITERATIONS):
-        missing = _windows(after, points + shift, _RADIUS) - wanted
+        missing = windows(after, points + shift, _RADIUS) - wanted
         step = (solver @ missing.reshape(count, -1, 1))[:, :, 0]
         shift = np.where(moves, shift - step, shift)
         moves = moves & (_lengths(step) >= _ENOUGH_PX)

@@ -18,9 +18,10 @@ from gpu_backend.cuda.driver.interface import Graph
 from gpu_backend.gradients.gpu.kernels import GradientKernel
 from gpu_backend.gradients.gpu.memory import DeviceArrays
 from gpu_backend.gradients.gpu.open_network import GpuGradients
-from gpu_backend.gradients.motion import CLOSE, REACHED, REST_STEPS
+from gpu_backend.gradients.motion import CLOSE, REACHED, REST_STEPS, is_resting
 from gpu_backend.gradients.objective import DragTerms
 from gpu_backend.gradients.sampling import feature_scale, patch_offsets, sample
+from gpu_backend.gradients.tracking import windows
 
 _HANDLE_FLOATS = 12
 _POSITION, _TARGET, _PLACES, _TRAIL = slice(0, 2), slice(2, 4), slice(0, 4), slice(4, 6)
@@ -62,6 +63,11 @@ class GpuHandle:
         rested = self._state[_RESTED]
         enough = REACHED if rested >= REST_STEPS else CLOSE
         return bool(rested > 0 and self._state[_DIFFERENCE] <= enough)
+
+    @property
+    def is_resting(self) -> bool:
+        """Whether it is at its target, with the features of its template, or after some steps without."""
+        return is_resting(float(self._state[_RESTED]), float(self._state[_DIFFERENCE]))
 
     def aim(self, target: Tensor) -> None:
         """Go to another target (2,) from here."""
@@ -123,6 +129,22 @@ class GpuDrag:
         self.states[:, _PULLS] = 0.0
         for motion in motions:
             self.states[motion._index, _PULLS] = 1.0
+        self.mark_changed()
+
+    def hold(self, places: Sequence[tuple[GpuHandle, Tensor]]) -> None:
+        """Let handles take hold of what is at other places now, after a step."""
+        side, across = self._terms.block, 2 * self._radius + 1
+        features = np.empty((side, side, self._channels), np.float16)
+        template = np.zeros((across * across, self._channels), np.float32)
+        with self._gpu.work(self) as driver:
+            driver.download(features, self._features)
+            for handle, place in places:
+                found = windows(features, place.double().numpy()[None], self._radius)
+                template[:, : self._used] = found.reshape(len(template), -1)[:, : self._used]
+                driver.upload(self._templates_at + handle._index * template.nbytes, template)
+                state = handle._state
+                state[_POSITION] = state[_TRAIL] = place.numpy()
+                state[_STEPS] = state[_RESTED] = 0.0
         self.mark_changed()
 
     def mark_changed(self) -> None:

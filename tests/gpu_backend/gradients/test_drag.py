@@ -2,12 +2,15 @@
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from torch.nn import functional
 
 from gpu_backend import CancelledError, Model, RequestError, RowRange
+from gpu_backend.gradients import drag as drag_module, tracking
 from gpu_backend.gradients.drag import DragOptimizer, default_block
 from gpu_backend.gradients.drag_settings import DragReport, DragSettings, Handle, default_drag_rows
 from gpu_backend.gradients.forward_plans import ForwardPlans
@@ -146,6 +149,66 @@ def test_a_handle_whose_content_stays_behind_is_lost_and_no_longer_pulls() -> No
         drag.step()
     assert drag.report.handles[0].is_lost
     assert drag.report.is_settled
+
+
+class Ahead(MovingPicture):
+    """Features go half as far again as the picture."""
+
+    def features(self, ws: torch.Tensor, block: int, noise: object = None) -> torch.Tensor:
+        farther = ws.clone()
+        farther[:, 0, :2] *= 1.5
+        return super().features(farther, block)
+
+
+@pytest.mark.parametrize("family", ["stylegan2", "stylegan3"])
+def test_a_handle_takes_hold_again_of_content_that_is_behind_its_features(family: str) -> None:
+    drag = drag_of(Ahead(family))
+    report = settle(drag)
+    assert report.is_settled
+    assert drag.rows[0, :2] == pytest.approx([10.0, 3.0], abs=1.2), "at 6.7 and 2 the features have arrived"
+    assert report.handles[0].tracked == pytest.approx((40.0, 33.0), abs=1.2)
+
+
+def test_a_handle_that_comes_no_nearer_is_not_held_for_ever() -> None:
+    class Still(MovingPicture):
+        """Only the features move."""
+
+        def features(self, ws: torch.Tensor, block: int, noise: object = None) -> torch.Tensor:
+            return functional.avg_pool2d(MovingPicture.picture(self, ws), SIDE // block)
+
+        def picture(self, ws: torch.Tensor, resolution: int | None = None, noise: object = None) -> torch.Tensor:
+            return super().picture(torch.zeros_like(ws), resolution)
+
+    drag = drag_of(Still())
+    report = settle(drag)
+    assert report.is_settled
+    assert report.handles[0].tracked == pytest.approx((30.0, 30.0), abs=0.1)
+    held = drag._failures[0]
+    drag.set_target(0, (36.0, 30.0))
+    assert held > drag._failures[0] == 0, "a new target is a new start"
+
+
+def test_handles_are_checked_often_on_their_way_and_seldom_at_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    checked: list[int] = []
+
+    def track(*arguments: Any) -> Any:
+        checked.append(drag.count)
+        return tracking.track(*arguments)
+
+    monkeypatch.setattr(drag_module, "track", track)
+    monkeypatch.setattr(DragOptimizer, "_has_arrived", False)
+    drag = drag_of(MovingPicture())
+    while not drag._handles[0].is_resting:
+        drag.step()
+    assert checked == list(range(2, drag.count, 2))
+    for _ in range(60):
+        drag.step()
+    assert checked[-1] - checked[-2] == drag._settings.check_every == 8
+    drag.set_target(0, (20.0, 30.0))
+    seen = len(checked)
+    while len(checked) < seen + 3:
+        drag.step()
+    assert checked[-1] - checked[-2] == 2
 
 
 def test_a_stored_latent_of_the_present_rows_is_what_the_app_shows() -> None:

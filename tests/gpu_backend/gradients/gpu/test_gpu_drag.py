@@ -127,6 +127,26 @@ def test_a_new_target_is_seen_by_the_next_step(network: DifferentiableNetwork) -
     assert motion.has_arrived == (motion._state[7] <= 0.15)
 
 
+def test_a_handle_takes_hold_of_what_is_at_another_place_and_goes_on_from_there(network: DifferentiableNetwork) -> None:
+    drag = GpuDrag(opened(network), terms_of(network), radius=1, rate=0.02)
+    near = torch.tensor([4.0, 5.5])
+    first, second = drag.motion(torch.tensor([4.0, 5.0]), near), drag.motion(*POINTS[1])
+    drag.choose([first, second])
+    while not first.is_resting:
+        drag.step()
+    other = second.position
+    place = torch.tensor([3.25, 4.5])
+    drag.picture(16)
+    drag.hold([(first, place)])
+    assert first.position.tolist() == place.tolist()
+    assert not first.is_resting
+    assert not first.has_arrived
+    assert second.position.tolist() == other.tolist()
+    drag.step()
+    assert first._state[7] < 0.02, "its template is what is there"
+    assert first.position.tolist() == near.tolist()
+
+
 def test_a_new_drag_ends_the_one_before(network: DifferentiableNetwork) -> None:
     gpu = opened(network)
     before = GpuDrag(gpu, terms_of(network), radius=1, rate=0.02)
@@ -197,7 +217,7 @@ def test_a_drag_of_a_network_with_own_kernels_uses_them_and_opens_them_once(
     scripted = Opened(monkeypatch, network, None)
     for _ in range(2):
         drag = drag_of(model, network)
-        for _ in range(12):
+        for _ in range(14):
             report = drag.step()
     assert len(scripted.sides) == 1
     assert report.step > 8
