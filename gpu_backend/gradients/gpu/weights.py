@@ -56,16 +56,20 @@ class PackedConv:
 def pack_conv(weight: NDArray[np.float32], bias: NDArray[np.float32]) -> PackedConv:
     """Pack (out, in, 3, 3) weights and (out,) biases."""
     outputs, inputs = weight.shape[:2]
-    whole = np.zeros((padded(outputs), padded(inputs), *weight.shape[2:]), np.float32)
-    whole[:outputs, :inputs] = weight
-    by_tap = whole.reshape(*whole.shape[:2], -1).transpose(2, 0, 1)
+    flat = weight.reshape(outputs, inputs, -1)
     largest = float(np.abs(weight).max(initial=0.0))
     unit = 2.0 ** math.floor(math.log2(largest)) if largest > 0.0 else 1.0
+    # Rounded before it is turned: reading every ninth number is what takes the time.
+    halves = (flat / np.float32(unit)).astype(np.float16)
+    forward = np.zeros((flat.shape[2], padded(outputs), padded(inputs)), np.float16)
+    forward[:, :outputs, :inputs] = halves.transpose(2, 0, 1)
+    squares = np.zeros(forward.shape[1:], np.float32)
+    np.einsum("oit,oit->oi", flat, flat, out=squares[:outputs, :inputs])
     return PackedConv(
-        np.ascontiguousarray(by_tap / unit, np.float16),
-        np.ascontiguousarray(by_tap.transpose(0, 2, 1) / unit, np.float16),
+        forward,
+        np.ascontiguousarray(forward.transpose(0, 2, 1)),
         unit,
-        np.ascontiguousarray((whole * whole).sum((2, 3)), np.float32),
+        squares,
         np.pad(bias, (0, padded(outputs) - outputs)).astype(np.float32),
     )
 
