@@ -42,6 +42,7 @@ from explorer_app.window.model.recent_menu import RecentMenu
 from explorer_app.window.output.outputs import Outputs
 from explorer_app.window.shell import panel_links
 from explorer_app.window.shell.action_states import ActionStates
+from explorer_app.window.shell.background_work import BackgroundWork
 from explorer_app.window.shell.bars import Bars
 from explorer_app.window.shell.commands import Commands
 from explorer_app.window.shell.controllers_link import ControllersLink
@@ -118,6 +119,7 @@ class MainWindow(QMainWindow):
         self._playback, self._mixing = controller.playback, controller.mixing
         self._snapshots = controller.snapshots
         self._grid, self._arithmetic = controller.grid, controller.arithmetic
+        self._learning, self._tuning = controller.learning, controller.tuning
         self._live = controller.live
         self._played = controller.played
         self._sounds, self._local_editing = controller.sounds, controller.local_editing
@@ -215,8 +217,8 @@ class MainWindow(QMainWindow):
                 engine,
                 editing,
                 controller.directions,
-                controller.tuning,
-                controller.learning,
+                self._tuning,
+                self._learning,
                 messages,
                 thumbnails,
                 controller.files,
@@ -288,6 +290,7 @@ class MainWindow(QMainWindow):
         self.device_menu.again_requested.connect(engine.devices.try_again)
         self.status_bar.export_cancel_requested.connect(self._export.cancel)
         self.status_bar.exports_requested.connect(self.commands.files.show_exports)
+        BackgroundWork(self.status_bar, self._learning, self._tuning, self.actions_by_key, self)
         self.notices = ExportNotices(self._export, self._settings, self)
         self.area.caption_moved.connect(self.tools.points.place)
         self.message_strip.progress.cancel_requested.connect(self._files.cancel_loading)

@@ -27,10 +27,13 @@ class StatusBar(QStatusBar):
         The export's Cancel button was pressed.
     exports_requested()
         The text of the export was clicked.
+    work_requested()
+        The text of other work was clicked.
     """
 
     export_cancel_requested = Signal()
     exports_requested = Signal()
+    work_requested = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -38,6 +41,11 @@ class StatusBar(QStatusBar):
         self.setAccessibleName("Status")
         self.message = ElidedLabel("", self)
         self.message.setAccessibleName("In progress")
+        self.work = QToolButton(self)
+        self.work.setToolTip("Show what runs in the background.")
+        self.work.clicked.connect(self.work_requested)
+        self.work.setFont(fonts.table())
+        theme.set_role(self.work, "flat")
         self.export = QWidget(self)
         self.export_text = QToolButton(self.export)
         self.export_text.setToolTip("Show all exports.")
@@ -67,15 +75,23 @@ class StatusBar(QStatusBar):
             theme.set_role(label, "dim")
         self.setContentsMargins(theme.px(12), 0, theme.px(12), 0)
         self.addWidget(self.message, 1)
+        self.addPermanentWidget(self.work)
         self.addPermanentWidget(self.export)
         self.addPermanentWidget(self.engine)
         self.setMinimumHeight(theme.px(26))
+        self.show_work("")
         self.show_export(None)
 
     def show_now(self, text: str, tip: str = "") -> None:
         """Show the current operation; an empty text clears it."""
         self.message.setText(text)
         self.message.setToolTip(plain_tip(tip))
+
+    def show_work(self, text: str) -> None:
+        """Show what runs in the background besides exports; an empty text hides it."""
+        if text != self.work.text() or not text:
+            self.work.setText(text)
+            self.work.setVisible(bool(text))
 
     def show_engine(self, text: str, tip: str = "") -> None:
         """Show the engine's state, such as "CPU ready"."""

@@ -12,11 +12,13 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QFileDialog, QLabel
 from pytestqt.qtbot import QtBot
 
+from explorer_app.controller import LearningState, TuningState
 from explorer_app.controller.progress import ExportProgress, Loading
 from explorer_app.messages import MessageLog
 from explorer_app.session.edits import PLACE
 from explorer_app.session.parameters import SetParameter
 from explorer_app.session.session import Position
+from explorer_app.window.dialogs.learn_pictures import LearnPictures
 from explorer_app.window.export.export_dialog import ExportDialog
 from explorer_app.window.shell.main_window import MainWindow
 from tests.helpers.fake_controller import FakeController, facts
@@ -167,6 +169,25 @@ def test_an_export_is_reported_in_the_status_bar_and_can_be_cancelled(
     assert not window.status_bar.export_cancel.isEnabled()
     controller.progress(None)
     assert not window.status_bar.export.isVisible()
+
+
+def test_work_whose_dialog_is_closed_is_in_the_status_bar_and_a_click_opens_the_dialog(
+    window: MainWindow, controller: FakeController
+) -> None:
+    work = window.status_bar.work
+    assert work.isHidden()
+    controller.learning.show(LearningState(is_running=True))
+    assert work.isVisible()
+    assert work.text() == "Learning to read pictures 0 %"
+    work.click()
+    dialog = dialog_of(window, LearnPictures)
+    assert dialog.isVisible()
+    dialog.close()
+    controller.learning.show(LearningState())
+    controller.tuning.show(TuningState(share=0.42))
+    assert work.text() == "Tuning for this GPU 42 %"
+    controller.tuning.show(TuningState())
+    assert work.isHidden()
 
 
 def test_the_export_dialog_starts_the_export(window: MainWindow, controller: FakeController, tmp_path: Path) -> None:
