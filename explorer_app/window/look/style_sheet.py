@@ -26,6 +26,7 @@ QMenu::right-arrow { image: url("$right"); width: ${p10}px; height: ${p10}px; ri
 
 QStatusBar { background: $ground; color: $dim; border-top: 1px solid $line; }
 QStatusBar::item { border: none; }
+QStatusBar QToolButton, QStatusBar QToolButton[role="flat"] { min-height: 0; padding: ${p2}px ${p6}px; }
 QMainWindow { background: $ground; }
 QMainWindow::separator { background: $ground; width: ${gap}px; height: ${gap}px; }
 QMainWindow::separator:hover { background: $edge; }
