@@ -3,6 +3,7 @@
 import csv
 import sys
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -37,6 +38,28 @@ def test_a_flow_counts_where_the_way_back_ends_at_the_start(evaluation: ModuleTy
     assert is_kept.all()
     _, is_kept = evaluation.checked_flow([moved(0, 0), moved(0, 0).flip(3)], points)
     assert not is_kept.all()
+
+
+def test_processes_find_what_the_own_process_does(evaluation: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    def threads(count: int, context: object, initializer: object, arguments: object) -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(count)
+
+    monkeypatch.setattr(evaluation, "ProcessPoolExecutor", threads)
+    pictures = [moved(k, -k / 2) for k in range(3)]
+    points = torch.tensor([[24.0, 24.0], [40.0, 30.0]])
+    with evaluation.Judges(1) as one, evaluation.Judges(2) as two:
+        for own, other in zip(one.flow(pictures, points), two.flow(pictures, points), strict=True):
+            assert torch.equal(own, other)
+        assert torch.equal(one.follow(pictures, points), two.follow(pictures, points))
+
+
+def test_rows_are_those_of_the_first_seeds_that_have_one(
+    evaluation: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(sys.modules["drag_benchmark"], "RESULTS", tmp_path)
+    rows = evaluation._rows("odd", 4, lambda seed: {"seed": seed} if seed % 2 else None, 3)
+    assert [row["seed"] for row in rows] == [1, 3, 5, 7]
+    assert (tmp_path / "odd.csv").read_text().split() == ["seed", "1", "3", "5", "7"]
 
 
 class MovedRenderer:
