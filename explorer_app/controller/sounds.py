@@ -23,6 +23,7 @@ from explorer_app.session.envelopes import (
     EnvelopeKey,
     needed_envelopes,
     sound_modulation,
+    source_level,
     with_sound,
     without_sound,
 )
@@ -121,6 +122,11 @@ class Sounds(QObject):
         made = sound_modulation(session, self.envelopes_of(session))
         self._modulation = (patches, sounds, len(self._analyses), made)
         return made
+
+    def level(self, patch: Patch) -> float | None:
+        """Return the value of a patch's sound at the playhead, 0..1; None if its sound is not there, or it is off."""
+        session = self._editing.session
+        return source_level(session, self.envelopes_of(session), patch, self._editing.time_s)
 
     # -- edits ------------------------------------------------------------------------------------------------------
 

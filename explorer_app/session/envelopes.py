@@ -70,12 +70,16 @@ class PatchCurve:
 
     def at(self, t: float) -> float:
         """Return the parameter's value, or what is added to it, at a time in seconds."""
+        return shaped(self._patch, self.source_at(t))
+
+    def source_at(self, t: float) -> float:
+        """Return the value of the source after attack and release at a time in seconds, 0..1."""
         place = (t - self._start) * ENVELOPE_HZ
         if place <= 0.0 or place >= self._last:
-            return shaped(self._patch, 0.0)
+            return 0.0
         index = int(place)
         first = self._values[index]
-        return shaped(self._patch, first + (place - index) * (self._values[index + 1] - first))
+        return first + (place - index) * (self._values[index + 1] - first)
 
 
 def sound_patches(session: Session) -> list[tuple[Patch, Sound, EnvelopeKey]]:
@@ -102,6 +106,14 @@ def sound_modulation(session: Session, envelopes: Envelopes) -> Modulation:
         if key in envelopes
     )
     return Modulation(modulators) if modulators else NO_MODULATION
+
+
+def source_level(session: Session, envelopes: Envelopes, patch: Patch, t: float) -> float | None:
+    """Return the value of the sound that a patch follows at a time in seconds, 0..1; None if it does nothing."""
+    for acting, sound, key in sound_patches(session):
+        if acting == patch and key in envelopes:
+            return _curve(patch, sound, envelopes[key]).source_at(t)
+    return None
 
 
 _CURVES: dict[tuple[Patch, Any, Envelope], PatchCurve] = {}

@@ -67,6 +67,10 @@ class FakeSounds(QObject):
     def __init__(self, calls: list[Any]) -> None:
         super().__init__()
         self._calls = calls
+        self.levels: dict[Any, float] = {}
+
+    def level(self, patch: Any) -> float | None:
+        return self.levels.get(patch)
 
     def analysis(self, digest: str) -> None:
         return None

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, cast
 
 from PySide6.QtCore import QObject, QTimer, Slot
 
-from explorer_app.controller import InputKind, InputState, LiveControl
+from explorer_app.controller import Editing, InputKind, InputState, LiveControl, Sounds
+from explorer_app.inputs.sampler import Level
+from explorer_app.session.patches import Patch
 from explorer_app.window.docks.dock import Dock
 from explorer_app.window.shell.dialogs import Dialogs
 
@@ -24,10 +26,18 @@ class ControllersLink(QObject):
     """Shows inputs and levels; passes switches, addresses, learning and presets on."""
 
     def __init__(
-        self, panel: ControllersPanel, dock: Dock, live: LiveControl, dialogs: Dialogs, parent: QObject
+        self,
+        panel: ControllersPanel,
+        dock: Dock,
+        live: LiveControl,
+        sounds: Sounds,
+        editing: Editing,
+        dialogs: Dialogs,
+        parent: QObject,
     ) -> None:
         super().__init__(parent)
         self._panel, self._dock, self._live, self._dialogs = panel, dock, live, dialogs
+        self._sounds, self._editing = sounds, editing
         self._levels = QTimer(self, singleShot=True, interval=_LEVELS_MS)
         self._levels.timeout.connect(self._show_levels)
         panel.inputs.switched.connect(self._switch)
@@ -41,6 +51,8 @@ class ControllersLink(QObject):
         live.inputs.changed.connect(self._show_inputs)
         live.learning_changed.connect(self._show_learning)
         live.sampled.connect(self._sampled)
+        editing.session_changed.connect(self._session_changed)
+        sounds.changed.connect(self._session_changed)
         self._show_inputs()
         self._show_learning()
 
@@ -61,8 +73,17 @@ class ControllersLink(QObject):
             self._levels.start()
 
     @Slot()
+    def _session_changed(self) -> None:
+        """Follow the playhead through the sounds."""
+        if any(patch.is_of_sound for patch in self._editing.session.patches):
+            self._sampled()
+
+    def _level(self, patch: Patch) -> Level:
+        return Level(self._sounds.level(patch)) if patch.is_of_sound else self._live.level(patch)
+
+    @Slot()
     def _show_levels(self) -> None:
-        self._panel.show_levels(self._live.level)
+        self._panel.show_levels(self._level)
         self._panel.inputs.show_activity(self._states())
 
     @Slot(str, bool)

@@ -430,7 +430,8 @@ class MainWindow(QMainWindow):
 
     def _link_controllers(self) -> None:
         dialogs = Dialogs(self, self._settings)
-        ControllersLink(self.controllers, self.docks["controllers"], self._live, dialogs, self)
+        dock = self.docks["controllers"]
+        ControllersLink(self.controllers, dock, self._live, self._sounds, self._editing, dialogs, self)
 
     def _link_layers(self) -> None:
         panel_links.LayersLink(self.layers, self.docks["layers"], self._engine, self._editing, self)

@@ -69,6 +69,22 @@ def add(harness: Harness, sounds: Sounds, path: Path) -> str:
     return sound.digest
 
 
+def test_the_level_of_a_patch_is_that_of_its_sound_at_the_playhead(
+    harness: Harness, sounds: Sounds, burst: Path
+) -> None:
+    add(harness, sounds, burst)
+    editing, playback = harness.controller.editing, harness.controller.playback
+    assert sounds.level(PSI) is None, "no such patch acts"
+    sounds.drive(PSI)
+    playback.seek(Fraction(1, 2))
+    assert sounds.level(PSI) == 0.0
+    playback.seek(Fraction(3, 2))
+    level = sounds.level(PSI)
+    assert level is not None
+    assert 0.0 < level <= 1.0
+    assert editing.effective.truncation.psi == pytest.approx(0.2 + level * 0.7, abs=1e-4)
+
+
 def test_a_sound_is_added_as_one_step_and_gives_an_empty_timeline_its_length(
     harness: Harness, sounds: Sounds, burst: Path
 ) -> None:

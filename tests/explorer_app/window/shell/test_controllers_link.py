@@ -21,6 +21,7 @@ from explorer_app.window.shell.main_window import MainWindow
 from tests.helpers.fake_controller import FakeController
 from tests.helpers.windows import Make, dialog_of
 
+BEAT = Patch("audio/drums/beat", "noise.gain", 0.5, 1.0)
 KNOB = Patch("midi/APC:APC 1/cc/1/21", "truncation.psi", -1.0, 1.0)
 
 
@@ -60,6 +61,10 @@ def test_a_window_joins_controls_controllers_and_outputs(
     controller.live.levels[KNOB] = Level(0.5)
     controller.live.sampled.emit()
     qtbot.waitUntil(lambda: panel.rows[0].level.source == 0.5)
+    controller.sounds.levels[BEAT] = 0.75
+    controller.editing.edit(SetPatches((KNOB, BEAT)), True)
+    qtbot.waitUntil(lambda: len(panel.rows) == 2 and panel.rows[1].level.source == 0.75)
+    controller.editing.edit(SetPatches((KNOB,)), True)
     controller.live.inputs.show("midi", InputState(True, ports=("APC:APC 1",)))
     assert panel.inputs.ports["midi"].full_text == "APC"
     panel.inputs.switches["osc"].click()
