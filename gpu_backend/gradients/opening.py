@@ -10,6 +10,7 @@ from gpu_backend.errors import DeviceError, ModelFileError
 from gpu_backend.model.discriminator_file import read_discriminator
 from gpu_backend.model.encoder_file import encoder_path, read_encoder
 from gpu_backend.model.model import Model
+from gpu_backend.model.tuned_file import changed_model
 from gpu_backend.recipe import Noise
 from gpu_backend.torch_import import torch_needed
 
@@ -55,12 +56,17 @@ def open_gradients(model: Model, noise: Noise | None = None, device: str = "auto
 
 
 def open_encoder(model: Model, network: DifferentiableNetwork) -> PictureEncoder | None:
-    """Return the encoder beside a model's file; None if there is none, or it cannot be read: the log says why."""
-    path = encoder_path(model.facts.path)
-    if not path.is_file():
+    """Return the encoder beside a model's file; None if there is none, or it cannot be read: the log says why.
+
+    A tuned model without its own has that of the model that it changes.
+    """
+    path, model_id = model.facts.path, model.facts.model_id
+    if not encoder_path(path).is_file() and (base := changed_model(path)) is not None:
+        path, model_id = str(base.path), base.model_id
+    if not encoder_path(path).is_file():
         return None
     try:
-        stored = read_encoder(path, model.facts.model_id, model.spec.w_dim)
+        stored = read_encoder(encoder_path(path), model_id, model.spec.w_dim)
     except ModelFileError as error:
         _log.warning("%s The search begins with random latents.", error.sentence)
         return None
@@ -72,12 +78,17 @@ def open_encoder(model: Model, network: DifferentiableNetwork) -> PictureEncoder
 def open_features(
     model: Model, network: DifferentiableNetwork, encoder: PictureEncoder | None
 ) -> PictureFeatures | None:
-    """Return what compares pictures of a model: its file's discriminator, else its encoder; None if it has neither."""
+    """Return what compares pictures of a model: its file's discriminator, else its encoder; None if it has neither.
+
+    The discriminator of a tuned model is that of the model that it changes.
+    """
     from gpu_backend.gradients.picture_features import PictureFeatures
 
-    facts = model.facts
+    path, model_id = model.facts.path, model.facts.model_id
+    if (base := changed_model(path)) is not None:
+        path, model_id = str(base.path), base.model_id
     try:
-        stored = read_discriminator(facts.path, facts.model_id, model.spec)
+        stored = read_discriminator(path, model_id, model.spec)
     except ModelFileError as error:
         _log.warning("%s Pictures are compared without its discriminator.", error.sentence)
         stored = None
