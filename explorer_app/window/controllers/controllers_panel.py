@@ -79,6 +79,8 @@ class ControllersPanel(QWidget):
         self._facts: ModelFacts | None = None
         self._directions: Directions | None = None
         self._selected: int | None = None
+        self.level_of: Callable[[Patch], Level] = lambda patch: Level()
+        """Returns what a patch does at the moment."""
         self.inputs = InputRows()
         self.rows: list[PatchRow] = []
         self.empty = WrappedLabel(_EMPTY)
@@ -152,6 +154,7 @@ class ControllersPanel(QWidget):
         """Show the patches of a session."""
         self._session = session
         patches = session.patches
+        is_new = len(patches) != len(self.rows)
         while len(self.rows) > len(patches):
             row = self.rows.pop()
             row.hide()
@@ -160,6 +163,8 @@ class ControllersPanel(QWidget):
             self._add_row()
         for row, patch in zip(self.rows, patches, strict=True):
             row.show_patch(patch, self._label(session, patch.parameter), _COLOURS[patch.source.partition("/")[0]])
+        if is_new:
+            self.show_levels()
         self.empty.setVisible(not patches)
         self.take.setEnabled(bool(patches))
         self.save.setEnabled(any(not patch.is_of_sound for patch in patches))
@@ -167,10 +172,10 @@ class ControllersPanel(QWidget):
             self._selected = len(patches) - 1 if patches else None
         self._show_selected()
 
-    def show_levels(self, level: Callable[[Patch], Level]) -> None:
-        """Show the values of the sources; `level` returns that of a patch."""
+    def show_levels(self) -> None:
+        """Show the values of the sources."""
         for row, patch in zip(self.rows, self._session.patches, strict=True):
-            row.show_level(level(patch))
+            row.show_level(self.level_of(patch))
 
     def show_learning(self, learning: Learning | None) -> None:
         """Show which parameter waits for a control."""

@@ -40,6 +40,7 @@ class ControllersLink(QObject):
         self._sounds, self._editing = sounds, editing
         self._levels = QTimer(self, singleShot=True, interval=_LEVELS_MS)
         self._levels.timeout.connect(self._show_levels)
+        panel.level_of = self._level
         panel.inputs.switched.connect(self._switch)
         panel.inputs.address_entered.connect(self._set_address)
         panel.learn_requested.connect(live.learn)
@@ -83,7 +84,7 @@ class ControllersLink(QObject):
 
     @Slot()
     def _show_levels(self) -> None:
-        self._panel.show_levels(self._level)
+        self._panel.show_levels()
         self._panel.inputs.show_activity(self._states())
 
     @Slot(str, bool)

@@ -165,7 +165,8 @@ def test_a_wait_for_a_control_is_shown_and_can_be_ended(panel: ControllersPanel)
 
 
 def test_levels_reach_the_rows_of_their_patches(panel: ControllersPanel) -> None:
-    panel.show_levels(lambda patch: Level(0.5) if patch is KNOB else Level())
+    panel.level_of = lambda patch: Level(0.5) if patch is KNOB else Level()
+    panel.show_levels()
     assert [row.level.source for row in panel.rows] == [0.5, None, None]
     panel.grab()
 

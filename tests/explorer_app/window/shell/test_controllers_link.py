@@ -89,6 +89,15 @@ def test_a_window_joins_controls_controllers_and_outputs(
     assert not action.isChecked()
 
 
+def test_the_bars_of_sounds_are_there_when_the_panel_is_opened(
+    window: MainWindow, controller: FakeController, qtbot: QtBot
+) -> None:
+    controller.sounds.levels[BEAT] = 0.25
+    controller.editing.edit(SetPatches((BEAT,)), True)
+    window.workspace.switch_to("animate")
+    qtbot.waitUntil(lambda: [row.level.source for row in window.controllers.rows] == [0.25])
+
+
 def test_sliders_show_what_controllers_set_also_in_panels_that_are_opened_later(
     window: MainWindow, controller: FakeController
 ) -> None:
