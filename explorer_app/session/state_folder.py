@@ -3,6 +3,7 @@
 ::
 
     STATE/session.loom, history.loom     of the first window, and its lock
+    STATE/photo-search.json              while that window searches for the latent of a photo
     STATE/windows/2/…                    of a second one beside it
     STATE/kept.loom                      what was kept, shared by all windows
     STATE/models.json                    where models are, shared by all programs
