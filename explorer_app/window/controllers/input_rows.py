@@ -106,6 +106,7 @@ class InputRows(QWidget):
         switch = self.switches[kind] = Switch(text)
         switch.setToolTip(tip)
         switch.clicked.connect(lambda on: self.switched.emit(kind, on))
+        grid.setRowMinimumHeight(row, theme.px(theme.ROW))
         grid.addWidget(switch, row, 0)
         grid.addWidget(beside, row, 1)
         if kind != "feedback":
