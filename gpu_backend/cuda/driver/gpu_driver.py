@@ -196,13 +196,20 @@ class GpuDriver:
             extents = channels, columns // 2, 2, rows, pictures
             strides = 2 * pixel, pixel, row, picture
             box = described.box[0], described.box[1], 2, described.box[2], 1
-        answer = cuda.cuTensorMapEncodeTiled(
+        kernel, padding = described.window
+        first, last = [-padding] * 2, [padding + 1 - kernel] * 2  # corners of windows, from the picture's corners
+        encode, sizes = (
+            (cuda.cuTensorMapEncodeIm2col, (first, last, box[0], box[2]))
+            if kernel
+            else (cuda.cuTensorMapEncodeTiled, ([cuda.cuuint32_t(extent) for extent in box],))
+        )
+        answer = encode(
             _NUMBERS[described.itemsize],
             len(extents),
             address,
             [cuda.cuuint64_t(extent) for extent in extents],
             [cuda.cuuint64_t(stride) for stride in strides],
-            [cuda.cuuint32_t(extent) for extent in box],
+            *sizes,
             [cuda.cuuint32_t(1) for _ in box],
             cuda.CUtensorMapInterleave.CU_TENSOR_MAP_INTERLEAVE_NONE,
             _SWIZZLES[described.itemsize * described.box[0]],

@@ -1,4 +1,4 @@
-"""Launches of a 1 x 1 convolution as a flat matrix product. Hopper."""
+"""Launches of a convolution as a flat matrix product. Hopper."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gpu_backend.cuda.launches.packed_weights import pack_weight, pack_weight_fp
 from gpu_backend.cuda.schedule import Built, Constant, Launch, TensorMap
 from gpu_backend.cuda.tiles.target import Target
 from gpu_backend.ops.bias_act import BiasAct
-from gpu_backend.ops.kernels.conv_tile import ConvShape
+from gpu_backend.ops.kernels.conv_tile import ConvKind, ConvShape
 from gpu_backend.ops.kernels.flat_tile import FlatGeometry, flat_geometry
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 
@@ -43,17 +43,18 @@ _ARGUMENTS = (
 
 def flat_choice(work: ConvWork, site: ConvSite, target: Target) -> FlatGeometry | None:
     """Return how the kernel divides a convolution; None where another kernel computes it."""
-    if not target.streams or target.architecture != _ARCHITECTURE or not is_flat(work, site):
+    if target.architecture != _ARCHITECTURE or not (target.streams and target.fuses_epilogues and is_flat(work, site)):
         return None
-    shape = ConvShape("conv1x1", work.side, site.cin(work), work.cout, site.batch, site.operands)
+    kind: ConvKind = "conv1x1" if work.kernel == 1 else "conv"
+    shape = ConvShape(kind, work.side, site.cin(work), work.cout, site.batch, site.operands)
     divided = replace(shape, batch=target.batch or site.batch)
     found = flat_geometry(divided, target.multiprocessors, target.shared_nbytes_per_block)
     return None if found is None else replace(found, shape=shape)
 
 
 def is_flat(work: ConvWork, site: ConvSite) -> bool:
-    """Whether a convolution has one tap, no border and no more of an epilogue than the kernel has."""
-    is_product = work.kernel == 1 and not work.padding and not work.is_up
+    """Whether the kernel has all that a convolution needs: of an epilogue demodulation, bias and style."""
+    is_product = (work.kernel == 3 or (work.kernel == 1 and not work.padding)) and not work.is_up
     is_linear = work.act == BiasAct() and not work.noise_const
     others = (site.y_raw, site.skip, site.rgb, site.moments, site.folded)
     is_alone = site.y is not None and not site.stores_fp8 and all(other is None for other in others)
@@ -61,7 +62,7 @@ def is_flat(work: ConvWork, site: ConvSite) -> bool:
 
 
 def flat_conv(work: ConvWork, site: ConvSite, weights: Weights, geometry: FlatGeometry) -> Built:
-    """Build a 1 x 1 convolution with its epilogue.
+    """Build a convolution with its epilogue.
 
     Reads ``site.x``, ``demod`` and ``styles``; writes and declares ``site.y``.
     """
@@ -70,7 +71,9 @@ def flat_conv(work: ConvWork, site: ConvSite, weights: Weights, geometry: FlatGe
     key = f"fused/{work.weight}/{channels}x{depth}/{form}"
     weight = Constant(key, partial(_packed, weights, work, geometry, site))
     arguments, constants, regions = conv_arguments(work, site, weights, weight)
-    extents = site.cin(work), 1, work.side_in**2, site.batch
+    pixels = (work.side_in, work.side_in) if work.kernel > 1 else (1, work.side_in**2)
+    window = (work.kernel, work.padding) if work.kernel > 1 else (0, 0)
+    extents, itemsize = (site.cin(work), *pixels, site.batch), geometry.shape.itemsize
     launch = Launch(
         layer=work.layer,
         label="flat_conv",
@@ -80,7 +83,7 @@ def flat_conv(work: ConvWork, site: ConvSite, weights: Weights, geometry: FlatGe
         shared_nbytes=geometry.dynamic_nbytes,
         arguments={
             **{name: arguments[name] for name in _ARGUMENTS},
-            "tma_map": TensorMap(region(site.x), extents, geometry.box, itemsize=geometry.shape.itemsize),
+            "tma_map": TensorMap(region(site.x), extents, geometry.box, itemsize=itemsize, window=window),
         },
         flops=site.batch * work.flops,
         nbytes=site.nbytes(work),
@@ -92,7 +95,9 @@ def flat_recipe(work: ConvWork, site: ConvSite, geometry: FlatGeometry) -> Kerne
     """Return the kernel of a convolution."""
     number = ACTIVATION_NUMBERS[work.act.activation]
     fp8 = fp8_macros(site)["FP8_X"]
-    return KernelRecipe.of("flat_conv", HALF=1, USE_WGMMA=1, ACTIVATION=number, FP8_X=fp8, **geometry.macros)
+    return KernelRecipe.of(
+        "flat_conv", HALF=1, USE_WGMMA=1, ACTIVATION=number, FP8_X=fp8, PADDING=work.padding, **geometry.macros
+    )
 
 
 def _packed(weights: Weights, work: ConvWork, geometry: FlatGeometry, site: ConvSite) -> NDArray[Any]:

@@ -1,15 +1,17 @@
-// A 1 x 1 convolution of scaled activations as a matrix product on Hopper's tensor cores, times demodulation, plus bias, times the style of
-// the convolution that reads it. Pixels have no neighbours, so those of a picture are one column: rows of the product are pixels, columns are
-// output channels, and both factors are read from shared memory.
+// A 1 x 1 or 3 x 3 convolution of scaled activations as a matrix product on Hopper's tensor cores, times demodulation, plus bias, times the
+// style of the convolution that reads it. The pixels of a picture are one column: rows of the product are output pixels, columns are output
+// channels, and both factors are read from shared memory. At each tap of a 3 x 3 kernel TMA copies the pixels anew, whole runs of outputs across
+// the ends of rows (its mode "im2col"), so that no tile reaches over a border; the second-level cache has them.
 //
 // A block computes CHANNELS output channels of tiles of PIXELS pixels, each gridDim.x tiles after the one before. Each of its first WARPGROUPS
-// warpgroups multiplies FRAGMENTS times 64 pixels; one thread of the last warpgroup issues all copies, DEPTH input channels a step, across the
-// ends of tiles too. A warp finishes its sixteen pixels of a fragment by itself, in shared memory, from where they are copied to y while
-// products of the next tile go on.
+// warpgroups multiplies FRAGMENTS times 64 pixels; one thread of the last warpgroup issues all copies, a step of DEPTH input channels at one
+// tap at a time, across the ends of tiles too. A warp finishes its sixteen pixels of a fragment by itself, in shared memory, from where they
+// are copied to y while products of the next tile go on.
 //
 // Macros, given by flat_recipe in gpu_backend/cuda/launches/flat_conv.py:
 //     PIXELS CHANNELS DEPTH STAGES WARPGROUPS WEIGHTS_IN_SMEM STORES LAST_PRODUCTS: see FlatGeometry in
 //         gpu_backend/ops/kernels/flat_tile.py
+//     KERNEL: 1 or 3. PADDING: zeros around the input, 0 with KERNEL 1
 //     HALF and USE_WGMMA are 1, ACTIVATION is 0. FP8_X: see parts/e4m3.cuh
 //
 // Dynamic shared memory, from the first multiple of 1024 bytes on (FlatGeometry.dynamic_nbytes in flat_tile.py):
@@ -28,6 +30,7 @@ enum : int {
     WARPS = 4 * WARPGROUPS,  // that multiply
     THREADS = 32 * WARPS + 128,
     FRAGMENTS = PIXELS / 64 / WARPGROUPS,
+    TAPS = KERNEL * KERNEL,
     NF = CHANNELS / 8,
     PATCH_NBYTES = PIXELS * ROW_NBYTES,
     WEIGHT_NBYTES = CHANNELS * ROW_NBYTES,  // of a step
@@ -45,6 +48,7 @@ enum : int {
 static_assert(HALF && USE_WGMMA, "the kernel multiplies fp16 or e4m3 by wgmma");
 static_assert(PIXELS == 64 * WARPGROUPS * FRAGMENTS && PIXELS <= 256, "a copy has 256 pixels at most");
 static_assert(FRAGMENTS % STORES == 0, "a warp stores its fragments one after another");
+static_assert(KERNEL == 3 || (KERNEL == 1 && PADDING == 0), "pixels of a 1 x 1 convolution are those of the input");
 static_assert(LAST_PRODUCTS >= 1 && LAST_PRODUCTS <= PRODUCTS, "the last step has products");
 
 __shared__ __align__(8) unsigned long long full_barriers[STAGES + 1], empty_barriers[STAGES];  // the last: weights that stay
@@ -97,7 +101,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) flat_conv(
     __shared__ __align__(16) T shared_style[CHANNELS];
     const unsigned pool = (shared_address(unaligned) + 1023) / 1024 * 1024;
     const int tid = threadIdx.x, warp = tid / 32, lane = tid & 31, sample = blockIdx.z, n0 = blockIdx.y * CHANNELS;
-    const int steps = (cin + DEPTH - 1) / DEPTH, pixels = side * side, tiles = (pixels + PIXELS - 1) / PIXELS;
+    const int steps = (cin + DEPTH - 1) / DEPTH * TAPS, pixels = side * side, tiles = (pixels + PIXELS - 1) / PIXELS;
     const unsigned stages = pool + (WEIGHTS_IN_SMEM ? steps * WEIGHT_SPACE : 0);
     if (tid == 0) {
 #pragma unroll
@@ -113,17 +117,26 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) flat_conv(
         const unsigned char* const weights = static_cast<const unsigned char*>(weight) + static_cast<long long>(blockIdx.y) * steps * WEIGHT_NBYTES;
         if constexpr (WEIGHTS_IN_SMEM) {
             expect_bytes(full_barrier(STAGES), steps * WEIGHT_NBYTES);
-            for (int step = 0; step < steps; ++step) bulk_load(pool + step * WEIGHT_SPACE, weights + step * WEIGHT_NBYTES, WEIGHT_NBYTES, full_barrier(STAGES));
+            for (int step = 0; step < steps; ++step) {
+                bulk_load(pool + step * WEIGHT_SPACE, weights + step * WEIGHT_NBYTES, WEIGHT_NBYTES, full_barrier(STAGES));
+            }
         }
         Slot slot = {0, 1};  // a barrier is past its phase 1 from the beginning
 #pragma unroll 1
         for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+            const int first = tile * PIXELS;
 #pragma unroll 1
             for (int step = 0; step < steps; ++step) {
                 const unsigned stage = stages + slot.index * STAGE_NBYTES, barrier = full_barrier(slot.index);
                 wait_barrier(empty_barrier(slot.index), slot.phase);
                 expect_bytes(barrier, COPIED_NBYTES);
-                tma_load(stage, &tma_map, step * DEPTH, 0, tile * PIXELS, sample, barrier);
+                if constexpr (TAPS == 1) {
+                    tma_load(stage, &tma_map, step * DEPTH, 0, first, sample, barrier);
+                } else {
+                    const int tap = step % TAPS;
+                    tma_load_window(stage, &tma_map, step / TAPS * DEPTH, first % side - PADDING, first / side - PADDING, sample, tap % KERNEL,
+                                    tap / KERNEL, barrier);
+                }
                 if constexpr (!WEIGHTS_IN_SMEM) bulk_load(stage + PATCH_NBYTES, weights + step * WEIGHT_NBYTES, WEIGHT_NBYTES, barrier);
                 slot.advance();
             }
@@ -158,14 +171,17 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) flat_conv(
     };
     for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
         float sum[FRAGMENTS][NF * 4];
-        for (int step = 0; step + 1 < steps; ++step) {
+        for (int step = 0; step < steps - TAPS; ++step) {
             const unsigned stage = enter();
             accumulate<PRODUCTS>(sum, stage + own_pixels, weights_of(stage, step), step > 0);
             leave_previous(step);
         }
-        const unsigned last = enter();
-        accumulate<LAST_PRODUCTS>(sum, last + own_pixels, weights_of(last, steps - 1), steps > 1);
-        leave_previous(steps - 1);
+#pragma unroll 1
+        for (int step = steps - TAPS; step < steps; ++step) {
+            const unsigned stage = enter();
+            accumulate<LAST_PRODUCTS>(sum, stage + own_pixels, weights_of(stage, step), step > 0);
+            leave_previous(step);
+        }
         wgmma_wait<0>();
 #pragma unroll
         for (int m = 0; m < FRAGMENTS; ++m) wgmma_fence_sums(sum[m]);

@@ -1,4 +1,4 @@
-"""How a 1 x 1 convolution as a flat matrix product is divided among thread blocks.
+"""How a convolution as a flat matrix product is divided among thread blocks.
 
 The sizes are those of ``flat_conv.cu``.
 """
@@ -46,6 +46,16 @@ _MOST_ROUNDS = 4
 _FLOPS_A_CYCLE, _NBYTES_A_CYCLE, _OUTPUTS_A_CYCLE = 3510, 46, 7
 """Of a multiprocessor of an H200: products, copies from the second-level cache, numbers of an epilogue."""
 
+_WINDOW_NBYTES_A_CYCLE = 30
+"""The same of copies at a tap, with rows of 128 bytes; with rows of 64 bytes about half."""
+
+_WINDOW_ROW_NBYTES, _LEAST_WINDOW_CHANNELS = 128, 112
+"""Of 3 x 3 convolutions: every tap copies its pixels anew, so that fewer channels of a block wait for copies."""
+
+_LEAST_WINDOW_EFFICIENCY = 0.8
+"""Share of the time of a 3 x 3 convolution that its products alone take: with less, measured ones are no faster than
+kernels that copy pixels once for all taps."""
+
 _MEMORY_NBYTES_A_CYCLE = 1990
 """Of the GPU."""
 
@@ -72,18 +82,36 @@ _FORMS = ((192, 128, 3), (256, 128, 2), (256, 64, 2), (128, 128, 2), (128, 64, 2
 """Pixels, bytes of a row, warpgroups. Where memory takes longest and all are as good, three warpgroups are best."""
 
 _MEASURED = {
-    (36, 1024): _Division(64, 176, 128, 6, warpgroups=1),
-    (52, 1024): _Division(128, 176, 64, 8),
-    (84, 1024): _Division(256, 120, 128, 4),
-    (148, 1024): _Division(256, 176, 128, 3),
-    (148, 648): _Division(128, 216, 64, 7),
-    (276, 408): _Division(128, 208, 128, 4),
-    (276, 256): _Division(128, 256, 64, 6),
-    (532, 168): _Division(128, 168, 128, 6, warpgroups=1, weights_in_smem=True, stores=2),
-    (1044, 104): _Division(128, 104, 128, 8, weights_in_smem=True),
-    (1044, 64): _Division(192, 64, 128, 7, warpgroups=3, weights_in_smem=True),
+    (1, 36, 1024, 1024): _Division(64, 176, 128, 6, warpgroups=1),
+    (1, 52, 1024, 1024): _Division(128, 176, 64, 8),
+    (1, 84, 1024, 1024): _Division(256, 120, 128, 4),
+    (1, 148, 1024, 1024): _Division(256, 176, 128, 3),
+    (1, 148, 1024, 648): _Division(128, 216, 64, 7),
+    (1, 276, 656, 408): _Division(128, 208, 128, 4),
+    (1, 276, 416, 256): _Division(128, 256, 64, 6),
+    (1, 532, 256, 168): _Division(128, 168, 128, 6, warpgroups=1, weights_in_smem=True, stores=2),
+    (1, 1044, 176, 104): _Division(128, 104, 128, 8, weights_in_smem=True),
+    (1, 1044, 112, 64): _Division(192, 64, 128, 7, warpgroups=3, weights_in_smem=True),
+    (3, 54, 512, 512): _Division(128, 104, 128, 6),
+    (3, 54, 1024, 1024): _Division(128, 208, 128, 4),
+    (3, 86, 1024, 1024): _Division(128, 256, 128, 3),
+    (3, 150, 512, 328): _Division(256, 112, 128, 4),
+    (3, 150, 512, 512): _Division(256, 176, 128, 3),
+    (3, 150, 1024, 864): _Division(256, 144, 128, 3),
+    (3, 150, 864, 728): _Division(128, 248, 128, 3),
+    (3, 150, 736, 616): _Division(256, 208, 64, 5),
+    (3, 150, 624, 512): _Division(256, 176, 128, 3),
+    (3, 278, 512, 432): _Division(256, 144, 128, 3),
+    (3, 278, 432, 368): _Division(256, 184, 128, 3),
+    (3, 534, 256, 216): _Division(128, 216, 128, 3),
+    (3, 534, 224, 184): _Division(256, 184, 128, 3),
+    (3, 534, 192, 152): _Division(256, 152, 128, 3),
+    (3, 1046, 128, 112): _Division(256, 112, 128, 4),
 }
-"""Of one picture of a StyleGAN3-R of 1024 x 1024, by side and output channels: the fastest on an H200 or 1 % off."""
+"""Of one picture of a StyleGAN3-R, -T or -XL of 1024 x 1024, by kernel, side, channels in (whole 16s) and out: the
+fastest on an H200 or 1 % off, and faster than other kernels."""
+
+_MEASURED_CHANNELS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +121,11 @@ class FlatGeometry:
     Attributes
     ----------
     shape
-        Of a 1 x 1 convolution.
+        Of a 1 x 1 or 3 x 3 convolution.
     pixels, channels
         Of a tile; a block goes from tile to tile of its output channels.
     depth
-        Input channels of a step.
+        Input channels of a step, which has one tap.
     stages
         Steps in shared memory.
     warpgroups
@@ -131,9 +159,14 @@ class FlatGeometry:
         return -(-(self.shape.side**2) // self.pixels)
 
     @property
-    def steps(self) -> int:
-        """Steps through the input channels."""
+    def chunks(self) -> int:
+        """Groups of input channels of a step; each has a step for every tap."""
         return -(-self.shape.cin // self.depth)
+
+    @property
+    def steps(self) -> int:
+        """Steps through the input channels and taps."""
+        return self.chunks * self.shape.kernel**2
 
     @property
     def grid(self) -> tuple[int, int, int]:
@@ -152,8 +185,8 @@ class FlatGeometry:
 
     @property
     def last_products(self) -> int:
-        """Products of the last step, which may have fewer input channels."""
-        rest = (self.shape.cin - (self.steps - 1) * self.depth) * self.shape.itemsize
+        """Products of a step of the last input channels, which may be fewer."""
+        rest = (self.shape.cin - (self.chunks - 1) * self.depth) * self.shape.itemsize
         return -(-rest // _PRODUCT_NBYTES)
 
     @property
@@ -183,6 +216,7 @@ class FlatGeometry:
             "WEIGHTS_IN_SMEM": int(self.weights_in_smem),
             "STORES": self.stores,
             "LAST_PRODUCTS": self.last_products,
+            "KERNEL": self.shape.kernel,
         }
 
     def fits(self, shared_nbytes_per_block: int) -> bool:
@@ -206,9 +240,10 @@ class FlatGeometry:
 @functools.lru_cache(maxsize=256)  # layers of one shape come in several plans
 def flat_geometry(shape: ConvShape, multiprocessors: int, shared_nbytes_per_block: int) -> FlatGeometry | None:
     """Return how to divide a convolution; None for shapes that another kernel computes faster."""
-    if shape.kind != "conv1x1" or shape.operands in FP32_OPERANDS or shape.cin <= _FEW_CHANNELS:
+    if shape.kind == "up_conv" or shape.operands in FP32_OPERANDS or shape.cin <= _FEW_CHANNELS:
         return None
-    measured = _MEASURED.get((shape.side, shape.cout))
+    cin = -(-shape.cin // _MEASURED_CHANNELS) * _MEASURED_CHANNELS
+    measured = _MEASURED.get((shape.kernel, shape.side, cin, shape.cout))
     known = None if measured is None else _divided(shape, measured, multiprocessors)
     if known is not None and not known.fits(shared_nbytes_per_block):
         known = None
@@ -218,16 +253,21 @@ def flat_geometry(shape: ConvShape, multiprocessors: int, shared_nbytes_per_bloc
     best = min(found, key=lambda geometry: _cycles(geometry, multiprocessors), default=None)
     if best is None or 2 * math.prod(best.grid) < multiprocessors:
         return None
-    if known is not None and _cycles(known, multiprocessors) < _DOUBT * _cycles(best, multiprocessors):
-        return known
-    return best
+    if known is not None:
+        return known if _cycles(known, multiprocessors) < _DOUBT * _cycles(best, multiprocessors) else best
+    is_doubtful = shape.kernel > 1 and _efficiency(best, multiprocessors) < _LEAST_WINDOW_EFFICIENCY
+    return None if is_doubtful else best
 
 
 def _divisions(shape: ConvShape, shared_nbytes_per_block: int) -> Iterator[_Division]:
     """Yield divisions that fit, with as many stages as do, whose blocks of output channels are next to full."""
     fewest = -(-shape.cout // _MOST_CHANNELS)
     widths = dict.fromkeys(max(16, -(-shape.cout // (8 * blocks)) * 8) for blocks in range(fewest, 4 * fewest + 2))
-    for channels, (pixels, row_nbytes, warpgroups), lasts in itertools.product(widths, _FORMS, (True, False)):
+    forms = _FORMS if shape.kernel == 1 else [form for form in _FORMS if form[1] == _WINDOW_ROW_NBYTES]
+    least = 0 if shape.kernel == 1 else _LEAST_WINDOW_CHANNELS
+    for channels, (pixels, row_nbytes, warpgroups), lasts in itertools.product(widths, forms, (True, False)):
+        if channels < least:
+            continue
         for stages in range(_MOST_STAGES, 2, -1):
             division = _Division(pixels, channels, row_nbytes, stages, warpgroups, lasts)
             if _geometry(shape, division).fits(shared_nbytes_per_block):
@@ -250,15 +290,26 @@ def _divided(shape: ConvShape, division: _Division, multiprocessors: int) -> Fla
     return min(choices, key=lambda geometry: _cycles(geometry, multiprocessors))
 
 
+def _efficiency(geometry: FlatGeometry, multiprocessors: int) -> float:
+    """Return the share of the time that the products take, divided evenly among all multiprocessors."""
+    shape = geometry.shape
+    products = shape.kernel**2 * shape.cin * shape.itemsize / _PRODUCT_NBYTES
+    flops = 2 * products * (_PRODUCT_NBYTES // 2) * shape.batch * shape.side**2 * shape.cout
+    return flops / (_FLOPS_A_CYCLE * multiprocessors * _cycles(geometry, multiprocessors))
+
+
 def _cycles(geometry: FlatGeometry, multiprocessors: int) -> float:
     """Return about how long a launch takes: 7 % off on average, of 420 divisions of 26 shapes on an H200."""
     shape, outputs = geometry.shape, geometry.pixels * geometry.channels
     weight_nbytes = geometry.steps * geometry.channels * geometry.row_nbytes
     copied_nbytes = geometry.steps * geometry.pixels * geometry.row_nbytes
-    products = (geometry.steps - 1) * (geometry.row_nbytes // _PRODUCT_NBYTES) + geometry.last_products
+    products = (geometry.chunks - 1) * (geometry.row_nbytes // _PRODUCT_NBYTES) + geometry.last_products
+    products *= shape.kernel**2
     # A product of e4m3 has twice the operations of one of fp16 in the same time.
     multiplying = 2 * products * (_PRODUCT_NBYTES // 2) * outputs / _FLOPS_A_CYCLE
     copying = (copied_nbytes + (0 if geometry.weights_in_smem else weight_nbytes)) / _NBYTES_A_CYCLE
+    if shape.kernel > 1:
+        copying = max(copying, copied_nbytes / _WINDOW_NBYTES_A_CYCLE)
     first = weight_nbytes / _NBYTES_A_CYCLE if geometry.weights_in_smem else 0.0
     tile = max(multiplying, copying) + outputs / _OUTPUTS_A_CYCLE + _CYCLES_A_TILE
     rounds = -(-math.prod(geometry.grid) // multiprocessors)

@@ -1,4 +1,4 @@
-"""The 1 x 1 convolution as a flat matrix product against the reference; how it divides its work, where it is chosen."""
+"""Convolutions as flat matrix products against the reference; how it divides its work, where it is chosen."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gpu_backend.cuda.running.self_check import doubtful_recipes
 from gpu_backend.cuda.schedule import Built, TensorMap
 from gpu_backend.cuda.tiles.target import Target
 from gpu_backend.ops.bias_act import BiasAct
-from gpu_backend.ops.kernels.conv_tile import ConvShape, Operands
+from gpu_backend.ops.kernels.conv_tile import ConvKind, ConvShape, Operands
 from gpu_backend.ops.kernels.e4m3 import padded_channels
 from gpu_backend.ops.kernels.flat_tile import FlatGeometry, flat_geometry
 from gpu_backend.plan.families import build_plan
@@ -34,6 +34,8 @@ FLAT = ConvCase(102, 72, 52, batch=2, kernel=1, noise="none", half=True, act=Bia
 BROAD = replace(FLAT, cin=140, cout=200, side=37)
 NARROW = replace(FLAT, cin=8, cout=9, side=5, is_styled=False)
 DEEP = replace(FLAT, cin=400, cout=180, side=23, batch=1)
+PADDED = replace(FLAT, kernel=3, padding=2, side=38)
+BARE = replace(BROAD, kernel=3, padding=0, side=21)
 CASES: tuple[tuple[ConvCase, dict[str, Any]], ...] = (
     (FLAT, {"pixels": 128, "channels": 72, "depth": 64, "stages": 3, "tiles_per_block": 5}),
     (FLAT, {"pixels": 256, "channels": 40, "depth": 32, "stages": 2, "tiles_per_block": 3, "stores": 2}),
@@ -48,6 +50,12 @@ CASES: tuple[tuple[ConvCase, dict[str, Any]], ...] = (
     (NARROW, {"pixels": 256, "channels": 64, "depth": 64, "stages": 2, "weights_in_smem": True, "stores": 2}),
     (DEEP, {"pixels": 128, "channels": 96, "depth": 64, "stages": 5}),
     (DEEP, {"pixels": 256, "channels": 208, "depth": 32, "stages": 5, "tiles_per_block": 3}),
+    (PADDED, {"pixels": 128, "channels": 72, "depth": 64, "stages": 3, "tiles_per_block": 5}),
+    (PADDED, {"pixels": 256, "channels": 40, "depth": 32, "stages": 4, "tiles_per_block": 2, "stores": 2}),
+    (PADDED, {"pixels": 192, "channels": 24, "depth": 16, "stages": 5, "warpgroups": 3, "weights_in_smem": True}),
+    (BARE, {"pixels": 64, "channels": 104, "depth": 64, "stages": 2, "warpgroups": 1, "tiles_per_block": 2}),
+    (BARE, {"pixels": 256, "channels": 176, "depth": 64, "stages": 3}),
+    (replace(NARROW, kernel=3, padding=1), {"pixels": 128, "channels": 16, "depth": 32, "stages": 3}),
 )
 """Ragged channels and pixels: tiles reach over the end of both, and the last step has fewer channels."""
 IN_FP8 = tuple((replace(case, fp8="x"), {**choices, "depth": 2 * choices["depth"]}) for case, choices in CASES)
@@ -61,7 +69,8 @@ def label(value: object) -> str:
 def geometry_of(case: ConvCase, choices: dict[str, Any]) -> FlatGeometry:
     """Divide a case, as choices say."""
     work, site = ConvWork.of_step(step_of(case)), site_of(case)
-    shape = ConvShape("conv1x1", work.side, site.cin(work), work.cout, site.batch, site.operands)
+    kind: ConvKind = "conv1x1" if work.kernel == 1 else "conv"
+    shape = ConvShape(kind, work.side, site.cin(work), work.cout, site.batch, site.operands)
     return FlatGeometry(shape, **choices)
 
 
@@ -73,7 +82,7 @@ def flavour_of(case: ConvCase, choices: dict[str, Any]) -> Flavour:
         assert geometry.fits(target.shared_nbytes_per_block), "the tile does not fit the case"
         return flat_conv(work, replace(site, y_raw=None), weights, geometry)
 
-    return Flavour(build, build, (1,), (), {True: 4e-2 if case.fp8 else 4e-3})
+    return Flavour(build, build, (1, 3), (), {True: 4e-2 if case.fp8 else 4e-3})
 
 
 @pytest.mark.gpu
@@ -105,6 +114,23 @@ def test_it_compiles_without_spills(case: ConvCase, choices: dict[str, Any]) -> 
     assert_compiles(launch.recipe, "sm_90a", launch.block[0], is_heavy=False)
 
 
+SHAPES_3X3 = (
+    (54, 512, 512),
+    (54, 1024, 1024),
+    (86, 1024, 1024),
+    (150, 512, 512),
+    (150, 512, 328),
+    (150, 1024, 864),
+    (150, 864, 728),
+    (150, 728, 616),
+    (150, 616, 512),
+    (278, 512, 432),
+    (278, 432, 368),
+    (534, 256, 216),
+    (534, 216, 184),
+    (534, 184, 152),
+    (1046, 128, 112),
+)
 R_SHAPES = (
     (36, 1024, 1024),
     (52, 1024, 1024),
@@ -121,11 +147,18 @@ R_SHAPES = (
 
 @pytest.mark.parametrize("batch", [1, 3, 8])
 @pytest.mark.parametrize("operands", ["fp16", "fp8"])
-@pytest.mark.parametrize(("side", "cin", "cout"), [*R_SHAPES, (90, 300, 500), (257, 65, 16), (120, 2000, 9)])
+@pytest.mark.parametrize(
+    ("kind", "side", "cin", "cout"),
+    [
+        *(("conv1x1", *shape) for shape in (*R_SHAPES, (90, 300, 500), (257, 65, 16), (120, 2000, 9))),
+        *(("conv", *shape) for shape in (*SHAPES_3X3, (200, 700, 500), (300, 1024, 256))),
+    ],
+)
 def test_a_shape_is_divided_among_all_multiprocessors(
-    side: int, cin: int, cout: int, operands: Operands, batch: int
+    kind: ConvKind, side: int, cin: int, cout: int, operands: Operands, batch: int
 ) -> None:
-    shape = ConvShape("conv1x1", side, padded_channels(cin), pad8(cout), batch, operands)
+    in_memory = padded_channels(cin) if operands == "fp8" else pad8(cin)
+    shape = ConvShape(kind, side, in_memory, pad8(cout), batch, operands)
     geometry = flat_geometry(shape, *H200_LIMITS)
     assert geometry is not None
     assert geometry.fits(H200_LIMITS[1])
@@ -135,14 +168,19 @@ def test_a_shape_is_divided_among_all_multiprocessors(
     assert geometry.tiles * geometry.pixels >= side**2
     assert blocks * geometry.channels >= shape.cout
     assert across * blocks * pictures >= H200_LIMITS[0] / 2
-    assert (geometry.steps - 1) * geometry.depth < shape.cin <= geometry.steps * geometry.depth
+    assert (geometry.chunks - 1) * geometry.depth < shape.cin <= geometry.chunks * geometry.depth
     assert 1 <= geometry.last_products <= geometry.row_nbytes // 32
 
 
 @pytest.mark.parametrize(
     "shape",
     [
-        ConvShape("conv", 148, 1024, 1024, 1),
+        ConvShape("conv", 278, 328, 208, 1),
+        ConvShape("conv", 278, 208, 128, 1),
+        ConvShape("conv", 534, 152, 128, 1),
+        ConvShape("conv", 1046, 112, 96, 1),
+        ConvShape("conv", 38, 1024, 1024, 1),
+        ConvShape("up_conv", 256, 512, 512, 1),
         ConvShape("conv1x1", 148, 1024, 1024, 1, "tf32"),
         ConvShape("conv1x1", 1044, 64, 64, 1),
         ConvShape("conv1x1", 8, 512, 512, 1),
@@ -168,7 +206,8 @@ def test_a_measured_division_that_does_not_fit_gives_way_to_another() -> None:
 @pytest.mark.parametrize(
     ("changes", "site_changes"),
     [
-        ({"kernel": 3, "padding": 2}, {}),
+        ({"kernel": 5, "padding": 2}, {}),
+        ({"padding": 1}, {}),
         ({"act": BiasAct.of_layer("lrelu")}, {}),
         ({"act": replace(BiasAct(), clamp=1.0)}, {}),
         ({"noise": "stored"}, {}),
@@ -189,6 +228,18 @@ def test_a_convolution_with_another_epilogue_is_not_flat(changes: dict[str, Any]
     other = replace(case, **changes)
     site = replace(site_of(other), **{"y_raw": None, **site_changes})
     assert flat_choice(ConvWork.of_step(step_of(other)), site, H200) is None
+
+
+def test_copies_of_a_3x3_convolution_have_the_inputs_of_successive_outputs() -> None:
+    case = replace(FLAT, cin=512, cout=512, side=150, batch=1, kernel=3, padding=2)
+    work, site = ConvWork.of_step(step_of(case)), replace(site_of(case), y_raw=None)
+    geometry = flat_choice(work, site, H200)
+    assert geometry is not None
+    (launch,) = flat_conv(work, site, weights_of(case), geometry).launches
+    copies = launch.arguments["tma_map"]
+    assert isinstance(copies, TensorMap)
+    assert (copies.extents, copies.box, copies.window) == ((512, 148, 148, 1), (64, 1, 256), (3, 2))
+    assert flat_choice(work, site, replace(H200, fuses_epilogues=False)) is None
 
 
 def test_a_stylegan3_r_is_mostly_flat_products_and_its_self_check_compares_them() -> None:
