@@ -169,9 +169,13 @@ def diagnose(model: Model | None = None, precision: Precision = "fp16") -> Diagn
 def fused_plan(model: Model, precision: Precision = "fp16") -> list[str]:
     """Return which steps of a model's plans become one kernel on a GPU, a line each, and what convolutions multiply.
 
-    Needs no GPU. In fp8, up-convolutions multiply what they do on the first one.
+    Needs no GPU. In fp8, up-convolutions multiply what they do on the first one. A last line names the layers that one
+    kernel computes there.
     """
+    from gpu_backend.cuda.launches.first_layers import first_layers
+    from gpu_backend.cuda.launches.gpu_op import LoweringContext
     from gpu_backend.cuda.launches.op_table import GPU_OPS
+    from gpu_backend.cuda.tiles.target import target_of
     from gpu_backend.ops.kernels.e4m3 import up_convs_multiply_e4m3
     from gpu_backend.plan.families import build_plan
     from gpu_backend.plan.fusion import fuse
@@ -181,17 +185,22 @@ def fused_plan(model: Model, precision: Precision = "fp16") -> list[str]:
         PlanKey(model.facts.model_id, "mapping", 1),
         PlanKey(model.facts.model_id, "synthesis", 1, model.spec.resolution, precision),
     )
-    gpus = probe().gpus[:1] if precision == "fp8" else ()
+    gpus = probe().gpus[:1]
     up_convs_read_fp8 = any(up_convs_multiply_e4m3(gpu.compile_architecture) for gpu in gpus)
     lines = []
     for key in keys:
-        steps = fuse(build_plan(model.spec, key), up_convs_read_fp8=up_convs_read_fp8)
+        plan = build_plan(model.spec, key)
+        steps = fuse(plan, up_convs_read_fp8=precision == "fp8" and up_convs_read_fp8)
         of_e4m3 = {step.y for step in steps if step.stores_fp8}
         for step in steps:
             op = GPU_OPS.get(step.main.op)
             is_convolution = op is not None and op.shape_for_tuning(step.main, key.batch) is not None
             multiplied = "e4m3" if step.x in of_e4m3 else "fp16" if key.precision == "fp8" else key.precision
             lines.append(f"{step}, multiplies {multiplied}" if is_convolution else str(step))
+    for gpu in gpus:
+        found = first_layers(steps, LoweringContext(plan, model.weights, target_of(gpu, None), {}))
+        if found is not None:
+            lines.append(f"{gpu.name}: one kernel from {steps[0].main.layer} to {steps[found[0] - 1].main.layer}")
     return lines
 
 

@@ -16,8 +16,9 @@ from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.plan.plan import Plan
 from gpu_backend.quick_dataclass import dataclass
 
-RegionRole = Literal["input", "scratch", "zeroed", "output"]
+RegionRole = Literal["input", "scratch", "zeroed", "kept", "output"]
 """``input``: copied in before a run. ``zeroed``: scratch that is zero when bound and that every run leaves zero.
+``kept``: zero when bound, and what a run leaves there the next one finds.
 ``output``: copied out on request."""
 
 
@@ -108,6 +109,8 @@ class Launch:
         Arguments that are null in runs that do not request the outputs that they name.
     pictures
         Other layers, of toRGB, whose pictures the launch computes.
+    convolutions
+        Layers of a launch that computes several, in their order.
     """
 
     layer: str
@@ -124,6 +127,7 @@ class Launch:
     op: str = ""
     optional: tuple[str, ...] = ()
     pictures: tuple[str, ...] = ()
+    convolutions: tuple[str, ...] = ()
 
     @property
     def region_names(self) -> tuple[str, ...]:

@@ -164,6 +164,19 @@ def test_a_plan_has_the_up_convolutions_of_the_first_gpu(
     assert line.endswith(f", multiplies {product}")
 
 
+@pytest.mark.parametrize(("multiprocessors", "is_named"), [(132, True), (32, False)])
+def test_a_plan_names_the_layers_of_the_persistent_kernel(
+    multiprocessors: int, is_named: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gpu = replace(
+        GPU, compile_architecture="sm_90a", multiprocessors=multiprocessors, shared_nbytes_per_block_optin=232448
+    )
+    monkeypatch.setattr(diagnosis, "probe", lambda: Probe((gpu,), "", "580.1", "13.0"))
+    lines = fused_plan(make_stylegan2(resolution=32, channel_base=4096, channel_max=128), "fp16")
+    named = f"{GPU.name}: one kernel from synthesis.styles to synthesis.b16.conv1"
+    assert (lines[-1] == named) == is_named
+
+
 @pytest.mark.usefixtures("cache")
 @pytest.mark.parametrize(
     ("architecture", "expected"), [("sm_86", f"fp16 in place of fp8: {e4m3.NEEDS}"), ("sm_89", "")]

@@ -28,6 +28,7 @@ _NOT_FOR_THIS_GPU = frozenset(
         "CUDA_ERROR_NOT_FOUND",
         "CUDA_ERROR_INVALID_VALUE",
         "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES",
+        "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE",
         "CUDA_ERROR_SHARED_OBJECT_INIT_FAILED",
     }
 )
@@ -170,6 +171,7 @@ class GpuDriver:
                 registers=self._attribute(function, "CU_FUNC_ATTRIBUTE_NUM_REGS", entry),
                 shared_nbytes=static,
                 local_nbytes=self._attribute(function, "CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES", entry),
+                is_cooperative=("COOPERATIVE", "1") in recipe.defines,
             )
         except DeviceError:
             self._quietly(lambda: cuda.cuModuleUnload(module))
@@ -227,7 +229,11 @@ class GpuDriver:
         arguments: PackedArguments,
     ) -> None:
         """Start a kernel."""
-        answer = cuda.cuLaunchKernel(kernel.function, *grid, *block, shared_nbytes, self._stream, arguments.address, 0)
+        place = *grid, *block, shared_nbytes, self._stream, arguments.address
+        if kernel.is_cooperative:
+            answer = cuda.cuLaunchCooperativeKernel(kernel.function, *place)
+        else:
+            answer = cuda.cuLaunchKernel(kernel.function, *place, 0)
         if int(answer[0]):
             self._ask_kernel(answer, kernel.entry)
 

@@ -34,6 +34,9 @@ class LoadedKernel:
         Static shared memory of a block.
     local_nbytes
         A thread's local memory: what did not fit its registers.
+    is_cooperative
+        Its blocks wait for each other: the driver starts it only if all are resident at once. Recipes say so by the
+        macro COOPERATIVE.
     """
 
     function: Any
@@ -42,6 +45,7 @@ class LoadedKernel:
     registers: int
     shared_nbytes: int
     local_nbytes: int
+    is_cooperative: bool = False
 
 
 class Driver(Protocol):

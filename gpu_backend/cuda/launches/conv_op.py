@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork, PictureSum, SkipPicture
 from gpu_backend.cuda.launches.doubled import doubled
 from gpu_backend.cuda.launches.epilogue_passes import epilogue_passes, without_epilogue
+from gpu_backend.cuda.launches.first_layers import observe_first_layer
 from gpu_backend.cuda.launches.flat_conv import flat_choice, flat_conv, flat_recipe
 from gpu_backend.cuda.launches.fourier_features import mixing, sines
 from gpu_backend.cuda.launches.fused_convs import conv_geometry, fused_conv, fused_recipe
@@ -247,6 +248,8 @@ def conv_shape(step: Step, batch: int) -> ConvShape | None:
 
 def observe_conv(step: Step, launch: Launch, regions: Mapping[str, Region]) -> Observation | None:
     """Observe a convolution: its output before the next layer's style, and without a resnet's skip."""
+    if step.layer in launch.convolutions:
+        return observe_first_layer(step, launch)
     if launch.label not in _LABELS:
         return None
     # Some kernels store one of the two: they are compiled for that.

@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from gpu_backend.cuda.launches.first_layers import first_layers
 from gpu_backend.cuda.launches.gpu_op import Fused, LoweringContext, Refused
 from gpu_backend.cuda.launches.op_table import GPU_OPS
 from gpu_backend.cuda.schedule import Built, Constant, Launch, Region, Schedule
@@ -54,7 +55,15 @@ def lower(
     regions: dict[str, Region] = {}
     starts: dict[str, NDArray[Any]] = {}
     context = LoweringContext(plan, weights, target, regions, plain or {})
-    for step in fuse(plan, up_convs_read_fp8=target.up_convs_read_fp8):
+    steps = fuse(plan, up_convs_read_fp8=target.up_convs_read_fp8)
+    run = None if everything_plain or plan.key.precision == "fp32" else first_layers(steps, context)
+    if run is not None and not any(recipe.digest in context.failed for recipe in run[1].recipes):
+        built = run[1].build()
+        launches = tuple(replace(item, op=steps[0].main.op) for item in built.launches)
+        pieces.append(replace(built, launches=launches))
+        regions.update((region.name, region) for region in built.regions)
+        steps = steps[run[0] :]
+    for step in steps:
         if step.main.samples not in (0, context.batch):
             context = replace(context, samples=step.main.samples)
         op = GPU_OPS[step.main.op]
@@ -97,7 +106,7 @@ def _placed(plan: Plan, built: Built, starts: Mapping[str, NDArray[Any]]) -> Sch
     )
     end = 0
     placed: list[Region] = []
-    for role in ("input", "zeroed", "output"):
+    for role in ("input", "zeroed", "kept", "output"):
         for region in regions:
             if region.role == role:
                 placed.append(replace(region, offset=end))

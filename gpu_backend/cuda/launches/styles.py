@@ -123,7 +123,7 @@ def styles_launch(
     first = attributes.slots[0]
     precision = "fp16" if half else "fp32"
     last = attributes.slots[-1].layer  # plans that leave earlier have fewer slots, and a table of their own
-    names = {key: f"styles/{key}/{last}/{precision}" for key in ("table", "items")}
+    names = {"table": _table_key(table), "items": f"styles/items/{last}/{precision}"}
     x0_shape = (batch, 4, 4, pad8(first.in_channels))
     x0_region = Region(x0, x0_shape, "float16" if half else "float32", "scratch")
     slots = len(attributes.slots)
@@ -135,9 +135,9 @@ def styles_launch(
         Region("styles/counters", (1 + 2 * passes * slots,), "uint32", "zeroed"),
     )
     constants = (
-        Constant(names["table"], partial(table.make, weights, dict(step.weights))),
+        table_constant(step, table, weights),
         Constant(names["items"], partial(style_items, table, has_x0=const is not None)),
-        *(() if const is None else (Constant("styles/const", partial(_constant_pixels, weights, const)),)),
+        *(() if const is None else (const_constant(const, weights),)),
     )
     launch = Launch(
         step.layer,
@@ -172,6 +172,20 @@ def styles_launch(
         + (0 if const is None else (2 if half else 4) * int(np.prod(x0_shape))),
     )
     return Built((launch,), constants, regions)
+
+
+def table_constant(step: Step, table: StyleTable, weights: Weights) -> Constant:
+    """Return the rows of all affines and all W2 of a `styles` step."""
+    return Constant(_table_key(table), partial(table.make, weights, dict(step.weights)))
+
+
+def const_constant(name: str, weights: Weights) -> Constant:
+    """Return the learned constant as (16, channels padded to 8)."""
+    return Constant("styles/const", partial(_constant_pixels, weights, name))
+
+
+def _table_key(table: StyleTable) -> str:
+    return f"styles/table/{table.layout.attributes.slots[-1].layer}/{'fp16' if table.half else 'fp32'}"
 
 
 def style_items(table: StyleTable, *, has_x0: bool = True) -> NDArray[np.int32]:

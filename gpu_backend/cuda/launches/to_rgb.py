@@ -70,7 +70,10 @@ class ToRgbOp(GpuOp):
     def observe(self, step: Step, launch: Launch, regions: Mapping[str, Region]) -> Observation | None:
         alone: dict[str, Argument] = {"previous": None, "image": OBSERVED, "pixels": None, "flags": None}
         image, changes = "image", {**alone, "gain": np.float32(1)}
-        if step.layer in launch.pictures and "pixels" in launch.arguments:
+        if step.layer in launch.pictures and launch.convolutions:
+            image, changes = f"image_{step.attributes.resolution}", {"adds_image": np.int32(0)}
+            changes[image] = OBSERVED
+        elif step.layer in launch.pictures and "pixels" in launch.arguments:
             changes = {"image": OBSERVED, "pixels": None, "flags": None}
         elif step.layer in launch.pictures:
             image, changes = "picture_image", {"picture_previous": None, "picture_image": OBSERVED}

@@ -7,7 +7,7 @@ convolution gives its output before the next layer's style and without a resnet'
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -65,7 +65,7 @@ class _Observer:
         found: dict[str, NDArray[np.float32]] = {}
         held: dict[str, Observation] = {}
         # The runs beside come first: the usual one then writes what the launches after it read.
-        for layer, op in ((launch.layer, launch.op), *((layer, "to_rgb") for layer in launch.pictures)):
+        for layer, op in self._written(launch):
             step = self._steps.get((layer, op))  # None: toRGB's products, beside the layer before it
             wanted = None if step is None else GPU_OPS[op].observe(step, launch, self._regions)
             if wanted is not None and wanted.changes:
@@ -75,6 +75,14 @@ class _Observer:
         self._start(launch, kernel, launch.arguments, {})
         found.update((layer, self._fetch(wanted, self._places[wanted.region])) for layer, wanted in held.items())
         return found
+
+    def _written(self, launch: Launch) -> Iterator[tuple[str, str]]:
+        """Yield layers that a launch writes, and their operations."""
+        if not launch.convolutions:
+            yield launch.layer, launch.op
+        for layer in launch.convolutions:
+            yield from (key for key in self._steps if key[0] == layer)
+        yield from ((layer, "to_rgb") for layer in launch.pictures)
 
     def _run_beside(self, launch: Launch, kernel: LoadedKernel, wanted: Observation) -> NDArray[np.float32]:
         """Start a launch with other arguments, one of which is memory for the output."""

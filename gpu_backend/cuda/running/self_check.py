@@ -50,6 +50,7 @@ _ACTIVATIONS = ("y", "y_raw")
 """Arguments that name them."""
 
 _PLAIN_LABELS = {
+    "first_layers": "styles",
     "flat_conv": "plain_modulated_conv",
     "fold_adain": "plain_adain",
     "streaming_up_conv": "plain_modulated_up_conv",
@@ -312,7 +313,7 @@ def _shared_regions(launch: Launch, fused: Schedule, plain: Schedule) -> list[tu
     return [
         (mine[name], others[name])
         for name in sorted(names)
-        if name in others and mine[name].dtype == others[name].dtype and mine[name].role != "zeroed"
+        if name in others and mine[name].dtype == others[name].dtype and mine[name].role not in ("zeroed", "kept")
     ]
 
 

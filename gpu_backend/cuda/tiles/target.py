@@ -32,6 +32,8 @@ class Target:
         Whether up-convolutions may add up the picture of the toRGB before them.
     folds
         Whether the normalisation of a StyleGAN1's layer may be folded into the weights of the next convolution.
+    fuses_first_layers
+        Whether styles and the first layers of one picture of a StyleGAN2 may be one kernel.
     fuses_epilogues
         Whether kernels of StyleGAN2's convolutions compute the rest of their layers and toRGB's products. Only
         measurements do without: layers are not observed then.
@@ -46,6 +48,7 @@ class Target:
     streams: bool = True
     adds_pictures: bool = True
     folds: bool = True
+    fuses_first_layers: bool = True
     fuses_epilogues: bool = True
     batch: int | None = None
 

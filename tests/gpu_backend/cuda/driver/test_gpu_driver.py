@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from gpu_backend.cuda.driver import gpu_driver
+from gpu_backend.cuda.driver.arguments import PackedArguments
 from gpu_backend.cuda.driver.gpu_driver import GpuDriver
+from gpu_backend.cuda.driver.interface import LoadedKernel
 from gpu_backend.cuda.errors import KernelError
 from gpu_backend.errors import DeviceError, DeviceLostError, DeviceMemoryError
 from gpu_backend.ops.kernels.recipe import KernelRecipe
@@ -91,6 +93,19 @@ def test_a_kernel_that_is_refused_is_taken_off_again(bindings: Bindings) -> None
     with pytest.raises(DeviceError, match="refuses the kernel styles"):
         driver.load(b"code", KernelRecipe("styles"))
     assert bindings.calls[-2:] == ["cuModuleUnload", "cuCtxPopCurrent"]
+
+
+@pytest.mark.parametrize("is_cooperative", [False, True])
+def test_blocks_that_wait_for_each_other_are_launched_together(bindings: Bindings, is_cooperative: bool) -> None:
+    driver = GpuDriver(0)
+    kernel = LoadedKernel(None, None, "first_layers", 0, 0, 0, is_cooperative=is_cooperative)
+    arguments = cast("PackedArguments", SimpleNamespace(address=0))
+    driver.launch(kernel, (1, 1, 1), (32, 1, 1), 0, arguments)
+    launched = "cuLaunchCooperativeKernel" if is_cooperative else "cuLaunchKernel"
+    assert bindings.calls[-1] == launched
+    bindings.failing[launched] = "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE"
+    with pytest.raises(KernelError, match="refuses the kernel first_layers"):
+        driver.launch(kernel, (1, 1, 1), (32, 1, 1), 0, arguments)
 
 
 KERNEL = KernelRecipe("normalize_2nd_moment")  # two pointers and a number
