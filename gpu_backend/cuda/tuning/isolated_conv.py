@@ -16,10 +16,12 @@ from gpu_backend.model.spec import NetworkSpec, StyleGAN1Spec, StyleGAN2Spec
 from gpu_backend.ops.adain_up_conv import BLUR
 from gpu_backend.ops.kernels.conv_tile import ConvShape, ConvTile, Operands
 from gpu_backend.plan.fusion import fuse
-from gpu_backend.plan.plan import Plan, Step
+from gpu_backend.plan.plan import Plan, PlanKey, Step
 from gpu_backend.quick_dataclass import dataclass
 
 _SMALL = 4096
+
+_KERNELS_WITH_TILES = ("modulated_conv", "modulated_up_conv")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,12 +90,21 @@ class IsolatedConvs:
         self._weights = weights
         self._target = target
         self._lower = lowered
+        self._frames: dict[PlanKey, Schedule] = {}
         self._chosen = {shape: Tuned(target.tiles.choose(shape), 1.0) for shape in self._steps}
 
     @property
     def shapes(self) -> tuple[ConvShape, ...]:
         """All shapes, each once."""
         return tuple(self._steps)
+
+    def runs_with_tile(self, shape: ConvShape) -> bool:
+        """Return whether a frame computes such a convolution with a tile; some kernels divide it by other rules."""
+        plan, step = self._steps[shape]
+        if plan.key not in self._frames:
+            self._frames[plan.key] = self._lower(plan, self._weights_for(None), self._target)
+        launches = self._frames[plan.key].launches
+        return any(item.layer == step.layer and item.recipe.stem in _KERNELS_WITH_TILES for item in launches)
 
     def fused(self, shape: ConvShape, tile: ConvTile) -> IsolatedConv:
         """Return the convolution with a tile.
@@ -122,13 +133,13 @@ class IsolatedConvs:
             raise KernelError(f"{step.layer} has no plain kernel")
         return conv
 
-    def _weights_for(self, step: Step) -> Weights:
-        """Return the weights; those of other convolutions are truncated.
+    def _weights_for(self, step: Step | None) -> Weights:
+        """Return the weights; those of other convolutions are truncated, with None those of all.
 
         Lowering looks for the largest weight of every layer, which takes longer than all that it does besides, and this
         is done for every tile.
         """
-        kept = step.weights["weight"]
+        kept = None if step is None else step.weights["weight"]
         return {
             name: array[:1, :1] if array.ndim == 4 and array.size > _SMALL and name != kept else array
             for name, array in self._weights.items()

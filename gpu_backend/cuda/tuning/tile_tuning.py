@@ -143,7 +143,9 @@ class TileTuning:
         self._convs = IsolatedConvs(plans, model.weights, self._target)
         self._timings = read_timings(timings_path(self.path))
         self._prediction = Prediction(self._timings, self._target.multiprocessors)
-        self._shapes = tuple(shape for shape in self._convs.shapes if self._has_tile(shape))
+        self._shapes = tuple(
+            shape for shape in self._convs.shapes if self._has_tile(shape) and self._convs.runs_with_tile(shape)
+        )
 
     @property
     def quality(self) -> PredictionQuality:
@@ -152,7 +154,7 @@ class TileTuning:
 
     @property
     def shapes(self) -> tuple[ConvShape, ...]:
-        """The shapes to search, in order; convolutions without a fused kernel have no tile."""
+        """The shapes to search, in order, without those whose kernels have no tile: plain ones and some fused ones."""
         return self._shapes
 
     def findings(

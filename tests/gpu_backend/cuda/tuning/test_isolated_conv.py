@@ -12,8 +12,12 @@ from gpu_backend.cuda.tiles.target import Target
 from gpu_backend.cuda.tuning.isolated_conv import IsolatedConvs, conv_steps, macros_of
 from gpu_backend.ops.kernels.conv_candidates import candidates
 from gpu_backend.ops.kernels.conv_tile import ConvShape, ConvTile
+from gpu_backend.ops.kernels.flat_tile import flat_geometry
+from gpu_backend.plan.families import build_plan
+from gpu_backend.plan.plan import PlanKey
 from gpu_backend.plan.stylegan2 import build_synthesis_plan
 from tests.helpers.networks import StyleGAN2Model, make_stylegan2
+from tests.helpers.stylegan3 import R, make_stylegan3
 
 TARGET = Target("sm_80", 108, 166912, TileTable.load("sm_80", 108, 166912))
 MODEL = make_stylegan2(resolution=32, channel_base=1024, channel_max=36)
@@ -91,3 +95,18 @@ def test_a_tile_that_does_not_fit_is_refused_and_not_replaced() -> None:
     convs = IsolatedConvs(plans_of(MODEL, 1), MODEL.weights, TARGET)
     with pytest.raises(KernelError, match="does not fit"):
         convs.fused(convs.shapes[0], ConvTile(16, 16, 64, 32, 3, 2, 2))
+
+
+def test_convolutions_whose_kernel_has_no_tile_run_with_none() -> None:
+    model = make_stylegan3(resolution=64, channel_base=4096, channel_max=128, **R)
+    plans = [build_plan(model.spec, PlanKey("model", "synthesis", 4, 64, "fp16"))]
+    shared_nbytes = 232448
+    counts = {True: 0, False: 0}
+    for architecture in ("sm_80", "sm_90a"):
+        table = TileTable.load(architecture, 132, shared_nbytes)
+        convs = IsolatedConvs(plans, model.weights, Target(architecture, 132, shared_nbytes, table))
+        for shape in convs.shapes:
+            is_flat = architecture == "sm_90a" and flat_geometry(shape, 132, shared_nbytes) is not None
+            assert convs.runs_with_tile(shape) is not is_flat
+            counts[is_flat] += 1
+    assert all(counts.values())
