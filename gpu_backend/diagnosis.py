@@ -9,12 +9,12 @@ import contextlib
 import os
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from gpu_backend.cuda.driver.probe import Gpu, probe
+from gpu_backend.cuda.driver.probe import Gpu, compile_architecture, probe
 from gpu_backend.device import processor_name, usable_precision
 from gpu_backend.errors import DeviceError
 from gpu_backend.model import Model
@@ -166,11 +166,12 @@ def diagnose(model: Model | None = None, precision: Precision = "fp16") -> Diagn
     )
 
 
-def fused_plan(model: Model, precision: Precision = "fp16") -> list[str]:
+def fused_plan(model: Model, precision: Precision = "fp16", architecture: str = "") -> list[str]:
     """Return which steps of a model's plans become one kernel on a GPU, a line each, and what convolutions multiply.
 
-    Needs no GPU. In fp8, up-convolutions multiply what they do on the first one. A last line names the layers that one
-    kernel computes there.
+    Needs no GPU. Plans of fp8 depend on the GPU, which their first line names: one of an architecture, such as
+    ``"sm_90"``, else the first one of this machine. Without any, the plan is that of GPUs other than Hopper. A last
+    line names the layers that one kernel computes on this machine's GPU.
     """
     from gpu_backend.cuda.launches.first_layers import first_layers
     from gpu_backend.cuda.launches.gpu_op import LoweringContext
@@ -185,12 +186,16 @@ def fused_plan(model: Model, precision: Precision = "fp16") -> list[str]:
         PlanKey(model.facts.model_id, "mapping", 1),
         PlanKey(model.facts.model_id, "synthesis", 1, model.spec.resolution, precision),
     )
-    gpus = probe().gpus[:1]
-    up_convs_read_fp8 = any(up_convs_multiply_e4m3(gpu.compile_architecture) for gpu in gpus)
-    lines = []
+    gpus = () if architecture else probe().gpus[:1]
+    lines: list[str] = []
+    up_convs_read_fp8 = False
+    if precision == "fp8":
+        target, sentence = _plan_target(architecture, gpus)
+        up_convs_read_fp8 = up_convs_multiply_e4m3(target)
+        lines.append(sentence)
     for key in keys:
         plan = build_plan(model.spec, key)
-        steps = fuse(plan, up_convs_read_fp8=precision == "fp8" and up_convs_read_fp8)
+        steps = fuse(plan, up_convs_read_fp8=up_convs_read_fp8)
         of_e4m3 = {step.y for step in steps if step.stores_fp8}
         for step in steps:
             op = GPU_OPS.get(step.main.op)
@@ -202,6 +207,15 @@ def fused_plan(model: Model, precision: Precision = "fp16") -> list[str]:
         if found is not None:
             lines.append(f"{gpu.name}: one kernel from {steps[0].main.layer} to {steps[found[0] - 1].main.layer}")
     return lines
+
+
+def _plan_target(architecture: str, gpus: Sequence[Gpu]) -> tuple[str, str]:
+    """Return the architecture that a plan of fp8 is for, empty for any other than Hopper, and a line that says so."""
+    if architecture:
+        return compile_architecture(architecture), f"Plan for {architecture}"
+    if gpus:
+        return gpus[0].compile_architecture, f"Plan for {gpus[0].name}, {gpus[0].architecture}"
+    return "", "Plan for GPUs other than Hopper (sm_90), since this machine has no GPU to use"
 
 
 def _gpu(gpu: Gpu, model: Model | None, driver: str, precision: Precision) -> GpuDiagnosis:

@@ -21,6 +21,7 @@ from explorer_app.version import __version__
 from gpu_backend import Diagnosis, GpuDiagnosis, LoomError, Model, diagnose, fused_plan, process_nbytes, read_model
 
 _LABEL_WIDTH = 15
+_FP8_ARCHITECTURES = ("sm_89", "sm_90", "sm_120")
 
 
 def parser() -> Parser:
@@ -40,6 +41,12 @@ def parser() -> Parser:
         action="store_true",
         help="print which steps of the model are fused into one kernel on a GPU, instead of the report",
     )
+    made.add_argument(
+        "--architecture",
+        choices=_FP8_ARCHITECTURES,
+        default="",
+        help="GPU that a plan of fp8 is for: Ada, Hopper or RTX Blackwell (default: the first of this machine)",
+    )
     return made
 
 
@@ -58,7 +65,7 @@ def run(words: Sequence[str], console: Console) -> int:
         if options.plan:
             raise
     if options.plan and model is not None:
-        console.results(fused_plan(model, options.precision))
+        console.results(fused_plan(model, options.precision, options.architecture))
         return 0
     console.status("Looking for GPUs ...")
     lines = [*_program(), ("Model", [named]), *report(diagnose(model, options.precision)), *_folders()]

@@ -153,13 +153,23 @@ def test_a_plan_says_which_convolutions_multiply_e4m3() -> None:
     assert any(line.startswith("synthesis.b64.conv0: ") and "+ e4m3 -> " in line for line in lines)
 
 
-@pytest.mark.parametrize(("architecture", "product"), [("sm_90a", "e4m3"), ("sm_89", "fp16"), ("", "fp16")])
-def test_a_plan_has_the_up_convolutions_of_the_first_gpu(
-    architecture: str, product: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("here", "asked", "product", "first"),
+    [
+        ("sm_90a", "", "e4m3", "Plan for NVIDIA Fake, sm_90"),
+        ("sm_89", "", "fp16", "Plan for NVIDIA Fake, sm_89"),
+        ("sm_90a", "sm_89", "fp16", "Plan for sm_89"),
+        ("", "sm_90", "e4m3", "Plan for sm_90"),
+        ("", "", "fp16", "Plan for GPUs other than Hopper (sm_90), since this machine has no GPU to use"),
+    ],
+)
+def test_a_plan_says_for_which_gpu_it_is_and_has_its_up_convolutions(
+    here: str, asked: str, product: str, first: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    gpus = (replace(GPU, compile_architecture=architecture),) if architecture else ()
+    gpus = (replace(GPU, architecture=here.rstrip("a"), compile_architecture=here),) if here else ()
     monkeypatch.setattr(diagnosis, "probe", lambda: Probe(gpus, "", "580.1", "13.0"))
-    lines = fused_plan(make_stylegan2(resolution=64, channel_base=64 * 64, channel_max=128), "fp8")
+    lines = fused_plan(make_stylegan2(resolution=64, channel_base=64 * 64, channel_max=128), "fp8", asked)
+    assert lines[0] == first
     (line,) = (line for line in lines if line.startswith("synthesis.b64.conv0: "))
     assert line.endswith(f", multiplies {product}")
 

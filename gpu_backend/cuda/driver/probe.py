@@ -219,7 +219,7 @@ def _usable(found: FoundGpu, known: tuple[int, ...]) -> Gpu | None:
         index=found.index,
         name=found.name,
         architecture=_architecture(found.capability),
-        compile_architecture="sm_90a" if name == "sm_90" else name,
+        compile_architecture=compile_architecture(name),
         memory_nbytes=found.memory_nbytes,
         multiprocessors=found.multiprocessors,
         shared_nbytes_per_block_optin=found.shared_nbytes_per_block_optin,
@@ -231,6 +231,11 @@ def _usable(found: FoundGpu, known: tuple[int, ...]) -> Gpu | None:
         memory_bus_bits=found.memory_bus_bits,
         limits=found.limits,
     )
+
+
+def compile_architecture(architecture: str) -> str:
+    """Return what kernels are compiled for on an architecture: ``"sm_90a"`` for ``"sm_90"``."""
+    return "sm_90a" if architecture == "sm_90" else architecture
 
 
 def _why_unusable(found: tuple[FoundGpu, ...], nvrtc: str, called: str) -> str:

@@ -120,6 +120,13 @@ def test_the_plan_says_what_convolutions_multiply(command: Command, precision: s
     assert all(line.endswith(f", multiplies {precision}") for line in products)
 
 
+@pytest.mark.parametrize("architecture", ["sm_89", "sm_90", "sm_120"])
+def test_a_plan_of_fp8_can_be_that_of_another_gpu(command: Command, architecture: str) -> None:
+    outcome = command("doctor", "--plan", "--precision", "fp8", "--architecture", architecture)
+    assert (outcome.status, outcome.err) == (0, "")
+    assert outcome.out.splitlines()[0] == f"Plan for {architecture}"
+
+
 def test_a_plan_of_no_model_is_an_error(command: Command, tmp_path: Path) -> None:
     (tmp_path / "nothing.pkl").write_bytes(b"")
     assert command("doctor", "--plan", str(tmp_path / "nothing.pkl")).status == 2
