@@ -12,6 +12,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+from explorer_app.session.blend import resolve_blend
 from explorer_app.session.parameters import Parameter, SetParameter, parameter
 from explorer_app.session.session import Session, as_still
 from explorer_app.session.timeline.evaluation import track_session, value_at
@@ -278,7 +279,7 @@ def with_state(timeline: Timeline, session: Session, t: Fraction) -> Timeline:
     for track in timeline.tracks:
         goes_on = track.path in (STATE, WALK) or (track.path == NOISE_LOOP and track.outside == "loop")
         if track.keys and not goes_on:
-            kept = with_key(kept, track.path, t, parameter(track.path).read(session))
+            kept = with_key(kept, track.path, t, _kept_of(session, track.path))
     return kept
 
 
@@ -316,7 +317,7 @@ def _value_of(timeline: Timeline, track: Track, session: Session, t: Fraction) -
 
 def with_parameter_key(timeline: Timeline, session: Session, path: str, t: Fraction) -> Timeline:
     """Return the timeline with a key of a parameter's present value."""
-    return with_key(timeline, path, t, parameter(path).read(session))
+    return with_key(timeline, path, t, _kept_of(session, path))
 
 
 def with_recorded(timeline: Timeline, path: str, points: Iterable[tuple[Fraction, Any, Easing]]) -> Timeline:
@@ -400,4 +401,11 @@ def _raised(key: Key, row: Parameter | None, by: float) -> Key:
 def between_value(timeline: Timeline, path: str, session: Session, t: Fraction) -> Any:
     """Return the value of a new key that moves nothing: that of the curve at the time, else the session's."""
     value = value_at(timeline, path, float(t))
-    return parameter(path).read(session) if value is None else value
+    return _kept_of(session, path) if value is None else value
+
+
+def _kept_of(session: Session, path: str) -> Any:
+    """Return what a key keeps of a parameter: of a latent that is not pinned, that of the seed plane."""
+    row = parameter(path)
+    value = row.read(session)
+    return value or resolve_blend(replace(session, sliders=(), mix=())) if row.kind == "latent" else value

@@ -20,6 +20,7 @@ from explorer_app.session.timeline.edits import (
     with_grid,
     with_key,
     with_loop_closed,
+    with_parameter_key,
     with_state,
     with_track,
 )
@@ -361,10 +362,7 @@ class TimelinePanel(QWidget):
         elif path == STATE:
             self._try(lambda: with_state(timeline, self._session, self._time), "Keep picture here")
         elif path == "pinned_blend":
-            from explorer_app.session.blend import resolve_blend
-
-            blend = resolve_blend(replace(self._session, sliders=(), mix=()))
-            self._try(lambda: with_key(timeline, path, self._time, blend), "Add track")
+            self._try(lambda: with_parameter_key(timeline, self._session, path, self._time), "Add track")
         else:
             self._add_key(path, self._time)
 

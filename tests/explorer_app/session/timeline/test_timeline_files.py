@@ -12,12 +12,14 @@ from typing import Any
 
 import pytest
 
+from explorer_app.session.blend import resolve_blend
 from explorer_app.session.edits import GoToSeed
 from explorer_app.session.history import History
 from explorer_app.session.session import Position, Session, Slider
 from explorer_app.session.storage import SessionFileError, load_session, load_session_file, save_session
 from explorer_app.session.timeline import track_pool
-from explorer_app.session.timeline.edits import with_key, with_state
+from explorer_app.session.timeline.edits import between_value, with_key, with_parameter_key, with_state, with_track
+from explorer_app.session.timeline.evaluation import session_at
 from explorer_app.session.timeline.timeline_json import track_from_json, track_to_json
 from explorer_app.session.tracks import NO_TIMELINE, STATE, WALK, BeatGrid, Easing, Key, Timeline, Track
 from gpu_backend import SESSION_LIMITS, Latent, Point, Recipe, RowRange, StoredLatent, Tap, Truncation
@@ -119,6 +121,21 @@ def test_a_session_of_an_earlier_version_opens_without_a_timeline() -> None:
 def test_a_kept_latent_has_no_timeline() -> None:
     history = History().added(replace(on_seed(3), timeline=everything()), "Walk")
     assert history.starred(1, True).kept[0].session == on_seed(3)
+
+
+def test_a_key_of_a_latent_that_is_not_pinned_keeps_the_picture_and_is_read_again(tmp_path: Path) -> None:
+    stored = replace(on_seed(1), pinned_blend=((Recipe(Latent(STORED)), 1.0),))
+    latents = with_parameter_key(Timeline(), stored, "pinned_blend", Fraction(0))
+    seed = replace(on_seed(3), sliders=(Slider("a", 2.0),), timeline=latents)
+    kept = with_state(latents, seed, Fraction(2))
+    one = with_parameter_key(latents, seed, "pinned_blend", Fraction(2))
+    for timeline in (kept, one):
+        shown = session_at(replace(seed, timeline=timeline), 2.0)
+        assert resolve_blend(shown) == resolve_blend(seed)
+        save_session(tmp_path / "piece.loom", replace(seed, timeline=timeline))
+        assert load_session(tmp_path / "piece.loom").timeline == timeline
+    no_keys = with_track(Timeline(), Track("pinned_blend"))
+    assert between_value(no_keys, "pinned_blend", seed, Fraction(0)) == resolve_blend(on_seed(3))
 
 
 def test_a_state_holds_the_stored_latents_that_its_picture_needs(tmp_path: Path) -> None:
