@@ -150,6 +150,14 @@ class ValueSlider(QSlider):
         self.cancelled.emit()
         return True
 
+    def undo_drag(self) -> bool:
+        """End a drag and restore the value before it; return whether the drag had changed it."""
+        if not self._dragging:
+            return False
+        has_changed = self._has_moved or self._amount != self._before
+        self.cancel()
+        return has_changed
+
     def reset_amount(self) -> None:
         """Set the reset value as one complete gesture."""
         self._begin()

@@ -231,6 +231,10 @@ class SeedPlane(QWidget):
         self._set_cursor()
         return True
 
+    def undo_drag(self) -> bool:
+        """End a drag and return the ring to its start; return whether the ring had moved."""
+        return self._pressed_at is not None and self.cancel() and self._has_moved
+
     def mousePressEvent(self, event: QMouseEvent) -> None:  # noqa: N802
         """Begin a drag: the left button moves the ring, the middle button pans."""
         if event.button() == Qt.MouseButton.LeftButton:

@@ -154,6 +154,10 @@ class StrengthGrid(QWidget):
         self.gesture_cancelled.emit()
         return True
 
+    def undo_drag(self) -> bool:
+        """End a drag and restore the strengths before it; return whether there was one."""
+        return self._carried is not None and self.cancel()
+
     # --- gestures ---------------------------------------------------------------------------------------------------
 
     def _shape(self) -> GridShape:

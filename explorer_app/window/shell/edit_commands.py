@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from PySide6.QtWidgets import QApplication
+
 from explorer_app.controller import Editing, Mixing
 from explorer_app.session.edits import ZeroSliders, set_truncation
 from explorer_app.session.session import Session
 from explorer_app.window.canvas.canvas import Canvas
+from explorer_app.window.gestures.drag_holder import undo_drag_of
 from explorer_app.window.shell.recipe_clipboard import RecipeClipboard
 
 
@@ -19,11 +22,11 @@ class EditCommands:
         self._recipes = recipes
 
     def undo(self) -> None:
-        """Cancel what is being drawn in the picture, else undo the last step.
+        """Cancel what is being drawn in the picture or dragged in a panel, else undo the last step.
 
         A running glide ends first and is the last step.
         """
-        if not self._canvas.cancel_stroke():
+        if not self._canvas.cancel_stroke() and not undo_drag_of(QApplication.focusWidget()):
             self._canvas.stop_glide()
             self._editing.undo()
 

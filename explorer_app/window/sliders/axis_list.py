@@ -230,6 +230,8 @@ class AxisList(QListView):
         self._amount = 0.0
         self._last = QPointF()
         self._dragging = False
+        self._has_moved = False
+        """Whether the active gesture has emitted an amount."""
         self.setModel(self.axes)
         self.setItemDelegate(_AxisDelegate(self))
         self.setUniformItemSizes(True)
@@ -269,7 +271,7 @@ class AxisList(QListView):
         """End the active gesture as a mouse release does."""
         before, self._before = self._before, None
         self._dragging = False
-        if before is not None and before != self._amount:
+        if before is not None and self._has_moved:  # even if it ends at its first amount: its edits were emitted
             self._emit(True)
 
     def cancel(self) -> bool:
@@ -281,6 +283,10 @@ class AxisList(QListView):
         self._dragging = False
         self.gesture_cancelled.emit()
         return True
+
+    def undo_drag(self) -> bool:
+        """End a drag and restore the amount before it; return whether the drag had changed it."""
+        return self._dragging and self.cancel() and self._has_moved
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:  # noqa: N802
         """Offer to animate a dimension, and to learn a controller for it."""
@@ -380,6 +386,7 @@ class AxisList(QListView):
             self._axis = axis
             self._amount = self.axes.amounts.get(axis, 0.0)
             self._before = self._amount
+            self._has_moved = False
 
     def _follow(self, modifiers: Qt.KeyboardModifier) -> None:
         size = SNAP if modifiers & Qt.KeyboardModifier.ControlModifier else STEP
@@ -388,6 +395,7 @@ class AxisList(QListView):
     def _go(self, amount: float) -> None:
         if amount != self._amount:
             self._show(amount)
+            self._has_moved = True
             self._emit(False)
 
     def _show(self, amount: float) -> None:

@@ -171,11 +171,9 @@ class PadField(QWidget):
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 - Qt's name
         """Arrow keys move, Shift finely; Backspace resets; Escape cancels a drag."""
         key = Qt.Key(event.key())
-        if key == Qt.Key.Key_Escape and self._dragged is not None:
-            self._dragged = self._path = None
-            self.update()
-            self.cancelled.emit()
-        elif key == Qt.Key.Key_Backspace:
+        if key == Qt.Key.Key_Escape and self.undo_drag():
+            return
+        if key == Qt.Key.Key_Backspace:
             self.reset.emit()
         elif key in _STEPS and self._dragged is None:
             step = _FINE_KEY_STEP if event.modifiers() & Qt.KeyboardModifier.ShiftModifier else _KEY_STEP
@@ -185,6 +183,15 @@ class PadField(QWidget):
             self.moved.emit(self._place.x(), self._place.y(), True)
         else:
             super().keyPressEvent(event)
+
+    def undo_drag(self) -> bool:
+        """End a drag and revert what it moved; return whether there was one."""
+        if self._dragged is None:
+            return False
+        self._dragged = self._path = None
+        self.update()
+        self.cancelled.emit()
+        return True
 
     def _take(self, *, final: bool) -> None:
         assert self._dragged is not None

@@ -234,10 +234,17 @@ class SoundLanes(QWidget):
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802
         """Let Escape put a sound back that is being moved."""
         if event.key() == Qt.Key.Key_Escape and self._drag is not None:
-            self._drag = None
-            self.cancelled.emit()
+            self.undo_drag()
         else:
             super().keyPressEvent(event)
+
+    def undo_drag(self) -> bool:
+        """Put a sound back that is being moved; return whether it had moved."""
+        if self._drag is None:
+            return False
+        self._drag = None
+        self.cancelled.emit()
+        return self._has_moved
 
     def wheelEvent(self, event: QWheelEvent) -> None:  # noqa: N802
         """Scroll by a lane; of the timeline's own ways of the wheel, those with Ctrl and Shift stay the timeline's."""

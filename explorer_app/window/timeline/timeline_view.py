@@ -113,6 +113,8 @@ class TimelineView(QAbstractScrollArea):
         self._is_fitted = True
         """Whether the axis shows the whole timeline, until a person zooms."""
         self._drag: Drag | None = None
+        self._has_changed = False
+        """Whether the drag has edited the timeline."""
         self._layer: QPixmap | None = None
         self._pictures = KeyPictures(self.thumbnail_wanted.emit)
         self.verticalScrollBar().valueChanged.connect(self._redraw)
@@ -290,6 +292,7 @@ class TimelineView(QAbstractScrollArea):
             return
         if event.button() != Qt.MouseButton.LeftButton:
             return
+        self._has_changed = False
         if place.y() < self.scene.ruler_px:
             self._drag = self._ruler_drag(place, modifiers)
             self._drag.move(place, modifiers)
@@ -444,8 +447,16 @@ class TimelineView(QAbstractScrollArea):
             self._set_timeline(self.session.timeline)
             self._arrange()
 
+    def undo_drag(self) -> bool:
+        """Cancel a gesture that edits the timeline; return whether it had changed anything."""
+        if self._drag is None or not self._drag.is_edit:
+            return False
+        self.cancel_drag()
+        return self._has_changed
+
     def emit_change(self, timeline: Timeline, label: str, final: bool = True) -> None:
         """Show another timeline and report it."""
+        self._has_changed = True
         self.timeline = timeline
         self.rows = rows_of(timeline, self.session)
         self._redraw()

@@ -99,6 +99,25 @@ def test_escape_in_a_drag_brings_back_what_was(slider: WatchedSlider, qtbot: QtB
     assert finals(slider) == []
 
 
+def test_undo_in_a_drag_cancels_it_and_after_a_press_alone_only_ends_it(slider: WatchedSlider) -> None:
+    assert not slider.undo_drag()
+    press(slider, at(slider, 0.0))
+    assert not slider.undo_drag(), "undo reverts the last step"
+    move(slider, at(slider, 7.0))
+    release(slider, at(slider, 7.0))
+    assert slider.seen == []
+    press(slider, at(slider, 0.0))
+    move(slider, at(slider, 7.0))
+    assert slider.undo_drag()
+    move(slider, at(slider, 9.0))
+    release(slider, at(slider, 9.0))
+    assert slider.amount == 0.0
+    assert finals(slider) == []
+    press(slider, at(slider, 6.0))
+    assert slider.undo_drag(), "a press beside the handle has moved it"
+    assert slider.amount == 0.0
+
+
 def test_a_double_click_resets_in_one_gesture(slider: WatchedSlider) -> None:
     slider.show_amount(-3.0)
     double_click(slider, at(slider, 5.0))

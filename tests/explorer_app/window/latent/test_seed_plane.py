@@ -93,6 +93,22 @@ def test_escape_in_a_drag_goes_back(plane: WatchedPlane, qtbot: QtBot) -> None:
     assert plane.edits.steps == []
 
 
+def test_undo_in_a_drag_goes_back_and_after_a_press_alone_only_ends_it(plane: WatchedPlane) -> None:
+    assert not plane.undo_drag()
+    press(plane, at(plane, 7, 12))
+    assert not plane.undo_drag(), "undo reverts the last step"
+    move(plane, at(plane, 8, 12))
+    release(plane, at(plane, 8, 12))
+    assert plane.edits.all == []
+    press(plane, at(plane, 7, 12))
+    move(plane, at(plane, 8, 12))
+    assert plane.undo_drag()
+    move(plane, at(plane, 9, 12))
+    release(plane, at(plane, 9, 12))
+    assert plane.edits.session.position == Position(7.0, 12.0)
+    assert plane.edits.steps == []
+
+
 def test_a_double_click_goes_to_the_seed_in_one_step(plane: WatchedPlane) -> None:
     double_click(plane, at(plane, 8.3, 11.2))
     assert plane.edits.session.position == Position(8.0, 11.0)

@@ -80,6 +80,18 @@ def test_escape_brings_back_what_was_before_the_drag(grid: WatchedGrid, qtbot: Q
     assert finals(grid) == []
 
 
+def test_undo_brings_back_what_was_before_the_drag(grid: WatchedGrid) -> None:
+    before = grid.strengths
+    assert not grid.undo_drag()
+    press(grid, cell(grid, 0, 2))
+    move(grid, cell(grid, 0, 9))
+    assert grid.undo_drag()
+    move(grid, cell(grid, 0, 12))
+    release(grid, cell(grid, 0, 12))
+    assert grid.strengths == before
+    assert finals(grid) == []
+
+
 def test_an_update_during_a_drag_does_not_disturb_the_drag(grid: WatchedGrid) -> None:
     press(grid, cell(grid, 0, 2))
     grid.show_sources(["first", "second"], ((0.0,) * COUNT, (0.0,) * COUNT))

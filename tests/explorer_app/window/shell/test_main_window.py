@@ -22,7 +22,7 @@ from explorer_app.window.look import theme
 from explorer_app.window.shell.main_window import MainWindow
 from gpu_backend import Truncation
 from tests.helpers.fake_controller import FakeController
-from tests.helpers.mouse import drag, move, press
+from tests.helpers.mouse import drag, move, press, release
 from tests.helpers.windows import Make, calls, dock
 
 
@@ -72,6 +72,25 @@ def test_escape_during_a_drag_brings_back_what_was(window: MainWindow, controlle
     assert calls(controller, "cancel_gesture")
     assert controller.editing.session.position == Position(0.0, 0.0)
     assert window.latent.plane_x.value() == 0.0
+
+
+def test_undo_during_a_drag_of_a_slider_cancels_it_and_the_rest_of_the_drag_does_nothing(
+    window: MainWindow, controller: FakeController
+) -> None:
+    slider = window.sliders.directions.rows[0].slider
+    left, middle, right = (QPoint(slider.width() * part // 8, slider.height() // 2) for part in (2, 4, 6))
+    press(slider, middle)
+    move(slider, right)
+    assert controller.editing.session.sliders
+    QTest.keySequence(slider, "Ctrl+Z")
+    assert controller.editing.session.sliders == ()
+    move(slider, left)
+    release(slider, left)
+    assert controller.editing.session.sliders == ()
+    assert not calls(controller, "undo")
+    drag(slider, [middle, right])
+    QTest.keySequence(slider, "Ctrl+Z")
+    assert calls(controller, "undo"), "without a drag it undoes the step"
 
 
 def press_keys(keys: str) -> Callable[[MainWindow], None]:

@@ -28,6 +28,7 @@ from tests.helpers.panels import (
     model_facts,
     move,
     press,
+    release,
     text_of,
     wheel,
 )
@@ -360,6 +361,37 @@ def test_escape_in_a_drag_of_a_row_brings_back_what_was(panel: WatchedPanel, axe
     assert panel.edits.cancelled == 1
     assert panel.edits.session.slider("axis/2").amount == 1.0
     assert axes.axes.amounts == {2: 1.0}
+
+
+def test_undo_in_a_drag_of_a_row_cancels_it_and_after_a_press_alone_only_ends_it(
+    panel: WatchedPanel, axes: AxisList
+) -> None:
+    view = axes.viewport()
+    assert not axes.undo_drag()
+    press(view, spot(axes, 2, 0.0))
+    assert not axes.undo_drag(), "undo reverts the last step"
+    move(view, spot(axes, 2, 4.0))
+    release(view, spot(axes, 2, 4.0))
+    assert panel.edits.all == []
+    press(view, spot(axes, 2, 0.0))
+    move(view, spot(axes, 2, 4.0))
+    assert axes.undo_drag()
+    move(view, spot(axes, 2, 5.0))
+    release(view, spot(axes, 2, 5.0))
+    assert panel.edits.session.sliders == ()
+    assert axes.axes.amounts == {}
+    assert panel.edits.steps == []
+
+
+def test_a_drag_of_a_row_that_ends_where_it_began_ends_its_gesture(panel: WatchedPanel, axes: AxisList) -> None:
+    view = axes.viewport()
+    press(view, spot(axes, 2, 0.0))
+    move(view, spot(axes, 2, 4.0))
+    move(view, spot(axes, 2, 0.0))
+    release(view, spot(axes, 2, 0.0))
+    assert panel.edits.session.slider("axis/2").amount == 0.0
+    assert [final for _, final in panel.edits.all].count(True) == 1
+    assert panel.edits.all[-1][1]
 
 
 def test_a_double_click_on_a_row_resets_it(panel: WatchedPanel, axes: AxisList) -> None:

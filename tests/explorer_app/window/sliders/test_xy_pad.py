@@ -13,7 +13,7 @@ from explorer_app.session.edits import SetParameters
 from explorer_app.session.session import Session, Slider
 from explorer_app.window.sliders.xy_pad import PadAxis, XyPad
 from tests.helpers.fake_controller import directions, facts
-from tests.helpers.mouse import drag, move, press
+from tests.helpers.mouse import drag, move, press, release
 
 
 class Watched(XyPad):
@@ -86,6 +86,18 @@ def test_escape_cancels_and_a_double_click_resets(pad: Watched) -> None:
     assert not pad.field.is_held
     QTest.mouseDClick(pad.field, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier, place(pad, 0.9, 0.9))
     assert pad.amounts == (0.0, 0.0)
+
+
+def test_undo_in_a_drag_cancels_it(pad: Watched) -> None:
+    assert not pad.field.undo_drag()
+    press(pad.field, place(pad, 0.9, 0.9))
+    move(pad.field, place(pad, 0.8, 0.8))
+    assert pad.field.undo_drag()
+    assert pad.cancels == 1
+    count = len(pad.edits)
+    move(pad.field, place(pad, 0.2, 0.2))
+    release(pad.field, place(pad, 0.2, 0.2))
+    assert len(pad.edits) == count
 
 
 def test_arrow_keys_step_and_shift_goes_finely(pad: Watched) -> None:

@@ -133,6 +133,27 @@ def test_dragging_a_lane_moves_the_sound_in_time(panel: TimelinePanel) -> None:
     assert cancelled
 
 
+def test_undo_puts_a_sound_back_and_after_a_press_alone_only_lets_it_go(panel: TimelinePanel) -> None:
+    moved: list[Sound] = []
+    panel.sound_changed.connect(lambda sound, label, final: moved.append(sound))
+    cancelled: list[bool] = []
+    panel.gesture_cancelled.connect(lambda: cancelled.append(True))
+    start = centre(panel)
+    end = start + QPointF(panel.view.axis.scale * 0.5, 0)
+    assert not panel.lanes.undo_drag()
+    mouse(panel.lanes, PRESS, start, LEFT)
+    assert not panel.lanes.undo_drag(), "undo reverts the last step"
+    mouse(panel.lanes, RELEASE, end, LEFT)
+    assert moved == []
+    mouse(panel.lanes, PRESS, start, LEFT)
+    mouse(panel.lanes, MOVE, end, LEFT)
+    cancelled.clear()
+    assert panel.lanes.undo_drag()
+    assert cancelled
+    mouse(panel.lanes, RELEASE, end, LEFT)
+    assert len(moved) == 1
+
+
 def test_the_menu_of_a_sound_mutes_it_takes_its_tempo_and_lets_it_move_parameters(panel: TimelinePanel) -> None:
     said: list[tuple[object, ...]] = []
     panel.sound_changed.connect(lambda sound, label, final: said.append((sound.is_muted, sound.gain_db, label)))

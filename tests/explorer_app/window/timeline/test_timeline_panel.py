@@ -129,6 +129,36 @@ def test_escape_brings_dragged_keys_back(edits: Edits, view: TimelineView) -> No
     assert edits.steps == []
 
 
+def test_undo_brings_dragged_keys_back_and_after_a_press_alone_only_ends_the_drag(
+    edits: Edits, view: TimelineView
+) -> None:
+    start = at(view, PSI, 4)
+    later = shift(view, start, 1)
+    assert not view.undo_drag()
+    drag(view, start, release=False)
+    assert not view.undo_drag(), "undo reverts the last step"
+    mouse(view.viewport(), MOVE, later, LEFT)
+    mouse(view.viewport(), RELEASE, later, LEFT)
+    drag(view, start, later, release=False)
+    assert times(edits) == [0, 5, 8]
+    assert view.undo_drag()
+    mouse(view.viewport(), MOVE, start, LEFT)
+    mouse(view.viewport(), MOVE, later, LEFT)
+    mouse(view.viewport(), RELEASE, later, LEFT)
+    assert times(edits) == [0, 4, 8]
+    assert edits.steps == []
+
+
+def test_undo_leaves_a_drag_of_the_playhead_alone(view: TimelineView) -> None:
+    sought: list[Fraction] = []
+    view.sought.connect(lambda t, final: sought.append(t))
+    place = QPoint(round(view.axis.x(2.0)), view.scene.ruler_px - 3)
+    drag(view, place, release=False)
+    assert not view.undo_drag()
+    mouse(view.viewport(), RELEASE, shift(view, place, 1), LEFT)
+    assert sought == [2, 3]
+
+
 def test_a_press_selects_and_a_box_selects_several_which_move_together(edits: Edits, view: TimelineView) -> None:
     drag(view, at(view, PSI, 4))
     assert view.selection == {(PSI, 4)}
