@@ -185,8 +185,9 @@ class ControllersPanel(QWidget):
 
     @property
     def selected(self) -> int | None:
-        """Index of the patch whose settings are shown."""
-        return self._selected
+        """Index of the patch whose settings are shown; None for none, also if its edit was not made."""
+        index = self._selected
+        return None if index is None or index >= len(self._session.patches) else index
 
     def select(self, index: int | None) -> None:
         """Show the settings of a patch."""
@@ -195,8 +196,8 @@ class ControllersPanel(QWidget):
 
     def remove_selected(self) -> None:
         """Remove the selected patch."""
-        if self._selected is not None:
-            self.edited.emit(SetPatches(without_patch(self._session.patches, self._selected), "Remove patch"), True)
+        if self.selected is not None:
+            self.edited.emit(SetPatches(without_patch(self._session.patches, self.selected), "Remove patch"), True)
 
     def open_parameters(self) -> QMenu | None:
         """Open the menu of what sound can move, and return it; None without a model."""
@@ -205,6 +206,7 @@ class ControllersPanel(QWidget):
         own = (row.path for row in parameters_of(self._session, self._facts) if not row.path.startswith("noise.layer"))
         sliders = () if self._directions is None else (f"slider/{name}" for name in self._directions.names[:32])
         menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         for path in dict.fromkeys((*own, "position.x", "position.y", *sliders)):
             if is_driven(path):
                 name = self._label(self._session, path)
@@ -249,7 +251,7 @@ class ControllersPanel(QWidget):
             self.rows[min(index, len(self.rows) - 1)].setFocus(Qt.FocusReason.TabFocusReason)
 
     def _show_selected(self) -> None:
-        index = self._selected
+        index = self.selected
         for place, row in enumerate(self.rows):
             row.setChecked(place == index)
         self.editor.setVisible(index is not None)
@@ -257,10 +259,10 @@ class ControllersPanel(QWidget):
             self.editor.show_patch(self._session.patches[index], self._sounds)
 
     def _change(self, patch: Patch, final: bool) -> None:
-        if self._selected is not None:
-            self.edited.emit(SetPatches(with_changed(self._session.patches, self._selected, patch), ADJUST), final)
+        if self.selected is not None:
+            self.edited.emit(SetPatches(with_changed(self._session.patches, self.selected, patch), ADJUST), final)
 
     def _learn(self) -> None:
-        if self._selected is not None:
-            patch = self._session.patches[self._selected]
+        if self.selected is not None:
+            patch = self._session.patches[self.selected]
             self.learn_requested.emit(patch.parameter, patch.low, patch.high)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QMenu, QPushButton, QWidget
 
 from explorer_app.inputs.sources import is_live
@@ -113,6 +113,7 @@ class PatchEditor(QWidget):
         if patch is None:
             return None
         menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
 
         def take(heard: Patch) -> None:
             self._change(True, source=heard.source)

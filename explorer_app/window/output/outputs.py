@@ -142,11 +142,11 @@ class Outputs(QObject):
     def _fill(self, menu: QMenu) -> None:
         menu.clear()
         for number, screen in enumerate(self._screens(), 1):
-            size = screen.geometry().size() * screen.devicePixelRatio()
-            text = f"Output on screen &{number}: {screen.name()}, {size.width()} × {size.height()}"
+            name, size = screen.name(), screen.geometry().size() * screen.devicePixelRatio()
+            text = f"Output on screen &{number}: {name}, {size.width()} × {size.height()}"
             tip = "Show the picture alone on this screen; Escape there closes it."
-            action = _checkable(menu, text, tip, screen.name() in self.windows)
-            action.triggered.connect(lambda on, screen=screen: self.set_on(screen, on))
+            action = _checkable(menu, text, tip, name in self.windows)
+            action.triggered.connect(lambda on, name=name: self._set_on_named(name, on))
         if self._make_ndi is not None:
             menu.addSeparator()
             tip = "Send the picture over the network as an NDI source; other programs find it by this name."
@@ -161,6 +161,12 @@ class Outputs(QObject):
                 action.triggered.connect(lambda _on, kind=kind, value=value: self.choose(kind, value))
 
     # -- inside -----------------------------------------------------------------------------------------------------
+
+    def _set_on_named(self, name: str, on: bool) -> None:
+        """Show the picture on a screen, or close it there; nothing if the screen went away while the menu was open."""
+        for screen in self._screens():
+            if screen.name() == name:
+                self.set_on(screen, on)
 
     @Slot()
     def _send_frame(self) -> None:

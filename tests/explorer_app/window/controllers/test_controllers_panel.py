@@ -153,6 +153,18 @@ def test_a_sound_is_given_a_parameter_to_move(edits: Edits, panel: ControllersPa
     assert panel.selected == 3
 
 
+def test_a_patch_that_was_not_made_is_not_selected(qtbot: QtBot) -> None:
+    panel = ControllersPanel(lambda session, path: path.rpartition("/")[2])
+    qtbot.addWidget(panel)
+    panel.show()
+    panel.show_model(model_facts(), model_directions(2))
+    panel.show_session(Session(timeline=Timeline(sounds=(Sound("drums", "a" * 64, "drums.wav", 2.0),))))
+    panel.learn_requested.connect(lambda *_: pytest.fail("there is nothing to learn"))
+    entry(panel.open_parameters(), "Truncation.psi", "drums", "Beat").trigger()
+    assert panel.selected is None
+    panel.editor.learn_requested.emit()
+
+
 def test_a_wait_for_a_control_is_shown_and_can_be_ended(panel: ControllersPanel) -> None:
     heard: list[str] = []
     panel.learning_cancelled.connect(lambda: heard.append("cancel"))

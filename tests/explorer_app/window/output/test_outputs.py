@@ -163,6 +163,15 @@ def test_a_screen_that_is_gone_takes_its_output_along_and_reports_it(stage: Stag
     assert "was disconnected, so its output was closed" in stage.messages.messages[-1].sentence
 
 
+def test_a_screen_that_went_away_while_the_menu_was_open_is_left_alone(stage: Stage, qtbot: QtBot) -> None:
+    holder = QWidget()
+    qtbot.addWidget(holder)
+    menu = stage.outputs.make_menu(holder)
+    stage.outputs._screens = lambda: ()
+    menu.actions()[0].trigger()
+    assert not stage.outputs.is_open
+
+
 def test_the_menu_lists_every_screen_and_the_looks(stage: Stage, qtbot: QtBot) -> None:
     holder = QWidget()
     qtbot.addWidget(holder)
