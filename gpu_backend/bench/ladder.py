@@ -28,7 +28,13 @@ from gpu_backend.bench.table import grid, number
 from gpu_backend.cuda.launches.fused_convs import WITH_TMA
 from gpu_backend.cuda.launches.lowering import lower
 from gpu_backend.cuda.schedule import Schedule
-from gpu_backend.cuda.tiles.target import Target, portable, portable_without_epilogues, without_tables
+from gpu_backend.cuda.tiles.target import (
+    Target,
+    portable,
+    portable_without_epilogues,
+    with_tiles_alone,
+    without_tables,
+)
 from gpu_backend.device import choose_gpu, device_joules, make_executor, usable_precision
 from gpu_backend.errors import CancelledError
 from gpu_backend.model import Model
@@ -124,9 +130,12 @@ def rungs_of(architecture: str, *, has_fp8: bool = False, has_passes: bool = Tru
     rungs.append(Rung(fused, "fp16", change=portable))
     if has_tma:
         rungs.append(Rung("TMA", "fp16", change=without_tables))
+        rungs.append(Rung("tuned tiles, wgmma", "fp16", change=with_tiles_alone))
+        rungs.append(Rung("streaming, flat and persistent kernels", "fp16"))
+    else:
+        rungs.append(Rung("tuned tiles", "fp16"))
     return (
         *rungs,
-        Rung("tuned tiles, wgmma" if has_tma else "tuned tiles", "fp16"),
         Rung("CUDA graph", "fp16", use_graph=True),
         Rung("batch 8", "fp16", batch=8, use_graph=True),
         Rung("batch 32", "fp16", batch=32, use_graph=True),

@@ -27,7 +27,7 @@ class Target:
     tiles
         How its convolutions are cut.
     streams
-        Whether up-convolutions may be kernels without a tile: streaming ones, or two kernels.
+        Whether convolutions may be kernels without a tile: flat products, streaming up-convolutions, or two kernels.
     adds_pictures
         Whether up-convolutions may add up the picture of the toRGB before them.
     folds
@@ -65,11 +65,16 @@ def target_of(gpu: Gpu, tiles_folder: Path | None) -> Target:
     return Target(architecture, gpu.multiprocessors, shared_nbytes, tiles)
 
 
+def with_tiles_alone(target: Target) -> Target:
+    """Return a target whose fused convolutions all have tiles, to show what kernels without them gain."""
+    return replace(target, streams=False, fuses_first_layers=False)
+
+
 def without_tables(target: Target) -> Target:
-    """Return a target whose tiles come from the rule of thumb alone, to show what tuning gains."""
+    """Return a target `with_tiles_alone` that come from the rule of thumb, to show what tuning gains."""
     table = target.tiles
     tiles = TileTable(table.architecture, table.multiprocessors, shared_nbytes_per_block=table.shared_nbytes_per_block)
-    return replace(target, tiles=tiles)
+    return replace(with_tiles_alone(target), tiles=tiles)
 
 
 def portable(target: Target) -> Target:

@@ -42,8 +42,22 @@ def test_on_hopper_each_rung_adds_its_instructions() -> None:
     with_tma = macros_of(rungs["TMA"], target)
     assert ("USE_TMA", "1") in with_tma
     assert ("USE_WGMMA", "1") not in with_tma
-    assert [rung.use_graph for rung in rungs.values()] == [False] * 6 + [True] * 3
-    assert [rung.batch for rung in rungs.values()] == [1] * 7 + [8, 32]
+    assert [rung.use_graph for rung in rungs.values()] == [False] * 7 + [True] * 3
+    assert [rung.batch for rung in rungs.values()] == [1] * 8 + [8, 32]
+
+
+def test_on_hopper_kernels_without_tiles_are_a_rung_of_their_own() -> None:
+    model = make_stylegan2(resolution=16, channel_base=2048, channel_max=128)
+    plan = build_plan(model.spec, PlanKey(model.facts.model_id, "synthesis", 1, 16, "fp16"))
+    target = target_of(HOPPER, None)
+    found = {}
+    for rung in rungs_of(target.architecture):
+        schedule = lower(plan, model.weights, target if rung.change is None else rung.change(target))
+        found[rung.what] = any(launch.label == "first_layers" for launch in schedule.launches)
+    names = list(found)
+    first = names.index("streaming, flat and persistent kernels")
+    assert names[first - 1] == "tuned tiles, wgmma"
+    assert [found[what] for what in names[2:]] == [False] * (first - 2) + [True] * (len(names) - first)
 
 
 def test_fp8_comes_last_where_gpu_and_network_have_it(monkeypatch: pytest.MonkeyPatch) -> None:
