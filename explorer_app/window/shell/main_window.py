@@ -523,9 +523,17 @@ class MainWindow(QMainWindow):
         self._editing.follow_screen(handle.screen().refreshRate())
         self.canvas.painted_first.connect(self.workspace.make_panels)
         QTimer.singleShot(_LATEST_PANELS_MS, self.workspace, self.workspace.make_panels)
-        self.hints.begin()
+        self._begin_hints()
         self._layout.restore_docks()
         self.canvas.setFocus()
+
+    @Slot()
+    def _begin_hints(self) -> None:
+        """Show the hints of the first start once there is a model, since they describe what can be done with it."""
+        if self._engine.model.facts is not None:
+            self.hints.begin()
+        else:
+            self._engine.model_changed.connect(self._begin_hints, Qt.ConnectionType.SingleShotConnection)
 
     def close_now(self) -> None:
         """Close without asking; a running export can be resumed at the next start."""

@@ -15,7 +15,7 @@ from explorer_app.messages import MessageLog
 from explorer_app.settings import Settings
 from explorer_app.window.shell.hints import HINTS, HintLine
 from explorer_app.window.shell.main_window import MainWindow
-from tests.helpers.fake_controller import FakeController
+from tests.helpers.fake_controller import FakeController, facts
 from tests.helpers.panels import drag
 from tests.helpers.windows import Make
 
@@ -42,6 +42,22 @@ def test_each_hint_is_in_its_panel_at_the_first_start(first: MainWindow) -> None
     for key, line in first.hints.lines.items():
         assert first.docks[key].isAncestorOf(line)
         assert not line.isHidden()
+
+
+def test_hints_wait_for_a_model(path: Path, messages: MessageLog, qtbot: QtBot) -> None:
+    controller = FakeController(with_model=False)
+    window = MainWindow(controller, Settings(path, messages), messages)  # type: ignore[arg-type]
+    qtbot.addWidget(window)
+    window.show_restored()
+    controller.engine.model_changed.emit()
+    assert window.hints.lines == {}
+    controller.engine.model.facts = facts()
+    controller.engine.model_changed.emit()
+    assert list(window.hints.lines) == list(HINTS)
+    QTest.mouseClick(window.hints.lines["mix"].button, Qt.MouseButton.LeftButton)
+    controller.engine.model_changed.emit()
+    assert list(window.hints.lines) == ["latent", "sliders"], "another model brings none back"
+    window.close()
 
 
 def test_a_hint_disappears_when_it_is_dismissed_and_when_it_was_followed(
