@@ -147,10 +147,13 @@ class SeedPlane(QWidget):
             self._place_ring(session.position, recentre=first)
 
     def show_thumbnail(self, key: object, image: QImage) -> None:
-        """Show a requested picture; ignore other widgets' keys."""
+        """Show a requested picture; ignore other widgets' keys, and a late picture of a former look."""
         if not (isinstance(key, tuple) and len(key) == 3 and key[0] == "plane"):
             return
         _, seed, look = key
+        known = self._pictures.get(seed)
+        if look != self._look and known is not None and known[0] == self._look:
+            return  # requested before the session went back to what is shown
         self._pictures[seed] = (look, QPixmap.fromImage(image))
         self._pictures.move_to_end(seed)
         while len(self._pictures) > _KEPT_PICTURES:

@@ -208,6 +208,25 @@ def test_cells_are_painted_again_when_they_change_and_not_when_the_ring_moves(pl
     assert len({first, second, plane._picture_of_cells().cacheKey()}) == 3
 
 
+def test_a_late_picture_of_a_former_look_replaces_no_picture_of_the_present_one(plane: WatchedPlane) -> None:
+    plane._request_pictures()
+    seed = plane_seed(7.0, 12.0)
+    key = next(key for key, _ in plane.wanted if key[1] == seed)
+    plane.edits.show(replace(HERE, truncation=Truncation(0.3)))
+    plane.wanted.clear()
+    plane._request_pictures()
+    former = next(key for key, _ in plane.wanted if key[1] == seed)
+    plane.edits.show(HERE)
+    for name, colour in ((key, "red"), (former, "blue")):
+        image = QImage(8, 8, QImage.Format.Format_RGB32)
+        image.fill(QColor(colour))
+        plane.show_thumbnail(name, image)
+    assert plane._pictures[seed][0] == key[2]
+    shown = plane.grab()
+    place = (at(plane, 6.7, 11.7) * shown.devicePixelRatio()).toPoint()
+    assert shown.toImage().pixelColor(place) == QColor("red")
+
+
 def test_without_a_model_nothing_is_wanted(qtbot: QtBot) -> None:
     plane = SeedPlane()
     qtbot.addWidget(plane)
