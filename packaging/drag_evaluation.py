@@ -383,6 +383,8 @@ def _rows(name: str, count: int, make: Callable[[int], dict[str, Any] | None], a
     return found
 
 
+_PARTS = ("pairs", "back", "frechet", "flow")
+
 _TRANSFORMS: tuple[tuple[Literal["T", "R"], Transform], ...] = (
     ("T", Transform(0.1, 0.05)),
     ("T", Transform(-0.15, 0.1)),
@@ -394,7 +396,7 @@ _TRANSFORMS: tuple[tuple[Literal["T", "R"], Transform], ...] = (
 def main(words: Sequence[str] | None = None) -> None:
     """Run the parts that the command line selects."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--parts", nargs="+", default=["pairs", "back", "frechet", "flow"])
+    parser.add_argument("--parts", nargs="+", default=_PARTS, choices=_PARTS)
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
     parser.add_argument("--drags", type=int, default=8, help="of pairs, and there and back")
     parser.add_argument("--edited", type=int, default=16, help="pictures for the Frechet distance")
