@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from PySide6.QtCore import QCoreApplication, QEvent, QPoint
+from PySide6.QtCore import QCoreApplication, QEvent, QPoint, Qt
 from PySide6.QtWidgets import QMenu, QWidget
 
 from explorer_app.session.number_paths import number_path
@@ -67,8 +67,9 @@ class MappingQuery(_ParameterEvent):
 
 
 def open_parameter_menu(control: QWidget, path: str, place: QPoint, low: float, high: float) -> QMenu:
-    """Open the menu of a control at a place on the screen, and return it; see `add_parameter_entries`."""
+    """Open the menu of a control at a place on the screen, and return it; closing deletes it."""
     menu = QMenu(control)
+    menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     add_parameter_entries(menu, control, path, low, high)
     menu.popup(place)
     return menu

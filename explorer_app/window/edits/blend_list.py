@@ -245,13 +245,12 @@ class BlendList(QWidget):
 
     def open_menu(self, number: int, place: QPoint) -> None:
         """Open the menu that chooses the second latent of a blend; 0 for a new one."""
-        menu = self.menu_of(number, place)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        menu.popup(place)
+        self.menu_of(number, place).popup(place)
 
     def menu_of(self, number: int, place: QPoint) -> QMenu:
-        """Return that menu."""
+        """Return that menu; closing deletes it."""
         menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.addAction(icons.icon("random", "dim"), "A seed…", partial(self._ask_seed, number, place))
         menu.addAction("The picture that is shown", partial(self.shown_requested.emit, number))
         names = self.kept_names()[:_MOST_NAMES]

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QActionGroup
 from PySide6.QtWidgets import QFileDialog, QMenu, QWidget
 
@@ -39,8 +40,9 @@ def sound_menu(
     locate: Callable[[str], None],
     remove: Callable[[str], None],
 ) -> QMenu:
-    """Return the menu of a sound; `paths` are the parameters that it may move."""
+    """Return the menu of a sound; `paths` are the parameters that it may move. Closing deletes it."""
     menu = QMenu(parent)
+    menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     mute = menu.addAction("Mute")
     mute.setCheckable(True)
     mute.setChecked(sound.is_muted)
@@ -75,6 +77,7 @@ def sound_menu(
 def choose_sounds(parent: QWidget, then: Callable[[list[Path]], None], *, many: bool = True) -> QFileDialog:
     """Open a dialog that chooses sound files, and pass them on."""
     dialog = QFileDialog(parent, "Add sounds" if many else "Locate sound", "", SOUND_FILES)
+    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     dialog.setFileMode(QFileDialog.FileMode.ExistingFiles if many else QFileDialog.FileMode.ExistingFile)
     dialog.filesSelected.connect(lambda names: then([Path(name) for name in names]))
     dialog.open()

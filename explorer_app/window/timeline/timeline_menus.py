@@ -1,4 +1,4 @@
-"""The menus of the timeline: add a track, a track's own, the keys'."""
+"""The menus of the timeline: add a track, a track's own, the keys'; closing deletes each."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction, QActionGroup
 from PySide6.QtWidgets import QMenu, QWidget
 
@@ -50,7 +51,7 @@ def add_track_menu(
     add: Callable[[str], None],
 ) -> QMenu:
     """Return the menu of everything that can get a track and has none."""
-    menu = QMenu(parent)
+    menu = _new_menu(parent)
     menu.setToolTipsVisible(True)
     there = {track.path for track in session.timeline.tracks}
     _entry(menu, "Picture", "Keys keep the whole picture (I).", STATE in there, partial(add, STATE))
@@ -78,7 +79,7 @@ def add_track_menu(
 
 def track_menu(view: TimelineView, path: str, session: Session) -> QMenu:
     """Return the menu of a track."""
-    menu = QMenu(view)
+    menu = _new_menu(view)
     timeline = view.timeline
     track = timeline.track(path)
     if track is None:
@@ -110,7 +111,7 @@ def track_menu(view: TimelineView, path: str, session: Session) -> QMenu:
 
 def ruler_menu(view: TimelineView, t: Fraction) -> QMenu:
     """Return the menu of the ruler at a time in seconds: where the grid of beats begins."""
-    menu = QMenu(view)
+    menu = _new_menu(view)
     menu.setToolTipsVisible(True)
     grid = view.timeline.grid
     here = max(Fraction(0), round(t * view.timeline.fps) / view.timeline.fps)
@@ -118,6 +119,12 @@ def ruler_menu(view: TimelineView, t: Fraction) -> QMenu:
     _entry(menu, "First beat here", tip, False, partial(_set_first_beat, view, here))
     tip = "Bar 1 begins with the timeline."
     _entry(menu, "First beat at the start", tip, not grid.offset, partial(_set_first_beat, view, Fraction(0)))
+    return menu
+
+
+def _new_menu(parent: QWidget) -> QMenu:
+    menu = QMenu(parent)
+    menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     return menu
 
 
@@ -129,7 +136,7 @@ def _set_first_beat(view: TimelineView, t: Fraction) -> None:
 
 def key_menu(view: TimelineView) -> QMenu:
     """Return the menu of the selected keys."""
-    menu = QMenu(view)
+    menu = _new_menu(view)
     timeline, names = view.timeline, view.selection
     keys = [key for name in names if (key := key_at(timeline, name)) is not None]
     kinds = {key.easing.kind for key in keys}

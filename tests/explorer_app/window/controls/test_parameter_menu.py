@@ -141,3 +141,11 @@ def test_a_value_that_no_controller_moves_is_offered_a_key_alone(path: str, wind
     entry(menu, "Animate: key here").trigger()
     menu.close()
     assert window.heard == [("animate", path)]
+
+
+def test_a_closed_menu_is_deleted(window: Window, qtbot: QtBot) -> None:
+    field = NumberField(0.0, 5.0, parent=window)
+    field.path = "noise.gain"
+    menu = menu_of(field)
+    with qtbot.waitSignal(menu.destroyed):
+        menu.close()

@@ -148,3 +148,10 @@ def test_the_second_pictures_are_requested_once_and_shown(panel: EditsPanel, ble
     full = replace(session, blends=tuple(replace(SKY, number=number) for number in (1, 2, 3)))
     panel.show_session(full)
     assert not blends.add.isEnabled()
+
+
+def test_the_closed_menu_of_a_second_latent_is_deleted(blends: BlendList, qtbot: QtBot) -> None:
+    menu = blends.menu_of(0, QPoint())
+    menu.popup(QPoint(0, 0))
+    with qtbot.waitSignal(menu.destroyed):
+        menu.close()

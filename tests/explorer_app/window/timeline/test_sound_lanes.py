@@ -240,3 +240,11 @@ def test_each_pixel_has_the_least_and_greatest_sample_of_its_time() -> None:
     assert low.tolist()[2:4] == [-5, -2]
     assert high.tolist()[2:4] == [2, 9]
     assert (low[0], high[0], low[-1], high[-1]) == (0, 0, 0, 0)
+
+
+def test_the_closed_menu_of_a_sound_is_deleted(panel: TimelinePanel, qtbot: QtBot) -> None:
+    menu = panel.sound_menu("drums")
+    assert menu is not None
+    menu.popup(QPoint(0, 0))
+    with qtbot.waitSignal(menu.destroyed):
+        menu.close()

@@ -12,6 +12,7 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QContextMenuEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMenu
+from pytestqt.qtbot import QtBot
 
 from explorer_app.session.session import Session
 from explorer_app.session.timeline.evaluation import session_at
@@ -156,3 +157,15 @@ def choose_in(view: TimelineView, title: str, text: str, session: Session) -> No
     assert not chosen.isChecked()
     chosen.trigger()
     menu.deleteLater()
+
+
+def test_closed_menus_are_deleted(edits: Edits, view: TimelineView, qtbot: QtBot) -> None:
+    for menu in (
+        add_track_menu(edits.panel, edits.session, model_facts(), None, edits.panel.add_track),
+        track_menu(view, GAIN, edits.session),
+        ruler_menu(view, Fraction(1)),
+        key_menu(view),
+    ):
+        menu.popup(QPoint(0, 0))
+        with qtbot.waitSignal(menu.destroyed):
+            menu.close()
