@@ -31,7 +31,7 @@ def render_sequence(
     LoomError
         If the folder holds something else, a frame cannot be rendered or written.
     KeyboardInterrupt
-        After Ctrl-C; the frames so far are whole, and the same command continues.
+        After Ctrl-C; the same command continues after the frames so far, of a video after its last whole segment.
     """
     job = SequenceJob(settings, threads=threads)
     meter = ProgressMeter(job.total)
@@ -56,8 +56,10 @@ def render_sequence(
         job.join()
         if isinstance(error, KeyboardInterrupt | DeviceLostError | DeviceMemoryError):
             command = "run the same command" if isinstance(error, KeyboardInterrupt) else "add --device cpu"
+            lost = 0 if settings.video is None else job.delivered - job.done
             console.note(
                 f"{job.done} of {job.total} frames are in {folder_text(settings.folder)}; {command} to continue."
+                + (f" It renders {lost} more again, since a video is stored in segments." if lost else "")
             )
         if isinstance(error, TakenError):
             raise UsageError(

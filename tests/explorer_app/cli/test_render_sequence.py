@@ -87,6 +87,25 @@ def test_ctrl_c_ends_cleanly_and_the_same_command_goes_on(
     assert len(content(tmp_path / "stopped")) == 4
 
 
+def test_ctrl_c_says_how_much_of_a_video_is_rendered_again(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("av")
+    render = Renderer.render
+    rendered: list[RenderRequest] = []
+
+    def interrupted(renderer: Renderer, request: RenderRequest, **options: Any) -> Frame:
+        if len(rendered) == 3:
+            raise KeyboardInterrupt
+        rendered.append(request)
+        return render(renderer, request, **options)
+
+    monkeypatch.setattr(Renderer, "render", interrupted)
+    words = ("render", "--seeds", "1-3", "--path", "cubic", "--frames", "3", "--fps", "1")
+    outcome = command(*words, "--video", tmp_path / "film.webm")
+    assert f"2 of 7 frames are in {tmp_path}; run the same command to continue. It renders 1 more again" in outcome.err
+
+
 def test_existing_frames_are_reported_and_kept(command: Command, tmp_path: Path) -> None:
     words = ("render", "--seeds", "1-3", "--path", "cubic", "--frames", "3", "--outdir", tmp_path)
     command(*words)
