@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 from explorer_app.farm.farm_model import FarmModel
 from explorer_app.farm.link import FarmLink
+from explorer_app.session.model_places import MODEL_SUFFIXES
 
 _GATHERING_S = 0.2
 """Workers whose requests come within this time get it together."""
+
+
+_OTHER_SUFFIX = ".pkl"
+"""For a file with an unusual suffix, which no worker takes; `gpu_backend.changed_model` knows it too."""
 
 
 class ModelDelivery:
@@ -49,6 +55,12 @@ class ModelDelivery:
                 return
             group, self._wanting = self._wanting, {}
             for path, model_id in self._model.files:
-                await link.bring_model(path, model_id, path.suffix.lower(), list(group.values()))
+                await link.bring_model(path, model_id, _kept_suffix(path), list(group.values()))
             self.uploads += 1
             self._brought |= dict.fromkeys(group, self.uploads)
+
+
+def _kept_suffix(path: Path) -> str:
+    """Return the suffix under which workers keep a model."""
+    suffix = path.suffix.lower()
+    return suffix if suffix in MODEL_SUFFIXES else _OTHER_SUFFIX

@@ -21,6 +21,7 @@ MAX_PLACES = 2000
 """Models that are remembered; the ones opened longest ago go first."""
 
 MODEL_SUFFIXES = (".pkl", ".pt", ".pth", ".safetensors")
+"""How model files usually end. The content decides the type, so a file with another suffix is opened as well."""
 
 _FORMAT = "latent-loom-models"
 

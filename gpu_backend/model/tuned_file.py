@@ -169,9 +169,10 @@ def _path_of(base: Base, source: FileSource) -> Path:
     if is_regular_file(beside) and beside != source.path:
         return beside
     if re.fullmatch("[0-9a-f]{64}", base.model_id):
-        kept = source.path.with_name(base.model_id + base.path.suffix.lower())
-        if is_regular_file(kept):
-            return kept
+        for suffix in (base.path.suffix.lower(), ".pkl"):  # a farm's worker keeps a model of unusual suffix as .pkl
+            kept = source.path.with_name(base.model_id + suffix)
+            if is_regular_file(kept):
+                return kept
     # A path that a stranger wrote must not reach for another computer, as the paths of Windows shares do.
     is_far = str(base.path).startswith(("\\\\", "//"))
     return beside if is_far else base.path

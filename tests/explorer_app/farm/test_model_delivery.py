@@ -1,4 +1,5 @@
 import asyncio
+import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +8,7 @@ import pytest
 from explorer_app.farm import model_delivery
 from explorer_app.farm.farm_model import FarmModel
 from explorer_app.farm.model_delivery import ModelDelivery
+from explorer_app.farm.model_store import ModelStore
 
 MODEL = FarmModel(Path("cats.safetensors"), "cats", "ab" * 32)
 
@@ -18,6 +20,7 @@ class Link:
         self.came = asyncio.Event()
         self.began = asyncio.Event()
         self.brought: list[list[str]] = []
+        self.suffixes: list[str] = []
 
     async def call(self, worker: str, method: str) -> str:
         assert method == "identity"
@@ -25,6 +28,7 @@ class Link:
 
     async def bring_model(self, path: Path, model_id: str, suffix: str, workers: list[str]) -> None:
         self.brought.append(workers)
+        self.suffixes.append(suffix)
         self.began.set()
         await self.came.wait()
 
@@ -58,3 +62,19 @@ def test_a_worker_that_asks_while_its_machine_gets_the_model_does_not_get_it_aga
 
 def test_a_model_that_a_machine_has_lost_is_brought_again() -> None:
     assert asyncio.run(_two_requests(is_later=True)) == [["one"], ["two"]]
+
+
+@pytest.mark.parametrize(("name", "suffix"), [("cats.PT", ".pt"), ("cats.ckpt", ".pkl"), ("cats", ".pkl")])
+def test_a_model_is_kept_under_a_suffix_that_workers_take(name: str, suffix: str, tmp_path: Path) -> None:
+    link = Link()
+    link.came.set()
+    farm: Any = link
+    delivery = ModelDelivery(FarmModel(Path(name), "cats", "ab" * 32))
+    asyncio.run(delivery.bring(farm, "one", since=0))
+    assert link.suffixes == [suffix]
+    store = ModelStore(tmp_path)
+    store.begin()
+    store.add_piece(0, b"weights")
+    model_id = hashlib.sha256(b"weights").hexdigest()
+    store.finish(model_id, suffix)
+    assert store.candidates(model_id, "cats", name) == [tmp_path / f"{model_id}{suffix}"]

@@ -105,6 +105,20 @@ def test_both_files_may_be_kept_under_their_sha256(base: Base, changes: dict[str
     assert found.path == kept / f"{base.model_id}.safetensors"
 
 
+def test_a_model_with_an_unusual_suffix_is_found_as_workers_keep_it(
+    base: Base, changes: dict[str, np.ndarray], tmp_path: Path
+) -> None:
+    path = tmp_path / "tuned.safetensors"
+    write_tuned(changes, Base(base.path.rename(tmp_path / "hills.ckpt"), base.model_id, base.photo), path)
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    (tmp_path / "hills.ckpt").rename(kept / f"{base.model_id}.pkl")
+    found = changed_model(path.rename(kept / "tuned.safetensors"))
+    assert found is not None
+    assert found.path == kept / f"{base.model_id}.pkl"
+    assert read_model(kept / "tuned.safetensors").facts.flavour == "tuned to photo.png"
+
+
 def test_the_progress_of_reading_covers_both_files(base: Base, changes: dict[str, np.ndarray], tmp_path: Path) -> None:
     write_tuned(changes, base, tmp_path / "tuned.safetensors")
     seen: list[float] = []
