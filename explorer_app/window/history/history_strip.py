@@ -63,8 +63,9 @@ class HistoryStrip(QWidget):
         super().__init__(parent)
         self.setAccessibleName("History")
         self._history = History()
+        self._has_model = True
         self._order = "own"
-        self.steps = HistoryList("Steps", "Your steps will appear here", dims_ahead=True)
+        self.steps = HistoryList("Steps", "", dims_ahead=True)
         self.kept = HistoryList("Kept", "", is_kept=True)
         self.filter = QLineEdit(self)
         self.filter.setPlaceholderText("Filter by name")
@@ -125,9 +126,14 @@ class HistoryStrip(QWidget):
     def show_history(self, history: History) -> None:
         """Show the steps, the current step and the kept pictures."""
         self._history = history
-        numbers = frozenset(entry.number for entry in history.kept)
-        self.steps.show_entries(history.entries, numbers, history.position)
+        self._show_steps()
         self._show_kept()
+
+    def set_has_model(self, has_model: bool) -> None:
+        """Set whether a model is open: without one, an unchanged session is no step to return to."""
+        if has_model != self._has_model:
+            self._has_model = has_model
+            self._show_steps()
 
     def show_thumbnail(self, key: object, image: QImage) -> None:
         """Pass a picture to both lists."""
@@ -137,6 +143,13 @@ class HistoryStrip(QWidget):
     def selected_numbers(self) -> tuple[int, ...]:
         """Return the numbers of the selected kept pictures; empty while their page is hidden."""
         return self.kept.selected_numbers() if self._pages.currentWidget() is self.kept else ()
+
+    def _show_steps(self) -> None:
+        history = self._history
+        is_blank = not self._has_model and len(history.entries) == 1
+        numbers = frozenset(entry.number for entry in history.kept)
+        self.steps.say_empty("Your steps will appear here" if self._has_model else "Open a model to see your steps")
+        self.steps.show_entries(() if is_blank else history.entries, numbers, -1 if is_blank else history.position)
 
     def _show_kept(self) -> None:
         """Show the kept entries that match the filter, in the chosen order."""

@@ -79,10 +79,10 @@ class FastPath(QWidget):
     def show_graph(self, exists: bool) -> None:
         """Enable the graph's switch, or show why it is unavailable."""
         self._has_graph = exists
-        self.graph.setEnabled(exists)
         self.graph.setToolTip(_GRAPH if exists else _NO_GRAPH)
         self.graph_times.setToolTip(_GRAPH if exists else _NO_GRAPH)
         self.graph.setChecked(exists and self._options.use_graph)
+        self._enable()
         self._update_words()
 
     def show_options(self, options: RenderOptions) -> None:
@@ -98,11 +98,13 @@ class FastPath(QWidget):
         self._update_words()
 
     def set_has_model(self, has_model: bool) -> None:
-        """Enable the comparison if a model is open."""
+        """Enable the switches and the comparison if a model is open."""
         self._has_model = has_model
         self._enable()
 
     def _enable(self) -> None:
+        self.graph.setEnabled(self._has_model and self._has_graph)
+        self.fused.setEnabled(self._has_model)
         self.compare.setEnabled(self._has_model and not self._is_running)
 
     def _update_words(self) -> None:

@@ -119,12 +119,14 @@ class Hints(QObject):
 
     def used(self, key: str) -> None:
         """Dismiss a hint permanently: it was followed or closed."""
-        line = self.lines.pop(key, None)
-        if line is not None:
-            line.hide()
-            line.deleteLater()
-            self._workspace.share_height()
+        if key in self.lines:
+            self._remove(key)
             self._remember(key)
+
+    def withdraw(self) -> None:
+        """Hide the hints until `begin` shows them again: the model that was expected could not be opened."""
+        for key in tuple(self.lines):
+            self._remove(key)
 
     def followed(self, key: str) -> None:
         """Dismiss a hint once the pointer has left its panel: nothing moves under the hand that follows it."""
@@ -155,6 +157,12 @@ class Hints(QObject):
     def _edited(self, key: str, _edit: object, is_final: bool) -> None:
         if is_final:
             self.followed(key)
+
+    def _remove(self, key: str) -> None:
+        line = self.lines.pop(key)
+        line.hide()
+        line.deleteLater()
+        self._workspace.share_height()
 
     def _show(self, key: str) -> None:
         if key not in self.lines:

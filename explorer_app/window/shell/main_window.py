@@ -400,7 +400,9 @@ class MainWindow(QMainWindow):
         KeptDrop(self.mix, lambda numbers, place: self._mixing.add_kept(numbers))
 
     def _link_history(self) -> None:
-        panel_links.HistoryLink(self.history, self._editing, self.comparing, self._grid, self._arithmetic, self)
+        panel_links.HistoryLink(
+            self.history, self._engine, self._editing, self.comparing, self._grid, self._arithmetic, self
+        )
         self._thumbnails.serve(self.history, "history", on_disk=True)
 
     def _link_library(self) -> None:
@@ -523,17 +525,18 @@ class MainWindow(QMainWindow):
         self._editing.follow_screen(handle.screen().refreshRate())
         self.canvas.painted_first.connect(self.workspace.make_panels)
         QTimer.singleShot(_LATEST_PANELS_MS, self.workspace, self.workspace.make_panels)
-        self._begin_hints()
+        self._show_hints()
+        self._engine.model_changed.connect(self._show_hints)
         self._layout.restore_docks()
         self.canvas.setFocus()
 
     @Slot()
-    def _begin_hints(self) -> None:
-        """Show the hints of the first start once there is a model, since they describe what can be done with it."""
+    def _show_hints(self) -> None:
+        """Show the hints of the first start while there is a model, since they describe what can be done with it."""
         if self._engine.model.facts is not None:
             self.hints.begin()
         else:
-            self._engine.model_changed.connect(self._begin_hints, Qt.ConnectionType.SingleShotConnection)
+            self.hints.withdraw()
 
     def close_now(self) -> None:
         """Close without asking; a running export can be resumed at the next start."""

@@ -72,6 +72,7 @@ class HistoryLink(QObject):
     def __init__(
         self,
         panel: HistoryStrip,
+        engine: Engine,
         editing: Editing,
         comparing: Comparing,
         grid: VariationGrid,
@@ -80,6 +81,7 @@ class HistoryLink(QObject):
     ) -> None:
         super().__init__(parent)
         self._panel = panel
+        self._engine = engine
         self._editing = editing
         self._grid = grid
         panel.mix_grid_requested.connect(self._show_mix_grid)
@@ -93,11 +95,17 @@ class HistoryLink(QObject):
         panel.move_requested.connect(editing.kept.move)
         panel.compare_requested.connect(comparing.compare)
         editing.history_changed.connect(self._show)
+        engine.model_changed.connect(self._show_model)
+        self._show_model()
         self._show()
 
     @Slot()
     def _show(self) -> None:
         self._panel.show_history(self._editing.history)
+
+    @Slot()
+    def _show_model(self) -> None:
+        self._panel.set_has_model(self._engine.model.facts is not None)
 
     @Slot(object, str)
     def _show_mix_grid(self, numbers: tuple[int, ...], side: str) -> None:

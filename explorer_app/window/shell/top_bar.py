@@ -39,7 +39,6 @@ class TopBar(QWidget):
         self.fps = QLabel(self)
         self.fps.setAccessibleName("Frames per second")
         self.fps.setToolTip("Frames per second during the last movement.")
-        theme.set_role(self.fps, "accent")
         self.time = QLabel(self)
         self.time.setAccessibleName("Frame time")
         self.time.setToolTip("Time of the newest frame in milliseconds.")
@@ -93,6 +92,9 @@ class TopBar(QWidget):
     def show_speed(self, fps: float, newest_ms: float) -> None:
         """Show frames per second and latency in ms; dashes before the first frame."""
         self.fps.setText(f"{fps:.0f} fps" if fps else "– fps")
+        role = "accent" if fps else "dim"
+        if self.fps.property("role") != role:
+            theme.set_role(self.fps, role)
         self.time.setText(f"{milliseconds(newest_ms)} ms" if newest_ms else "– ms")
 
     # -- placing ----------------------------------------------------------------------------------------------------

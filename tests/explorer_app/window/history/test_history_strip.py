@@ -436,3 +436,15 @@ def test_the_menu_of_kept_pictures_offers_mix_grids_sums_and_differences(kept: W
         ("weighted", numbers, "1, 2"),
     ]
     menu.deleteLater()
+
+
+def test_without_a_model_an_unchanged_session_is_no_step(strip: WatchedStrip) -> None:
+    strip.set_has_model(False)
+    strip.show_history(history_of(1))
+    assert not strip.steps.entries.entries
+    strip.set_has_model(True)
+    assert len(strip.steps.entries.entries) == 1
+    strip.show_history(history_of(3))
+    strip.set_has_model(False)
+    assert len(strip.steps.entries.entries) == 3, "of a session whose model was not found"
+    assert strip.steps.entries.current == 2

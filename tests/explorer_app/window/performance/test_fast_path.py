@@ -107,3 +107,13 @@ def test_while_it_compares_it_shows_progress_and_cannot_be_started_again(panel: 
     panel.show_comparison(GPU)
     qtbot.mouseClick(panel.compare, Qt.MouseButton.LeftButton)
     assert heard.compared == 1
+
+
+def test_without_a_model_nothing_is_switched(panel: FastPath) -> None:
+    panel.set_has_model(False)
+    assert not panel.fused.isEnabled()
+    panel.show_graph(True)
+    assert not panel.graph.isEnabled()
+    panel.set_has_model(True)
+    assert panel.graph.isEnabled()
+    assert panel.fused.isEnabled()

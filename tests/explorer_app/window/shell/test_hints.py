@@ -60,6 +60,16 @@ def test_hints_wait_for_a_model(path: Path, messages: MessageLog, qtbot: QtBot) 
     window.close()
 
 
+def test_hints_leave_if_the_expected_model_cannot_be_opened(first: MainWindow, controller: FakeController) -> None:
+    QTest.mouseClick(first.hints.lines["mix"].button, Qt.MouseButton.LeftButton)
+    known, controller.engine.model.facts = controller.engine.model.facts, None
+    controller.engine.model_changed.emit()
+    assert first.hints.lines == {}
+    controller.engine.model.facts = known
+    controller.engine.model_changed.emit()
+    assert list(first.hints.lines) == ["latent", "sliders"]
+
+
 def test_a_hint_disappears_when_it_is_dismissed_and_when_it_was_followed(
     first: MainWindow, path: Path, messages: MessageLog
 ) -> None:

@@ -16,8 +16,9 @@ from explorer_app.controller import LearningState, TuningState
 from explorer_app.controller.progress import ExportProgress, Loading
 from explorer_app.messages import MessageLog
 from explorer_app.session.edits import PLACE
+from explorer_app.session.history import History
 from explorer_app.session.parameters import SetParameter
-from explorer_app.session.session import Position
+from explorer_app.session.session import Position, Session
 from explorer_app.window.dialogs.learn_pictures import LearnPictures
 from explorer_app.window.export.export_dialog import ExportDialog
 from explorer_app.window.shell.main_window import MainWindow
@@ -34,6 +35,21 @@ def test_without_a_model_it_says_how_to_begin(window: MainWindow, qtbot: QtBot) 
     assert not window.actions_by_key["save-picture"].isEnabled()
     qtbot.mouseClick(window.state.open_button, Qt.MouseButton.LeftButton)
     dialog_of(window, QFileDialog).close()
+
+
+@without_model
+def test_without_a_model_no_step_is_shown_and_no_figure_has_the_accent(
+    window: MainWindow, controller: FakeController
+) -> None:
+    controller.editing.history = History().added(Session(), "Start")
+    controller.editing.history_changed.emit()
+    assert not window.history.steps.entries.entries
+    assert (window.top_bar.fps.text(), window.top_bar.fps.property("role")) == ("– fps", "dim")
+    controller.engine.model.facts = facts()
+    controller.engine.model_changed.emit()
+    window.top_bar.show_speed(24.0, 41.0)
+    assert window.history.steps.entries.entries
+    assert window.top_bar.fps.property("role") == "accent"
 
 
 @without_model
