@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gpu_backend.bench.contender import Case
+from gpu_backend.plan.plan import Precision
 
 PEERS = ("eager", "channels-last", "traced", "graph", "compiled", "autotuned")
 PRECISIONS = ("fp8", "fp16", "bf16", "tf32", "bf16x3", "fp32")
+_OURS: tuple[Precision, ...] = ("fp16", "fp8", "tf32", "bf16x3", "fp32")
 _OURS_ALONE = ("fp8", "bf16x3")
 GPU_BATCHES = (1, 8, 16, 32)
 _QUICK_BATCHES = (1, 8)
@@ -25,7 +27,7 @@ class Choice:
     """What to measure. `left_out` says what was left out by default, and how to have it."""
 
     batches: tuple[int, ...]
-    ours: tuple[str, ...]
+    ours: tuple[Precision, ...]
     peers: tuple[Case, ...]
     left_out: str = ""
 
@@ -57,11 +59,7 @@ def choose(
     if everything and on_gpu:
         usual = ("fp16", *(precision for precision in PRECISIONS if precision != "fp16"))
     wanted = tuple(precisions) or (usual[:1] if quick else usual)
-    own = (
-        tuple(precision for precision in ("fp16", "fp8", "tf32", "bf16x3", "fp32") if precision in wanted)
-        if on_gpu
-        else ("fp32",)
-    )
+    own = tuple(precision for precision in _OURS if precision in wanted) if on_gpu else _OURS[-1:]
     whole = [
         Case(who, precision, batch)
         for precision in wanted

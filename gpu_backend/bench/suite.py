@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import TypeVar, cast
+from typing import TypeVar
 
 import torch
 
@@ -150,9 +150,9 @@ class _Run:
             self.executors[precision] = executor
         return self.executors[precision]
 
-    def _ours(self, precisions: tuple[str, ...], batches: tuple[int, ...]) -> list[Ours]:
+    def _ours(self, precisions: tuple[Precision, ...], batches: tuple[int, ...]) -> list[Ours]:
         return [
-            Ours(self.model, self._executor, cast("Precision", precision), batch, use_graph=use_graph)
+            Ours(self.model, self._executor, precision, batch, use_graph=use_graph)
             for precision in precisions
             for batch in batches
             for use_graph in ((True, False) if self.on_gpu else (True,))
@@ -174,7 +174,7 @@ class _Run:
         """Before anything else asks for kernels: the compiler itself is loaded here."""
         if not (self.on_gpu and self.choice.ours):
             return None
-        precision = cast("Precision", self.choice.ours[0])
+        precision = self.choice.ours[0]
         return self._named("compiling", lambda: measure_compiling(self.model, self.facts.id, precision))
 
     def _gestures(self) -> tuple[Gesture, ...]:
@@ -184,7 +184,7 @@ class _Run:
         frames, limit_s = (1000, 10.0) if self.on_gpu else (100, 10.0)
         if self.options.quick:
             frames, limit_s = frames // 5, limit_s / 5
-        precision = cast("Precision", self.choice.ours[0])
+        precision = self.choice.ours[0]
 
         def drag() -> tuple[Gesture, ...]:
             with contextlib.closing(Renderer(self.model, self.facts.id, precision=precision)) as renderer:
@@ -212,7 +212,7 @@ class _Run:
             if self.budget.is_spent:
                 self._skip(title, SPENT)
                 continue
-            measured = self._named(title, partial(measure_accuracy, opened, cast("Precision", precision)))
+            measured = self._named(title, partial(measure_accuracy, opened, precision))
             found += () if measured is None else (measured,)
         return tuple(found)
 
@@ -220,7 +220,7 @@ class _Run:
         batches = [batch for batch in _KERNEL_BATCHES if batch in self.choice.batches] or [self.choice.batches[0]]
         found: list[KernelCost] = []
         for batch in batches if self.choice.ours else ():
-            precision = cast("Precision", self.choice.ours[0])
+            precision = self.choice.ours[0]
             runs = max(3, self.effort.runs // 2)
             measure = partial(
                 measure_kernels,
