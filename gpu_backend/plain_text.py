@@ -12,6 +12,11 @@ _LONG_WORD = re.compile(r"\S{401,}")
 _LONG_WORD_END = 150
 
 
+def system_reason(error: Exception) -> str:
+    """Return what the system says of a failure, for the end of a sentence: one line without a full stop."""
+    return (getattr(error, "strerror", None) or str(error)).replace("\n", " ").rstrip(".")
+
+
 def printable(text: str) -> str:
     r"""Return a text on one line, with every control and format character as an escape such as ``\x1b``."""
     if text.isprintable():

@@ -19,6 +19,7 @@ from gpu_backend.errors import LoomError, ModelFileError
 from gpu_backend.model.network_json import parse_json
 from gpu_backend.model.refusal import Refusal, shown
 from gpu_backend.model.source import open_source
+from gpu_backend.plain_text import system_reason
 from gpu_backend.whole_file import write_whole
 
 _MAX_HEADER_BYTES = 1 << 18
@@ -73,9 +74,8 @@ def write_companion(
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, written)
     except OSError as error:
-        reason = (error.strerror or str(error)).replace("\n", " ").rstrip(".")
         raise LoomError(
-            f"{path.name} was not written: expected a place to write to, but the system says {reason}."
+            f"{path.name} was not written: expected a place to write to, but the system says {system_reason(error)}."
         ) from error
 
 

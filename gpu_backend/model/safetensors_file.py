@@ -34,6 +34,7 @@ from gpu_backend.model.stylegan1_assembly import assemble_stylegan1
 from gpu_backend.model.stylegan1_json import stylegan1_settings_from_json
 from gpu_backend.model.stylegan3_assembly import assemble_stylegan3
 from gpu_backend.model.stylegan3_json import stylegan3_settings_from_json
+from gpu_backend.plain_text import system_reason
 from gpu_backend.whole_file import write_whole
 
 KEY = "latent-loom-model"
@@ -118,9 +119,8 @@ def write_safetensors(
     except Refusal as refusal:
         raise ModelFileError(refusal.sentence(path.name).replace("was not opened", "was not written", 1)) from refusal
     except (OSError, SafetensorError) as error:
-        reason = (getattr(error, "strerror", None) or str(error)).replace("\n", " ").rstrip(".")
         raise LoomError(
-            f"{path.name} was not written: expected a place to write to, but the system says {reason}."
+            f"{path.name} was not written: expected a place to write to, but the system says {system_reason(error)}."
         ) from error
 
 

@@ -16,6 +16,7 @@ from typing import BinaryIO, Protocol
 
 from gpu_backend.model.refusal import Refusal
 from gpu_backend.model.watch import Watch
+from gpu_backend.plain_text import system_reason
 from gpu_backend.quick_dataclass import dataclass
 
 _CHUNK = 1 << 20
@@ -124,20 +125,16 @@ def open_source(path: Path, expected: str = MODEL_FILE) -> Iterator[FileSource]:
     except PermissionError:
         raise Refusal(expected, "this account may not read it") from None
     except (OSError, ValueError) as error:
-        raise Refusal(expected, f"the system could not open it ({_reason(error)})") from error
+        raise Refusal(expected, f"the system could not open it ({system_reason(error)})") from error
     with file:
         try:
             yield FileSource(file, path, status)
         except OSError as error:
-            raise Refusal("a file that can be read to its end", f"the system says {_reason(error)}") from error
+            raise Refusal("a file that can be read to its end", f"the system says {system_reason(error)}") from error
 
 
 def _version(status: os.stat_result) -> tuple[int, int, int, int]:
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
-
-
-def _reason(error: Exception) -> str:
-    return (getattr(error, "strerror", None) or str(error)).replace("\n", " ").rstrip(".")
 
 
 @dataclass(frozen=True, slots=True)

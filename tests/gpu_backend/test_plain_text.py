@@ -1,6 +1,7 @@
 import pytest
 
 from gpu_backend import printable, printable_lines
+from gpu_backend.plain_text import system_reason
 
 
 @pytest.mark.parametrize(
@@ -23,3 +24,15 @@ def test_control_and_format_characters_become_escapes(text: str, shown: str) -> 
 
 def test_line_breaks_of_several_lines_stay() -> None:
     assert printable_lines("a\x1b\r\n\tb\rc") == "a\\x1b\n    b\\rc"
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (OSError(28, "No space left on device", "/a/b"), "No space left on device"),
+        (OSError("the disk\nis gone."), "the disk is gone"),
+        (ValueError("embedded null byte"), "embedded null byte"),
+    ],
+)
+def test_what_the_system_says_ends_a_sentence(error: Exception, reason: str) -> None:
+    assert system_reason(error) == reason
