@@ -150,7 +150,7 @@ def _latent_rows(
         if isinstance(latent.point, Arc):
             base = _arc_row(latent, latent.point, space, mapped)
         else:
-            base = _point_row(latent, latent.point, space, mapped)
+            base = _point_row(latent, latent.point, mapped)
         rows = _truncated(base[None], latent.classes, truncation, space)
     # One row represents all while they are equal: a push along directions of all rows then costs 1 row, not num_ws.
     has_own_rows = bool(latent.mix) or not all(
@@ -166,9 +166,7 @@ def _latent_rows(
     return rows
 
 
-def _point_row(
-    latent: Latent, point: Point, space: LatentSpace, mapped: Mapping[Anchor, NDArray[np.float32]]
-) -> NDArray[np.float64]:
+def _point_row(latent: Latent, point: Point, mapped: Mapping[Anchor, NDArray[np.float32]]) -> NDArray[np.float64]:
     """Return the w of a point, (w_dim,): products in float32, summed in float64 in the order of the seeds."""
     weighted = _weighted_anchors(latent, point)
     products = np.array([mapped[anchor] for anchor, _ in weighted])
@@ -183,7 +181,7 @@ def _arc_row(
     """Return the w of a point on an arc around the average, (w_dim,); a model without an average has 0."""
     _check_weight(arc.fraction)
     centre = space.average_of(latent.classes) if np.isfinite(space.w_avg).all() else np.zeros(space.w_dim)
-    first, second = (_point_row(latent, point, space, mapped) - centre for point in (arc.first, arc.second))
+    first, second = (_point_row(latent, point, mapped) - centre for point in (arc.first, arc.second))
     lengths = float(np.linalg.norm(first)), float(np.linalg.norm(second))
     cosine = float(first @ second) / (lengths[0] * lengths[1]) if all(lengths) else 1.0
     weights = slerp_weights(arc.fraction, math.acos(min(max(cosine, -1.0), 1.0)), *lengths)

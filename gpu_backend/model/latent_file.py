@@ -280,8 +280,9 @@ def _find_tensor(value: object, depth: int = 0) -> TensorRecord | None:
     if not isinstance(value, dict) or depth > 1:
         return None
     for key in _KEYS:
-        if isinstance(value.get(key), TensorRecord):
-            return value[key]  # type: ignore[no-any-return]
+        record = value.get(key)
+        if isinstance(record, TensorRecord):
+            return record
     if len(value) == 1:
         return _find_tensor(next(iter(value.values())), depth + 1)
     return None

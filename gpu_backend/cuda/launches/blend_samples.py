@@ -29,7 +29,7 @@ class BlendSamplesOp(GpuOp):
 
     def plain(self, step: FusedStep, context: LoweringContext, reason: str) -> Built:
         if step.main.attributes.is_picture:
-            return _picture(step, context)
+            return _picture(step)
         return _activations(step, context, 1, reason)
 
 
@@ -59,7 +59,7 @@ def _activations(step: FusedStep, context: LoweringContext, wide: int, reason: s
     )
 
 
-def _picture(step: FusedStep, context: LoweringContext) -> Built:
+def _picture(step: FusedStep) -> Built:
     """Build the blend of a toRGB's picture; ``image`` of the last one is left out of a run that does not request it."""
     settings: BlendSamples = step.main.attributes
     display = next(iter(step.absorbed), None)
