@@ -1,14 +1,16 @@
-"""No file that a person may hand on names a folder of that person."""
+"""Folders in sentences; and no file that a person may hand on names a folder of that person."""
 
 from __future__ import annotations
 
 import io
+import os
 import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from explorer_app.cli.path_text import folder_text, without_home
 from explorer_app.exporting.chrome_trace import TracedFrame, write_trace
 from explorer_app.session.history import KeptSession
 from explorer_app.session.session import ModelReference, Session
@@ -74,3 +76,23 @@ def test_no_file_that_is_handed_on_names_the_folder_of_its_model(
             for encoding in ("utf-8", "utf-16-le"):
                 assert HOME.encode(encoding) not in data, path
                 assert str(tmp_path).encode(encoding) not in data, path
+
+
+@pytest.mark.parametrize(
+    ("folder", "text"),
+    [
+        ("", f".{os.sep}"),
+        ("..", f"..{os.sep}"),
+        (os.sep, os.sep),
+        ("out", "out"),
+        ("../out", os.path.join("..", "out")),
+    ],
+)
+def test_a_folder_never_reads_as_the_full_stop(folder: str, text: str) -> None:
+    assert folder_text(Path(folder)) == text
+
+
+def test_the_home_folder_is_a_tilde_unless_it_is_the_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    for home, text in ((f"{os.sep}home{os.sep}ada", f"~{os.sep}out"), (os.sep, f"{os.sep}home{os.sep}ada{os.sep}out")):
+        monkeypatch.setattr(Path, "home", lambda home=home: Path(home))
+        assert without_home(f"{os.sep}home{os.sep}ada{os.sep}out") == text

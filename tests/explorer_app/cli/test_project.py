@@ -61,6 +61,18 @@ def test_a_project_becomes_a_sequence_of_what_its_timeline_shows(
     assert [read_picture(path).request for path in halves] == [resolve(session_at(session, t)) for t in (0.5, 1.0)]
 
 
+def test_a_project_rendered_with_another_network_warns_that_its_pictures_differ(
+    command: Command, networks: Path, tmp_path: Path
+) -> None:
+    session = piece(networks / "plain.safetensors")
+    save_session(tmp_path / "piece.loom", session)
+    words = ("render", "--project", tmp_path / "piece.loom", "--end", "0.25", "--network")
+    outcome = command(*words, networks / "other.safetensors", "--outdir", tmp_path / "other")
+    assert outcome.status == 0, outcome.err
+    assert f"was made with plain (SHA-256 {session.model.model_id[:12]}…), not with other: the pictures" in outcome.err
+    assert "was made with" not in command(*words, networks / "plain.safetensors", "--outdir", tmp_path / "own").err
+
+
 def test_where_the_playhead_stood_makes_no_difference_to_a_piece(networks: Path, tmp_path: Path) -> None:
     session = piece(networks / "plain.safetensors")
     moved = keyed_at(session, 1.3)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -62,6 +64,17 @@ def test_a_search_ends_with_channels_that_move_the_region_more_than_the_rest(nam
     assert scores == sorted(scores, reverse=True)
     lengths = style_lengths(model.spec)
     assert all(item.channel < lengths[item.layer] and item.reach > 0 for item in found)
+
+
+def test_a_normalised_style_deviates_alike_whatever_the_size_of_its_affine_layer() -> None:
+    small = MODELS["T"]
+    large = replace(
+        small,
+        weights={name: array * np.float32(4) if ".affine." in name else array for name, array in small.weights.items()},
+    )
+    expected, found = (style_deviations(differentiable_network(model, dtype=torch.float64)) for model in (small, large))
+    layer = next(iter(expected))
+    torch.testing.assert_close(found[layer], expected[layer])
 
 
 def test_what_is_estimated_is_the_change_of_the_picture() -> None:

@@ -51,6 +51,11 @@ def test_a_push_that_does_nothing_gets_no_weight() -> None:
     assert weights == pytest.approx([1.0, 0.0, 0.0], abs=0.02)
 
 
+def test_a_push_that_does_next_to_nothing_is_not_blown_up() -> None:
+    (_, weak) = combined(np.diag([1.0, 1e-3]), 1)
+    assert 0.0 < weak < 1.0
+
+
 def test_too_few_latents_are_refused() -> None:
     with pytest.raises(ValueError, match="ten latents"):
         regress(W[:9], W[:9])
