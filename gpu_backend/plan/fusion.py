@@ -20,6 +20,7 @@ from dataclasses import replace
 from itertools import zip_longest
 
 from gpu_backend.ops.filtered_lrelu import FilteredLrelu
+from gpu_backend.ops.kernels.streaming_tile import MOST_CHANNELS
 from gpu_backend.ops.modulated_conv import ModulatedConv
 from gpu_backend.ops.modulated_up_conv import BINOMIAL_TAPS, ModulatedUpConv
 from gpu_backend.plan.plan import Plan, Step, is_half
@@ -49,8 +50,8 @@ _FP8_BLOCK, _LEAST_FP8_CHANNELS = 64, 128
 """Output channels of a block of the up-convolution that reads e4m3, and its fewest input channels that were measured:
 from 128 to 64 at 256 x 256 it takes 55 instead of 86 us for eight pictures, but 12.9 instead of 11.4 for one."""
 
-_LEAST_STREAMED_SIDE, _MOST_STREAMED_CHANNELS = 512, 128
-"""Of an up-convolution that the streaming kernel computes at any batch size."""
+_LEAST_STREAMED_SIDE = 512
+"""Of an up-convolution that the streaming kernel computes at any batch size, if it has no more than its channels."""
 
 _ABSORBED = ("constant", "add", "to_display")
 """Operations without a kernel of their own."""
@@ -290,7 +291,7 @@ class _Fusion:
             return False
         if settings.in_channels % _FP8_CHANNELS:
             return False
-        if settings.resolution >= _LEAST_STREAMED_SIDE and settings.in_channels <= _MOST_STREAMED_CHANNELS:
+        if settings.resolution >= _LEAST_STREAMED_SIDE and settings.in_channels <= MOST_CHANNELS:
             return True
         return settings.out_channels % _FP8_BLOCK == 0 and settings.in_channels >= _LEAST_FP8_CHANNELS
 
