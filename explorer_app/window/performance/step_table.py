@@ -96,6 +96,7 @@ class StepTable(QTableView):
             self._fit()
         if not self.selectionModel().hasSelection():
             self._choose_again()
+        self.executeDelayedItemsLayout()  # other rows reset the range of the scroll bar, which is known only then
         self.verticalScrollBar().setValue(scrolled)
 
     @property

@@ -146,6 +146,22 @@ def test_a_draft_with_fewer_steps_and_the_full_picture_after_it_keep_what_is_sel
     assert [index.data() for index in chosen] == ["b16.conv0"]
 
 
+def test_without_a_selection_new_figures_select_nothing(table: StepTable) -> None:
+    table.choose(1)
+    table.choose(-1)
+    for scale in (2.0, 3.0):
+        table.show_steps(cpu_steps(scale))
+        assert table.chosen == -1
+
+
+def test_a_picture_with_more_steps_leaves_the_place_to_which_one_scrolled(table: StepTable) -> None:
+    many = [StepCost(f"layer{i}", "conv", float(100 + i), 0.01, 0, 0) for i in range(80)]
+    table.show_steps(many[:60])
+    table.verticalScrollBar().setValue(400)
+    table.show_steps(many)
+    assert table.verticalScrollBar().value() == 400
+
+
 def test_a_click_chooses_a_step_and_choosing_brings_it_into_view(table: StepTable, qtbot: QtBot) -> None:
     told: list[int] = []
     table.step_chosen.connect(told.append)
