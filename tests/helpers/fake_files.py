@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ from explorer_app.controller.progress import ExportProgress
 from explorer_app.exporting.export_list import HERE, ExportPlace, ExportRecord, Jobs, JobState
 from explorer_app.exporting.picture_document import PictureDocument
 from explorer_app.exporting.sequence import SequenceSettings
+from explorer_app.session.session import Session
 from tests.helpers.fake_searches import Calls
 
 if TYPE_CHECKING:
@@ -38,6 +39,12 @@ class FakeFiles(QObject):
 
     def open(self, path: Path | str) -> None:
         self._calls.append(("open_file", Path(path)))
+
+    def import_kept(self, path: Path) -> None:
+        self._calls.append(("import_kept", path))
+
+    def export_latents(self, entries: Sequence[tuple[str, Session]], path: Path) -> None:
+        self._calls.append(("export_latents", [label for label, _ in entries], path))
 
     def open_picture(self, path: Path | str) -> None:
         self._calls.append(("open_picture", path))

@@ -103,3 +103,31 @@ def test_an_item_that_comes_when_the_time_is_over_already_is_not_missed() -> Non
     assert box.wait_for_item(0.0)
     assert box.take() == 5
     assert lock.locked()
+
+
+def test_an_item_is_put_back_unless_a_newer_one_has_come_and_neither_counts_as_dropped() -> None:
+    box: Mailbox[int] = Mailbox()
+    box.put_back(1)
+    assert box.take() == 1
+    box.put(2)
+    box.put_back(1)
+    assert (box.take(), box.dropped) == (2, 0)
+
+
+def test_closing_wakes_a_thread_that_waits_for_the_condition_of_several_mailboxes() -> None:
+    condition = threading.Condition()
+    box: Mailbox[int] = Mailbox(condition)
+    is_waiting = threading.Event()
+    woken: list[bool] = []
+
+    def wait() -> None:
+        with condition:
+            is_waiting.set()
+            woken.append(condition.wait(30.0))
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    is_waiting.wait(30.0)
+    box.close()  # cannot begin before the thread waits, which holds the condition until then
+    thread.join()
+    assert woken == [True]

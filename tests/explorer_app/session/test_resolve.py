@@ -10,9 +10,9 @@ import pytest
 
 from explorer_app.session import session_writer
 from explorer_app.session.parameters import ParameterError, parameter
-from explorer_app.session.resolve import Modulation, Modulator, evaluate, resolve
+from explorer_app.session.resolve import Modulation, Modulator, evaluate, kept_latent, resolve
 from explorer_app.session.session import Position, Session, Slider, Source
-from gpu_backend import Latent, Noise, Recipe
+from gpu_backend import Latent, Noise, Point, Recipe
 
 
 @dataclass(frozen=True)
@@ -113,3 +113,9 @@ def test_values_that_cannot_be_added_stay_unchanged() -> None:
 def test_a_path_without_a_parameter_is_refused() -> None:
     with pytest.raises(ParameterError):
         moved(Session(), Modulator("nothing", Fixed(1.0)))
+
+
+def test_of_a_pinned_blend_the_heaviest_latent_is_kept_for_the_mix() -> None:
+    light, heavy = Latent(Point(((1, 1.0),))), Latent(Point(((2, 1.0),)))
+    session = replace(Session(), pinned_blend=((Recipe(light), 0.3), (Recipe(heavy), 0.7)))
+    assert kept_latent(session) == heavy

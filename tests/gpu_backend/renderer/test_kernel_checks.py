@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from gpu_backend.cuda.compiling.compilation import Compilation
 from gpu_backend.cuda.compiling.compiler import CompiledKernel
+from gpu_backend.cuda.driver import probe
 from gpu_backend.cuda.executor import CudaExecutor
-from gpu_backend.cuda.running.self_check import SelfCheckRecord
+from gpu_backend.cuda.running import self_check
+from gpu_backend.cuda.running.self_check import SelfCheckRecord, doubtful_recipes
 from gpu_backend.errors import DeviceLostError
 from gpu_backend.ops.kernels.recipe import KernelRecipe
+from gpu_backend.renderer import kernel_checks as module, kernels
 from gpu_backend.renderer.kernel_checks import KernelChecks, kernel_checks
 from tests.helpers.fake_gpu import FAKE_GPU, FakeDriver, FakeKernel
 from tests.helpers.hand_schedule import (
@@ -118,3 +123,23 @@ def test_a_gpu_that_is_lost_ends_the_checks(tmp_path: Path) -> None:
 
 def test_on_the_cpu_there_is_nothing_to_check() -> None:
     assert kernel_checks(MODEL, "cpu") is None
+
+
+def test_a_gpu_is_checked_until_every_kernel_that_only_the_fused_schedule_has_is_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = SelfCheckRecord(tmp_path, "driver")
+    schedule = hand_schedule()
+    fused, plain = schedule, replace(schedule, launches=schedule.launches[1:])
+    (only_fused,) = doubtful_recipes(fused, plain)
+    monkeypatch.setattr(module, "choose_gpu", lambda device: FAKE_GPU)
+    monkeypatch.setattr(probe, "probe", lambda: SimpleNamespace(driver="580"))
+    monkeypatch.setattr(self_check, "record_of", lambda gpu, driver: record)
+    monkeypatch.setattr(kernels, "schedules_of", lambda model, gpu, precision: (fused, fused, plain))
+    checks = kernel_checks(MODEL)
+    assert checks is not None
+    assert (checks.is_done, checks.progress) == (False, (0, 0))
+    record.note(dict.fromkeys(plain.recipes, ""))
+    assert kernel_checks(MODEL) is not None
+    record.note({only_fused: ""})
+    assert kernel_checks(MODEL) is None

@@ -81,6 +81,21 @@ def test_messages_from_before_the_window_are_shown(host: QWidget, messages: Mess
     strip.stop()
 
 
+def test_a_stopped_strip_is_empty_and_takes_no_more_messages(
+    strip: MessageStrip, messages: MessageLog, qtbot: QtBot
+) -> None:
+    for number in range(4):
+        messages.error(f"Error {number}.")
+    qtbot.waitUntil(lambda: len(strip.lines) == 3)
+    messages.info("On its way.")
+    strip.stop()
+    messages.info("Too late.")
+    QApplication.processEvents()
+    assert strip.lines == ()
+    assert strip.isHidden()
+    assert not [line for line in strip.findChildren(MessageLine) if line.isVisible()]
+
+
 def test_a_message_from_another_thread_arrives_on_the_windows_own(
     strip: MessageStrip, messages: MessageLog, qtbot: QtBot
 ) -> None:

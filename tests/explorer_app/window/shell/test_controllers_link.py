@@ -12,6 +12,7 @@ from pytestqt.qtbot import QtBot
 
 from explorer_app.controller import InputState
 from explorer_app.inputs.sampler import Level
+from explorer_app.session.edits import GoToSeed
 from explorer_app.session.patch_table import SetPatches
 from explorer_app.session.patches import Patch
 from explorer_app.session.variations import GridAxis
@@ -96,6 +97,15 @@ def test_the_bars_of_sounds_are_there_when_the_panel_is_opened(
     controller.editing.edit(SetPatches((BEAT,)), True)
     window.workspace.switch_to("animate")
     qtbot.waitUntil(lambda: [row.level.source for row in window.controllers.rows] == [0.25])
+
+
+def test_the_bars_of_sounds_follow_the_playhead(window: MainWindow, controller: FakeController, qtbot: QtBot) -> None:
+    controller.editing.edit(SetPatches((BEAT,)), True)
+    window.workspace.switch_to("animate")
+    qtbot.waitUntil(lambda: [row.level.source for row in window.controllers.rows] == [None])
+    controller.sounds.levels[BEAT] = 0.5
+    controller.editing.edit(GoToSeed(3))  # as any change of the session, the playhead's too
+    qtbot.waitUntil(lambda: [row.level.source for row in window.controllers.rows] == [0.5])
 
 
 def test_sliders_show_what_controllers_set_also_in_panels_that_are_opened_later(

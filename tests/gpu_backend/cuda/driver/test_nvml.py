@@ -25,6 +25,21 @@ class FakeNvml:
             raise LookupError
         return uuid
 
+    def nvmlShutdown(self) -> None:  # noqa: N802
+        self.started -= 1
+
+    def nvmlDeviceGetCount(self) -> int:  # noqa: N802
+        return 2 if self.started else 0
+
+    def nvmlDeviceGetHandleByIndex(self, index: int) -> int:  # noqa: N802
+        return index
+
+    def nvmlDeviceGetName(self, handle: int) -> bytes | str:  # noqa: N802
+        return (b"NVIDIA T4", "NVIDIA H200")[handle]  # older bindings return bytes
+
+    def nvmlDeviceGetTotalEnergyConsumption(self, handle: str) -> int:  # noqa: N802
+        return 12_500
+
     def nvmlDeviceGetComputeRunningProcesses(self, handle: str) -> list[Any]:  # noqa: N802
         return self.processes
 
@@ -63,3 +78,16 @@ def test_a_device_is_queried_by_its_uuid_and_the_processor_has_none(monkeypatch:
     monkeypatch.setattr(device, "choose_gpu", chosen)
     monkeypatch.setitem(sys.modules, "pynvml", FakeNvml([process(os.getpid(), 707)]))
     assert [device_process_nbytes(name) for name in ("cuda:0", "cpu", "cuda:7")] == [707, 0, 0]
+
+
+def test_gpus_are_named_in_the_drivers_order_and_the_library_is_stopped_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = FakeNvml([])
+    monkeypatch.setitem(sys.modules, "pynvml", fake)
+    assert nvml.gpu_names() == ("NVIDIA T4", "NVIDIA H200")
+    assert fake.started == 0
+
+
+def test_energy_is_in_joules_and_unknown_for_other_devices(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pynvml", FakeNvml([]))
+    assert nvml.joules_of("GPU-1") == 12.5
+    assert nvml.joules_of("MIG-2") is None

@@ -7,8 +7,11 @@ from numpy.typing import NDArray
 from gpu_backend.cuda.launches import shared_work
 from gpu_backend.cuda.launches.packed_weights import (
     from_bf16,
+    lane_order,
+    pack_reordered,
     pack_weight,
     pack_weight_bf16x3,
+    pack_weight_fp8,
     pack_weight_tf32,
     swizzle,
     to_bf16,
@@ -139,3 +142,34 @@ def test_weights_of_bf16x3_that_are_not_finite_have_no_low_part() -> None:
     packed = pack_weight_bf16x3(np.full((16, 16, 1, 1), np.inf, np.float32), 16, 16, 0)
     numbers = from_bf16(packed)
     assert sorted(set(numbers.ravel().tolist())) == [0.0, np.inf]
+
+
+@pytest.mark.parametrize("groups", [2, 4, 8])
+def test_groups_lie_where_a_copy_by_the_tensor_memory_accelerator_puts_them(groups: int) -> None:
+    row, group = np.divmod(np.arange(32 * groups), groups)
+    address = 16 * (row * groups + group)
+    # CUDA's swizzles of 32, 64 and 128 bytes: address bits from 4 on are XORed with those from 7 on.
+    swizzled = address ^ ((address >> 3) & (16 * (groups - 1)))
+    assert np.array_equal(16 * (row * groups + swizzle(group, row, groups)), swizzled)
+
+
+@pytest.mark.parametrize("is_fp8", [False, True])
+def test_reordered_weights_are_those_of_a_layer_whose_channels_and_taps_lie_in_that_order(*, is_fp8: bool) -> None:
+    weight = np.random.default_rng(3).standard_normal((40, 16, 3, 3), np.float32)  # the second block has 8 channels
+    order, taps = lane_order(32, 2), (0, 1, 3, 4, 8, 6, 7, 2, 5)
+    whole = np.concatenate((weight, np.zeros((24, 16, 3, 3), np.float32))).reshape(64, 16, 9)
+    expected = np.stack([whole[32 * (n // 32) + order[n % 32]][:, list(taps)] for n in range(64)])
+    pack = pack_weight_fp8 if is_fp8 else pack_weight
+    packed = pack_reordered(weight, order, taps, 32, 2, 0.5, is_fp8=is_fp8)
+    assert np.array_equal(packed, pack(expected.reshape(64, 16, 3, 3), 32, 32, 2, 0.5))
+
+
+@pytest.mark.parametrize("fragments", [1, 2, 4])
+def test_the_channels_that_a_lane_stores_at_once_are_neighbours(fragments: int) -> None:
+    order = lane_order(64, fragments)
+    assert sorted(order) == list(range(64))
+    for quarter in range(4):
+        for first in range(0, 8, fragments):
+            held = [8 * n + 2 * quarter + part for n in range(first, first + fragments) for part in (0, 1)]
+            stored = order[held]
+            assert list(stored) == list(range(stored[0], stored[0] + 2 * fragments))
