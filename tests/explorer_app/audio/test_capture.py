@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from explorer_app.audio.capture import CAPTURE_HZ, AudioInput, LiveEnvelopes, Sink
+from explorer_app.audio import capture
+from explorer_app.audio.capture import CAPTURE_HZ, AudioInput, LiveEnvelopes, Sink, default_input
 from gpu_backend import LoomError
 
 HOP = CAPTURE_HZ // 100
@@ -45,6 +46,12 @@ def test_captured_sound_is_published_a_hundred_times_a_second_until_close() -> N
     assert heard[-1]["input/rms"] == pytest.approx(1.0, abs=0.1)
     source.close()
     assert device.is_closed
+
+
+def test_without_the_extra_a_sentence_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(capture, "can_decode_all", lambda: False)
+    with pytest.raises(LoomError, match="the extra “live”; install it"):
+        default_input()
 
 
 def test_a_tone_is_loudest_in_its_own_band_and_values_stay_within_0_and_1() -> None:

@@ -12,8 +12,9 @@ import pytest
 
 from explorer_app.exporting.errors import ExportError
 from explorer_app.exporting.keyframes import Keyframe
-from explorer_app.exporting.manifest import frames_total, manifest_bytes, read_manifest
+from explorer_app.exporting.manifest import VERSION, frames_total, manifest_bytes, read_manifest
 from explorer_app.exporting.sequence import SequenceSettings, plan_sequence
+from explorer_app.exporting.sheet import SheetLayout
 from explorer_app.session.session import ModelReference
 from gpu_backend import (
     MANIFEST_LIMITS,
@@ -199,3 +200,17 @@ def test_a_transform_of_no_size_counts_as_rest(settings: SequenceSettings) -> No
     huge, transform = 1e12, plan_sequence(read_manifest(path).settings).request(1).transform
     assert transform is not None
     assert max(map(abs, transform)) < huge
+
+
+@pytest.mark.parametrize(
+    ("change", "version"),
+    [
+        ({}, 3),
+        ({"sheet": SheetLayout(2)}, VERSION),
+        ({"file_names": ("a", "b", "c"), "frames_per_step": 1, "loop": False}, VERSION),
+    ],
+)
+def test_versions_of_the_program_that_do_not_know_what_a_manifest_asks_for_refuse_it(
+    settings: SequenceSettings, change: dict[str, Any], version: int
+) -> None:
+    assert json.loads(manifest_bytes(replace(settings, **change), "unfinished", None))["version"] == version

@@ -31,7 +31,7 @@ from explorer_app.exporting.sheet import (
 from explorer_app.exporting.sinks.frame_sink import Claim, FramePlan
 from explorer_app.exporting.sinks.video_file import VideoFile
 from explorer_app.session.session import ModelReference
-from gpu_backend import Disk, Frame, Latent, Point, Recipe, RenderRequest
+from gpu_backend import PICTURE_LIMITS, Disk, Frame, Latent, Point, Recipe, RenderRequest
 from tests.helpers.fake_engine import fake_frame
 
 COLOURS = [(200, 10, 10), (10, 200, 10), (10, 10, 200)]
@@ -191,6 +191,13 @@ def test_a_damaged_sheet_is_refused_with_a_sentence(change: tuple[str, str]) -> 
     assert sheet_from_text(text).cells[1] is None
     with pytest.raises(PictureError):
         sheet_from_text(text.replace(*change))
+
+
+def test_a_sheet_with_more_recipes_than_a_reader_takes_is_refused() -> None:
+    document = PictureDocument(request(1), "m" * 4096)
+    cells = -(-PICTURE_LIMITS.nbytes // 4096)
+    with pytest.raises(PictureError, match="put fewer pictures on a sheet"):
+        sheet_to_text(SheetDocument(1, 4, (8, 8), (0, 0), (document,) * cells))
 
 
 class SilentSink:

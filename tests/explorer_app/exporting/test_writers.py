@@ -20,13 +20,18 @@ def test_every_task_has_run_when_the_pool_is_closed() -> None:
 
 
 def test_there_is_room_for_what_the_threads_need_and_submitting_never_waits() -> None:
-    gate = threading.Event()
+    begun, gate = threading.Semaphore(0), threading.Event()
     writers = pool(2)
-    taken = 0
+    taken = 2
 
     def wait() -> None:
+        begun.release()
         gate.wait(30)
 
+    for _ in range(taken):  # those that run count, too
+        writers.submit(wait)
+    for _ in range(taken):
+        assert begun.acquire(timeout=30)
     while writers.has_room:
         writers.submit(wait)
         taken += 1

@@ -143,6 +143,15 @@ def test_a_recorded_value_is_applied_once_and_released_afterwards() -> None:
     assert stage.sampler.touched == {}
 
 
+def test_controls_of_other_parameters_keep_their_hold_when_one_is_released() -> None:
+    stage = Stage(SET)
+    stage.frame()
+    stage.frame(knob=0.25)
+    stage.sampler.release("noise.gain")
+    assert stage.frame() == pytest.approx(0.25)
+    assert stage.sampler.touched == {PSI: pytest.approx(0.25)}
+
+
 def test_a_control_is_touched_for_a_moment_after_it_moved() -> None:
     stage = Stage(SET)
     stage.frame()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from PySide6.QtCore import QAbstractEventDispatcher, QEvent, QPointF, Qt
+from PySide6.QtCore import SIGNAL, QAbstractEventDispatcher, QEvent, QPointF, Qt
 from PySide6.QtGui import QMouseEvent
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
@@ -184,3 +184,18 @@ def test_a_drag_paces_its_window_until_the_button_is_released(qtbot: QtBot, paus
     send(QEvent.Type.MouseMove, 15.0, 1013)
     block()
     assert len(pauses.seconds) == count
+
+
+def test_drags_leave_nothing_connected_to_the_event_loop(pacer: MovePacer) -> None:
+    dispatcher = QAbstractEventDispatcher.instance()
+    assert dispatcher is not None
+    signal = SIGNAL("aboutToBlock()")
+    pacer.end()
+    before = dispatcher.receivers(signal)
+    for _ in range(3):  # a drag may begin while another one is paced
+        pacer.begin(1 / 60, lambda: None)
+        for stamp_ms in (1000, 1001, 1002):
+            pacer.note(stamp_ms)
+        assert dispatcher.receivers(signal) == before + 1
+    pacer.end()
+    assert dispatcher.receivers(signal) == before
