@@ -194,6 +194,7 @@ def test_drags_leave_nothing_connected_to_the_event_loop(pacer: MovePacer) -> No
     before = dispatcher.receivers(signal)
     for _ in range(3):  # a drag may begin while another one is paced
         pacer.begin(1 / 60, lambda: None)
+        assert not pacer.is_pacing
         for stamp_ms in (1000, 1001, 1002):
             pacer.note(stamp_ms)
         assert dispatcher.receivers(signal) == before + 1
