@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from explorer_app.controller.progress import ExportProgress
 from explorer_app.messages import Level
 from explorer_app.session.direction_files import DirectionFiles
 from explorer_app.session.parameters import SetParameter
@@ -138,6 +139,39 @@ def test_taking_back_is_undo_while_the_search_is_the_newest_step_and_keeps_later
     editing.undo()
     editing.redo()
     assert not path.exists(), "what was taken back by hand stays away"
+
+
+def test_an_export_keeps_the_directions_of_its_model_until_it_ends(dogs: Harness) -> None:
+    controller, path = dogs.controller, dogs.folder / "dogs.directions.safetensors"
+    find(dogs)
+    controller.export._progress = ExportProgress("walk", 0, 10, 0.0)
+    controller.directions.find(SEFA)
+    assert "An export is running" in dogs.said(Level.WARNING)[-1]
+    assert controller.directions.state.share is None
+    controller.directions.take_back()
+    assert not controller.editing.history.can_redo
+    controller.editing.undo()
+    assert found(dogs)
+    assert path.exists()
+    controller.export._progress = None
+    controller.export.changed.emit()
+    dogs.until(lambda: not path.exists())
+    assert not found(dogs)
+    dogs.until(lambda: names(dogs) == ())
+
+
+def test_what_is_found_after_another_model_was_opened_is_said_and_becomes_no_step(dogs: Harness) -> None:
+    controller = dogs.controller
+    find(dogs)
+    facts, added = controller.engine.model.facts, controller.directions.state.added
+    assert facts is not None
+    assert added is not None
+    dogs.open("cats")
+    steps = len(controller.editing.history.entries)
+    controller.directions._take_added(facts, added)
+    assert dogs.said(Level.INFO)[-1] == "3 directions are found in dogs."
+    assert len(controller.editing.history.entries) == steps
+    assert not found(dogs)
 
 
 def test_a_new_edit_after_undo_leaves_what_was_found_away_for_good(dogs: Harness) -> None:
