@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from explorer_app.session.local_edits import mixed_edits
+from explorer_app.session.mixing import is_same, mixed_number
 from explorer_app.session.session import MAX_SCALE, MIN_SCALE
 from gpu_backend import NO_EDITS, LatentPath, LocalEdits, Noise, PathKind, Recipe, RenderRequest, Transform, dataclass
 
@@ -41,7 +42,7 @@ class KeyframePath:
     ) -> None:
         self._keys = keys
         self._path = LatentPath([key.blend for key in keys], kind, frames_per_step, loop, z_dim=z_dim)
-        self._turns = None if _is_same(key.transform for key in keys) else _Turns.of(keys, loop)
+        self._turns = None if is_same(key.transform for key in keys) else _Turns.of(keys, loop)
 
     def __len__(self) -> int:
         return len(self._path)
@@ -60,7 +61,7 @@ class KeyframePath:
         """Return the noise between two keyframes. No noise is noise of gain 0, so that it fades in and out."""
         noises = {key: self._keys[key].noise for key in weights}
         first, following = self._keys[before].noise, self._keys[(before + 1) % len(self._keys)].noise
-        if _is_same(noises.values()):
+        if is_same(noises.values()):
             return first
         if first.mode == "none":
             first = replace(first, mode=following.mode, seed=following.seed)
@@ -70,18 +71,18 @@ class KeyframePath:
             _mixed_gain({key: dict(enumerate(noise.layer_gains)).get(i, 1.0) for key, noise in noises.items()}, weights)
             for i in range(layers)
         )
-        phase = _mixed({key: noise.phase for key, noise in noises.items()}, weights)
+        phase = mixed_number({key: noise.phase for key, noise in noises.items()}, weights)
         return replace(first, gain=_mixed_gain(gains, weights), layer_gains=layer_gains, phase=phase)
 
     def _transform(self, place: float, weights: Mapping[int, float]) -> Matrix | None:
         matrices = {key: self._keys[key].transform for key in weights}
-        if self._turns is None or _is_same(matrices.values()):
+        if self._turns is None or is_same(matrices.values()):
             return matrices[next(iter(weights))]
         transforms = {key: _transform_of(matrix) for key, matrix in matrices.items()}
-        scale = math.exp(_mixed({key: math.log(item.scale) for key, item in transforms.items()}, weights))
+        scale = math.exp(mixed_number({key: math.log(item.scale) for key, item in transforms.items()}, weights))
         return Transform(
-            x=_mixed({key: item.x for key, item in transforms.items()}, weights),
-            y=_mixed({key: item.y for key, item in transforms.items()}, weights),
+            x=mixed_number({key: item.x for key, item in transforms.items()}, weights),
+            y=mixed_number({key: item.y for key, item in transforms.items()}, weights),
             degrees=self._turns.degrees(place, weights),
             scale=min(max(scale, MIN_SCALE), MAX_SCALE),
         ).matrix
@@ -110,7 +111,7 @@ class _Turns:
 
     def degrees(self, place: float, weights: Mapping[int, float]) -> float:
         """Return the angle at a place, counted in keys, that holds so much of each key."""
-        return self.steady * place + _mixed({key: self.departures[key] for key in weights}, weights)
+        return self.steady * place + mixed_number({key: self.departures[key] for key in weights}, weights)
 
 
 def _shorter_way(start: float, end: float) -> float:
@@ -125,18 +126,5 @@ def _transform_of(matrix: Matrix | None) -> Transform:
 
 def _mixed_gain(values: Mapping[int, float], weights: Mapping[int, float]) -> float:
     """Return a mixed gain; a spline that overshoots does not turn the noise around."""
-    mixed = _mixed(values, weights)
+    mixed = mixed_number(values, weights)
     return max(0.0, mixed) if min(values.values()) >= 0.0 else mixed
-
-
-def _mixed(values: Mapping[int, float], weights: Mapping[int, float]) -> float:
-    """Return a weighted sum; equal values give exactly that value, since weights sum to 1 only nearly."""
-    if _is_same(values.values()):
-        return next(iter(values.values()))
-    return math.fsum(weight * values[key] for key, weight in weights.items())
-
-
-def _is_same(values: Iterable[object]) -> bool:
-    """Return whether there is only one value, however often."""
-    first, *others = values
-    return all(other == first for other in others)

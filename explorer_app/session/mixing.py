@@ -11,10 +11,15 @@ _Item = TypeVar("_Item")
 
 def mixed_number(values: Mapping[int, float], weights: Mapping[int, float]) -> float:
     """Return a weighted sum; equal values give exactly that value, since weights sum to 1 only nearly."""
-    first, *others = values.values()
-    if all(other == first for other in others):
-        return first
+    if is_same(values.values()):
+        return next(iter(values.values()))
     return math.fsum(weight * values[index] for index, weight in weights.items())
+
+
+def is_same(values: Iterable[object]) -> bool:
+    """Return whether there is only one value, however often."""
+    first, *others = values
+    return all(other == first for other in others)
 
 
 def by_key(states: Mapping[int, Iterable[_Item]], key: Callable[[_Item], Hashable]) -> list[dict[int, _Item]]:

@@ -7,12 +7,13 @@ becomes a blend of recipes.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from explorer_app.session.blend import Blend, resolve_blend
 from explorer_app.session.local_blends import mixed_local_blends
 from explorer_app.session.local_edits import mixed_bends, mixed_style_channels
+from explorer_app.session.mixing import is_same, mixed_number
 from explorer_app.session.session import MAX_SCALE, MIN_SCALE, Session, Slider
 from gpu_backend import Noise, PathKind, RequestError, Transform, blend_between, weighted_blend
 
@@ -30,7 +31,7 @@ def mixed_states(states: Sequence[Session], weights: Mapping[int, float], before
     first = states[before]
     chosen = {index: states[index] for index in weights}
     sliders, loose = _mixed_sliders(chosen, weights)
-    is_same_mix = _is_same(state.mix for state in chosen.values())
+    is_same_mix = is_same(state.mix for state in chosen.values())
     bare = {
         index: replace(
             state,
@@ -73,7 +74,7 @@ def states_between(first: Session, second: Session, kind: PathKind, share: float
 def _with_blend(first: Session, blend: Blend, bare: Mapping[int, Session], weights: Mapping[int, float]) -> Session:
     """Return a state with a blend; one that stays on a place of the plane is not pinned."""
     places = [replace(state, noise=first.noise, transform=first.transform, tap=None) for state in bare.values()]
-    if not first.pinned_blend and _is_same(resolve_blend(place) for place in places):
+    if not first.pinned_blend and is_same(resolve_blend(place) for place in places):
         return first
     return replace(first, pinned_blend=tuple((recipe, weight) for recipe, weight in blend if weight))
 
@@ -100,18 +101,20 @@ def _mixed_sliders(
 
 def _mixed_noise(noises: Mapping[int, Noise], weights: Mapping[int, float], first: Noise) -> Noise:
     """Return noise between states. No noise is noise of gain 0, so that it fades; mode and seed are the first's."""
-    if _is_same(noises.values()):
+    if is_same(noises.values()):
         return first
     if first.mode == "none":
         shown = next((noise for noise in noises.values() if noise.mode != "none"), first)
         first = replace(first, mode=shown.mode, seed=shown.seed)
     layers = max(len(noise.layer_gains) for noise in noises.values())
-    gain = _mixed({index: 0.0 if noise.mode == "none" else noise.gain for index, noise in noises.items()}, weights)
+    gain = mixed_number(
+        {index: 0.0 if noise.mode == "none" else noise.gain for index, noise in noises.items()}, weights
+    )
     layer_gains = tuple(
-        max(0.0, _mixed({index: _layer_gain(noise, layer) for index, noise in noises.items()}, weights))
+        max(0.0, mixed_number({index: _layer_gain(noise, layer) for index, noise in noises.items()}, weights))
         for layer in range(layers)
     )
-    phase = _mixed({index: noise.phase for index, noise in noises.items()}, weights)
+    phase = mixed_number({index: noise.phase for index, noise in noises.items()}, weights)
     return replace(first, gain=max(0.0, gain), layer_gains=layer_gains, phase=phase)
 
 
@@ -121,24 +124,12 @@ def _layer_gain(noise: Noise, layer: int) -> float:
 
 def _mixed_transform(transforms: Mapping[int, Transform], weights: Mapping[int, float]) -> Transform:
     """Return a transform between states; it turns by the numbers, so that 0 to 720 degrees are two turns."""
-    if _is_same(transforms.values()):
+    if is_same(transforms.values()):
         return next(iter(transforms.values()))
-    scale = math.exp(_mixed({index: math.log(item.scale) for index, item in transforms.items()}, weights))
+    scale = math.exp(mixed_number({index: math.log(item.scale) for index, item in transforms.items()}, weights))
     return Transform(
-        x=_mixed({index: item.x for index, item in transforms.items()}, weights),
-        y=_mixed({index: item.y for index, item in transforms.items()}, weights),
-        degrees=_mixed({index: item.degrees for index, item in transforms.items()}, weights),
+        x=mixed_number({index: item.x for index, item in transforms.items()}, weights),
+        y=mixed_number({index: item.y for index, item in transforms.items()}, weights),
+        degrees=mixed_number({index: item.degrees for index, item in transforms.items()}, weights),
         scale=min(max(scale, MIN_SCALE), MAX_SCALE),
     )
-
-
-def _mixed(values: Mapping[int, float], weights: Mapping[int, float]) -> float:
-    """Return a weighted sum; equal values give exactly that value, since weights sum to one only nearly."""
-    if _is_same(values.values()):
-        return next(iter(values.values()))
-    return math.fsum(weight * values[index] for index, weight in weights.items())
-
-
-def _is_same(values: Iterable[object]) -> bool:
-    first, *others = values
-    return all(other == first for other in others)
