@@ -43,6 +43,13 @@ def test_kernels_of_a_measured_frame_lie_end_to_end_with_everything_that_is_know
     assert kernels[0]["tid"] != slices(document, "frame 256 × 256")[0]["tid"]
 
 
+def test_steps_of_the_processor_of_which_nothing_else_is_known_are_slices_too() -> None:
+    step = StepTime("synthesis.b4.conv1", "modulated_conv", 30.0, 1000, 200)
+    document = trace([traced(100.010, steps=(step,))], "CPU")
+    (kernel,) = slices(document, "modulated_conv")
+    assert kernel["args"] == {"layer": "synthesis.b4.conv1", "frame": 0, "flops": 1000, "bytes": 200}
+
+
 def test_frames_that_overlap_lie_in_lanes_of_their_own() -> None:
     document = trace([traced(1.002, 2.0), traced(1.003, 2.0), traced(1.0045, 2.0)], "Loom 9000")
     lanes = [frame["tid"] for frame in slices(document, "frame 256 × 256")]

@@ -145,6 +145,13 @@ def test_a_session_that_arrives_during_a_drag_does_not_pull_the_hand_back(canvas
     assert ears.last.x == pytest.approx(START.x + 48 * SEEDS_PER_PX)
 
 
+def test_a_move_with_another_button_after_a_release_that_never_came_does_not_walk(canvas: Canvas, ears: Ears) -> None:
+    press(canvas, MIDDLE_POINT)
+    move(canvas, QPoint(340, 200), Qt.MouseButton.RightButton)
+    canvas._way.flush()
+    assert ears.edits == []
+
+
 def test_without_a_picture_a_drag_does_nothing(qtbot: QtBot) -> None:
     canvas = Canvas()
     qtbot.addWidget(canvas)
@@ -260,7 +267,9 @@ def test_without_the_setting_a_flick_stops_where_the_hand_lets_go(canvas: Canvas
 def test_escape_stops_a_glide_and_brings_back_what_was(canvas: Canvas, ears: Ears) -> None:
     canvas.glides = True
     drag(canvas, [MIDDLE_POINT, QPoint(340, 200), QPoint(400, 200)])
+    assert canvas.is_walking
     QTest.keyClick(canvas, Qt.Key.Key_Escape)
+    assert not canvas.is_walking
     assert ears.cancelled == 1
     assert ears.finals == 0
 
