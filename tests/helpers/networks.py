@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpu_backend.model.facts import FileFacts, facts_of
 from gpu_backend.model.model import Model, Weights
@@ -134,3 +135,9 @@ def as_stylegan2(model: Model) -> StyleGAN2Model:
     """The same model, checked to be a StyleGAN2."""
     assert isinstance(model.spec, StyleGAN2Spec)
     return cast("StyleGAN2Model", model)
+
+
+def rows_of(model: Model, batch: int) -> NDArray[np.float32]:
+    """Return random w rows, (batch, num_ws, w_dim), always the same."""
+    shape = (batch, model.spec.num_ws, model.spec.w_dim)
+    return np.random.default_rng(0).standard_normal(shape).astype(np.float32)

@@ -11,6 +11,7 @@ from PySide6.QtGui import QMouseEvent, QWheelEvent
 from PySide6.QtWidgets import QAbstractButton, QApplication, QWidget
 
 from explorer_app.session.session import Session
+from explorer_app.window.latent.class_picker import ClassPicker
 from gpu_backend import LayerFacts, ModelFacts, RowRange
 
 NO_KEYS = Qt.KeyboardModifier.NoModifier
@@ -186,6 +187,15 @@ def double_click(widget: QWidget, at: QPointF | QPoint) -> None:
     release(widget, at)
     mouse(widget, QEvent.Type.MouseButtonDblClick, at)
     release(widget, at)
+
+
+def click_row(picker: ClassPicker, row: int, keys: Qt.KeyboardModifier = NO_KEYS) -> None:
+    """Scroll to a row of the list of classes, and click it."""
+    index = picker.model.index(row)
+    picker.list.scrollTo(index)
+    place = QPointF(picker.list.visualRect(index).center())
+    press(picker.list.viewport(), place, keys)
+    release(picker.list.viewport(), place, keys)
 
 
 def wheel(widget: QWidget, at: QPointF | QPoint, notches: int, keys: Qt.KeyboardModifier = NO_KEYS) -> bool:

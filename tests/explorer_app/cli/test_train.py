@@ -5,12 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 from PIL import Image
 
 from explorer_app.cli import train
 from gpu_backend import TrainOutcome, TrainRequest, read_model
 from tests.helpers.command import Command
+from tests.helpers.one_thread import one_thread_of_torch
 
 SMALL = ("--resolution", "8", "--channel-base", "64", "--channel-max", "8", "--z-dim", "8", "--w-dim", "8")
 
@@ -53,12 +53,8 @@ def test_a_slip_is_one_sentence(command: Command, calls: list[TrainRequest]) -> 
 
 @pytest.fixture
 def one_thread() -> Iterator[None]:
-    """Threads that wait for each other take most of the time of so small networks."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    with torch.random.fork_rng(devices=[]):
+    with one_thread_of_torch():
         yield
-    torch.set_num_threads(threads)
 
 
 @pytest.mark.usefixtures("one_thread")

@@ -13,7 +13,7 @@ from gpu_backend.plan.mapping import build_mapping_plan
 from gpu_backend.plan.stylegan2 import build_synthesis_plan
 from gpu_backend.reference.mapping import run_mapping
 from gpu_backend.reference.synthesis import run_synthesis
-from tests.helpers.networks import make_stylegan2
+from tests.helpers.networks import make_stylegan2, rows_of
 
 NETWORKS: dict[str, dict[str, Any]] = {
     "skip": {"resolution": 32},
@@ -26,11 +26,6 @@ NETWORKS: dict[str, dict[str, Any]] = {
 def bind(model: Any, **options: Any) -> BoundPlan:
     plan = build_synthesis_plan(model.spec, "id", **options)
     return CpuExecutor(model.weights, threads=1).bind(plan, use_fused=False)
-
-
-def rows_of(model: Any, batch: int) -> np.ndarray:
-    shape = (batch, model.spec.num_ws, model.spec.w_dim)
-    return np.random.default_rng(0).standard_normal(shape).astype(np.float32)
 
 
 def tensors(model: Any) -> dict[str, torch.Tensor]:

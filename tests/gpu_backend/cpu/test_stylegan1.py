@@ -18,7 +18,7 @@ from gpu_backend.plan.families import build_plan
 from gpu_backend.plan.plan import PlanKey
 from gpu_backend.plan.stylegan1 import build_synthesis_plan
 from gpu_backend.reference.stylegan1 import run_stylegan1
-from tests.helpers.networks import make_stylegan2
+from tests.helpers.networks import make_stylegan2, rows_of
 from tests.helpers.selection import in_turn
 from tests.helpers.stylegan1 import StyleGAN1Model, make_stylegan1
 
@@ -37,11 +37,6 @@ NETWORKS: dict[str, dict[str, Any]] = {
 
 def tensors(model: StyleGAN1Model) -> dict[str, torch.Tensor]:
     return {name: torch.from_numpy(array) for name, array in model.weights.items()}
-
-
-def rows_of(model: StyleGAN1Model, batch: int) -> np.ndarray:
-    shape = (batch, model.spec.num_ws, model.spec.w_dim)
-    return np.random.default_rng(0).standard_normal(shape).astype(np.float32)
 
 
 def assert_near(found: np.ndarray, expected: np.ndarray, tolerance: float = 3e-5) -> None:

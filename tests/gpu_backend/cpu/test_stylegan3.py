@@ -13,6 +13,7 @@ from gpu_backend import Transform
 from gpu_backend.cpu.executor import CpuExecutor
 from gpu_backend.plan.stylegan3 import build_synthesis_plan
 from gpu_backend.reference.stylegan3 import run_stylegan3
+from tests.helpers.networks import rows_of
 from tests.helpers.selection import in_turn
 from tests.helpers.stylegan3 import R, StyleGAN3Model, make_stylegan3
 
@@ -24,11 +25,6 @@ NETWORKS: dict[str, dict[str, Any]] = {
     "small margin": {"margin": 3, "num_layers": 5, "resolution": 32},
     "wide enough for Winograd": {"num_layers": 3, "channel_base": 4096, "channel_max": 66},
 }
-
-
-def rows_of(model: StyleGAN3Model, batch: int) -> np.ndarray:
-    shape = (batch, model.spec.num_ws, model.spec.w_dim)
-    return np.random.default_rng(0).standard_normal(shape).astype(np.float32)
 
 
 def reference(

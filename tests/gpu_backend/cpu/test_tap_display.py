@@ -13,7 +13,7 @@ from gpu_backend.cpu.executor import CpuExecutor
 from gpu_backend.model.model import Model
 from gpu_backend.plan.families import build_plan
 from gpu_backend.plan.plan import PlanKey
-from tests.helpers.networks import make_stylegan2
+from tests.helpers.networks import make_stylegan2, rows_of
 from tests.helpers.stylegan1 import make_stylegan1
 from tests.helpers.stylegan3 import make_stylegan3
 
@@ -54,11 +54,6 @@ def shown(executor: CpuExecutor, model: Model, tap: str, numbers: tuple[float, .
     bound = executor.bind(build_plan(model.spec, PlanKey("id", "synthesis", batch, 0, tap=tap)))
     inputs = {"ws": ws, "tap": np.array(numbers, np.float32)}
     return bound.run(inputs, outputs=OUTPUTS), bound.observe(inputs)[f"synthesis.{tap}"].transpose(0, 2, 3, 1)
-
-
-def rows_of(model: Model, batch: int) -> NDArray[np.float32]:
-    shape = (batch, model.spec.num_ws, model.spec.w_dim)
-    return np.random.default_rng(0).standard_normal(shape).astype(np.float32)
 
 
 @pytest.mark.parametrize(("model", "tap"), CASES)

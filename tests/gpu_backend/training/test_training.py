@@ -27,18 +27,15 @@ from gpu_backend.training.request import TrainOutcome, TrainRequest
 from gpu_backend.training.step import Training
 from tests.gpu_backend.training.fake_source import SIZES, FakeSource
 from tests.helpers.networks import as_stylegan2
+from tests.helpers.one_thread import one_thread_of_torch
 
 CPU = torch.device("cpu")
 
 
 @pytest.fixture(autouse=True, scope="module")
 def one_thread_and_the_same_random_numbers_afterwards() -> Iterator[None]:
-    """Threads that wait for each other take most of the time of so small networks."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    with torch.random.fork_rng(devices=[]):
+    with one_thread_of_torch():
         yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
+from PySide6.QtCore import QEvent, QPoint, Qt
 from PySide6.QtGui import QColor, QHelpEvent, QImage
 from PySide6.QtWidgets import QApplication, QStyleOptionViewItem, QToolTip
 from pytestqt.qtbot import QtBot
@@ -17,7 +17,7 @@ from explorer_app.window.latent.class_list_model import PICTURE
 from explorer_app.window.latent.class_picker import ClassPicker
 from explorer_app.window.latent.latent_panel import LatentPanel
 from explorer_app.window.look import theme
-from tests.helpers.panels import CTRL, Edits, model_facts, mouse
+from tests.helpers.panels import CTRL, Edits, click_row, model_facts
 
 LONG = "great white shark, white shark, man-eater, man-eating shark, Carcharodon carcharias"
 NAMES = ("tench, Tinca tinca", "goldfish", LONG, "needle & compass", *(f"finch {index}" for index in range(196)))
@@ -50,14 +50,6 @@ def picker(panel: WatchedPanel, qtbot: QtBot) -> Iterator[ClassPicker]:
 
 def shown(picker: ClassPicker) -> list[str]:
     return [picker.model.index(row).data() for row in range(picker.model.rowCount())]
-
-
-def click_row(picker: ClassPicker, row: int, keys: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier) -> None:
-    picker.list.scrollTo(picker.model.index(row))
-    place = QPointF(picker.list.visualRect(picker.model.index(row)).center())
-    view = picker.list.viewport()
-    mouse(view, QEvent.Type.MouseButtonPress, place, keys=keys)
-    mouse(view, QEvent.Type.MouseButtonRelease, place, keys=keys)
 
 
 def test_classes_are_listed_by_number_and_name(picker: ClassPicker) -> None:

@@ -20,7 +20,7 @@ from explorer_app.window.look import theme
 from gpu_backend import Noise, Recipe, Truncation
 from tests.helpers.fonts import narrow_dock
 from tests.helpers.near import near
-from tests.helpers.panels import CTRL, Edits, double_click, drag, lay_out, model_facts, mouse, move, press
+from tests.helpers.panels import CTRL, Edits, click_row, double_click, drag, lay_out, model_facts, move, press
 
 
 class WatchedPanel(LatentPanel):
@@ -317,14 +317,6 @@ def picker(panel: WatchedPanel, qtbot: QtBot) -> Iterator[ClassPicker]:
     assert picker.isVisible()
     yield picker
     picker.hide()
-
-
-def click_row(picker: ClassPicker, row: int, keys: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier) -> None:
-    picker.list.scrollTo(picker.model.index(row))
-    place = QPointF(picker.list.visualRect(picker.model.index(row)).center())
-    view = picker.list.viewport()
-    mouse(view, QEvent.Type.MouseButtonPress, place, keys=keys)
-    mouse(view, QEvent.Type.MouseButtonRelease, place, keys=keys)
 
 
 def test_a_click_chooses_one_class_and_ctrl_weighs_several(panel: WatchedPanel, picker: ClassPicker) -> None:
