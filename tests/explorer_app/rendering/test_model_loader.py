@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -95,10 +96,14 @@ def test_starting_another_file_cancels_the_first(
     assert [end.path.name for end in ear.ends] == ["dogs.pkl"]
 
 
-def test_closing_while_a_file_is_read_leaves_no_thread(loader: ModelLoader, library: Library, tmp_path: Path) -> None:
+def test_closing_while_files_are_read_leaves_no_thread(loader: ModelLoader, library: Library, tmp_path: Path) -> None:
+    before = set(threading.enumerate())
     library.gate.shut()
-    loader.start(file(tmp_path, "cats.pkl"))
+    for name in ("cats.pkl", "lions.pkl"):
+        loader.start(file(tmp_path, name))
+    begun = set(threading.enumerate()) - before
     loader.close()
     loader.close()
+    assert not [thread for thread in begun if thread.is_alive()]
     loader.start(file(tmp_path, "dogs.pkl"))
-    assert len(library.read) <= 1
+    assert tmp_path / "dogs.pkl" not in library.read

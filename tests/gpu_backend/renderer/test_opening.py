@@ -7,6 +7,7 @@ from typing import cast
 import pytest
 
 from gpu_backend import Renderer
+from gpu_backend.device import DeviceFacts
 from gpu_backend.errors import DeviceMemoryError
 from gpu_backend.latent.directions import Directions
 from gpu_backend.model import Model
@@ -61,6 +62,31 @@ def test_no_thread_stays_where_the_device_has_no_room() -> None:
     with pytest.raises(DeviceMemoryError):
         open_model(MODEL, "auto", "fp16", FakeExecutor(memory_nbytes=1), BUDGET)
     assert threading.active_count() == before
+
+
+@pytest.fixture
+def small_gpu(monkeypatch: pytest.MonkeyPatch) -> FakeExecutor:
+    """A GPU that starts, but has no room for the networks."""
+    executor = FakeExecutor(memory_nbytes=1)
+    facts = DeviceFacts("FAKE GPU", "fp16", "FAKE GPU: it is the first GPU.", "cuda:0")
+    monkeypatch.setattr(opening, "make_executor", lambda *_: (executor, facts))
+    return executor
+
+
+def test_the_processor_takes_the_place_of_a_gpu_without_room_and_says_why(small_gpu: FakeExecutor) -> None:
+    opened = open_model(MODEL, "auto", "fp16", None, BUDGET)
+    try:
+        assert (opened.device.id, opened.executor.device_name) == ("cpu", "CPU")
+        assert opened.device.reason.startswith("CPU: FAKE GPU has not enough free memory")
+        assert small_gpu.closed
+    finally:
+        opened.runner.close()
+
+
+def test_a_gpu_that_was_asked_for_by_name_is_not_replaced(small_gpu: FakeExecutor) -> None:
+    with pytest.raises(DeviceMemoryError):
+        open_model(MODEL, "cuda:0", "fp16", None, BUDGET)
+    assert small_gpu.closed
 
 
 def test_a_closed_renderer_goes_without_the_collector() -> None:

@@ -42,6 +42,15 @@ def test_orders_that_scrolled_away_are_forgotten() -> None:
     assert len(task) == MAX_WAITING
 
 
+def test_orders_that_are_cleared_are_not_made() -> None:
+    task = ThumbnailTask(threading.Condition(), lambda event: None, lambda error: False, PreviewRest(0.0))
+    for key in range(3):
+        task.request(key, lambda: request(1))
+    task.clear()
+    assert len(task) == 0
+    assert task.seconds_until_ready() is None
+
+
 def test_thumbnails_wait_until_previews_have_rested() -> None:
     rest = PreviewRest(3600.0)
     task = ThumbnailTask(threading.Condition(), lambda event: None, lambda error: False, rest)

@@ -80,10 +80,12 @@ def test_each_step_times_one_tile_and_what_is_found_is_in_the_table(
     make: Callable[[float], TuningRun], workshop: Workshop
 ) -> None:
     run = make(1000.0)
+    count = len(run.tuning.shapes)
     while not run.is_done:
         before = workshop.timed
         found = run.step()
         assert workshop.timed - before <= 1
+        assert len(run.findings) / count <= run.state.share <= 1.0
         if found is not None:
             assert found.shape in read_entries(run.tuning.path)
     assert [item.shape for item in run.findings] == list(run.tuning.shapes)
