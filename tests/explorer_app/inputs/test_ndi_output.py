@@ -107,6 +107,7 @@ def test_the_library_gets_the_size_the_format_and_writable_bytes(monkeypatch: py
     sender.close()
     assert ("set_resolution", 8, 8) in calls
     assert ("set_fourcc", "BGRX") in calls
+    assert [call[0] for call in calls].index("set_video_frame") < [call[0] for call in calls].index("open")
     written = next(call[1] for call in calls if call[0] == "write_video")
     assert (written.shape, written.flags.writeable) == ((256,), True)
     assert calls[-1] == ("close",)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -93,6 +94,19 @@ def test_only_channels_that_are_shown_raise_the_flag_and_their_figures_tell() ->
         assert np.isfinite(found["statistics"][0, 2]).all() == (not flag)
         assert not np.isfinite(found["statistics"][0, 3]).any()
     broken.close()
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf])
+def test_a_single_number_that_is_not_finite_raises_the_flag(value: float, executor: Any) -> None:
+    model = MODELS["skip"]
+    name = "synthesis.b16.conv1.noise_const"
+    noise = model.weights[name].copy()
+    noise[3, 5] = value
+    broken = executor(replace(model, weights={**model.weights, name: noise}))
+    found, _ = shown(broken, model, "b16.conv1", (0, 1, 2, 1, 1), rows_of(model, 1))
+    assert found["flags"].tolist() == [1]
+    least_and_largest = np.isfinite(found["statistics"][0, 0, 2:])
+    assert sorted(least_and_largest) == [False, True]
 
 
 def test_the_reference_gives_the_same(executor: Any) -> None:

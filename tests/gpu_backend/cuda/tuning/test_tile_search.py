@@ -86,7 +86,7 @@ def test_the_fastest_tile_is_found() -> None:
     finding = find(timer)
     assert (finding.tile, finding.time_us) == (LARGE, 7.0)
     assert (finding.before, finding.before_us) == (TILE, 10.0)
-    assert (finding.tried, finding.candidates) == (5, 5)
+    assert (finding.tried, finding.candidates, finding.trials) == (5, 5, 3)
     assert timer.timed[0] == TILE
     assert timer.prepared == [(SHAPE, 5)], "compiled at once"
 
@@ -182,6 +182,19 @@ def test_a_search_follows_what_is_good_and_ends_when_nothing_is_gained() -> None
     assert finding.tried < len(many) / 2
     assert resembles(TILE, replace(TILE, rows=4, depth=64, split_k=8))
     assert not resembles(TILE, replace(TILE, rows=4, depth=64, stages=2))
+
+
+def test_half_of_the_next_tiles_resemble_the_best_so_far_and_the_others_are_the_likeliest() -> None:
+    likeliest = [ConvTile(rows, 16, 64, 32, 2, 1, 1) for rows in range(1, AT_ONCE)]
+    as_in_use = [replace(TILE, rows=rows) for rows in range(9, 9 + AT_ONCE)]
+    as_the_best = [replace(likeliest[0], rows=rows) for rows in range(AT_ONCE, 2 * AT_ONCE)]
+    assert not resembles(TILE, likeliest[0])
+    tiles = [*likeliest, *as_in_use, *as_the_best]
+    timer = FakeTimer({tile: 5.0 + tile.rows for tile in tiles} | {TILE: 99.0})
+    find(timer, tiles=tiles)
+    half = AT_ONCE // 2
+    assert timer.timed[:AT_ONCE] == [TILE, *likeliest]
+    assert timer.timed[AT_ONCE : 2 * AT_ONCE] == [*as_the_best[:half], *as_in_use[:half]]
 
 
 def test_a_search_reports_progress() -> None:
