@@ -21,6 +21,7 @@ def held() -> HeldInputs:
 
 def test_everything_goes_over_at_the_beginning_a_copy_for_each_stretch(held: HeldInputs) -> None:
     assert held.copies() == (Copy(0, 0, 268), Copy(512, 1024, 16))
+    assert held.nbytes == 528
     held.sent()
     assert held.copies() == ()
 
