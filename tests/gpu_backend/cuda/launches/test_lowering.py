@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import replace
 
@@ -11,6 +12,7 @@ import pytest
 from gpu_backend.cuda.launches.gpu_op import Fused, LoweringContext, Refused
 from gpu_backend.cuda.launches.lowering import choose, lower
 from gpu_backend.cuda.launches.op_table import GPU_OPS
+from gpu_backend.cuda.running.staging import region_nbytes
 from gpu_backend.cuda.schedule import Address
 from gpu_backend.cuda.tiles.table import TileTable
 from gpu_backend.cuda.tiles.target import Target
@@ -58,6 +60,28 @@ def test_flags_lie_right_behind_the_pixels() -> None:
         regions = {region.name: region for region in schedule.regions}
         end = regions["pixels"].offset + math.prod(regions["pixels"].shape)
         assert regions["flags"].offset == -(-end // ALIGNMENT) * ALIGNMENT
+
+
+@pytest.mark.parametrize("everything_plain", [False, True])
+@pytest.mark.parametrize("model", [MODEL, make_stylegan1(), make_stylegan3(num_layers=4)], ids=["2", "1", "3"])
+def test_regions_that_live_at_the_same_time_lie_apart_within_the_allocation(
+    model: Model, everything_plain: bool
+) -> None:
+    plan = build_plan(model.spec, PlanKey("model", "synthesis", 2, model.spec.resolution, "fp16"))
+    schedule = lower(plan, model.weights, TARGET, everything_plain=everything_plain)
+    spans = {item.name: range(item.offset, item.offset + region_nbytes(item)) for item in schedule.regions}
+    assert all(span.start % ALIGNMENT == 0 and span.stop <= schedule.nbytes for span in spans.values())
+    scratch = {item.name for item in schedule.regions if item.role == "scratch"}
+    lasting = spans.keys() - scratch
+    used: dict[str, list[int]] = {}
+    for number, launch in enumerate(schedule.launches):
+        for name in launch.region_names:
+            used.setdefault(name, []).append(number)
+    for one, other in itertools.combinations(spans, 2):
+        live = one in lasting or other in lasting
+        live = live or (min(used[one]) <= max(used[other]) and min(used[other]) <= max(used[one]))
+        if live:
+            assert spans[one].stop <= spans[other].start or spans[other].stop <= spans[one].start, (one, other)
 
 
 def test_a_convolution_is_fused_and_a_failed_kernel_is_refused_with_its_reason() -> None:
