@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
 from typing import Any, Literal
@@ -32,6 +33,11 @@ class Region:
     role: RegionRole
     offset: int = -1
     """Bytes from the start of the schedule's one allocation."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that its values take."""
+        return math.prod(self.shape) * np.dtype(self.dtype).itemsize
 
 
 @dataclass(frozen=True, slots=True, eq=False)

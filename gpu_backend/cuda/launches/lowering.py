@@ -6,12 +6,10 @@ refuses the step, and where a kernel failed on this GPU. Both share the layout o
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
-import numpy as np
 from numpy.typing import NDArray
 
 from gpu_backend.cuda.launches.first_layers import first_layers
@@ -110,7 +108,7 @@ def _placed(plan: Plan, built: Built, starts: Mapping[str, NDArray[Any]]) -> Sch
         for region in regions:
             if region.role == role:
                 placed.append(replace(region, offset=end))
-                end += _aligned(_nbytes(region))
+                end += _aligned(region.nbytes)
     scratch = [Buffer(item.name, item.shape, item.dtype, "intermediate") for item in regions if item.role == "scratch"]
     buffers, arena_nbytes = place(scratch, [_step_of(launch) for launch in built.launches])
     placed += [Region(item.name, item.shape, item.dtype, "scratch", end + item.offset) for item in buffers]
@@ -122,7 +120,7 @@ def _merged(regions: tuple[Region, ...]) -> tuple[Region, ...]:
     merged: dict[str, Region] = {}
     for region in regions:
         held = merged.get(region.name)
-        if held is None or _nbytes(held) < _nbytes(region):
+        if held is None or held.nbytes < region.nbytes:
             merged[region.name] = region
     return tuple(merged.values())
 
@@ -134,10 +132,6 @@ def _unique(constants: tuple[Constant, ...]) -> tuple[Constant, ...]:
 def _step_of(launch: Launch) -> Step:
     """A launch as the arena sees it: the regions that it names."""
     return Step(launch.layer, launch.label, None, launch.region_names, ())
-
-
-def _nbytes(region: Region) -> int:
-    return math.prod(region.shape) * np.dtype(region.dtype).itemsize
 
 
 def _aligned(nbytes: int) -> int:

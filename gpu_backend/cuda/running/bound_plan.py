@@ -25,7 +25,7 @@ from gpu_backend.cuda.driver.pinned import PinnedRing, address_of, array_over, p
 from gpu_backend.cuda.running.constants import ConstantStore
 from gpu_backend.cuda.running.observation import observe_layers
 from gpu_backend.cuda.running.pending_run import DeviceRun, Lane
-from gpu_backend.cuda.running.staging import HeldInputs, region_nbytes
+from gpu_backend.cuda.running.staging import HeldInputs
 from gpu_backend.cuda.schedule import Argument, Launch, Region, Schedule
 from gpu_backend.cuda.timing.range_profiler import CountKernels
 from gpu_backend.cuda.timing.step_timer import StepTimer
@@ -101,10 +101,10 @@ class CudaBoundPlan:
         self._captures = 0
         self._is_closed = False
         self._in_slot = _in_slot(self._regions)
-        self._slot_nbytes = max((at + region_nbytes(region) for region, at in self._in_slot.values()), default=0)
+        self._slot_nbytes = max((at + region.nbytes for region, at in self._in_slot.values()), default=0)
         self._ring: PinnedRing | None = None
         if self._in_slot:
-            self._ring = PinnedRing(pool, region_nbytes(self._regions[_KEPT]), self._slot_nbytes)
+            self._ring = PinnedRing(pool, self._regions[_KEPT].nbytes, self._slot_nbytes)
         self._arguments: dict[bool, list[PackedArguments]] = {False: [], True: []}
         # A partial, not a bound method: a reference cycle would delay freeing the weights that the schedule holds.
         self._launch = partial(_launch, driver, schedule.launches, self._kernels)
@@ -134,7 +134,7 @@ class CudaBoundPlan:
     @property
     def pinned_nbytes(self) -> int:
         """Memory of the host that the device copies from and to, pictures that are still looked at included."""
-        outputs = sum(region_nbytes(self._regions[name]) for lane in self._lanes for name in lane.outputs)
+        outputs = sum(self._regions[name].nbytes for lane in self._lanes for name in lane.outputs)
         ring = 0 if self._ring is None else self._ring.nbytes
         return outputs + ring + len(self._lanes) * self._inputs.nbytes
 
@@ -331,7 +331,7 @@ class CudaBoundPlan:
         try:
             for name in wanted:
                 if name not in lane.outputs:
-                    lane.outputs[name] = pinned_memory(self._pool, region_nbytes(self._regions[name]))
+                    lane.outputs[name] = pinned_memory(self._pool, self._regions[name].nbytes)
             self._send_inputs(lane)
             driver.record(lane.start)
             if not is_plain:
@@ -381,7 +381,7 @@ class CudaBoundPlan:
         self._driver.copy_out_beside(slot, lane.beside, nbytes, lane.copied, lane.done)
 
     def _copy_out(self, name: str, target: int) -> None:
-        self._driver.copy_out(target, self._places[name], region_nbytes(self._regions[name]))
+        self._driver.copy_out(target, self._places[name], self._regions[name].nbytes)
 
     def _send_inputs(self, lane: Lane) -> None:
         assert self._base is not None
@@ -459,7 +459,7 @@ def _in_slot(regions: Mapping[str, Region]) -> dict[str, tuple[Region, int]]:
     pixels = regions[_KEPT]
     found = {_KEPT: (pixels, 0)}
     flags = regions.get(_BEHIND)
-    if flags is not None and 0 <= flags.offset - pixels.offset - region_nbytes(pixels) < ALIGNMENT:
+    if flags is not None and 0 <= flags.offset - pixels.offset - pixels.nbytes < ALIGNMENT:
         found[_BEHIND] = flags, flags.offset - pixels.offset
     return found
 

@@ -27,7 +27,6 @@ from gpu_backend.cuda.driver.comparison import Numbers, TensorDiff
 from gpu_backend.cuda.driver.probe import Gpu
 from gpu_backend.cuda.errors import KernelError
 from gpu_backend.cuda.launches.fused_convs import COUNTERS, WORKSPACE
-from gpu_backend.cuda.running.staging import region_nbytes
 from gpu_backend.cuda.schedule import Address, Launch, Region, Schedule
 from gpu_backend.errors import DeviceLostError
 from gpu_backend.limits import LimitError, read_regular_file
@@ -245,14 +244,14 @@ def _given(launch: Launch, fused: Bench, plain: Bench, comparer: Compares) -> di
         here, there = fused.place_of(mine.name), plain.place_of(other.name)
         count, dtype = math.prod(mine.shape[1:]), mine.dtype
         if mine.shape == other.shape:
-            comparer.copy(here, there, region_nbytes(mine))
+            comparer.copy(here, there, mine.nbytes)
             if dtype in TOLERANCE:
                 count *= mine.shape[0]
                 pairs[other.name] = Numbers(here, dtype, count), Numbers(there, dtype, count)
         elif dtype in TOLERANCE and mine.shape[1:] == other.shape[1:]:
             if mine.shape[0] > other.shape[0]:  # the launch may read them: all in the first parts
                 fused.write_region(mine.name, np.zeros(mine.shape, dtype))
-                comparer.copy(here, there, region_nbytes(other))
+                comparer.copy(here, there, other.nbytes)
             pairs[other.name] = Numbers(here, dtype, count, mine.shape[0]), Numbers(there, dtype, count, other.shape[0])
     return pairs
 

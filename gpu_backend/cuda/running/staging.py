@@ -6,7 +6,6 @@ on the device form one range, and the changed part of a range is uploaded in one
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -36,11 +35,6 @@ class _Stretch:
     nbytes: int
 
 
-def region_nbytes(region: Region) -> int:
-    """Bytes that a region's values take."""
-    return math.prod(region.shape) * np.dtype(region.dtype).itemsize
-
-
 class HeldInputs:
     """The values of all inputs as the last run got them.
 
@@ -60,7 +54,7 @@ class HeldInputs:
             for name in stretch.names:
                 region = by_name[name]
                 start = stretch.source + region.offset - stretch.target
-                end = start + region_nbytes(region)
+                end = start + region.nbytes
                 self._spans[name] = (start, end)
                 self._arrays[name] = self.memory[start:end].view(region.dtype).reshape(region.shape)
         self._unsent = set(self._arrays)
@@ -127,7 +121,7 @@ def _stretches(regions: list[Region]) -> tuple[_Stretch, ...]:
     stretches, source = [], 0
     for group in groups:
         start = group[0].offset
-        nbytes = group[-1].offset + region_nbytes(group[-1]) - start
+        nbytes = group[-1].offset + group[-1].nbytes - start
         stretches.append(_Stretch(start, source, tuple(region.name for region in group), nbytes))
         source += -(-nbytes // 256) * 256
     return tuple(stretches)

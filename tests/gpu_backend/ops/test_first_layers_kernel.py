@@ -19,7 +19,6 @@ from gpu_backend.cuda.launches.op_table import GPU_OPS
 from gpu_backend.cuda.launches.style_layout import StyleLayout, pad8
 from gpu_backend.cuda.launches.style_table import StyleTable
 from gpu_backend.cuda.running.self_check import SelfCheckRecord, doubtful_recipes
-from gpu_backend.cuda.running.staging import region_nbytes
 from gpu_backend.cuda.schedule import Launch, Schedule
 from gpu_backend.cuda.tiles.target import Target, target_of_batch
 from gpu_backend.ops.kernels.first_layers_tile import ROWS, FirstLayersGeometry
@@ -71,7 +70,7 @@ def test_a_plan_of_one_picture_begins_with_the_kernel() -> None:
     assert regions["b16.conv1/rgb"].shape == (128 // 8, 1, 16, 16, 3)
     assert {regions[name].role for name in launch.region_names if name.startswith(LABEL)} == {"kept"}
     named = [regions[name] for name in launch.region_names]
-    places = sorted((region.offset, region.offset + region_nbytes(region)) for region in named)
+    places = sorted((region.offset, region.offset + region.nbytes) for region in named)
     assert all(end <= start for (_, end), (start, _) in pairwise(places)), "regions of the kernel overlap"
 
 
@@ -81,8 +80,8 @@ def test_what_is_kept_from_run_to_run_shares_its_memory_with_nothing() -> None:
     assert len(kept) == 2
     for region in kept:
         others = [other for other in schedule.regions if other is not region]
-        end = region.offset + region_nbytes(region)
-        assert all(other.offset >= end or other.offset + region_nbytes(other) <= region.offset for other in others)
+        end = region.offset + region.nbytes
+        assert all(other.offset >= end or other.offset + other.nbytes <= region.offset for other in others)
 
 
 @pytest.mark.parametrize(

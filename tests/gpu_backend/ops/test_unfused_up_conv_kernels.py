@@ -21,7 +21,6 @@ from gpu_backend.cuda.launches.unfused_up_conv import (
     unfused_up_conv,
 )
 from gpu_backend.cuda.running.self_check import doubtful_recipes
-from gpu_backend.cuda.running.staging import region_nbytes
 from gpu_backend.cuda.schedule import Built, Schedule, TensorMap
 from gpu_backend.cuda.tiles.target import Target, target_of_batch
 from gpu_backend.ops.bias_act import BiasAct
@@ -237,7 +236,7 @@ def test_a_plan_has_both_kernels_and_adds_up_pictures_beside_the_second() -> Non
     for launch in launches:
         named = [regions[name] for name in launch.region_names]
         assert any(region.name.endswith("/t") for region in named)
-        places = sorted((region.offset, region.offset + region_nbytes(region)) for region in named)
+        places = sorted((region.offset, region.offset + region.nbytes) for region in named)
         assert all(end <= start for (_, end), (start, _) in pairwise(places)), "regions of a kernel overlap"
 
 

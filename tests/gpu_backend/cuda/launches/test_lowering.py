@@ -12,7 +12,6 @@ import pytest
 from gpu_backend.cuda.launches.gpu_op import Fused, LoweringContext, Refused
 from gpu_backend.cuda.launches.lowering import choose, lower
 from gpu_backend.cuda.launches.op_table import GPU_OPS
-from gpu_backend.cuda.running.staging import region_nbytes
 from gpu_backend.cuda.schedule import Address
 from gpu_backend.cuda.tiles.table import TileTable
 from gpu_backend.cuda.tiles.target import Target
@@ -69,7 +68,7 @@ def test_regions_that_live_at_the_same_time_lie_apart_within_the_allocation(
 ) -> None:
     plan = build_plan(model.spec, PlanKey("model", "synthesis", 2, model.spec.resolution, "fp16"))
     schedule = lower(plan, model.weights, TARGET, everything_plain=everything_plain)
-    spans = {item.name: range(item.offset, item.offset + region_nbytes(item)) for item in schedule.regions}
+    spans = {item.name: range(item.offset, item.offset + item.nbytes) for item in schedule.regions}
     assert all(span.start % ALIGNMENT == 0 and span.stop <= schedule.nbytes for span in spans.values())
     scratch = {item.name for item in schedule.regions if item.role == "scratch"}
     lasting = spans.keys() - scratch
