@@ -1,5 +1,6 @@
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,13 @@ from gpu_backend import (
     request_to_json,
 )
 from gpu_backend.latent.rows import anchors_of
-from gpu_backend.limits import MAX_RECIPE_SEEDS
+from gpu_backend.limits import (
+    MAX_MIX_DEPTH,
+    MAX_RECIPE_DIRECTIONS,
+    MAX_RECIPE_SEEDS,
+    MAX_RECIPE_SOURCES,
+    RecipeBudget,
+)
 
 SMALL = FileLimits(100, 10)
 
@@ -110,3 +117,18 @@ def test_a_path_that_is_too_long_leads_to_no_file(tmp_path: Path) -> None:
     assert not is_regular_file(tmp_path)
     (tmp_path / "a").touch()
     assert is_regular_file(tmp_path / "a")
+
+
+def test_a_budget_is_spent_to_the_last_and_each_kind_for_itself() -> None:
+    budget = RecipeBudget()
+    for kind, most in (
+        ("seeds", MAX_RECIPE_SEEDS),
+        ("sources", MAX_RECIPE_SOURCES),
+        ("directions", MAX_RECIPE_DIRECTIONS),
+    ):
+        budget.spend(**{kind: most - 1})
+        budget.spend(**{kind: 1}, depth=MAX_MIX_DEPTH)
+        with pytest.raises(RequestError, match="in all, but this one has more"):
+            replace(budget).spend(**{kind: 1})
+    with pytest.raises(RequestError, match="nested deeper"):
+        budget.spend(depth=MAX_MIX_DEPTH + 1)

@@ -45,3 +45,8 @@ def test_a_layer_with_a_margin_has_the_picture_in_its_middle_and_the_edge_around
     corner = layer_mask(PictureMask(bytes([255]) + bytes(MASK_SIDE**2 - 1)), 36, 36 / 16, 0.0)
     assert corner[:10, :10].min() == 1.0
     assert corner[10, 10] == pytest.approx(1 / 64)
+
+
+def test_what_several_plans_share_is_read_only() -> None:
+    mask = PictureMask(bytes(MASK_SIDE * MASK_SIDE))
+    assert not layer_mask(mask, 8, 1.0, 0.0).flags.writeable
