@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 
 from gpu_backend.model.spec import LayerSpec
 
-TABLE_INTS = 12
-"""Integers of a layer in the table of parts/gradient_table.cuh."""
 _PARITY_INTS = 32
 LEAST_SUM_ROWS = 8
 """Rows for which every layer's partial sums have room: as many blocks may share the smallest picture."""
@@ -91,7 +89,7 @@ class StyleTable:
     Attributes
     ----------
     layers
-        (layers, TABLE_INTS) int32, in the network's order.
+        (layers, LAYER_INTS) int32 as in parts/gradient_table.cuh, in the network's order.
     rows
         Layer name -> its row of `layers`.
     affine, affine_bias, squares
