@@ -61,12 +61,12 @@ _MOST_TOGETHER = 16
 """Pictures that share a pass at most."""
 _NBYTES_A_PIXEL = 6000
 """What a pass keeps for the gradients, for each pixel of a picture; 250 MB for 256 x 256 were measured."""
-_DRAFT_SHARE = 0.3
-"""Share of the steps at draft resolutions."""
+_DRAFT_SHARE, _DRAFT_SHARE_ENCODED = 0.3, 0.1
+"""Share of the steps at draft resolutions, without and with an encoder, whose answer is as near as many of them."""
 _JUDGED_EVERY = 12
 """Passes at the largest draft resolution between comparisons of full pictures, each as costly as two of them."""
-_ROWS_SHARE = 0.35
-"""Share of the steps for all rows, at the end."""
+_ROWS_SHARE, _ROWS_SHARE_ENCODED = 0.35, 0.6
+"""Share of the steps for all rows, at the end, without and with an encoder."""
 _PULL = 0.002
 """Of the rows towards their mean; in deviations, squared."""
 _PRIOR = 0.02
@@ -414,8 +414,11 @@ class Projection:
 
     def _shares(self) -> list[float]:
         """Return for each of `_sides` the share of the steps after which w goes on at the next, or all rows do."""
-        drafts = len(self._draft_sides)
-        return [_DRAFT_SHARE * (number + 1) / drafts for number in range(drafts)] + [1.0 - _ROWS_SHARE]
+        count = len(self._draft_sides)
+        drafts, rows = (
+            (_DRAFT_SHARE, _ROWS_SHARE) if self._encoder is None else (_DRAFT_SHARE_ENCODED, _ROWS_SHARE_ENCODED)
+        )
+        return [drafts * (number + 1) / count for number in range(count)] + [1.0 - rows]
 
     def _targets_at(self, side: int) -> Tensor:
         factor = self._targets.shape[-1] // side

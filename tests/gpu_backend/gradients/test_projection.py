@@ -303,6 +303,27 @@ def test_with_an_encoder_the_first_step_compares_where_the_model_has_a_readout()
     assert (first.resolution, np.isfinite(first.loss)) == (32, False), "one for 32 is fitted first"
 
 
+def test_from_an_encoders_answer_fewer_steps_are_drafts_and_more_change_all_rows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    network = differentiable_network(make_stylegan2(resolution=128, channel_base=512, channel_max=4))
+    encoder = PictureEncoder.fresh(128, network.mean_w, torch.ones_like(network.mean_w))
+    wanted, settings = np.zeros((1, 3, 128, 128), np.float32), ProjectionSettings(steps=10, candidates=1)
+    searched: list[tuple[str, int]] = []
+    picture = MatchedDrafts.picture
+
+    def recorded(drafts: MatchedDrafts, rows: torch.Tensor, side: int) -> torch.Tensor:
+        if torch.is_grad_enabled():
+            is_shared = bool((rows == rows[:, :1]).all())
+            searched.append(("w" if is_shared else "rows", side))
+        return picture(drafts, rows, side)
+
+    monkeypatch.setattr(MatchedDrafts, "picture", recorded)
+    run(Projection(network, wanted, settings, encoder))
+    # The first step of a stage evaluates where the one before ended, so the first of the rows still share one w.
+    assert searched == [("w", 64)] + [("w", 128)] * 4 + [("rows", 128)] * 5
+
+
 def test_drafts_without_a_readout_get_one_that_is_fitted(
     network: DifferentiableNetwork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
