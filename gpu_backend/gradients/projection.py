@@ -62,7 +62,7 @@ _MOST_TOGETHER = 16
 _NBYTES_A_PIXEL = 6000
 """What a pass keeps for the gradients, for each pixel of a picture; 250 MB for 256 x 256 were measured."""
 _DRAFT_SHARE, _DRAFT_SHARE_ENCODED = 0.3, 0.1
-"""Share of the steps at draft resolutions, without and with an encoder, whose answer is as near as many of them."""
+"""Share of the steps at draft resolutions, without and with an encoder (assets/results/projection)."""
 _JUDGED_EVERY = 12
 """Passes at the largest draft resolution between comparisons of full pictures, each as costly as two of them."""
 _ROWS_SHARE, _ROWS_SHARE_ENCODED = 0.35, 0.6
