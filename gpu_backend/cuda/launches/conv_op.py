@@ -29,12 +29,13 @@ from gpu_backend.cuda.launches.gpu_op import (
     slot_name,
 )
 from gpu_backend.cuda.launches.plain_convs import plain_conv
+from gpu_backend.cuda.launches.streaming_conv import streaming_conv, streaming_conv_choice, streaming_conv_recipe
 from gpu_backend.cuda.launches.streaming_up_conv import streaming_choice, streaming_recipe, streaming_up_conv
 from gpu_backend.cuda.launches.style_layout import pad8
 from gpu_backend.cuda.launches.to_rgb import picture_launch
 from gpu_backend.cuda.launches.unfused_up_conv import unfused_choice, unfused_recipes, unfused_up_conv
 from gpu_backend.cuda.launches.weight_exponent import weight_exponent
-from gpu_backend.cuda.schedule import Built, Launch, Region
+from gpu_backend.cuda.schedule import Argument, Built, Launch, Region, TensorMap
 from gpu_backend.ops.adain_conv import AdainConv
 from gpu_backend.ops.adain_up_conv import AdainUpConv
 from gpu_backend.ops.kernels.conv_tile import ConvKind, ConvShape
@@ -57,6 +58,7 @@ _LABELS = (
     "flat_conv",
     "modulated_conv",
     "modulated_up_conv",
+    "streaming_conv",
     "streaming_up_conv",
     "up_filter",
     "plain_modulated_conv",
@@ -225,6 +227,10 @@ def fused_choice(work: ConvWork, site: ConvSite, context: LoweringContext) -> Fu
     if unfused is not None:
         recipes = unfused_recipes(work, site, *unfused)
         return Fused(recipes, partial(unfused_up_conv, work, site, context.weights, *unfused, multiprocessors))
+    rows = streaming_conv_choice(work, site, context.target)
+    if rows is not None:
+        recipe = streaming_conv_recipe(work, site, rows)
+        return Fused((recipe,), partial(streaming_conv, work, site, context.weights, rows))
     flat = flat_choice(work, site, context.target)
     if flat is not None:
         return Fused((flat_recipe(work, site, flat),), partial(flat_conv, work, site, context.weights, flat))
@@ -254,7 +260,7 @@ def observe_conv(step: Step, launch: Launch, regions: Mapping[str, Region]) -> O
         return None
     # Some kernels store one of the two: they are compiled for that.
     stores_y = launch.label in ("flat_conv", "modulated_up_conv", "streaming_up_conv", "up_filter")
-    known = region_of(launch.arguments["y" if stores_y else "x"], regions)
+    known = region_of(launch.arguments["y"] if stores_y else _input_of(launch), regions)
     batch, side, _, channels = step.attributes.output_shape(known.shape[0])
     if stores_y and known.dtype == E4M3:
         dtype, finish = E4M3, partial(channels_first_of_e4m3, channels=channels)
@@ -269,6 +275,16 @@ def observe_conv(step: Step, launch: Launch, regions: Mapping[str, Region]) -> O
         # The skip is of another layer, and the kernel has no way to leave it out.
         zeros="skip" if "skip" in launch.arguments else None,
     )
+
+
+def _input_of(launch: Launch) -> Argument:
+    """Return the address of a convolution's input, which some kernels know by the map of their copies alone."""
+    given = launch.arguments.get("x")
+    if given is not None:
+        return given
+    copies = launch.arguments["tma_map"]
+    assert isinstance(copies, TensorMap)
+    return copies.address
 
 
 def upsampled(x: NDArray[np.float32], taps: tuple[float, ...]) -> NDArray[np.float32]:

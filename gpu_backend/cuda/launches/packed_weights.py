@@ -56,14 +56,14 @@ def pack_reordered(
     order
         For each place among a block's output channels, the channel there.
     taps
-        The tap k ky + kx of each place.
+        The tap k ky + kx of each place; a tap may have several places.
     """
     channels = len(order)
     whole = np.zeros((-(-len(weight) // channels) * channels, *weight.shape[1:]), np.float32)
     whole[: len(weight)] = weight
-    ordered = whole.reshape(-1, channels, weight.shape[1], len(taps))[:, order][..., list(taps)]
+    ordered = whole.reshape(-1, channels, weight.shape[1], weight.shape[2] * weight.shape[3])[:, order][..., list(taps)]
     pack = pack_weight_fp8 if is_fp8 else pack_weight
-    return pack(ordered.reshape(whole.shape), channels, depth, exponent, scale)
+    return pack(ordered.reshape(len(whole), -1, len(taps), 1), channels, depth, exponent, scale)
 
 
 def lane_order(channels: int, fragments: int) -> NDArray[np.int64]:

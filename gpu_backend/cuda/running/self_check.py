@@ -52,6 +52,7 @@ _PLAIN_LABELS = {
     "first_layers": "styles",
     "flat_conv": "plain_modulated_conv",
     "fold_adain": "plain_adain",
+    "streaming_conv": "plain_modulated_conv",
     "streaming_up_conv": "plain_modulated_up_conv",
     "up_filter": "plain_modulated_up_conv",
 }

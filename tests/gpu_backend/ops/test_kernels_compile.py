@@ -80,7 +80,9 @@ _PLAIN_TILE = "TILE TILE_PIXELS TILE_CHANNELS TILE_DEPTH PIXELS GROUPS LANES TIL
 _STREAMING_TILE = "STRIPS STEPS WARPGROUPS"
 _UNFUSED_TILE = "WARPS AHEAD WIDTH"
 _FLAT_TILE = "STORES LAST_PRODUCTS"
-ONLY_FOR = dict.fromkeys(("first_layers", "flat_conv", "streaming_up_conv", "transposed_conv", "up_filter"), "sm_90a")
+ONLY_FOR = dict.fromkeys(
+    ("first_layers", "flat_conv", "streaming_conv", "streaming_up_conv", "transposed_conv", "up_filter"), "sm_90a"
+)
 """Kernels of one architecture."""
 
 TILE_MACROS = (

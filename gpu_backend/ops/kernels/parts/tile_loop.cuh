@@ -2,7 +2,7 @@
 // each row tile through the input channels, DEPTH a pipeline step. Meanwhile the activations and weights of the next steps are copied
 // to the stages in shared memory, across the end of a row tile too. With WEIGHTS_IN_SMEM the weights of all steps are copied once and stay.
 //
-// Macros: DEPTH CHANNELS STAGES WEIGHTS_IN_SMEM SPLIT_K ACTIVATION USE_WGMMA. USE_TMA: one thread issues the copies, by TMA; otherwise every
+// Macros: DEPTH CHANNELS STAGES WEIGHTS_IN_SMEM SPLIT_K USE_WGMMA. USE_TMA: one thread issues the copies, by TMA; otherwise every
 // thread copies its part by cp.async. DECOUPLED, with USE_TMA: warps wait for stages, not for each other, so that some multiply while
 // others wait. It pays in large blocks that have a multiprocessor for themselves; elsewhere a barrier of the block costs less.
 // Constants of the kernel: THREADS, KERNEL_TAPS; PATCH_ROWS x PATCH_COLUMNS pixels that a row tile needs, in rows of PITCH pixels; BEFORE,
@@ -27,19 +27,6 @@ enum : int {
     ROW_CHUNKS = PATCH_COLUMNS * CHUNKS,
     ROWS_AT_ONCE = THREADS / ROW_CHUNKS > 1 ? (THREADS / ROW_CHUNKS > PATCH_ROWS ? PATCH_ROWS : THREADS / ROW_CHUNKS) : 1,
 };
-
-// Two numbers and their noise through activation and clamp. The usual activations are cheap on two fp16 numbers at a time, and the result
-// is stored as fp16 anyway.
-__device__ __forceinline__ Pair activated(float low, float high, const Pair& noise, float gain_after, unsigned bound, float clamp) {
-    if constexpr (HALF && ACTIVATION <= 2 && LEVEL >= 800) {
-        return {{activated2(multiply_add2(to_half2(low, high), WORD_ONE, noise.words[0]), bound)}};
-    } else {
-        float low_noise, high_noise;
-        from_pair(noise, low_noise, high_noise);
-        const float most = HALF ? from_half((half_bits)(bound & 0xffffu)) : clamp;
-        return pair_of(bounded(activate(low + low_noise) * gain_after, most), bounded(activate(high + high_noise) * gain_after, most));
-    }
-}
 
 struct ColumnTile {
     const X* x;                   // activations of the sample

@@ -141,3 +141,16 @@ __device__ __forceinline__ unsigned activated_word(unsigned word, float gain_aft
         return to_half2(bounded(activate(low) * gain_after, clamp), bounded(activate(high) * gain_after, clamp));
     }
 }
+
+// Two numbers and their noise through activation and clamp. The usual activations are cheap on two fp16 numbers at a time, and the result
+// is stored as fp16 anyway.
+__device__ __forceinline__ Pair activated(float low, float high, const Pair& noise, float gain_after, unsigned bound, float clamp) {
+    if constexpr (HALF && ACTIVATION <= 2 && LEVEL >= 800) {
+        return {{activated2(multiply_add2(to_half2(low, high), WORD_ONE, noise.words[0]), bound)}};
+    } else {
+        float low_noise, high_noise;
+        from_pair(noise, low_noise, high_noise);
+        const float most = HALF ? from_half((half_bits)(bound & 0xffffu)) : clamp;
+        return pair_of(bounded(activate(low + low_noise) * gain_after, most), bounded(activate(high + high_noise) * gain_after, most));
+    }
+}

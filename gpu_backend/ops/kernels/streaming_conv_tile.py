@@ -1,0 +1,145 @@
+"""How a streaming convolution is divided among warpgroups and blocks; the sizes are those of ``streaming_conv.cu``.
+
+A warpgroup goes down a strip of 64 columns, `rows` rows of outputs; a block has `warpgroups` warpgroups.
+"""
+
+from __future__ import annotations
+
+import functools
+
+from gpu_backend.ops.kernels.conv_tile import FP32_OPERANDS, ROW_NBYTES, ConvShape
+from gpu_backend.quick_dataclass import dataclass
+
+STRIP_COLUMNS = 64
+"""Columns of a warpgroup: sixteen a warp."""
+
+_WARPGROUPS = {16: (4, 6), 32: (4, 5), 64: (2, 3, 4)}
+"""Of a block, by its output channels: as many as have registers; fewer have longer strips, whose ends take less."""
+
+_TAPS = 15
+"""Packed for each input and output channel: five rows of taps for each column, of which three begin any turn."""
+_ALIGNMENT = 1024
+_LEAST_SIDE = 256
+_LEAST_ROWS, _MOST_ROWS = 8, 256
+"""Of a strip. Where it would have fewer, the rows that it only begins and ends with cost too much."""
+
+_LEAST_STAGES, _MOST_STAGES = 2, 5
+_HALO_ROWS = 2
+_PROLOGUE_ROWS = 4
+"""Start-up cost of a block (weights, first rows), in rows of a warpgroup."""
+
+_SLOWNESS_OF_TWO = 1.05
+"""Of two warpgroups: with more, one's products hide the epilogues of the others."""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamingConvGeometry:
+    """A division of a shape.
+
+    Attributes
+    ----------
+    shape
+        Of a 3 x 3 convolution.
+    channels
+        Output channels of a block: all.
+    depth
+        Input channels of a box of activations: 32, 64 or 128 bytes.
+    rows
+        Rows of outputs of a warpgroup.
+    stages
+        Rows of activations in shared memory for each warpgroup.
+    """
+
+    shape: ConvShape
+    channels: int
+    depth: int
+    rows: int
+    warpgroups: int
+    stages: int
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block."""
+        return 128 * self.warpgroups
+
+    @property
+    def steps(self) -> int:
+        """Boxes of input channels."""
+        return -(-self.shape.cin // self.depth)
+
+    @property
+    def box(self) -> tuple[int, int, int]:
+        """Channels, columns and rows of a copy."""
+        return self.depth, STRIP_COLUMNS + 2, 1
+
+    @property
+    def grid(self) -> tuple[int, int, int]:
+        """Blocks: strips times rows, one, pictures."""
+        strips, down = -(-self.shape.side // STRIP_COLUMNS), -(-self.shape.side // self.rows)
+        return -(-strips * down // self.warpgroups), 1, self.shape.batch
+
+    @property
+    def dynamic_nbytes(self) -> int:
+        """Shared memory that a launch asks for."""
+        row_nbytes = self.depth * self.shape.itemsize
+        weights = self.steps * _whole(_TAPS * self.channels * row_nbytes)
+        row = self.steps * _whole((STRIP_COLUMNS + 2) * row_nbytes)
+        return weights + self.warpgroups * self.stages * row + _ALIGNMENT
+
+    @property
+    def static_nbytes(self) -> int:
+        """Shared memory that the kernel itself declares, at most."""
+        return 10 * self.channels + 16 * (self.channels + 8) + 16 * (self.warpgroups * self.stages + 1) + 64
+
+    @property
+    def macros(self) -> dict[str, int]:
+        """Macros of the kernel for these choices."""
+        return {
+            "CHANNELS": self.channels,
+            "DEPTH": self.depth,
+            "STEPS": self.steps,
+            "ROWS": self.rows,
+            "WARPGROUPS": self.warpgroups,
+            "STAGES": self.stages,
+        }
+
+
+@functools.lru_cache(maxsize=256)  # layers of one shape come in several plans
+def streaming_conv_geometry(
+    shape: ConvShape, multiprocessors: int, shared_nbytes_per_block: int
+) -> StreamingConvGeometry | None:
+    """Return how to divide a convolution; None for shapes that another kernel computes faster."""
+    if shape.kind != "conv" or shape.operands in FP32_OPERANDS or shape.side < _LEAST_SIDE:
+        return None
+    channels = next((channels for channels in _WARPGROUPS if channels >= shape.cout), None)
+    depth = next((depth for depth in (nbytes // shape.itemsize for nbytes in ROW_NBYTES) if depth >= shape.cin), None)
+    if channels is None or depth is None:
+        return None
+    fitting = [
+        StreamingConvGeometry(shape, channels, depth, rows, warpgroups, stages)
+        for warpgroups in _WARPGROUPS[channels]
+        if (stages := _stages(shape, channels, depth, warpgroups, shared_nbytes_per_block)) is not None
+        for rows in range(_LEAST_ROWS, min(shape.side, _MOST_ROWS) + 1)
+    ]
+    return min(fitting, key=lambda geometry: (_cost(geometry, multiprocessors), -geometry.warpgroups), default=None)
+
+
+def _stages(shape: ConvShape, channels: int, depth: int, warpgroups: int, shared_nbytes_per_block: int) -> int | None:
+    """Return as many stages as fit; None if too few do."""
+    for stages in range(_MOST_STAGES, _LEAST_STAGES - 1, -1):
+        geometry = StreamingConvGeometry(shape, channels, depth, 1, warpgroups, stages)
+        if geometry.dynamic_nbytes + geometry.static_nbytes <= shared_nbytes_per_block:
+            return stages
+    return None
+
+
+def _cost(geometry: StreamingConvGeometry, multiprocessors: int) -> float:
+    """Return about how long a launch takes, in rows of a warpgroup: those of a block share a multiprocessor."""
+    across, _, pictures = geometry.grid
+    rounds = -(-across * pictures // multiprocessors)
+    slowness = _SLOWNESS_OF_TWO if geometry.warpgroups == 2 else 1.0
+    return rounds * (slowness * geometry.warpgroups * (geometry.rows + _HALO_ROWS) + _PROLOGUE_ROWS)
+
+
+def _whole(nbytes: int) -> int:
+    return -(-nbytes // _ALIGNMENT) * _ALIGNMENT
