@@ -45,8 +45,6 @@ _CHANNELS = 128
 
 _LEAST_LAYERS = 3
 _LONGEST_ROW = 512
-_STATIC_NBYTES = 8192
-"""At most, of static shared memory."""
 
 _RGB_STYLE, _STYLE = -2, -1
 """Kinds of items that are no demodulation."""
@@ -83,7 +81,7 @@ def first_layers(steps: Sequence[FusedStep], context: LoweringContext) -> tuple[
         return None
     count = len(kept)
     geometry = FirstLayersGeometry(kept[0].work.in_channels, count)
-    has_room = geometry.dynamic_nbytes + _STATIC_NBYTES <= target.shared_nbytes_per_block
+    has_room = geometry.dynamic_nbytes + geometry.static_nbytes <= target.shared_nbytes_per_block
     if not has_room or geometry.blocks > target.multiprocessors or not _has_usual_slots(kept, context.layout):
         return None
     recipe = first_layers_recipe(

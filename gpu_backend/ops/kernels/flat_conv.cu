@@ -12,6 +12,7 @@
 //     PIXELS CHANNELS DEPTH STAGES WARPGROUPS WEIGHTS_IN_SMEM STORES LAST_PRODUCTS: see FlatGeometry in
 //         gpu_backend/ops/kernels/flat_tile.py
 //     KERNEL: 1 or 3. PADDING: zeros around the input, 0 with KERNEL 1
+//     LOOP_NBYTES: FlatGeometry.loop_nbytes
 //     HALF and USE_WGMMA are 1, ACTIVATION is 0. FP8_X: see parts/e4m3.cuh
 //
 // Dynamic shared memory, from the first multiple of 1024 bytes on (FlatGeometry.dynamic_nbytes in flat_tile.py):
@@ -19,7 +20,14 @@
 //     stage 0     PATCH_NBYTES of pixels | WEIGHT_SPACE of weights, unless WEIGHTS_IN_SMEM
 //     ...
 //     stage STAGES - 1
-//     store       of each warp STORES x 16 pixels x PITCH
+//     store       of each warp STORES x SLICE_NBYTES: 16 pixels x PITCH
+// All but the weights of WEIGHTS_IN_SMEM is LOOP_NBYTES, alignment included.
+// Static: demodulation, bias and style of the block's channels; barriers.
+//
+// Pipeline of a tile. Copies run up to STAGES steps in front of the products, across the end of a tile too:
+//     copies    | s+1 -> stage | s+2 -> stage | ...            by one thread of the last warpgroup
+//     products  | step s       | step s+1     | ...            of all other warpgroups; those of one step go on while the next begins
+//     epilogue                                | demodulation, bias, style -> store -> y by TMA, of each warp by itself
 #include "parts/types.cuh"
 #include "parts/bulk_store.cuh"
 #include "parts/registers.cuh"
@@ -50,6 +58,7 @@ static_assert(PIXELS == 64 * WARPGROUPS * FRAGMENTS && PIXELS <= 256, "a copy ha
 static_assert(FRAGMENTS % STORES == 0, "a warp stores its fragments one after another");
 static_assert(KERNEL == 3 || (KERNEL == 1 && PADDING == 0), "pixels of a 1 x 1 convolution are those of the input");
 static_assert(LAST_PRODUCTS >= 1 && LAST_PRODUCTS <= PRODUCTS, "the last step has products");
+static_assert(1024 + STAGES * STAGE_NBYTES + WARPS * STORES * SLICE_NBYTES == LOOP_NBYTES, "stages and store lie in the launch's shared memory");
 
 __shared__ __align__(8) unsigned long long full_barriers[STAGES + 1], empty_barriers[STAGES];  // the last: weights that stay
 __device__ __forceinline__ unsigned full_barrier(unsigned stage) { return shared_address(full_barriers) + stage * 8; }
