@@ -36,6 +36,11 @@ PACKAGES = (
     "numpy",
 )
 
+_PLAIN_PLAN = (
+    "Plan of fp32, whose kernels are plain: products and pictures of toRGB, moments and normalisations have kernels of "
+    "their own"
+)
+
 KernelReadiness = Literal["ready", "not compiled yet", "falls back", "fails"]
 """``falls back``: the kernel does not compile or fails its self-check, and a plain kernel replaces it. ``fails``: no
 plain kernel can replace it."""
@@ -170,8 +175,9 @@ def fused_plan(model: Model, precision: Precision = "fp16", architecture: str = 
     """Return which steps of a model's plans become one kernel on a GPU, a line each, and what convolutions multiply.
 
     Needs no GPU. Plans of fp8 depend on the GPU, which their first line names: one of an architecture, such as
-    ``"sm_90"``, else the first one of this machine. Without any, the plan is that of GPUs other than Hopper. A last
-    line names the layers that one kernel computes on this machine's GPU.
+    ``"sm_90"``, else the first one of this machine. Without any, the plan is that of GPUs other than Hopper. The first
+    line of a plan of fp32 says that its kernels are plain. A last line names the layers that one kernel computes on
+    this machine's GPU.
     """
     from gpu_backend.cuda.launches.first_layers import first_layers
     from gpu_backend.cuda.launches.gpu_op import LoweringContext
@@ -193,6 +199,8 @@ def fused_plan(model: Model, precision: Precision = "fp16", architecture: str = 
         target, sentence = _plan_target(architecture, gpus)
         up_convs_read_fp8 = up_convs_multiply_e4m3(target)
         lines.append(sentence)
+    elif precision == "fp32":
+        lines.append(_PLAIN_PLAN)
     for key in keys:
         plan = build_plan(model.spec, key)
         steps = fuse(plan, up_convs_read_fp8=up_convs_read_fp8)
@@ -202,7 +210,7 @@ def fused_plan(model: Model, precision: Precision = "fp16", architecture: str = 
             is_convolution = op is not None and op.shape_for_tuning(step.main, key.batch) is not None
             multiplied = "e4m3" if step.x in of_e4m3 else "fp16" if key.precision == "fp8" else key.precision
             lines.append(f"{step}, multiplies {multiplied}" if is_convolution else str(step))
-    for gpu in gpus:
+    for gpu in gpus if precision != "fp32" else ():
         found = first_layers(steps, LoweringContext(plan, model.weights, target_of(gpu, None), {}))
         if found is not None:
             lines.append(f"{gpu.name}: one kernel from {steps[0].main.layer} to {steps[found[0] - 1].main.layer}")

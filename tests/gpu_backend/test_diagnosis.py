@@ -11,9 +11,11 @@ from gpu_backend.cuda.compiling.compiler import CompiledKernel, compiler_version
 from gpu_backend.cuda.compiling.kernel_cache import KernelCache, kernel_key
 from gpu_backend.cuda.driver import nvml
 from gpu_backend.cuda.driver.probe import Probe
+from gpu_backend.cuda.launches.lowering import lower
 from gpu_backend.cuda.running.self_check import record_of
 from gpu_backend.cuda.tiles import table as tiles
 from gpu_backend.cuda.tiles.table import Tuned, save_entries, tuned_folder, tuned_path
+from gpu_backend.cuda.tiles.target import target_of
 from gpu_backend.cuda.tuning.isolated_conv import conv_steps
 from gpu_backend.diagnosis import PlainLayer, diagnose, fused_plan
 from gpu_backend.ops.kernels import e4m3
@@ -172,6 +174,21 @@ def test_a_plan_says_for_which_gpu_it_is_and_has_its_up_convolutions(
     assert lines[0] == first
     (line,) = (line for line in lines if line.startswith("synthesis.b64.conv0: "))
     assert line.endswith(f", multiplies {product}")
+
+
+@pytest.mark.usefixtures("no_gpu")
+def test_a_plan_of_fp32_says_that_its_kernels_are_plain() -> None:
+    lines = fused_plan(MODEL, "fp32")
+    assert lines[0].startswith("Plan of fp32, whose kernels are plain: ")
+    assert lines[1:] == [line.replace("fp16", "fp32") for line in fused_plan(MODEL, "fp16")]
+    schedule = lower(build_synthesis_plan(MODEL.spec, "model"), MODEL.weights, target_of(GPU, None))
+    assert {launch.label for launch in schedule.launches if launch.layer == "synthesis.b8.conv1"} == {
+        "plain_modulated_conv"
+    }
+    assert [launch.label for launch in schedule.launches if launch.layer == "synthesis.b8.torgb"] == [
+        "plain_to_rgb",
+        "to_rgb",
+    ]
 
 
 @pytest.mark.parametrize(("multiprocessors", "is_named"), [(132, True), (32, False)])
