@@ -65,7 +65,7 @@ def test_each_row_adds_to_the_one_before_but_for_compile_alone() -> None:
     bf16 = next(row for row in rows if row.name == alone.base)
     assert alone.methods == replace(bf16.methods, compile=True)
     assert alone.make == bf16.make
-    assert all(row.no_gain for row in (*rows[1:2], *rows[3:], alone))
+    assert all(row.no_gain for row in (*rows[1:], alone))
 
 
 def test_held_pictures_go_on_where_batches_end() -> None:
