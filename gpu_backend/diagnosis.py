@@ -179,7 +179,6 @@ def fused_plan(model: Model, precision: Precision = "fp16", architecture: str = 
     line of a plan of fp32 says that its kernels are plain. A last line names the layers that one kernel computes on
     this machine's GPU.
     """
-    from gpu_backend.cuda.launches.first_layers import first_layers
     from gpu_backend.cuda.launches.gpu_op import LoweringContext
     from gpu_backend.cuda.launches.op_table import GPU_OPS
     from gpu_backend.cuda.tiles.target import target_of
@@ -211,9 +210,12 @@ def fused_plan(model: Model, precision: Precision = "fp16", architecture: str = 
             multiplied = "e4m3" if step.x in of_e4m3 else "fp16" if key.precision == "fp8" else key.precision
             lines.append(f"{step}, multiplies {multiplied}" if is_convolution else str(step))
     for gpu in gpus if precision != "fp32" else ():
-        found = first_layers(steps, LoweringContext(plan, model.weights, target_of(gpu, None), {}))
-        if found is not None:
-            lines.append(f"{gpu.name}: one kernel from {steps[0].main.layer} to {steps[found[0] - 1].main.layer}")
+        context = LoweringContext(plan, model.weights, target_of(gpu, None), {})
+        for place, step in enumerate(steps):
+            run = GPU_OPS[step.main.op].fused_run(steps[place:], context)
+            if run is not None:
+                last = steps[place + run[0] - 1].main.layer
+                lines.append(f"{gpu.name}: one kernel from {step.main.layer} to {last}")
     return lines
 
 

@@ -22,7 +22,7 @@ from gpu_backend.cuda.launches.gpu_op import (
 from gpu_backend.cuda.launches.shared_work import parallel_for
 from gpu_backend.cuda.launches.style_layout import StyleLayout, pad8
 from gpu_backend.cuda.launches.style_table import StyleTable
-from gpu_backend.cuda.launches.styles import const_constant, table_constant
+from gpu_backend.cuda.launches.styles import StylesOp, const_constant, table_constant
 from gpu_backend.cuda.launches.weight_exponent import weight_exponent
 from gpu_backend.cuda.schedule import Address, Argument, Built, Constant, Launch, Region
 from gpu_backend.model.model import Weights
@@ -65,11 +65,15 @@ class _Layer:
         return slot_name(self.step.main)
 
 
-def first_layers(steps: Sequence[FusedStep], context: LoweringContext) -> tuple[int, Fused] | None:
-    """Return how many steps from the first on one kernel computes, and its launch; None where each has its own."""
+class FirstLayersOp(StylesOp):
+    """The styles, and where one kernel computes them together with the first layers, these too."""
+
+    def fused_run(self, steps: Sequence[FusedStep], context: LoweringContext) -> tuple[int, Fused] | None:
+        return _first_layers(steps, context) if _is_for(steps[0], context) else None
+
+
+def _first_layers(steps: Sequence[FusedStep], context: LoweringContext) -> tuple[int, Fused] | None:
     target = context.target
-    if not steps or not _is_for(steps[0], context):
-        return None
     layers: list[_Layer] = []
     for number, step in enumerate(steps[1 : 1 + LAYERS]):
         found = _layer(number, step, layers, context)
