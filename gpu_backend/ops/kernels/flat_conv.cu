@@ -64,18 +64,18 @@ __shared__ __align__(8) unsigned long long full_barriers[STAGES + 1], empty_barr
 __device__ __forceinline__ unsigned full_barrier(unsigned stage) { return shared_address(full_barriers) + stage * 8; }
 __device__ __forceinline__ unsigned empty_barrier(unsigned stage) { return shared_address(empty_barriers) + stage * 8; }
 
-// Changes how many registers each thread of a warpgroup has. Those of the block suffice for all.
+// Changes how many registers each thread of a warpgroup has; the sum over the block does not grow.
 template <int REGISTERS>
-__device__ __forceinline__ void give_up_registers() {
+__device__ __forceinline__ void warpgroup_reg_dealloc() {
     if constexpr (MOVES_REGISTERS) asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(REGISTERS));
 }
 template <int REGISTERS>
-__device__ __forceinline__ void take_registers() {
+__device__ __forceinline__ void warpgroup_reg_alloc() {
     if constexpr (MOVES_REGISTERS) asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(REGISTERS));
 }
 
 // A barrier of the threads that multiply.
-__device__ __forceinline__ void meet() { asm volatile("bar.sync 1, %0;" ::"n"(32 * WARPS) : "memory"); }
+__device__ __forceinline__ void sync_product_warps() { asm volatile("bar.sync 1, %0;" ::"n"(32 * WARPS) : "memory"); }
 
 // A place in the ring of stages.
 struct Slot {
@@ -121,7 +121,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) flat_conv(
     __syncthreads();
 
     if (warp >= WARPS) {
-        give_up_registers<COPY_REGISTERS>();
+        warpgroup_reg_dealloc<COPY_REGISTERS>();
         if (tid != 32 * WARPS) return;
         const unsigned char* const weights = static_cast<const unsigned char*>(weight) + static_cast<long long>(blockIdx.y) * steps * WEIGHT_NBYTES;
         if constexpr (WEIGHTS_IN_SMEM) {
@@ -153,7 +153,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) flat_conv(
         return;
     }
 
-    take_registers<PRODUCT_REGISTERS>();
+    warpgroup_reg_alloc<PRODUCT_REGISTERS>();
     for (int i = tid; i < CHANNELS; i += 32 * WARPS) {
         const int channel = n0 + i;
         const bool is_there = channel < cout;
@@ -161,12 +161,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) flat_conv(
                                            is_there && bias ? bias[channel] : 0.0f);
         shared_style[i] = to_element(!is_there ? 0.0f : next_style ? next_style[sample * style_stride + channel] : 1.0f);
     }
-    meet();
+    sync_product_warps();
     if constexpr (WEIGHTS_IN_SMEM) wait_barrier(full_barrier(STAGES), 0);
     const int warpgroup = warp_uniform(tid / 128);
     const unsigned own_pixels = warpgroup * (FRAGMENTS * 64 * ROW_NBYTES);
     Slot slot = {0, 0};
-    auto enter = [&] {
+    auto wait_for_stage = [&] {
         wait_barrier(full_barrier(slot.index), slot.phase);
         __syncwarp();
         return static_cast<unsigned>(warp_uniform(stages + slot.index * STAGE_NBYTES));
@@ -174,22 +174,22 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) flat_conv(
     auto weights_of = [&](unsigned stage, int step) {
         return WEIGHTS_IN_SMEM ? static_cast<unsigned>(warp_uniform(pool + step * WEIGHT_SPACE)) : stage + PATCH_NBYTES;
     };
-    auto leave_previous = [&](int step) {  // products of this step go on, those before are done
+    auto release_previous = [&](int step) {  // products of this step go on, those before are done
         if (step > 0 && lane == 0) arrive(empty_barrier(slot.before()));
         slot.advance();
     };
     for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
         float sum[FRAGMENTS][NF * 4];
         for (int step = 0; step < steps - TAPS; ++step) {
-            const unsigned stage = enter();
+            const unsigned stage = wait_for_stage();
             accumulate<PRODUCTS>(sum, stage + own_pixels, weights_of(stage, step), step > 0);
-            leave_previous(step);
+            release_previous(step);
         }
 #pragma unroll 1
         for (int step = steps - TAPS; step < steps; ++step) {
-            const unsigned stage = enter();
+            const unsigned stage = wait_for_stage();
             accumulate<LAST_PRODUCTS>(sum, stage + own_pixels, weights_of(stage, step), step > 0);
-            leave_previous(step);
+            release_previous(step);
         }
         wgmma_wait<0>();
 #pragma unroll
