@@ -60,6 +60,7 @@ def choose(
         usual = ("fp16", *(precision for precision in PRECISIONS if precision != "fp16"))
     wanted = tuple(precisions) or (usual[:1] if quick else usual)
     own = tuple(precision for precision in _OURS if precision in wanted) if on_gpu else _OURS[-1:]
+    own = own or _OURS[:1]  # peers in bf16 are held against fp16
     whole = [
         Case(who, precision, batch)
         for precision in wanted

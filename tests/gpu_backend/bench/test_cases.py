@@ -52,6 +52,12 @@ def test_fp8_is_measured_where_it_is_named_and_no_peer_has_it() -> None:
     assert choose(on_gpu=True, precisions=("fp8",)).peers == ()
 
 
+def test_peers_in_bf16_alone_are_held_against_fp16() -> None:
+    choice = choose(on_gpu=True, precisions=("bf16",))
+    assert choice.ours == ("fp16",)
+    assert {case.precision for case in choice.peers} == {"bf16"}
+
+
 def test_no_peer_has_bf16x3() -> None:
     choice = choose(on_gpu=True, precisions=("bf16x3", "fp32"), peers=("eager",))
     assert choice.ours == ("bf16x3", "fp32")
