@@ -293,13 +293,14 @@ def _kernels(
 
 def _origins(model: Model, plan: Plan, table: TileTable) -> tuple[tuple[str, int], ...]:
     from gpu_backend.cuda.tuning.isolated_conv import FusedExtras, conv_steps
+    from gpu_backend.ops.kernels.conv_tile import NoTileError
 
     extras = FusedExtras.of(model.spec)
     counted: Counter[str] = Counter()
     for shape in conv_steps([plan]):
         try:
             _, origin = extras.explain(table, shape)
-        except ValueError:
+        except NoTileError:
             counted["plain"] += 1
         else:
             counted[origin] += 1

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -16,9 +17,10 @@ from gpu_backend.cuda.running.self_check import record_of
 from gpu_backend.cuda.tiles import table as tiles
 from gpu_backend.cuda.tiles.table import Tuned, save_entries, tuned_folder, tuned_path
 from gpu_backend.cuda.tiles.target import target_of
-from gpu_backend.cuda.tuning.isolated_conv import conv_steps
+from gpu_backend.cuda.tuning.isolated_conv import FusedExtras, conv_steps
 from gpu_backend.diagnosis import PlainLayer, diagnose, fused_plan
 from gpu_backend.ops.kernels import e4m3
+from gpu_backend.ops.kernels.conv_tile import NoTileError
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.plan.stylegan2 import build_synthesis_plan
 from gpu_backend.renderer.kernels import recipes_of
@@ -216,6 +218,20 @@ def test_another_precision_is_named_with_the_reason(
     found = diagnose(make_stylegan2(resolution=64, channel_base=2048, channel_max=32), "fp8").gpus[0]
     assert found.other_precision == expected
     assert found.plain_layers == ()
+
+
+@pytest.mark.usefixtures("one_gpu")
+def test_an_error_in_the_choice_of_a_tile_is_not_taken_for_a_plain_layer(monkeypatch: pytest.MonkeyPatch) -> None:
+    raised: list[type[ValueError]] = [NoTileError]
+
+    def explain(*arguments: object) -> NoReturn:
+        raise raised[-1]("nothing fits")
+
+    monkeypatch.setattr(FusedExtras, "explain", explain)
+    assert [origin for origin, _ in diagnose(MODEL).gpus[0].tiles] == ["plain"]
+    raised.append(ValueError)
+    with pytest.raises(ValueError, match="nothing fits"):
+        diagnose(MODEL)
 
 
 @pytest.mark.usefixtures("one_gpu")
