@@ -36,6 +36,11 @@ PACKAGES = (
     "numpy",
 )
 
+_PLAIN_PLAN = (
+    "Plan of fp32, whose kernels are plain: products and pictures of toRGB, moments and normalisations have kernels of "
+    "their own"
+)
+
 KernelReadiness = Literal["ready", "not compiled yet", "falls back", "fails"]
 """``falls back``: the kernel does not compile or fails its self-check, and a plain kernel replaces it. ``fails``: no
 plain kernel can replace it."""
@@ -170,10 +175,10 @@ def fused_plan(model: Model, precision: Precision = "fp16", architecture: str = 
     """Return which steps of a model's plans become one kernel on a GPU, a line each, and what convolutions multiply.
 
     Needs no GPU. Plans of fp8 depend on the GPU, which their first line names: one of an architecture, such as
-    ``"sm_90"``, else the first one of this machine. Without any, the plan is that of GPUs other than Hopper. A last
-    line names the layers that one kernel computes on this machine's GPU.
+    ``"sm_90"``, else the first one of this machine. Without any, the plan is that of GPUs other than Hopper. The first
+    line of a plan of fp32 says that its kernels are plain. A last line names the layers that one kernel computes on
+    this machine's GPU.
     """
-    from gpu_backend.cuda.launches.first_layers import first_layers
     from gpu_backend.cuda.launches.gpu_op import LoweringContext
     from gpu_backend.cuda.launches.op_table import GPU_OPS
     from gpu_backend.cuda.tiles.target import target_of
@@ -193,6 +198,8 @@ def fused_plan(model: Model, precision: Precision = "fp16", architecture: str = 
         target, sentence = _plan_target(architecture, gpus)
         up_convs_read_fp8 = up_convs_multiply_e4m3(target)
         lines.append(sentence)
+    elif precision == "fp32":
+        lines.append(_PLAIN_PLAN)
     for key in keys:
         plan = build_plan(model.spec, key)
         steps = fuse(plan, up_convs_read_fp8=up_convs_read_fp8)
@@ -202,10 +209,13 @@ def fused_plan(model: Model, precision: Precision = "fp16", architecture: str = 
             is_convolution = op is not None and op.shape_for_tuning(step.main, key.batch) is not None
             multiplied = "e4m3" if step.x in of_e4m3 else "fp16" if key.precision == "fp8" else key.precision
             lines.append(f"{step}, multiplies {multiplied}" if is_convolution else str(step))
-    for gpu in gpus:
-        found = first_layers(steps, LoweringContext(plan, model.weights, target_of(gpu, None), {}))
-        if found is not None:
-            lines.append(f"{gpu.name}: one kernel from {steps[0].main.layer} to {steps[found[0] - 1].main.layer}")
+    for gpu in gpus if precision != "fp32" else ():
+        context = LoweringContext(plan, model.weights, target_of(gpu, None), {})
+        for place, step in enumerate(steps):
+            run = GPU_OPS[step.main.op].fused_run(steps[place:], context)
+            if run is not None:
+                last = steps[place + run[0] - 1].main.layer
+                lines.append(f"{gpu.name}: one kernel from {step.main.layer} to {last}")
     return lines
 
 
@@ -283,13 +293,14 @@ def _kernels(
 
 def _origins(model: Model, plan: Plan, table: TileTable) -> tuple[tuple[str, int], ...]:
     from gpu_backend.cuda.tuning.isolated_conv import FusedExtras, conv_steps
+    from gpu_backend.ops.kernels.conv_tile import NoTileError
 
     extras = FusedExtras.of(model.spec)
     counted: Counter[str] = Counter()
     for shape in conv_steps([plan]):
         try:
             _, origin = extras.explain(table, shape)
-        except ValueError:
+        except NoTileError:
             counted["plain"] += 1
         else:
             counted[origin] += 1

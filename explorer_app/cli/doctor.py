@@ -12,7 +12,7 @@ from pathlib import Path
 
 from explorer_app.app import Places
 from explorer_app.assets import bundled_model
-from explorer_app.cli.arguments import Parser
+from explorer_app.cli.arguments import Parser, UsageError
 from explorer_app.cli.console import Console
 from explorer_app.cli.path_text import without_home
 from explorer_app.logs import log_path
@@ -45,7 +45,8 @@ def parser() -> Parser:
         "--architecture",
         choices=_FP8_ARCHITECTURES,
         default="",
-        help="GPU that a plan of fp8 is for: Ada, Hopper or RTX Blackwell (default: the first of this machine)",
+        help="GPU that a --plan of --precision fp8 is for: Ada, Hopper or RTX Blackwell (default: the first of this "
+        "machine)",
     )
     return made
 
@@ -53,6 +54,8 @@ def parser() -> Parser:
 def run(words: Sequence[str], console: Console) -> int:
     """Print the report to stdout."""
     options = parser().parse_args(words)
+    if options.architecture and not (options.plan and options.precision == "fp8"):
+        raise UsageError("Plans of fp8 alone depend on --architecture; give --plan and --precision fp8 with it.")
     path: Path | None = options.model
     model: Model | None
     try:

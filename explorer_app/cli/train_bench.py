@@ -19,7 +19,8 @@ def parser() -> Parser:
     """Return the parser of this command."""
     made = Parser(
         "latentloom train-bench",
-        "Measure a training step: first a plain implementation, then with one optimisation after the other.",
+        "Measure a training step: first a plain implementation, then with one optimisation after the other.\n"
+        "Ctrl-C keeps what was measured.",
         _EXAMPLES,
     )
     add_train_bench_options(made)
@@ -27,8 +28,9 @@ def parser() -> Parser:
 
 
 def run(words: Sequence[str], console: Console) -> int:
-    """Measure, print a table, write files."""
+    """Measure, print a table, write files, also of what was measured before Ctrl-C."""
     made = parser()
     options = train_bench_options_of(made.parse_args(words), shlex.join((*made.prog.split(), *words)))
-    run_train_bench(options, console.note, console.results)
+    if not run_train_bench(options, console.note, console.results):
+        raise KeyboardInterrupt
     return 0

@@ -1,9 +1,16 @@
-"""Every public shape that a peer exists for, in every precision and batch: ours, each way of running PyTorch, gains."""
+"""Every public shape that a peer exists for, in every precision and batch: ours, each way of running PyTorch, gains.
+
+python -m gpu_backend.bench.all_shapes FOLDER      one table and one CSV of the runs FOLDER/*/bench.json
+
+A run of all takes hours. Where a machine is there for less, measure one shape and precision at a time, each into a
+folder of its own (``--all --shape ffhq256 --precision fp16 --batch 1,2,4,8,16,32 --out FOLDER/ffhq256-fp16``).
+"""
 
 from __future__ import annotations
 
 import csv
 import io
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -11,16 +18,18 @@ from pathlib import Path
 
 from gpu_backend.bench.files import COMPARED, csv_rows
 from gpu_backend.bench.options import BenchOptions
-from gpu_backend.bench.report import NO_GRAPH, OURS, Measurement, Report
+from gpu_backend.bench.report import NO_GRAPH, OURS, Measurement, Report, read_report
 from gpu_backend.bench.shapes import SHAPES, SHAPES_WITH_PEERS
 from gpu_backend.bench.stopwatch import STOPPED, Budget
 from gpu_backend.bench.suite import run_suite
 from gpu_backend.bench.table import grid, number
+from gpu_backend.errors import LoomError, RequestError
+from gpu_backend.plain_text import printable
 from gpu_backend.whole_file import write_whole
 
 BATCHES = (1, 2, 4, 8, 16, 32)
 CPU_BATCHES = (1, 2)
-_PEER_PRECISION = {"bf16x3": "fp32"}
+_PEER_PRECISION = {"bf16x3": "fp32", "fp8": "fp16"}
 """Precision of the peers that a precision of ours alone is compared with."""
 
 
@@ -62,6 +71,21 @@ def write_all(reports: Sequence[Report], folder: Path) -> Path:
     return path
 
 
+def read_all(folder: Path) -> tuple[Report, ...]:
+    """Return the reports of the runs in the folders of a folder: by shape, the largest first, then by name.
+
+    Raises
+    ------
+    RequestError
+        If there is none, or a file is not a report.
+    """
+    places = {name: place for place, name in enumerate(SHAPES)}
+    found = [read_report(path) for path in sorted(folder.glob("*/bench.json"))]
+    if not found:
+        raise RequestError(f"Expected runs as DIR/*/bench.json, but {folder.name} has none.")
+    return tuple(sorted(found, key=lambda report: places.get(report.run.network, len(places))))
+
+
 def _summary_rows(report: Report) -> Iterator[tuple[str, ...]]:
     pairs = dict.fromkeys((row.precision, row.batch) for row in report.measurements)
     for precision, batch in pairs:
@@ -92,3 +116,20 @@ def _said(say: Callable[[str], None], name: str, what: str) -> None:
 
 def _saved(ours: Measurement, peer: Measurement) -> float | None:
     return None if ours.nbytes is None or not peer.nbytes else 1.0 - ours.nbytes / peer.nbytes
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print one table of runs, and write one CSV beside them; return the exit status."""
+    folder = Path(arguments[0])
+    try:
+        reports = read_all(folder)
+        sys.stdout.write("".join(printable(line) + "\n" for line in summary(reports).splitlines()))
+        sys.stderr.write(printable(f"written: {write_all(reports, folder)}") + "\n")
+    except LoomError as error:
+        sys.stderr.write(printable(error.sentence) + "\n")
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

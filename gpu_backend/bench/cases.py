@@ -14,8 +14,8 @@ _OURS: tuple[Precision, ...] = ("fp16", "fp8", "tf32", "bf16x3", "fp32")
 _OURS_ALONE = ("fp8", "bf16x3")
 GPU_BATCHES = (1, 8, 16, 32)
 _QUICK_BATCHES = (1, 8)
-_SLOW = {"autotuned"}
-"""Peers that take minutes to prepare a case; measured only where they are named, or all are."""
+SLOW = frozenset({"autotuned"})
+"""Peers that take minutes to prepare a case; measured only where they are named, or all are, and after all others."""
 
 _NEEDS_GPU = {"graph"}
 _OTHER_PRECISIONS = {"channels-last"}
@@ -60,21 +60,22 @@ def choose(
         usual = ("fp16", *(precision for precision in PRECISIONS if precision != "fp16"))
     wanted = tuple(precisions) or (usual[:1] if quick else usual)
     own = tuple(precision for precision in _OURS if precision in wanted) if on_gpu else _OURS[-1:]
+    own = own or _OURS[:1]  # peers in bf16 are held against fp16
     whole = [
         Case(who, precision, batch)
         for precision in wanted
         if precision not in _OURS_ALONE
-        for who in ("compiled", "autotuned", "graph", "channels-last", "traced", "eager")
+        for who in ("compiled", "graph", "channels-last", "traced", "eager", "autotuned")
         for batch in batches
         if who in names
     ]
+    whole.sort(key=lambda case: case.who in SLOW)
     if everything or precisions:
         return Choice(tuple(batches), own, tuple(whole))
-    chosen = [
-        case for case in whole if _is_informative(case, usual[0]) and (peers is not None or case.who not in _SLOW)
-    ]
+    chosen = [case for case in whole if _is_informative(case, usual[0]) and (peers is not None or case.who not in SLOW)]
     left_out = len(whole) - len(chosen)
-    sentence = f"{left_out} more cases of peers: --all, or name some with --precision and --peers"
+    cases = "case" if left_out == 1 else "cases"
+    sentence = f"{left_out} more {cases} of peers: --all, or name some with --precision and --peers"
     return Choice(tuple(batches), own, tuple(chosen), sentence if left_out else "")
 
 

@@ -12,7 +12,7 @@ from typing import TypeVar
 import torch
 
 from gpu_backend.bench.accuracy import measure_accuracy
-from gpu_backend.bench.cases import Choice, choose
+from gpu_backend.bench.cases import SLOW, Choice, choose
 from gpu_backend.bench.ceiling import measured_ceiling
 from gpu_backend.bench.compiling import measure_compiling
 from gpu_backend.bench.gesture import measure_gesture
@@ -123,14 +123,15 @@ class _Run:
         )
 
     def _on_gpu(self) -> tuple[tuple[KernelCost, ...], Ceiling | None]:
-        """In sequence: the first precision, ours and the peers', then the others."""
+        """In sequence: the first precision, ours and the peers', then the others; slow peers of all of them last."""
         first, others = self.choice.ours[:1], self.choice.ours[1:]
         self.watch.measure(self._ours(first, self.choice.batches), in_turns=False)
         kernels, ceiling = self._kernels(), self._ceiling()
         peers = self._peers()
-        self.watch.measure([peer for peer in peers if peer.case.precision in first], in_turns=False)
+        sooner = [peer for peer in peers if peer.case.precision in first and peer.case.who not in SLOW]
+        self.watch.measure(sooner, in_turns=False)
         self.watch.measure(self._ours(others, self.choice.batches), in_turns=False)
-        self.watch.measure([peer for peer in peers if peer.case.precision not in first], in_turns=False)
+        self.watch.measure([peer for peer in peers if peer not in sooner], in_turns=False)
         return kernels, ceiling
 
     def _on_processor(self) -> tuple[tuple[KernelCost, ...], Ceiling | None]:

@@ -13,6 +13,10 @@ _COUNTERS = ("achieved", "SM", "DRAM", "sectors/load", "sectors/store")
 _LEFT = "<"
 _RIGHT = ">"
 _NOT_ALONE = "other programs used the processor meanwhile, so figures may be far off: measure again without them"
+_WHAT_GAINS_ARE = (
+    "gain: how many times as fast latentloom is, in its first precision at that batch; memory saved: by how much less "
+    "it holds"
+)
 _FEWER_PRODUCTS = "above 100%: convolutions here take fewer products (Winograd) than the plain way, which is counted"
 
 
@@ -61,7 +65,10 @@ def _measurements(report: Report) -> str:
         )
         for row in sorted(report.measurements, key=lambda row: (row.batch, row.latency_ms))
     ]
-    return grid((*head, "memory saved"), rows, left=2)
+    kept = [place for place, cells in enumerate(zip(*rows, strict=True)) if any(cells)]
+    named = (*head, "memory saved")
+    lines = grid([named[place] for place in kept], [[row[place] for place in kept] for row in rows], left=2)
+    return f"{lines}\n{_WHAT_GAINS_ARE}" if any(_gain(report, row) for row in report.measurements) else lines
 
 
 def _gain(report: Report, row: Measurement) -> str:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -11,12 +12,15 @@ from gpu_backend.cuda.compiling.compiler import CompiledKernel, compiler_version
 from gpu_backend.cuda.compiling.kernel_cache import KernelCache, kernel_key
 from gpu_backend.cuda.driver import nvml
 from gpu_backend.cuda.driver.probe import Probe
+from gpu_backend.cuda.launches.lowering import lower
 from gpu_backend.cuda.running.self_check import record_of
 from gpu_backend.cuda.tiles import table as tiles
 from gpu_backend.cuda.tiles.table import Tuned, save_entries, tuned_folder, tuned_path
-from gpu_backend.cuda.tuning.isolated_conv import conv_steps
+from gpu_backend.cuda.tiles.target import target_of
+from gpu_backend.cuda.tuning.isolated_conv import FusedExtras, conv_steps
 from gpu_backend.diagnosis import PlainLayer, diagnose, fused_plan
 from gpu_backend.ops.kernels import e4m3
+from gpu_backend.ops.kernels.conv_tile import NoTileError
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.plan.stylegan2 import build_synthesis_plan
 from gpu_backend.renderer.kernels import recipes_of
@@ -174,6 +178,21 @@ def test_a_plan_says_for_which_gpu_it_is_and_has_its_up_convolutions(
     assert line.endswith(f", multiplies {product}")
 
 
+@pytest.mark.usefixtures("no_gpu")
+def test_a_plan_of_fp32_says_that_its_kernels_are_plain() -> None:
+    lines = fused_plan(MODEL, "fp32")
+    assert lines[0].startswith("Plan of fp32, whose kernels are plain: ")
+    assert lines[1:] == [line.replace("fp16", "fp32") for line in fused_plan(MODEL, "fp16")]
+    schedule = lower(build_synthesis_plan(MODEL.spec, "model"), MODEL.weights, target_of(GPU, None))
+    assert {launch.label for launch in schedule.launches if launch.layer == "synthesis.b8.conv1"} == {
+        "plain_modulated_conv"
+    }
+    assert [launch.label for launch in schedule.launches if launch.layer == "synthesis.b8.torgb"] == [
+        "plain_to_rgb",
+        "to_rgb",
+    ]
+
+
 @pytest.mark.parametrize(("multiprocessors", "is_named"), [(132, True), (32, False)])
 def test_a_plan_names_the_layers_of_the_persistent_kernel(
     multiprocessors: int, is_named: bool, monkeypatch: pytest.MonkeyPatch
@@ -199,6 +218,20 @@ def test_another_precision_is_named_with_the_reason(
     found = diagnose(make_stylegan2(resolution=64, channel_base=2048, channel_max=32), "fp8").gpus[0]
     assert found.other_precision == expected
     assert found.plain_layers == ()
+
+
+@pytest.mark.usefixtures("one_gpu")
+def test_an_error_in_the_choice_of_a_tile_is_not_taken_for_a_plain_layer(monkeypatch: pytest.MonkeyPatch) -> None:
+    raised: list[type[ValueError]] = [NoTileError]
+
+    def explain(*arguments: object) -> NoReturn:
+        raise raised[-1]("nothing fits")
+
+    monkeypatch.setattr(FusedExtras, "explain", explain)
+    assert [origin for origin, _ in diagnose(MODEL).gpus[0].tiles] == ["plain"]
+    raised.append(ValueError)
+    with pytest.raises(ValueError, match="nothing fits"):
+        diagnose(MODEL)
 
 
 @pytest.mark.usefixtures("one_gpu")

@@ -28,10 +28,10 @@ def goals() -> Any:
 
 def test_each_goal_is_judged_by_its_own_number(goals: Any) -> None:
     lines = {line.name: line for line in goals.judge(made_up_report())}
-    assert lines["batch 1, an image"].value == pytest.approx(0.4)
-    assert lines["batch 1, an image"].outcome == "met"
-    assert lines["batch 8, an image"].value == pytest.approx(2.5 / 8)
-    assert lines["batch 1, times as fast as torch.compile"].value == pytest.approx(3.0)
+    assert lines["fp16, batch 1, an image"].value == pytest.approx(0.4)
+    assert lines["fp16, batch 1, an image"].outcome == "met"
+    assert lines["fp16, batch 8, an image"].value == pytest.approx(2.5 / 8)
+    assert lines["fp16, batch 1, times as fast as torch.compile"].value == pytest.approx(3.0)
     assert lines["gesture to frame on the host, batch 1, p50"].outcome == "not met"
     assert lines["host time a frame"].outcome == "met, aim too"
 
@@ -40,7 +40,19 @@ def test_on_the_line_is_met_and_what_was_not_measured_is_said(goals: Any) -> Non
     rows = (measurement(OURS, "fp16", 1, 0.42), measurement("compiled", "fp16", 1, 0.63))
     gesture = Gesture("fp16", 1000, 0.6, 2.0, 0.4, 0.3, 0.3, 1)
     met = [line.outcome for line in goals.judge(Report(RUN, rows, gestures=(gesture,)))]
-    assert met == ["met", "not measured", "met", "not measured", "met", "met"]
+    assert met == ["met", *["not measured"] * 3, "met", *["not measured"] * 2, "met", "met"]
+
+
+def test_other_precisions_have_goals_of_their_own(goals: Any) -> None:
+    rows = (
+        measurement(OURS, "fp8", 8, 8 * 0.25),
+        measurement(OURS, "tf32", 1, 1.7),
+        measurement("compiled", "tf32", 1, 1.87),
+    )
+    outcomes = {line.name: line.outcome for line in goals.judge(Report(RUN, rows))}
+    assert outcomes["fp8, batch 8, an image"] == "met"
+    assert outcomes["tf32, batch 1, an image"] == "not met"
+    assert outcomes["tf32, batch 1, times as fast as torch.compile"] == "met"
 
 
 def test_another_precision_does_not_count(goals: Any) -> None:

@@ -22,7 +22,7 @@ from gpu_backend.cuda.launches.gpu_op import (
 from gpu_backend.cuda.launches.shared_work import parallel_for
 from gpu_backend.cuda.launches.style_layout import StyleLayout, pad8
 from gpu_backend.cuda.launches.style_table import StyleTable
-from gpu_backend.cuda.launches.styles import const_constant, table_constant
+from gpu_backend.cuda.launches.styles import StylesOp, const_constant, table_constant
 from gpu_backend.cuda.launches.weight_exponent import weight_exponent
 from gpu_backend.cuda.schedule import Address, Argument, Built, Constant, Launch, Region
 from gpu_backend.model.model import Weights
@@ -45,8 +45,6 @@ _CHANNELS = 128
 
 _LEAST_LAYERS = 3
 _LONGEST_ROW = 512
-_STATIC_NBYTES = 8192
-"""At most, of static shared memory."""
 
 _RGB_STYLE, _STYLE = -2, -1
 """Kinds of items that are no demodulation."""
@@ -67,11 +65,15 @@ class _Layer:
         return slot_name(self.step.main)
 
 
-def first_layers(steps: Sequence[FusedStep], context: LoweringContext) -> tuple[int, Fused] | None:
-    """Return how many steps from the first on one kernel computes, and its launch; None where each has its own."""
+class FirstLayersOp(StylesOp):
+    """The styles, and where one kernel computes them together with the first layers, these too."""
+
+    def fused_run(self, steps: Sequence[FusedStep], context: LoweringContext) -> tuple[int, Fused] | None:
+        return _first_layers(steps, context) if _is_for(steps[0], context) else None
+
+
+def _first_layers(steps: Sequence[FusedStep], context: LoweringContext) -> tuple[int, Fused] | None:
     target = context.target
-    if not steps or not _is_for(steps[0], context):
-        return None
     layers: list[_Layer] = []
     for number, step in enumerate(steps[1 : 1 + LAYERS]):
         found = _layer(number, step, layers, context)
@@ -83,7 +85,7 @@ def first_layers(steps: Sequence[FusedStep], context: LoweringContext) -> tuple[
         return None
     count = len(kept)
     geometry = FirstLayersGeometry(kept[0].work.in_channels, count)
-    has_room = geometry.dynamic_nbytes + _STATIC_NBYTES <= target.shared_nbytes_per_block
+    has_room = geometry.dynamic_nbytes + geometry.static_nbytes <= target.shared_nbytes_per_block
     if not has_room or geometry.blocks > target.multiprocessors or not _has_usual_slots(kept, context.layout):
         return None
     recipe = first_layers_recipe(

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
@@ -129,6 +129,16 @@ class GpuOp(ABC):
     def fused(self, step: FusedStep, context: LoweringContext) -> Fused | Refused:
         """Return the fused launches, or why the step has none."""
         return Refused()
+
+    def fused_run(self, steps: Sequence[FusedStep], context: LoweringContext) -> tuple[int, Fused] | None:
+        """Return how many steps, from the first on, one launch computes, and it; None if each has its own launches.
+
+        Parameters
+        ----------
+        steps
+            Of a plan, from one of this operation on.
+        """
+        return None
 
     @abstractmethod
     def plain(self, step: FusedStep, context: LoweringContext, reason: str) -> Built:

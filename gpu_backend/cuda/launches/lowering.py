@@ -1,18 +1,18 @@
 """From a plan to launches: `gpu_backend.plan.fusion` says which steps are one kernel, the table of operations how.
 
-Each fused step becomes its operation's fused launches. It becomes the plain ones in plans for fp32, where the operation
-refuses the step, and where a kernel failed on this GPU. Both share the layout of every region.
+Each fused step becomes its operation's fused launches; a run of steps may be one launch (`GpuOp.fused_run`). It becomes
+the plain ones in plans for fp32, where the operation refuses the step, and where a kernel failed on this GPU. Both
+share the layout of every region.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
 from numpy.typing import NDArray
 
-from gpu_backend.cuda.launches.first_layers import first_layers
 from gpu_backend.cuda.launches.gpu_op import Fused, LoweringContext, Refused
 from gpu_backend.cuda.launches.op_table import GPU_OPS
 from gpu_backend.cuda.schedule import Built, Constant, Launch, Region, Schedule
@@ -54,25 +54,30 @@ def lower(
     starts: dict[str, NDArray[Any]] = {}
     context = LoweringContext(plan, weights, target, regions, plain or {})
     steps = fuse(plan, up_convs_read_fp8=target.up_convs_read_fp8)
-    run = None if everything_plain or plan.key.precision == "fp32" else first_layers(steps, context)
-    if run is not None and not any(recipe.digest in context.failed for recipe in run[1].recipes):
-        built = run[1].build()
-        launches = tuple(replace(item, op=steps[0].main.op) for item in built.launches)
-        pieces.append(replace(built, launches=launches))
-        regions.update((region.name, region) for region in built.regions)
-        steps = steps[run[0] :]
-    for step in steps:
+    is_plain = everything_plain or plan.key.precision == "fp32"
+    while steps:
+        step = steps[0]
         if step.main.samples not in (0, context.batch):
             context = replace(context, samples=step.main.samples)
         op = GPU_OPS[step.main.op]
-        choice = Refused() if everything_plain or plan.key.precision == "fp32" else choose(step, context)
+        count, choice = (1, Refused()) if is_plain else choose_run(steps, context)
         built = choice.build() if isinstance(choice, Fused) else op.plain(step, context, choice.reason)
         ops = {item.layer: item.op for item in (*step.absorbed, step.main)}
         launches = tuple(replace(item, op=ops.get(item.layer, step.main.op)) for item in built.launches)
         pieces.append(replace(built, launches=launches))
         regions.update((region.name, region) for region in built.regions)
-        starts.update(op.starts(step, context))
+        for one in steps[:count]:
+            starts.update(GPU_OPS[one.main.op].starts(one, context))
+        steps = steps[count:]
     return _placed(plan, Built.joined(pieces), starts)
+
+
+def choose_run(steps: Sequence[FusedStep], context: LoweringContext) -> tuple[int, Fused | Refused]:
+    """Return how many steps, from the first on, are lowered together, and their launches or why the first is plain."""
+    run = GPU_OPS[steps[0].main.op].fused_run(steps, context)
+    if run is not None and not any(recipe.digest in context.failed for recipe in run[1].recipes):
+        return run
+    return 1, choose(steps[0], context)
 
 
 def choose(step: FusedStep, context: LoweringContext) -> Fused | Refused:

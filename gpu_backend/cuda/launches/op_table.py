@@ -7,6 +7,7 @@ from gpu_backend.cuda.launches.bend_channels import BendChannelsOp
 from gpu_backend.cuda.launches.blend_samples import BlendSamplesOp
 from gpu_backend.cuda.launches.conv_op import FourierFeaturesOp, ModulatedConvOp, SkipConvOp
 from gpu_backend.cuda.launches.filtered_lrelu import FilteredLreluOp
+from gpu_backend.cuda.launches.first_layers import FirstLayersOp
 from gpu_backend.cuda.launches.gpu_op import GpuOp
 from gpu_backend.cuda.launches.mapping import (
     MappingOp,
@@ -15,7 +16,6 @@ from gpu_backend.cuda.launches.mapping import (
     fully_connected_launch,
     normalize_launch,
 )
-from gpu_backend.cuda.launches.styles import StylesOp
 from gpu_backend.cuda.launches.tap_display import TapDisplayOp
 from gpu_backend.cuda.launches.to_rgb import ToRgbOp
 
@@ -34,7 +34,7 @@ GPU_OPS: dict[str, GpuOp] = {
     "modulated_up_conv": ModulatedConvOp(),
     "normalize_2nd_moment": MappingOp(normalize_launch),
     "skip_conv": SkipConvOp(),
-    "styles": StylesOp(),
+    "styles": FirstLayersOp(),
     "tap_display": TapDisplayOp(),
     "to_rgb": ToRgbOp(),
 }

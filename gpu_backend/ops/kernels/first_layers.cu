@@ -27,6 +27,16 @@
 //               pixels of a plane beside each other are in different banks. What is beyond the picture is one cell of zeros.
 //               The convolution at 16 x 16 begins in the second slot of weights
 //     t         of an up-convolution, fp32
+// Static: of each layer what its epilogue needs (demodulation, bias, style, toRGB's weights, noise), the first styles, barriers.
+//
+// Pipeline of a block; "<-" waits for words of all blocks:
+//     warps 0 to 7     | rows of the first styles | noise, biases | first input | layer 0 | <- layer 1 | ... | <- layer LAYERS - 1
+//     warps 8 to 11    | rows of the first styles | <- demodulation, style and toRGB's weights, layer by layer | <- later styles
+//     copies           | weights of layer 0       | of layer 1                  | of layer 2, after the products of layer 0 | ...
+// and of a layer:
+//     each of 8 warps  | <- activations -> x | products with an eighth of the channels | sums -> x
+//     all 8 together                                                                             | sums of the warps (-> t -> filter) | epilogue -> `kept`
+// One more block: <- parts of toRGB -> picture at 4 x 4 -> picture at 8 x 8, beside later styles.
 //
 // `kept`, from run to run: activations between layers, (CHANNELS / 8, side, side, 8) each; toRGB's parts at 4 x 4 and 8 x 8; styles.
 // `counters`: blocks that have ended, 0 before and after a run; number of the run.

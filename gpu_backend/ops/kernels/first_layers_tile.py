@@ -55,6 +55,11 @@ class FirstLayersGeometry:
         t_end = max(map(self._x_end, ups), default=0) + max(map(self._sums_nbytes, ups), default=0)
         return max(t_end, *map(self._x_end, range(self.layers)))
 
+    @property
+    def static_nbytes(self) -> int:
+        """Shared memory that the kernel itself declares, at most: with the most channels and colours."""
+        return 8192
+
     @staticmethod
     def side(layer: int) -> int:
         """Side of a layer's output."""

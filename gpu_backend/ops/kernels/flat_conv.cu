@@ -12,6 +12,7 @@
 //     PIXELS CHANNELS DEPTH STAGES WARPGROUPS WEIGHTS_IN_SMEM STORES LAST_PRODUCTS: see FlatGeometry in
 //         gpu_backend/ops/kernels/flat_tile.py
 //     KERNEL: 1 or 3. PADDING: zeros around the input, 0 with KERNEL 1
+//     LOOP_NBYTES: FlatGeometry.loop_nbytes
 //     HALF and USE_WGMMA are 1, ACTIVATION is 0. FP8_X: see parts/e4m3.cuh
 //
 // Dynamic shared memory, from the first multiple of 1024 bytes on (FlatGeometry.dynamic_nbytes in flat_tile.py):
@@ -19,7 +20,14 @@
 //     stage 0     PATCH_NBYTES of pixels | WEIGHT_SPACE of weights, unless WEIGHTS_IN_SMEM
 //     ...
 //     stage STAGES - 1
-//     store       of each warp STORES x 16 pixels x PITCH
+//     store       of each warp STORES x SLICE_NBYTES: 16 pixels x PITCH
+// All but the weights of WEIGHTS_IN_SMEM is LOOP_NBYTES, alignment included.
+// Static: demodulation, bias and style of the block's channels; barriers.
+//
+// Pipeline of a tile. Copies run up to STAGES steps in front of the products, across the end of a tile too:
+//     copies    | s+1 -> stage | s+2 -> stage | ...            by one thread of the last warpgroup
+//     products  | step s       | step s+1     | ...            of all other warpgroups; those of one step go on while the next begins
+//     epilogue                                | demodulation, bias, style -> store -> y by TMA, of each warp by itself
 #include "parts/types.cuh"
 #include "parts/bulk_store.cuh"
 #include "parts/registers.cuh"
@@ -50,23 +58,24 @@ static_assert(PIXELS == 64 * WARPGROUPS * FRAGMENTS && PIXELS <= 256, "a copy ha
 static_assert(FRAGMENTS % STORES == 0, "a warp stores its fragments one after another");
 static_assert(KERNEL == 3 || (KERNEL == 1 && PADDING == 0), "pixels of a 1 x 1 convolution are those of the input");
 static_assert(LAST_PRODUCTS >= 1 && LAST_PRODUCTS <= PRODUCTS, "the last step has products");
+static_assert(1024 + STAGES * STAGE_NBYTES + WARPS * STORES * SLICE_NBYTES == LOOP_NBYTES, "stages and store lie in the launch's shared memory");
 
 __shared__ __align__(8) unsigned long long full_barriers[STAGES + 1], empty_barriers[STAGES];  // the last: weights that stay
 __device__ __forceinline__ unsigned full_barrier(unsigned stage) { return shared_address(full_barriers) + stage * 8; }
 __device__ __forceinline__ unsigned empty_barrier(unsigned stage) { return shared_address(empty_barriers) + stage * 8; }
 
-// Changes how many registers each thread of a warpgroup has. Those of the block suffice for all.
+// Changes how many registers each thread of a warpgroup has; the sum over the block does not grow.
 template <int REGISTERS>
-__device__ __forceinline__ void give_up_registers() {
+__device__ __forceinline__ void warpgroup_reg_dealloc() {
     if constexpr (MOVES_REGISTERS) asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(REGISTERS));
 }
 template <int REGISTERS>
-__device__ __forceinline__ void take_registers() {
+__device__ __forceinline__ void warpgroup_reg_alloc() {
     if constexpr (MOVES_REGISTERS) asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(REGISTERS));
 }
 
 // A barrier of the threads that multiply.
-__device__ __forceinline__ void meet() { asm volatile("bar.sync 1, %0;" ::"n"(32 * WARPS) : "memory"); }
+__device__ __forceinline__ void sync_product_warps() { asm volatile("bar.sync 1, %0;" ::"n"(32 * WARPS) : "memory"); }
 
 // A place in the ring of stages.
 struct Slot {
@@ -112,7 +121,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) flat_conv(
     __syncthreads();
 
     if (warp >= WARPS) {
-        give_up_registers<COPY_REGISTERS>();
+        warpgroup_reg_dealloc<COPY_REGISTERS>();
         if (tid != 32 * WARPS) return;
         const unsigned char* const weights = static_cast<const unsigned char*>(weight) + static_cast<long long>(blockIdx.y) * steps * WEIGHT_NBYTES;
         if constexpr (WEIGHTS_IN_SMEM) {
@@ -144,7 +153,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) flat_conv(
         return;
     }
 
-    take_registers<PRODUCT_REGISTERS>();
+    warpgroup_reg_alloc<PRODUCT_REGISTERS>();
     for (int i = tid; i < CHANNELS; i += 32 * WARPS) {
         const int channel = n0 + i;
         const bool is_there = channel < cout;
@@ -152,12 +161,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) flat_conv(
                                            is_there && bias ? bias[channel] : 0.0f);
         shared_style[i] = to_element(!is_there ? 0.0f : next_style ? next_style[sample * style_stride + channel] : 1.0f);
     }
-    meet();
+    sync_product_warps();
     if constexpr (WEIGHTS_IN_SMEM) wait_barrier(full_barrier(STAGES), 0);
     const int warpgroup = warp_uniform(tid / 128);
     const unsigned own_pixels = warpgroup * (FRAGMENTS * 64 * ROW_NBYTES);
     Slot slot = {0, 0};
-    auto enter = [&] {
+    auto wait_for_stage = [&] {
         wait_barrier(full_barrier(slot.index), slot.phase);
         __syncwarp();
         return static_cast<unsigned>(warp_uniform(stages + slot.index * STAGE_NBYTES));
@@ -165,22 +174,22 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) flat_conv(
     auto weights_of = [&](unsigned stage, int step) {
         return WEIGHTS_IN_SMEM ? static_cast<unsigned>(warp_uniform(pool + step * WEIGHT_SPACE)) : stage + PATCH_NBYTES;
     };
-    auto leave_previous = [&](int step) {  // products of this step go on, those before are done
+    auto release_previous = [&](int step) {  // products of this step go on, those before are done
         if (step > 0 && lane == 0) arrive(empty_barrier(slot.before()));
         slot.advance();
     };
     for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
         float sum[FRAGMENTS][NF * 4];
         for (int step = 0; step < steps - TAPS; ++step) {
-            const unsigned stage = enter();
+            const unsigned stage = wait_for_stage();
             accumulate<PRODUCTS>(sum, stage + own_pixels, weights_of(stage, step), step > 0);
-            leave_previous(step);
+            release_previous(step);
         }
 #pragma unroll 1
         for (int step = steps - TAPS; step < steps; ++step) {
-            const unsigned stage = enter();
+            const unsigned stage = wait_for_stage();
             accumulate<LAST_PRODUCTS>(sum, stage + own_pixels, weights_of(stage, step), step > 0);
-            leave_previous(step);
+            release_previous(step);
         }
         wgmma_wait<0>();
 #pragma unroll

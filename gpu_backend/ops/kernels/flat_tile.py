@@ -190,14 +190,22 @@ class FlatGeometry:
         return -(-rest // _PRODUCT_NBYTES)
 
     @property
-    def dynamic_nbytes(self) -> int:
-        """Shared memory that a launch asks for."""
-        weights = -(-self.channels * self.row_nbytes // _ALIGNMENT) * _ALIGNMENT
-        lasting = self.steps * weights if self.weights_in_smem else 0
-        stage = self.pixels * self.row_nbytes + (0 if self.weights_in_smem else weights)
+    def loop_nbytes(self) -> int:
+        """Shared memory without weights that stay: stages, store and alignment."""
+        stage = self.pixels * self.row_nbytes + (0 if self.weights_in_smem else self._weight_nbytes)
         pitch = 2 * self.channels + (16 if self.channels % 16 == 0 else 0)
         store = 4 * self.warpgroups * self.stores * _WARP_PIXELS * pitch
-        return lasting + self.stages * stage + store + _ALIGNMENT
+        return self.stages * stage + store + _ALIGNMENT
+
+    @property
+    def dynamic_nbytes(self) -> int:
+        """Shared memory that a launch asks for."""
+        return self.loop_nbytes + (self.steps * self._weight_nbytes if self.weights_in_smem else 0)
+
+    @property
+    def _weight_nbytes(self) -> int:
+        """Bytes that the weights of a step take."""
+        return -(-self.channels * self.row_nbytes // _ALIGNMENT) * _ALIGNMENT
 
     @property
     def static_nbytes(self) -> int:
@@ -217,6 +225,7 @@ class FlatGeometry:
             "STORES": self.stores,
             "LAST_PRODUCTS": self.last_products,
             "KERNEL": self.shape.kernel,
+            "LOOP_NBYTES": self.loop_nbytes,
         }
 
     def fits(self, shared_nbytes_per_block: int) -> bool:

@@ -6,16 +6,21 @@
 // each other along the picture, then over the blocks of output channels, then over the samples. A warp has sixteen positions of a tile,
 // in order along its rows, and all CHANNELS. Copies to the stages run ahead of the products from tile to tile.
 //
-// Macros: ROWS, COLUMNS, CHANNELS, DEPTH, STAGES, AHEAD, WARPS: see TransposedGeometry in gpu_backend/ops/kernels/unfused_tile.py. HALF and
-// USE_WGMMA are 1, ACTIVATION is 0.
+// Macros: ROWS, COLUMNS, CHANNELS, DEPTH, STAGES, AHEAD, WARPS: see TransposedGeometry in gpu_backend/ops/kernels/unfused_tile.py.
+// SHARED_NBYTES: its dynamic_nbytes. HALF and USE_WGMMA are 1, ACTIVATION is 0.
 // FP8_X, FP8_Y: see parts/e4m3.cuh; t is what FP8_Y calls y.
 //
 // Shared memory from the first multiple of 1024 bytes on (TransposedGeometry.dynamic_nbytes in unfused_tile.py):
-//     stage 0     PATCH_NBYTES of pixels | WEIGHT_NBYTES of weights
+//     stage 0     PATCH_NBYTES of pixels | WEIGHT_SPACE of weights
 //     ...
 //     stage STAGES - 1
+// Static: demodulation of each warp's tile, barriers, which step is copied next.
 //
-// Pipeline of a warpgroup: a position reads four neighbours, of which one is loaded while products of the one before go on.
+// Pipeline of a tile. Copies run AHEAD steps in front of the products, across the end of a tile too:
+//     copies      | s + AHEAD -> stage | ...            by thread 0, once products of step s have begun
+//     fragments   | above   | left | above left | ...   by ldmatrix, of one neighbour while products read the one before
+//     products    | own x 4 | above x 2 | left x 2 | above left | ...
+//     epilogue                                                   | demodulation -> t, from registers
 #include "parts/types.cuh"
 #include "parts/wgmma.cuh"
 #include "parts/registers.cuh"
@@ -38,6 +43,8 @@ static_assert(HALF && USE_WGMMA, "the kernel multiplies fp16 or e4m3 by wgmma");
 static_assert(CHANNELS % 32 == 0, "a lane stores 16 bytes of channels at a time");
 static_assert(WARPS % 4 == 0 && ROWS * COLUMNS <= 16 * WARPS, "a warp has sixteen positions");
 static_assert(AHEAD >= 1 && LAG >= 1, "copies run ahead");
+static_assert(CHANNELS <= 128, "a warp copies demodulation at once, four channels a lane");
+static_assert(1024 + STAGES * STAGE_NBYTES == SHARED_NBYTES, "the stages lie in the launch's shared memory");
 
 // The products, as packed: four of a position's own pixel, one for each phase; two of the pixel above, two of the one on the left, one of the
 // one above that. Phases are 2 * row + column.

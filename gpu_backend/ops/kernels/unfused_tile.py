@@ -105,6 +105,7 @@ class TransposedGeometry:
             "STAGES": self.stages,
             "WARPS": self.warps,
             "AHEAD": self.ahead,
+            "SHARED_NBYTES": self.dynamic_nbytes,
         }
 
 
@@ -158,6 +159,11 @@ class FilterGeometry:
         return self.stages * 2 * _whole(self.shape.itemsize * depth * columns) + _ALIGNMENT
 
     @property
+    def static_nbytes(self) -> int:
+        """Shared memory that the kernel itself declares, at most."""
+        return 4 * self.rows * self.width + 16 * self.stages + 64
+
+    @property
     def macros(self) -> dict[str, int]:
         """Macros of the kernel for these choices."""
         return {
@@ -167,6 +173,7 @@ class FilterGeometry:
             "WIDTH": self.width,
             "STAGES": self.stages,
             "MIN_BLOCKS": self.min_blocks,
+            "SHARED_NBYTES": self.dynamic_nbytes,
         }
 
 

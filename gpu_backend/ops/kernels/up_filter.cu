@@ -5,8 +5,20 @@
 // then added to the sums of the next four rows of outputs, as in modulated_up_conv.cu. A block has DEPTH channels and WIDTH columns. TMA
 // copies its rows of t to a ring in shared memory, two rows a stage, and zeros for what lies outside.
 //
-// Macros: COLUMNS, ROWS, DEPTH, WIDTH, STAGES, MIN_BLOCKS; ACTIVATION; HAS_Y, HAS_RAW: which of y and y_raw are stored; FP8_X (of t) and FP8_Y,
-// with HAS_Y alone, see parts/e4m3.cuh; ADDS_PICTURE, IMG_CHANNELS as in modulated_up_conv.cu. HALF is 1.
+// Macros: COLUMNS, ROWS, DEPTH, WIDTH, STAGES, MIN_BLOCKS: see FilterGeometry in gpu_backend/ops/kernels/unfused_tile.py; SHARED_NBYTES: its
+// dynamic_nbytes; ACTIVATION; HAS_Y, HAS_RAW: which of y and y_raw are stored; FP8_X (of t) and FP8_Y, with HAS_Y alone, see parts/e4m3.cuh;
+// ADDS_PICTURE, IMG_CHANNELS as in modulated_up_conv.cu. HALF is 1.
+//
+// Shared memory from the first multiple of 1024 bytes on:
+//     stage 0     two rows of t x BOX_SPACE: WIDTH + 3 columns of DEPTH channels, swizzled
+//     ...
+//     stage STAGES - 1
+// Static: noise of the block's outputs; barriers.
+//
+// Pipeline of a turn, two rows of t; a stage is filled again a turn after it was read, by thread 0:
+//     copies    | turn + STAGES - 1 -> stage of the turn before
+//     filter    | two rows of t, along the row -> sums of the next four rows of outputs, in registers
+//     epilogue  | two rows of outputs that are complete -> noise, bias, activation, style -> y, y_raw
 #include "parts/types.cuh"
 #include "parts/activation.cuh"
 #include "parts/philox.cuh"
@@ -25,6 +37,7 @@ enum : int {
 };
 static_assert(HALF && (!FP8_Y || (HAS_Y && !HAS_RAW)), "y alone is e4m3");
 static_assert(THREADS % 32 == 0 && ROWS % 2 == 0 && STAGES <= TURNS, "strips are filled in pairs of rows");
+static_assert(1024 + STAGES * STAGE_NBYTES == SHARED_NBYTES, "the stages lie in the launch's shared memory");
 #include "parts/picture_beside.cuh"
 
 __shared__ __align__(8) unsigned long long full_barriers[STAGES], empty_barriers[STAGES];

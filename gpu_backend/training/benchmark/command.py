@@ -10,8 +10,10 @@ from gpu_backend.training.benchmark.options import TrainBenchOptions
 
 def run_train_bench(
     options: TrainBenchOptions, say: Callable[[str], None], show: Callable[[Sequence[str]], None]
-) -> None:
+) -> bool:
     """Run the selected measurements, write the files, then show the table.
+
+    Returns whether all of it was measured; Ctrl-C ends it early and keeps the results so far.
 
     Parameters
     ----------
@@ -29,7 +31,7 @@ def run_train_bench(
 
     with torch_needed("The benchmark"):
         from gpu_backend.training.benchmark.files import write_files
-        from gpu_backend.training.benchmark.suite import run_suite
+        from gpu_backend.training.benchmark.suite import STOPPED, run_suite
         from gpu_backend.training.benchmark.table import table
 
     if options.out is not None:
@@ -42,3 +44,4 @@ def run_train_bench(
             lines.append(f"skipped: plot: {problem}")
         say(f"written: {', '.join(str(file) for file in files)}")
     show(lines)
+    return all(row.reason != STOPPED for row in report.skipped)

@@ -33,7 +33,7 @@ class Row:
     problem
         Why it cannot be measured here; empty if it can.
     no_gain
-        What explains a row that gains nothing.
+        What explains a row that gains nothing, or is slower.
     base
         Name of the row that this one changes; empty for the row before.
     """
@@ -67,6 +67,9 @@ def ladder(device: torch.device) -> Iterator[Row]:
         "layers in bfloat16, what stays fp32 beside them in TF32; weights and optimisers in fp32",
         bf16,
         make_plain_networks,
+        no_gain="convolutions whose weights differ from picture to picture leave tensor cores idle"
+        if on_gpu
+        else "a processor without units for bfloat16 converts the numbers of every product",
     )
     yield Row(
         "weights",

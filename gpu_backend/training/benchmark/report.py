@@ -11,7 +11,7 @@ from typing import Any
 FORMAT = 2
 
 LEAST_GAIN = 1.02
-"""A smaller gain is within what periods of one row differ by."""
+"""A smaller gain is within what periods of one row differ by, and so is a loss that is not larger."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class StepTime:
     base
         Name of the row that this one changes; empty for the row before.
     no_gain
-        What explains it if the row gains nothing.
+        What explains it if the row gains nothing, or is slower.
     """
 
     name: str

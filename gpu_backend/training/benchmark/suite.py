@@ -31,10 +31,11 @@ _LIMIT_S = 12.0
 _LEAST_PERIODS = 3
 """One period does not show how far periods differ."""
 _SPENT = "the time of --budget-s was spent"
+STOPPED = "the run was stopped"
 
 
 def run_suite(options: TrainBenchOptions, say: Callable[[str], None]) -> StepReport:
-    """Measure all selected rows.
+    """Measure all selected rows; Ctrl-C ends that, and what was measured until then is reported.
 
     Raises
     ------
@@ -44,19 +45,23 @@ def run_suite(options: TrainBenchOptions, say: Callable[[str], None]) -> StepRep
     began = time.monotonic()
     rows: list[StepTime] = []
     skipped: list[SkippedRow] = []
+    is_stopped = False
     with joined(options.device) as processes, _without_tf32():
         trained = train_options(options)
         source = HeldPictures(options.resolution)
         for row in ladder(processes.device):
             if row.name not in options.rows:
                 continue
-            problem = row.problem or (_SPENT if time.monotonic() - began > options.budget_s else "")
+            is_spent = time.monotonic() - began > options.budget_s
+            problem = row.problem or (STOPPED if is_stopped else _SPENT if is_spent else "")
             if not problem:
                 say(f"measuring: {row.name}")
                 try:
                     rows.append(_measured(row, trained, processes, source, options.steps))
                 except (LoomError, RuntimeError) as error:
                     problem = str(error).splitlines()[0]
+                except KeyboardInterrupt:
+                    is_stopped, problem = True, STOPPED
                 _clean(processes.device)
             if problem:
                 skipped.append(SkippedRow(row.name, problem))

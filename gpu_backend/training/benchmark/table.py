@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpu_backend.training.benchmark.report import StepReport
+from gpu_backend.training.benchmark.report import LEAST_GAIN, StepReport, StepTime
 
 _HEAD = ("", "ms/step", "images/s", "memory", "gain", "in all")
 
@@ -17,10 +17,16 @@ def table(report: StepReport) -> str:
         f"{where}, torch {report.versions.get('torch', 'missing')}\n{report.date}{commit}, {report.wall_s:.0f} s",
         _rows(report),
         "\n".join(f"{row.name}: {row.what}" for row in report.rows),
-        "\n".join(f"{row.name} gains nothing: {why}" for row in report.rows if (why := report.why_no_gain(row))),
+        "\n".join(
+            f"{row.name} {_outcome(report, row)}: {why}" for row in report.rows if (why := report.why_no_gain(row))
+        ),
         "\n".join(f"skipped: {item.name}: {item.reason}" for item in report.skipped),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _outcome(report: StepReport, row: StepTime) -> str:
+    return "is slower" if report.gain_of_one(row) * LEAST_GAIN < 1.0 else "gains nothing"
 
 
 def _rows(report: StepReport) -> str:

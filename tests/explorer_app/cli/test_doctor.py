@@ -127,6 +127,13 @@ def test_a_plan_of_fp8_can_be_that_of_another_gpu(command: Command, architecture
     assert outcome.out.splitlines()[0] == f"Plan for {architecture}"
 
 
+@pytest.mark.parametrize("words", [[], ["--plan"], ["--precision", "fp8"], ["--plan", "--precision", "fp32"]], ids=str)
+def test_an_architecture_that_changes_nothing_is_refused(command: Command, words: list[str]) -> None:
+    outcome = command("doctor", "--architecture", "sm_90", *words)
+    assert (outcome.status, outcome.out) == (2, "")
+    assert "--plan and --precision fp8" in outcome.err
+
+
 def test_a_plan_of_no_model_is_an_error(command: Command, tmp_path: Path) -> None:
     (tmp_path / "nothing.pkl").write_bytes(b"")
     assert command("doctor", "--plan", str(tmp_path / "nothing.pkl")).status == 2

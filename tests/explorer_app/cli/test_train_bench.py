@@ -8,13 +8,26 @@ from explorer_app.cli import train_bench
 from gpu_backend.training.benchmark.options import ROWS, TrainBenchOptions
 from tests.helpers.command import Command
 
+STOPPED_AT = 7
+"""A batch at which Ctrl-C comes."""
+
 
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> list[TrainBenchOptions]:
     """The options of every run, none of which runs."""
     runs: list[TrainBenchOptions] = []
-    monkeypatch.setattr(train_bench, "run_train_bench", lambda options, say, show: runs.append(options))
+
+    def run(options: TrainBenchOptions, say: object, show: object) -> bool:
+        runs.append(options)
+        return options.batch != STOPPED_AT
+
+    monkeypatch.setattr(train_bench, "run_train_bench", run)
     return runs
+
+
+@pytest.mark.usefixtures("calls")
+def test_a_run_that_ctrl_c_ended_has_its_exit_status(command: Command) -> None:
+    assert command("train-bench", "--batch", str(STOPPED_AT)).status == 130
 
 
 def test_the_options_arrive(command: Command, calls: list[TrainBenchOptions]) -> None:

@@ -1,6 +1,7 @@
 """All shapes in one run: a report each, one table and one CSV of all."""
 
 import csv
+import json
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,7 +14,7 @@ from gpu_backend.bench import all_shapes
 from gpu_backend.bench.all_shapes import summary
 from gpu_backend.bench.command import main
 from gpu_backend.bench.options import BenchOptions
-from gpu_backend.bench.report import OURS, Report
+from gpu_backend.bench.report import OURS, Report, to_json
 from gpu_backend.bench.shapes import SHAPES, SHAPES_WITH_PEERS, Shape
 from gpu_backend.bench.stopwatch import Budget
 from tests.gpu_backend.bench.made_up import made_up_report
@@ -70,13 +71,35 @@ def test_the_summary_holds_ours_against_the_fastest_peer_of_each_precision() -> 
     assert first.split()[5:] == ["compiled", "1.20", "3.00", "x", "75%"]
 
 
-def test_the_summary_holds_bf16x3_against_peers_in_fp32() -> None:
+@pytest.mark.parametrize(("own", "theirs"), [("bf16x3", "fp32"), ("fp8", "fp16")])
+def test_the_summary_holds_what_no_peer_has_against_the_nearest_precision_of_peers(own: str, theirs: str) -> None:
     made_up = made_up_report()
     peer = next(row for row in made_up.measurements if row.who == "compiled" and row.batch == 1)
     ours = next(row for row in made_up.measurements if row.who == OURS and row.batch == 1)
-    rows = (replace(ours, precision="bf16x3"), replace(peer, precision="fp32"))
+    rows = (replace(ours, precision=own), replace(peer, precision=theirs))
     lines = summary([replace(made_up, measurements=rows)]).splitlines()
-    assert any(line.split()[1] == "bf16x3" and "compiled, fp32" in line for line in lines)
+    assert any(line.split()[1] == own and f"compiled, {theirs}" in line for line in lines)
+
+
+def test_runs_of_single_shapes_are_joined(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    report = made_up_report()
+    for name, network in (("a", "cifar32"), ("b", "ffhq1024"), ("c", "ffhq256")):
+        (tmp_path / name).mkdir()
+        made = replace(report, run=replace(report.run, network=network))
+        (tmp_path / name / "bench.json").write_text(json.dumps(to_json(made)))
+    assert all_shapes.main([str(tmp_path)]) == 0
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()[1::4]] == [
+        "ffhq1024",
+        "ffhq256",
+        "cifar32",
+    ]
+    rows = list(csv.DictReader((tmp_path / "all-shapes.csv").read_text().splitlines()))
+    assert {row["shape"] for row in rows} == {"cifar32", "ffhq1024", "ffhq256"}
+
+
+def test_a_folder_without_runs_is_refused_in_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert all_shapes.main([str(tmp_path)]) == 2
+    assert capsys.readouterr().err.startswith("Expected runs as DIR/*/bench.json, but ")
 
 
 @pytest.mark.parametrize("words", [["--shape", "ffhq256"], ["model.pkl"], ["--ladder"]])

@@ -19,6 +19,17 @@ def test_the_peer_to_beat_comes_first() -> None:
     assert choose(on_gpu=True).peers[:2] == (Case("compiled", "fp16", 1), Case("compiled", "fp16", 8))
 
 
+def test_peers_that_take_minutes_come_after_all_others() -> None:
+    peers = choose(on_gpu=True, everything=True).peers
+    slow = [case.who == "autotuned" for case in peers]
+    assert sum(slow) == 4 * 4
+    assert slow == sorted(slow)
+
+
+def test_one_omitted_case_is_a_case() -> None:
+    assert choose(on_gpu=False, quick=True).left_out.startswith("1 more case of peers: ")
+
+
 def test_omitted_cases_are_counted_and_all_includes_them() -> None:
     some, everything = choose(on_gpu=True), choose(on_gpu=True, everything=True)
     assert len(everything.peers) == 4 * 4 * len(PEERS)
@@ -39,6 +50,12 @@ def test_fp8_is_measured_where_it_is_named_and_no_peer_has_it() -> None:
     assert choice.ours == ("fp16", "fp8")
     assert {case.precision for case in choice.peers} == {"fp16"}
     assert choose(on_gpu=True, precisions=("fp8",)).peers == ()
+
+
+def test_peers_in_bf16_alone_are_held_against_fp16() -> None:
+    choice = choose(on_gpu=True, precisions=("bf16",))
+    assert choice.ours == ("fp16",)
+    assert {case.precision for case in choice.peers} == {"bf16"}
 
 
 def test_no_peer_has_bf16x3() -> None:

@@ -47,6 +47,20 @@ def test_rows_stand_in_columns_the_fastest_first_and_compare_with_ours() -> None
     assert len(peer) == len(head)
 
 
+def test_gains_are_explained_where_there_are_any() -> None:
+    assert "gain: how many times as fast latentloom is" in table(made_up_report())
+    assert "gain: " not in table(Report(RUN, (measurement(OURS, "fp16", 1, 1.0),)))
+
+
+def test_a_column_that_nothing_was_measured_for_is_left_out() -> None:
+    row = measurement(OURS, "fp16", 1, 1.0)
+    for image_j, is_there in ((None, False), (0.25, True)):
+        lines = table(Report(RUN, (replace(row, image_j=image_j),))).splitlines()
+        head = next(line for line in lines if line.startswith("who"))
+        assert ("J/image" in head) == is_there
+        assert "gain" not in head
+
+
 def test_memory_that_was_not_measured_is_not_compared() -> None:
     rows = (measurement(OURS, "fp16", 1, 1.0), replace(measurement("eager", "fp16", 1, 2.0), nbytes=None))
     report = Report(RUN, rows)

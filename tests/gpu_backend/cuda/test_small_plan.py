@@ -19,6 +19,12 @@ from gpu_backend.plan.fusion import multiplies_fp8
 from gpu_backend.plan.plan import PlanKey
 from gpu_backend.plan.stylegan2 import build_synthesis_plan
 from tests.helpers.networks import make_stylegan2
+from tests.helpers.small_plans import (
+    SMALL_STYLEGAN2,
+    SMALL_STYLEGAN3,
+    let_small_plans_have_the_kernels_of_large_ones,
+    small_stylegan2,
+)
 from tests.helpers.stylegan1 import for_rosinality, make_stylegan1
 from tests.helpers.stylegan3 import R, make_stylegan3
 
@@ -29,10 +35,7 @@ WORST = {"fp16": 6, "tf32": 6, "bf16x3": 1, "fp32": 1}
 
 
 @pytest.mark.parametrize("precision", ["fp16", "tf32", "bf16x3", "fp32"])
-@pytest.mark.parametrize(
-    ("architecture", "batch", "width", "resolution"),
-    [("skip", 1, 72, 32), ("skip", 3, 20, 32), ("resnet", 2, 40, 32), ("orig", 1, 24, 32), ("skip", 2, 24, 128)],
-)
+@pytest.mark.parametrize(("architecture", "batch", "width", "resolution"), SMALL_STYLEGAN2)
 def test_a_small_plan_gives_the_picture_of_the_processor(
     gpu: Gpu,
     monkeypatch: pytest.MonkeyPatch,
@@ -42,15 +45,8 @@ def test_a_small_plan_gives_the_picture_of_the_processor(
     resolution: int,
     precision: Any,
 ) -> None:
-    """The widest has a streaming up-convolution, on GPUs that have one."""
-    monkeypatch.setattr(streaming_up_conv, "_LEAST_POSITIONS", 0)
-    model = make_stylegan2(
-        architecture=architecture,
-        resolution=resolution,
-        channel_base=64 * resolution,
-        channel_max=width,
-        conv_clamp=256.0,
-    )
+    let_small_plans_have_the_kernels_of_large_ones(monkeypatch)
+    model = small_stylegan2(architecture, width, resolution)
     generator = np.random.default_rng(batch)
     executor = CudaExecutor(model, gpu.index, precision)
     bound = executor.bind(build_synthesis_plan(model.spec, "small", batch=batch, precision=precision))
@@ -124,7 +120,7 @@ def test_a_small_stylegan3_in_fp8_is_near_the_picture_of_the_processor(
 @pytest.mark.parametrize("precision", ["fp16", "tf32", "bf16x3", "fp32"])
 @pytest.mark.parametrize("batch", [1, 3])
 @pytest.mark.parametrize("changes", [{}, R], ids=["T", "R"])
-@pytest.mark.parametrize(("resolution", "width"), [(16, 12), (64, 40)])
+@pytest.mark.parametrize(("resolution", "width"), SMALL_STYLEGAN3)
 def test_a_small_stylegan3_gives_the_picture_of_the_processor(
     gpu: Gpu, changes: dict[str, Any], batch: int, resolution: int, width: int, precision: Any
 ) -> None:

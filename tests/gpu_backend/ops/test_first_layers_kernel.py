@@ -27,6 +27,7 @@ from gpu_backend.plan.stylegan2 import build_synthesis_plan
 from gpu_backend.recipe import RowRange
 from tests.gpu_backend.cuda.running.test_self_check import PaperBench, judged
 from tests.helpers.conv_cases import H200
+from tests.helpers.kept_kernels import statistics_of
 from tests.helpers.kernel_checks import assert_compiles
 from tests.helpers.networks import StyleGAN2Model, make_stylegan2
 
@@ -167,7 +168,14 @@ def test_it_compiles_and_its_arguments_and_memory_fit(width: int, resolution: in
     assert launch is not None
     assert set(launch.arguments) == set(launch.recipe.parameters.names or ())
     assert_compiles(launch.recipe, "sm_90a", launch.block[0], is_heavy=width == 512)
-    assert launch.shared_nbytes + 8192 <= 232448
+    assert launch.shared_nbytes + FirstLayersGeometry(width).static_nbytes <= 232448
+
+
+def test_it_declares_no_more_shared_memory_than_its_geometry_counts() -> None:
+    launch = kernel_of(schedule_of(model_of(512, img_channels=8)))
+    assert launch is not None
+    declared = statistics_of(launch.recipe, "sm_90a").shared_nbytes
+    assert 6144 < declared <= FirstLayersGeometry(512).static_nbytes
 
 
 def test_shared_memory_of_the_public_networks() -> None:

@@ -13,7 +13,7 @@ from gpu_backend.cuda.driver.probe import Gpu
 from gpu_backend.cuda.launches.conv_arguments import Weights
 from gpu_backend.cuda.launches.conv_op import observe_conv
 from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork
-from gpu_backend.cuda.launches.flat_conv import flat_choice, flat_conv
+from gpu_backend.cuda.launches.flat_conv import flat_choice, flat_conv, flat_recipe
 from gpu_backend.cuda.launches.lowering import lower
 from gpu_backend.cuda.launches.style_layout import pad8
 from gpu_backend.cuda.running.self_check import doubtful_recipes
@@ -27,6 +27,7 @@ from gpu_backend.plan.families import build_plan
 from gpu_backend.plan.plan import PlanKey
 from tests.helpers.conv_cases import H200, ConvCase, Flavour, check_case, site_of, step_of, weights_of
 from tests.helpers.gpu import target_of
+from tests.helpers.kept_kernels import frontend_log, statistics_of
 from tests.helpers.kernel_checks import assert_compiles
 
 H200_LIMITS = (132, 232448)
@@ -112,6 +113,22 @@ def test_it_compiles_without_spills(case: ConvCase, choices: dict[str, Any]) -> 
     built = flavour_of(case, choices).conv(ConvWork.of_step(step_of(case)), site_of(case), weights_of(case), H200)
     (launch,) = built.launches
     assert_compiles(launch.recipe, "sm_90a", launch.block[0], is_heavy=False)
+
+
+@pytest.mark.parametrize(("case", "choices"), [CASES[4], CASES[12], IN_FP8[2]], ids=label)
+def test_it_declares_no_more_shared_memory_than_its_geometry_counts(case: ConvCase, choices: dict[str, Any]) -> None:
+    geometry = geometry_of(case, choices)
+    recipe = flat_recipe(ConvWork.of_step(step_of(case)), site_of(case), geometry)
+    declared = statistics_of(recipe, "sm_90a").shared_nbytes
+    assert geometry.static_nbytes - 128 <= declared <= geometry.static_nbytes
+
+
+def test_a_division_that_is_counted_otherwise_than_the_kernel_does_is_refused() -> None:
+    case, choices = CASES[4]
+    recipe = flat_recipe(ConvWork.of_step(step_of(case)), site_of(case), geometry_of(case, choices))
+    other = {**dict(recipe.defines), "LOOP_NBYTES": str(geometry_of(case, choices).loop_nbytes - 16)}
+    log = frontend_log(replace(recipe, defines=tuple(other.items())), "sm_90a")
+    assert "stages and store lie in the launch's shared memory" in log
 
 
 SHAPES_3X3 = (

@@ -35,6 +35,7 @@ from tests.helpers.conv_cases import (
     weights_of,
 )
 from tests.helpers.gpu import target_of
+from tests.helpers.kept_kernels import statistics_of
 from tests.helpers.kernel_checks import assert_compiles
 
 FOUR = BINOMIAL_TAPS
@@ -88,6 +89,17 @@ def test_it_compiles_without_spills_and_its_arguments_fit(case: ConvCase) -> Non
     assert regions == {"y", "y_raw"}
     assert isinstance(launch.arguments["tma_map"], TensorMap)
     assert_compiles(launch.recipe, "sm_90a", launch.block[0], is_heavy=case.noise == "random")
+
+
+@pytest.mark.usefixtures("_any_size")
+@pytest.mark.parametrize("case", [CASES[1], CASES[7]], ids=str)
+def test_it_declares_no_more_shared_memory_than_its_geometry_counts(case: ConvCase) -> None:
+    case = replace(case, half=True)
+    work, site = ConvWork.of_step(step_of(case)), site_of(case)
+    geometry = streaming_choice(work, site, H200)
+    assert geometry is not None
+    declared = statistics_of(streaming_recipe(work, site, geometry), "sm_90a").shared_nbytes
+    assert geometry.static_nbytes - 128 <= declared <= geometry.static_nbytes
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,7 @@ from tests.helpers.conv_cases import (
     weights_of,
 )
 from tests.helpers.gpu import target_of
+from tests.helpers.kept_kernels import frontend_log, statistics_of
 from tests.helpers.kernel_checks import assert_compiles
 from tests.helpers.networks import make_stylegan2
 
@@ -94,6 +95,25 @@ def test_they_compile_without_spills_and_their_arguments_fit(case: ConvCase) -> 
         assert isinstance(launch.arguments["tma_map"], TensorMap)
         assert set(launch.arguments) == set(launch.recipe.parameters.names or ())
         assert_compiles(launch.recipe, "sm_90a", launch.block[0], is_heavy=False)
+
+
+@pytest.mark.parametrize("case", [replace(CASES[0], half=True), READ[0]], ids=str)
+def test_they_declare_no_more_shared_memory_than_their_geometries_count(case: ConvCase) -> None:
+    work, site = ConvWork.of_step(step_of(case)), site_of(case)
+    shape = ConvShape("up_conv", work.side, site.cin(work), work.cout, site.batch, site.operands)
+    products, filtering = geometries(shape)
+    counted = products.static_nbytes, filtering.static_nbytes
+    for recipe, most in zip(unfused_recipes(work, site, products, filtering), counted, strict=True):
+        declared = statistics_of(recipe, "sm_90a").shared_nbytes
+        assert most - 128 <= declared <= most, recipe.title
+
+
+def test_divisions_that_are_counted_otherwise_than_the_kernels_do_are_refused() -> None:
+    case = replace(CASES[0], half=True)
+    for launch in build(ConvWork.of_step(step_of(case)), site_of(case), weights_of(case), H200).launches:
+        other = {**dict(launch.recipe.defines), "SHARED_NBYTES": str(launch.shared_nbytes - 1024)}
+        log = frontend_log(replace(launch.recipe, defines=tuple(other.items())), "sm_90a")
+        assert "the stages lie in the launch's shared memory" in log, launch.label
 
 
 def test_the_transposed_picture_lives_from_the_first_kernel_to_the_second() -> None:
@@ -166,8 +186,8 @@ def test_tiles_and_blocks_cover_the_picture_and_fit_a_multiprocessor(side: int, 
     assert columns == -(-side // filtering.width) * -(-side // filtering.rows)
     assert channels * filtering.depth >= cout
     assert pictures == batch
-    noise_nbytes = 4 * filtering.rows * filtering.width
-    assert filtering.min_blocks * (filtering.dynamic_nbytes + noise_nbytes + 1024 + 64) <= H200_LIMITS[1]
+    block_nbytes = filtering.dynamic_nbytes + filtering.static_nbytes
+    assert filtering.min_blocks * (block_nbytes + 1024) - 1024 <= H200_LIMITS[1]
 
 
 def site_on(case: ConvCase, batch: int) -> tuple[ConvWork, ConvSite]:

@@ -1,6 +1,7 @@
 // Words that blocks pass on to each other in a run, without barriers: the last bit of a word, its tag, changes from run to run, so that a
 // reader sees whether the word is of this run. Every word is written once a run. Loads and stores are relaxed: each word is looked at by
-// itself, and nothing follows from one about another. Readers clear the tag, so that all runs compute the same.
+// itself, and nothing follows from one about another. Readers clear the tag, so that all runs compute the same. NCCL's protocol LL has
+// a flag beside each word in the same way.
 #pragma once
 
 __device__ __forceinline__ unsigned tagged(unsigned word, unsigned tag) { return (word & ~1u) | tag; }

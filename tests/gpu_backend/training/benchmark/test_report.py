@@ -53,6 +53,12 @@ def test_a_row_that_gains_nothing_says_why_and_one_may_change_an_earlier_row() -
     assert "not said" not in table(report)
 
 
+def test_a_row_that_is_slower_is_not_said_to_gain_nothing() -> None:
+    slower = replace(row("bf16", 130.0), no_gain="numbers are converted")
+    report = replace(REPORT, rows=(row("fp32", 100.0), slower), skipped=())
+    assert "bf16 is slower: numbers are converted" in table(report)
+
+
 def test_the_table_names_everything() -> None:
     lines = table(REPORT).splitlines()
     assert lines[0] == "A training step at 256 x 256, batch 8, 48.0 M parameters"
