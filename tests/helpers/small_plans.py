@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gpu_backend.cuda.launches import streaming_up_conv
-from gpu_backend.ops.kernels import unfused_tile
+from gpu_backend.ops.kernels import streaming_conv_tile, unfused_tile
 from tests.helpers.networks import StyleGAN2Model, make_stylegan2
 
 SMALL_STYLEGAN2 = (
@@ -24,8 +24,9 @@ SMALL_STYLEGAN3 = ((16, 72), (64, 40))
 
 
 def let_small_plans_have_the_kernels_of_large_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Choose streaming up-convolutions and those in two kernels however little they gain."""
+    """Choose streaming convolutions, and up-convolutions in two kernels, however little they gain."""
     monkeypatch.setattr(streaming_up_conv, "_LEAST_POSITIONS", 0)
+    monkeypatch.setattr(streaming_conv_tile, "_LEAST_SIDE", 64)
     for limit in ("_LEAST_CHANNELS", "_MANY_CHANNELS", "_LEAST_SHARE"):
         monkeypatch.setattr(unfused_tile, limit, 0)
 

@@ -29,10 +29,10 @@ from gpu_backend.ops.kernels.streaming_conv_tile import StreamingConvGeometry, s
 _ARCHITECTURE = "sm_90a"
 
 _NOT_TAKEN = ("x", "batch", "cin")
-"""Of the arguments of all convolutions: the map of copies names the input, and the kernel is compiled for its channels."""
+"""Of the arguments of all convolutions: copies know the input, and the kernel is compiled for its channels."""
 
 _TAP_ORDER = tuple(3 * ky + kx for kx in range(3) for ky in (0, 2, 1, 0, 2))
-"""Taps 3 ky + kx as the kernel's products take them: three rows from the first, second or third on are those of a turn."""
+"""Taps 3 ky + kx as the kernel's products take them: three successive rows of a column are those of any turn."""
 
 _HOMOGENEOUS = ("linear", "relu", "lrelu")
 """Activations of two fp16 numbers at once."""

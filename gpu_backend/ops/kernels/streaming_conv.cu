@@ -11,13 +11,14 @@
 //     CHANNELS (output channels), DEPTH and STEPS (input channels), ROWS, WARPGROUPS, STAGES: see StreamingConvGeometry in
 //         gpu_backend/ops/kernels/streaming_conv_tile.py
 //     PADDING: zeros around the input
+//     SHARED_NBYTES: StreamingConvGeometry.dynamic_nbytes
 //     HALF and USE_WGMMA are 1. ACTIVATION: linear, relu or lrelu. FP8_X, FP8_Y: see parts/e4m3.cuh
 //     HAS_RGB: toRGB's products, for a picture of IMG_CHANNELS channels, 8 at most
 //
 // Weights are packed in the order of the rows of taps 0 2 1 0 2 for each column of taps: three of them in a row are the thirds of a product in
 // any of their turns. Output channels are packed so that a lane holds up to eight neighbours, which it stores at once.
 //
-// Dynamic shared memory, from the first multiple of 1024 bytes on (StreamingConvGeometry.dynamic_nbytes):
+// Dynamic shared memory, from the first multiple of 1024 bytes on (SHARED_NBYTES, alignment included):
 //     weights     STEPS x WEIGHT_SPACE
 //     a warpgroup's ring of STAGES rows of x: STEPS x PATCH_NBYTES each
 //
@@ -47,6 +48,7 @@ enum : int {
     CHUNKS = STEPS * PRODUCTS,                // of 32 bytes of a pixel's channels
     OVERLAPS = CHANNELS <= 32,                // the epilogue of a row with the products of the next: of 64 channels it takes 9 % longer
 };
+static_assert(1024 + STEPS * WEIGHT_SPACE + WARPGROUPS * STAGES * STAGE_NBYTES == SHARED_NBYTES, "weights and stages lie in the launch's shared memory");
 static_assert(HALF && USE_WGMMA, "the kernel multiplies fp16 or e4m3 by wgmma");
 static_assert(CHANNELS % 16 == 0 && 3 * CHANNELS <= 256, "a lane stores neighbouring channels at once; a product has 256 columns");
 static_assert(IS_HOMOGENEOUS, "two numbers of fp16 are activated at once");

@@ -14,7 +14,9 @@ STRIP_COLUMNS = 64
 """Columns of a warpgroup: sixteen a warp."""
 
 _WARPGROUPS = {16: (4, 6), 32: (4, 5), 64: (2, 3, 4)}
-"""Of a block, by its output channels: as many as have registers; fewer have longer strips, whose ends take less."""
+_WARPGROUPS_IN_FP8 = {**_WARPGROUPS, 64: (2, 3)}
+"""Of a block, by its output channels: as many as have registers, of which converting to e4m3 takes some. Fewer have
+longer strips, whose ends take less."""
 
 _TAPS = 15
 """Packed for each input and output channel: five rows of taps for each column, of which three begin any turn."""
@@ -89,7 +91,7 @@ class StreamingConvGeometry:
     @property
     def static_nbytes(self) -> int:
         """Shared memory that the kernel itself declares, at most."""
-        return 10 * self.channels + 16 * (self.channels + 8) + 16 * (self.warpgroups * self.stages + 1) + 64
+        return 10 * self.channels + 16 * (self.channels + 8) + 8 * (2 * self.warpgroups * self.stages + 1) + 64
 
     @property
     def macros(self) -> dict[str, int]:
@@ -101,23 +103,29 @@ class StreamingConvGeometry:
             "ROWS": self.rows,
             "WARPGROUPS": self.warpgroups,
             "STAGES": self.stages,
+            "SHARED_NBYTES": self.dynamic_nbytes,
         }
 
 
-@functools.lru_cache(maxsize=256)  # layers of one shape come in several plans
 def streaming_conv_geometry(
     shape: ConvShape, multiprocessors: int, shared_nbytes_per_block: int
 ) -> StreamingConvGeometry | None:
     """Return how to divide a convolution; None for shapes that another kernel computes faster."""
     if shape.kind != "conv" or shape.operands in FP32_OPERANDS or shape.side < _LEAST_SIDE:
         return None
-    channels = next((channels for channels in _WARPGROUPS if channels >= shape.cout), None)
+    return _fastest(shape, multiprocessors, shared_nbytes_per_block)
+
+
+@functools.lru_cache(maxsize=256)  # layers of one shape come in several plans
+def _fastest(shape: ConvShape, multiprocessors: int, shared_nbytes_per_block: int) -> StreamingConvGeometry | None:
+    choices = _WARPGROUPS_IN_FP8 if shape.operands == "fp8" else _WARPGROUPS
+    channels = next((channels for channels in choices if channels >= shape.cout), None)
     depth = next((depth for depth in (nbytes // shape.itemsize for nbytes in ROW_NBYTES) if depth >= shape.cin), None)
     if channels is None or depth is None:
         return None
     fitting = [
         StreamingConvGeometry(shape, channels, depth, rows, warpgroups, stages)
-        for warpgroups in _WARPGROUPS[channels]
+        for warpgroups in choices[channels]
         if (stages := _stages(shape, channels, depth, warpgroups, shared_nbytes_per_block)) is not None
         for rows in range(_LEAST_ROWS, min(shape.side, _MOST_ROWS) + 1)
     ]

@@ -17,7 +17,7 @@ from tests.helpers.small_plans import (
 )
 from tests.helpers.stylegan3 import R, make_stylegan3
 
-HOPPERS = {"first_layers", "flat_conv", "streaming_up_conv", "transposed_conv", "up_filter"}
+HOPPERS = {"first_layers", "flat_conv", "streaming_conv", "streaming_up_conv", "transposed_conv", "up_filter"}
 OTHERS = {"filtered_lrelu", "modulated_conv", "modulated_up_conv", "styles", "to_rgb"}
 
 
