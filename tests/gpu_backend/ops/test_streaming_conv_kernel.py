@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -80,9 +80,10 @@ def recipe_of(case: ConvCase, choices: dict[str, int]) -> Any:
     return streaming_conv_recipe(ConvWork.of_step(step_of(case)), site_of(case), geometry_of(case, choices))
 
 
+IN_E4M3: tuple[Literal["x", "xy"], ...] = ("x", "x", "xy", "xy", "x", "xy", "xy")
 IN_FP8 = tuple(
     (replace(case, fp8=fp8, cin=max(case.cin, 17)), {**choices, "depth": max(32, choices["depth"])})
-    for (case, choices), fp8 in zip(CASES[:7], ("x", "x", "xy", "xy", "x", "xy", "xy"), strict=True)
+    for (case, choices), fp8 in zip(CASES[:7], IN_E4M3, strict=True)
 )
 
 
