@@ -68,6 +68,7 @@ def streaming_up_conv(
     key = f"streaming/{work.weight}/{channels}x{depth}/{site.operands}/{site.weight_exponent}"
     weight = Constant(key, partial(_packed, weights, work, site, channels, depth))
     arguments, constants, regions = conv_arguments(work, site, weights, weight)
+    del arguments["cin"]  # the kernel is compiled for it
     flops = work.flops
     if site.moments is not None:
         regions += (Region(site.moments, (site.batch, geometry.grid[0], work.cout, 2), "float32", "scratch"),)

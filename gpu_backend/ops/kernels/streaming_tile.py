@@ -121,6 +121,7 @@ class StreamingGeometry:
             "WARPGROUPS": self.warpgroups,
             "STAGES": self.stages,
             "MIN_BLOCKS": self.min_blocks,
+            "SHARED_NBYTES": self.dynamic_nbytes,
             "HAS_MOMENTS": int(self.has_moments),
         }
 

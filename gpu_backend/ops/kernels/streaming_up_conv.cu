@@ -9,7 +9,7 @@
 // A warpgroup has STRIPS strips side by side and 4 / STRIPS segments of ROWS rows one below the other. A block has
 // WARPGROUPS warpgroups one below the other, whose products and filters overlap.
 //
-// Macros: CHANNELS 16|32, DEPTH and STEPS (input channels), STRIPS 1|2|4, ROWS, WARPGROUPS, STAGES, MIN_BLOCKS; ACTIVATION;
+// Macros: CHANNELS 16|32, DEPTH and STEPS (input channels), STRIPS 1|2|4, ROWS, WARPGROUPS, STAGES, MIN_BLOCKS; SHARED_NBYTES: StreamingGeometry.dynamic_nbytes in streaming_tile.py; ACTIVATION;
 // HAS_Y, HAS_RAW: which of y and y_raw are stored; FP8_X, and FP8_Y with HAS_Y alone, see parts/e4m3.cuh; ADDS_PICTURE, IMG_CHANNELS as in modulated_up_conv.cu. HALF, USE_WGMMA are 1.
 // HAS_MOMENTS, for StyleGAN1: noise has a strength per channel, the filter meets t's edges with their signs turned as with ODD_BORDER in
 // modulated_up_conv.cu, BLURS_BIAS is as there, and a block writes mean and M2 of its outputs (Partials in parts/merged_moments.cuh).
@@ -24,7 +24,7 @@
 // (a tensor map of five dimensions), so that the rows of a matrix are neighbours there.
 // Channels of a block are packed so that a lane holds CHANNELS / 4 neighbours, which it stores at once.
 //
-// Shared memory from the first multiple of 1024 bytes on (StreamingGeometry.dynamic_nbytes in streaming_tile.py):
+// Shared memory from the first multiple of 1024 bytes on (SHARED_NBYTES, alignment included):
 //     weights     STEPS x WEIGHT_SPACE
 //     a warpgroup's ring of STAGES rows of x: segments x STEPS x PATCH_NBYTES each
 //
@@ -56,6 +56,7 @@ enum : int {
     PHASE = CHANNELS / 2,       // sums of a phase
     LANE_CHANNELS = CHANNELS / 4,
 };
+static_assert(1024 + STEPS * WEIGHT_SPACE + WARPGROUPS * STAGES * STAGE_NBYTES == SHARED_NBYTES, "weights and stages lie in the launch's shared memory");
 static_assert(HALF && USE_WGMMA, "the kernel multiplies fp16 or e4m3 by wgmma");
 static_assert(!FP8_Y || (HAS_Y && !HAS_RAW), "y_raw is not e4m3");
 static_assert(!HAS_MOMENTS || (WARPGROUPS == 1 && HAS_Y && !HAS_RAW && !FP8_X && !FP8_Y), "a block writes its moments, of y");
@@ -158,7 +159,7 @@ __device__ __forceinline__ void store_moments(LaneMoments& moments, float2* to, 
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) streaming_up_conv(
-    LAYER_PARAMETERS, SIZE_PARAMETERS
+    LAYER_PARAMETERS, int batch, int side, int cout, int demod_stride, int style_stride, float gain, float clamp
 #if HAS_MOMENTS
     , const float* __restrict__ strengths, float2* __restrict__ moments
 #endif

@@ -19,7 +19,7 @@ __device__ __forceinline__ float gain_before(float gain) { return IS_HOMOGENEOUS
 __device__ __forceinline__ float gain_after(float gain) { return IS_HOMOGENEOUS ? 1.0f : gain; }
 
 // Parameters of all fused convolutions, given by name in gpu_backend/cuda/launches/conv_arguments.py. Null pointers: no
-// demodulation, style, bias or noise, an output that is not stored. `cin`: streaming_up_conv.cu is compiled for it.
+// demodulation, style, bias or noise, an output that is not stored.
 #define LAYER_PARAMETERS                                                                                              \
     const X* __restrict__ x, const void* __restrict__ weight, Y* __restrict__ y, T* __restrict__ y_raw,               \
     const float* __restrict__ demod, const float* __restrict__ next_style, const float* __restrict__ bias,            \
