@@ -27,7 +27,7 @@ class Target:
     tiles
         How its convolutions are cut.
     streams
-        Whether convolutions may be kernels without a tile: flat products, streaming up-convolutions, or two kernels.
+        Whether convolutions may be kernels without a tile: flat products, streaming ones, or two kernels.
     adds_pictures
         Whether up-convolutions may add up the picture of the toRGB before them.
     folds
