@@ -117,6 +117,9 @@ class Launch:
         Other layers, of toRGB, whose pictures the launch computes.
     convolutions
         Layers of a launch that computes several, in their order.
+    observed
+        Argument that gets memory for the output of the layer, in a run beside that observes it; empty if the launch
+        does not store it.
     """
 
     layer: str
@@ -134,6 +137,7 @@ class Launch:
     optional: tuple[str, ...] = ()
     pictures: tuple[str, ...] = ()
     convolutions: tuple[str, ...] = ()
+    observed: str = ""
 
     @property
     def region_names(self) -> tuple[str, ...]:

@@ -78,8 +78,6 @@ _PICTURE_ARGUMENTS = {
 Geometry = ConvGeometry | StreamingGeometry
 """How a convolution is divided; its partial moments are ``grid[0]``, each of a `part`."""
 
-_LABELS = ("adain_input", "adain", "fold_adain", "plain_adain")
-
 
 @dataclass(frozen=True, slots=True)
 class AdainSite:
@@ -265,6 +263,7 @@ def adain_input(step: Step, site: AdainSite, weights: Weights, const: str) -> Bu
     launch = Launch(
         layer=step.layer,
         label="adain_input",
+        observed="y",
         recipe=KernelRecipe.of("adain_input", HALF=site.half, ACTIVATION=ACTIVATION_NUMBERS[act.activation]),
         grid=(-(-cout // _INPUT_CHANNELS), site.batch, 1),
         block=(_INPUT_THREADS, 1, 1),
@@ -334,6 +333,7 @@ def adain(
     launch = Launch(
         layer=step.layer,
         label="adain",
+        observed="y",
         recipe=adain_recipe(step, site, target, geometry, picture),
         grid=tile.grid,
         block=(THREADS, 1, 1),
@@ -413,6 +413,7 @@ def fold_adain(step: Step, site: AdainSite, weights: Weights, geometry: Geometry
     launch = Launch(
         layer=step.layer,
         label="fold_adain",
+        observed="y",
         recipe=fold_recipe(reader),
         grid=(parts, rows * _TAPS * inputs // 8 // _FOLD_THREADS, 1),
         block=(_FOLD_THREADS, 1, 1),
@@ -500,6 +501,7 @@ def plain_adain(step: Step, site: AdainSite, weights: Weights, *, reason: str = 
             nbytes=numbers * size * passes,
             is_fused=False,
             reason=reason,
+            observed="y" if "y" in arguments else "",
         )
 
     moments = launch(
@@ -577,8 +579,7 @@ def _site(step: FusedStep, context: LoweringContext) -> AdainSite:
 
 def _observed(step: Step, launch: Launch, regions: Mapping[str, Region]) -> Observation | None:
     """Observe a normalisation: its output, which it does not store if it computes toRGB's products."""
-    is_normal = launch.label in _LABELS or ("NORMALISES", "1") in launch.recipe.defines
-    if not is_normal:
+    if not launch.observed:
         return None
     batch, side, _, channels = step.attributes.output_shape(regions["styles"].shape[0])
     dtype = "float16" if dict(launch.recipe.defines)["HALF"] == "1" else "float32"

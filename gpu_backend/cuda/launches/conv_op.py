@@ -54,17 +54,6 @@ _PICTURE_TAPS = 4
 _MOST_BESIDE = 256 * 256
 """Pixels of all pictures of such a sum: more of them keep a few blocks busy longer than the convolution takes."""
 
-_LABELS = (
-    "flat_conv",
-    "modulated_conv",
-    "modulated_up_conv",
-    "streaming_conv",
-    "streaming_up_conv",
-    "up_filter",
-    "plain_modulated_conv",
-    "plain_modulated_up_conv",
-)
-
 
 class ModulatedConvOp(GpuOp):
     """A modulated convolution or up-convolution."""
@@ -119,7 +108,7 @@ class SkipConvOp(GpuOp):
         return self._with_shown(built, step, context)
 
     def observe(self, step: Step, launch: Launch, regions: Mapping[str, Region]) -> Observation | None:
-        if launch.label not in _LABELS:
+        if not launch.observed:
             return None
         settings: SkipConv = step.attributes
         batch = region_of(launch.arguments["x"], regions).shape[0]
@@ -256,10 +245,9 @@ def observe_conv(step: Step, launch: Launch, regions: Mapping[str, Region]) -> O
     """Observe a convolution: its output before the next layer's style, and without a resnet's skip."""
     if step.layer in launch.convolutions:
         return observe_first_layer(step, launch)
-    if launch.label not in _LABELS:
+    if not launch.observed:
         return None
-    # Some kernels store one of the two: they are compiled for that.
-    stores_y = launch.label in ("flat_conv", "modulated_up_conv", "streaming_up_conv", "up_filter")
+    stores_y = launch.observed == "y"  # of kernels that are compiled to store this or y_raw
     known = region_of(launch.arguments["y"] if stores_y else _input_of(launch), regions)
     batch, side, _, channels = step.attributes.output_shape(known.shape[0])
     if stores_y and known.dtype == E4M3:

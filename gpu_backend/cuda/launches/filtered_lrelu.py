@@ -37,8 +37,6 @@ from gpu_backend.plan.fusion import FusedStep
 from gpu_backend.plan.plan import Step
 from gpu_backend.quick_dataclass import dataclass
 
-_LABELS = ("filtered_lrelu", "plain_filtered_lrelu")
-
 _THREADS = 256
 _PLAIN_TILES = (8, 4, 2, 1)
 _MOST_PICTURE_CHANNELS = 8
@@ -65,7 +63,7 @@ class FilteredLreluOp(GpuOp):
         return plain_filter(step.main, _site(step, context), context.weights, context.target, reason=reason)
 
     def observe(self, step: Step, launch: Launch, regions: Mapping[str, Region]) -> Observation | None:
-        if launch.label not in _LABELS:
+        if not launch.observed:
             return None
         x = region_of(launch.arguments["x"], regions)
         batch, side, _, channels = step.attributes.output_shape(x.shape[0])
@@ -221,6 +219,7 @@ def fused_filter(step: Step, site: FilterSite, weights: Weights, geometry: Filte
     launch = Launch(
         layer=step.layer,
         label=recipe.stem,
+        observed="y",
         recipe=recipe,
         grid=geometry.grid,
         block=(geometry.tile.threads, 1, 1),
@@ -282,6 +281,7 @@ def plain_filter(step: Step, site: FilterSite, weights: Weights, target: Target,
     launch = Launch(
         layer=step.layer,
         label=recipe.stem,
+        observed="y",
         recipe=recipe,
         grid=grid,
         block=(_THREADS, 1, 1),

@@ -87,6 +87,7 @@ def flat_conv(work: ConvWork, site: ConvSite, weights: Weights, geometry: FlatGe
         },
         flops=site.batch * work.flops,
         nbytes=site.nbytes(work),
+        observed="y",
     )
     return Built((launch,), tuple(constants), regions)
 

@@ -158,8 +158,16 @@ def fused_conv(
         flops=site.batch * flops,
         nbytes=site.nbytes(work),
         pictures=pictures,
+        observed=_observed(work, site),
     )
     return Built((launch,), tuple(constants), (*regions, *extra_regions))
+
+
+def _observed(work: ConvWork, site: ConvSite) -> str:
+    """Return the argument that gets the layer's output: that of a StyleGAN1's layer is normalised."""
+    if work.is_normalised:
+        return "" if site.epsilon is None else "y"
+    return "y" if work.is_up else "y_raw"
 
 
 def has_whole_picture(geometry: ConvGeometry) -> bool:

@@ -192,6 +192,7 @@ def _build(
         nbytes=site.nbytes(work),
         is_fused=False,
         reason=reason,
+        observed="" if work.is_normalised else "y_raw",
     )
     convolution = Built((launch,), tuple(constants), regions)
     if site.y_raw is None:

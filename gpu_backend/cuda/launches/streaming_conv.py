@@ -83,6 +83,7 @@ def streaming_conv(work: ConvWork, site: ConvSite, weights: Weights, geometry: S
         arguments={name: value for name, value in arguments.items() if name not in _NOT_TAKEN},
         flops=site.batch * work.flops,
         nbytes=site.nbytes(work),
+        observed="y_raw",
     )
     return Built((launch,), tuple(constants), regions)
 

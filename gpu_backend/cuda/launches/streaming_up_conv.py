@@ -90,6 +90,7 @@ def streaming_up_conv(
         flops=site.batch * flops,
         nbytes=site.nbytes(work),
         pictures=beside.layers,
+        observed="" if work.is_normalised else "y",
     )
     return Built((launch,), (*constants, *beside.constants), (*regions, *beside.regions))
 

@@ -109,6 +109,7 @@ def unfused_up_conv(
         flops=site.batch * work.flops - product_flops,
         nbytes=site.nbytes(work) - itemsize * read_numbers,
         pictures=beside.layers,
+        observed="y",
     )
     return Built((first, second), (*constants, *beside.constants), (*regions, t, *beside.regions))
 

@@ -32,3 +32,19 @@ def test_small_plans_in_fp16_run_every_kernel(monkeypatch: pytest.MonkeyPatch) -
         plans.append((model, PlanKey("m", "synthesis", 1, side, "fp16")))
     schedules = [lower(build_plan(model.spec, key), model.weights, H200) for model, key in plans]
     assert {launch.label for schedule in schedules for launch in schedule.launches} >= HOPPERS | OTHERS
+
+
+def test_one_launch_of_each_convolution_can_be_observed(monkeypatch: pytest.MonkeyPatch) -> None:
+    let_small_plans_have_the_kernels_of_large_ones(monkeypatch)
+    for architecture, batch, width, resolution in SMALL_STYLEGAN2:
+        model = small_stylegan2(architecture, width, resolution)
+        plan = build_plan(model.spec, PlanKey("m", "synthesis", batch, resolution, "fp16"))
+        for everything_plain in (False, True):
+            launches = lower(plan, model.weights, H200, everything_plain=everything_plain).launches
+            assert all(launch.observed in ("", *launch.arguments) for launch in launches)
+            found = [launch.layer for launch in launches if launch.observed]
+            found += [layer for launch in launches for layer in launch.convolutions if "conv" in layer]
+            wanted = [
+                step.layer for step in plan.steps if step.op in ("modulated_conv", "modulated_up_conv", "skip_conv")
+            ]
+            assert sorted(found) == sorted(wanted)
