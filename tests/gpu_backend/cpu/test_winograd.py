@@ -8,6 +8,7 @@ import torch
 from torch.nn import functional
 
 from gpu_backend.cpu.team import Team
+from gpu_backend.cpu.weight_stack import WeightStack
 from gpu_backend.cpu.winograd import WinogradConvolution, transform_weight
 
 
@@ -27,7 +28,7 @@ def largest_error(side: int, inputs: int, outputs: int, *, pad: int = 1, cuts: t
     out = torch.full((side, side, outputs), float("nan"))
     edges = (0, *cuts, side)
     for rows in itertools.pairwise(edges):
-        winograd = WinogradConvolution(transform_weight(weight), side, rows, pad)
+        winograd = WinogradConvolution(WeightStack(transform_weight(weight), 64), side, rows, pad)
         winograd.attach(torch.full((winograd.scratch_floats,), float("nan")))
         winograd.run(x, style, Copy(), out)  # type: ignore[arg-type]
     scaled = (x * style).permute(2, 0, 1)[None].double()
