@@ -3,7 +3,7 @@
 The choice depends only on sizes, never on a measurement, so that equal requests give equal bytes in every process.
 Milliseconds for each layer without epilogue on two AVX-512 cores, direct / Winograd:
 
-    16 x 16 x 512  5.2 / 3.0     32 x 32 x 512  20.4 / 8.2     64 x 64 x 256  20.8 / 10.1
+    16 x 16 x 512  5.2 / 3.0     32 x 32 x 512  20.4 / 8.2     64 x 64 x 256  20.8 / 9.2
     128 x 128 x 128  21.2 / 12.3     256 x 256 x 64  21.2 / 17.4
 """
 
@@ -240,7 +240,7 @@ def input_style(step: Step, site: Site) -> Tensor | None:
 
 def _transformed(step: Step, site: Site, channels: tuple[int, int]) -> WeightStack:
     key = (step.weights["weight"], "winograd", channels)
-    rows = min(64, (-(-step.attributes.resolution // TILE)) ** 2)
+    rows = min(128, (-(-step.attributes.resolution // TILE)) ** 2)
     return site.packed.get(
         key, lambda: WeightStack(transform_weight(site.weight(step, "weight")[slice(*channels)], site.team), rows)
     )

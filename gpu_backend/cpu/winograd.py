@@ -26,14 +26,15 @@ from torch import Tensor
 from gpu_backend.cpu.epilogue import LayerEnd
 from gpu_backend.cpu.kernel import BumpAllocator, allocated_floats
 from gpu_backend.cpu.team import Team
-from gpu_backend.cpu.weight_stack import WeightStack
+from gpu_backend.cpu.weight_stack import MIN_PACKED_SIZE, WeightStack
 
 TILE = 4
 _SIDE = TILE + 2
 _STRIP_NBYTES = 5 << 18
 """Bytes of transformed input in a strip: near the size of a core's L2 cache."""
-_MIN_TILES = 64
-"""Minimum number of tiles in a matrix product; fewer would read the weights too often."""
+_MIN_TILES, _MIN_TILES_OF_LARGE = 64, 128
+"""Minimum number of tiles in a matrix product, the second if its weights are large enough for `WeightStack` to pack
+them: fewer would read the weights too often. A layer of 64 x 64 x 256 takes 9.8 ms with 128 tiles, 10.7 with 64."""
 _PIECE = 8
 """Input channels whose weights are transformed at a time, in double precision and within the cache."""
 
@@ -216,7 +217,7 @@ class WinogradConvolution:
     ) -> None:
         self._tiles = -(-resolution // TILE)
         rows = (0, resolution) if rows is None else rows
-        strip = strip_of(rows, self._tiles, max(weights.inputs, weights.outputs))
+        strip = strip_of(rows, self._tiles, weights.inputs, weights.outputs)
         self._firsts = range(rows[0] // TILE, -(-rows[1] // TILE), strip)
         self._input = InputTiles(weights.inputs, resolution, strip, pad)
         self._output = OutputTiles(weights, resolution, rows, strip)
@@ -261,11 +262,12 @@ class WinogradConvolution:
         return y, (piece,), (piece,), *spare
 
 
-def strip_of(rows: tuple[int, int], tiles: int, channels: int) -> int:
+def strip_of(rows: tuple[int, int], tiles: int, inputs: int, outputs: int) -> int:
     """Return the tile rows of a strip: about as many as fit, in strips of equal size; powers of two stay so."""
     count = -(-rows[1] // TILE) - rows[0] // TILE
-    row_nbytes = 4 * _SIDE * _SIDE * tiles * channels
-    wanted = max(1, min(count, max(_MIN_TILES // tiles, _STRIP_NBYTES // row_nbytes)))
+    row_nbytes = 4 * _SIDE * _SIDE * tiles * max(inputs, outputs)
+    least = _MIN_TILES_OF_LARGE if inputs * outputs >= MIN_PACKED_SIZE else _MIN_TILES
+    wanted = max(1, min(count, max(least // tiles, _STRIP_NBYTES // row_nbytes)))
     if count & (count - 1) == 0:
         return 1 << (wanted.bit_length() - 1)
     return -(-count // -(-count // wanted))
