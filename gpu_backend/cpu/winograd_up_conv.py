@@ -167,6 +167,31 @@ class _Views:
     r: Tensor
 
 
+@dataclass(frozen=True, eq=False)
+class _Columns:
+    """Views of the working memory for a number of filtered rows.
+
+    Attributes
+    ----------
+    matrices
+        The filter matrix for each row.
+    z
+        (rows, 12, tiles * out_channels), written by the filter.
+    overlaps
+        Columns of tiles, and what the tiles beside them contribute to these.
+    edges
+        First and last column of the picture.
+    raw
+        (rows, tiles, 8, out_channels).
+    """
+
+    matrices: Tensor
+    z: Tensor
+    overlaps: list[tuple[Tensor, Tensor]]
+    edges: tuple[Tensor, Tensor]
+    raw: Tensor
+
+
 class UpOutputTiles:
     """Multiplies evaluated tiles by weights, interpolates and filters the products, and ends the layer.
 
@@ -190,7 +215,6 @@ class UpOutputTiles:
     ) -> None:
         self._weights, self._rows, self._tiles, self._edge = weights, rows, tiles, edge
         self._matrix = filter_matrix(taps)
-        self._matrices = self._matrix.expand(_OUT_TILE, _REACH, _PRODUCTS)
         self._row = tiles * weights.outputs
 
     def sizes(self, strip: int) -> tuple[int, int]:
@@ -204,9 +228,8 @@ class UpOutputTiles:
     def attach(self, v: Tensor, m: Tensor, r: Tensor, z: Tensor, head: Tensor, carry: Tensor) -> None:
         """Set the flat memory of evaluated tiles and of `sizes`, where `r` may overlap `v`, and that of `shapes`."""
         self._v, self._m, self._r = v, m, r
-        self._z, self._head, self._carry = z, head, carry
-        self._split = z.view(_OUT_TILE, _REACH, self._tiles, -1)
-        self._raw = self._split[:, 2 : 2 + _OUT_TILE].permute(0, 2, 1, 3)
+        self._head, self._carry = head, carry
+        self._columns = {count: self._columns_of(z[:count]) for count in range(1, _OUT_TILE + 1)}
         self._views: dict[int, _Views] = {}
 
     def run(self, first: int, count: int, epilogue: LayerEnd, out: Tensor) -> None:
@@ -259,18 +282,26 @@ class UpOutputTiles:
             products.append((first, plane[-_POINTS:], even, plane[:TILE].view(1, -1, inputs), odd))
         return _Views(products, m, r)
 
+    def _columns_of(self, z: Tensor) -> _Columns:
+        split = z.view(z.shape[0], _REACH, self._tiles, -1)
+        ends = 2 + _OUT_TILE
+        overlaps = [(split[:, 8:ends, :-1], split[:, :2, 1:]), (split[:, 2:4, 1:], split[:, ends:, :-1])]
+        edges = split[:, 2, 0], split[:, ends - 1, -1]
+        return _Columns(
+            self._matrix.expand(z.shape[0], -1, -1), z, overlaps, edges, split[:, 2:ends].permute(0, 2, 1, 3)
+        )
+
     def _finish(self, r: Tensor, row: int, epilogue: LayerEnd, out: Tensor) -> None:
         """Filter some rows along columns, and end them; `r` is (rows, 9, tiles * out_channels)."""
-        count = r.shape[0]
-        z, split = self._z[:count], self._split[:count]
-        torch.bmm(self._matrices[:count], r, out=z)
-        split[:, 8:10, :-1].add_(split[:, :2, 1:])
-        split[:, 2:4, 1:].add_(split[:, 10:, :-1])
+        columns = self._columns[r.shape[0]]
+        torch.bmm(columns.matrices, r, out=columns.z)
+        for own, neighbour in columns.overlaps:
+            own.add_(neighbour)
         if self._edge:
             products = r.unflatten(2, (self._tiles, -1))
-            split[:, 2, 0].sub_(products[:, 0, 0], alpha=self._edge)
-            split[:, 1 + _OUT_TILE, -1].sub_(products[:, 1, -1], alpha=self._edge)
-        epilogue.finish(self._raw[:count], row, out[row : row + count])
+            columns.edges[0].sub_(products[:, 0, 0], alpha=self._edge)
+            columns.edges[1].sub_(products[:, 1, -1], alpha=self._edge)
+        epilogue.finish(columns.raw, row, out[row : row + r.shape[0]])
 
 
 @dataclass(frozen=True, eq=False)
