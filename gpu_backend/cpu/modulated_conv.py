@@ -241,9 +241,8 @@ def input_style(step: Step, site: Site) -> Tensor | None:
 def _transformed(step: Step, site: Site, channels: tuple[int, int]) -> WeightStack:
     key = (step.weights["weight"], "winograd", channels)
     rows = min(128, (-(-step.attributes.resolution // TILE)) ** 2)
-    return site.packed.get(
-        key, lambda: WeightStack(transform_weight(site.weight(step, "weight")[slice(*channels)], site.team), rows)
-    )
+    weight = site.weight(step, "weight")[slice(*channels)]
+    return site.packed.get(key, lambda: WeightStack(transform_weight(weight, site.team), rows, site.team))
 
 
 def _packed(step: Step, site: Site, channels: tuple[int, int], shape: tuple[int, int, int, int]) -> Convolution:

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from gpu_backend.cpu.convolution import has_packed_convolutions
+from gpu_backend.cpu.team import Team
 
 MIN_PACKED_SIZE = 1 << 16
 """Minimum size of a matrix that is packed, in elements."""
@@ -28,16 +29,26 @@ class WeightStack:
         (count, in, out).
     rows
         Usual number of rows of the first factors; others are valid, too.
+    team
+        Its lanes divide the matrices to pack them; None for this thread.
     """
 
-    def __init__(self, weights: Tensor, rows: int) -> None:
+    def __init__(self, weights: Tensor, rows: int, team: Team | None = None) -> None:
         self.inputs, self.outputs = weights.shape[1:]
         self._weights: Tensor | None = weights
         self._packed: list[Tensor] = []
         if self.inputs * self.outputs >= MIN_PACKED_SIZE and has_packed_products():
-            reorder = torch.ops.mkldnn._reorder_linear_weight
-            self._packed = [reorder(weight.t().contiguous(), rows) for weight in weights]
+            self._packed = [weights] * weights.shape[0]
             self._weights = None
+
+            def pack(lane: int) -> None:
+                for index in range(lane, weights.shape[0], 1 if team is None else team.lanes):
+                    self._packed[index] = torch.ops.mkldnn._reorder_linear_weight(weights[index].t(), rows)
+
+            if team is None:
+                pack(0)
+            else:
+                team.run(pack)
 
     @property
     def nbytes(self) -> int:

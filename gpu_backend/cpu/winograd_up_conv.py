@@ -448,5 +448,5 @@ def _transformed(step: Step, site: Site, channels: tuple[int, int]) -> WeightSta
     tiles = (step.attributes.resolution // _OUT_TILE) ** 2
     return site.packed.get(
         (step.weights["weight"], "winograd up", channels),
-        lambda: WeightStack(transform_up_weight(weight, site.team), min(tiles, _STRIP_TILES)),
+        lambda: WeightStack(transform_up_weight(weight, site.team), min(tiles, _STRIP_TILES), site.team),
     )
