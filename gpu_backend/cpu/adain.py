@@ -17,7 +17,7 @@ from gpu_backend.cpu.activation import finish_in_place
 from gpu_backend.cpu.epilogue import STRIP_NBYTES, MakeEnd
 from gpu_backend.cpu.kernel import BumpAllocator, Kernel, Site
 from gpu_backend.cpu.modulated_conv import make_convolution_kernel
-from gpu_backend.cpu.modulated_up_conv import UpConv
+from gpu_backend.cpu.modulated_up_conv import make_up_conv_kernel
 from gpu_backend.cpu.team import layer_parts
 from gpu_backend.ops.adain import weight_gain
 from gpu_backend.ops.adain_conv import AdainConv
@@ -155,7 +155,7 @@ class AdainKernel(Kernel):
             return self._ends[-1]
 
         if step.op == "adain_up_conv":
-            return UpConv(step, site, make_end)
+            return make_up_conv_kernel(step, site, make_end)
         if step.op == "adain_conv":
             return make_convolution_kernel(step, site, make_end)
         return _Copy(step, site, make_end)

@@ -13,7 +13,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from gpu_backend.ops.upfirdn import doubling_phases
+from gpu_backend.ops.upfirdn import doubling_left_pad, doubling_phases, resampling_matrix
+
+_PICTURE_STRIP = 32
+"""Rows or columns of an upsampled picture that one matrix gives: more have more zeros, fewer need more calls."""
 
 
 class BandedRows:
@@ -39,6 +42,54 @@ def filter_columns(x: Tensor, taps: Sequence[float], out: Tensor) -> None:
     torch.mul(x[:, last : last + width], taps[0], out=out)
     for k in range(1, len(taps)):
         out.add_(x[:, last - k : last - k + width], alpha=taps[k])
+
+
+class PictureDoubling:
+    """Upsampling of rows of (side, side, channels) pictures by 2, both axes as banded matrices.
+
+    With few channels, sums of shifted copies would be many operations on short rows.
+
+    Parameters
+    ----------
+    taps
+        Taps of the filter.
+    side, channels
+        Of the picture before it is upsampled.
+    rows
+        Rows of the output (first and end).
+    """
+
+    def __init__(self, taps: Sequence[float], side: int, channels: int, rows: tuple[int, int]) -> None:
+        matrix = resampling_matrix(side, 2 * side, taps, up=2, left=doubling_left_pad(len(taps)), gain=2.0)
+        self._strips = range(0, rows[1] - rows[0], _PICTURE_STRIP)
+        self._rows = BandedRows(matrix[slice(*rows)], _PICTURE_STRIP)
+        pixels = np.eye(channels)
+        self._columns: list[tuple[slice, slice, Tensor]] = []
+        for first in range(0, 2 * side, _PICTURE_STRIP):
+            columns = matrix[first : first + _PICTURE_STRIP]
+            used = np.flatnonzero(columns.any(axis=0))
+            band = np.kron(columns[:, used[0] : used[-1] + 1], pixels).T
+            low, start = int(used[0]) * channels, first * channels
+            source, target = slice(low, low + band.shape[0]), slice(start, start + band.shape[1])
+            self._columns.append((source, target, torch.from_numpy(np.ascontiguousarray(band, np.float32))))
+
+    def run(self, picture: Tensor, tall: Tensor, out: Tensor) -> None:
+        """Upsample.
+
+        Parameters
+        ----------
+        picture
+            (side, side, channels), contiguous.
+        tall
+            Working memory, (rows, side * channels).
+        out
+            (rows, 2 side, channels), contiguous.
+        """
+        for number, first in enumerate(self._strips):
+            self._rows.filter(number, picture.flatten(1), tall[first : first + _PICTURE_STRIP])
+        wide = out.flatten(1)
+        for source, target, band in self._columns:
+            torch.mm(tall[:, source], band, out=wide[:, target])
 
 
 class Doubling:

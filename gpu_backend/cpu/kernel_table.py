@@ -12,7 +12,7 @@ from gpu_backend.cpu.filtered_lrelu import FilteredLreluKernel
 from gpu_backend.cpu.fourier_features import FourierFeaturesKernel
 from gpu_backend.cpu.kernel import Kernel, Site
 from gpu_backend.cpu.modulated_conv import make_convolution_kernel
-from gpu_backend.cpu.modulated_up_conv import UpConv
+from gpu_backend.cpu.modulated_up_conv import make_up_conv_kernel
 from gpu_backend.cpu.rows import ConcatKernel, EmbeddingKernel, FullyConnectedKernel, Normalize
 from gpu_backend.cpu.skip_conv import SkipConvKernel
 from gpu_backend.cpu.styles import StylesKernel
@@ -34,7 +34,7 @@ KERNELS: dict[str, Callable[[Step, Site], Kernel]] = {
     "fourier_features": FourierFeaturesKernel,
     "fully_connected": FullyConnectedKernel,
     "modulated_conv": make_convolution_kernel,
-    "modulated_up_conv": UpConv,
+    "modulated_up_conv": make_up_conv_kernel,
     "normalize_2nd_moment": Normalize,
     "skip_conv": SkipConvKernel,
     "styles": StylesKernel,

@@ -3,13 +3,14 @@
 The choice depends only on sizes, never on a measurement, so that equal requests give equal bytes in every process.
 Milliseconds for each layer without epilogue on two AVX-512 cores, direct / Winograd:
 
-    16 x 16 x 512  5.2 / 3.6     32 x 32 x 512  20.4 / 9.2     64 x 64 x 256  20.8 / 10.1
+    16 x 16 x 512  5.2 / 3.0     32 x 32 x 512  20.4 / 8.2     64 x 64 x 256  20.8 / 9.2
     128 x 128 x 128  21.2 / 12.3     256 x 256 x 64  21.2 / 17.4
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -18,8 +19,9 @@ from gpu_backend.cpu.chunks import Chunk, chunks_of
 from gpu_backend.cpu.convolution import Convolution, make_convolution
 from gpu_backend.cpu.epilogue import Epilogue, LayerEnd, MakeEnd, strip_rows
 from gpu_backend.cpu.kernel import BumpAllocator, Kernel, Site, allocated_floats
-from gpu_backend.cpu.team import layer_parts
-from gpu_backend.cpu.winograd import WinogradConvolution, transform_weight
+from gpu_backend.cpu.team import CHANNEL_SPLIT_MAX_SIDE, layer_parts, spans
+from gpu_backend.cpu.weight_stack import WeightStack
+from gpu_backend.cpu.winograd import TILE, InputTiles, OutputTiles, WinogradConvolution, transform_weight
 from gpu_backend.ops.adain_conv import AdainConv
 from gpu_backend.ops.modulated_conv import ModulatedConv
 from gpu_backend.ops.modulated_up_conv import ModulatedUpConv
@@ -43,30 +45,30 @@ def suits_winograd(attributes: Attributes) -> bool:
 
 def make_convolution_kernel(step: Step, site: Site, make_end: MakeEnd = Epilogue) -> Kernel:
     """Return the kernel that suits the layer's size."""
-    kernel = WinogradConv if suits_winograd(step.attributes) else DirectConv
+    if not suits_winograd(step.attributes):
+        return DirectConv(step, site, make_end)
+    kernel = SharedWinogradConv if step.attributes.resolution <= CHANNEL_SPLIT_MAX_SIDE else WinogradConv
     return kernel(step, site, make_end)
 
 
 class WinogradConv(Kernel):
-    """Winograd convolution; the lanes divide the tile rows or the output channels."""
+    """Winograd convolution of a large layer; the lanes divide its rows."""
 
     def __init__(self, step: Step, site: Site, make_end: MakeEnd = Epilogue) -> None:
         attributes: Attributes = step.attributes
         self._x, self._style, self._out, self._team = *_ends(step, site), site.team
-        side = attributes.resolution
-        self._lanes: list[tuple[WinogradConvolution, LayerEnd, Tensor]] = []
-        for rows, channels in layer_parts(side, attributes.out_channels, site.team.lanes):
-            if rows[0] == rows[1] or channels[0] == channels[1]:
-                continue
-            first, end = channels
-            weight = _transformed(step, site, channels)
-            convolution = WinogradConvolution(weight, side, rows, attributes.pad)
-            self._lanes.append((convolution, make_end(step, site, rows, channels), self._out[..., first:end]))
-        self.scratch_floats = sum(convolution.scratch_floats for convolution, _, _ in self._lanes)
+        side, channels = attributes.resolution, (0, attributes.out_channels)
+        self._lanes: list[tuple[WinogradConvolution, LayerEnd]] = []
+        for rows, _ in layer_parts(side, attributes.out_channels, site.team.lanes):
+            if rows[0] < rows[1]:
+                weights = _transformed(step, site, channels)
+                convolution = WinogradConvolution(weights, side, rows, attributes.pad)
+                self._lanes.append((convolution, make_end(step, site, rows, channels)))
+        self.scratch_floats = sum(convolution.scratch_floats for convolution, _ in self._lanes)
 
     def attach(self, scratch: Tensor) -> None:
         carver = BumpAllocator(scratch)
-        for convolution, _, _ in self._lanes:
+        for convolution, _ in self._lanes:
             convolution.attach(carver.take(convolution.scratch_floats))
 
     def run(self) -> None:
@@ -77,11 +79,65 @@ class WinogradConv(Kernel):
 
     def _lane(self, lane: int) -> None:
         if lane < len(self._lanes):
-            convolution, epilogue, out = self._lanes[lane]
+            convolution, epilogue = self._lanes[lane]
             for sample in range(self._x.shape[0]):
                 epilogue.begin(sample)
                 style = None if self._style is None else self._style[sample]
-                convolution.run(self._x[sample], style, epilogue, out[sample])
+                convolution.run(self._x[sample], style, epilogue, self._out[sample])
+
+
+class SharedWinogradConv(Kernel):
+    """Winograd convolution of a small layer: the lanes divide its rows to transform the input, then its channels."""
+
+    def __init__(self, step: Step, site: Site, make_end: MakeEnd = Epilogue) -> None:
+        attributes: Attributes = step.attributes
+        self._x, self._style, self._out, self._team = *_ends(step, site), site.team
+        side, inputs, lanes = attributes.resolution, attributes.in_channels, site.team.lanes
+        self._tile_rows = -(-side // TILE)
+        self._inputs = [
+            (first, InputTiles(inputs, side, end - first, attributes.pad))
+            for first, end in spans(self._tile_rows, lanes)
+            if first < end
+        ]
+        self._outputs: list[tuple[OutputTiles, LayerEnd, Tensor]] = []
+        for rows, channels in layer_parts(side, attributes.out_channels, lanes):
+            if channels[0] < channels[1]:
+                tiles = OutputTiles(_transformed(step, site, channels), side, rows, self._tile_rows)
+                self._outputs.append((tiles, make_end(step, site, rows, channels), self._out[..., slice(*channels)]))
+        self._transformed_shape = InputTiles(inputs, side, self._tile_rows, attributes.pad).shapes()[1]
+        self.scratch_floats = allocated_floats(
+            self._transformed_shape,
+            *(shape for _, tiles in self._inputs for shape in tiles.shapes()),
+            *(shape for tiles, _, _ in self._outputs for shape in tiles.shapes()),
+        )
+
+    def attach(self, scratch: Tensor) -> None:
+        carver = BumpAllocator(scratch)
+        v = carver.take(*self._transformed_shape)
+        for first, tiles in self._inputs:
+            y, g = (carver.take(*shape) for shape in tiles.shapes())
+            tiles.attach(y, g, v[:, :, first : first + g.shape[2]])
+        for output, _, _ in self._outputs:
+            output.attach(v, *(carver.take(*shape) for shape in output.shapes()))
+
+    def run(self) -> None:
+        for sample in range(self._x.shape[0]):
+            self._team.run(partial(self._transform, sample))
+            self._team.run(partial(self._multiply, sample))
+
+    def layer_output(self) -> Tensor:
+        return self._out.permute(0, 3, 1, 2)
+
+    def _transform(self, sample: int, lane: int) -> None:
+        if lane < len(self._inputs):
+            first, tiles = self._inputs[lane]
+            tiles.run(self._x[sample], None if self._style is None else self._style[sample], first)
+
+    def _multiply(self, sample: int, lane: int) -> None:
+        if lane < len(self._outputs):
+            tiles, epilogue, out = self._outputs[lane]
+            epilogue.begin(sample)
+            tiles.run(0, epilogue, out[sample])
 
 
 @dataclass(eq=False)
@@ -182,9 +238,11 @@ def input_style(step: Step, site: Site) -> Tensor | None:
     return site.buffers[step.inputs[1]][:, attributes.style_offset : attributes.style_offset + attributes.in_channels]
 
 
-def _transformed(step: Step, site: Site, channels: tuple[int, int]) -> Tensor:
+def _transformed(step: Step, site: Site, channels: tuple[int, int]) -> WeightStack:
     key = (step.weights["weight"], "winograd", channels)
-    return site.packed.get(key, lambda: transform_weight(site.weight(step, "weight")[slice(*channels)], site.team))
+    rows = min(128, (-(-step.attributes.resolution // TILE)) ** 2)
+    weight = site.weight(step, "weight")[slice(*channels)]
+    return site.packed.get(key, lambda: WeightStack(transform_weight(weight, site.team), rows, site.team))
 
 
 def _packed(step: Step, site: Site, channels: tuple[int, int], shape: tuple[int, int, int, int]) -> Convolution:

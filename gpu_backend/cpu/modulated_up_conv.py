@@ -1,4 +1,7 @@
-"""Up-convolution: packed transposed convolution, then the FIR filter and the epilogue on strips of rows."""
+"""Up-convolution: `winograd_up_conv` for large layers with the usual filter, else direct.
+
+The direct way is a packed transposed convolution, then the FIR filter and the epilogue on strips of rows.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ from gpu_backend.cpu.fir import BandedRows, filter_columns
 from gpu_backend.cpu.kernel import BumpAllocator, Kernel, Site, allocated_floats
 from gpu_backend.cpu.modulated_conv import input_style
 from gpu_backend.cpu.team import layer_parts
+from gpu_backend.cpu.winograd_up_conv import make_winograd_up_conv, suits_winograd
 from gpu_backend.ops.adain_up_conv import AdainUpConv, blurred_sum_matrix
 from gpu_backend.ops.modulated_up_conv import ModulatedUpConv
 from gpu_backend.ops.upfirdn import resampling_matrix, up_conv_left_pad
@@ -23,8 +27,15 @@ _MAX_STRIP = 8
 """Rows of a strip: in a taller one the banded filter matrix has more zeros."""
 
 
+def make_up_conv_kernel(step: Step, site: Site, make_end: MakeEnd = Epilogue) -> Kernel:
+    """Return the kernel that suits the layer's size, kernel and filter."""
+    if suits_winograd(step.attributes):
+        return make_winograd_up_conv(step, site, make_end)
+    return UpConv(step, site, make_end)
+
+
 class UpConv(Kernel):
-    """An up-convolution layer; the lanes divide its rows or output channels and compute them in chunks."""
+    """A direct up-convolution; the lanes divide its rows or output channels and compute them in chunks."""
 
     def __init__(self, step: Step, site: Site, make_end: MakeEnd = Epilogue) -> None:
         attributes: ModulatedUpConv | AdainUpConv = step.attributes

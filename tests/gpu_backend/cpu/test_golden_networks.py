@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import gpu_backend.cpu.modulated_conv as choice
+import gpu_backend.cpu.winograd_up_conv as up_choice
 from gpu_backend import Model, read_model
 from gpu_backend.cpu.executor import CpuExecutor
 from gpu_backend.plan.executor import BoundPlan
@@ -47,6 +48,8 @@ def executor(case: Case, request: pytest.FixtureRequest, monkeypatch: pytest.Mon
     if request.param == "Winograd everywhere":
         monkeypatch.setattr(choice, "MIN_WINOGRAD_SIDE", 4)
         monkeypatch.setattr(choice, "MIN_WINOGRAD_CHANNELS", 1)
+        monkeypatch.setattr(up_choice, "MIN_SIDE", 4)
+        monkeypatch.setattr(up_choice, "MIN_CHANNELS", 1)
     executor = CpuExecutor(case.model.weights, threads=2 if request.param == "two threads" else 1)
     yield executor
     executor.close()

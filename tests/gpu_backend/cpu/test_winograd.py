@@ -8,7 +8,8 @@ import torch
 from torch.nn import functional
 
 from gpu_backend.cpu.team import Team
-from gpu_backend.cpu.winograd import WinogradConvolution, transform_weight
+from gpu_backend.cpu.weight_stack import WeightStack
+from gpu_backend.cpu.winograd import WinogradConvolution, strip_of, transform_weight
 
 
 class Copy:
@@ -27,7 +28,7 @@ def largest_error(side: int, inputs: int, outputs: int, *, pad: int = 1, cuts: t
     out = torch.full((side, side, outputs), float("nan"))
     edges = (0, *cuts, side)
     for rows in itertools.pairwise(edges):
-        winograd = WinogradConvolution(transform_weight(weight), side, rows, pad)
+        winograd = WinogradConvolution(WeightStack(transform_weight(weight), 64), side, rows, pad)
         winograd.attach(torch.full((winograd.scratch_floats,), float("nan")))
         winograd.run(x, style, Copy(), out)  # type: ignore[arg-type]
     scaled = (x * style).permute(2, 0, 1)[None].double()
@@ -56,3 +57,11 @@ def test_it_equals_the_direct_convolution(side: int, inputs: int, outputs: int) 
 @pytest.mark.parametrize(("side", "cuts"), [(6, ()), (38, (20,)), (54, (16, 32)), (21, (8,)), (40, (12, 28))])
 def test_sides_that_are_no_multiple_of_the_tile_and_other_borders(side: int, cuts: tuple[int, ...], pad: int) -> None:
     assert largest_error(side, 5, 3, pad=pad, cuts=cuts) < 1e-4
+
+
+def test_strips_have_tiles_enough_for_their_weights_and_else_fit_the_cache() -> None:
+    assert strip_of((0, 64), 16, 256, 256) == 8
+    assert strip_of((0, 64), 16, 255, 256) == 4
+    assert strip_of((128, 256), 64, 64, 64) == 2
+    assert strip_of((0, 1024), 256, 64, 64) == 1
+    assert strip_of((0, 20), 5, 8, 8) == 5
