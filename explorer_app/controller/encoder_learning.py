@@ -13,6 +13,7 @@ from PySide6.QtCore import QObject, Signal
 
 import gpu_backend
 from explorer_app.controller.file_worker import FileWorker
+from explorer_app.exporting.progress import ProgressMeter
 from explorer_app.messages import MessageLog
 from explorer_app.rendering.render_events import LearningAdvanced, LearningEnded
 from explorer_app.rendering.tasks.learning import TrainingLike
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from gpu_backend import EncoderFile, EncoderReport, Model, ModelFacts
 
 STEPS = 3000
-_LEAST_STEPS_SHARE = 0.02
-"""Progress from which on the time left is estimated."""
 
 
 class LearningRenders(Protocol):
@@ -59,7 +58,7 @@ class LearningState:
     report
         None before the first step.
     seconds_left
-        At the present pace; None while unknown.
+        At the pace of the newest steps; None while unknown, as while the first pictures are rendered.
     kept
         The file of the encoder that was kept last, of this model; None if there is none.
     """
@@ -105,7 +104,9 @@ class EncoderLearning(QObject):
         self._make = make or partial(_training, files)
         self._clock = clock
         self._number = 0
-        self._began_s = 0.0
+        self._meter: ProgressMeter | None = None
+        self._begun = 0
+        """Steps of an earlier training that this one continues."""
         self._facts: ModelFacts | None = None
         self.state = LearningState()
 
@@ -119,7 +120,7 @@ class EncoderLearning(QObject):
             return
         self._number += 1
         self._facts = model.facts
-        self._began_s = self._clock()
+        self._meter = None
         self._renders.begin_learning(self._number, partial(self._make, model))
         self._show(LearningState(is_running=True))
 
@@ -139,11 +140,14 @@ class EncoderLearning(QObject):
         """Show progress."""
         if event.number != self._number or not self.state.is_running:
             return
-        share = event.report.share
-        left = None
-        if share >= _LEAST_STEPS_SHARE:
-            left = (self._clock() - self._began_s) / share * (1.0 - share)
-        self._show(replace(self.state, report=event.report, seconds_left=left))
+        report = event.report
+        if self._meter is None:
+            self._begun = report.step
+        if self._meter is None or report.step == self._begun:
+            # Until there are enough pictures nothing is known of the pace of steps.
+            self._meter = ProgressMeter(report.steps)
+        progress = self._meter.update(report.step, self._begun, self._clock())
+        self._show(replace(self.state, report=report, seconds_left=progress.seconds_left))
 
     def take_ended(self, event: LearningEnded) -> None:
         """Keep the encoder beside its model, or in the user's folder."""

@@ -43,7 +43,7 @@ class ModelFiles:
 
     def own_encoder(self, model_id: str) -> Path | None:
         """Return the file of a model's encoder in the user's folder; None if there is none."""
-        own = self._own(f"{model_id}.encoder.safetensors")
+        own = self._own(_encoder_name(model_id))
         return own if own is not None and own.is_file() else None
 
     def encoder(self, facts: ModelFacts) -> Path | None:
@@ -53,7 +53,7 @@ class ModelFiles:
 
     def write_encoder(self, facts: ModelFacts, write: Callable[[Path], None]) -> Path:
         """Write a model's encoder where the present one is, or may be; return its path. Raises LoomError, OSError."""
-        own = f"{facts.model_id}.encoder.safetensors"
+        own = _encoder_name(facts.model_id)
         if self.own_encoder(facts.model_id) is not None:
             return self._write(self._places(facts, None, own), write)
         return self._write(self._places(facts, gpu_backend.encoder_path(facts.path), own), write)
@@ -88,6 +88,10 @@ class ModelFiles:
 
     def _own(self, name: str) -> Path | None:
         return None if self._folder is None else self._folder / name
+
+
+def _encoder_name(model_id: str) -> str:
+    return f"{model_id[:16]}.encoder.safetensors"  # the file holds the whole SHA-256, and is read for no other model
 
 
 def _free(path: Path) -> Path:

@@ -83,9 +83,13 @@ def test_a_training_shows_the_time_left_and_is_kept_beside_the_model(bench: Benc
     learning.start()
     learning.start()
     assert bench.renders.calls == [(1, "training")], "one at a time"
+    for pictures in (32, 64, 96):
+        bench.now_s += 10.0
+        learning.take_advanced(LearningAdvanced(1, EncoderReport(100, 120, pictures, 0.7, 0.1)))
+        assert learning.state.seconds_left is None, "the time of the first pictures says nothing of that of steps"
     bench.now_s += 10.0
-    learning.take_advanced(LearningAdvanced(1, EncoderReport(5, 20, 90, 0.7, 0.25)))
-    assert learning.state.seconds_left == pytest.approx(30.0)
+    learning.take_advanced(LearningAdvanced(1, EncoderReport(105, 120, 128, 0.7, 0.325)))
+    assert learning.state.seconds_left == pytest.approx(30.0), "15 steps of 2 s"
     learning.stop()
     learning.stop()
     assert bench.renders.calls[1:] == ["stop"]
@@ -115,7 +119,7 @@ def test_an_encoder_of_the_bundled_model_is_kept_in_the_users_folder(bench: Benc
     for _ in range(2):
         bench.learning.start()
         bench.learning.take_ended(LearningEnded(bench.renders.calls[-1][0], encoder()))
-        assert bench.learning.state.kept == tmp_path / "own" / f"{MODEL_ID}.encoder.safetensors"
+        assert bench.learning.state.kept == tmp_path / "own" / f"{MODEL_ID[:16]}.encoder.safetensors"
     assert shipped.read_bytes() == b"shipped"
 
 
@@ -126,7 +130,7 @@ def test_an_encoder_beside_whose_model_nothing_can_be_written_is_kept_in_the_use
     bench.renders.model.facts.path = str(tmp_path / "file" / "hills.pkl")
     bench.learning.start()
     bench.learning.take_ended(LearningEnded(1, encoder()))
-    assert bench.learning.state.kept == tmp_path / "own" / f"{MODEL_ID}.encoder.safetensors"
+    assert bench.learning.state.kept == tmp_path / "own" / f"{MODEL_ID[:16]}.encoder.safetensors"
 
 
 def test_a_folder_that_refuses_is_named(bench: Bench, tmp_path: Path) -> None:
