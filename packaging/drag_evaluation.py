@@ -1,5 +1,8 @@
 """Evaluate drags on the bundled model: ``python packaging/drag_evaluation.py [--device cuda]``.
 
+``sun``, ``crest``, ``shore``
+              exact labels of the drawn world: a sun is dragged 24 px sideways, an edge 12 px up, and a reader says
+              where it is (`drag_benchmark`)
 ``pairs``     two latents whose dense flow is known by tracking through 32 pictures between them, forward and backward.
               32 points are dragged at once from the first picture to where they are in the second
 ``back``      a sun is dragged there and back again: what is left of the difference
@@ -21,6 +24,7 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -39,6 +43,8 @@ from drag_benchmark import (
     LEAST_EDGE,
     LEAST_SUN,
     SUN_MARGIN,
+    drag_edge,
+    drag_sun,
     find_edge,
     find_sun,
     picture_of,
@@ -358,6 +364,15 @@ def _named(transform: Transform) -> dict[str, float]:
     return {"x": transform.x, "y": transform.y, "degrees": transform.degrees}
 
 
+def labelled(
+    model: Model, network: DifferentiableNetwork, known: LatentStatistics, kind: str, most_steps: int, seed: int
+) -> dict[str, Any] | None:
+    """Drag a seed's sun, crest or shore, and read where it is; None if the picture has none that can be read."""
+    if kind == "sun":
+        return drag_sun(model, network, known, seed, _SUN_PX, most_steps=most_steps)
+    return drag_edge(model, network, known, kind, seed, _EDGE_PX, most_steps=most_steps)
+
+
 def summary(name: str, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return median and mean of every column of numbers."""
     found = []
@@ -383,7 +398,9 @@ def _rows(name: str, count: int, make: Callable[[int], dict[str, Any] | None], a
     return found
 
 
-_PARTS = ("pairs", "back", "frechet", "flow")
+_LABELS = ("sun", *EDGES)
+_PARTS = (*_LABELS, "pairs", "back", "frechet", "flow")
+_SUN_PX, _EDGE_PX = 24, 12
 
 _TRANSFORMS: tuple[tuple[Literal["T", "R"], Transform], ...] = (
     ("T", Transform(0.1, 0.05)),
@@ -398,7 +415,7 @@ def main(words: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--parts", nargs="+", default=_PARTS, choices=_PARTS)
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
-    parser.add_argument("--drags", type=int, default=8, help="of pairs, and there and back")
+    parser.add_argument("--drags", type=int, default=8, help="of each label, of pairs, and there and back")
     parser.add_argument("--edited", type=int, default=16, help="pictures for the Frechet distance")
     parser.add_argument("--others", type=int, default=256, help="pictures that these are compared with")
     parser.add_argument("--most-steps", type=int, default=60)
@@ -408,10 +425,16 @@ def main(words: Sequence[str] | None = None) -> None:
     torch.set_num_threads(options.threads)
     table: list[dict[str, Any]] = []
     most = options.most_steps
-    if {"pairs", "back", "frechet"} & {*options.parts}:
+    if {*_LABELS, "pairs", "back", "frechet"} & {*options.parts}:
         model = read_model(bundled_model())
         network = open_gradients(model, device=options.device)
         known = latent_statistics(network)
+    for kind in _LABELS:
+        if kind in options.parts:
+            name = kind if options.device == "cpu" else f"gpu_{kind}"
+            rows = _rows(name, options.drags, partial(labelled, model, network, known, kind, most), 1)
+            table += summary(kind, rows)
+            write_table("evaluation", table)
     with Judges(options.judges) as judges:
         if "pairs" in options.parts:
             encoder = open_encoder(model, network)

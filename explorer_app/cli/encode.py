@@ -16,6 +16,7 @@ from explorer_app.cli.network import read_network
 from explorer_app.cli.path_text import without_home
 from explorer_app.cli.renderer import chosen, start_renderer
 from explorer_app.exporting.output_file import check_output_path
+from explorer_app.exporting.progress import ProgressMeter
 from gpu_backend import TORCH_DEVICES, whole_number
 
 if TYPE_CHECKING:
@@ -87,13 +88,16 @@ def train(
     clock: Callable[[], float] = time.monotonic,
 ) -> None:
     """Run a training to its end; call `write` now and then for a better encoder, at the end, and after Ctrl-C."""
-    began_s = saved_s = clock()
-    written = None
+    saved_s = clock()
+    begun, written = training.report.step, None
+    meter = ProgressMeter(training.report.steps)
     try:
         while not training.report.is_done:
             report = training.step(renderer)
             now_s = clock()
-            console.status(_progress_text(report, now_s - began_s))
+            if report.step == begun:  # until there are enough pictures nothing is known of the pace of steps
+                meter = ProgressMeter(report.steps)
+            console.status(_progress_text(report, meter.update(report.step, begun, now_s).seconds_left))
             if training.found is not written and now_s - saved_s >= _SAVED_EVERY_S:
                 write()
                 written, saved_s = training.found, now_s
@@ -107,10 +111,10 @@ def _write(training: EncoderTraining, target: Path, facts: gpu_backend.ModelFact
         gpu_backend.write_encoder(training.found, target, facts.model_id, facts.w_dim)
 
 
-def _progress_text(report: EncoderReport, elapsed_s: float) -> str:
+def _progress_text(report: EncoderReport, seconds_left: float | None) -> str:
     text = f"Step {report.step:,} of {report.steps:,}, {report.pictures:,} pictures"
     if math.isfinite(report.error):
         text += f", error {report.error:.3f}"
-    if 0.0 < report.share < 1.0 and elapsed_s > 0.0:
-        text += f", {gpu_backend.duration(elapsed_s / report.share * (1.0 - report.share))} left"
+    if seconds_left is not None and report.step < report.steps:
+        text += f", {gpu_backend.duration(seconds_left)} left"
     return text

@@ -9,10 +9,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from explorer_app.assets import bundled_model
 from explorer_app.cli.arguments import Parser, UsageError
 from explorer_app.cli.console import Console
 from explorer_app.cli.network import read_network
 from explorer_app.exporting.output_file import as_export_error, check_output_path
+from explorer_app.session.model_files import ModelFiles
 from gpu_backend import (
     LATENT_SUFFIXES,
     PHOTO_SUFFIXES,
@@ -45,7 +47,13 @@ _EXAMPLES = """examples:
 With --tune, photo.safetensors beside photo.npz is a model whose picture of these rows is nearer still. It holds changes
 of weights, so the model that was tuned has to stay where it is, or move along."""
 
-_STAGES = {"drafts": "matching drafts to pictures", "random": "random latents", "w": "one row", "rows": "all rows"}
+_STAGES = {
+    "drafts": "matching drafts to pictures",
+    "random": "random latents",
+    "scales": "measuring what rows change",
+    "w": "one row",
+    "rows": "all rows",
+}
 _STOPPED = ".stopped"
 """What a file that Ctrl-C cut short has beside it, after its own name, until a search ends."""
 _CANDIDATES = 500
@@ -121,7 +129,8 @@ def run(words: Sequence[str], console: Console) -> int:
     model = read_network(options.network, console)
     _spare_model(Path(model.facts.path), jobs, options)
     network = open_gradients(model, device=options.device)
-    encoder = open_encoder(model, network)
+    own = ModelFiles(ModelFiles.default_folder(), bundled_model())
+    encoder = open_encoder(model, network, own.own_encoder)
     features = open_features(model, network, encoder)
     from gpu_backend import pictures_together  # it imports torch
 

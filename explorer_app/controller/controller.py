@@ -81,6 +81,7 @@ from explorer_app.rendering.render_thread import RenderThread
 from explorer_app.rendering.tasks.drag import MakesDrags
 from explorer_app.rendering.thumbnail_file import ThumbnailFile
 from explorer_app.session.direction_files import DirectionFiles
+from explorer_app.session.model_files import ModelFiles
 from explorer_app.session.model_places import ModelPlaces
 from explorer_app.session.session import ModelReference, Session
 from explorer_app.settings import Settings
@@ -201,12 +202,14 @@ class Controller(QObject):
         self.point_drag = PointDrag(
             renders, model, preview, editing, self.playback, messages, make_drag_maker, clock, parent=self
         )
+        beside = ModelFiles(None if state_folder is None else state_folder / "models", bundled_model)
         self.photo_projection = PhotoProjection(
             renders,
             editing,
             self.playback,
             messages,
             worker,
+            beside,
             self._open_model,
             make_projection,
             clock,
@@ -214,7 +217,7 @@ class Controller(QObject):
             self._read_photo,
             parent=self,
         )
-        self.learning = EncoderLearning(renders, worker, messages, clock=clock, parent=self)
+        self.learning = EncoderLearning(renders, worker, messages, beside, clock=clock, parent=self)
         pending = PendingDocument(worker)
         self.pictures = PictureSaver(renders, model, preview, editing, worker, messages)
         runs = ExportRuns(renders, model, settings, preview.statistics, clock)

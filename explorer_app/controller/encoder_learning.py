@@ -13,17 +13,17 @@ from PySide6.QtCore import QObject, Signal
 
 import gpu_backend
 from explorer_app.controller.file_worker import FileWorker
+from explorer_app.exporting.progress import ProgressMeter
 from explorer_app.messages import MessageLog
 from explorer_app.rendering.render_events import LearningAdvanced, LearningEnded
 from explorer_app.rendering.tasks.learning import TrainingLike
+from explorer_app.session.model_files import ModelFiles
 from gpu_backend import dataclass
 
 if TYPE_CHECKING:
     from gpu_backend import EncoderFile, EncoderReport, Model, ModelFacts
 
 STEPS = 3000
-_LEAST_STEPS_SHARE = 0.02
-"""Progress from which on the time left is estimated."""
 
 
 class LearningRenders(Protocol):
@@ -58,7 +58,7 @@ class LearningState:
     report
         None before the first step.
     seconds_left
-        At the present pace; None while unknown.
+        At the pace of the newest steps; None while unknown, as while the first pictures are rendered.
     kept
         The file of the encoder that was kept last, of this model; None if there is none.
     """
@@ -75,6 +75,8 @@ class EncoderLearning(QObject):
 
     Parameters
     ----------
+    files
+        Where encoders are kept.
     make
         Makes a training of a model, on any thread; None for the backend's.
     clock
@@ -89,6 +91,7 @@ class EncoderLearning(QObject):
         renders: LearningRenders,
         worker: FileWorker,
         messages: MessageLog,
+        files: ModelFiles,
         make: Callable[[Model], TrainingLike] | None = None,
         clock: Callable[[], float] = time.monotonic,
         parent: QObject | None = None,
@@ -97,10 +100,13 @@ class EncoderLearning(QObject):
         self._renders = renders
         self._worker = worker
         self._messages = messages
-        self._make = make or _training
+        self._files = files
+        self._make = make or partial(_training, files)
         self._clock = clock
         self._number = 0
-        self._began_s = 0.0
+        self._meter: ProgressMeter | None = None
+        self._begun = 0
+        """Steps of an earlier training that this one continues."""
         self._facts: ModelFacts | None = None
         self.state = LearningState()
 
@@ -114,7 +120,7 @@ class EncoderLearning(QObject):
             return
         self._number += 1
         self._facts = model.facts
-        self._began_s = self._clock()
+        self._meter = None
         self._renders.begin_learning(self._number, partial(self._make, model))
         self._show(LearningState(is_running=True))
 
@@ -134,14 +140,17 @@ class EncoderLearning(QObject):
         """Show progress."""
         if event.number != self._number or not self.state.is_running:
             return
-        share = event.report.share
-        left = None
-        if share >= _LEAST_STEPS_SHARE:
-            left = (self._clock() - self._began_s) / share * (1.0 - share)
-        self._show(replace(self.state, report=event.report, seconds_left=left))
+        report = event.report
+        if self._meter is None:
+            self._begun = report.step
+        if self._meter is None or report.step == self._begun:
+            # Until there are enough pictures nothing is known of the pace of steps.
+            self._meter = ProgressMeter(report.steps)
+        progress = self._meter.update(report.step, self._begun, self._clock())
+        self._show(replace(self.state, report=report, seconds_left=progress.seconds_left))
 
     def take_ended(self, event: LearningEnded) -> None:
-        """Keep the encoder beside its model."""
+        """Keep the encoder beside its model, or in the user's folder."""
         if event.number != self._number or not self.state.is_running:
             return
         self._show(replace(self.state, is_running=False, is_stopping=False, seconds_left=None))
@@ -154,9 +163,9 @@ class EncoderLearning(QObject):
                     "The training was stopped before its first evaluation, so there is nothing to keep."
                 )
             return
-        path = gpu_backend.encoder_path(facts.path)
+        name = gpu_backend.encoder_path(facts.path).name
         self._worker.fetch(
-            partial(_write, found, path, facts), self._take_kept, failed=f"{path.name} could not be written"
+            partial(_write, found, self._files, facts), self._take_kept, failed=f"{name} could not be written"
         )
 
     def _take_kept(self, path: Path) -> None:
@@ -169,16 +178,15 @@ class EncoderLearning(QObject):
             self.changed.emit()
 
 
-def _training(model: Model) -> TrainingLike:
+def _training(files: ModelFiles, model: Model) -> TrainingLike:
     """Return a training of the backend; one that was done before continues for as many steps again."""
-    facts, path = model.facts, gpu_backend.encoder_path(model.facts.path)
+    facts, path = model.facts, files.encoder(model.facts)
     start = None
-    if path.is_file():
+    if path is not None:
         start = gpu_backend.read_encoder(path, facts.model_id, facts.w_dim)
     steps = STEPS + (0 if start is None else start.steps)
     return gpu_backend.open_encoder_training(model, gpu_backend.EncoderSettings(steps), start)
 
 
-def _write(found: EncoderFile, path: Path, facts: ModelFacts) -> Path:
-    gpu_backend.write_encoder(found, path, facts.model_id, facts.w_dim)
-    return path
+def _write(found: EncoderFile, files: ModelFiles, facts: ModelFacts) -> Path:
+    return files.write_encoder(facts, lambda path: gpu_backend.write_encoder(found, path, facts.model_id, facts.w_dim))

@@ -22,6 +22,7 @@ from explorer_app.messages import Action, Level, MessageLog
 from explorer_app.rendering.render_events import ProjectionAdvanced, ProjectionEnded, ProjectionFailed
 from explorer_app.rendering.tasks.projection import ProjectionLike
 from explorer_app.session.edited_latent import TakeEditedRows, recipe_before
+from explorer_app.session.model_files import ModelFiles
 from explorer_app.session.resolve import resolve
 from gpu_backend import Crop, LocalEdits, Noise, StoredLatent
 
@@ -39,6 +40,7 @@ SOURCE = "PhotoProjection"
 _STAGES = {
     "drafts": "matching drafts to pictures",
     "random": "random latents",
+    "scales": "measuring what rows change",
     "w": "one row for all layers",
     "rows": "each layer's row",
     "weights": "weights of the model",
@@ -97,6 +99,8 @@ class PhotoProjection(QObject):
     ----------
     worker
         Writes tuned models.
+    files
+        Where tuned models are kept, and encoders found.
     open_model
         Opens a tuned model, or says why that has to wait.
     unfinished
@@ -119,6 +123,7 @@ class PhotoProjection(QObject):
         playback: Playback,
         messages: MessageLog,
         worker: FileWorker,
+        files: ModelFiles,
         open_model: Callable[[Path], None],
         make: MakesProjections | None = None,
         clock: Callable[[], float] = time.monotonic,
@@ -137,7 +142,8 @@ class PhotoProjection(QObject):
         self._messages = messages
         self._worker = worker
         self._open_model = open_model
-        self._make = make or _project
+        self._files = files
+        self._make = make or partial(_project, files)
         self._clock = clock
         self._number = 0
         self._phase: Phase = "rest"
@@ -174,6 +180,8 @@ class PhotoProjection(QObject):
         share, last = report.step / report.steps, _TUNING_SHARE if self._tunes else 0.0
         if report.stage == "weights":
             return 1.0 - last + last * share
+        if report.stage == "scales":
+            return (1.0 - last) * _RANDOM_SHARE
         share = _RANDOM_SHARE * share if report.stage == "random" else _RANDOM_SHARE + (1.0 - _RANDOM_SHARE) * share
         return (1.0 - last) * share
 
@@ -266,7 +274,7 @@ class PhotoProjection(QObject):
             self._phase = "searching"
         if before is not None and before.stage != report.stage == "weights":
             self._paces.clear()
-        if report.stage not in ("drafts", "random"):
+        if report.stage not in ("drafts", "random", "scales"):
             self._paces.append((self._clock(), report.step))
         if event.latent is not None:
             self._show(event.latent)
@@ -280,7 +288,7 @@ class PhotoProjection(QObject):
             self._take()
             if event.changes and self._model is not None:
                 self._worker.fetch(
-                    partial(_write_tuned, event.changes, self._model.facts, self._photo),
+                    partial(_write_tuned, event.changes, self._files, self._model.facts, self._photo),
                     partial(self._take_tuned, self._name),
                     failed=f"The model that is tuned to {self._name} could not be written",
                 )
@@ -318,9 +326,7 @@ class PhotoProjection(QObject):
         self._rest(has_taken=True)
 
     def _take_tuned(self, name: str, path: Path) -> None:
-        self._messages.info(
-            f"The model was tuned to {name}; {path.name} holds the changes, beside the model.", str(path)
-        )
+        self._messages.info(f"The model was tuned to {name}; {path.name} holds the changes.", str(path))
         self._open_model(path)
 
     def _offer(self, search: UnfinishedSearch | None) -> None:
@@ -358,24 +364,20 @@ class PhotoProjection(QObject):
             self._rest()
 
 
-def _project(model: Model, noise: Noise, edits: LocalEdits, path: Path, crop: Crop, *, tune: bool) -> ProjectionLike:
+def _project(
+    files: ModelFiles, model: Model, noise: Noise, edits: LocalEdits, path: Path, crop: Crop, *, tune: bool
+) -> ProjectionLike:
     network = gpu_backend.open_gradients(model, noise).edited(edits)
     spec = network.spec
     picture = gpu_backend.read_photo(path, spec.resolution, spec.img_channels, crop)
-    encoder = gpu_backend.open_encoder(model, network)
+    encoder = gpu_backend.open_encoder(model, network, files.own_encoder)
     features = gpu_backend.open_features(model, network, encoder)
     settings = gpu_backend.ProjectionSettings(start_s=gpu_backend.PROJECTION_START_S)
     projection = gpu_backend.Projection(network, picture[None], settings, encoder, features)
     return gpu_backend.TunedProjection(network, picture, projection, features) if tune else projection
 
 
-def _write_tuned(changes: Mapping[str, NDArray[np.float32]], facts: ModelFacts, photo: Path) -> Path:
-    """Keep a tuned model beside its model, under a name that is free; return its path."""
-    path = first = gpu_backend.tuned_path(facts.path, photo)
-    number = 1
-    while path.exists():
-        number += 1
-        path = first.with_name(f"{first.stem} {number}.safetensors")
+def _write_tuned(changes: Mapping[str, NDArray[np.float32]], files: ModelFiles, facts: ModelFacts, photo: Path) -> Path:
+    """Keep a tuned model, under a name that is free; return its path."""
     base = gpu_backend.Base(Path(facts.path).absolute(), facts.model_id, photo.name)
-    gpu_backend.write_tuned(changes, base, path)
-    return path
+    return files.write_tuned(facts, photo, lambda path: gpu_backend.write_tuned(changes, base, path))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpu_backend.cuda.driver.probe import probe
@@ -55,18 +57,27 @@ def open_gradients(model: Model, noise: Noise | None = None, device: str = "auto
     return network
 
 
-def open_encoder(model: Model, network: DifferentiableNetwork) -> PictureEncoder | None:
-    """Return the encoder beside a model's file; None if there is none, or it cannot be read: the log says why.
+def open_encoder(
+    model: Model, network: DifferentiableNetwork, own: Callable[[str], Path | None] = lambda model_id: None
+) -> PictureEncoder | None:
+    """Return the encoder of a model; None if there is none, or it cannot be read: the log says why.
 
     A tuned model without its own has that of the model that it changes.
+
+    Parameters
+    ----------
+    own
+        The file for the SHA-256 of a model that takes the place of the one beside it; None for none.
     """
     path, model_id = model.facts.path, model.facts.model_id
-    if not encoder_path(path).is_file() and (base := changed_model(path)) is not None:
-        path, model_id = str(base.path), base.model_id
-    if not encoder_path(path).is_file():
+    file = own(model_id) or encoder_path(path)
+    if not file.is_file() and (base := changed_model(path)) is not None:
+        model_id = base.model_id
+        file = own(model_id) or encoder_path(base.path)
+    if not file.is_file():
         return None
     try:
-        stored = read_encoder(encoder_path(path), model_id, model.spec.w_dim)
+        stored = read_encoder(file, model_id, model.spec.w_dim)
     except ModelFileError as error:
         _log.warning("%s The search begins with random latents.", error.sentence)
         return None

@@ -20,6 +20,7 @@ from explorer_app.rendering.frame_statistics import FrameStatistics
 from explorer_app.rendering.thumbnails import ThumbnailStore
 from explorer_app.session.edits import AddSources, Edit, GoToSeed
 from explorer_app.session.history import History, KeptSession, tags_of
+from explorer_app.session.model_files import ModelFiles
 from explorer_app.session.resolve import kept_latent
 from explorer_app.session.session import ModelReference, Session, Source
 from gpu_backend import (
@@ -532,6 +533,7 @@ class FakeController:
             self.playback,  # type: ignore[arg-type]
             MessageLog(),
             self.projection_renders.worker,  # type: ignore[arg-type]
+            ModelFiles(None, None),
             self.projection_renders.opened.append,
             self.projection_renders.make,
         )

@@ -55,6 +55,29 @@ def rosinality_tensors(model: StyleGAN2Model, *, has_noises: bool = True) -> Ten
     return tensors
 
 
+def random_numbers(*shape: int) -> np.ndarray[Any, Any]:
+    """Return normal numbers that follow from the number of dimensions."""
+    return np.random.default_rng(len(shape)).standard_normal(shape, np.float32)
+
+
+def rosinality_discriminator() -> Tensors:
+    """Return random blocks of a discriminator of 16 x 16 pictures, by rosinality's names."""
+    numbers, channels = random_numbers, {16: 4, 8: 6, 4: 8}
+    tensors = {"convs.0.0.weight": numbers(4, 3, 1, 1), "convs.0.1.bias": numbers(4)}
+    for number, side in enumerate((16, 8), 1):
+        inputs, outputs = channels[side], channels[side // 2]
+        tensors |= {
+            f"convs.{number}.conv1.0.weight": numbers(inputs, inputs, 3, 3),
+            f"convs.{number}.conv1.1.bias": numbers(inputs),
+            f"convs.{number}.conv2.0.kernel": numbers(4, 4),
+            f"convs.{number}.conv2.1.weight": numbers(outputs, inputs, 3, 3),
+            f"convs.{number}.conv2.2.bias": numbers(1, outputs, 1, 1),
+            f"convs.{number}.skip.0.kernel": numbers(4, 4),
+            f"convs.{number}.skip.1.weight": numbers(outputs, inputs, 1, 1),
+        }
+    return tensors | {"final_conv.0.weight": numbers(8, 9, 3, 3)}
+
+
 def genforce_tensors(model: StyleGAN2Model) -> Tensors:
     """GenForce's state dict."""
     spec, weights = model.spec, model.weights

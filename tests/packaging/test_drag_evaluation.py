@@ -135,6 +135,34 @@ def test_a_pair_is_measured_before_and_after_the_drag(evaluation: ModuleType, mo
     assert evaluation.pair(model, network, known, evaluation.Judges(1), features, 0, 60) is None
 
 
+def test_one_command_reads_labels_too(evaluation: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(sys.modules["drag_benchmark"], "RESULTS", tmp_path)
+    asked: list[tuple[str, int, int]] = []
+
+    def drag_sun(model: Any, network: Any, known: Any, seed: int, pixels: int, *, most_steps: int) -> Any:
+        asked.append(("sun", pixels, most_steps))
+        return {"seed": seed, "sun_error_px": 0.5 * seed} if seed else None
+
+    def drag_edge(model: Any, network: Any, known: Any, kind: str, seed: int, pixels: int, *, most_steps: int) -> Any:
+        asked.append((kind, pixels, most_steps))
+        return {"seed": seed, f"{kind}_error_px": 1.0}
+
+    for function in (drag_sun, drag_edge):
+        monkeypatch.setattr(evaluation, function.__name__, function)
+    for name in ("read_model", "open_gradients", "latent_statistics"):
+        monkeypatch.setattr(evaluation, name, lambda *arguments, **options: None)
+    evaluation.main(["--parts", "sun", "crest", "shore", "--drags", "2", "--most-steps", "9"])
+    assert {*asked} == {("sun", 24, 9), ("crest", 12, 9), ("shore", 12, 9)}
+    with (tmp_path / "evaluation.csv").open() as file:
+        rows = [(row["part"], row["measure"], row["mean"]) for row in csv.DictReader(file)]
+    assert rows == [
+        ("sun", "sun_error_px", "0.75"),
+        ("crest", "crest_error_px", "1.0"),
+        ("shore", "shore_error_px", "1.0"),
+    ]
+    assert {path.name for path in tmp_path.iterdir()} == {"evaluation.csv", "sun.csv", "crest.csv", "shore.csv"}
+
+
 def test_the_tables_are_written(
     evaluation: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

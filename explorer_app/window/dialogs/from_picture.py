@@ -294,7 +294,7 @@ class FromPictureDialog(QDialog):
         self.tune_box = QCheckBox("Also tune the model to this photo")
         self.tune_box.setToolTip(
             "Afterwards, tune the model's weights until the picture is nearer still. The tuned model is opened; its "
-            "changes are kept beside the model."
+            "changes are kept beside the model, of the bundled one in your own folder."
         )
         self.start_button = QPushButton("Start")
         self.start_button.setToolTip("Search for the latent whose picture is nearest to the part inside the frame.")

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from explorer_app.controller import LearningState
 
 _ABOUT = (
-    "Trains a small network, the encoder, on pictures of this model's random latents, and saves it beside the model. "
+    "Trains a small network, the encoder, on pictures of this model's random latents, and saves it beside the model, "
+    "of the bundled one in your own folder. "
     "Searches for photos (File > From a picture) then start nearer to the photo. Another training continues from it. "
     "Pictures come first: the training pauses while anything moves."
 )

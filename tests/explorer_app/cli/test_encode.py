@@ -92,10 +92,10 @@ class Scripted:
         return self.report
 
 
-def run(training: Scripted, seconds: float) -> tuple[list[object], str]:
+def run(training: Scripted, seconds: float, stream: io.StringIO | None = None) -> tuple[list[object], str]:
     """Train with a clock that goes on by so many seconds a step; return what was written, and what was shown."""
     written: list[object] = []
-    stream, now = io.StringIO(), iter(range(1000))
+    stream, now = stream or io.StringIO(), iter(range(1000))
     try:
         train(
             cast("EncoderTraining", training),
@@ -107,6 +107,24 @@ def run(training: Scripted, seconds: float) -> tuple[list[object], str]:
     except KeyboardInterrupt:
         written.append("stopped")
     return written, stream.getvalue()
+
+
+def test_the_time_left_counts_steps_and_not_the_pictures_before_them() -> None:
+    class Counting(Scripted):
+        def step(self, _renderer: object) -> EncoderReport:
+            step = int(self._steps.pop(0)[0])  # type: ignore[index]
+            self.report = EncoderReport(step, 100, 9, 0.5, 0.1, is_done=step == 100)
+            return self.report
+
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    counted = Counting(*((float(step), None) for step in (0, 0, 0, 0, 0, 10, 20, 100)))
+    shown = run(counted, 60.0, Terminal())[1]
+    assert shown.count("left") == 2
+    assert "Step 10 of 100, 9 pictures, error 0.500, 9 min 00 s left" in shown
+    assert "Step 20 of 100, 9 pictures, error 0.500, 8 min 00 s left" in shown
 
 
 def test_better_encoders_are_written_now_and_then_and_the_best_at_the_end() -> None:

@@ -14,6 +14,7 @@ import pytest
 from explorer_app.controller.encoder_learning import EncoderLearning
 from explorer_app.messages import MessageLog
 from explorer_app.rendering.render_events import LearningAdvanced, LearningEnded
+from explorer_app.session.model_files import ModelFiles
 from gpu_backend import EncoderFile, EncoderReport, LoomError, RequestError, read_encoder
 from gpu_backend.model.encoder_file import encoder_shapes
 
@@ -61,6 +62,7 @@ class Bench:
             self.renders,
             cast("Any", self.worker),
             self.messages,
+            ModelFiles(path.parent / "own", path.parent / "installed" / path.name),
             lambda model: cast("Any", "training"),
             lambda: self.now_s,
         )
@@ -81,9 +83,13 @@ def test_a_training_shows_the_time_left_and_is_kept_beside_the_model(bench: Benc
     learning.start()
     learning.start()
     assert bench.renders.calls == [(1, "training")], "one at a time"
+    for pictures in (32, 64, 96):
+        bench.now_s += 10.0
+        learning.take_advanced(LearningAdvanced(1, EncoderReport(100, 120, pictures, 0.7, 0.1)))
+        assert learning.state.seconds_left is None, "the time of the first pictures says nothing of that of steps"
     bench.now_s += 10.0
-    learning.take_advanced(LearningAdvanced(1, EncoderReport(5, 20, 90, 0.7, 0.25)))
-    assert learning.state.seconds_left == pytest.approx(30.0)
+    learning.take_advanced(LearningAdvanced(1, EncoderReport(105, 120, 128, 0.7, 0.325)))
+    assert learning.state.seconds_left == pytest.approx(30.0), "15 steps of 2 s"
     learning.stop()
     learning.stop()
     assert bench.renders.calls[1:] == ["stop"]
@@ -105,8 +111,31 @@ def test_a_failed_training_says_why_and_keeps_what_it_found(bench: Bench, tmp_pa
     assert "nothing to keep" in bench.messages.messages[-1].sentence
 
 
+def test_an_encoder_of_the_bundled_model_is_kept_in_the_users_folder(bench: Bench, tmp_path: Path) -> None:
+    shipped = tmp_path / "installed" / "hills.encoder.safetensors"
+    shipped.parent.mkdir()
+    shipped.write_bytes(b"shipped")
+    bench.renders.model.facts.path = str(tmp_path / "installed" / "hills.safetensors")
+    for _ in range(2):
+        bench.learning.start()
+        bench.learning.take_ended(LearningEnded(bench.renders.calls[-1][0], encoder()))
+        assert bench.learning.state.kept == tmp_path / "own" / f"{MODEL_ID[:16]}.encoder.safetensors"
+    assert shipped.read_bytes() == b"shipped"
+
+
+def test_an_encoder_beside_whose_model_nothing_can_be_written_is_kept_in_the_users_folder(
+    bench: Bench, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("no folder")
+    bench.renders.model.facts.path = str(tmp_path / "file" / "hills.pkl")
+    bench.learning.start()
+    bench.learning.take_ended(LearningEnded(1, encoder()))
+    assert bench.learning.state.kept == tmp_path / "own" / f"{MODEL_ID[:16]}.encoder.safetensors"
+
+
 def test_a_folder_that_refuses_is_named(bench: Bench, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no folder")
+    (tmp_path / "own").write_text("no folder")
     bench.renders.model.facts.path = str(tmp_path / "file" / "hills.pkl")
     bench.learning.start()
     bench.learning.take_ended(LearningEnded(1, encoder()))

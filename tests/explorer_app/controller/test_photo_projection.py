@@ -16,6 +16,7 @@ from explorer_app.messages import Level
 from explorer_app.rendering.render_events import ProjectionAdvanced, ProjectionEnded
 from explorer_app.session.edited_latent import edited_latent
 from explorer_app.session.edits import AddBend, GoToSeed
+from explorer_app.session.model_files import ModelFiles
 from explorer_app.session.parameters import SetParameter
 from explorer_app.session.resolve import resolve
 from explorer_app.session.session import Session
@@ -76,6 +77,7 @@ def search(harness: Harness) -> Iterator[Search]:
         controller.playback,
         harness.messages,
         renders.worker,  # type: ignore[arg-type]
+        ModelFiles(None, None),
         renders.opened.append,
         make,
         lambda: harness.now_s,
@@ -119,7 +121,7 @@ def test_the_network_of_a_search_has_the_edits(tmp_path: Path, tune: bool, caplo
     photo = tmp_path / "garden.png"
     Image.new("RGB", (16, 16), (90, 140, 60)).save(photo)
     edits = LocalEdits((Bend("b8.conv0", "gain", 2.0),))
-    found = _project(make_stylegan2(resolution=16), Noise(), edits, photo, CROP, tune=tune)
+    found = _project(ModelFiles(None, None), make_stylegan2(resolution=16), Noise(), edits, photo, CROP, tune=tune)
     assert isinstance(found, TunedProjection if tune else Projection)
     assert found._network.edits == edits
     assert "without its discriminator" in caplog.text, "the file of this model was never written"
@@ -277,7 +279,7 @@ def test_a_tuned_model_has_to_wait_for_an_export(harness: Harness, monkeypatch: 
     harness.engine.gives_rows = True
     harness.make_projection = lambda model, noise, edits, path, crop, tune: Tuned(4, model.facts.w_dim)
     written = harness.path("dogs")
-    monkeypatch.setattr(photo_projection, "_write_tuned", lambda changes, facts, photo: written)
+    monkeypatch.setattr(photo_projection, "_write_tuned", lambda changes, files, facts, photo: written)
     harness.start()
     monkeypatch.setattr(harness.controller.export, "_progress", ExportProgress("walk", 0, 6))
     assert harness.controller.photo_projection.begin(Path("garden.jpg"), CROP, tune=True)

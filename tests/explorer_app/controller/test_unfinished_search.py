@@ -11,6 +11,7 @@ from PIL import Image
 from explorer_app.controller import Photo, PhotoProjection
 from explorer_app.controller.unfinished_search import NAME, UnfinishedSearch, UnfinishedSearchFile
 from explorer_app.messages import Action
+from explorer_app.session.model_files import ModelFiles
 from gpu_backend import Crop
 from tests.helpers.controller_harness import Harness
 from tests.helpers.fake_projection import FakeProjectionRenders
@@ -98,6 +99,7 @@ def test_a_search_leaves_its_file_until_it_ends(harness: Harness, tmp_path: Path
         controller.playback,
         harness.messages,
         renders.worker,  # type: ignore[arg-type]
+        ModelFiles(None, None),
         renders.opened.append,
         renders.make,
         unfinished=UnfinishedSearchFile(AtOnce(), lambda: tmp_path),

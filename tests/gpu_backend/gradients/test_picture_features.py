@@ -1,11 +1,13 @@
 """Features of a model's own networks: which are found, and what their distance sees."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
 from torch.nn.functional import avg_pool2d
 
-from gpu_backend import Model, PictureFeatures, open_features
+from gpu_backend import Model, PictureFeatures, open_features, read_model
 from gpu_backend.gradients.encoder import PictureEncoder
 from gpu_backend.gradients.network import differentiable_network
 from gpu_backend.gradients.picture_loss import PictureLoss
@@ -14,6 +16,8 @@ from gpu_backend.training.networks.discriminator import Discriminator, Residual
 from gpu_backend.training.networks.shape import NetworkShape
 from tests.helpers.golden import Golden
 from tests.helpers.networks import make_stylegan2
+from tests.helpers.tool_names import rosinality_discriminator, rosinality_tensors
+from tests.helpers.torch_file import save_torch
 
 
 def pictures(count: int, side: int, seed: int = 0) -> torch.Tensor:
@@ -75,6 +79,39 @@ def test_the_blocks_of_a_discriminator_are_those_that_training_runs() -> None:
     for name, found in zip(twin.names, features._layers(x), strict=True):
         y = twin.get_submodule(name)(y, torch.float32)
         torch.testing.assert_close(found, y, rtol=1e-4, atol=1e-4)
+
+
+def rosinalitys_checkpoint(folder: Path) -> Model:
+    """A checkpoint of a generator and the discriminator that was trained with it, in rosinality's form."""
+    generator = rosinality_tensors(make_stylegan2(resolution=16))
+    return read_model(save_torch({"g_ema": generator, "d": rosinality_discriminator()}, folder / "d.pt"))
+
+
+@pytest.mark.parametrize("tool", ["NVIDIA", "rosinality"])
+def test_a_files_discriminator_runs_forward_and_backward_as_in_double_precision(tool: str, tmp_path: Path) -> None:
+    file_model = Golden("S1_sg2ada_skip_64").model if tool == "NVIDIA" else rosinalitys_checkpoint(tmp_path)
+    side = file_model.spec.resolution
+    wanted, found = pictures(1, side), pictures(1, side, seed=1)
+    network, exact_network = (
+        differentiable_network(file_model, dtype=dtype) for dtype in (torch.float32, torch.float64)
+    )
+    features, exact = open_features(file_model, network, None), open_features(file_model, exact_network, None)
+    assert features is not None
+    assert exact is not None
+    maps = exact.maps(wanted.double())
+
+    def exact_distance(picture: torch.Tensor) -> torch.Tensor:
+        return exact.distance(picture, maps)[0]
+
+    ours, theirs = found.clone().requires_grad_(), found.double().requires_grad_()
+    distance, exactly = features.distance(ours, features.maps(wanted))[0], exact_distance(theirs)
+    assert distance.item() == pytest.approx(exactly.item(), rel=1e-4)
+    gradient, expected = torch.autograd.grad(distance, ours)[0], torch.autograd.grad(exactly, theirs)[0]
+    assert torch.cosine_similarity(gradient.double().flatten(), expected.flatten(), 0) > 0.9999
+    way = pictures(1, side, seed=2).double()
+    step = 1e-6 * way
+    slope = (exact_distance(found.double() + step) - exact_distance(found.double() - step)) / 2e-6
+    assert float((expected * way).sum()) == pytest.approx(float(slope), rel=1e-3)
 
 
 def test_a_files_discriminator_is_chosen_before_an_encoder_and_an_encoder_where_there_is_none(model: Model) -> None:

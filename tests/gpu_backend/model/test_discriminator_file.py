@@ -10,32 +10,10 @@ from gpu_backend import ModelFileError, read_model
 from gpu_backend.model.discriminator_file import DiscriminatorWeights, read_discriminator
 from tests.helpers.golden import GOLDEN
 from tests.helpers.networks import make_stylegan2
-from tests.helpers.tool_names import rosinality_tensors
+from tests.helpers.tool_names import random_numbers, rosinality_discriminator, rosinality_tensors
 from tests.helpers.torch_file import save_torch
 
 USUAL = (0.125, 0.375, 0.375, 0.125)
-CHANNELS = {16: 4, 8: 6, 4: 8}
-
-
-def numbers(*shape: int) -> np.ndarray:
-    return np.random.default_rng(len(shape)).standard_normal(shape, np.float32)
-
-
-def rosinality_discriminator() -> dict[str, np.ndarray]:
-    """Return random blocks of 16 and 8, by rosinality's names."""
-    tensors = {"convs.0.0.weight": numbers(4, 3, 1, 1), "convs.0.1.bias": numbers(4)}
-    for number, side in enumerate((16, 8), 1):
-        inputs, outputs = CHANNELS[side], CHANNELS[side // 2]
-        tensors |= {
-            f"convs.{number}.conv1.0.weight": numbers(inputs, inputs, 3, 3),
-            f"convs.{number}.conv1.1.bias": numbers(inputs),
-            f"convs.{number}.conv2.0.kernel": numbers(4, 4),
-            f"convs.{number}.conv2.1.weight": numbers(outputs, inputs, 3, 3),
-            f"convs.{number}.conv2.2.bias": numbers(1, outputs, 1, 1),
-            f"convs.{number}.skip.0.kernel": numbers(4, 4),
-            f"convs.{number}.skip.1.weight": numbers(outputs, inputs, 1, 1),
-        }
-    return tensors | {"final_conv.0.weight": numbers(8, 9, 3, 3)}
 
 
 def read_of(path: Path) -> DiscriminatorWeights | None:
@@ -83,7 +61,7 @@ def test_a_discriminator_of_another_resolution_is_not_used(tmp_path: Path) -> No
 
 
 def test_tensors_that_do_not_follow_from_each_other_are_refused(tmp_path: Path) -> None:
-    stored = rosinality_discriminator() | {"convs.2.conv1.0.weight": numbers(6, 5, 3, 3)}
+    stored = rosinality_discriminator() | {"convs.2.conv1.0.weight": random_numbers(6, 5, 3, 3)}
     with pytest.raises(ModelFileError, match=r"b8\.conv0\.weight of shape \(6, 6, 3, 3\), but its shape is \(6, 5"):
         read_of(checkpoint(tmp_path, d=stored))
 

@@ -404,6 +404,20 @@ def test_a_double_click_brings_the_first_size_of_the_brush_back(hand: Hand) -> N
     assert (brush.size, brush.softness) == first
 
 
+def test_what_is_painted_fades_as_widely_as_the_bar_says(hand: Hand) -> None:
+    QTest.mouseClick(hand.bar.modes.segments["freeze"], LEFT)
+    slider, faded = hand.bar.softness.slider, []
+    for end in (-400, 400):
+        middle = slider.rect().center()
+        drag(slider, [middle, middle + QPoint(end, 0)])
+        drag(hand.tool, [hand.at(100, 100), hand.at(110, 100)])
+        mask = hand.controller.editing.session.mask
+        assert mask is not None
+        faded.append(int(((mask.shares > 0.05) & (mask.shares < 0.95)).sum()))
+        QTest.mouseClick(hand.bar.clear_mask, LEFT)
+    assert faded[1] > 4 * faded[0]
+
+
 def test_the_brush_paints_the_mask_of_a_blend_and_returns_to_dragging(hand: Hand) -> None:
     editing, tools = hand.controller.editing, hand.window.tools
     editing.edit(AddBlend(Latent()))
