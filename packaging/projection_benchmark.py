@@ -93,8 +93,9 @@ def project(
     while not projection.report.is_done:
         before = projection.report.stage
         if projection.step().stage != before and before != "drafts":
-            measure(f"{before}_db")
-            if before == "random":
+            if before != "scales":
+                measure(f"{before}_db")
+            if before in ("random", "scales"):
                 stages_s = time.perf_counter()
         while due and time.process_time() - began_cpu_s - measuring_cpu_s >= due[0]:
             measure(f"at_{due.pop(0):g}s_db")

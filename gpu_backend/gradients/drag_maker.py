@@ -41,6 +41,7 @@ _StepKey = tuple[int, PlanEdits, bool]
 SLOWER_WITH_EDITS = (
     "PyTorch drags a picture with bends, style channels or blends; without them the GPU's own kernels are faster."
 )
+SLOWER_NETWORK = "PyTorch drags points of this model, which takes longer than the GPU's own kernels: {}."
 
 
 class TimedDrag:
@@ -88,7 +89,8 @@ class DragMaker:
     Attributes
     ----------
     slower_because
-        A sentence if the last drag takes a slower way than the model could without its edits; else empty.
+        A sentence if the last drag takes a slower way than the GPU's own kernels, which know other networks, or this
+        one without its edits; else empty.
     """
 
     def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
@@ -163,6 +165,8 @@ class DragMaker:
         kernels = self._network.own_kernels
         is_slower = kernels is not None and not kernels.problem and self._edited.own_kernels is None
         self.slower_because = SLOWER_WITH_EDITS if is_slower else ""
+        if self._network.kernels_refusal:
+            self.slower_because = SLOWER_NETWORK.format(self._network.kernels_refusal)
         return self._edited, self._statistics
 
     def _chosen_block(self, network: DifferentiableNetwork, *, is_second: bool = False) -> int:

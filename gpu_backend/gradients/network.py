@@ -165,6 +165,8 @@ class DifferentiableNetwork(ABC):
     ----------
     own_kernels
         What differentiates this network on a GPU without torch; set by `open_gradients`.
+    kernels_refusal
+        Why a GPU's own kernels do not differentiate this network, in a phrase; empty if they do or there is no GPU.
     readouts
         The model's readouts of drafts; an edited network has none, since they read pictures without edits.
     style_offsets
@@ -174,6 +176,7 @@ class DifferentiableNetwork(ABC):
     """
 
     own_kernels: GradientKernels | None = None
+    kernels_refusal = ""
     terms: PictureTerms | None = None
     edits = NO_EDITS
     _network_edits: NetworkEdits | None = None

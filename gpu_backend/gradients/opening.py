@@ -52,8 +52,10 @@ def open_gradients(model: Model, noise: Noise | None = None, device: str = "auto
         raise DeviceError("Gradients on a GPU need a torch with CUDA and an NVIDIA GPU, but there is none; use cpu.")
     network = differentiable_network(model, noise, device="cuda" if has_cuda and device != "cpu" else "cpu")
     gpus = probe().gpus if device != "cpu" else ()
-    if gpus and not why_not_on(network.spec, gpus[0]):
-        network.own_kernels = OwnKernels(gpus[0])
+    if gpus:
+        network.kernels_refusal = why_not_on(network.spec, gpus[0])
+        if not network.kernels_refusal:
+            network.own_kernels = OwnKernels(gpus[0])
     return network
 
 

@@ -5,9 +5,10 @@
 3. each row by itself at the full resolution, with a pull towards their mean.
 
 Stages as of Karras et al. 2020b (appendix D), the loss of `picture_loss`, without a foreign network. Variables are
-coordinates along the principal directions of w, in their deviations, and L-BFGS moves them: on a picture of the bundled
-model it comes to 25.9 dB in 60 passes at 64 x 64 and to 33 dB in 40 more at the full resolution, where Adam needs more
-passes for 27 dB. Drafts are read off features (`matched_drafts`), since a network's own are too far from its pictures.
+coordinates along the principal directions of w, and L-BFGS moves them: those of one row for all layers in their
+deviations, those of each row in units in which the picture changes alike (`row_scales`). An encoder's answer is near
+already, so from there each row is searched at once, without drafts. Drafts are read off features (`matched_drafts`),
+since a network's own are too far from its pictures.
 
 The full picture of a draft may get worse while the draft gets better, for drawings after some 25 passes at 64 x 64; the
 full resolution is still reached sooner from the last one. So the best so far is chosen by full pictures, which are
@@ -41,6 +42,7 @@ from gpu_backend.gradients.picture_features import PictureFeatures
 from gpu_backend.gradients.picture_loss import PictureLoss, psnr
 from gpu_backend.gradients.projection_settings import MAX_STEPS, ProjectionReport, ProjectionSettings
 from gpu_backend.gradients.quasi_newton import QuasiNewton
+from gpu_backend.gradients.row_scales import RowScales
 from gpu_backend.gradients.step_graph import StepGraph
 from gpu_backend.gradients.time_limit import TimeLimit
 from gpu_backend.model.latent_file import stored_latent
@@ -61,13 +63,13 @@ _MOST_TOGETHER = 16
 """Pictures that share a pass at most."""
 _NBYTES_A_PIXEL = 6000
 """What a pass keeps for the gradients, for each pixel of a picture; 250 MB for 256 x 256 were measured."""
-_DRAFT_SHARE, _DRAFT_SHARE_ENCODED = 0.3, 0.1
+_DRAFT_SHARE, _DRAFT_SHARE_ENCODED = 0.1, 0.0
 """Share of the steps at draft resolutions, without and with an encoder (assets/results/projection)."""
 _JUDGED_EVERY = 12
 """Passes at the largest draft resolution between comparisons of full pictures, each as costly as two of them."""
-_ROWS_SHARE, _ROWS_SHARE_ENCODED = 0.35, 0.6
+_ROWS_SHARE, _ROWS_SHARE_ENCODED = 0.6, 1.0
 """Share of the steps for all rows, at the end, without and with an encoder."""
-_PULL = 0.002
+_PULL = 0.01
 """Of the rows towards their mean; in deviations, squared."""
 _PRIOR = 0.02
 """The same of w towards its own mean, at drafts: they look like pictures only where the model's latents usually are."""
@@ -134,6 +136,7 @@ class Projection:
         lengths = directions.norm(dim=1, keepdim=True).clamp(min=1e-30)
         self._axes = directions * ((_SHORTEST * lengths.max()).clamp(min=1e-12) / lengths).clamp(min=1.0)
         """(w_dim, w_dim): w = mean + coordinates @ axes."""
+        self._scales = RowScales(network, self._axes)
         self._drafts = MatchedDrafts(network, tuple({self._random_side, *self._draft_sides}))
         count = len(targets)
         self._passes = self._opened_passes(count)
@@ -205,6 +208,8 @@ class Projection:
         for done, wanted in self._drafts.fit(limit):
             yield self._reported("drafts", done, wanted, self._random_side)
         starts = yield from self._try_candidates()
+        for done, wanted in self._scales.measure(self._time_limit()):
+            yield self._reported("scales", done, wanted, self._random_side)
         total = self._settings.steps
         ends = [round(total * share) for share in self._shares()]
         first = 0
@@ -259,23 +264,25 @@ class Projection:
         of each picture first.
         """
         count, branches = starts.shape[:2]
-        search = QuasiNewton(starts.flatten(0, 1))
+        units = self._scales.units if stage == "rows" else torch.ones_like(self._axes[:1])
+        search = QuasiNewton(starts.flatten(0, 1) / units)
         features = self._features if side == self._full else None
         terms = self._passes.terms
         loss = PictureLoss(self._targets_at(side).repeat_interleave(branches, 0), features, terms)
         judge = PictureLoss(self._targets, self._features, terms) if side == max(self._draft_sides, default=0) else None
-        best, best_losses = search.point.clone(), search.point.new_full((count * branches,), math.inf)
+        best, best_losses = starts.flatten(0, 1).clone(), search.point.new_full((count * branches,), math.inf)
 
         def evaluate() -> Tensor:
             free = search.point.detach().clone().requires_grad_()
-            losses = loss(self._searched_drafts.picture(self._shared(self._w(free)), side))
-            totals = losses + _PULL * (free - free.mean(1, keepdim=True)).square().mean((1, 2))
+            coordinates = free * units
+            losses = loss(self._searched_drafts.picture(self._shared(self._w(coordinates)), side))
+            totals = losses + _PULL * (coordinates - coordinates.mean(1, keepdim=True)).square().mean((1, 2))
             if side < self._full:
-                totals = totals + _PRIOR * free.square().mean((1, 2))
+                totals = totals + _PRIOR * coordinates.square().mean((1, 2))
             (gradients,) = torch.autograd.grad(totals.sum(), free)
             with torch.no_grad():
                 is_better = losses < best_losses
-                best.copy_(torch.where(is_better[:, None, None], free, best))
+                best.copy_(torch.where(is_better[:, None, None], coordinates, best))
                 best_losses.copy_(torch.where(is_better, losses, best_losses))
                 nearest_losses, places = best_losses.view(count, branches).min(1)
                 nearest.copy_(self._shared(self._w(found[each, places])))

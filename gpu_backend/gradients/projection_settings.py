@@ -37,8 +37,9 @@ class ProjectionSettings:
     seed
         Of the random latents.
     start_s
-        Seconds for the random latents, and as many before them for matching drafts to pictures: at least one latent and
-        three pictures. The mean of w then comes first. Infinite for a result that does not depend on the machine.
+        Seconds for the random latents, as many before them for matching drafts to pictures, and as many after them for
+        the units of variables: at least one latent, three pictures and one pass. The mean of w then comes first.
+        Infinite for a result that does not depend on the machine.
     """
 
     steps: int = 300
@@ -54,10 +55,11 @@ class ProjectionReport:
     Attributes
     ----------
     stage
-        ``"drafts"`` while these are matched to pictures; ``"random"``, ``"w"``, ``"rows"``; ``"weights"`` for a tuning.
+        ``"drafts"`` while these are matched to pictures; ``"random"``; ``"scales"`` while units of variables are
+        measured; ``"w"``, ``"rows"``; ``"weights"`` for a tuning.
     step, steps
-        Finished steps of all. Pictures count while drafts are matched, then random latents; with a time limit, `steps`
-        of both is an estimate. Those of a tuning are counted alone.
+        Finished steps of all. Pictures count while drafts are matched, then random latents, then passes that measure;
+        with a time limit, `steps` of these is an estimate. Those of a tuning are counted alone.
     loss
         Of the best latent so far, at `resolution`.
     resolution

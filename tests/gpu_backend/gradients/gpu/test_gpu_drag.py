@@ -265,6 +265,7 @@ def test_a_network_that_is_opened_beside_a_gpu_has_own_kernels(
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     network = open_gradients(make_stylegan2(architecture=architecture), device=device)
     assert (network.own_kernels is not None) == has_kernels
+    assert ("resnet" in network.kernels_refusal) == (architecture == "resnet")
 
 
 def test_a_larger_block_than_before_opens_the_network_again(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,91 @@
+"""Units of the coordinates of rows of w, in which the loss of a search curves alike along each of them.
+
+The mean square of a picture curves as J'J (Gauss-Newton), J the picture's Jacobian with respect to the coordinates. Of
+white noise v the mean of (J'v)^2 is the diagonal of J'J (Bekas, Kokiopoulou and Saad 2007), so a few backward passes
+estimate it. The unit of a coordinate is one over the root of its entry, which preconditions L-BFGS: a deviation of a
+middle row of the bundled model changes the picture sixty times as much as one of the last row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from gpu_backend.gradients.latents import sample_w
+from gpu_backend.gradients.network import DifferentiableNetwork
+from gpu_backend.gradients.time_limit import TimeLimit
+
+_PROBES, _LEAST_PROBES = 8, 4
+"""Backward passes, each at another random latent; with fewer than the least an entry is no estimate."""
+_PSI = 0.8
+_FLOOR = 1e-3
+"""Least entry of the diagonal, relative to the largest: what hardly changes a picture keeps a unit."""
+_NEIGHBOURS = 5
+"""Entries of neighbouring axes that are averaged. Axes are sorted by their deviation, so they change pictures alike."""
+_MEASURED: WeakKeyDictionary[DifferentiableNetwork, Tensor] = WeakKeyDictionary()
+"""Of networks that were measured with all probes: searches of several pictures share one measurement."""
+
+
+class RowScales:
+    """Units of coordinates along axes of w, for the row of each layer.
+
+    They depend on the network alone, not on the pictures that are searched. Until they are measured each is 1.
+
+    Parameters
+    ----------
+    network
+        Differentiated up to its full picture.
+    axes
+        (w_dim, w_dim): w = mean + coordinates @ axes.
+    """
+
+    def __init__(self, network: DifferentiableNetwork, axes: Tensor) -> None:
+        self._network, self._axes = network, axes
+        found = _MEASURED.get(network)
+        self.is_measured = found is not None
+        self.units = axes.new_ones(network.spec.num_ws, len(axes)) if found is None else found
+        """(num_ws, w_dim)."""
+
+    def measure(self, limit: TimeLimit | None = None) -> Iterator[tuple[int, int]]:
+        """Measure the units unless they are known; yield (done, all) after each pass, fewer in all with a limit.
+
+        With a limit that is too short for the least number of passes, nothing is measured after the first one.
+        """
+        if self.is_measured:
+            return
+        network, limit = self._network, limit or TimeLimit()
+        generator = np.random.default_rng(2)
+        mean = network.mean_w
+        candidates = mean + _PSI * (sample_w(network, _PROBES, seed=2) - mean)
+        squares = torch.zeros_like(self.units)
+        for number, w in enumerate(candidates):
+            rows = w.expand(1, network.spec.num_ws, -1).clone().requires_grad_()
+            with limit.pieces():
+                picture = network.picture(rows)
+                noise = network.tensor(generator.standard_normal(tuple(picture.shape), np.float32))
+                (gradient,) = torch.autograd.grad(picture, rows, noise)
+            squares += (gradient[0] @ self._axes.t()).square()
+            wanted = limit.fitting(_PROBES)
+            if wanted < _LEAST_PROBES:
+                return
+            yield number + 1, wanted
+            if number + 1 == wanted:
+                break
+        self.units, self.is_measured = _units(squares), True
+        if not limit.is_set:
+            _MEASURED[network] = self.units
+
+
+def _units(squares: Tensor) -> Tensor:
+    """Return units of entries of the diagonal; their geometric mean is 1, so that lengths of steps stay usual."""
+    beside = _NEIGHBOURS // 2
+    longer = functional.pad(squares[:, None], (beside, beside), mode="replicate")
+    means = functional.avg_pool1d(longer, _NEIGHBOURS, stride=1)[:, 0]
+    logarithms = -0.5 * means.clamp(min=(_FLOOR * means.max()).clamp(min=1e-30)).log()
+    found: Tensor = (logarithms - logarithms.mean()).exp()
+    return found

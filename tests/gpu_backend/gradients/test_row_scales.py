@@ -1,0 +1,87 @@
+"""Units of a search's variables: they are those of the Jacobian, are measured once, and make searches shorter."""
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from gpu_backend.gradients import row_scales
+from gpu_backend.gradients.latents import latent_statistics, sample_w
+from gpu_backend.gradients.network import DifferentiableNetwork, differentiable_network
+from gpu_backend.gradients.projection import Projection
+from gpu_backend.gradients.projection_settings import ProjectionSettings
+from gpu_backend.gradients.row_scales import RowScales
+from gpu_backend.gradients.time_limit import TimeLimit
+from tests.helpers.networks import make_stylegan2
+
+
+@pytest.fixture
+def network() -> DifferentiableNetwork:
+    return differentiable_network(make_stylegan2(resolution=16, channel_max=12, channel_base=512, w_dim=16, seed=2))
+
+
+def axes_of(network: DifferentiableNetwork) -> Tensor:
+    return latent_statistics(network, directions=network.spec.w_dim).directions
+
+
+def test_units_are_one_before_they_are_measured_and_have_a_mean_of_one_afterwards(
+    network: DifferentiableNetwork,
+) -> None:
+    scales = RowScales(network, axes_of(network))
+    assert scales.units.unique().tolist() == [1.0]
+    assert [done for done, _ in scales.measure()] == list(range(1, 9))
+    assert scales.units.shape == (network.spec.num_ws, network.spec.w_dim)
+    assert scales.units.log().mean().item() == pytest.approx(0.0, abs=1e-5)
+
+
+def test_units_follow_the_jacobian_of_the_picture(
+    network: DifferentiableNetwork, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(row_scales, "_PROBES", 200)
+    monkeypatch.setattr(row_scales, "_PSI", 0.0)
+    monkeypatch.setattr(row_scales, "_NEIGHBOURS", 1)
+    axes = axes_of(network)
+    scales = RowScales(network, axes)
+    list(scales.measure())
+    mean = network.mean_w.expand(network.spec.num_ws, -1)
+    jacobian = torch.autograd.functional.jacobian(lambda rows: network.picture(rows[None]).flatten(), mean)
+    exact = (jacobian @ axes.t()).square().sum(0)
+    products = (scales.units * exact.clamp(min=1e-3 * exact.max()).sqrt()).log()
+    assert products.std().item() < 0.1, "one over the root of the diagonal of J'J, up to a factor"
+
+
+def test_a_network_is_measured_once_and_what_is_limited_is_measured_again(network: DifferentiableNetwork) -> None:
+    axes = axes_of(network)
+    assert len(list(RowScales(network, axes).measure(TimeLimit(1e6)))) == 8
+    first = RowScales(network, axes)
+    assert len(list(first.measure())) == 8, "a limited measurement is not shared"
+    again = RowScales(network, axes)
+    assert list(again.measure()) == []
+    torch.testing.assert_close(again.units, first.units)
+
+
+def test_without_time_for_four_passes_units_stay_one(network: DifferentiableNetwork) -> None:
+    times = iter(range(100))
+    scales = RowScales(network, axes_of(network))
+    assert list(scales.measure(TimeLimit(3.0, lambda: float(next(times))))) == []
+    assert scales.units.unique().tolist() == [1.0]
+    scales = RowScales(network, axes_of(network))
+    assert [wanted for _, wanted in scales.measure(TimeLimit(5.0, lambda: float(next(times))))] == [5] * 5
+
+
+def test_measured_units_bring_known_pictures_nearer_in_as_many_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    network = differentiable_network(make_stylegan2(resolution=32, channel_max=12, channel_base=512, w_dim=16, seed=2))
+    with torch.no_grad():
+        rows = sample_w(network, 4, seed=7)[:, None].expand(-1, network.spec.num_ws, -1)
+        known = network.picture(rows).clamp(-1, 1).numpy()
+
+    def decibels() -> float:
+        projection = Projection(network, known, ProjectionSettings(steps=60, candidates=16))
+        while not projection.step().is_done:
+            pass
+        return float(np.mean(projection.psnr()))
+
+    scaled = decibels()
+    monkeypatch.setattr(row_scales, "_units", torch.ones_like)
+    row_scales._MEASURED.clear()
+    assert scaled > decibels() + 1.0
