@@ -208,7 +208,7 @@ class Projection:
         for done, wanted in self._drafts.fit(limit):
             yield self._reported("drafts", done, wanted, self._random_side)
         starts = yield from self._try_candidates()
-        for done, wanted in self._scales.measure(self._time_limit()):
+        for done, wanted in self._scales.measure(self._time_limit(), self._passes):
             yield self._reported("scales", done, wanted, self._random_side)
         total = self._settings.steps
         ends = [round(total * share) for share in self._shares()]

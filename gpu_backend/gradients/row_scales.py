@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from gpu_backend.gradients.latents import sample_w
-from gpu_backend.gradients.network import DifferentiableNetwork
+from gpu_backend.gradients.network import DifferentiableNetwork, NetworkPasses
 from gpu_backend.gradients.time_limit import TimeLimit
 
 _PROBES, _LEAST_PROBES = 8, 4
@@ -51,14 +51,20 @@ class RowScales:
         self.units = axes.new_ones(network.spec.num_ws, len(axes)) if found is None else found
         """(num_ws, w_dim)."""
 
-    def measure(self, limit: TimeLimit | None = None) -> Iterator[tuple[int, int]]:
+    def measure(self, limit: TimeLimit | None = None, passes: NetworkPasses | None = None) -> Iterator[tuple[int, int]]:
         """Measure the units unless they are known; yield (done, all) after each pass, fewer in all with a limit.
 
         With a limit that is too short for the least number of passes, nothing is measured after the first one.
+
+        Parameters
+        ----------
+        passes
+            Of this network, which need not keep what torch does; None for the network's own.
         """
         if self.is_measured:
             return
         network, limit = self._network, limit or TimeLimit()
+        passes = passes or network
         generator = np.random.default_rng(2)
         mean = network.mean_w
         candidates = mean + _PSI * (sample_w(network, _PROBES, seed=2) - mean)
@@ -66,7 +72,7 @@ class RowScales:
         for number, w in enumerate(candidates):
             rows = w.expand(1, network.spec.num_ws, -1).clone().requires_grad_()
             with limit.pieces():
-                picture = network.picture(rows)
+                picture = passes.picture(rows)
                 noise = network.tensor(generator.standard_normal(tuple(picture.shape), np.float32))
                 (gradient,) = torch.autograd.grad(picture, rows, noise)
             squares += (gradient[0] @ self._axes.t()).square()

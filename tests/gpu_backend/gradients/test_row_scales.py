@@ -85,3 +85,25 @@ def test_measured_units_bring_known_pictures_nearer_in_as_many_steps(monkeypatch
     monkeypatch.setattr(row_scales, "_units", torch.ones_like)
     row_scales._MEASURED.clear()
     assert scaled > decibels() + 1.0
+
+
+def test_units_are_measured_by_the_passes_of_the_search(
+    network: DifferentiableNetwork, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Passes:
+        runs = 0
+        terms = None
+
+        def features(self, ws: Tensor, block: int) -> Tensor:
+            return network.features(ws, block)
+
+        def picture(self, ws: Tensor, resolution: int | None = None) -> Tensor:
+            self.runs += 1
+            return usual(ws, resolution)
+
+    usual, passes = network.picture, Passes()
+    scales = RowScales(network, axes_of(network))
+    monkeypatch.setattr(network, "picture", lambda *_: pytest.fail("what torch keeps may not fit"))
+    list(scales.measure(passes=passes))
+    assert passes.runs == 8
+    assert scales.is_measured
