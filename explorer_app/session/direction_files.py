@@ -6,7 +6,6 @@ the model's SHA-256. Reading a model joins both; if both have a name, the user's
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING
 import platformdirs
 
 import gpu_backend
+from explorer_app.session.user_folder import UserFolder
 from gpu_backend import LoomError, dataclass
 
 if TYPE_CHECKING:
@@ -42,8 +42,7 @@ class DirectionFiles:
     """
 
     def __init__(self, folder: Path | None, bundled: Path | None) -> None:
-        self._folder = folder
-        self._bundled = bundled
+        self._folder = UserFolder(folder, bundled)
 
     @staticmethod
     def default_folder() -> Path:
@@ -52,7 +51,7 @@ class DirectionFiles:
 
     def add(self, facts: ModelFacts, found: NamedDirections) -> AddedDirections:
         """Add directions to a model's; where its folder refuses, to the user's. Raises LoomError."""
-        places = list(self._places(facts))
+        places = list(self._folder.places(facts.path, gpu_backend.direction_path(facts.path), _own_name(facts)))
         for number, path in enumerate(places):
             before = path.read_bytes() if path.is_file() else None
             kept = None if before is None else self._read(path, facts)
@@ -81,7 +80,7 @@ class DirectionFiles:
     def with_own(self, model: Model) -> Model:
         """Return a model with the directions of its own file and of the user's folder."""
         facts = model.facts
-        path = self._own_path(facts)
+        path = self._folder.path(_own_name(facts))
         if path is None or not path.exists():
             return model
         try:
@@ -95,15 +94,9 @@ class DirectionFiles:
     def _read(path: Path, facts: ModelFacts) -> NamedDirections:
         return gpu_backend.read_directions(path, facts.model_id, facts.w_dim, facts.num_ws)
 
-    def _places(self, facts: ModelFacts) -> Iterator[Path]:
-        if self._bundled is None or Path(facts.path).resolve() != self._bundled.resolve():
-            yield gpu_backend.direction_path(facts.path)
-        own = self._own_path(facts)
-        if own is not None:
-            yield own
 
-    def _own_path(self, facts: ModelFacts) -> Path | None:
-        return None if self._folder is None else self._folder / f"{facts.model_id}.directions.safetensors"
+def _own_name(facts: ModelFacts) -> str:
+    return f"{facts.model_id}.directions.safetensors"
 
 
 def _exchange(path: Path, held: bytes | None, wanted: bytes | None) -> None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import platformdirs
 
 import gpu_backend
+from explorer_app.session.user_folder import UserFolder
 from gpu_backend import LoomError
 
 if TYPE_CHECKING:
@@ -33,8 +34,7 @@ class ModelFiles:
     """
 
     def __init__(self, folder: Path | None, bundled: Path | None) -> None:
-        self._folder = folder
-        self._bundled = bundled
+        self._folder = UserFolder(folder, bundled)
 
     @staticmethod
     def default_folder() -> Path:
@@ -43,7 +43,7 @@ class ModelFiles:
 
     def own_encoder(self, model_id: str) -> Path | None:
         """Return the file of a model's encoder in the user's folder; None if there is none."""
-        own = self._own(_encoder_name(model_id))
+        own = self._folder.path(_encoder_name(model_id))
         return own if own is not None and own.is_file() else None
 
     def encoder(self, facts: ModelFacts) -> Path | None:
@@ -77,17 +77,11 @@ class ModelFiles:
         raise refusal or LoomError("There is no folder to keep it in; copy the model into a folder of your own.")
 
     def _places(self, facts: ModelFacts, beside: Path | None, own: str) -> Iterator[Path]:
-        is_bundled = self._bundled is not None and Path(facts.path).resolve() == self._bundled.resolve()
-        if beside is not None and not is_bundled:
-            yield beside
-        path = self._own(own)
-        if path is not None:
-            with suppress(OSError):  # the error of writing names the file
-                path.parent.mkdir(parents=True, exist_ok=True)
+        for path in self._folder.places(facts.path, beside, own):
+            if path != beside:
+                with suppress(OSError):  # the error of writing names the file
+                    path.parent.mkdir(parents=True, exist_ok=True)
             yield path
-
-    def _own(self, name: str) -> Path | None:
-        return None if self._folder is None else self._folder / name
 
 
 def _encoder_name(model_id: str) -> str:
