@@ -22,9 +22,10 @@ from gpu_backend.quick_dataclass import dataclass
 from gpu_backend.torch_import import torch_problem
 
 if TYPE_CHECKING:
+    from gpu_backend.cuda.schedule import Schedule
     from gpu_backend.cuda.tiles.table import TileTable
     from gpu_backend.ops.kernels.recipe import KernelRecipe
-    from gpu_backend.plan.plan import Plan, Precision
+    from gpu_backend.plan.plan import Precision
 
 PACKAGES = (
     "cuda-bindings",
@@ -40,6 +41,9 @@ _PLAIN_PLAN = (
     "Plan of fp32, whose kernels are plain: products and pictures of toRGB, moments and normalisations have kernels of "
     "their own"
 )
+
+WITHOUT_TILES = "without tiles"
+"""Of convolutions whose fused kernels divide their work by other rules."""
 
 KernelReadiness = Literal["ready", "not compiled yet", "falls back", "fails"]
 """``falls back``: the kernel does not compile or fails its self-check, and a plain kernel replaces it. ``fails``: no
@@ -82,7 +86,8 @@ class GpuDiagnosis:
     architecture, compile_architecture
         Its own architecture, and the compilation target.
     tiles
-        Origin of the tiles of a model's convolutions -> number of convolutions; "plain" for those without a tile.
+        Origin of the tiles of a model's convolutions -> number of convolutions; "plain" for those of plain kernels,
+        `WITHOUT_TILES` for those of fused ones that divide their work by other rules.
     tuned_entries, shipped_entries
         Numbers of entries in the tuned and the shipped tile table.
     kernels, plain_layers
@@ -252,7 +257,7 @@ def _gpu(gpu: Gpu, model: Model | None, driver: str, precision: Precision) -> Gp
                 for launch in picture.launches
                 if launch.reason
             )
-            origins = _origins(model, picture.plan, table)
+            origins = _origins(model, picture, table)
         except DeviceError as error:
             problem = error.sentence
     return GpuDiagnosis(
@@ -291,19 +296,22 @@ def _kernels(
         yield KernelDiagnosis(recipe.stem, recipe.title, state, why)
 
 
-def _origins(model: Model, plan: Plan, table: TileTable) -> tuple[tuple[str, int], ...]:
+def _origins(model: Model, picture: Schedule, table: TileTable) -> tuple[tuple[str, int], ...]:
+    from gpu_backend.cuda.tiles.table import KERNELS
     from gpu_backend.cuda.tuning.isolated_conv import FusedExtras, conv_steps
     from gpu_backend.ops.kernels.conv_tile import NoTileError
 
     extras = FusedExtras.of(model.spec)
+    with_tile = {launch.layer for launch in picture.launches if launch.recipe.stem in KERNELS}
+    plain = {launch.layer for launch in picture.launches if not launch.is_fused}
     counted: Counter[str] = Counter()
-    for shape in conv_steps([plan]):
+    for shape, (_, step) in conv_steps([picture.plan]).items():
         try:
             _, origin = extras.explain(table, shape)
         except NoTileError:
             counted["plain"] += 1
         else:
-            counted[origin] += 1
+            counted[origin if step.layer in with_tile else "plain" if step.layer in plain else WITHOUT_TILES] += 1
     return tuple(counted.items())
 
 

@@ -136,6 +136,16 @@ def test_the_tables_in_use_are_reported() -> None:
     assert dict(after.tiles)["tuned"] == 1
 
 
+@pytest.mark.usefixtures("cache")
+def test_convolutions_of_kernels_without_tiles_are_counted_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
+    hopper = replace(GPU, architecture="sm_90", compile_architecture="sm_90a", multiprocessors=132)
+    monkeypatch.setattr(diagnosis, "probe", lambda: Probe((hopper,), "", "580.1", "13.0"))
+    found = diagnose(make_stylegan2(resolution=32, channel_base=4096, channel_max=128)).gpus[0]
+    counted = dict(found.tiles)
+    assert counted.pop(diagnosis.WITHOUT_TILES) == 5, "4 x 4 to 16 x 16 are one kernel"
+    assert sum(counted.values()) == 2
+
+
 @pytest.mark.usefixtures("one_gpu")
 def test_layers_that_no_fused_kernel_can_do_are_named_with_the_reason() -> None:
     found = diagnose(make_stylegan2(fir=(1,) * 23)).gpus[0]

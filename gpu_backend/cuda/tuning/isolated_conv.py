@@ -9,7 +9,7 @@ from gpu_backend.cuda.errors import KernelError
 from gpu_backend.cuda.launches.lowering import lower
 from gpu_backend.cuda.launches.op_table import GPU_OPS
 from gpu_backend.cuda.schedule import Address, Constant, Launch, Region, Schedule
-from gpu_backend.cuda.tiles.table import Origin, TileTable, Tuned
+from gpu_backend.cuda.tiles.table import KERNELS, Origin, TileTable, Tuned
 from gpu_backend.cuda.tiles.target import Target
 from gpu_backend.model.model import Weights
 from gpu_backend.model.spec import NetworkSpec, StyleGAN1Spec, StyleGAN2Spec
@@ -20,8 +20,6 @@ from gpu_backend.plan.plan import Plan, PlanKey, Step
 from gpu_backend.quick_dataclass import dataclass
 
 _SMALL = 4096
-
-_KERNELS_WITH_TILES = ("modulated_conv", "modulated_up_conv")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,7 +102,7 @@ class IsolatedConvs:
         if plan.key not in self._frames:
             self._frames[plan.key] = self._lower(plan, self._weights_for(None), self._target)
         launches = self._frames[plan.key].launches
-        return any(item.layer == step.layer and item.recipe.stem in _KERNELS_WITH_TILES for item in launches)
+        return any(item.layer == step.layer and item.recipe.stem in KERNELS for item in launches)
 
     def fused(self, shape: ConvShape, tile: ConvTile) -> IsolatedConv:
         """Return the convolution with a tile.
