@@ -21,7 +21,9 @@ longer strips, whose ends take less."""
 _TAPS = 15
 """Packed for each input and output channel: five rows of taps for each column, of which three begin any turn."""
 _ALIGNMENT = 1024
-_LEAST_SIDE = 256
+_LEAST_SIDE = 512
+"""As measured. The strips of one picture of 256 x 256 are too few for all multiprocessors of a large GPU."""
+
 _LEAST_ROWS, _MOST_ROWS = 8, 256
 """Of a strip. Where it would have fewer, the rows that it only begins and ends with cost too much."""
 

@@ -165,7 +165,9 @@ def test_a_shape_is_divided_among_all_multiprocessors(side: int, cin: int, cout:
     "shape",
     [
         ConvShape("conv", 128, 64, 64, 1),
-        ConvShape("conv", 256, 128, 128, 1),
+        ConvShape("conv", 256, 64, 64, 1),
+        ConvShape("conv", 256, 32, 32, 8),
+        ConvShape("conv", 512, 128, 128, 1),
         ConvShape("conv", 512, 64, 128, 1),
         ConvShape("conv1x1", 512, 64, 64, 1),
         ConvShape("up_conv", 512, 64, 64, 1),
