@@ -95,8 +95,6 @@ def train(
         while not training.report.is_done:
             report = training.step(renderer)
             now_s = clock()
-            if report.step == begun:  # until there are enough pictures nothing is known of the pace of steps
-                meter = ProgressMeter(report.steps)
             console.status(_progress_text(report, meter.update(report.step, begun, now_s).seconds_left))
             if training.found is not written and now_s - saved_s >= _SAVED_EVERY_S:
                 write()

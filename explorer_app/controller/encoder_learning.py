@@ -142,10 +142,7 @@ class EncoderLearning(QObject):
             return
         report = event.report
         if self._meter is None:
-            self._begun = report.step
-        if self._meter is None or report.step == self._begun:
-            # Until there are enough pictures nothing is known of the pace of steps.
-            self._meter = ProgressMeter(report.steps)
+            self._begun, self._meter = report.step, ProgressMeter(report.steps)
         progress = self._meter.update(report.step, self._begun, self._clock())
         self._show(replace(self.state, report=report, seconds_left=progress.seconds_left))
 

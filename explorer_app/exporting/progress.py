@@ -53,6 +53,8 @@ class ProgressMeter:
             Time of any clock that does not jump.
         """
         rendered = done - found
+        if rendered == 0:  # until the first frame, nothing is known of the pace
+            self._past.clear()
         if not self._past or rendered > self._past[-1][1]:
             self._past.append((now_s, rendered))
         first_s, first = self._past[0]

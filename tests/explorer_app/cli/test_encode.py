@@ -121,6 +121,7 @@ def test_the_time_left_counts_steps_and_not_the_pictures_before_them() -> None:
             return True
 
     counted = Counting(*((float(step), None) for step in (0, 0, 0, 0, 0, 10, 20, 100)))
+    counted.report = EncoderReport(0, 100, 0, math.nan, 0.0)
     shown = run(counted, 60.0, Terminal())[1]
     assert shown.count("left") == 2
     assert "Step 10 of 100, 9 pictures, error 0.500, 9 min 00 s left" in shown

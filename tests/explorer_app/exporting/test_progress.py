@@ -16,6 +16,13 @@ def test_frames_of_an_earlier_run_do_not_make_it_look_fast() -> None:
     assert meter.update(91, 90, 5.0).seconds_left == pytest.approx(45.0)
 
 
+def test_what_comes_before_the_first_frame_does_not_count() -> None:
+    meter = ProgressMeter(100)
+    for now in (0.0, 50.0, 100.0):
+        assert meter.update(90, 90, now).seconds_left is None
+    assert meter.update(91, 90, 105.0).seconds_left == pytest.approx(45.0)
+
+
 def test_the_time_left_runs_down_between_frames_and_never_below_zero() -> None:
     meter = ProgressMeter(3)
     meter.update(0, 0, 0.0)
