@@ -21,7 +21,14 @@ from gpu_backend.cpu.epilogue import Epilogue, LayerEnd, MakeEnd, strip_rows
 from gpu_backend.cpu.kernel import BumpAllocator, Kernel, Site, allocated_floats
 from gpu_backend.cpu.team import CHANNEL_SPLIT_MAX_SIDE, layer_parts, spans
 from gpu_backend.cpu.weight_stack import WeightStack
-from gpu_backend.cpu.winograd import TILE, InputTiles, OutputTiles, WinogradConvolution, transform_weight
+from gpu_backend.cpu.winograd import (
+    MIN_TILES_OF_LARGE,
+    TILE,
+    InputTiles,
+    OutputTiles,
+    WinogradConvolution,
+    transform_weight,
+)
 from gpu_backend.ops.adain_conv import AdainConv
 from gpu_backend.ops.modulated_conv import ModulatedConv
 from gpu_backend.ops.modulated_up_conv import ModulatedUpConv
@@ -240,7 +247,7 @@ def input_style(step: Step, site: Site) -> Tensor | None:
 
 def _transformed(step: Step, site: Site, channels: tuple[int, int]) -> WeightStack:
     key = (step.weights["weight"], "winograd", channels)
-    rows = min(128, (-(-step.attributes.resolution // TILE)) ** 2)
+    rows = min(MIN_TILES_OF_LARGE, (-(-step.attributes.resolution // TILE)) ** 2)
     weight = site.weight(step, "weight")[slice(*channels)]
     return site.packed.get(key, lambda: WeightStack(transform_weight(weight, site.team), rows, site.team))
 
