@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork, SkipPicture
+from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork, RgbPart, SkipPicture
 from gpu_backend.cuda.launches.style_layout import pad8
 from gpu_backend.cuda.schedule import Address, Argument, Constant, Region
 from gpu_backend.ops.kernels.e4m3 import ACTIVATION_SCALE, E4M3, WEIGHT_SCALE
@@ -145,6 +145,17 @@ def taps_constant(constants: list[Constant], taps: Sequence[float], gain: float)
     key = "taps/" + " ".join(repr(tap) for tap in scaled)
     constants.append(Constant(key, lambda: np.array(scaled, np.float32)))
     return constant(key)
+
+
+def rgb_arguments(rgb: RgbPart, weights: Weights, constants: list[Constant]) -> dict[str, Argument]:
+    """Return the arguments of a kernel that writes toRGB's parts; its weight is added to `constants`."""
+    weight = rgb_weight_constant(rgb.weight, weights)
+    constants.append(weight)
+    return {
+        "rgb_weight": constant(weight.key),
+        "rgb_style": region("styles", rgb.style_offset),
+        "rgb_parts": region(rgb.region),
+    }
 
 
 def rgb_weight_constant(name: str, weights: Weights) -> Constant:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpu_backend.cuda.launches.bands import band_words, rank_of
-from gpu_backend.cuda.launches.conv_arguments import ACTIVATION_NUMBERS, Weights, constant, region, rgb_weight_constant
+from gpu_backend.cuda.launches.conv_arguments import ACTIVATION_NUMBERS, Weights, constant, region, rgb_arguments
 from gpu_backend.cuda.launches.conv_work import RgbPart
 from gpu_backend.cuda.launches.gpu_op import (
     OBSERVED,
@@ -191,12 +191,7 @@ def fused_filter(step: Step, site: FilterSite, weights: Weights, geometry: Filte
     flops, nbytes = _work(settings, site)
     rgb, side = site.rgb, settings.out_size
     if rgb is not None:
-        constants.append(rgb_weight_constant(rgb.weight, weights))
-        picture = {
-            "rgb_weight": constant(constants[-1].key),
-            "rgb_style": region("styles", rgb.style_offset),
-            "rgb_parts": region(rgb.region),
-        }
+        picture = rgb_arguments(rgb, weights, constants)
         shape = (geometry.picture_parts, site.batch, side, side, rgb.channels)
         written.append(Region(rgb.region, shape, "float32", "scratch"))
         flops += 2 * site.batch * side**2 * settings.channels * rgb.channels

@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 from gpu_backend.cuda.launches.conv_arguments import (
     ACTIVATION_NUMBERS,
     Weights,
-    constant,
     conv_arguments,
     fp8_macros,
     region,
-    rgb_weight_constant,
+    rgb_arguments,
     skip_arguments,
     strengths_argument,
     taps_constant,
@@ -104,10 +103,7 @@ def fused_conv(
     extra_regions: list[Region] = []
     rgb = site.rgb
     if rgb is not None:
-        constants.append(rgb_weight_constant(rgb.weight, weights))
-        arguments["rgb_weight"] = constant(constants[-1].key)
-        arguments["rgb_style"] = region("styles", rgb.style_offset)
-        arguments["rgb_parts"] = region(rgb.region)
+        arguments |= rgb_arguments(rgb, weights, constants)
         shape = (geometry.channel_blocks, site.batch, work.side, work.side, rgb.channels)
         extra_regions.append(Region(rgb.region, shape, "float32", "scratch"))
     if geometry.counters:

@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 from gpu_backend.cuda.launches.conv_arguments import (
     ACTIVATION_NUMBERS,
     Weights,
-    constant,
     conv_arguments,
     fp8_macros,
     region,
-    rgb_weight_constant,
+    rgb_arguments,
     weight_of,
 )
 from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork
@@ -66,10 +65,7 @@ def streaming_conv(work: ConvWork, site: ConvSite, weights: Weights, geometry: S
     arguments, constants, regions = conv_arguments(work, site, weights, weight)
     rgb = site.rgb
     if rgb is not None:
-        constants.append(rgb_weight_constant(rgb.weight, weights))
-        arguments["rgb_weight"] = constant(constants[-1].key)
-        arguments["rgb_style"] = region("styles", rgb.style_offset)
-        arguments["rgb_parts"] = region(rgb.region)
+        arguments |= rgb_arguments(rgb, weights, constants)
         regions += (Region(rgb.region, (1, site.batch, work.side, work.side, rgb.channels), "float32", "scratch"),)
     extents = (site.cin(work), work.side_in, work.side_in, site.batch)
     arguments["tma_map"] = TensorMap(region(site.x), extents, geometry.box, itemsize=geometry.shape.itemsize)
