@@ -21,6 +21,7 @@ from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork
 from gpu_backend.cuda.launches.packed_weights import lane_order, pack_reordered
 from gpu_backend.cuda.schedule import Built, Constant, Launch, Region, TensorMap
 from gpu_backend.cuda.tiles.target import Target
+from gpu_backend.ops.bias_act import HOMOGENEOUS
 from gpu_backend.ops.kernels.conv_tile import ConvShape
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.ops.kernels.streaming_conv_tile import StreamingConvGeometry, streaming_conv_geometry
@@ -33,9 +34,6 @@ _NOT_TAKEN = ("x", "batch", "cin")
 _TAP_ORDER = tuple(3 * ky + kx for kx in range(3) for ky in (0, 2, 1, 0, 2))
 """Taps 3 ky + kx as the kernel's products take them: three successive rows of a column are those of any turn."""
 
-_HOMOGENEOUS = ("linear", "relu", "lrelu")
-"""Activations of two fp16 numbers at once."""
-
 _MOST_PICTURE_CHANNELS = 8
 
 
@@ -45,7 +43,7 @@ def streaming_conv_choice(work: ConvWork, site: ConvSite, target: Target) -> Str
         return None
     if not site.half or site.skip is not None or site.moments is not None or work.kernel != 3 or work.is_up:
         return None
-    if work.act.activation not in _HOMOGENEOUS or (site.rgb is not None and site.rgb.channels > _MOST_PICTURE_CHANNELS):
+    if work.act.activation not in HOMOGENEOUS or (site.rgb is not None and site.rgb.channels > _MOST_PICTURE_CHANNELS):
         return None
     shape = ConvShape("conv", work.side, site.cin(work), work.cout, site.batch, site.operands)
     divided = replace(shape, batch=target.batch or site.batch)
