@@ -43,7 +43,8 @@ FRAGMENT = 16
 ROW_NBYTES = (32, 64, 128)
 """Bytes that the input channels of a step may take: widths of the swizzles of shared memory."""
 
-_ALIGNMENT = 1024
+ALIGNMENT = 1024
+"""Bytes at whose multiples tiles in shared memory begin: the swizzle of 128 bytes repeats there."""
 
 _MOST_FP32_SUMS = 112
 """Sums of a thread whose outputs are fp32; fp16 packs two in a register, so that more of them do not spill."""
@@ -284,7 +285,7 @@ class ConvGeometry:
     @property
     def dynamic_nbytes(self) -> int:
         """Dynamic shared memory of a launch."""
-        weights = self.steps * _whole(self.weight_nbytes, _ALIGNMENT) if self.tile.weights_in_smem else 0
+        weights = self.steps * aligned(self.weight_nbytes) if self.tile.weights_in_smem else 0
         return weights + self.loop_nbytes
 
     @property
@@ -299,11 +300,11 @@ class ConvGeometry:
         else:
             rgb_nbytes = tile.warps_n * self.picture_channels * 4 if tile.warps_n > 1 else 0
             end = self.positions * max(itemsize * (tile.channels + (8 if tile.channels % 16 == 0 else 0)), rgb_nbytes)
-        patches = tile.stages * _whole(math.prod(self.patch) * self.shape.itemsize, _ALIGNMENT)
-        weights = 0 if tile.weights_in_smem else tile.stages * _whole(self.weight_nbytes, _ALIGNMENT)
+        patches = tile.stages * aligned(math.prod(self.patch) * self.shape.itemsize)
+        weights = 0 if tile.weights_in_smem else tile.stages * aligned(self.weight_nbytes)
         # Partial moments reuse the memory of the patches, unless another row tile follows.
         moments = 10 * tile.threads // 32 * tile.channels if self.has_moments and tile.row_tiles > 1 else 0
-        return patches + weights + end + moments + _ALIGNMENT
+        return patches + weights + end + moments + ALIGNMENT
 
     @property
     def static_nbytes(self) -> int:
@@ -398,6 +399,11 @@ class ConvGeometry:
         tile, side = self.tile, self.shape.positions_side
         needed = -(-(side + self.halo) // tile.rows)
         return tile.columns <= side and self.segment >= 1 and tile.row_tiles <= needed
+
+
+def aligned(nbytes: int) -> int:
+    """Return the bytes to the next multiple of `ALIGNMENT`."""
+    return _whole(nbytes, ALIGNMENT)
 
 
 def _whole(count: int, unit: int) -> int:

@@ -12,13 +12,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
-from gpu_backend.ops.kernels.conv_tile import FP32_OPERANDS, ConvShape
+from gpu_backend.ops.kernels.conv_tile import ALIGNMENT, FP32_OPERANDS, ConvShape, aligned
 from gpu_backend.quick_dataclass import dataclass
 
 LARGEST_BOX = 256
 """Pixels that TMA copies at once."""
 
-_ALIGNMENT = 1024
 _WARPGROUP_PIXELS, _WARP_PIXELS = 64, 16
 """Of a product of a warpgroup, and of one of its warps."""
 
@@ -195,7 +194,7 @@ class FlatGeometry:
         stage = self.pixels * self.row_nbytes + (0 if self.weights_in_smem else self._weight_nbytes)
         pitch = 2 * self.channels + (16 if self.channels % 16 == 0 else 0)
         store = 4 * self.warpgroups * self.stores * _WARP_PIXELS * pitch
-        return self.stages * stage + store + _ALIGNMENT
+        return self.stages * stage + store + ALIGNMENT
 
     @property
     def dynamic_nbytes(self) -> int:
@@ -205,7 +204,7 @@ class FlatGeometry:
     @property
     def _weight_nbytes(self) -> int:
         """Bytes that the weights of a step take."""
-        return -(-self.channels * self.row_nbytes // _ALIGNMENT) * _ALIGNMENT
+        return aligned(self.channels * self.row_nbytes)
 
     @property
     def static_nbytes(self) -> int:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 
-from gpu_backend.ops.kernels.conv_tile import FP32_OPERANDS, ROW_NBYTES, ConvShape
+from gpu_backend.ops.kernels.conv_tile import ALIGNMENT, FP32_OPERANDS, ROW_NBYTES, ConvShape, aligned
 from gpu_backend.quick_dataclass import dataclass
 
 STRIP_COLUMNS = 64
@@ -20,7 +20,6 @@ longer strips, whose ends take less."""
 
 _TAPS = 15
 """Packed for each input and output channel: five rows of taps for each column, of which three begin any turn."""
-_ALIGNMENT = 1024
 _LEAST_SIDE = 512
 """As measured. The strips of one picture of 256 x 256 are too few for all multiprocessors of a large GPU."""
 
@@ -86,9 +85,9 @@ class StreamingConvGeometry:
     def dynamic_nbytes(self) -> int:
         """Shared memory that a launch asks for."""
         row_nbytes = self.depth * self.shape.itemsize
-        weights = self.steps * _whole(_TAPS * self.channels * row_nbytes)
-        row = self.steps * _whole((STRIP_COLUMNS + 2) * row_nbytes)
-        return weights + self.warpgroups * self.stages * row + _ALIGNMENT
+        weights = self.steps * aligned(_TAPS * self.channels * row_nbytes)
+        row = self.steps * aligned((STRIP_COLUMNS + 2) * row_nbytes)
+        return weights + self.warpgroups * self.stages * row + ALIGNMENT
 
     @property
     def static_nbytes(self) -> int:
@@ -149,7 +148,3 @@ def _cost(geometry: StreamingConvGeometry, multiprocessors: int) -> float:
     rounds = -(-across * pictures // multiprocessors)
     slowness = _SLOWNESS_OF_TWO if geometry.warpgroups == 2 else 1.0
     return rounds * (slowness * geometry.warpgroups * (geometry.rows + _HALO_ROWS) + _PROLOGUE_ROWS)
-
-
-def _whole(nbytes: int) -> int:
-    return -(-nbytes // _ALIGNMENT) * _ALIGNMENT

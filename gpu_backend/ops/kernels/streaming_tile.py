@@ -6,7 +6,7 @@ A warp goes down a strip of 14 columns of positions. A warpgroup of four warps h
 
 from __future__ import annotations
 
-from gpu_backend.ops.kernels.conv_tile import ROW_NBYTES, ConvShape
+from gpu_backend.ops.kernels.conv_tile import ALIGNMENT, ROW_NBYTES, ConvShape, aligned
 from gpu_backend.quick_dataclass import dataclass
 
 STRIP_COLUMNS = 14
@@ -24,7 +24,6 @@ _WITH_MOMENTS = {16: ((1, 4, 4), (1, 4, 3)), 32: ((1, 2, 4), (1, 2, 3))}
 take registers."""
 
 _TAPS = 9
-_ALIGNMENT = 1024
 _LEAST_SIDE = 64
 _MOST_ROWS = 64
 _PROLOGUE_ROWS = 2
@@ -99,9 +98,9 @@ class StreamingGeometry:
     def dynamic_nbytes(self) -> int:
         """Shared memory that a launch asks for."""
         row_nbytes = self.depth * self.shape.itemsize
-        weights = self.steps * _whole(_TAPS * self.channels * row_nbytes)
-        row = (4 // self.strips) * self.steps * _whole(2 * self.pairs * row_nbytes)
-        return weights + self.warpgroups * self.stages * row + _ALIGNMENT
+        weights = self.steps * aligned(_TAPS * self.channels * row_nbytes)
+        row = (4 // self.strips) * self.steps * aligned(2 * self.pairs * row_nbytes)
+        return weights + self.warpgroups * self.stages * row + ALIGNMENT
 
     @property
     def static_nbytes(self) -> int:
@@ -151,7 +150,3 @@ def streaming_geometry(
         if best is not None:
             return best[1]
     return None
-
-
-def _whole(nbytes: int) -> int:
-    return -(-nbytes // _ALIGNMENT) * _ALIGNMENT

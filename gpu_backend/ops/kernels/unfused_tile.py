@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import math
 
-from gpu_backend.ops.kernels.conv_tile import ConvShape
+from gpu_backend.ops.kernels.conv_tile import ALIGNMENT, ConvShape, aligned
 from gpu_backend.quick_dataclass import dataclass
 
 _TAPS = 9
-_ALIGNMENT = 1024
 _GROUP = 8
 """Channels that a thread of the filter has."""
 
@@ -86,8 +85,8 @@ class TransposedGeometry:
         """Shared memory that a launch asks for."""
         depth, columns, rows = self.patch
         row_nbytes = depth * self.shape.itemsize
-        stage = _whole(row_nbytes * columns * rows) + _whole(row_nbytes * _TAPS * self.channels)
-        return self.stages * stage + _ALIGNMENT
+        stage = aligned(row_nbytes * columns * rows) + aligned(row_nbytes * _TAPS * self.channels)
+        return self.stages * stage + ALIGNMENT
 
     @property
     def static_nbytes(self) -> int:
@@ -156,7 +155,7 @@ class FilterGeometry:
     def dynamic_nbytes(self) -> int:
         """Shared memory that a launch asks for."""
         depth, columns, _ = self.box
-        return self.stages * 2 * _whole(self.shape.itemsize * depth * columns) + _ALIGNMENT
+        return self.stages * 2 * aligned(self.shape.itemsize * depth * columns) + ALIGNMENT
 
     @property
     def static_nbytes(self) -> int:
@@ -216,7 +215,3 @@ def _of_e4m3(
     )
     enough = _BLOCKS * multiprocessors
     return products, next((found for found in filters if math.prod(found.grid) >= enough), filters[-1])
-
-
-def _whole(nbytes: int) -> int:
-    return -(-nbytes // _ALIGNMENT) * _ALIGNMENT
