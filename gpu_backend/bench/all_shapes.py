@@ -1,13 +1,14 @@
 """Every public shape that a peer exists for, in every precision and batch: ours, each way of running PyTorch, gains.
 
-python -m gpu_backend.bench.all_shapes FOLDER      one table and one CSV of the runs FOLDER/*/bench.json
+``python -m gpu_backend.bench.all_shapes DIR`` joins the runs DIR/*/bench.json into one table and one CSV.
 
 A run of all takes hours. Where a machine is there for less, measure one shape and precision at a time, each into a
-folder of its own (``--all --shape ffhq256 --precision fp16 --batch 1,2,4,8,16,32 --out FOLDER/ffhq256-fp16``).
+folder of its own (``--all --shape ffhq256 --precision fp16 --batch 1,2,4,8,16,32 --out DIR/ffhq256-fp16``).
 """
 
 from __future__ import annotations
 
+import argparse
 import csv
 import io
 import sys
@@ -118,9 +119,14 @@ def _saved(ours: Measurement, peer: Measurement) -> float | None:
     return None if ours.nbytes is None or not peer.nbytes else 1.0 - ours.nbytes / peer.nbytes
 
 
-def main(arguments: Sequence[str]) -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Print one table of runs, and write one CSV beside them; return the exit status."""
-    folder = Path(arguments[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m gpu_backend.bench.all_shapes",
+        description="Join runs of single shapes into one table and one CSV.",
+    )
+    parser.add_argument("folder", metavar="DIR", type=Path, help="folder of the runs, DIR/*/bench.json")
+    folder = parser.parse_args(arguments).folder
     try:
         reports = read_all(folder)
         sys.stdout.write("".join(printable(line) + "\n" for line in summary(reports).splitlines()))
@@ -132,4 +138,4 @@ def main(arguments: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

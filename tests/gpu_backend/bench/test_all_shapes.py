@@ -102,6 +102,12 @@ def test_a_folder_without_runs_is_refused_in_a_sentence(tmp_path: Path, capsys: 
     assert capsys.readouterr().err.startswith("Expected runs as DIR/*/bench.json, but ")
 
 
+def test_without_a_folder_the_usage_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        all_shapes.main([])
+    assert capsys.readouterr().err.startswith("usage: python -m gpu_backend.bench.all_shapes")
+
+
 @pytest.mark.parametrize("words", [["--shape", "ffhq256"], ["model.pkl"], ["--ladder"]])
 def test_options_that_exclude_each_other_are_refused(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--all-shapes", *words]) == 2
