@@ -77,6 +77,8 @@ class FakeDriver:
         self.captures = 0
         self.replays = 0
         self.launches = 0
+        self.early_starts = 0
+        self._after_kernel = False
         self.copies_in: list[int] = []
         self.copies_out: list[int] = []
         self.is_closed = False
@@ -216,9 +218,13 @@ class FakeDriver:
         block: tuple[int, int, int],
         shared_nbytes: int,
         arguments: PackedArguments,
+        *,
+        follows_kernel: bool = False,
     ) -> None:
         """Call the function when its time comes, with the values as they lie in memory now."""
+        assert self._after_kernel or not follows_kernel, "there is no kernel just before"
         self.launches += 1
+        self.early_starts += follows_kernel and kernel.starts_early
         pointers = (ctypes.c_uint64 * max(len(arguments.values), 1)).from_address(arguments.address)
         values = {
             name: np.frombuffer(ctypes.string_at(pointer, value.itemsize), value.dtype)[0]
@@ -226,17 +232,20 @@ class FakeDriver:
         }
         plain = {name: int(value) if value.dtype == np.uint64 else value for name, value in values.items()}
         self._enqueue(lambda: kernel.function.run(self, **plain), kernel.function.time_us)
+        self._after_kernel = True
 
     def capture(self, work: Callable[[], None]) -> Graph:
         """Collect work."""
         self._need_memory()
         assert self._captured is None
         self._captured = []
+        self._after_kernel = False
         try:
             work()
             graph = Graph(self._captured)
         finally:
             self._captured = None
+            self._after_kernel = False
         self.captures += 1
         self.graphs.append(graph)
         return graph
@@ -312,6 +321,7 @@ class FakeDriver:
 
     def _enqueue(self, run: Callable[[], None], time_us: float = 0.0) -> None:
         self.enter()
+        self._after_kernel = False
         (self._queue if self._captured is None else self._captured).append(_Op(run, time_us))
 
     def _run_one(self) -> None:

@@ -44,6 +44,9 @@ _NUMBERS = {
     4: cuda.CUtensorMapDataType.CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
 }
 _ATTRIBUTE = cuda.CUfunction_attribute
+_EARLY_STARTS = 9
+"""Compute capability from which on a kernel may start while the one before it ends."""
+
 _EXTERNAL = int(cuda.CUevent_record_flags.CU_EVENT_RECORD_EXTERNAL)
 
 
@@ -62,6 +65,8 @@ class GpuDriver:
         self.enter()
         optin = cuda.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
         self._shared_nbytes = int(self._ask(cuda.cuDeviceGetAttribute(optin, device), "starting"))
+        major = cuda.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR
+        self._starts_early = int(self._ask(cuda.cuDeviceGetAttribute(major, device), "starting")) >= _EARLY_STARTS
         flags = int(cuda.CUstream_flags.CU_STREAM_NON_BLOCKING)
         self._stream: Any = self._ask(cuda.cuStreamCreate(flags), "starting")
         self._beside: Any = self._ask(cuda.cuStreamCreate(flags), "starting")
@@ -162,6 +167,7 @@ class GpuDriver:
             self._ask_kernel(cuda.cuFuncLoad(function), entry)
             self._check_parameters(function, recipe)
             static = self._attribute(function, "CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES", entry)
+            is_cooperative = ("COOPERATIVE", "1") in recipe.defines
             most = _ATTRIBUTE.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
             self._ask_kernel(cuda.cuFuncSetAttribute(function, most, self._shared_nbytes - static), entry)
             return LoadedKernel(
@@ -171,7 +177,8 @@ class GpuDriver:
                 registers=self._attribute(function, "CU_FUNC_ATTRIBUTE_NUM_REGS", entry),
                 shared_nbytes=static,
                 local_nbytes=self._attribute(function, "CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES", entry),
-                is_cooperative=("COOPERATIVE", "1") in recipe.defines,
+                is_cooperative=is_cooperative,
+                starts_early=self._starts_early and recipe.waits_by_itself and not is_cooperative,
             )
         except DeviceError:
             self._quietly(lambda: cuda.cuModuleUnload(module))
@@ -227,11 +234,15 @@ class GpuDriver:
         block: tuple[int, int, int],
         shared_nbytes: int,
         arguments: PackedArguments,
+        *,
+        follows_kernel: bool = False,
     ) -> None:
         """Start a kernel."""
         place = *grid, *block, shared_nbytes, self._stream, arguments.address
         if kernel.is_cooperative:
             answer = cuda.cuLaunchCooperativeKernel(kernel.function, *place)
+        elif kernel.starts_early and follows_kernel:
+            answer = cuda.cuLaunchKernelEx(self._early(*place[:-1]), kernel.function, arguments.address, 0)
         else:
             answer = cuda.cuLaunchKernel(kernel.function, *place, 0)
         if int(answer[0]):
@@ -295,6 +306,18 @@ class GpuDriver:
     def release_event(self, event: Event) -> None:
         """Free an event."""
         self._quietly(lambda: cuda.cuEventDestroy(event))
+
+    def _early(self, *place: Any) -> Any:
+        """Return where and how large a kernel is launched, for one that may start while the one before it ends."""
+        config = cuda.CUlaunchConfig()
+        config.gridDimX, config.gridDimY, config.gridDimZ = place[:3]
+        config.blockDimX, config.blockDimY, config.blockDimZ = place[3:6]
+        config.sharedMemBytes, config.hStream = place[6:]
+        attribute = cuda.CUlaunchAttribute()
+        attribute.id = cuda.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
+        attribute.value.programmaticStreamSerializationAllowed = 1
+        config.attrs, config.numAttrs = [attribute], 1
+        return config
 
     def _attribute(self, function: Any, name: str, entry: str) -> int:
         return int(self._ask_kernel(cuda.cuFuncGetAttribute(getattr(_ATTRIBUTE, name), function), entry))

@@ -37,6 +37,8 @@ class LoadedKernel:
     is_cooperative
         Its blocks wait for each other: the driver starts it only if all are resident at once. Recipes say so by the
         macro COOPERATIVE.
+    starts_early
+        It waits by itself for the kernel before, and the GPU can start it while that one ends.
     """
 
     function: Any
@@ -46,6 +48,7 @@ class LoadedKernel:
     shared_nbytes: int
     local_nbytes: int
     is_cooperative: bool = False
+    starts_early: bool = False
 
 
 class Driver(Protocol):
@@ -156,8 +159,14 @@ class Driver(Protocol):
         block: tuple[int, int, int],
         shared_nbytes: int,
         arguments: PackedArguments,
+        *,
+        follows_kernel: bool = False,
     ) -> None:
-        """Start a kernel."""
+        """Start a kernel.
+
+        `follows_kernel`: a kernel was enqueued just before, with nothing between them, so that one that `starts_early`
+        may.
+        """
         ...
 
     def capture(self, work: Callable[[], None]) -> Graph:

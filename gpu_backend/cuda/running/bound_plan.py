@@ -394,7 +394,7 @@ class CudaBoundPlan:
 
     def _launch_all(self, arguments: Sequence[PackedArguments]) -> None:
         for index in range(len(self._kernels)):
-            self._launch(arguments, index)
+            self._launch(arguments, index, follows_kernel=index > 0)
 
     def _run_launches(self) -> None:
         """Launch all kernels one by one, without a graph and its copies, and wait for them."""
@@ -480,9 +480,13 @@ def _launch(
     kernels: Sequence[LoadedKernel],
     arguments: Sequence[PackedArguments],
     index: int,
+    *,
+    follows_kernel: bool = False,
 ) -> None:
-    launch = launches[index]
-    driver.launch(kernels[index], launch.grid, launch.block, launch.shared_nbytes, arguments[index])
+    launch, kernel = launches[index], kernels[index]
+    driver.launch(
+        kernel, launch.grid, launch.block, launch.shared_nbytes, arguments[index], follows_kernel=follows_kernel
+    )
 
 
 def _arguments_of(launch: Launch, has_optional: bool) -> Mapping[str, Argument]:

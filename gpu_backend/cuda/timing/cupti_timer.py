@@ -132,7 +132,8 @@ class CuptiTimer:
 def kernel_times_us(records: Sequence[KernelRecord], names: Sequence[str]) -> list[float] | None:
     """Return the times of the first whole run among records: kernels of these names, one after another.
 
-    None if there is none. Runs before and after it may be among the records, whole or in part.
+    None if there is none. Runs before and after it may be among the records, whole or in part. A kernel that started
+    before the one before it ended waited for that end: its time begins there.
     """
     ordered = sorted(records, key=lambda record: record.start_ns)
     found = [record.name for record in ordered]
@@ -140,5 +141,6 @@ def kernel_times_us(records: Sequence[KernelRecord], names: Sequence[str]) -> li
     for first in range(len(ordered) - len(wanted) + 1):
         if found[first : first + len(wanted)] == wanted:
             run = ordered[first : first + len(wanted)]
-            return [(record.end_ns - record.start_ns) / 1e3 for record in run]
+            ends = [run[0].start_ns, *(record.end_ns for record in run[:-1])]
+            return [(record.end_ns - max(record.start_ns, end)) / 1e3 for record, end in zip(run, ends, strict=True)]
     return None

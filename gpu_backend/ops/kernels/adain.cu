@@ -14,6 +14,7 @@
 #include "parts/adain.cuh"
 #include "parts/merged_moments.cuh"
 #include "parts/bytes.cuh"
+#include "parts/previous_kernel.cuh"
 
 enum : int {
     LANES = THREADS / GROUPS,  // pixels that a block loads side by side
@@ -32,6 +33,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) adain(
     const float* __restrict__ rgb_weight, float* __restrict__ rgb_parts, const float* __restrict__ rgb_bias, float* __restrict__ image,
     unsigned* __restrict__ pixels, unsigned* __restrict__ flags, int parts, int part_rows, int part_columns,
     int side, int cout, int channels, int style_stride, int chunk, float epsilon, float rgb_gain, float rgb_clamp, float picture_gain) {
+    wait_for_previous_kernel();
     __shared__ __align__(16) float2 shared_sums[SLICES][CHANNELS];
     __shared__ __align__(16) float shared_factor[CHANNELS], shared_offset[CHANNELS];
     const int tid = threadIdx.x, group = tid % GROUPS, area = side * side, sample = blockIdx.z;

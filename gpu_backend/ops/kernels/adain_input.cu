@@ -7,6 +7,7 @@
 #include "parts/adain.cuh"
 #include "parts/activation.cuh"
 #include "parts/noise.cuh"
+#include "parts/previous_kernel.cuh"
 
 __device__ __forceinline__ void total(float (&sums)[4]) {
 #pragma unroll
@@ -21,6 +22,7 @@ extern "C" __global__ void __launch_bounds__(128, 4) adain_input(
     const float* __restrict__ strength, const float* __restrict__ noise, const float* __restrict__ noise_gain,
     const unsigned* __restrict__ noise_source, int noise_layer, int side, int cout, int channels, int style_stride,
     float gain, float clamp, float epsilon) {
+    wait_for_previous_kernel();
     const int lane = threadIdx.x % 32, channel = (blockIdx.x * 4 + threadIdx.x / 32) * 4, area = side * side;
     const size_t sample = blockIdx.y;
     if (channel >= cout) return;

@@ -48,6 +48,7 @@
 #include "parts/types.cuh"
 #include "parts/activation.cuh"
 #include "parts/copies.cuh"
+#include "parts/previous_kernel.cuh"
 #include "parts/half_products.cuh"
 #define DEPTH 16
 #include "parts/tensor_core.cuh"
@@ -131,6 +132,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) filtered_lrelu
 #pragma unroll
         for (int band = 0; band < BANDS; ++band) down[band][i / 2][i % 2] = bands[(8 + band * 4 + i) * 32 + lane];
     }
+
+    wait_for_previous_kernel();
 
     // A thread copies one chunk of one column, and of every ROWS_AT_ONCE-th row.
     const T* const picture = x + sample * in_size * in_size * channels;

@@ -51,6 +51,7 @@ enum : int { ROWS = 4 };  // of `style_rows`, for a warp
 #include "parts/philox.cuh"
 #include "parts/epilogue.cuh"
 #include "parts/tma.cuh"
+#include "parts/previous_kernel.cuh"
 #define EPSILON 1e-8f
 
 enum : int {
@@ -600,6 +601,7 @@ extern "C" __global__ void __launch_bounds__(32 * ALL_WARPS, 1) first_layers(
     const float* __restrict__ noise_gain, const unsigned* __restrict__ noise_source, void* kept, int raw_offset, float* styles, float* demod,
     unsigned* flags, T* y, float* rgb_parts, float* image_4, float* image_8, float clamp_4, float clamp_8, int adds_image, int item_count,
     int style_width, unsigned* counters, T* observed, int observed_layer) {
+    wait_for_previous_kernel();
     extern __shared__ __align__(128) unsigned char pool[];
     const int tid = threadIdx.x;
     const unsigned run = __ldcg(counters + 1);

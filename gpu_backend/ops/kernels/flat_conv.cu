@@ -29,6 +29,7 @@
 //     products  | step s       | step s+1     | ...            of all other warpgroups; those of one step go on while the next begins
 //     epilogue                                | demodulation, bias, style -> store -> y by TMA, of each warp by itself
 #include "parts/types.cuh"
+#include "parts/previous_kernel.cuh"
 #include "parts/bulk_store.cuh"
 #include "parts/registers.cuh"
 #include "parts/tma.cuh"
@@ -130,6 +131,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) flat_conv(
                 bulk_load(pool + step * WEIGHT_SPACE, weights + step * WEIGHT_NBYTES, WEIGHT_NBYTES, full_barrier(STAGES));
             }
         }
+        wait_for_previous_kernel();
         Slot slot = {0, 1};  // a barrier is past its phase 1 from the beginning
 #pragma unroll 1
         for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
@@ -154,6 +156,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) flat_conv(
     }
 
     warpgroup_reg_alloc<PRODUCT_REGISTERS>();
+    wait_for_previous_kernel();
     for (int i = tid; i < CHANNELS; i += 32 * WARPS) {
         const int channel = n0 + i;
         const bool is_there = channel < cout;

@@ -14,6 +14,7 @@
 #include "parts/adain.cuh"
 #include "parts/merged_moments.cuh"
 #include "parts/swizzle.cuh"
+#include "parts/previous_kernel.cuh"
 
 enum : int {
     TAPS = 9,
@@ -36,6 +37,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) fold_adain(
     const int first_channel = blockIdx.x * INPUTS, channel = first_channel + group * 8;
     float numbers[8];
     load_many<8>(weight + ((size_t)tap * rows + output) * columns + channel, numbers);
+    wait_for_previous_kernel();
 
     const int own = first_channel + tid;
     float scale = 0.0f, shift = 0.0f;

@@ -5,6 +5,7 @@
 // A block computes all channels of PIXELS pixels: first the outputs of the affine layer, two warps each, then each thread four channels. What
 // follows from nothing else is loaded before: the kernel is short, and waits are most of it. Grid: pixels of a sample, PIXELS a block; samples.
 #include "parts/types.cuh"
+#include "parts/previous_kernel.cuh"
 
 enum : int {
     THREADS = 256,
@@ -15,6 +16,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) fourier_features(
     const float* __restrict__ ws, const float* __restrict__ transform, const float* __restrict__ affine,
     const float4* __restrict__ waves, T* __restrict__ y, int ws_stride, int w_dim, int channels, int size,
     float sampling_rate, float bandwidth) {
+    wait_for_previous_kernel();
     __shared__ float sums[THREADS / 32];
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, output = warp / 2, area = size * size;
     const size_t sample = blockIdx.y;

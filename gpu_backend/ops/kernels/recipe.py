@@ -13,6 +13,9 @@ from gpu_backend.ops.kernels import KernelSource, kernel_source
 from gpu_backend.ops.kernels.parameters import declared_parameters, parameters_dtype
 from gpu_backend.quick_dataclass import dataclass
 
+_WAITS = 900
+"""LEVEL of parts/types.cuh from which on kernels wait by themselves."""
+
 
 @dataclass(frozen=True, slots=True)
 class KernelRecipe:
@@ -54,6 +57,11 @@ class KernelRecipe:
     def parameters(self) -> np.dtype[Any]:
         """The structure of the kernel's parameters: a structured dtype with their names in order."""
         return _parameters(self)
+
+    @property
+    def waits_by_itself(self) -> bool:
+        """Whether the kernel waits for the one before it, so that it may start early: parts/previous_kernel.cuh."""
+        return "parts/previous_kernel.cuh" in self.headers and int(dict(self.defines).get("LEVEL", _WAITS)) >= _WAITS
 
     @property
     def digest(self) -> str:

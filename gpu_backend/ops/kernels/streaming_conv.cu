@@ -27,6 +27,7 @@
 //     products    | row i                               |
 //     epilogue    | with OVERLAPS, the rest of row i - 3 | first part of row i - 2 | without, its rest
 #include "parts/types.cuh"
+#include "parts/previous_kernel.cuh"
 #include "parts/wgmma_shared.cuh"
 #include "parts/registers.cuh"
 #include "parts/activation.cuh"
@@ -123,6 +124,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) streaming_conv(
 #pragma unroll
         for (int step = 0; step < STEPS; ++step) bulk_load(pool + step * WEIGHT_SPACE, from + step * WEIGHT_NBYTES, WEIGHT_NBYTES, full_barrier(WARPGROUPS * STAGES));
     }
+    wait_for_previous_kernel();
     for (int i = tid; i < CHANNELS; i += THREADS) {
         const int channel = channel_at(i);
         const bool is_there = channel < cout;
@@ -245,7 +247,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) streaming_conv(
             for (int half = 0; half < 2; ++half) {
                 float* const own = ended + n * 4 + half * 2;
                 words[half][n] = to_half2(own[0] * pair.x + pair.y, own[1] * pair.z + pair.w);
-                own[0] = own[1] = 0.0f;
+                own[0] = opaque(0.0f), own[1] = opaque(0.0f);  // opaque: not again at the next products
             }
         }
         if (!OVERLAPS && i >= 2) finish_row(i - 2);

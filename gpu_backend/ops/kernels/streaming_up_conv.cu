@@ -33,6 +33,7 @@
 //     products    | rows m - 1 and m of x, all channels
 //     filter      | rows 2 m and 2 m + 1 of t -> outputs 2 m - 2 and 2 m - 1
 #include "parts/types.cuh"
+#include "parts/previous_kernel.cuh"
 #include "parts/wgmma.cuh"
 #include "parts/registers.cuh"
 #include "parts/activation.cuh"
@@ -218,6 +219,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) streaming_up_c
 #pragma unroll
         for (int step = 0; step < STEPS; ++step) bulk_load(pool + step * WEIGHT_SPACE, from + step * WEIGHT_NBYTES, WEIGHT_NBYTES, full_barrier(WARPGROUPS * STAGES));
     }
+    wait_for_previous_kernel();
     for (int i = tid; i < CHANNELS; i += THREADS) {
         const int channel = n0 + i;
         const bool there = channel < cout;

@@ -31,6 +31,7 @@ enum : int {
 };
 #include "parts/types.cuh"
 #include "parts/rows.cuh"
+#include "parts/previous_kernel.cuh"
 
 #define EPSILON 1e-8f
 enum : int { PIXELS = 16 };
@@ -83,6 +84,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BATCH > 1 ? 2 : HALF ? 4 :
     const float* __restrict__ constant, float* raw, float* style, float* demod, T* x0, unsigned* flags,
     unsigned* counters, int batch, int item_count, int slot_count, int ws_stride, int style_stride, int demod_stride,
     int table_lines) {
+    wait_for_previous_kernel();
     extern __shared__ float4 shared[];
     __shared__ unsigned shared_ticket;
     __shared__ unsigned peaks[BATCH];

@@ -8,6 +8,7 @@
 // Grid: groups of PIXELS of a sample, 256 per block; samples.
 #include "parts/doubling.cuh"
 #include "parts/bytes.cuh"
+#include "parts/previous_kernel.cuh"
 
 enum : int {
     COUNT = PIXELS * IMG_CHANNELS,  // numbers of a thread
@@ -46,6 +47,7 @@ extern "C" __global__ void __launch_bounds__(256) to_rgb(
     const float* __restrict__ parts, int part_count, const float* __restrict__ bias, float clamp,
     const float* __restrict__ previous, const float* __restrict__ taps, float* __restrict__ image,
     unsigned char* __restrict__ pixels, unsigned* __restrict__ flags, int batch, int side, float gain) {
+    wait_for_previous_kernel();
     const int b = blockIdx.y, area = side * side, pixel = (blockIdx.x * 256 + threadIdx.x) * PIXELS;
     if (pixel >= area) return;
     const size_t place = (size_t)b * area + pixel, part = (size_t)batch * area * IMG_CHANNELS;

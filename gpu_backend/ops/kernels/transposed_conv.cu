@@ -25,6 +25,7 @@
 #include "parts/wgmma.cuh"
 #include "parts/registers.cuh"
 #include "parts/tma.cuh"
+#include "parts/previous_kernel.cuh"
 
 enum : int {
     THREADS = 32 * WARPS,
@@ -114,6 +115,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) transposed_conv(
         load_tile = blockIdx.x, load_step = 0;
     }
     __syncthreads();
+    wait_for_previous_kernel();
     if (tid == 0) {
 #pragma unroll
         for (int i = 0; i < AHEAD; ++i) load_next(i, 1);  // a barrier is past its phase 1 from the beginning

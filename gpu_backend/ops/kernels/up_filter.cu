@@ -38,6 +38,7 @@ enum : int {
 static_assert(HALF && (!FP8_Y || (HAS_Y && !HAS_RAW)), "y alone is e4m3");
 static_assert(THREADS % 32 == 0 && ROWS % 2 == 0 && STAGES <= TURNS, "strips are filled in pairs of rows");
 static_assert(1024 + STAGES * STAGE_NBYTES == SHARED_NBYTES, "the stages lie in the launch's shared memory");
+#include "parts/previous_kernel.cuh"
 #include "parts/picture_beside.cuh"
 
 __shared__ __align__(8) unsigned long long full_barriers[STAGES], empty_barriers[STAGES];
@@ -97,6 +98,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) up_filter(
 #pragma unroll
         for (int i = 0; i < STAGES; ++i) init_barrier(full_barrier(i), 1), init_barrier(empty_barrier(i), THREADS / 32);
         fence_barrier_init();
+    }
+    wait_for_previous_kernel();
+    if (tid == 0) {
 #pragma unroll
         for (int i = 0; i < STAGES; ++i) load(i, i);
     }

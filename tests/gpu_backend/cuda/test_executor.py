@@ -201,10 +201,10 @@ def test_a_kernel_that_computes_something_wrong_is_named_and_gives_way(bench: Be
 class Unwilling(FakeDriver):
     """Starts no kernel of the name "scale"."""
 
-    def launch(self, kernel: LoadedKernel, *arguments: Any) -> None:
+    def launch(self, kernel: LoadedKernel, *arguments: Any, follows_kernel: bool = False) -> None:
         if kernel.entry == "scale":
             raise KernelError("The driver refuses it.", phrase="the driver refuses it (CUDA_ERROR_INVALID_VALUE)")
-        super().launch(kernel, *arguments)
+        super().launch(kernel, *arguments, follows_kernel=follows_kernel)
 
 
 def test_a_kernel_that_does_not_start_is_named_and_gives_way(bench: Bench) -> None:

@@ -375,9 +375,23 @@ def test_kernels_include_parts_alone_each_of_them_once() -> None:
     assert used == {f"parts/{path.name}" for path in KERNELS.glob("parts/*.cuh")}
 
 
+def test_kernels_that_may_start_early_wait_for_the_one_before() -> None:
+    waiting = [path for path in KERNELS.glob("*.cu") if KernelRecipe(path.stem).waits_by_itself]
+    assert {"modulated_conv", "to_rgb", "filtered_lrelu"} <= {path.stem for path in waiting}
+    for path in waiting:
+        headers = KernelRecipe(path.stem).headers
+        others = [text for name, text in headers.items() if name != "parts/previous_kernel.cuh"]
+        assert any("wait_for_previous_kernel();" in text for text in (path.read_text("utf-8"), *others)), path.name
+
+
 def test_a_kernel_is_known_by_the_parts_that_it_includes_too(monkeypatch: pytest.MonkeyPatch) -> None:
     recipe = KernelRecipe("to_rgb")
-    assert list(recipe.headers) == ["parts/doubling.cuh", "parts/types.cuh", "parts/bytes.cuh"]
+    assert list(recipe.headers) == [
+        "parts/doubling.cuh",
+        "parts/types.cuh",
+        "parts/bytes.cuh",
+        "parts/previous_kernel.cuh",
+    ]
     before = recipe.digest
     changed = {**recipe.headers, "parts/types.cuh": "// another"}
     monkeypatch.setattr(KernelRecipe, "headers", changed)
@@ -387,7 +401,7 @@ def test_a_kernel_is_known_by_the_parts_that_it_includes_too(monkeypatch: pytest
 def test_architectures_share_a_text_only_where_the_source_compares_nothing_between_them() -> None:
     assert thresholds("filtered_lrelu") == (800, 860, 900)
     assert levels_of("filtered_lrelu", "sm_86") == levels_of("filtered_lrelu", "sm_89") == (True, True, False)
-    assert levels_of("to_rgb", "sm_75") != levels_of("to_rgb", "sm_80") == levels_of("to_rgb", "sm_90a")
+    assert levels_of("doubled", "sm_75") != levels_of("doubled", "sm_80") == levels_of("doubled", "sm_90a")
     texts = "".join(path.read_text("utf-8") for path in (*KERNELS.glob("*.cu"), *KERNELS.glob("parts/*.cuh")))
     assert set(re.findall(r"__CUDA_ARCH\w*", texts)) == {"__CUDA_ARCH__"}
     assert texts.count("__CUDA_ARCH__") == 1, "sources ask for LEVEL, which tests may set"

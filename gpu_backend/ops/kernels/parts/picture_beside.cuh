@@ -2,6 +2,7 @@
 // Macros: IMG_CHANNELS, THREADS.
 #pragma once
 #include "parts/types.cuh"
+#include "parts/previous_kernel.cuh"
 
 // Parameters of a kernel with such blocks, given by name in gpu_backend/cuda/launches/picture_beside.py.
 #define PICTURE_PARAMETERS                                                                                            \
@@ -33,6 +34,7 @@ __device__ __forceinline__ void add_doubled_pixel(float (&v)[IMG_CHANNELS], cons
 __device__ __forceinline__ void add_up_picture(
     int block, int blocks, const float* parts, int count, const float* bias, float clamp, const float* previous, const float* taps,
     float* image, int batch, int side) {
+    wait_for_previous_kernel();
     const int area = side * side, pixels = batch * area;
     for (int i = block * THREADS + static_cast<int>(threadIdx.x); i < pixels; i += blocks * THREADS) {
         const int sample = i / area, pixel = i - sample * area;

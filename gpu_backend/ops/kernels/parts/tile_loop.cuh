@@ -12,6 +12,7 @@
 #include "parts/wgmma.cuh"
 #include "parts/registers.cuh"
 #include "parts/tma.cuh"
+#include "parts/previous_kernel.cuh"
 
 static_assert(USE_TMA || !USE_WGMMA, "wgmma reads shared memory through the async proxy: without TMA, copies would need a proxy fence");
 static_assert(USE_TMA || !DECOUPLED, "warps that are decoupled wait for the barriers of TMA");
@@ -150,6 +151,11 @@ struct TileLoop {
                     for (int i = 0; i < STAGES; ++i) init_barrier(empty_barrier(i), THREADS / 32);
                 }
                 fence_barrier_init();
+            }
+        }
+        wait_for_previous_kernel();  // of folded weights, too
+        if constexpr (USE_TMA) {
+            if (threadIdx.x == 0) {
                 if constexpr (WEIGHTS_IN_SMEM) {
                     expect_bytes(full_barrier(STAGES), column_tile.steps * WEIGHT_NBYTES);
                     for (int i = 0; i < column_tile.steps; ++i) {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,18 @@ def test_a_run_gives_what_the_kernels_compute(harness: BoundPlanHarness) -> None
     assert np.array_equal(got["pixels"], expected_pixels(x))
     assert got["pixels"].shape == (BATCH, SIDE, SIDE, 4)
     assert not got["flags"].any()
+
+
+def test_kernels_start_early_where_nothing_lies_between_them_and_the_one_before(harness: BoundPlanHarness) -> None:
+    bound = harness.bound
+    bound._kernels[:] = [replace(kernel, starts_early=True) for kernel in bound._kernels]
+    for turn in range(2):
+        bound.run({"x": make_x(turn)})
+        bound.run({"x": make_x(turn)}, use_graph=False)
+    # One of two kernels, in the capture and in each run without a graph.
+    assert (harness.driver.launches, harness.driver.early_starts) == (6, 3)
+    bound.run({}, measure=True)
+    assert harness.driver.early_starts == 3
 
 
 def test_inputs_start_as_the_model_stores_its_noise_and_keep_what_they_held(harness: BoundPlanHarness) -> None:

@@ -73,6 +73,11 @@ def test_recorded_times_are_taken_as_they_are_and_cost_no_graph() -> None:
     assert bound.captures == 1
 
 
+def test_a_kernel_that_started_early_is_timed_from_the_end_of_the_one_before() -> None:
+    early = [_RUN[0], KernelRecord("paint", 20_000, 28_000)]
+    assert kernel_times_us(early, ["scale", "paint"]) == [20.5, 6.5]
+
+
 def test_where_recording_does_not_start_events_measure() -> None:
     records = PaperRecords(_RUN, starts=False)
     bound = bind(records)
