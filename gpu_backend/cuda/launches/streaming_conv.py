@@ -98,6 +98,7 @@ def streaming_conv_recipe(work: ConvWork, site: ConvSite, geometry: StreamingCon
 
 
 def _packed(weights: Weights, work: ConvWork, site: ConvSite, channels: int, depth: int) -> NDArray[Any]:
-    weight, order = weight_of(work, weights), lane_order(channels, 4 if channels % 32 == 0 else 2)
+    stored = next(count for count in (4, 2, 1) if channels % (8 * count) == 0)  # fragments
+    weight, order = weight_of(work, weights), lane_order(channels, stored)
     exponent, scale = site.weight_exponent, work.weight_scale
     return pack_reordered(weight, order, _TAP_ORDER, depth, exponent, scale, is_fp8=site.reads_fp8)

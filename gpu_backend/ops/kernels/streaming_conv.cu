@@ -45,13 +45,13 @@ enum : int {
     WEIGHT_NBYTES = 15 * TAP_NBYTES,  // of a step: for each column of taps, those of the rows 0, 2, 1, 0, 2
     WEIGHT_SPACE = (WEIGHT_NBYTES + 1023) / 1024 * 1024,
     NF = CHANNELS / 8,                        // fragments of eight channels
-    STORED_FRAGMENTS = NF % 4 == 0 ? 4 : 2,   // whose channels a lane stores at once
+    STORED_FRAGMENTS = NF % 4 == 0 ? 4 : NF % 2 == 0 ? 2 : 1,  // whose channels a lane stores at once
     CHUNKS = STEPS * PRODUCTS,                // of 32 bytes of a pixel's channels
     OVERLAPS = CHANNELS <= 32,                // the epilogue of a row with the products of the next: of 64 channels it takes 9 % longer
 };
 static_assert(1024 + STEPS * WEIGHT_SPACE + WARPGROUPS * STAGES * STAGE_NBYTES == SHARED_NBYTES, "weights and stages lie in the launch's shared memory");
 static_assert(HALF && USE_WGMMA, "the kernel multiplies fp16 or e4m3 by wgmma");
-static_assert(CHANNELS % 16 == 0 && 3 * CHANNELS <= 256, "a lane stores neighbouring channels at once; a product has 256 columns");
+static_assert(CHANNELS % 8 == 0 && 3 * CHANNELS <= 256, "a product has 256 columns");
 static_assert(IS_HOMOGENEOUS, "two numbers of fp16 are activated at once");
 static_assert(!HAS_RGB || IMG_CHANNELS <= 8, "a product has eight columns");
 
@@ -72,13 +72,17 @@ __device__ __forceinline__ void store_words(To* to, const unsigned* words) {
     if constexpr (sizeof(To) == 1) {
         if constexpr (STORED_FRAGMENTS == 4) {
             *reinterpret_cast<uint2*>(to) = make_uint2(to_e4m3x4(words[0], words[1]), to_e4m3x4(words[2], words[3]));
-        } else {
+        } else if constexpr (STORED_FRAGMENTS == 2) {
             *reinterpret_cast<unsigned*>(to) = to_e4m3x4(words[0], words[1]);
+        } else {
+            *reinterpret_cast<unsigned short*>(to) = static_cast<unsigned short>(to_e4m3x4(words[0], words[0]));
         }
     } else if constexpr (STORED_FRAGMENTS == 4) {
         *reinterpret_cast<uint4*>(to) = make_uint4(words[0], words[1], words[2], words[3]);
-    } else {
+    } else if constexpr (STORED_FRAGMENTS == 2) {
         *reinterpret_cast<uint2*>(to) = make_uint2(words[0], words[1]);
+    } else {
+        *reinterpret_cast<unsigned*>(to) = words[0];
     }
 }
 
@@ -180,8 +184,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) streaming_conv(
 #pragma unroll
             for (int n = 0; n < NF; n += 2) {
                 const half_bits* const from = &shared_rgb[group][n * 8 + places];
-                const unsigned left[4] = {words[0][n], words[1][n], words[0][n + 1], words[1][n + 1]};
-                mma_m16n8k16(rgb, left, *reinterpret_cast<const unsigned*>(from), *reinterpret_cast<const unsigned*>(from + 8));
+                const int next = n + 1 < NF ? n + 1 : n;  // a last fragment by itself meets zeros
+                const unsigned left[4] = {words[0][n], words[1][n], words[0][next], words[1][next]};
+                const unsigned second = n + 1 < NF ? *reinterpret_cast<const unsigned*>(from + 8) : 0u;
+                mma_m16n8k16(rgb, left, *reinterpret_cast<const unsigned*>(from), second);
             }
             float* const to = rgb_parts + first_pixel * IMG_CHANNELS + (pixel * IMG_CHANNELS + places);
 #pragma unroll

@@ -13,10 +13,13 @@ from gpu_backend.quick_dataclass import dataclass
 STRIP_COLUMNS = 64
 """Columns of a warpgroup: sixteen a warp."""
 
-_WARPGROUPS = {16: (4, 6), 32: (4, 5), 64: (2, 3, 4)}
+_WARPGROUPS = {16: (4, 6), 32: (4, 5), 56: (2, 3), 64: (2, 3, 4)}
 _WARPGROUPS_IN_FP8 = {**_WARPGROUPS, 64: (2, 3)}
 """Of a block, by its output channels: as many as have registers, of which converting to e4m3 takes some. Fewer have
 longer strips, whose ends take less."""
+
+_SEVERAL_BOXES, _MOST_IN_BOXES = 64, 96
+"""Bytes of a box's input channels where one box does not have all, and the most channels that were measured."""
 
 _TAPS = 15
 """Packed for each input and output channel: five rows of taps for each column, of which three begin any turn."""
@@ -122,6 +125,8 @@ def _fastest(shape: ConvShape, multiprocessors: int, shared_nbytes_per_block: in
     choices = _WARPGROUPS_IN_FP8 if shape.operands == "fp8" else _WARPGROUPS
     channels = next((channels for channels in choices if channels >= shape.cout), None)
     depth = next((depth for depth in (nbytes // shape.itemsize for nbytes in ROW_NBYTES) if depth >= shape.cin), None)
+    if depth is None and shape.cin <= _MOST_IN_BOXES:
+        depth = _SEVERAL_BOXES // shape.itemsize
     if channels is None or depth is None:
         return None
     fitting = [

@@ -36,6 +36,8 @@ RAGGED = replace(WIDE, cin=27, cout=19, side=65, rgb=0, batch=1)
 PADDED = replace(RAGGED, cin=13, cout=13, side=17, padding=2, rgb=1)
 LINEAR = replace(WIDE, side=64, act=BiasAct.of_layer("linear"))
 CLAMPED = replace(WIDE, act=replace(BiasAct.of_layer("lrelu"), clamp=1.0), noise="off")
+ODD = replace(WIDE, cin=50, cout=52, side=66)
+BOXES = ConvCase(88, 51, 71, batch=2, half=True, act=BiasAct.of_layer("linear"), padding=2)
 CASES: tuple[tuple[ConvCase, dict[str, int]], ...] = (
     (WIDE, {"channels": 32, "depth": 32, "rows": 32, "warpgroups": 4, "stages": 6}),
     (replace(WIDE, is_stored=False), {"channels": 32, "depth": 32, "rows": 7, "warpgroups": 1, "stages": 2}),
@@ -50,6 +52,8 @@ CASES: tuple[tuple[ConvCase, dict[str, int]], ...] = (
     ),
     (LINEAR, {"channels": 32, "depth": 32, "rows": 1, "warpgroups": 2, "stages": 2}),
     (CLAMPED, {"channels": 32, "depth": 32, "rows": 64, "warpgroups": 2, "stages": 6}),
+    (BOXES, {"channels": 56, "depth": 32, "rows": 19, "warpgroups": 2, "stages": 2}),
+    (ODD, {"channels": 56, "depth": 64, "rows": 12, "warpgroups": 3, "stages": 3}),
 )
 """Strips reach over the right and lower border; some have fewer rows than stages, or than turns."""
 
@@ -110,7 +114,9 @@ def test_the_divisions_fit_their_cases_on_an_h200(case: ConvCase, choices: dict[
     assert pictures == case.batch
 
 
-@pytest.mark.parametrize(("case", "choices"), [CASES[0], CASES[3], CASES[5], CASES[6], IN_FP8[2]], ids=label)
+@pytest.mark.parametrize(
+    ("case", "choices"), [CASES[0], CASES[3], CASES[5], CASES[6], CASES[10], CASES[11], IN_FP8[2]], ids=label
+)
 def test_it_compiles_without_spills(case: ConvCase, choices: dict[str, int]) -> None:
     recipe = recipe_of(case, choices)
     assert_compiles(recipe, "sm_90a", 128 * choices["warpgroups"], is_heavy=False)
