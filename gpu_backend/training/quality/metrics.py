@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from gpu_backend.training.quality.frechet import frechet_distance, gaussian_of
 from gpu_backend.training.quality.generated import MapsAndRenders, generated_batches
@@ -80,11 +81,10 @@ def quality_of(
     resolution = renderer.facts.resolution
 
     def real(number: int, name: str) -> NDArray[np.float64]:
-        pictures = (drawn for _, drawn in world_batches(world, count, batch, number, resolution, device))
-        return _features(reader, pictures, name, told)
+        return features_of(reader, real_pictures(world, count, batch, number, resolution, device), name, told)
 
     reference, other = real(2 * seed + 1, "real"), real(2 * seed + 2, "more real")
-    made = _features(reader, generated_batches(renderer, count, batch, seed * count, psi), "generated", told)
+    made = features_of(reader, generated_batches(renderer, count, batch, seed * count, psi), "generated", told)
     return QualityMetrics(
         generated=compare(reference, made),
         real=compare(reference, other),
@@ -101,7 +101,17 @@ def compare(real: NDArray[np.float64], other: NDArray[np.float64]) -> Comparison
     return Comparison(frechet_distance(gaussian_of(real), gaussian_of(other)), shares.precision, shares.recall)
 
 
-def _features(reader: FeatureReader, pictures: Iterable[Any], name: str, told: Told | None) -> NDArray[np.float64]:
+def real_pictures(
+    world: World, count: int, batch: int, seed: int, resolution: int, device: torch.device
+) -> Iterator[Tensor]:
+    """Yield the pictures of `world_batches`."""
+    return (drawn for _, drawn in world_batches(world, count, batch, seed, resolution, device))
+
+
+def features_of(
+    reader: FeatureReader, pictures: Iterable[NDArray[np.float32] | Tensor], name: str, told: Told | None = None
+) -> NDArray[np.float64]:
+    """Return the features (n, d) of batches of pictures; `name` is for the progress."""
     parts: list[NDArray[np.float64]] = []
     done = 0
     for batch in pictures:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import sys
 from collections.abc import Sequence
@@ -17,7 +18,8 @@ from gpu_backend.training.quality.feature_file import read_features
 from gpu_backend.training.quality.metrics import quality_of
 from gpu_backend.training.quality.precision_recall import NEIGHBOURS
 from gpu_backend.training.quality.reading import FeatureReader, torch_device
-from gpu_backend.training.quality.world_source import ProceduralWorld, World
+from gpu_backend.training.quality.set_progress import SetProgress
+from gpu_backend.training.quality.world_source import World, world_for
 from gpu_backend.whole_file import write_whole
 
 
@@ -49,17 +51,19 @@ def run(words: Sequence[str] | None = None, world: World | None = None) -> int:
         device = torch_device(options.device)
         renderer = open_renderer(options.model, options.device, precision=options.precision)
         try:
-            metrics = quality_of(
-                renderer,
-                world or ProceduralWorld(),
-                FeatureReader(network, device),
-                count=options.count,
-                seed=options.seed,
-                psi=options.psi,
-                batch=options.batch,
-                device=device,
-                told=_Progress(options.count).tell,
-            )
+            with contextlib.ExitStack() as stack:
+                drawn = world or stack.enter_context(world_for(2 * options.count, device))
+                metrics = quality_of(
+                    renderer,
+                    drawn,
+                    FeatureReader(network, device),
+                    count=options.count,
+                    seed=options.seed,
+                    psi=options.psi,
+                    batch=options.batch,
+                    device=device,
+                    told=SetProgress(options.count).tell,
+                )
         finally:
             renderer.close()
         if options.out is not None:
@@ -79,20 +83,6 @@ def run(words: Sequence[str] | None = None, world: World | None = None) -> int:
         return 2
     sys.stdout.write("\n".join(metrics.table()) + "\n")
     return 0
-
-
-class _Progress:
-    """Writes a line at every tenth of a set."""
-
-    def __init__(self, count: int) -> None:
-        self._count = count
-        self._last = ("", -1)
-
-    def tell(self, name: str, done: int) -> None:
-        now = (name, 10 * done // self._count)
-        if now != self._last:
-            self._last = now
-            sys.stderr.write(f"{name}: {done} of {self._count}\n")
 
 
 if __name__ == "__main__":

@@ -14,6 +14,10 @@ _MOST_PIXELS = 32 << 16
 """Samples of the pictures drawn together; a GPU needs about 2 KB for each."""
 _MOST_AT_ONCE = 32
 
+COMPILING_PAYS_FROM = 50_000
+"""Pictures: eager parts move about 10 GB for one of 256 x 256, a few milliseconds of an H200; compiling takes minutes.
+An estimate."""
+
 
 def at_once(resolution: int) -> int:
     """Pictures drawn together."""
@@ -27,10 +31,19 @@ class Drawer:
     ----------
     say
         Called with the reason if parts cannot be fused here, without Triton or a C compiler; pictures take longer then.
+    compiles
+        Whether parts are compiled. That takes a minute or two, and pays off from about `COMPILING_PAYS_FROM` pictures.
     """
 
-    def __init__(self, resolution: int, device: torch.device, say: Callable[[str], None] = lambda _: None) -> None:
-        self._resolution, self._say = resolution, say
+    def __init__(
+        self,
+        resolution: int,
+        device: torch.device,
+        say: Callable[[str], None] = lambda _: None,
+        *,
+        compiles: bool = True,
+    ) -> None:
+        self._resolution, self._say, self._compiles = resolution, say, compiles
         count = at_once(resolution)
         self._factors = torch.zeros(count, len(FACTORS), device=device)
         self._seeds = torch.zeros(count, dtype=torch.int64, device=device)
@@ -68,6 +81,8 @@ class Drawer:
     def _warmed(self) -> Run:
         """Warm up until nothing is allocated, compiled or copied from the host; return how parts are run."""
         self._bytes(as_is)
+        if not self._compiles:
+            return as_is
         melted = CompiledParts()
         for _ in range(2):
             self._bytes(melted)
@@ -85,3 +100,8 @@ class Drawer:
 def to_bytes(pictures: torch.Tensor) -> torch.Tensor:
     """-1..1 to 0..255, ``uint8``."""
     return (pictures * 127.5 + 128.0).clamp(0.0, 255.0).to(torch.uint8)
+
+
+def from_bytes(pictures: torch.Tensor) -> torch.Tensor:
+    """0..255 to -1..1, in steps of 1 / 127.5."""
+    return (pictures.float() - 128.0) / 127.5

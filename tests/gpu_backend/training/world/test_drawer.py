@@ -70,6 +70,16 @@ def test_a_compiler_that_fails_is_reported_and_pictures_come_nevertheless(
     assert sentence.endswith("more: Failed to find C compiler.")
 
 
+def test_without_compiling_the_pictures_are_the_eager_ones(
+    device: torch.device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch, "compile", lambda *arguments, **options: pytest.fail("compiled"))
+    factors, seeds = sample_factors(3, torch.Generator().manual_seed(1)), torch.arange(3)
+    found = Drawer(SIDE, device, compiles=False).draw(factors, seeds)
+    expected = to_bytes(draw(factors, seeds, SIDE, device=device))
+    assert (found.int() - expected.int()).abs().max() <= 1
+
+
 def test_pictures_depend_on_their_position_only(device: torch.device, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gpu_backend.training.world.drawer._MOST_AT_ONCE", 4)
     monkeypatch.setattr(torch, "compile", lambda part, **options: part)
