@@ -93,5 +93,8 @@ class Epilogue:
         if self._noise_is_on:
             row = first_row - self._first_row
             noise = self._scaled_noise[row : row + out.shape[0]]
-            out[: noise.shape[0], : noise.shape[1]].add_(noise)
+            if noise.shape[:2] == out.shape[:2]:  # as usual; each view costs as much as a small operation
+                out.add_(noise)
+            else:
+                out[: noise.shape[0], : noise.shape[1]].add_(noise)
         finish_in_place(out, self._act)

@@ -36,6 +36,7 @@ class WeightStack:
     def __init__(self, weights: Tensor, rows: int, team: Team | None = None) -> None:
         self.inputs, self.outputs = weights.shape[1:]
         self._weights: Tensor | None = weights
+        self._parts: dict[tuple[int, int], Tensor] = {}
         self._packed: list[Tensor] = []
         if self.inputs * self.outputs >= MIN_PACKED_SIZE and has_packed_products():
             self._packed = [weights] * weights.shape[0]
@@ -59,7 +60,11 @@ class WeightStack:
     def multiply(self, first: int, x: Tensor, out: Tensor) -> None:
         """Write out[i] = x[i] W[first + i]; `x` is (n, rows, in), `out` (n, rows, out), contiguous."""
         if self._weights is not None:
-            torch.bmm(x, self._weights[first : first + x.shape[0]], out=out)
+            end = first + x.shape[0]
+            part = self._parts.get((first, end))
+            if part is None:
+                part = self._parts[first, end] = self._weights[first:end]
+            torch.bmm(x, part, out=out)
             return
         linear = torch.ops.mkldnn._linear_pointwise
         products = [

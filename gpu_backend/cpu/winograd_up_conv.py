@@ -101,6 +101,22 @@ def filter_matrix(taps: Sequence[float]) -> Tensor:
     return (fir @ samples).float()
 
 
+@dataclass(frozen=True, eq=False)
+class _InputViews:
+    """Views of some rows of tiles of the input, and of their evaluated planes; made once, since lanes share Python.
+
+    Attributes
+    ----------
+    pixels
+        Pixels of the input, and the planes that hold them.
+    products
+        Planes that the evaluation matrix multiplies, and those that it gives.
+    """
+
+    pixels: list[tuple[Tensor, Tensor]]
+    products: list[tuple[Tensor, Tensor]]
+
+
 class UpInputTiles:
     """Evaluates rows of tiles of an up-convolution's input.
 
@@ -120,33 +136,34 @@ class UpInputTiles:
         """Return the shape of the evaluated planes of some rows of tiles."""
         return _PLANES, _PLANES, rows, self._tiles, self._inputs
 
-    def run(self, x: Tensor, style: Tensor | None, v: Tensor) -> None:
-        """Evaluate rows of tiles.
+    def views(self, x: Tensor, v: Tensor) -> _InputViews:
+        """Return the views of the memory that `run` needs.
 
         Parameters
         ----------
         x
             (4 rows, 4 tiles, inputs), contiguous.
-        style
-            (inputs,); None for none.
         v
-            Of `shape`, written; may be some rows of a larger tensor.
+            Of `shape`, which `run` writes; may be some rows of a larger tensor.
         """
         source = x.view(v.shape[2], TILE, self._tiles, TILE, self._inputs).permute(1, 3, 0, 2, 4)
-        for rows, y in _PIXELS:
-            for columns, z in _PIXELS:
-                if style is None:
-                    v[rows, columns].copy_(source[y, z])
-                else:
-                    torch.mul(source[y, z], style, out=v[rows, columns])
-        flat = v.flatten(2)
-        for plane in flat[:TILE]:
-            torch.mm(self._matrix, plane[:TILE], out=plane[TILE:])
+        pixels = [(source[y, z], v[rows, columns]) for rows, y in _PIXELS for columns, z in _PIXELS]
+        planes = [v[row].flatten(1) for row in range(TILE)]
         if v.is_contiguous():
-            torch.mm(self._matrix, v[:TILE].view(TILE, -1), out=v[TILE:].view(_PLANES - TILE, -1))
-            return
-        for plane in flat.transpose(0, 1):
-            torch.mm(self._matrix, plane[:TILE], out=plane[TILE:])
+            planes.append(v.view(_PLANES, -1))
+        else:
+            planes += [v[:, column].flatten(1) for column in range(_PLANES)]
+        return _InputViews(pixels, [(plane[:TILE], plane[TILE:]) for plane in planes])
+
+    def run(self, views: _InputViews, style: Tensor | None) -> None:
+        """Evaluate rows of tiles, with a style (inputs,) or None."""
+        for source, target in views.pixels:
+            if style is None:
+                target.copy_(source)
+            else:
+                torch.mul(source, style, out=target)
+        for values, evaluated in views.products:
+            torch.mm(self._matrix, values, out=evaluated)
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,11 +177,26 @@ class _Views:
         (5, tiles, channels), and of the odd samples, (1, 4 tiles, channels).
     m, r
         (9, 9, rows, tiles * out_channels) and (12, 9, rows, tiles * out_channels).
+    m_flat, r_flat
+        The same as matrices of 9 and of 12 rows.
+    inner
+        First filtered rows of all rows of tiles but the first, and what the rows of tiles above contribute to these;
+        None for a single row.
+    top, bottom
+        First four filtered rows, and those that the next row of tiles completes, (4, 9, tiles * out_channels).
+    complete
+        For a number of skipped rows, the rows that the first row of tiles completes; for 0 those of each.
     """
 
     products: list[tuple[int, Tensor, Tensor, Tensor, Tensor]]
     m: Tensor
     r: Tensor
+    m_flat: Tensor
+    r_flat: Tensor
+    inner: tuple[Tensor, Tensor] | None
+    top: Tensor
+    bottom: Tensor
+    complete: dict[int, list[Tensor]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,30 +268,32 @@ class UpOutputTiles:
         """Compute what `count` rows of tiles from `first` on complete; `out` is (side, side, out_channels)."""
         if count not in self._views:
             self._views[count] = self._views_of(count)
-        m, r = self._views[count].m, self._views[count].r
-        for weight, points, even, pixels, odd in self._views[count].products:
+        views = self._views[count]
+        m, r = views.m, views.r
+        for weight, points, even, pixels, odd in views.products:
             self._weights.multiply(weight, points, even)
             self._weights.multiply(weight + _POINTS, pixels, odd)
-        torch.mm(self._matrix, m.view(_PRODUCTS, -1), out=r.view(_REACH, -1))
+        torch.mm(self._matrix, views.m_flat, out=views.r_flat)
         if self._edge:
             if first == 0:
                 r[2, :, 0].sub_(m[0, :, 0], alpha=self._edge)
             if first + count == self._tiles:
                 r[1 + _OUT_TILE, :, -1].sub_(m[1, :, -1], alpha=self._edge)
-        if count > 1:
-            r[:4, :, 1:].add_(r[_OUT_TILE:, :, :-1])
+        if views.inner is not None:
+            own, above = views.inner
+            own.add_(above)
         skipped = 0
         if first > self._rows[0]:
-            r[:4, :, 0].add_(self._carry)
+            views.top.add_(self._carry)
         elif first:
-            self._head.copy_(r[:4, :, 0])
+            self._head.copy_(views.top)
             skipped = 4
         else:
             skipped = 2  # above the picture
-        self._carry.copy_(r[_OUT_TILE:, :, -1])
+        self._carry.copy_(views.bottom)
         for t in range(count):
             row = _OUT_TILE * (first + t) - 2
-            self._finish(r[skipped:_OUT_TILE, :, t], row + skipped, epilogue, out)
+            self._finish(views.complete[skipped][t], row + skipped, epilogue, out)
             skipped = 0
         if first + count == self._tiles:
             self._finish(self._carry[:2], _OUT_TILE * self._tiles - 2, epilogue, out)
@@ -280,7 +314,20 @@ class UpOutputTiles:
             even, odd = m[a, :_POINTS].view(_POINTS, tiles, outputs), m[a, _POINTS:].view(1, -1, outputs)
             first = (_POINTS + 1) * min(a, _POINTS)
             products.append((first, plane[-_POINTS:], even, plane[:TILE].view(1, -1, inputs), odd))
-        return _Views(products, m, r)
+        return _Views(
+            products,
+            m,
+            r,
+            m.view(_PRODUCTS, -1),
+            r.view(_REACH, -1),
+            (r[:4, :, 1:], r[_OUT_TILE:, :, :-1]) if count > 1 else None,
+            r[:4, :, 0],
+            r[_OUT_TILE:, :, -1],
+            {
+                skipped: [r[skipped:_OUT_TILE, :, t] for t in range(count if not skipped else 1)]
+                for skipped in (0, 2, 4)
+            },
+        )
 
     def _columns_of(self, z: Tensor) -> _Columns:
         split = z.view(z.shape[0], _REACH, self._tiles, -1)
@@ -326,6 +373,8 @@ class _Layer(Kernel):
         self._out, self._team = site.buffers[step.outputs[0]], site.team
         self._tiles = attributes.resolution // _OUT_TILE
         self._input = UpInputTiles(attributes.in_channels, self._tiles)
+        self._views: dict[tuple[int, int], _InputViews] = {}
+        """By sample and first row of tiles."""
         edge = attributes.edge_tap if isinstance(attributes, AdainUpConv) else 0.0
         self._lanes: list[_Lane] = []
         for rows, channels in parts:
@@ -340,6 +389,14 @@ class _Layer(Kernel):
 
     def layer_output(self) -> Tensor:
         return self._out.permute(0, 3, 1, 2)
+
+    def _evaluate_rows(self, sample: int, rows: tuple[int, int], v: Tensor) -> None:
+        """Evaluate some rows of tiles into planes of `shape`, the same memory for the same rows."""
+        views = self._views.get((sample, rows[0]))
+        if views is None:
+            views = self._input.views(self._x[sample, TILE * rows[0] : TILE * rows[1]], v)
+            self._views[sample, rows[0]] = views
+        self._input.run(views, self._style_of(sample))
 
     def _style_of(self, sample: int) -> Tensor | None:
         return None if self._style is None else self._style[sample]
@@ -371,13 +428,12 @@ class RowUpConv(_Layer):
     def _compute(self, sample: int, number: int) -> None:
         if number >= len(self._lanes):
             return
-        lane, v, x, style = self._lanes[number], self._v[number], self._x[sample], self._style_of(sample)
+        lane, v, out = self._lanes[number], self._v[number], self._lanes[number].out[sample]
         lane.epilogue.begin(sample)
         for first in range(*lane.rows, lane.strip):
             count = min(lane.strip, lane.rows[1] - first)
-            evaluated = piece_of(v, *self._input.shape(count))
-            self._input.run(x[TILE * first : TILE * (first + count)], style, evaluated)
-            lane.tiles.run(first, count, lane.epilogue, lane.out[sample])
+            self._evaluate_rows(sample, (first, first + count), piece_of(v, *self._input.shape(count)))
+            lane.tiles.run(first, count, lane.epilogue, out)
 
     def _finish_seam(self, sample: int, number: int) -> None:
         if 0 < number < len(self._lanes):
@@ -414,8 +470,7 @@ class ChannelUpConv(_Layer):
     def _evaluate(self, sample: int, number: int) -> None:
         first, end = self._rows[number]
         if first < end:
-            x = self._x[sample, TILE * first : TILE * end]
-            self._input.run(x, self._style_of(sample), self._v[:, :, first:end])
+            self._evaluate_rows(sample, (first, end), self._v[:, :, first:end])
 
     def _compute(self, sample: int, number: int) -> None:
         if number < len(self._lanes):

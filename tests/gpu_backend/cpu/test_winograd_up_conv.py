@@ -64,7 +64,7 @@ def largest_errors(
     tiles = side // 4
     into = UpInputTiles(inputs, tiles)
     v = torch.full(into.shape(tiles), float("nan"))
-    into.run(x, style, v)
+    into.run(into.views(x, v), style)
     out_of = UpOutputTiles(WeightStack(transform_up_weight(weight), tiles**2), (0, tiles), tiles, taps, 0.0)
     shapes = (*((size,) for size in out_of.sizes(tiles)), *out_of.shapes())
     out_of.attach(v.view(-1), *(torch.full(shape, float("nan")) for shape in shapes))
