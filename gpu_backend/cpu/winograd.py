@@ -32,7 +32,7 @@ TILE = 4
 _SIDE = TILE + 2
 _STRIP_NBYTES = 5 << 18
 """Bytes of transformed input in a strip: near the size of a core's L2 cache."""
-_MIN_TILES, MIN_TILES_OF_LARGE = 64, 128
+MIN_TILES, MIN_TILES_OF_LARGE = 64, 128
 """Minimum number of tiles in a matrix product, the second if its weights are large enough for `WeightStack` to pack
 them: fewer would read the weights too often. A layer of 64 x 64 x 256 takes 9.8 ms with 128 tiles, 10.7 with 64."""
 _PIECE = 8
@@ -266,7 +266,7 @@ def strip_of(rows: tuple[int, int], tiles: int, inputs: int, outputs: int) -> in
     """Return the tile rows of a strip: about as many as fit, in strips of equal size; powers of two stay so."""
     count = -(-rows[1] // TILE) - rows[0] // TILE
     row_nbytes = 4 * _SIDE * _SIDE * tiles * max(inputs, outputs)
-    least = MIN_TILES_OF_LARGE if inputs * outputs >= MIN_PACKED_SIZE else _MIN_TILES
+    least = MIN_TILES_OF_LARGE if inputs * outputs >= MIN_PACKED_SIZE else MIN_TILES
     wanted = max(1, min(count, max(least // tiles, _STRIP_NBYTES // row_nbytes)))
     if count & (count - 1) == 0:
         return 1 << (wanted.bit_length() - 1)
