@@ -90,6 +90,7 @@ def searched(
     encoders: Mapping[str, PictureEncoder | None],
     steps: Sequence[int],
     folder: Path,
+    table_name: str = "searches",
 ) -> None:
     """Write the table of searches, those of a kind of pictures together."""
     features = open_features(model, network, open_encoder(model, network))
@@ -110,7 +111,7 @@ def searched(
                         "wall_s": found[0]["wall_s"],
                     }
                 )
-                write_table(table, folder, "searches")
+                write_table(table, folder, table_name)
 
 
 def main(words: Sequence[str] | None = None) -> None:

@@ -196,7 +196,7 @@ def main(words: Sequence[str] | None = None) -> None:
                 for key in ("encoder_db", "random_db", "w_db", "psnr_db", "tuned_db", "wall_s", "ms_a_step")
                 if key in rows[0]
             )
-            _say(f"{kind}: medians {medians}; {share:.0%} from {_WELL_DB:.0f} dB on")
+            say(f"{kind}: medians {medians}; {share:.0%} from {_WELL_DB:.0f} dB on")
 
 
 def write_table(rows: list[dict[str, Any]], folder: Path, name: str = "projection") -> None:
@@ -206,10 +206,11 @@ def write_table(rows: list[dict[str, Any]], folder: Path, name: str = "projectio
         table = csv.DictWriter(file, rows[0], lineterminator="\n")
         table.writeheader()
         table.writerows(rows)
-    _say("  ".join(f"{key} {value}" for key, value in rows[-1].items()))
+    say("  ".join(f"{key} {value}" for key, value in rows[-1].items()))
 
 
-def _say(text: str) -> None:
+def say(text: str) -> None:
+    """Print a line at once."""
     sys.stdout.write(text + "\n")
     sys.stdout.flush()
 
