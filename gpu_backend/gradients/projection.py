@@ -2,13 +2,13 @@
 
 1. An encoder's answers where the model has one, and the best of many random latents, compared at a draft resolution,
 2. w, one row for all, from several of these at draft resolutions, and then from the best at the full one,
-3. each row by itself at the full resolution, with a pull towards their mean.
+3. each row by itself, and all rows together, at the full resolution, with a pull of rows towards their mean.
 
 Stages as of Karras et al. 2020b (appendix D), the loss of `picture_loss`, without a foreign network. Variables are
 coordinates along the principal directions of w, and L-BFGS moves them: those of one row for all layers in their
-deviations, those of each row in units in which the picture changes alike (`row_scales`). An encoder's answer is near
-already, so from there each row is searched at once, without drafts. Drafts are read off features (`matched_drafts`),
-since a network's own are too far from its pictures.
+deviations, those of each row, and of all rows together, in units in which the picture changes alike (`row_scales`). An
+encoder's answer is near already, so from there each row is searched at once, without drafts. Drafts are read off
+features (`matched_drafts`), since a network's own are too far from its pictures.
 
 The full picture of a draft may get worse while the draft gets better, for drawings after some 25 passes at 64 x 64; the
 full resolution is still reached sooner from the last one. So the best so far is chosen by full pictures, which are
@@ -69,7 +69,7 @@ _JUDGED_EVERY = 12
 """Passes at the largest draft resolution between comparisons of full pictures, each as costly as two of them."""
 _ROWS_SHARE, _ROWS_SHARE_ENCODED = 0.6, 1.0
 """Share of the steps for all rows, at the end, without and with an encoder."""
-_PULL = 0.01
+_PULL = 0.02
 """Of the rows towards their mean; in deviations, squared."""
 _PRIOR = 0.02
 """The same of w towards its own mean, at drafts: they look like pictures only where the model's latents usually are."""
@@ -264,8 +264,8 @@ class Projection:
         of each picture first.
         """
         count, branches = starts.shape[:2]
-        units = self._scales.units if stage == "rows" else torch.ones_like(self._axes[:1])
-        search = QuasiNewton(starts.flatten(0, 1) / units)
+        scales = self._scales if stage == "rows" else None
+        search = QuasiNewton(starts.flatten(0, 1) if scales is None else scales.variables(starts.flatten(0, 1)))
         features = self._features if side == self._full else None
         terms = self._passes.terms
         loss = PictureLoss(self._targets_at(side).repeat_interleave(branches, 0), features, terms)
@@ -274,7 +274,7 @@ class Projection:
 
         def evaluate() -> Tensor:
             free = search.point.detach().clone().requires_grad_()
-            coordinates = free * units
+            coordinates = free if scales is None else scales.coordinates(free)
             losses = loss(self._searched_drafts.picture(self._shared(self._w(coordinates)), side))
             totals = losses + _PULL * (coordinates - coordinates.mean(1, keepdim=True)).square().mean((1, 2))
             if side < self._full:

@@ -1,9 +1,13 @@
-"""Units of the coordinates of rows of w, in which the loss of a search curves alike along each of them.
+"""Variables of a search for rows of w, in units in which its loss curves alike along each of them.
 
 The mean square of a picture curves as J'J (Gauss-Newton), J the picture's Jacobian with respect to the coordinates. Of
 white noise v the mean of (J'v)^2 is the diagonal of J'J (Bekas, Kokiopoulou and Saad 2007), so a few backward passes
 estimate it. The unit of a coordinate is one over the root of its entry, which preconditions L-BFGS: a deviation of a
 middle row of the bundled model changes the picture sixty times as much as one of the last row.
+
+Rows that each move alone reach a latent whose rows are alike slowly, and pictures are near such a latent. So a search
+has a variable more for each axis, which moves all rows alike. Its unit comes from the same passes: J' is summed over
+the rows first.
 """
 
 from __future__ import annotations
@@ -23,18 +27,19 @@ from gpu_backend.gradients.time_limit import TimeLimit
 _PROBES, _LEAST_PROBES = 8, 4
 """Backward passes, each at another random latent; with fewer than the least an entry is no estimate."""
 _PSI = 0.8
-_FLOOR = 1e-3
+_FLOOR = 1e-4
 """Least entry of the diagonal, relative to the largest: what hardly changes a picture keeps a unit."""
 _NEIGHBOURS = 5
 """Entries of neighbouring axes that are averaged. Axes are sorted by their deviation, so they change pictures alike."""
-_MEASURED: WeakKeyDictionary[DifferentiableNetwork, Tensor] = WeakKeyDictionary()
+_MEASURED: WeakKeyDictionary[DifferentiableNetwork, tuple[Tensor, Tensor]] = WeakKeyDictionary()
 """Of networks that were measured with all probes: searches of several pictures share one measurement."""
 
 
 class RowScales:
-    """Units of coordinates along axes of w, for the row of each layer.
+    """Units of coordinates along axes of w: for the row of each layer, and for what moves all rows alike.
 
-    They depend on the network alone, not on the pictures that are searched. Until they are measured each is 1.
+    They depend on the network alone, not on the pictures that are searched. Until they are measured each is 1, and
+    rows move alone.
 
     Parameters
     ----------
@@ -48,8 +53,22 @@ class RowScales:
         self._network, self._axes = network, axes
         found = _MEASURED.get(network)
         self.is_measured = found is not None
-        self.units = axes.new_ones(network.spec.num_ws, len(axes)) if found is None else found
-        """(num_ws, w_dim)."""
+        if found is None:
+            found = axes.new_ones(network.spec.num_ws, len(axes)), axes.new_zeros(1, len(axes))
+        self.units, self.shared_units = found
+        """(num_ws, w_dim); (1, w_dim), zeros where rows move alone."""
+
+    def variables(self, coordinates: Tensor) -> Tensor:
+        """Return the variables (samples, num_ws + 1, w_dim) of coordinates (samples, num_ws, w_dim).
+
+        The last row of variables moves all rows alike, and begins at 0.
+        """
+        return functional.pad(coordinates / self.units, (0, 0, 0, 1))
+
+    def coordinates(self, variables: Tensor) -> Tensor:
+        """Return the coordinates (samples, num_ws, w_dim) of variables (samples, num_ws + 1, w_dim)."""
+        found: Tensor = variables[:, :-1] * self.units + variables[:, -1:] * self.shared_units
+        return found
 
     def measure(self, limit: TimeLimit | None = None, passes: NetworkPasses | None = None) -> Iterator[tuple[int, int]]:
         """Measure the units unless they are known; yield (done, all) after each pass, fewer in all with a limit.
@@ -68,30 +87,34 @@ class RowScales:
         generator = np.random.default_rng(2)
         mean = network.mean_w
         candidates = mean + _PSI * (sample_w(network, _PROBES, seed=2) - mean)
-        squares = torch.zeros_like(self.units)
+        squares, shared_squares = torch.zeros_like(self.units), torch.zeros_like(self.shared_units)
         for number, w in enumerate(candidates):
             rows = w.expand(1, network.spec.num_ws, -1).clone().requires_grad_()
             with limit.pieces():
                 picture = passes.picture(rows)
                 noise = network.tensor(generator.standard_normal(tuple(picture.shape), np.float32))
                 (gradient,) = torch.autograd.grad(picture, rows, noise)
-            squares += (gradient[0] @ self._axes.t()).square()
+            along_axes = gradient[0] @ self._axes.t()
+            squares += along_axes.square()
+            shared_squares += along_axes.sum(0, keepdim=True).square()
             wanted = limit.fitting(_PROBES)
             if wanted < _LEAST_PROBES:
                 return
             yield number + 1, wanted
             if number + 1 == wanted:
                 break
-        self.units, self.is_measured = _units(squares), True
+        logarithms = _logarithms(squares)
+        middle = logarithms.mean()  # the geometric mean of units of rows is 1, so that lengths of steps stay usual
+        self.units, self.is_measured = (logarithms - middle).exp(), True
+        self.shared_units = (_logarithms(shared_squares) - middle).exp()
         if not limit.is_set:
-            _MEASURED[network] = self.units
+            _MEASURED[network] = self.units, self.shared_units
 
 
-def _units(squares: Tensor) -> Tensor:
-    """Return units of entries of the diagonal; their geometric mean is 1, so that lengths of steps stay usual."""
+def _logarithms(squares: Tensor) -> Tensor:
+    """Return the logarithms of units, up to a common number, of entries of the diagonal (rows, w_dim)."""
     beside = _NEIGHBOURS // 2
     longer = functional.pad(squares[:, None], (beside, beside), mode="replicate")
     means = functional.avg_pool1d(longer, _NEIGHBOURS, stride=1)[:, 0]
-    logarithms = -0.5 * means.clamp(min=(_FLOOR * means.max()).clamp(min=1e-30)).log()
-    found: Tensor = (logarithms - logarithms.mean()).exp()
+    found: Tensor = -0.5 * means.clamp(min=(_FLOOR * means.max()).clamp(min=1e-30)).log()
     return found

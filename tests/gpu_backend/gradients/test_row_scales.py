@@ -1,5 +1,9 @@
 """Units of a search's variables: they are those of the Jacobian, are measured once, and make searches shorter."""
 
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -32,6 +36,7 @@ def test_units_are_one_before_they_are_measured_and_have_a_mean_of_one_afterward
     assert [done for done, _ in scales.measure()] == list(range(1, 9))
     assert scales.units.shape == (network.spec.num_ws, network.spec.w_dim)
     assert scales.units.log().mean().item() == pytest.approx(0.0, abs=1e-5)
+    assert scales.shared_units.shape == (1, network.spec.w_dim)
 
 
 def test_units_follow_the_jacobian_of_the_picture(
@@ -45,9 +50,28 @@ def test_units_follow_the_jacobian_of_the_picture(
     list(scales.measure())
     mean = network.mean_w.expand(network.spec.num_ws, -1)
     jacobian = torch.autograd.functional.jacobian(lambda rows: network.picture(rows[None]).flatten(), mean)
-    exact = (jacobian @ axes.t()).square().sum(0)
-    products = (scales.units * exact.clamp(min=1e-3 * exact.max()).sqrt()).log()
+    along_axes = jacobian @ axes.t()
+    exact, shared = along_axes.square().sum(0), along_axes.sum(1, keepdim=True).square().sum(0)
+    floor = row_scales._FLOOR
+    products = (scales.units * exact.clamp(min=floor * exact.max()).sqrt()).log()
     assert products.std().item() < 0.1, "one over the root of the diagonal of J'J, up to a factor"
+    of_all = (scales.shared_units * shared.clamp(min=floor * shared.max()).sqrt()).log()
+    assert of_all.std().item() < 0.2
+    assert of_all.mean().item() == pytest.approx(products.mean().item(), abs=0.1), "with the same factor"
+
+
+def test_the_last_variables_move_all_rows_alike(network: DifferentiableNetwork) -> None:
+    scales = RowScales(network, axes_of(network))
+    coordinates = torch.randn(2, network.spec.num_ws, network.spec.w_dim, generator=torch.Generator().manual_seed(1))
+    variables = scales.variables(coordinates)
+    variables[:, -1] = 0.5
+    assert scales.coordinates(variables).equal(coordinates), "before units are measured, rows move alone"
+    list(scales.measure())
+    variables = scales.variables(coordinates)
+    torch.testing.assert_close(scales.coordinates(variables), coordinates)
+    variables[:, -1] = 0.5
+    moved = scales.coordinates(variables) - coordinates
+    torch.testing.assert_close(moved, (0.5 * scales.shared_units).expand_as(moved))
 
 
 def test_a_network_is_measured_once_and_what_is_limited_is_measured_again(network: DifferentiableNetwork) -> None:
@@ -58,6 +82,7 @@ def test_a_network_is_measured_once_and_what_is_limited_is_measured_again(networ
     again = RowScales(network, axes)
     assert list(again.measure()) == []
     torch.testing.assert_close(again.units, first.units)
+    torch.testing.assert_close(again.shared_units, first.shared_units)
 
 
 def test_without_time_for_four_passes_units_stay_one(network: DifferentiableNetwork) -> None:
@@ -82,9 +107,33 @@ def test_measured_units_bring_known_pictures_nearer_in_as_many_steps(monkeypatch
         return float(np.mean(projection.psnr()))
 
     scaled = decibels()
-    monkeypatch.setattr(row_scales, "_units", torch.ones_like)
+    monkeypatch.setattr(row_scales, "_logarithms", torch.zeros_like)
     row_scales._MEASURED.clear()
     assert scaled > decibels() + 1.0
+
+
+def test_rows_that_also_move_together_come_nearer_from_an_encoders_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    network = differentiable_network(make_stylegan2(resolution=32, channel_max=12, channel_base=512, w_dim=16, seed=3))
+    with torch.no_grad():
+        w, others = sample_w(network, 4, seed=7), sample_w(network, 4, seed=8)
+        known = network.picture(w[:, None].expand(-1, network.spec.num_ws, -1)).numpy()
+    encoder: Any = SimpleNamespace(encode=lambda pictures: w + 0.3 * (others - w))
+
+    def loss() -> float:
+        projection = Projection(network, known, ProjectionSettings(steps=40, candidates=8), encoder)
+        while not projection.step().is_done:
+            pass
+        return projection.report.loss
+
+    together = loss()
+    measure = RowScales.measure
+
+    def measured_alone(scales: RowScales, *arguments: Any) -> Iterator[tuple[int, int]]:
+        yield from measure(scales, *arguments)
+        scales.shared_units = torch.zeros_like(scales.shared_units)
+
+    monkeypatch.setattr(RowScales, "measure", measured_alone)
+    assert together < 0.7 * loss()
 
 
 def test_units_are_measured_by_the_passes_of_the_search(
