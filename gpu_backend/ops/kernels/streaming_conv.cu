@@ -253,7 +253,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) streaming_conv(
             for (int half = 0; half < 2; ++half) {
                 float* const own = ended + n * 4 + half * 2;
                 words[half][n] = to_half2(own[0] * pair.x + pair.y, own[1] * pair.z + pair.w);
-                own[0] = opaque(0.0f), own[1] = opaque(0.0f);  // opaque: not again at the next products
+                own[0] = own[1] = 0.0f;
             }
         }
         if (!OVERLAPS && i >= 2) finish_row(i - 2);
