@@ -57,7 +57,7 @@ def test_names_are_found_in_links_in_words_and_in_drawings() -> None:
 
 def words_of_the_code() -> set[str]:
     packages = (ROOT / name for name in ("gpu_backend", "explorer_app"))
-    sources = (path for package in packages for path in package.rglob("*.py"))
+    sources = (path for package in packages for path in package.rglob("*") if path.suffix in (".py", ".cu", ".cuh"))
     return {word for path in sources for word in re.findall(r"\w+", path.read_text(encoding="utf-8"))}
 
 
