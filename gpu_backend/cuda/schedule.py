@@ -120,6 +120,9 @@ class Launch:
     observed
         Argument that gets memory for the output of the layer, in a run beside that observes it; empty if the launch
         does not store it.
+    stands_for
+        Label of the layer's plain launch in whose place it runs, that it is checked against; empty for kernels that
+        plain schedules have too, and for one whose output the next launch alone reads.
     """
 
     layer: str
@@ -138,6 +141,7 @@ class Launch:
     pictures: tuple[str, ...] = ()
     convolutions: tuple[str, ...] = ()
     observed: str = ""
+    stands_for: str = ""
 
     @property
     def region_names(self) -> tuple[str, ...]:

@@ -77,6 +77,7 @@ def hand_schedule() -> Schedule:
         Launch(
             layer="first",
             label="scale",
+            stands_for="plain_scale",
             recipe=SCALE,
             grid=grid,
             block=(128, 1, 1),
@@ -195,5 +196,5 @@ def hand_lower(
     paint = replace(paint, is_fused=True, reason="")
     why = (plain or {}).get(SCALE.digest, "")
     if why or everything_plain:
-        scale = replace(scale, label="plain_scale", recipe=PLAIN_SCALE, is_fused=False, reason=why)
+        scale = replace(scale, label="plain_scale", stands_for="", recipe=PLAIN_SCALE, is_fused=False, reason=why)
     return replace(schedule, plan=plan, launches=(scale, paint))

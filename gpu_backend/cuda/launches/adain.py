@@ -333,6 +333,7 @@ def adain(
     launch = Launch(
         layer=step.layer,
         label="adain",
+        stands_for="plain_adain",
         observed="y",
         recipe=adain_recipe(step, site, target, geometry, picture),
         grid=tile.grid,
@@ -413,6 +414,7 @@ def fold_adain(step: Step, site: AdainSite, weights: Weights, geometry: Geometry
     launch = Launch(
         layer=step.layer,
         label="fold_adain",
+        stands_for="plain_adain",
         observed="y",
         recipe=fold_recipe(reader),
         grid=(parts, rows * _TAPS * inputs // 8 // _FOLD_THREADS, 1),

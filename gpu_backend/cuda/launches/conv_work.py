@@ -93,6 +93,11 @@ class ConvWork:
         return bool(self.taps)
 
     @property
+    def plain_stem(self) -> str:
+        """Name of the plain kernel, which fused ones stand for."""
+        return "plain_modulated_up_conv" if self.is_up else "plain_modulated_conv"
+
+    @property
     def has_binomial_filter(self) -> bool:
         """Whether an up-convolution's filter is 1 3 3 1, and nothing happens to it at a border."""
         return self.taps == BINOMIAL_TAPS and not self.has_odd_border and not self.is_normalised

@@ -57,6 +57,7 @@ def edited_layer(
     launch = Launch(
         layer=step.main.layer,
         label=stem if wide > 1 else f"plain_{stem}",
+        stands_for=f"plain_{stem}" if wide > 1 else "",
         recipe=edit_recipe(stem, context, wide),
         grid=(-(-(side**2) * (padded // wide) // _THREADS), samples, 1),
         block=(_THREADS, 1, 1),

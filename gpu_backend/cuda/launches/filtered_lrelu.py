@@ -214,6 +214,7 @@ def fused_filter(step: Step, site: FilterSite, weights: Weights, geometry: Filte
     launch = Launch(
         layer=step.layer,
         label=recipe.stem,
+        stands_for="plain_filtered_lrelu",
         observed="y",
         recipe=recipe,
         grid=geometry.grid,

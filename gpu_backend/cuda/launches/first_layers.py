@@ -323,6 +323,7 @@ def _build(
     launch = Launch(
         layer=styles.main.layer,
         label="first_layers",
+        stands_for="styles",
         recipe=recipe,
         grid=(geometry.blocks, 1, 1),
         block=(geometry.threads, 1, 1),

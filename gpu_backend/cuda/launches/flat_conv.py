@@ -77,6 +77,7 @@ def flat_conv(work: ConvWork, site: ConvSite, weights: Weights, geometry: FlatGe
     launch = Launch(
         layer=work.layer,
         label="flat_conv",
+        stands_for=work.plain_stem,
         recipe=flat_recipe(work, site, geometry),
         grid=geometry.grid,
         block=(geometry.threads, 1, 1),

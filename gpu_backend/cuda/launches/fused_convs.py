@@ -146,6 +146,7 @@ def fused_conv(
     launch = Launch(
         layer=work.layer,
         label="modulated_up_conv" if work.is_up else "modulated_conv",
+        stands_for=work.plain_stem,
         recipe=fused_recipe(work, site, geometry),
         grid=grid,
         block=(tile.threads, 1, 1),

@@ -127,7 +127,7 @@ def plain_modulated_conv(
         return pack_plain(whole, scale)
 
     weight = Constant(f"plain/{work.weight}/{site.weight_exponent}{form}", make)
-    return _build("plain_modulated_conv", work, site, weights, weight, target, reason)
+    return _build(work, site, weights, weight, target, reason)
 
 
 def plain_modulated_up_conv(
@@ -145,7 +145,7 @@ def plain_modulated_up_conv(
         return np.pad(packed, ((0, 0), (0, site.cin(work) - work.cin), (0, 0)))
 
     weight = Constant(f"plain_up/{work.weight}/{site.weight_exponent}{form}", make)
-    return _build("plain_modulated_up_conv", work, site, weights, weight, target, reason)
+    return _build(work, site, weights, weight, target, reason)
 
 
 def plain_conv(work: ConvWork, site: ConvSite, weights: Weights, target: Target, *, reason: str = "") -> Built:
@@ -154,9 +154,7 @@ def plain_conv(work: ConvWork, site: ConvSite, weights: Weights, target: Target,
     return build(work, site, weights, target, reason=reason)
 
 
-def _build(
-    stem: str, work: ConvWork, site: ConvSite, weights: Weights, weight: Constant, target: Target, reason: str
-) -> Built:
+def _build(work: ConvWork, site: ConvSite, weights: Weights, weight: Constant, target: Target, reason: str) -> Built:
     if site.rgb is not None and site.y_raw is None:
         site = replace(site, y_raw=f"raw/{work.layer}")
     arguments, constants, regions = conv_arguments(work, site, weights, weight)
@@ -168,7 +166,7 @@ def _build(
     tile = plain_tile(pixels, work.cout, parities, target.multiprocessors)
     taps = work.taps or (() if site.skip is None else site.skip.taps)
     recipe = KernelRecipe.of(
-        stem,
+        work.plain_stem,
         HALF=site.half,
         **fp8_macros(site),
         ACTIVATION=ACTIVATION_NUMBERS[work.act.activation],
@@ -182,7 +180,7 @@ def _build(
     )
     launch = Launch(
         layer=work.layer,
-        label=stem,
+        label=work.plain_stem,
         recipe=recipe,
         grid=(-(-pixels // tile.tile_pixels), -(-work.cout // tile.tile_channels), parities),
         block=(tile.threads, 1, 1),

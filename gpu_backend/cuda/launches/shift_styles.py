@@ -54,10 +54,10 @@ def shift_styles_launch(
         **{name: read[name] for name in ("constant", "raw", "style", "demod", "x0", "style_stride", "demod_stride")},
     }
     products = sum(slot.in_channels * slot.out_channels for slot in table.demod_slots)
-    label = "plain_shift_styles" if is_plain else "shift_styles"
     launch = Launch(
         layer=layer,
-        label=label,
+        label="plain_shift_styles" if is_plain else "shift_styles",
+        stands_for="" if is_plain else "plain_shift_styles",
         recipe=KernelRecipe.of("shift_styles", HALF=half, LANES=lanes),
         grid=(len(slots), -(-most // _ROWS), batch),
         block=(_THREADS, 1, 1),

@@ -70,6 +70,7 @@ def streaming_conv(work: ConvWork, site: ConvSite, weights: Weights, geometry: S
     launch = Launch(
         layer=work.layer,
         label="streaming_conv",
+        stands_for=work.plain_stem,
         recipe=streaming_conv_recipe(work, site, geometry),
         grid=geometry.grid,
         block=(geometry.threads, 1, 1),

@@ -82,6 +82,7 @@ def streaming_up_conv(
     launch = Launch(
         layer=work.layer,
         label="streaming_up_conv",
+        stands_for=work.plain_stem,
         recipe=streaming_recipe(work, site, geometry),
         grid=beside.grid,
         block=(geometry.threads, 1, 1),

@@ -97,6 +97,7 @@ def unfused_up_conv(
     second = Launch(
         layer=work.layer,
         label="up_filter",
+        stands_for=work.plain_stem,
         recipe=second_recipe,
         grid=beside.grid,
         block=(filtering.threads, 1, 1),

@@ -48,19 +48,6 @@ BF16X3_SHARE = 0.05
 _ACTIVATIONS = ("y", "y_raw")
 """Arguments that name them."""
 
-_PLAIN_LABELS = {
-    "first_layers": "styles",
-    "flat_conv": "plain_modulated_conv",
-    "fold_adain": "plain_adain",
-    "streaming_conv": "plain_modulated_conv",
-    "streaming_up_conv": "plain_modulated_up_conv",
-    "up_filter": "plain_modulated_up_conv",
-}
-"""Labels of plain launches by those of fused ones; elsewhere ``plain_`` and the label."""
-
-_FIRST_HALVES = ("transposed_conv",)
-"""Labels of fused launches that no plain one replaces: the launch after each is judged with it."""
-
 Result = TypeVar("Result")
 
 _MOST_NBYTES = 1 << 20
@@ -263,22 +250,28 @@ def _in_one(numbers: Numbers) -> Numbers:
 
 
 def _groups(fused: Schedule, plain: Schedule) -> Iterator[_Group]:
-    """Pair launches: a plain launch starts a group if the next fused one is the same kernel or replaces it."""
+    """Pair launches: a plain launch starts a group if the next fused one is the same kernel or stands for it.
+
+    A fused launch that stands for none is a group of its own: the launch after it is judged with it.
+    """
     in_plain = set(plain.recipes)
     next_fused = 0
+
+    def upcoming(layer: str) -> Launch | None:
+        launch = fused.launches[next_fused] if next_fused < len(fused.launches) else None
+        return launch if launch is not None and launch.layer == layer else None
+
     group = _Group(None, ())
     for index, launch in enumerate(plain.launches):
-        upcoming = fused.launches[next_fused] if next_fused < len(fused.launches) else None
-        if upcoming is not None and upcoming.layer == launch.layer and upcoming.label in _FIRST_HALVES:
+        following = upcoming(launch.layer)
+        if following is not None and following.recipe not in in_plain and not following.stands_for:
             yield group
             group = _Group(next_fused, ())
             next_fused += 1
-            upcoming = fused.launches[next_fused]
-        if upcoming is not None and upcoming.layer == launch.layer:
-            is_same = upcoming.recipe == launch.recipe
-            plain_label = _PLAIN_LABELS.get(upcoming.label, f"plain_{upcoming.label}")
-            stands_for = upcoming.recipe not in in_plain and launch.label == plain_label
-            if is_same or stands_for:
+            following = upcoming(launch.layer)
+        if following is not None:
+            stands_for = following.recipe not in in_plain and launch.label == following.stands_for
+            if stands_for or following.recipe == launch.recipe:
                 yield group
                 group = _Group(next_fused if stands_for else None, ())
                 next_fused += 1
