@@ -17,7 +17,7 @@ from gpu_backend.cuda.driver.arguments import PackedArguments, sizes_of
 from gpu_backend.cuda.driver.interface import Event, Graph, LoadedKernel
 from gpu_backend.cuda.errors import KernelError, driver_error
 from gpu_backend.cuda.schedule import TensorMap
-from gpu_backend.errors import DeviceError, DeviceLostError
+from gpu_backend.errors import DeviceError, DeviceLostError, DeviceMemoryError
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 
 _NOT_FOR_THIS_GPU = frozenset(
@@ -241,15 +241,29 @@ class GpuDriver:
         place = *grid, *block, shared_nbytes, self._stream, arguments.address
         if kernel.is_cooperative:
             answer = cuda.cuLaunchCooperativeKernel(kernel.function, *place)
-        elif kernel.starts_early and follows_kernel:
+        elif kernel.starts_early and follows_kernel and self._starts_early:
             answer = cuda.cuLaunchKernelEx(self._early(*place[:-1]), kernel.function, arguments.address, 0)
+            if int(answer[0]) and not self._capturing:
+                self._starts_early = False
+                answer = cuda.cuLaunchKernel(kernel.function, *place, 0)
         else:
             answer = cuda.cuLaunchKernel(kernel.function, *place, 0)
         if int(answer[0]):
             self._ask_kernel(answer, kernel.entry)
 
     def capture(self, work: Callable[[], None]) -> Graph:
-        """Capture what `work` enqueues."""
+        """Capture what `work` enqueues; where a driver refuses early starts in a graph, a second time without them."""
+        try:
+            return self._captured(work)
+        except (DeviceLostError, DeviceMemoryError):
+            raise
+        except DeviceError:
+            if not self._starts_early:
+                raise
+            self._starts_early = False
+            return self._captured(work)
+
+    def _captured(self, work: Callable[[], None]) -> Graph:
         # Relaxed: other threads may free a picture's pinned memory meanwhile.
         mode = cuda.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
         self._ask(cuda.cuStreamBeginCapture(self._stream, mode), "capturing a graph")

@@ -30,6 +30,10 @@ class Bindings:
             "CUstreamCaptureMode",
             "CUevent_flags",
             "CUfunction_attribute",
+            "CUlaunchAttribute",
+            "CUlaunchAttributeID",
+            "CUlaunchConfig",
+            "CUstream",
         ):
             setattr(self, name, getattr(vars(gpu_driver)["cuda"], name))
 
@@ -106,6 +110,56 @@ def test_blocks_that_wait_for_each_other_are_launched_together(bindings: Binding
     bindings.failing[launched] = "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE"
     with pytest.raises(KernelError, match="refuses the kernel first_layers"):
         driver.launch(kernel, (1, 1, 1), (32, 1, 1), 0, arguments)
+
+
+EARLY = LoadedKernel(None, None, "to_rgb", 0, 0, 0, starts_early=True)
+
+
+def hopper(bindings: Bindings) -> GpuDriver:
+    """A GPU whose kernels may start early, with a stream that a launch can name."""
+    vars(bindings)["cuDeviceGetAttribute"] = lambda *_: (_Outcome(GOOD), 9)
+    driver = GpuDriver(0)
+    driver._stream = bindings.CUstream(0)
+    return driver
+
+
+def launches(driver: GpuDriver, count: int = 2) -> None:
+    arguments = cast("PackedArguments", SimpleNamespace(address=0))
+    for index in range(count):
+        driver.launch(EARLY, (1, 1, 1), (32, 1, 1), 0, arguments, follows_kernel=index > 0)
+
+
+def test_a_kernel_that_follows_another_starts_early_if_it_may(bindings: Bindings) -> None:
+    launches(hopper(bindings))
+    assert [name for name in bindings.calls if "Launch" in name] == ["cuLaunchKernel", "cuLaunchKernelEx"]
+
+
+def test_a_driver_that_refuses_early_starts_is_asked_once(bindings: Bindings) -> None:
+    driver = hopper(bindings)
+    bindings.failing["cuLaunchKernelEx"] = "CUDA_ERROR_NOT_SUPPORTED"
+    launches(driver, 4)
+    assert bindings.calls.count("cuLaunchKernelEx") == 1
+    assert bindings.calls.count("cuLaunchKernel") == 4
+
+
+@pytest.mark.parametrize("failing", ["cuLaunchKernelEx", "cuStreamEndCapture", "cuGraphInstantiate"])
+def test_a_graph_that_is_refused_is_captured_without_early_starts(bindings: Bindings, failing: str) -> None:
+    driver = hopper(bindings)
+    bindings.failing[failing] = "CUDA_ERROR_INVALID_HANDLE"
+    tries: list[int] = []
+
+    def work() -> None:
+        if tries:
+            bindings.failing.clear()
+        tries.append(1)
+        launches(driver)
+
+    driver.capture(work)
+    assert len(tries) == 2
+    assert [name for name in bindings.calls if "Launch" in name][-2:] == ["cuLaunchKernel", "cuLaunchKernel"]
+    bindings.failing["cuGraphInstantiate"] = "CUDA_ERROR_INVALID_HANDLE"
+    with pytest.raises(DeviceError):
+        driver.capture(lambda: launches(driver))
 
 
 KERNEL = KernelRecipe("normalize_2nd_moment")  # two pointers and a number
