@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -25,6 +24,7 @@ from gpu_backend.plain_text import printable
 from gpu_backend.plan.plan import Precision
 from gpu_backend.renderer import Renderer
 from gpu_backend.training.quality.feature_file import read_features
+from gpu_backend.training.quality.figures import tell_figures
 from gpu_backend.training.quality.frechet import Gaussian, gaussian_of
 from gpu_backend.training.quality.generated import generated_batches
 from gpu_backend.training.quality.metrics import features_of, real_pictures
@@ -33,7 +33,6 @@ from gpu_backend.training.quality.reading import FeatureReader, torch_device
 from gpu_backend.training.quality.reference_file import ReferenceFacts, file_digest, read_reference, write_reference
 from gpu_backend.training.quality.set_progress import SetProgress
 from gpu_backend.training.quality.world_source import ProceduralWorld, World, world_for
-from gpu_backend.whole_file import write_whole
 
 _LEAST = 20
 """Pictures that the jackknife's groups need."""
@@ -73,19 +72,7 @@ def run(words: Sequence[str] | None = None, world: World | None = None) -> int:
     options = made.parse_args(words)
     if options.count < _LEAST or options.batch < 1 or options.seed < 0:
         made.error(f"--count is at least {_LEAST}, --batch at least 1, --seed at least 0")
-    try:
-        lines, said = _Measurement(options, world).run()
-        if options.out is not None:
-            write_whole(options.out, (json.dumps(said, indent=2, sort_keys=True) + "\n").encode())
-    except LoomError as error:
-        sys.stderr.write(printable(f"{made.prog}: {error.sentence}") + "\n")
-        return 2
-    except OSError as error:
-        problem = f"{options.out} was not written: the system says {error.strerror}."
-        sys.stderr.write(printable(f"{made.prog}: {problem}") + "\n")
-        return 2
-    sys.stdout.write("".join(printable(line) + "\n" for line in lines))
-    return 0
+    return tell_figures(made.prog, options.out, _Measurement(options, world).run)
 
 
 class _Measurement:

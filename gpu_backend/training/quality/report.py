@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
-from gpu_backend.errors import LoomError
-from gpu_backend.plain_text import printable
 from gpu_backend.plan.plan import Precision
 from gpu_backend.renderer import open_renderer
 from gpu_backend.training.quality.feature_file import read_features
+from gpu_backend.training.quality.figures import tell_figures
 from gpu_backend.training.quality.metrics import quality_of
 from gpu_backend.training.quality.precision_recall import NEIGHBOURS
 from gpu_backend.training.quality.reading import FeatureReader, torch_device
 from gpu_backend.training.quality.set_progress import SetProgress
 from gpu_backend.training.quality.world_source import World, world_for
-from gpu_backend.whole_file import write_whole
 
 
 def parser() -> argparse.ArgumentParser:
@@ -46,43 +43,33 @@ def run(words: Sequence[str] | None = None, world: World | None = None) -> int:
     options = made.parse_args(words)
     if options.count <= NEIGHBOURS or options.batch < 1 or options.seed < 0:
         made.error(f"--count is more than {NEIGHBOURS}, --batch at least 1, --seed at least 0")
-    try:
-        network, _ = read_features(options.features)
-        device = torch_device(options.device)
+    return tell_figures(made.prog, options.out, lambda: _measured(options, world))
+
+
+def _measured(options: argparse.Namespace, world: World | None) -> tuple[list[str], dict[str, Any]]:
+    network, _ = read_features(options.features)
+    device = torch_device(options.device)
+    with contextlib.ExitStack() as stack:
         renderer = open_renderer(options.model, options.device, precision=options.precision)
-        try:
-            with contextlib.ExitStack() as stack:
-                drawn = world or stack.enter_context(world_for(2 * options.count, device))
-                metrics = quality_of(
-                    renderer,
-                    drawn,
-                    FeatureReader(network, device),
-                    count=options.count,
-                    seed=options.seed,
-                    psi=options.psi,
-                    batch=options.batch,
-                    device=device,
-                    told=SetProgress(options.count).tell,
-                )
-        finally:
-            renderer.close()
-        if options.out is not None:
-            said = {
-                "model": renderer.facts.name,
-                "sha256": renderer.facts.model_id,
-                "precision": renderer.device.precision,
-                **metrics.to_json(),
-            }
-            write_whole(options.out, (json.dumps(said, indent=2, sort_keys=True) + "\n").encode())
-    except LoomError as error:
-        sys.stderr.write(printable(f"{made.prog}: {error.sentence}") + "\n")
-        return 2
-    except OSError as error:
-        problem = f"{options.out} was not written: the system says {error.strerror}."
-        sys.stderr.write(printable(f"{made.prog}: {problem}") + "\n")
-        return 2
-    sys.stdout.write("\n".join(metrics.table()) + "\n")
-    return 0
+        stack.callback(renderer.close)
+        metrics = quality_of(
+            renderer,
+            world or stack.enter_context(world_for(2 * options.count, device)),
+            FeatureReader(network, device),
+            count=options.count,
+            seed=options.seed,
+            psi=options.psi,
+            batch=options.batch,
+            device=device,
+            told=SetProgress(options.count).tell,
+        )
+    said = {
+        "model": renderer.facts.name,
+        "sha256": renderer.facts.model_id,
+        "precision": renderer.device.precision,
+        **metrics.to_json(),
+    }
+    return list(metrics.table()), said
 
 
 if __name__ == "__main__":
