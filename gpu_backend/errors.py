@@ -6,6 +6,10 @@ details go into `details`, which the window shows on demand.
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from gpu_backend.plain_text import system_reason
+
 
 class LoomError(Exception):
     """Base of every error that this package raises on purpose.
@@ -50,3 +54,10 @@ class DeviceLostError(DeviceError):
 
 class CancelledError(LoomError):
     """The operation was cancelled on request."""
+
+
+def not_written(path: Path, error: Exception) -> LoomError:
+    """Return the error of a file that the system refuses to write."""
+    return LoomError(
+        f"{path.name} was not written: expected a place to write to, but the system says {system_reason(error)}."
+    )

@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from gpu_backend.errors import ModelFileError, not_written
 from gpu_backend.processes import machine_tag, process_is_running
 
 _PART = re.compile(r"\.(?P<name>.+)\.(?P<host>[0-9a-f]{8})-(?P<pid>[0-9]{1,10})-[0-9a-f]{8}\.part", re.DOTALL)
@@ -167,6 +168,29 @@ def write_whole(
                 disk.remove(aside)
     finally:
         _live.discard(str(aside))
+
+
+def write_readable(path: Path, content: bytes, read: Callable[[Path], object]) -> None:
+    """Write a file as `write_whole` does, if `read` accepts it.
+
+    Raises
+    ------
+    ModelFileError
+        If `read` raises it, in a sentence that begins with "NAME was not opened".
+    LoomError
+        If the file cannot be written.
+    """
+
+    def fill(aside: Path) -> None:
+        aside.write_bytes(content)
+
+    try:
+        write_whole(path, fill, check=read)
+    except ModelFileError as refused:
+        sentence = refused.sentence.replace("was not opened", "was not written", 1)
+        raise ModelFileError(sentence, refused.details) from refused
+    except OSError as error:
+        raise not_written(path, error) from error
 
 
 class FileGroup:

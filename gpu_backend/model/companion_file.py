@@ -15,11 +15,10 @@ import safetensors.numpy
 from numpy.typing import NDArray
 from safetensors import SafetensorError
 
-from gpu_backend.errors import LoomError, ModelFileError
+from gpu_backend.errors import LoomError, ModelFileError, not_written
 from gpu_backend.model.network_json import parse_json
 from gpu_backend.model.refusal import Refusal, shown
 from gpu_backend.model.source import open_source
-from gpu_backend.plain_text import system_reason
 from gpu_backend.whole_file import write_whole
 
 _MAX_HEADER_BYTES = 1 << 18
@@ -74,9 +73,7 @@ def write_companion(
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, written)
     except OSError as error:
-        raise LoomError(
-            f"{path.name} was not written: expected a place to write to, but the system says {system_reason(error)}."
-        ) from error
+        raise not_written(path, error) from error
 
 
 def parse_companion(content: bytes, key: str, expected: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:

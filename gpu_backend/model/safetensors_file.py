@@ -18,7 +18,7 @@ import safetensors.numpy
 from numpy.typing import NDArray
 from safetensors import SafetensorError
 
-from gpu_backend.errors import LoomError, ModelFileError
+from gpu_backend.errors import ModelFileError, not_written
 from gpu_backend.model.assembly import assemble
 from gpu_backend.model.checkpoint import find_tensors, ignored_beside, no_generator, own_names, recognise_layout
 from gpu_backend.model.direction_file import KEY as DIRECTIONS_KEY
@@ -34,7 +34,6 @@ from gpu_backend.model.stylegan1_assembly import assemble_stylegan1
 from gpu_backend.model.stylegan1_json import stylegan1_settings_from_json
 from gpu_backend.model.stylegan3_assembly import assemble_stylegan3
 from gpu_backend.model.stylegan3_json import stylegan3_settings_from_json
-from gpu_backend.plain_text import system_reason
 from gpu_backend.whole_file import write_whole
 
 KEY = "latent-loom-model"
@@ -119,9 +118,7 @@ def write_safetensors(
     except Refusal as refusal:
         raise ModelFileError(refusal.sentence(path.name).replace("was not opened", "was not written", 1)) from refusal
     except (OSError, SafetensorError) as error:
-        raise LoomError(
-            f"{path.name} was not written: expected a place to write to, but the system says {system_reason(error)}."
-        ) from error
+        raise not_written(path, error) from error
 
 
 def _read_back(path: Path) -> None:

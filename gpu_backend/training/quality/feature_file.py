@@ -12,9 +12,9 @@ import safetensors.torch
 import torch
 from safetensors import SafetensorError, safe_open
 
-from gpu_backend.errors import LoomError, ModelFileError
+from gpu_backend.errors import ModelFileError
 from gpu_backend.training.quality.feature_network import FeatureNetwork, FeatureShape
-from gpu_backend.whole_file import write_whole
+from gpu_backend.whole_file import write_readable
 
 KEY = "latent-loom-features"
 VERSION = 1
@@ -26,19 +26,15 @@ def write_features(network: FeatureNetwork, skill: dict[str, float], path: str |
 
     Raises
     ------
+    ModelFileError
+        If a number is not finite, or reading would refuse the file for another reason.
     LoomError
         If the file cannot be written.
     """
-    path = Path(path)
     said = {"version": VERSION, "names": list(network.names), "shape": asdict(network.shape), "skill": skill}
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in network.state_dict().items()}
     content = safetensors.torch.save(tensors, {KEY: json.dumps(said, sort_keys=True)})
-    try:
-        write_whole(path, content)
-    except OSError as error:
-        raise LoomError(
-            f"{path.name} was not written: expected a place to write to, but the system says {error.strerror}."
-        ) from error
+    write_readable(Path(path), content, read_features)
 
 
 def read_features(path: str | os.PathLike[str]) -> tuple[FeatureNetwork, dict[str, float]]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from gpu_backend.errors import LoomError
+from gpu_backend.errors import LoomError, not_written
 from gpu_backend.plain_text import printable
 from gpu_backend.whole_file import write_whole
 
@@ -18,13 +18,16 @@ def tell_figures(program: str, out: Path | None, measure: Callable[[], tuple[Seq
     try:
         lines, said = measure()
         if out is not None:
-            write_whole(out, (json.dumps(said, indent=2, sort_keys=True) + "\n").encode())
+            _write(out, said)
     except LoomError as error:
         sys.stderr.write(printable(f"{program}: {error.sentence}") + "\n")
         return 2
-    except OSError as error:
-        problem = f"{out} was not written: the system says {error.strerror}."
-        sys.stderr.write(printable(f"{program}: {problem}") + "\n")
-        return 2
     sys.stdout.write("".join(printable(line) + "\n" for line in lines))
     return 0
+
+
+def _write(out: Path, figures: dict[str, Any]) -> None:
+    try:
+        write_whole(out, (json.dumps(figures, indent=2, sort_keys=True) + "\n").encode())
+    except OSError as error:
+        raise not_written(out, error) from error

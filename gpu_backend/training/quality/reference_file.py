@@ -6,15 +6,16 @@ import hashlib
 import json
 import os
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import safetensors.numpy
 from safetensors import SafetensorError, safe_open
 
-from gpu_backend.errors import LoomError, ModelFileError
+from gpu_backend.errors import ModelFileError
 from gpu_backend.training.quality.frechet import Gaussian
-from gpu_backend.whole_file import write_whole
+from gpu_backend.whole_file import write_readable
 
 KEY = "latent-loom-real-features"
 VERSION = 1
@@ -52,18 +53,14 @@ def write_reference(gaussian: Gaussian, facts: ReferenceFacts, path: str | os.Pa
 
     Raises
     ------
+    ModelFileError
+        If a number is not finite.
     LoomError
         If the file cannot be written.
     """
-    path = Path(path)
     said = json.dumps({"version": VERSION, **asdict(facts)}, sort_keys=True)
     content = safetensors.numpy.save({"mean": gaussian.mean, "covariance": gaussian.covariance}, {KEY: said})
-    try:
-        write_whole(path, content)
-    except OSError as error:
-        raise LoomError(
-            f"{path.name} was not written: expected a place to write to, but the system says {error.strerror}."
-        ) from error
+    write_readable(Path(path), content, partial(read_reference, facts=facts))
 
 
 def read_reference(path: str | os.PathLike[str], facts: ReferenceFacts) -> Gaussian:

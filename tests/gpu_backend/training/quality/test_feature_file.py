@@ -1,3 +1,4 @@
+import copy
 import json
 import re
 from pathlib import Path
@@ -42,6 +43,22 @@ def test_another_file_is_refused_in_a_sentence(trained: Trained, tmp_path: Path)
 def test_a_place_that_cannot_be_written_to_is_reported(trained: Trained, tmp_path: Path) -> None:
     with pytest.raises(LoomError, match="was not written"):
         write_features(*trained, tmp_path / "none" / "x")
+
+
+def test_a_network_that_reading_would_refuse_does_not_replace_the_older_file(trained: Trained, tmp_path: Path) -> None:
+    network, skill = trained
+    path = tmp_path / "features.safetensors"
+    write_features(network, skill, path)
+    before = path.read_bytes()
+    broken = copy.deepcopy(network)
+    with torch.no_grad():
+        broken.head.weight[0, 0] = torch.nan
+    with pytest.raises(ModelFileError, match=r"^features.safetensors was not written: expected finite numbers"):
+        write_features(broken, skill, path)
+    with pytest.raises(ModelFileError, match=r"^features.safetensors was not written: expected a network"):
+        write_features(network, {}, path)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
 
 
 @pytest.mark.parametrize("widths", ["[1, 1]", "[1e999, 16]"])
