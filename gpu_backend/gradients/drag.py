@@ -8,9 +8,11 @@ in units of the features' scale. A pin is a handle whose target is where it is. 
 resolution. StyleGAN2 steps by Adam on gradients, the other families by Gauss-Newton on finite differences (`solvers`).
 
 Every few steps the points are followed through the pictures since the last such step (`tracking`). The loss does not
-see those pictures, so a handle whose content did not come along is noticed, and no longer pulls. Features at a target
-may be close to the template before the content is there: then the handle takes hold of its content where tracking found
-it, with a template of the present features, and goes on from there.
+see those pictures, so a handle whose content did not come along is noticed, and no longer pulls. If that is half of the
+handles, the steps were too long for the picture: the drag goes back to the last check, up to three times, and goes on
+with steps half as long. Pictures that a search found change more in a step than those of the mapping. Features at a
+target may be close to the template before the content is there: then the handle takes hold of its content where
+tracking found it, with a template of the present features, and goes on from there.
 """
 
 from __future__ import annotations
@@ -61,6 +63,8 @@ _NEARER = 0.9
 """Share of the shortest distance at a hold before, from which content has come no nearer."""
 _MOST_FAILURES = 2
 """Holds without coming nearer, after which a handle stays as it is."""
+_MOST_RETURNS = 3
+"""Returns to the latent of a check, each of which halves the steps, before handles count as lost."""
 _SOONEST = 2
 """Steps of Adam between checks while a handle is on its way: tracking loses what moves far from check to check."""
 _COVERED = 0.9
@@ -151,6 +155,8 @@ class DragOptimizer:
         """The shortest distance of a handle's content from its target when it was held again."""
         self._failures = [0] * len(handles)
         """Holds that brought a handle's content no nearer."""
+        self._returns = 0
+        """Returns to the latent of a check."""
         self._seen: Tensor | None = None
         """The picture of the last check."""
         self._choose_motions()
@@ -190,7 +196,8 @@ class DragOptimizer:
     def step(self, should_yield: Callable[[], bool] | None = None) -> DragReport:
         """Do one bounded piece of work: at most one pass forward and backward, or one check of the handles.
 
-        Nothing is done as long as no handle pulls, or after `cancel`.
+        A check is a picture, and one more pass forward where the drag goes back. Nothing is done as long as no handle
+        pulls, or after `cancel`.
 
         Parameters
         ----------
@@ -296,10 +303,11 @@ class DragOptimizer:
             scale = self._side / self._network.spec.resolution
             points = self._in_tracked(torch.tensor(self._tracked, dtype=torch.float64))
             found = track(self._seen, picture, points.to(picture))
+            is_off = ((found.error > _LOST_PX) | (found.likeness < _LOST_LIKENESS)).tolist()
+            if self._goes_back(is_off):
+                return
             self._tracked = [(x, y) for x, y in ((found.points.double().cpu() + 0.5) / scale - 0.5).tolist()]
-            for index in range(len(self._handles)):
-                is_off = float(found.error[index]) > _LOST_PX or float(found.likeness[index]) < _LOST_LIKENESS
-                self._is_lost[index] = self._is_lost[index] or is_off
+            self._is_lost = [was or off for was, off in zip(self._is_lost, is_off, strict=True)]
         else:
             self._first_picture = picture
             self._is_weak = [self._is_featureless(index) for index in range(len(self._handles))]
@@ -308,6 +316,22 @@ class DragOptimizer:
         self._choose_motions()
         self._seen = picture
         self._since_check = 0
+        self._engine.mark()
+
+    def _goes_back(self, is_off: Sequence[bool]) -> bool:
+        """Return to the latent of the last check, with shorter steps, if the picture changed too much to track.
+
+        That is so if half of the handles that pull were not found again; fewer are on content that is gone. The
+        handles hold on to their content there.
+        """
+        pulling = [index for index in range(len(self._handles)) if not self._is_abandoned(index)]
+        off = sum(is_off[index] for index in pulling)
+        if not off or 2 * off < len(pulling) or self._returns == _MOST_RETURNS or not self._engine.go_back():
+            return False
+        self._returns += 1
+        self._engine.hold([(self._handles[index], self._samples(self._tracked[index])) for index in pulling])
+        self._since_check = 0
+        return True
 
     def _next_interval(self) -> int:
         """Return the steps to the next check: few while a handle that pulls is on its way, then ever more."""

@@ -82,6 +82,14 @@ class DragEngine(Protocol[_Motion]):
         """Let handles take hold of what is at other places (2,) now."""
         ...
 
+    def mark(self) -> None:
+        """Remember the present latent."""
+        ...
+
+    def go_back(self) -> bool:
+        """Return to the latent that was remembered, and take shorter steps from it; false if nothing was done."""
+        ...
+
     def step(self) -> float | None:
         """Do at most about one pass forward and backward; after an iteration, move the handles and return its loss."""
         ...
@@ -141,6 +149,18 @@ class TorchEngine:
         """Let handles take hold of what is at other places."""
         for motion, place in places:
             motion.hold(self._features, place)
+
+    def mark(self) -> None:
+        """Remember the present latent."""
+        self._solver.mark()
+
+    @torch.no_grad()
+    def go_back(self) -> bool:
+        """Return to the latent that was remembered."""
+        if not self._solver.go_back():
+            return False
+        self._features = self._objective.features(self._solver.shift[None])
+        return True
 
     def step(self) -> float | None:
         """Do a part of the solver's iteration."""

@@ -26,6 +26,14 @@ class DragSolver(Protocol):
         """The present one, (rows, w_dim), in deviations."""
         ...
 
+    def mark(self) -> None:
+        """Remember the present shift."""
+        ...
+
+    def go_back(self) -> bool:
+        """Return to the shift that was remembered, and take shorter steps; false if the solver does so itself."""
+        ...
+
     def step(self) -> tuple[float, Tensor] | None:
         """Do at most about one pass forward and backward.
 
@@ -49,10 +57,24 @@ class Adam:
 
     def __init__(self, objective: DragObjective, rate: float) -> None:
         self._objective, self._rate = objective, rate
-        self.shift = objective.no_shift
+        self.shift = self._marked = objective.no_shift
+        self._begin()
+
+    def _begin(self) -> None:
         self._mean = torch.zeros_like(self.shift)
         self._square = torch.zeros_like(self.shift[:, :1])
         self._steps = 0
+
+    def mark(self) -> None:
+        """Remember the present shift."""
+        self._marked = self.shift
+
+    def go_back(self) -> bool:
+        """Return to the shift that was remembered; steps are half as long from there on."""
+        self.shift = self._marked
+        self._rate *= 0.5
+        self._begin()
+        return True
 
     def step(self) -> tuple[float, Tensor] | None:
         """Go one step along the gradient."""
@@ -101,6 +123,13 @@ class GaussNewton:
     def shift(self) -> Tensor:
         """The present shift."""
         return self._shift_of(self._amounts)
+
+    def mark(self) -> None:
+        """Do nothing: a move that makes things worse is taken back already."""
+
+    def go_back(self) -> bool:
+        """Return false."""
+        return False
 
     @torch.no_grad()
     def step(self) -> tuple[float, Tensor] | None:

@@ -147,6 +147,31 @@ class GpuDrag:
                 state[_STEPS] = state[_RESTED] = 0.0
         self.mark_changed()
 
+    def mark(self) -> None:
+        """Remember the present latent; before the first step it is the start."""
+        if self._graph is not None:
+            with self._gpu.work(self) as driver:
+                driver.copy(self._marked, self._shift, self._shift_nbytes)
+                driver.copy(self._marked_ws, self._gpu.network.ws, self._ws_nbytes)
+
+    def go_back(self) -> bool:
+        """Return to the latent that was remembered; steps are half as long from there on. False before the first one.
+
+        The step is captured again.
+        """
+        if self._graph is None:
+            return False
+        network = self._gpu.network
+        with self._gpu.work(self) as driver:
+            driver.copy(self._shift, self._marked, self._shift_nbytes)
+            driver.copy(network.ws, self._marked_ws, self._ws_nbytes)
+            for address, nbytes in self._moments:
+                driver.zero(address, nbytes)
+            network.forward(self._terms.block)
+            self._rate *= 0.5
+            self._graph = self._arrays.capture(self._enqueue)
+        return True
+
     def mark_changed(self) -> None:
         """The states differ from the device's."""
         self._is_changed = True
@@ -233,8 +258,11 @@ class GpuDrag:
         self._start = arrays.upload(np.ascontiguousarray(terms.start, np.float32))
         self._deviation = arrays.upload(np.ascontiguousarray(terms.deviation, np.float32))
         rows = terms.rows.stop - terms.rows.start
-        self._mean, self._shift = (arrays.empty(4 * rows * w_dim) for _ in range(2))
+        self._shift_nbytes, self._ws_nbytes = 4 * rows * w_dim, 4 * terms.start.size
+        self._mean, self._shift, self._marked = (arrays.empty(self._shift_nbytes) for _ in range(3))
         self._square, self._count = (arrays.empty(4 * rows) for _ in range(2))
+        self._moments = (self._mean, self._shift_nbytes), (self._square, 4 * rows), (self._count, 4 * rows)
+        self._marked_ws = arrays.upload(np.ascontiguousarray(terms.start, np.float32))
         numbers = self.states.size + self._blocks
         self._read = arrays.pinned(numbers)
         self._graph = arrays.capture(self._enqueue)

@@ -151,6 +151,21 @@ def test_a_handle_whose_content_stays_behind_is_lost_and_no_longer_pulls() -> No
     assert drag.report.is_settled
 
 
+@pytest.mark.parametrize("rate", [0.6, 1.0])
+def test_steps_after_which_a_handle_is_not_found_again_are_taken_back_and_shorter_ones_arrive(
+    rate: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(drag_module, "_MOST_RETURNS", 0)
+        assert settle(drag_of(MovingPicture(), DragSettings(rate=rate))).handles[0].is_lost
+    drag = drag_of(MovingPicture(), DragSettings(rate=rate))
+    report = settle(drag)
+    assert report.is_settled
+    assert not report.handles[0].is_lost
+    assert drag.rows[0, :2] == pytest.approx([10.0, 3.0], abs=1.6)
+    assert report.handles[0].tracked == pytest.approx((40.0, 33.0), abs=2.0)
+
+
 class Ahead(MovingPicture):
     """Features go half as far again as the picture."""
 

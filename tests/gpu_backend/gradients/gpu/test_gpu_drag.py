@@ -147,6 +147,41 @@ def test_a_handle_takes_hold_of_what_is_at_another_place_and_goes_on_from_there(
     assert first.position.tolist() == near.tolist()
 
 
+def test_a_return_restores_the_remembered_latent_and_features_and_halves_the_steps(
+    network: DifferentiableNetwork,
+) -> None:
+    terms = terms_of(network)
+    drag = GpuDrag(opened(network), terms, radius=1, rate=0.02)
+    motion = drag.motion(*POINTS[0])
+    drag.choose([motion])
+    drag.mark()
+    assert not drag.go_back(), "there was no step"
+    for _ in range(3):
+        drag.step()
+    assert not np.array_equal(drag.rows, terms.start)
+    assert drag.go_back()
+    assert np.array_equal(drag.rows, terms.start), "the start is remembered until a mark"
+    for _ in range(3):
+        drag.step()
+    drag.mark()
+    marked = drag.rows
+    for _ in range(3):
+        drag.step()
+    assert not np.array_equal(drag.rows, marked)
+    drag.picture(16)
+    assert drag.go_back()
+    assert np.array_equal(drag.rows, marked)
+
+    place = torch.tensor([5.0, 5.0])
+    drag.hold([(motion, place)])
+    motion.aim(place)
+    assert drag.step() < 1.0
+    assert motion._state[7] < 0.02, "its template is what the remembered latent has there"
+    changed = np.abs(drag.rows - marked)[terms.rows] / terms.deviation
+    # The first step of Adam is as long as the rate, as a root of the mean square of a row.
+    assert np.sqrt((changed**2).mean(1)) == pytest.approx(0.005, rel=0.01)
+
+
 def test_a_new_drag_ends_the_one_before(network: DifferentiableNetwork) -> None:
     gpu = opened(network)
     before = GpuDrag(gpu, terms_of(network), radius=1, rate=0.02)
