@@ -6,6 +6,7 @@
 ``pairs``     two latents whose dense flow is known by tracking through 32 pictures between them, forward and backward.
               32 points are dragged at once from the first picture to where they are in the second
 ``back``      a sun is dragged there and back again: what is left of the difference
+``found``     random points of pictures that a search found for drawings are dragged 24 px anywhere: how many are lost
 ``frechet``   Frechet distance of pictures with a dragged crest from other pictures of the model, beside that of the
               pictures before
 ``flow``      the tracking itself, on a StyleGAN3 whose transform gives the exact flow; random weights
@@ -52,6 +53,7 @@ from drag_benchmark import (
     rows_of,
     write_table,
 )
+from projection_benchmark import unseen_pictures
 
 from explorer_app.assets import bundled_model
 from gpu_backend import (
@@ -63,6 +65,8 @@ from gpu_backend import (
     LatentStatistics,
     Model,
     Point,
+    Projection,
+    ProjectionSettings,
     Recipe,
     Renderer,
     RenderRequest,
@@ -74,7 +78,7 @@ from gpu_backend import (
 from gpu_backend.bench.random_model import random_model
 from gpu_backend.bench.shapes import Shape
 from gpu_backend.gradients.drag_settings import default_drag_rows
-from gpu_backend.gradients.opening import open_encoder
+from gpu_backend.gradients.opening import open_encoder, open_features
 from gpu_backend.gradients.picture_features import PictureFeatures
 from gpu_backend.gradients.picture_loss import psnr, ssim
 from gpu_backend.gradients.tracking import track_through
@@ -284,6 +288,39 @@ def crest_drag(network: DifferentiableNetwork, seed: int, pixels: int) -> Handle
     return Handle((float(column), y), (float(column), y - pixels))
 
 
+def found_pictures(model: Model, network: DifferentiableNetwork, steps: int) -> NDArray[np.float32]:
+    """Return the rows (count, num_ws, w_dim) of pictures that a search finds for drawings."""
+    encoder = open_encoder(model, network)
+    targets = torch.stack(list(unseen_pictures(network.spec.resolution, _FOUND)))
+    settings = ProjectionSettings(steps, _FOUND_CANDIDATES)
+    features = open_features(model, network, encoder)
+    search = Projection(network, targets.clamp(-1, 1).numpy(), settings, encoder, features)
+    while not search.report.is_done:
+        search.step()
+    return search.rows
+
+
+def found_drag(
+    model: Model,
+    network: DifferentiableNetwork,
+    known: LatentStatistics,
+    pictures: NDArray[np.float32],
+    most_steps: int,
+    seed: int,
+) -> dict[str, Any] | None:
+    """Drag a random point of one of the pictures; None if there is nothing to hold on to."""
+    side, random, number = network.spec.resolution, np.random.default_rng(seed), seed % len(pictures)
+    source, angle = random.uniform(0.12, 0.88, 2) * side, random.uniform(0, 2 * math.pi)
+    target = source + _SUN_PX * np.array([math.cos(angle), math.sin(angle)])
+    points = [(float(x), float(y)) for x, y in (source, target)]
+    _, report = drag_to(model, network, known, torch.from_numpy(pictures[number]), [Handle(*points)], most_steps)
+    (handle,) = report.handles
+    if handle.is_weak:
+        return None
+    left = math.dist(handle.tracked, points[1]) / _SUN_PX
+    return {"seed": seed, "picture": number, "steps": report.step, "lost": int(handle.is_lost), "left": round(left, 3)}
+
+
 def frechet(
     model: Model, network: DifferentiableNetwork, known: LatentStatistics, count: int, others: int, most_steps: int
 ) -> dict[str, Any]:
@@ -399,8 +436,10 @@ def _rows(name: str, count: int, make: Callable[[int], dict[str, Any] | None], a
 
 
 _LABELS = ("sun", *EDGES)
-_PARTS = (*_LABELS, "pairs", "back", "frechet", "flow")
+_PARTS = (*_LABELS, "pairs", "back", "found", "frechet", "flow")
 _SUN_PX, _EDGE_PX = 24, 12
+_FOUND, _FOUND_CANDIDATES = 2, 100
+"""Drawings, and random latents that a search for them begins with."""
 
 _TRANSFORMS: tuple[tuple[Literal["T", "R"], Transform], ...] = (
     ("T", Transform(0.1, 0.05)),
@@ -419,13 +458,14 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("--edited", type=int, default=16, help="pictures for the Frechet distance")
     parser.add_argument("--others", type=int, default=256, help="pictures that these are compared with")
     parser.add_argument("--most-steps", type=int, default=60)
+    parser.add_argument("--search-steps", type=int, default=200, help="of searches for drawings")
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--judges", type=int, default=1, help="processes that track; with more than one, drags overlap")
     options = parser.parse_args(words)
     torch.set_num_threads(options.threads)
     table: list[dict[str, Any]] = []
     most = options.most_steps
-    if {*_LABELS, "pairs", "back", "frechet"} & {*options.parts}:
+    if {*options.parts} - {"flow"}:
         model = read_model(bundled_model())
         network = open_gradients(model, device=options.device)
         known = latent_statistics(network)
@@ -456,6 +496,11 @@ def main(words: Sequence[str] | None = None) -> None:
             )
             table += summary("back", rows)
             write_table("evaluation", table)
+    if "found" in options.parts:
+        pictures = found_pictures(model, network, options.search_steps)
+        rows = _rows("found", options.drags, partial(found_drag, model, network, known, pictures, most), 1)
+        table += summary("found", rows)
+        write_table("evaluation", table)
     if "frechet" in options.parts:
         found = frechet(model, network, known, options.edited, options.others, most)
         write_table("frechet", [found])

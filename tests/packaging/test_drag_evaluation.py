@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from gpu_backend import Handle, LatentStatistics, Transform
-from tests.helpers.moving_picture import NUM_WS, SIDE, W_DIM, MovingPicture
+from tests.helpers.moving_picture import NUM_WS, ROW_RESOLUTIONS, SIDE, W_DIM, MovingPicture, moving_statistics
 from tests.helpers.packaging_script import packaging_script
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -95,6 +95,20 @@ def test_tracking_finds_the_flow_of_a_transform(evaluation: ModuleType, monkeypa
 
 def _model(side: int) -> Any:
     return SimpleNamespace(spec=SimpleNamespace(resolution=side), facts=SimpleNamespace(model_id="0" * 64))
+
+
+def test_points_of_found_pictures_are_dragged_and_what_is_left_of_the_way_is_told(evaluation: ModuleType) -> None:
+    pictures = np.zeros((2, NUM_WS, W_DIM), np.float32)
+    model = SimpleNamespace(facts=SimpleNamespace(row_resolutions=ROW_RESOLUTIONS))
+    arguments = model, MovingPicture(), moving_statistics(), pictures
+    row = evaluation.found_drag(*arguments, 60, 3)
+    assert (row["seed"], row["picture"], row["lost"]) == (3, 1, 0)
+    assert row["steps"] > 20
+    assert row["left"] < 0.5
+    assert evaluation.found_drag(*arguments, 0, 3)["left"] == 1.0
+    flat = MovingPicture()
+    flat._wide = torch.zeros_like(flat._wide)
+    assert evaluation.found_drag(model, flat, moving_statistics(), pictures, 60, 3) is None, "nothing to hold on to"
 
 
 def test_a_pair_is_measured_before_and_after_the_drag(evaluation: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
