@@ -131,7 +131,7 @@ def test_every_way_to_cut_it_gives_the_reference(
     def choose(shape: FilterShape, multiprocessors: int, shared_nbytes: int) -> FilterGeometry:
         geometry = FilterGeometry(shape, FilterTile(tiles, segment, 1))
         if geometry.shared_nbytes > shared_nbytes:
-            pytest.skip("it does not fit")
+            pytest.skip("this GPU has no room for the tile")
         return geometry
 
     monkeypatch.setattr("gpu_backend.cuda.launches.filtered_lrelu.choose_filter_tile", choose)
