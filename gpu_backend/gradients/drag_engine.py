@@ -125,6 +125,7 @@ class TorchEngine:
             Adam(self._objective, rate) if directions is None else GaussNewton(self._objective, directions)
         )
         self._features = self._objective.first
+        self._marked = self._objective.no_shift
 
     @property
     def first(self) -> Tensor:
@@ -152,14 +153,15 @@ class TorchEngine:
 
     def mark(self) -> None:
         """Remember the present latent."""
-        self._solver.mark()
+        self._marked = self._solver.shift
 
     @torch.no_grad()
     def go_back(self) -> bool:
-        """Return to the latent that was remembered."""
-        if not self._solver.go_back():
+        """Return to the latent that was remembered; Gauss-Newton takes back by itself what makes things worse."""
+        if not isinstance(self._solver, Adam):
             return False
-        self._features = self._objective.features(self._solver.shift[None])
+        self._features = self._objective.features(self._marked[None])  # first: it may be cancelled
+        self._solver.go_back(self._marked)
         return True
 
     def step(self) -> float | None:

@@ -26,14 +26,6 @@ class DragSolver(Protocol):
         """The present one, (rows, w_dim), in deviations."""
         ...
 
-    def mark(self) -> None:
-        """Remember the present shift."""
-        ...
-
-    def go_back(self) -> bool:
-        """Return to the shift that was remembered, and take shorter steps; false if the solver does so itself."""
-        ...
-
     def step(self) -> tuple[float, Tensor] | None:
         """Do at most about one pass forward and backward.
 
@@ -57,24 +49,18 @@ class Adam:
 
     def __init__(self, objective: DragObjective, rate: float) -> None:
         self._objective, self._rate = objective, rate
-        self.shift = self._marked = objective.no_shift
-        self._begin()
+        self._begin(objective.no_shift)
 
-    def _begin(self) -> None:
-        self._mean = torch.zeros_like(self.shift)
-        self._square = torch.zeros_like(self.shift[:, :1])
-        self._steps = 0
-
-    def mark(self) -> None:
-        """Remember the present shift."""
-        self._marked = self.shift
-
-    def go_back(self) -> bool:
-        """Return to the shift that was remembered; steps are half as long from there on."""
-        self.shift = self._marked
+    def go_back(self, shift: Tensor) -> None:
+        """Return to an earlier shift; steps are half as long from there on."""
         self._rate *= 0.5
-        self._begin()
-        return True
+        self._begin(shift)
+
+    def _begin(self, shift: Tensor) -> None:
+        self.shift = shift
+        self._mean = torch.zeros_like(shift)
+        self._square = torch.zeros_like(shift[:, :1])
+        self._steps = 0
 
     def step(self) -> tuple[float, Tensor] | None:
         """Go one step along the gradient."""
@@ -123,13 +109,6 @@ class GaussNewton:
     def shift(self) -> Tensor:
         """The present shift."""
         return self._shift_of(self._amounts)
-
-    def mark(self) -> None:
-        """Do nothing: a move that makes things worse is taken back already."""
-
-    def go_back(self) -> bool:
-        """Return false."""
-        return False
 
     @torch.no_grad()
     def step(self) -> tuple[float, Tensor] | None:
