@@ -10,9 +10,8 @@ resolution. StyleGAN2 steps by Adam on gradients, the other families by Gauss-Ne
 Every few steps the points are followed through the pictures since the last such step (`tracking`). The loss does not
 see those pictures, so a handle whose content did not come along is noticed, and no longer pulls. If that is half of the
 handles, the steps were too long for the picture: the drag goes back to the last check, up to three times, and goes on
-with steps half as long. Pictures that a search found change more in a step than those of the mapping. Features at a
-target may be close to the template before the content is there: then the handle takes hold of its content where
-tracking found it, with a template of the present features, and goes on from there.
+with steps half as long. Features at a target may be close to the template before the content is there: then the handle
+takes hold of its content where tracking found it, with a template of the present features, and goes on from there.
 """
 
 from __future__ import annotations
