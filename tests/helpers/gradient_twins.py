@@ -39,11 +39,15 @@ class TwinDriver:
         Address -> bytes, of the device and pinned.
     launched, recipes
         Entries and recipes of all launches, in order.
+    follow
+        Whether each launch came right after another one.
     """
 
     memory: dict[int, Array] = field(default_factory=dict)
     launched: list[str] = field(default_factory=list)
     recipes: list[KernelRecipe] = field(default_factory=list)
+    follow: list[bool] = field(default_factory=list)
+    _after_kernel: bool = False
     _captured: list[Callable[[], None]] | None = None
 
     def as_driver(self) -> Driver:
@@ -57,7 +61,8 @@ class TwinDriver:
         """Nothing to do."""
 
     def on_stream(self, stream: int) -> contextlib.AbstractContextManager[None]:
-        """Nothing to do."""
+        """What the stream's owner enqueued is no kernel of ours."""
+        self._after_kernel = False
         return contextlib.nullcontext()
 
     def reserve(self, nbytes: int) -> int:
@@ -86,11 +91,13 @@ class TwinDriver:
     def upload(self, target: int, array: Array) -> None:
         """Copy an array in."""
         assert array.flags.c_contiguous
+        self._after_kernel = False
         ctypes.memmove(target, array.ctypes.data, array.nbytes)
 
     def download(self, array: Array, source: int) -> None:
         """Fill an array."""
         assert array.flags.c_contiguous
+        self._after_kernel = False
         ctypes.memmove(array.ctypes.data, source, array.nbytes)
 
     def launch(
@@ -100,8 +107,12 @@ class TwinDriver:
         block: tuple[int, ...],
         shared: int,
         arguments: PackedArguments,
+        *,
+        follows_kernel: bool = False,
     ) -> None:
         """Run a twin."""
+        assert self._after_kernel or not follows_kernel, "there is no kernel just before"
+        self.follow.append(follows_kernel)
         values = [value.item() for value in arguments.values.values()]
 
         def run() -> None:
@@ -110,16 +121,18 @@ class TwinDriver:
             _TWINS[kernel.entry](dict(kernel.function.defines), grid, *values)
 
         self._do(run)
+        self._after_kernel = True
 
     def capture(self, work: Callable[[], None]) -> Graph:
         """Keep what `work` does."""
-        self._captured = []
+        self._captured, self._after_kernel = [], False
         work()
-        graph, self._captured = Graph(self._captured), None
+        graph, self._captured, self._after_kernel = Graph(self._captured), None, False
         return graph
 
     def replay(self, graph: Any) -> None:
         """Do it."""
+        self._after_kernel = False
         for work in graph:
             work()
 
@@ -139,6 +152,7 @@ class TwinDriver:
     wait = record
 
     def _do(self, work: Callable[[], object]) -> None:
+        self._after_kernel = False
         if self._captured is None:
             work()
         else:

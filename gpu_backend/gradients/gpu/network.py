@@ -79,6 +79,8 @@ class GpuNetwork:
         self._multiprocessors = multiprocessors
         self._choice = ConvChoice(kernels, multiprocessors)
         self._arrays = DeviceArrays(driver)
+        self._follows_kernel = False
+        """Whether nothing was enqueued since the last launch, so that the next kernel may start early."""
         try:
             self._placed = PlacedNetwork(
                 self._arrays, spec, weights, noise, side, samples, few_side, max(samples, more_samples)
@@ -107,6 +109,7 @@ class GpuNetwork:
         """Enqueue the layers up to a block, from the rows at `ws`, (samples, num_ws, w_dim)."""
         if not 0 < samples <= (most := self._placed.most_samples(block)):
             raise ValueError(f"block {block} has room for {most} samples, not for {samples}")
+        self.break_sequence()
         self._styles(self._placed.table_rows(block), samples)
         last = self._placed.last(block)
         for index, layer in enumerate(self._placed.layers[: last + 1]):
@@ -165,6 +168,7 @@ class GpuNetwork:
             The gradient is divided by it while it is fp16, of which 1 should be a common magnitude.
         """
         last = self._placed.last(block)
+        self.break_sequence()
         if of_picture:
             self._picture_gradients(block, gradient, samples)
         slices, is_activated = 1, False
@@ -254,7 +258,13 @@ class GpuNetwork:
     ) -> None:
         """Enqueue a kernel. Arguments go by the names of its parameters, pointers as np.uint64 or None."""
         packed = PackedArguments(recipe.parameters, arguments)
-        self._driver.launch(self._kernels[recipe], grid, block, shared_nbytes, packed)
+        kernel, follows = self._kernels[recipe], self._follows_kernel
+        self._driver.launch(kernel, grid, block, shared_nbytes, packed, follows_kernel=follows)
+        self._follows_kernel = True
+
+    def break_sequence(self) -> None:
+        """Let the next launch wait for what is enqueued before it, which is no launch of this object."""
+        self._follows_kernel = False
 
     def _make_room(self) -> None:
         """Allocate what lies between kernels, and upload the tables of the ways back."""
@@ -377,6 +387,7 @@ class GpuNetwork:
         driver, taps = self._driver, len(self.spec.resample_filter)
         rgbs = self._placed.rgbs_up_to(side)
         driver.copy(rgbs[-1].gradient, gradient, 4 * samples * COLOURS * side**2)
+        self.break_sequence()
         for rgb, before in zip(rgbs[:0:-1], rgbs[-2::-1], strict=True):
             self.launch(
                 GradientKernel("gradient_picture_adjoint"),

@@ -104,6 +104,7 @@ class GpuPasses:
         is_cuda = self._device.type == "cuda"
         stream = torch.cuda.current_stream(self._device).cuda_stream if is_cuda else 0
         with self._gpu.work(self) as driver, driver.on_stream(stream):
+            self._gpu.network.break_sequence()
             yield driver
 
     def _view(self, address: int, shape: tuple[int, ...], dtype: type = np.float32) -> Tensor:

@@ -12,6 +12,7 @@
 // Grid: blocks of pixels, groups of 128 channels, samples; each block of pixels has a row of its own in all sums.
 #define HALF 1
 #include "parts/types.cuh"
+#include "parts/previous_kernel.cuh"
 
 #define THREADS 256
 #define MOST_LANES 32
@@ -48,6 +49,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) gradient_activation(
     const int lane = threadIdx.x % lanes, row = threadIdx.x / lanes, sample = blockIdx.z;
     const int channel = (blockIdx.y * lanes + lane) * 4;
     const bool is_mine = row < rows && channel < channels;
+    wait_for_previous_kernel();
     float d[4] = {1.0f, 1.0f, 1.0f, 1.0f}, b[4] = {}, s[4] = {1.0f, 1.0f, 1.0f, 1.0f};
     if (is_mine && u) load_many(demod + (size_t)sample * demod_count + channel, d), load_many(bias + channel, b);
     if (is_mine && style) load_many(style + (size_t)sample * style_count + channel, s);

@@ -4,6 +4,7 @@
 //     mean += 0.1 (g - mean),   square += 0.05 (average of g^2 - square)
 //     shift -= rate * mean / (1 - 0.9^n) / (sqrt(square / (1 - 0.95^n)) + 1e-12),   w = start + shift * deviation
 #include "parts/gradient_table.cuh"
+#include "parts/previous_kernel.cuh"
 
 #define THREADS 256
 
@@ -14,6 +15,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) gradient_adam(
     __shared__ float parts[THREADS / 32];
     const int row = blockIdx.x;
     const size_t place = (size_t)(first_row + row) * w_dim, own = (size_t)row * w_dim;
+    wait_for_previous_kernel();
     float sum = 0.0f;
     for (int i = threadIdx.x; i < w_dim; i += THREADS) {
         const float g = ws_gradient[place + i] * deviation[i];

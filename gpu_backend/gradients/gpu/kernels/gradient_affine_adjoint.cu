@@ -2,6 +2,7 @@
 // it has one.
 // Grid: groups of 32 dimensions of w, rows of w, samples; block 32 x 16.
 #include "parts/gradient_table.cuh"
+#include "parts/previous_kernel.cuh"
 
 #define SHARES 16
 
@@ -12,6 +13,7 @@ extern "C" __global__ void __launch_bounds__(32 * SHARES) gradient_affine_adjoin
     __shared__ float parts[SHARES][32];
     const int dimension = blockIdx.x * 32 + threadIdx.x;
     float sum = 0.0f;
+    wait_for_previous_kernel();
     for (int first = 0; first < layers; first += 32) {
         // Each lane asks for one layer, so that the table is read once.
         const int asked = min(first + (int)threadIdx.x, layers - 1);

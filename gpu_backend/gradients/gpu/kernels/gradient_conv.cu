@@ -18,6 +18,7 @@
 #define ACTIVATION 0
 #include "parts/types.cuh"
 #include "parts/tensor_core.cuh"
+#include "parts/previous_kernel.cuh"
 
 #define ROWS 128
 #if COLUMNS == 128
@@ -90,6 +91,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) gradient_conv(
 
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     const int warp_row = warp % ROW_WARPS * WARP_ROWS, warp_column = warp / ROW_WARPS * WARP_COLUMNS;
+    wait_for_previous_kernel();
     float acc[WARP_ROWS / 16][WARP_COLUMNS / 8][4] = {};
 #pragma unroll
     for (int i = 0; i < STAGES - 1; ++i) load(first + i, i);

@@ -4,6 +4,7 @@
 #define HALF 1
 #include "parts/types.cuh"
 #include "parts/gradient_table.cuh"
+#include "parts/previous_kernel.cuh"
 
 #define WARPS 8
 #define EPSILON 1e-8f
@@ -12,6 +13,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS) gradient_demod(
     const float* __restrict__ styles, const float* __restrict__ squares, const int* __restrict__ table,
     float* __restrict__ demods, const half_bits* __restrict__ constant, half_bits* __restrict__ x, int constant_size,
     int style_count, int demod_count) {
+    wait_for_previous_kernel();
     const int* layer = table + blockIdx.y * LAYER_INTS;
     const int inputs = layer[INPUTS];
     const float* style = styles + (size_t)blockIdx.z * style_count + layer[STYLE];

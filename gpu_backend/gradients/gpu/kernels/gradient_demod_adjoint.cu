@@ -1,6 +1,7 @@
 // The share of every style's gradient that goes through the demodulation: gradient_i -= style_i sum_o e_o Q[o, i].
 // Grid: groups of 32 channels, layers, samples; block 32 x 16.
 #include "parts/gradient_table.cuh"
+#include "parts/previous_kernel.cuh"
 
 #define SHARES 16
 
@@ -10,6 +11,7 @@ extern "C" __global__ void __launch_bounds__(32 * SHARES) gradient_demod_adjoint
     __shared__ float parts[SHARES][32];
     const int* layer = table + blockIdx.y * LAYER_INTS;
     const int inputs = layer[INPUTS], outputs = layer[OUTPUTS], channel = blockIdx.x * 32 + threadIdx.x;
+    wait_for_previous_kernel();
     float sum = 0.0f;
     if (channel < inputs) {
         const float* column = squares + layer[SQUARES] + channel;

@@ -3,6 +3,7 @@
 // does four channels of so many rows of four pixels. Grid: threads, samples.
 #define HALF 1
 #include "parts/types.cuh"
+#include "parts/previous_kernel.cuh"
 
 #define THREADS 256
 #define STRIP 4
@@ -19,6 +20,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) gradient_filter(
     float f[TAPS], v[STRIP_ROWS][STRIP][4] = {};
 #pragma unroll
     for (int k = 0; k < TAPS; ++k) f[k] = filter[k];
+    wait_for_previous_kernel();
 #pragma unroll
     for (int r = 0; r < STRIP_ROWS + TAPS - 1; ++r) {
         const int in_row = row + left - (TAPS - 1) + r, safe_row = min(max(in_row, 0), side - 1);

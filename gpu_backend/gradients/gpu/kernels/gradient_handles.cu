@@ -6,6 +6,7 @@
 #include "parts/types.cuh"
 #include "parts/gradient_handle.cuh"
 #include "parts/gradient_table.cuh"
+#include "parts/previous_kernel.cuh"
 
 #define THREADS 128
 
@@ -14,6 +15,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) gradient_handles(
     float* __restrict__ gradient, float* __restrict__ differences, int side, int channels, int used, int radius, float unit,
     float slack) {
     __shared__ float warps[THREADS / 32];
+    wait_for_previous_kernel();
     const float* state = states + blockIdx.y * HANDLE_FLOATS;
     if (state[PULLS] == 0.0f) return;
     const int across = 2 * radius + 1, point = blockIdx.x;

@@ -7,6 +7,7 @@
 // STRIP_ROWS: with a filter, a thread does four channels of so many rows of four pixels, otherwise of one pixel. Grid: threads, samples.
 #define HALF 1
 #include "parts/types.cuh"
+#include "parts/previous_kernel.cuh"
 
 #define THREADS 128
 #define SLOPE 0.2f
@@ -26,6 +27,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) gradient_layer(
     const int sample = blockIdx.y;
     const size_t first = (size_t)sample * side * side * channels;
     float v[ROWS][STRIP][4] = {};
+    wait_for_previous_kernel();
 #if TAPS
     const int in_side = side + 1;
     float f[TAPS];

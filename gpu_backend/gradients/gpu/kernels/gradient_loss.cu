@@ -4,6 +4,7 @@
 #define HALF 1
 #include "parts/types.cuh"
 #include "parts/gradient_table.cuh"
+#include "parts/previous_kernel.cuh"
 
 #define THREADS 256
 #define TURNS 4
@@ -15,6 +16,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) gradient_loss(
     float* __restrict__ gradient, float* __restrict__ parts, int pixels, int channels, float faint, float keep) {
     __shared__ float warps[THREADS / 32];
     const int quads = channels >> 2;
+    wait_for_previous_kernel();
     float sum = 0.0f;
 #pragma unroll
     for (int turn = 0; turn < TURNS; ++turn) {

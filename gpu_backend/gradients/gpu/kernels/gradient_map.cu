@@ -5,6 +5,7 @@
 // x and gradient are [sample][channels][places], or [sample][places][channels] if `channels_last`; `wanted`, of unit length
 // already, is alike. Eight threads a place. Grid: groups of 32 places, samples; block of 256 threads.
 #include "parts/gradient_table.cuh"
+#include "parts/previous_kernel.cuh"
 
 #define PLACES 32
 #define GROUPS 8
@@ -20,6 +21,7 @@ extern "C" __global__ void __launch_bounds__(PLACES* GROUPS) gradient_map(
     const int channel_step = channels_last ? 1 : places;
     const bool is_mine = place < places;
     const size_t first = (size_t)blockIdx.y * channels * places + (size_t)place * place_step;
+    wait_for_previous_kernel();
     float squares = 0.0f, products = 0.0f, others = 0.0f;
     if (is_mine)
 #pragma unroll 4

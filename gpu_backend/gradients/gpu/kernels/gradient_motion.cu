@@ -4,6 +4,7 @@
 #include "parts/types.cuh"
 #include "parts/gradient_handle.cuh"
 #include "parts/gradient_table.cuh"
+#include "parts/previous_kernel.cuh"
 
 #define WARPS 16
 #define THREADS (32 * WARPS)
@@ -39,6 +40,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) gradient_motion(
     const float* __restrict__ differences, int side, int channels, int used, int radius, float unit) {
     __shared__ float found[CANDIDATES];
     __shared__ float warps[WARPS];
+    wait_for_previous_kernel();
     float* state = states + blockIdx.x * HANDLE_FLOATS;
     if (state[PULLS] == 0.0f) return;
     const int across = 2 * radius + 1, points = across * across;

@@ -15,6 +15,7 @@
 #include "parts/types.cuh"
 #include "parts/registers.cuh"
 #include "parts/wgmma.cuh"
+#include "parts/previous_kernel.cuh"
 #include "parts/gradient_tile_end.cuh"
 
 enum : int {
@@ -69,12 +70,13 @@ extern "C" __global__ void WITH_CLUSTERS __launch_bounds__(THREADS, 1) gradient_
     };
 
     float sum[2][COLUMNS / 2] = {};
+    // Weights, which no kernel writes, are under way before the kernel before has ended. They and the patch are one group of copies.
+#pragma unroll
+    for (int step = 0; step < AHEAD; ++step) load_weights(first, step, step);
+    wait_for_previous_kernel();
     load_patch(first, 0, PARTS * PART);
 #pragma unroll
-    for (int step = 0; step < AHEAD; ++step) {
-        load_weights(first, step, step);
-        commit_copies();
-    }
+    for (int step = 0; step < AHEAD; ++step) commit_copies();
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     const int row = warp / 4 * 8 + warp % 4;  // of the first fragment; that of the second is four below
     const int corner = row * PITCH + (lane & 15);

@@ -6,6 +6,7 @@
 // Eight threads a pixel. Grid: groups of 32 pixels, samples; 12 bytes of dynamic shared memory for each channel.
 #define HALF 1
 #include "parts/types.cuh"
+#include "parts/previous_kernel.cuh"
 
 #define THREADS 256
 #define LANES 8
@@ -25,6 +26,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) gradient_picture(
     extern __shared__ float4 shared[];
     float* scaled = reinterpret_cast<float*>(shared);
     const int sample = blockIdx.y, pixels = side * side;
+    wait_for_previous_kernel();
     for (int i = threadIdx.x; i < COLOURS * channels; i += THREADS)
         scaled[i] = weight[i] * style[(size_t)sample * style_count + i % channels];
     __syncthreads();

@@ -3,6 +3,8 @@
 //     to[y, x] = sum_ij f[i] f[j] from[2 y + left - i, 2 x + left - j]
 //
 // `filter` as in gradient_picture. A thread a number. Grid: threads of one plane, planes of all samples.
+#include "parts/previous_kernel.cuh"
+
 #define THREADS 128
 
 extern "C" __global__ void __launch_bounds__(THREADS) gradient_picture_adjoint(
@@ -11,6 +13,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) gradient_picture_adjoint(
     if (index >= half_side * half_side) return;
     const float* plane = from + (size_t)blockIdx.y * side * side;
     const int row = 2 * (index / half_side) + left, column = 2 * (index % half_side) + left;
+    wait_for_previous_kernel();
     float sum = 0.0f;
     for (int i = 0; i < taps; ++i) {
         const int y = row - i;

@@ -5,6 +5,7 @@
 //
 // `parts` has the sum of squares of each block. Grid: tiles of 32 x 16 pixels across and down, planes; block 32 x 8.
 #include "parts/gradient_table.cuh"
+#include "parts/previous_kernel.cuh"
 
 #define ACROSS 32
 #define DOWN 16
@@ -21,6 +22,7 @@ extern "C" __global__ void __launch_bounds__(ACROSS* LINES) gradient_pixels(
     const int left = blockIdx.x * ACROSS, top = blockIdx.y * DOWN;
     const size_t plane = (size_t)blockIdx.z * side * side, own = (size_t)blockIdx.z * windows * windows;
     const size_t all = (size_t)gridDim.z * windows * windows;
+    wait_for_previous_kernel();
     for (int i = threadIdx.y * ACROSS + threadIdx.x; i < (DOWN + margin) * (ACROSS + margin); i += ACROSS * LINES) {
         const int row = i / (ACROSS + margin), column = i % (ACROSS + margin);
         const int y = top + row - margin, x = left + column - margin;

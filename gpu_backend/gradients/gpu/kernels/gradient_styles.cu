@@ -1,11 +1,13 @@
 // Styles of every layer: style = A w + a, one warp a row of A. Grid: groups of 8 rows, layers, samples.
 #include "parts/gradient_table.cuh"
+#include "parts/previous_kernel.cuh"
 
 #define WARPS 8
 
 extern "C" __global__ void __launch_bounds__(32 * WARPS) gradient_styles(
     const float* __restrict__ ws, const float* __restrict__ affine, const float* __restrict__ affine_bias,
     const int* __restrict__ table, float* __restrict__ styles, int w_dim, int w_rows, int style_count) {
+    wait_for_previous_kernel();
     const int* layer = table + blockIdx.y * LAYER_INTS;
     const int channel = blockIdx.x * WARPS + (threadIdx.x >> 5), lane = threadIdx.x & 31;
     if (channel >= layer[INPUTS]) return;

@@ -1,6 +1,7 @@
 // Adds up what gradient_activation left for every layer: the gradient of each style, and e = (gradient of demod) demod^3.
 // Grid: groups of 32 channels, layers, samples; block 32 x 32.
 #include "parts/gradient_table.cuh"
+#include "parts/previous_kernel.cuh"
 
 #define SHARES 32
 
@@ -22,6 +23,7 @@ extern "C" __global__ void __launch_bounds__(32 * SHARES) gradient_sums(
     const size_t first_style = (size_t)blockIdx.z * style_count + layer[STYLE];
     const size_t first_demod = (size_t)blockIdx.z * demod_count + layer[DEMOD];
     const bool has_style = channel < inputs, has_demod = channel < outputs;
+    wait_for_previous_kernel();
     parts[0][threadIdx.y][threadIdx.x] = has_style ? share_of_column(sums + layer[STYLE_SUMS] + channel, layer[STYLE_BLOCKS], inputs) : 0.0f;
     parts[1][threadIdx.y][threadIdx.x] = has_demod ? share_of_column(sums + layer[DEMOD_SUMS] + channel, layer[DEMOD_BLOCKS], outputs) : 0.0f;
     __syncthreads();

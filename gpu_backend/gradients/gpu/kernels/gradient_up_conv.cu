@@ -18,6 +18,7 @@
 #include "parts/types.cuh"
 #include "parts/registers.cuh"
 #include "parts/wgmma.cuh"
+#include "parts/previous_kernel.cuh"
 
 enum : int {
     POSITIONS = 128,
@@ -78,12 +79,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) gradient_up_conv(
     };
 
     float sum[PARITIES][COLUMNS / 2] = {};
+    // Weights, which no kernel writes, are under way before the kernel before has ended. They and the patch are one group of copies.
+#pragma unroll
+    for (int step = 0; step < AHEAD; ++step) load_weights(first, step, step);
+    wait_for_previous_kernel();
     load_patch(first, 0, 1);
 #pragma unroll
-    for (int step = 0; step < AHEAD; ++step) {
-        load_weights(first, step, step);
-        commit_copies();
-    }
+    for (int step = 0; step < AHEAD; ++step) commit_copies();
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     const int corner = warp * 16 + (lane & 15) + pitch + 1;
     unsigned a[2][2][4];

@@ -7,6 +7,7 @@
 // and variances, are given. Planes are [plane][side][side], windows [plane][windows][windows]. Sums along rows, then columns.
 // Grid: tiles of 32 x 16 windows across and down, planes; block 32 x 8.
 #include "parts/gradient_table.cuh"
+#include "parts/previous_kernel.cuh"
 
 #define ACROSS 32
 #define DOWN 16
@@ -24,6 +25,7 @@ extern "C" __global__ void __launch_bounds__(ACROSS* LINES) gradient_windows(
     const int windows = side - across + 1, margin = across - 1;
     const int left = blockIdx.x * ACROSS, top = blockIdx.y * DOWN;
     const size_t plane = (size_t)blockIdx.z * side * side, own = (size_t)blockIdx.z * windows * windows;
+    wait_for_previous_kernel();
     for (int i = threadIdx.y * ACROSS + threadIdx.x; i < (DOWN + margin) * (ACROSS + margin); i += ACROSS * LINES) {
         const int y = i / (ACROSS + margin), x = i % (ACROSS + margin);
         const bool is_inside = top + y < side && left + x < side;

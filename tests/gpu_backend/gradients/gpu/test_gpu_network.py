@@ -197,6 +197,27 @@ def test_a_thread_filters_four_rows_where_that_fills_the_device() -> None:
     assert filters == 5 * ["4", "4", "1"], "at 32, 16 and 8"
 
 
+@pytest.mark.parametrize("of_picture", [False, True])
+def test_kernels_may_start_early_after_another_kernel_alone(of_picture: bool) -> None:
+    model = make_stylegan2(**WIDE)
+    network = differentiable_network(model, dtype=torch.float64)
+    driver = TwinDriver()
+    own = network_on(driver.as_driver(), twin_kernels(4), network, model, 16)
+    gradient = driver.reserve(4 * 16 * 16 * 64)
+    driver.zero(gradient, 4 * 16 * 16 * 64)
+    own.forward(16)
+    if of_picture:
+        own.picture(16)
+    assert driver.follow == [False, *[True] * (len(driver.launched) - 1)]
+    first = len(driver.launched)
+    own.backward(16, gradient, of_picture=of_picture)
+    assert driver.follow[first:] == [False, *[True] * (len(driver.launched) - first - 1)]
+
+
+def test_every_kernel_waits_for_the_one_before_it_by_itself() -> None:
+    assert all(recipe.waits_by_itself for recipe in kernels_of_step(4, "sm_90a"))
+
+
 def test_an_earlier_block_runs_the_layers_up_to_it_alone() -> None:
     model = make_stylegan2(**WIDE)
     network = differentiable_network(model, dtype=torch.float64)
