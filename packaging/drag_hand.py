@@ -61,7 +61,11 @@ class TimedTargets:
         """Moves of the hand, by their target."""
         self.followed_s = math.nan
         """The move that the last steps followed; NaN before the first."""
-        self.steps = 0
+
+    @property
+    def steps(self) -> int:
+        """Steps so far; checks are none."""
+        return self._drag.count
 
     @property
     def report(self) -> DragReport:
@@ -84,7 +88,6 @@ class TimedTargets:
 
     def step(self, should_yield: Callable[[], bool] | None = None) -> DragReport:
         """Do a step. Content that random weights do not move along is held on to all the same."""
-        self.steps += 1
         report = self._drag.step(should_yield)
         if any(self._drag._is_lost):
             self._drag._is_lost = [False] * len(report.handles)

@@ -18,6 +18,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -120,24 +121,35 @@ class PlainDrag:
         return loss.detach()
 
 
-def seconds_a_step(steps: Sequence[Callable[[], object]]) -> list[float]:
-    """Return the medians over rounds of each step's seconds; the steps take turns."""
-    counts = [max(4, round(_TURN_S / _seconds_of(step, 4))) for step in steps]
-    found: list[list[float]] = [[] for _ in steps]
+def seconds_a_step(ways: Sequence[Callable[[], int]]) -> list[float]:
+    """Return the medians over rounds of each way's seconds a step; the ways take turns. A call returns its steps."""
+    counts = [max(4, round(_TURN_S / _seconds_of(way, 4))) for way in ways]
+    found: list[list[float]] = [[] for _ in ways]
     for _ in range(_ROUNDS):
-        for step, count, times in zip(steps, counts, found, strict=True):
-            times.append(_seconds_of(step, count))
+        for way, count, times in zip(ways, counts, found, strict=True):
+            times.append(_seconds_of(way, count))
     return [statistics.median(times) for times in found]
 
 
-def _seconds_of(step: Callable[[], object], count: int) -> float:
-    """Return the mean seconds of a step, of `count` in a row."""
+def _seconds_of(way: Callable[[], int], count: int) -> float:
+    """Return the mean seconds of a step, of at least `count` in a row."""
     torch.cuda.synchronize()
-    began_s = time.perf_counter()
-    for _ in range(count):
-        step()
+    began_s, done = time.perf_counter(), 0
+    while done < count:
+        done += way()
     torch.cuda.synchronize()
-    return (time.perf_counter() - began_s) / count
+    return (time.perf_counter() - began_s) / done
+
+
+def _own_steps(drag: DragOptimizer) -> int:
+    before = drag.count
+    drag.step()
+    return drag.count - before
+
+
+def _peer_step(peer: PlainDrag) -> int:
+    peer.step()
+    return 1
 
 
 def time_steps(names: Sequence[str], modes: Sequence[str]) -> None:
@@ -146,7 +158,7 @@ def time_steps(names: Sequence[str], modes: Sequence[str]) -> None:
     for name in names:
         drag = own_drag(name)
         drag.step()
-        ways: dict[str, Callable[[], object]] = {"own kernels": drag.step}
+        ways: dict[str, Callable[[], int]] = {"own kernels": partial(_own_steps, drag)}
         found: list[dict[str, Any]] = []
         for way in (None, *modes):
             if way is not None:
@@ -156,7 +168,7 @@ def time_steps(names: Sequence[str], modes: Sequence[str]) -> None:
                     for _ in range(4):
                         if not torch.isfinite(peer.step()):
                             raise SystemExit(f"{way}: the loss is not finite")
-                ways[f"torch {torch.__version__}, {way}"] = peer.step
+                ways[f"torch {torch.__version__}, {way}"] = partial(_peer_step, peer)
             own_s, *peers_s = seconds_a_step(list(ways.values()))
             found = [_row(name, "own kernels", own_s) | {"gpu_ms": round(1e3 * replayed_seconds(drag), 4)}]
             for by, peer_s in zip(list(ways)[1:], peers_s, strict=True):
@@ -212,7 +224,7 @@ def time_kernels(names: Sequence[str]) -> None:
         gaps: list[float] = []
         for _ in range(_RECORDED_STEPS):
             records.start()
-            drag.step()
+            drag._engine.step()  # one alone
             found = sorted((r for r in records.stop() if r.name.startswith("gradient_")), key=lambda r: r.start_ns)
             if len(found) == len(launched):
                 runs.append([(r.end_ns - r.start_ns) / 1e3 for r in found])

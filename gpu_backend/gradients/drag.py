@@ -66,6 +66,8 @@ _MOST_RETURNS = 3
 """Returns to the latent of a check, each of which halves the steps, before handles count as lost."""
 _SOONEST = 2
 """Steps of Adam between checks while a handle is on its way: tracking loses what moves far from check to check."""
+_MOST_STEPS = 8
+"""Steps of one call, if no check comes before."""
 _COVERED = 0.9
 """Share of other latents of blends from which a handle is on another picture than the one that changes."""
 
@@ -193,7 +195,7 @@ class DragOptimizer:
         self._choose_motions()
 
     def step(self, should_yield: Callable[[], bool] | None = None) -> DragReport:
-        """Do one bounded piece of work: at most one pass forward and backward, or one check of the handles.
+        """Do one bounded piece of work: a pass forward and backward, or a few quick ones, or a check of the handles.
 
         A check is a picture, and one more pass forward where the drag goes back. Nothing is done as long as no handle
         pulls, or after `cancel`.
@@ -232,11 +234,11 @@ class DragOptimizer:
             return self.report
         if all(self._is_abandoned(index) for index in range(len(self._handles))):
             return self.report
-        loss = self._engine.step()
-        if loss is not None:
-            self._loss = loss
-            self._count += 1
-            self._since_check += 1
+        done = self._engine.step(self._interval - self._since_check if self._settings.check_every else _MOST_STEPS)
+        if done.iterations:
+            self._loss = done.loss
+            self._count += done.iterations
+            self._since_check += done.iterations
         return self.report
 
     @property

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import torch
@@ -52,6 +53,21 @@ class Motion(Protocol):
 _Motion = TypeVar("_Motion", bound=Motion)
 
 
+class Progress(NamedTuple):
+    """What a call of `DragEngine.step` did.
+
+    Attributes
+    ----------
+    iterations
+        That ended; none after a part of one.
+    loss
+        Of the latent before the last of them; not a number after none.
+    """
+
+    iterations: int
+    loss: float
+
+
 class DragEngine(Protocol[_Motion]):
     """Features, loss, gradient and handles of a drag under way."""
 
@@ -90,8 +106,11 @@ class DragEngine(Protocol[_Motion]):
         """Return to the latent that was remembered, and take shorter steps from it; false if nothing was done."""
         ...
 
-    def step(self) -> float | None:
-        """Do at most about one pass forward and backward; after an iteration, move the handles and return its loss."""
+    def step(self, most: int = 1) -> Progress:
+        """Do about one pass forward and backward, or up to `most` iterations if they take a few milliseconds together.
+
+        After each iteration the handles move.
+        """
         ...
 
     def picture(self, side: int) -> Tensor:
@@ -164,15 +183,15 @@ class TorchEngine:
         self._solver.go_back(self._marked)
         return True
 
-    def step(self) -> float | None:
-        """Do a part of the solver's iteration."""
+    def step(self, most: int = 1) -> Progress:
+        """Do one iteration of the solver, or a part of it."""
         found = self._solver.step()
         if found is None:
-            return None
+            return Progress(0, math.nan)
         loss, self._features = found
         for motion in self._objective.motions:
             motion.advance(self._features)
-        return loss
+        return Progress(1, loss)
 
     @torch.no_grad()
     def picture(self, side: int) -> Tensor:

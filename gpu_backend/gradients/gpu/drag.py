@@ -1,11 +1,14 @@
 """A drag on a GPU: each step is one CUDA graph, and the host reads back no more than the handles and the loss.
 
+Steps that are quick are enqueued together, since waiting for one costs a tenth of it.
+
 The formulas are those of `gpu_backend.gradients.objective`, `motion` and `solvers.Adam`. Templates, positions, Adam's
 moments and counters are in device memory. The host changes targets and which handles pull, between two steps.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
 import numpy as np
@@ -15,6 +18,7 @@ from torch import Tensor
 
 from gpu_backend.cuda.driver.arguments import Value
 from gpu_backend.cuda.driver.interface import Graph
+from gpu_backend.gradients.drag_engine import Progress
 from gpu_backend.gradients.gpu.kernels import GradientKernel
 from gpu_backend.gradients.gpu.memory import DeviceArrays
 from gpu_backend.gradients.gpu.open_network import GpuGradients
@@ -31,6 +35,9 @@ _SLACK = 1e-3
 """Difference from a template, in units of the features' scale, that counts as none: about fp16's rounding."""
 _LEVEL = 16.0
 """Magnitude of a handle's gradients while they are fp16: those of what should stay are a thousandth of it."""
+_CALL_S = 3e-3
+"""Seconds of steps that are enqueued together: previews wait for them."""
+_LEAST_S = 1e-6
 _LOSS_QUADS = 1024
 """Groups of four channels of a block of gradient_loss."""
 
@@ -107,6 +114,8 @@ class GpuDrag:
         """(handles, 12); written through `GpuHandle`."""
         self._templates: list[NDArray[np.float32]] = []
         self._is_changed = True
+        self._step_s = _CALL_S
+        """Seconds of a step of the last call."""
         self._graph: Graph | None = None
         self._pictures: dict[int, tuple[int, Graph | None]] = {}
         """Side -> address of the picture there, and what computes it."""
@@ -176,21 +185,30 @@ class GpuDrag:
         """The states differ from the device's."""
         self._is_changed = True
 
-    def step(self) -> float:
-        """Do one step of Adam, and move the handles; return the loss of the latent before it."""
+    def step(self, most: int = 1) -> Progress:
+        """Do steps of Adam, after each of which the handles move, and wait for them once.
+
+        One at first, then as many of `most` as take `_CALL_S` by what steps took before.
+        """
         with self._gpu.work(self) as driver:
             if self._graph is None:
                 self._bind()
             assert self._graph is not None
+            count = max(1, min(most, int(_CALL_S / self._step_s)))
+            began_s = time.perf_counter()
             if self._is_changed:
                 driver.upload(self._states_at, self.states)
                 self._is_changed = False
-            driver.replay(self._graph)
+            for _ in range(count):
+                driver.replay(self._graph)
+            driver.copy_out(self._read.ctypes.data, self._states_at, self._read.nbytes)
             driver.record(self._gpu.done)
             driver.wait(self._gpu.done)
+            self._step_s = max(time.perf_counter() - began_s, _LEAST_S) / count
         self.states[:] = self._read[: self.states.size].reshape(self.states.shape)
         pulling = self.states[:, _PULLS] > 0
-        return float(self.states[pulling, _DIFFERENCE].sum() + self._read[self.states.size :].sum(dtype=np.float64))
+        loss = self.states[pulling, _DIFFERENCE].sum() + self._read[self.states.size :].sum(dtype=np.float64)
+        return Progress(count, float(loss))
 
     @property
     def rows(self) -> NDArray[np.float32]:
@@ -268,7 +286,7 @@ class GpuDrag:
         self._graph = arrays.capture(self._enqueue)
 
     def _enqueue(self) -> None:
-        network, terms, driver = self._gpu.network, self._terms, self._driver
+        network, terms = self._gpu.network, self._terms
         handles, points = len(self.states), (2 * self._radius + 1) ** 2
         features = np.uint64(self._features)
         network.forward(terms.block)
@@ -336,4 +354,3 @@ class GpuDrag:
                 "rate": self._rate,
             },
         )
-        driver.copy_out(self._read.ctypes.data, self._states_at, self._read.nbytes)

@@ -6,6 +6,8 @@ import gc
 import logging
 import math
 from dataclasses import replace
+from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,6 +19,7 @@ from gpu_backend.gradients import own_kernels
 from gpu_backend.gradients.drag import DragOptimizer
 from gpu_backend.gradients.drag_engine import TorchEngine
 from gpu_backend.gradients.drag_settings import DragSettings, Handle
+from gpu_backend.gradients.gpu import drag as gpu_drag
 from gpu_backend.gradients.gpu.drag import GpuDrag
 from gpu_backend.gradients.gpu.open_network import GpuGradients
 from gpu_backend.gradients.latents import latent_statistics
@@ -66,20 +69,61 @@ def test_steps_follow_those_of_torch(network: DifferentiableNetwork) -> None:
     own.choose([pair[0] for pair in pairs])
     other.choose([pair[1] for pair in pairs])
     # The first step has no difference but rounding, of which torch's Adam makes a step.
-    assert own.step() < 1e-5
+    assert own.step().loss < 1e-5
     assert np.array_equal(own.rows, terms.start)
     for _, motion in pairs:
         motion.advance(other.first)
     for mine, theirs in pairs:
         assert mine.position.numpy() == pytest.approx(theirs.position.numpy(), abs=0.2)
         assert math.hypot(*mine.left) < 6.0
-    losses = [(own.step(), other.step()) for _ in range(6)]
+    losses = [(own.step().loss, other.step().loss) for _ in range(6)]
     assert losses[0][0] == pytest.approx(losses[0][1], rel=0.02)
     assert own.rows[[0, -1]] == pytest.approx(terms.start[[0, -1]]), "rows that may not change"
     moved, expected = own.rows - terms.start, other.rows - terms.start
     assert float((moved * expected).sum()) > 0.9 * float(np.linalg.norm(moved) * np.linalg.norm(expected))
     picture = other.picture(16)
     assert float((own.picture(16) - picture).abs().mean()) < 0.2 * float(picture.abs().mean())
+
+
+def test_quick_steps_share_a_call_and_are_those_of_single_calls(
+    network: DifferentiableNetwork, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terms, drags = terms_of(network), []
+    for most, together_s in ((1, 1e9), (5, 1e9), (5, 1e-9)):
+        monkeypatch.setattr(gpu_drag, "_CALL_S", together_s)
+        drag = GpuDrag(opened(network), terms, radius=1, rate=0.02)
+        drag.choose([drag.motion(*points) for points in POINTS])
+        found = [drag.step(most)]
+        while sum(progress.iterations for progress in found) < 6:
+            found.append(drag.step(most))
+        drags.append((drag, [progress.iterations for progress in found], found[-1].loss))
+    assert [calls for _, calls, _ in drags] == [6 * [1], [1, 5], 6 * [1]], "the first one shows how long steps take"
+    for drag, _, loss in drags[1:]:
+        assert np.array_equal(drag.rows, drags[0][0].rows)
+        assert np.array_equal(drag.states, drags[0][0].states)
+        assert loss == drags[0][2]
+
+
+def test_steps_that_share_a_call_end_at_a_check(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    network = differentiable_network(model)
+    network.own_kernels = SimpleNamespace(  # type: ignore[assignment]
+        problem="",
+        drag=lambda network, terms, radius, rate: GpuDrag(opened(network), terms, radius=radius, rate=rate),
+    )
+    monkeypatch.setattr(gpu_drag, "_CALL_S", 1e9)
+    drag = drag_of(model, network)
+    checks: list[int] = []
+    monkeypatch.setattr(drag, "_interval", 3)
+    monkeypatch.setattr(drag, "_check_handles", partial(note_check, drag, checks))
+    while len(checks) < 4:
+        drag.step()
+    assert checks == [0, 3, 6, 9]
+
+
+def note_check(drag: DragOptimizer, checks: list[int]) -> None:
+    """Note a check that finds nothing."""
+    checks.append(drag.count)
+    drag._seen, drag._since_check = torch.zeros(()), 0
 
 
 def test_every_picture_is_the_present_one_also_after_the_first_which_are_replayed(
@@ -107,7 +151,7 @@ def test_a_handle_that_does_not_pull_stays_and_moves_nothing(network: Differenti
     motion = drag.motion(*POINTS[0])
     drag.choose([])
     for _ in range(3):
-        assert drag.step() < 1e-5
+        assert drag.step().loss < 1e-5
     assert motion.position.tolist() == [4.0, 5.0]
     assert not motion.has_arrived
     drag.choose([motion])
@@ -175,7 +219,7 @@ def test_a_return_restores_the_remembered_latent_and_features_and_halves_the_ste
     place = torch.tensor([5.0, 5.0])
     drag.hold([(motion, place)])
     motion.aim(place)
-    assert drag.step() < 1.0
+    assert drag.step().loss < 1.0
     assert motion._state[7] < 0.02, "its template is what the remembered latent has there"
     changed = np.abs(drag.rows - marked)[terms.rows] / terms.deviation
     # The first step of Adam is as long as the rate, as a root of the mean square of a row.
@@ -324,10 +368,10 @@ def test_a_drag_on_a_gpu_steps_as_its_twins_do(gpu: Gpu, model: Model) -> None:
     motions = [(real.motion(*points), twin.motion(*points)) for points in POINTS]
     real.choose([pair[0] for pair in motions])
     twin.choose([pair[1] for pair in motions])
-    assert real.step() < 1e-5
+    assert real.step().loss < 1e-5
     twin.step()
     for mine, theirs in motions:
         assert mine.position.numpy() == pytest.approx(theirs.position.numpy(), abs=1e-3)
-    assert real.step() == pytest.approx(twin.step(), rel=2e-2)
+    assert real.step().loss == pytest.approx(twin.step().loss, rel=2e-2)
     moved, expected = real.rows - terms.start, twin.rows - terms.start
     assert float((moved * expected).sum()) > 0.9 * float(np.linalg.norm(moved) * np.linalg.norm(expected))
