@@ -23,10 +23,11 @@ from gpu_backend.gradients.latents import latent_statistics
 from gpu_backend.gradients.network import DifferentiableNetwork, differentiable_network
 from gpu_backend.gradients.objective import DragTerms
 from gpu_backend.gradients.opening import open_gradients
-from gpu_backend.gradients.own_kernels import OwnKernels, why_not_on
+from gpu_backend.gradients.own_kernels import OwnKernels, why_no_kernels
 from gpu_backend.model.model import Model
 from gpu_backend.model.spec import Architecture
 from tests.helpers.fake_gpu import FAKE_GPU
+from tests.helpers.gradient_gpu import loaded_kernels
 from tests.helpers.gradient_twins import TwinDriver, twin_kernels
 from tests.helpers.networks import make_stylegan2
 from tests.helpers.stylegan3 import make_stylegan3
@@ -280,13 +281,11 @@ def test_torch_takes_the_place_of_kernels_that_fail(
 
 
 def test_networks_that_the_kernels_do_not_know_are_named() -> None:
-    gpu = FAKE_GPU
-    assert why_not_on(make_stylegan2().spec, gpu) == ""
-    assert "resnet" in why_not_on(make_stylegan2(architecture="resnet").spec, gpu)
-    assert "1 channels" in why_not_on(make_stylegan2(img_channels=1).spec, gpu)
-    assert "relu" in why_not_on(make_stylegan2(activation="relu").spec, gpu)
-    assert "no StyleGAN2" in why_not_on(make_stylegan3().spec, gpu)
-    assert "older than Ampere" in why_not_on(make_stylegan2().spec, replace(FAKE_GPU, architecture="sm_75"))
+    assert why_no_kernels(make_stylegan2().spec) == ""
+    assert "resnet" in why_no_kernels(make_stylegan2(architecture="resnet").spec)
+    assert "1 channels" in why_no_kernels(make_stylegan2(img_channels=1).spec)
+    assert "relu" in why_no_kernels(make_stylegan2(activation="relu").spec)
+    assert "no StyleGAN2" in why_no_kernels(make_stylegan3().spec)
 
 
 @pytest.mark.parametrize(
@@ -320,6 +319,23 @@ def test_a_drag_on_a_gpu_steps_as_its_twins_do(gpu: Gpu, model: Model) -> None:
     terms = terms_of(network)
     real = kernels.drag(network, terms, radius=1, rate=0.02)
     assert real is not None, kernels.problem
+    assert_steps_are_those_of_twins(real, network, terms)
+
+
+@pytest.mark.gpu
+def test_a_drag_by_the_kernels_for_turing_steps_as_its_twins_do(gpu: Gpu, model: Model) -> None:
+    from gpu_backend.cuda.driver.gpu_driver import GpuDriver
+
+    network = differentiable_network(model)
+    terms = terms_of(network)
+    driver = GpuDriver(gpu.index)
+    driver.enter()
+    kernels = loaded_kernels(driver, gpu, 4, of_turing=True)
+    real = GpuDrag(GpuGradients(network, driver, kernels, gpu, 16), terms, radius=1, rate=0.02)
+    assert_steps_are_those_of_twins(real, network, terms)
+
+
+def assert_steps_are_those_of_twins(real: GpuDrag, network: DifferentiableNetwork, terms: DragTerms) -> None:
     twin = GpuDrag(opened(network), terms, radius=1, rate=0.02)
     motions = [(real.motion(*points), twin.motion(*points)) for points in POINTS]
     real.choose([pair[0] for pair in motions])

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 import torch
 
-from gpu_backend.cuda.compiling.compilation import compile_kernels
+from gpu_backend.cuda.driver.arguments import PackedArguments
 from gpu_backend.cuda.driver.interface import Driver, LoadedKernel
 from gpu_backend.cuda.driver.probe import Gpu
-from gpu_backend.gradients.gpu.kernels import kernels_of_step
 from gpu_backend.gradients.gpu.network import GpuNetwork
 from gpu_backend.gradients.network import DifferentiableNetwork, differentiable_network
 from gpu_backend.gradients.picture_loss import PictureLoss
@@ -20,6 +19,7 @@ from gpu_backend.model.model import Model
 from gpu_backend.model.spec import Architecture, StyleGAN2Spec
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from tests.helpers.golden import CASES, Golden
+from tests.helpers.gradient_gpu import loaded_kernels
 from tests.helpers.gradient_twins import TwinDriver, twin_kernels
 from tests.helpers.networks import make_stylegan2
 
@@ -184,6 +184,23 @@ def test_blocks_that_share_a_small_picture_end_its_layers_on_hopper(of_picture: 
         assert convs == (0 if samples == 2 else 4 if of_picture else 5 * 5)
 
 
+@pytest.mark.parametrize(("architecture", "most"), [("sm_75", 64 << 10), ("sm_80", 99 << 10), ("sm_90a", 227 << 10)])
+def test_no_block_takes_more_shared_memory_than_a_gpu_of_the_architecture_has(architecture: str, most: int) -> None:
+    class Counting(TwinDriver):
+        largest = 0
+
+        def launch(self, kernel: LoadedKernel, grid: Any, block: Any, shared: int, arguments: PackedArguments) -> None:
+            self.largest = max(self.largest, shared)
+
+    model = make_stylegan2(resolution=64, **PATCHED)
+    network = differentiable_network(model)
+    driver = Counting()
+    own = network_on(driver.as_driver(), twin_kernels(4, architecture), network, model, 64)
+    own.forward(64)
+    own.backward(64, own.picture(64), of_picture=True)
+    assert 0 < driver.largest <= most
+
+
 def test_a_thread_filters_four_rows_where_that_fills_the_device() -> None:
     model = make_stylegan2(resolution=32, channels={4: 16, 8: 16, 16: 72, 32: 40})
     network = differentiable_network(model, dtype=torch.float64)
@@ -233,12 +250,9 @@ def test_the_kernels_have_the_gradient_of_torch_in_every_row(gpu: Gpu, name: str
     model = model_named(name)
     assert isinstance(model.spec, StyleGAN2Spec)
     network = differentiable_network(model, dtype=torch.float64)
-    wanted = kernels_of_step(len(model.spec.resample_filter), gpu.compile_architecture)
     driver = GpuDriver(gpu.index)
     driver.enter()
-    compiled = compile_kernels(wanted, gpu.compile_architecture)
-    assert not compiled.failures
-    kernels = {recipe: driver.load(kernel.cubin, recipe) for recipe, kernel in compiled.kernels.items()}
+    kernels = loaded_kernels(driver, gpu, len(model.spec.resample_filter))
     side = model.spec.resolution
     own = network_on(driver, kernels, network, model, side, WIDER[name][1] if name in WIDER else 132)
     error, (cosine, lengths) = compared(own, driver, network, side)
@@ -329,9 +343,7 @@ def test_the_kernels_have_the_gradient_of_torch_through_pictures(gpu: Gpu, name:
     network = differentiable_network(model, dtype=torch.float64)
     driver = GpuDriver(gpu.index)
     driver.enter()
-    wanted = kernels_of_step(len(model.spec.resample_filter), gpu.compile_architecture)
-    compiled = compile_kernels(wanted, gpu.compile_architecture)
-    kernels = {recipe: driver.load(kernel.cubin, recipe) for recipe, kernel in compiled.kernels.items()}
+    kernels = loaded_kernels(driver, gpu, len(model.spec.resample_filter))
     side = model.spec.resolution
     own = network_on(driver, kernels, network, model, side, WIDER[name][1] if name in WIDER else 132, samples=5)
     error, (cosine, lengths) = compared_pictures(own, driver, network, side, 5)
@@ -341,3 +353,26 @@ def test_the_kernels_have_the_gradient_of_torch_through_pictures(gpu: Gpu, name:
     assert error < 5e-3
     assert cosine > 0.999
     assert lengths < 0.05
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", ["clamp", "odd channels", "five taps", "64 x 64", "many channels"])
+def test_the_kernels_for_turing_have_the_gradient_of_torch(gpu: Gpu, name: str) -> None:
+    from gpu_backend.cuda.driver.gpu_driver import GpuDriver
+
+    model = model_named(name)
+    assert isinstance(model.spec, StyleGAN2Spec)
+    network = differentiable_network(model, dtype=torch.float64)
+    driver = GpuDriver(gpu.index)
+    driver.enter()
+    kernels = loaded_kernels(driver, gpu, len(model.spec.resample_filter), of_turing=True)
+    side = model.spec.resolution
+    own = network_on(driver, kernels, network, model, side, 40, samples=5)
+    of_features = compared(own, driver, network, side)
+    of_pictures = compared_pictures(own, driver, network, side, 5)
+    own.close()
+    driver.close()
+    for error, (cosine, lengths) in (of_features, of_pictures):
+        assert error < 5e-3
+        assert cosine > 0.999
+        assert lengths < 0.05
