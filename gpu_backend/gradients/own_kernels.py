@@ -113,13 +113,11 @@ def why_no_kernels(spec: NetworkSpec) -> str:
     """Return in a phrase why own kernels cannot compute gradients of a network; empty if they can."""
     if not isinstance(spec, StyleGAN2Spec):
         return "the network is no StyleGAN2"
-    if spec.architecture == "resnet":
-        return "the network's architecture is resnet"
     if spec.img_channels != 3:
         return f"the network's pictures have {spec.img_channels} channels"
     if len(spec.resample_filter) > _MOST_TAPS:
         return f"the network's resampling filter has {len(spec.resample_filter)} taps"
     for layer in spec.layers:
-        if layer.kind != "to_rgb" and (layer.activation != "lrelu" or layer.kernel != 3):
+        if layer.kind in ("conv", "up_conv") and (layer.activation != "lrelu" or layer.kernel != 3):
             return f"{layer.name} is a {layer.activation} after {layer.kernel} x {layer.kernel} weights"
     return ""

@@ -19,7 +19,7 @@ def loaded_kernels(driver: Driver, gpu: Gpu, taps: int, *, of_turing: bool = Fal
     of_turing
         The GPU runs what a Turing runs: its tiles, and the code of its level.
     """
-    recipes = kernels_of_step(taps, "sm_75" if of_turing else gpu.compile_architecture)
+    recipes = kernels_of_step(taps, "sm_75" if of_turing else gpu.compile_architecture, with_skips=True)
     level = (("LEVEL", "750"),) if of_turing else ()
     sources = {replace(recipe, defines=(*level, *recipe.defines)): recipe for recipe in recipes}
     compiled = compile_kernels(tuple(sources), gpu.compile_architecture)

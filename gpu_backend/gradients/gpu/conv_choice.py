@@ -176,7 +176,7 @@ class ConvChoice:
         """Whether gradient_patch_conv or gradient_up_adjoint computes the sums."""
         _, outputs = _channels(layer, is_backward=is_backward)
         is_wide = outputs > (PATCH_COLUMNS if layer.is_up else CONV_COLUMNS)[-1] and layer.source >= _LEAST_SIDE
-        return self._is_on_hopper and is_wide and (is_backward or not layer.is_up)
+        return self._is_on_hopper and is_wide and (is_backward or not layer.is_up) and not layer.is_skip
 
     def _is_up_conv(self, layer: PlacedConv, *, is_backward: bool) -> bool:
         """Whether gradient_up_conv computes the sums."""

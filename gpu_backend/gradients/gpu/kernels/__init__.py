@@ -58,13 +58,15 @@ TURING_CONV_STAGES = ConvStages(2, 32)
 """For a multiprocessor with 64 KiB of shared memory, which holds two blocks. Its copies are not asynchronous."""
 
 
-def kernels_of_step(taps: int, architecture: str) -> tuple[KernelRecipe, ...]:
+def kernels_of_step(taps: int, architecture: str, *, with_skips: bool) -> tuple[KernelRecipe, ...]:
     """Return the kernels of a network whose resampling filter has so many taps, the heaviest first.
 
     Parameters
     ----------
     architecture
         That kernels are compiled for. gradient_patch_conv is for Hopper.
+    with_skips
+        With the kernels of a resnet.
     """
     stages = TURING_CONV_STAGES if architecture == "sm_75" else CONV_STAGES
     return (
@@ -73,7 +75,8 @@ def kernels_of_step(taps: int, architecture: str) -> tuple[KernelRecipe, ...]:
         *(layer_kernel(taps, rows=rows) for rows in STRIP_ROWS),
         *(filter_kernel(taps, rows=rows) for rows in STRIP_ROWS),
         layer_kernel(0, rows=1),
-        *(activation_kernel(with_rgb=rgb) for rgb in (True, False)),
+        *(activation_kernel(with_rgb=rgb, with_skip=False) for rgb in (True, False)),
+        *(_kernels_of_skips(taps) if with_skips else ()),
         *(GradientKernel(f"gradient_{stem}") for stem in _PLAIN),
     )
 
@@ -135,9 +138,27 @@ def filter_kernel(taps: int, *, rows: int) -> GradientKernel:
     return GradientKernel.of("gradient_filter", TAPS=taps, STRIP_ROWS=rows)
 
 
-def activation_kernel(*, with_rgb: bool) -> GradientKernel:
-    """Return the way back through the end of a layer, with toRGB's part or without."""
-    return GradientKernel("gradient_activation", (("RGB", str(int(with_rgb))),))
+def activation_kernel(*, with_rgb: bool, with_skip: bool) -> GradientKernel:
+    """Return the way back through the end of a layer, with toRGB's part or without, or of a resnet's block."""
+    return GradientKernel.of("gradient_activation", RGB=with_rgb, SKIP=with_skip)
+
+
+def skip_kernel(taps: int) -> GradientKernel:
+    """Return the end of a resnet's block."""
+    return GradientKernel.of("gradient_skip", TAPS=taps)
+
+
+def skip_adjoint_kernel(taps: int) -> GradientKernel:
+    """Return the adjoint of doubling a block's skip."""
+    return GradientKernel.of("gradient_skip_adjoint", TAPS=taps)
+
+
+def _kernels_of_skips(taps: int) -> tuple[GradientKernel, ...]:
+    return (
+        *(activation_kernel(with_rgb=rgb, with_skip=True) for rgb in (True, False)),
+        skip_kernel(taps),
+        skip_adjoint_kernel(taps),
+    )
 
 
 _PLAIN = (
