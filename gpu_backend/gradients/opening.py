@@ -46,14 +46,14 @@ def open_gradients(model: Model, noise: Noise | None = None, device: str = "auto
         import torch
 
         from gpu_backend.gradients.network import differentiable_network
-        from gpu_backend.gradients.own_kernels import OwnKernels, why_not_on
+        from gpu_backend.gradients.own_kernels import OwnKernels, why_no_kernels
     has_cuda = torch.cuda.is_available()
     if device == "cuda" and not has_cuda:
         raise DeviceError("Gradients on a GPU need a torch with CUDA and an NVIDIA GPU, but there is none; use cpu.")
     network = differentiable_network(model, noise, device="cuda" if has_cuda and device != "cpu" else "cpu")
     gpus = probe().gpus if device != "cpu" else ()
     if gpus:
-        network.kernels_refusal = why_not_on(network.spec, gpus[0])
+        network.kernels_refusal = why_no_kernels(network.spec)
         if not network.kernels_refusal:
             network.own_kernels = OwnKernels(gpus[0])
     return network

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from gpu_backend.gradients.gpu.open_network import GpuGradients
     from gpu_backend.gradients.gpu.passes import GpuPasses
 
-_OLDEST = 80
-"""Compute capability, times 10, of the first GPUs with the tensor core instructions and copies that kernels use."""
 _MOST_TAPS = 8
 
 _logger = logging.getLogger(__name__)
@@ -111,19 +109,15 @@ class OwnKernels:
         _logger.info("Dragging uses torch: %s", error.sentence)
 
 
-def why_not_on(spec: NetworkSpec, gpu: Gpu) -> str:
-    """Return in a phrase why gradients of a network cannot be computed by a GPU's own kernels; empty if they can."""
-    if int(gpu.architecture.removeprefix("sm_")) < _OLDEST:
-        return f"{gpu.name} is older than Ampere"
+def why_no_kernels(spec: NetworkSpec) -> str:
+    """Return in a phrase why own kernels cannot compute gradients of a network; empty if they can."""
     if not isinstance(spec, StyleGAN2Spec):
         return "the network is no StyleGAN2"
-    if spec.architecture == "resnet":
-        return "the network's architecture is resnet"
     if spec.img_channels != 3:
         return f"the network's pictures have {spec.img_channels} channels"
     if len(spec.resample_filter) > _MOST_TAPS:
         return f"the network's resampling filter has {len(spec.resample_filter)} taps"
     for layer in spec.layers:
-        if layer.kind != "to_rgb" and (layer.activation != "lrelu" or layer.kernel != 3):
+        if layer.kind in ("conv", "up_conv") and (layer.activation != "lrelu" or layer.kernel != 3):
             return f"{layer.name} is a {layer.activation} after {layer.kernel} x {layer.kernel} weights"
     return ""

@@ -26,7 +26,8 @@ _SLOPE = np.float32(0.2)
 
 def twin_kernels(taps: int, architecture: str = "sm_80") -> dict[KernelRecipe, LoadedKernel]:
     """Return the kernels of a network whose resampling filter has so many taps, as what a driver has loaded."""
-    return {recipe: LoadedKernel(recipe, None, recipe.stem, 0, 0, 0) for recipe in kernels_of_step(taps, architecture)}
+    recipes = kernels_of_step(taps, architecture, with_skips=True)
+    return {recipe: LoadedKernel(recipe, None, recipe.stem, 0, 0, 0) for recipe in recipes}
 
 
 @dataclass
@@ -250,7 +251,9 @@ def _tile_end(macros: dict[str, str], grid: tuple[int, ...], found: Array, *valu
     # Each block has a row of sums: here a part of the pixels in their order.
     rows = (-(-side // 16)) ** 2 * slices
     before = style, z, noise, bias, demod, to, style_sums, demod_sums, 1, side * side, channels, side * side // rows
-    _activation({"RGB": "0"}, (rows, 1, samples), whole.ctypes.data, *before, *counts, sum_count, unit, gain, clamp)
+    _activation(
+        {"RGB": "0", "SKIP": "0"}, (rows, 1, samples), whole.ctypes.data, *before, *counts, sum_count, unit, gain, clamp
+    )
 
 
 def _reduce(macros: dict[str, str], grid: tuple[int, ...], sums: int, quads: int, slices: int) -> None:
@@ -296,6 +299,7 @@ def _filtered(t: Array, f: Array, side: int, left: int) -> Array:
 def _activation(macros: dict[str, str], grid: tuple[int, ...], *values: Any) -> None:
     g, style, z, noise, bias, demod, u, style_sums, demod_sums, *rest = values
     rgb, rest = (rest[:7], rest[7:]) if macros["RGB"] == "1" else (None, rest)
+    skip, rest = (rest[:4], rest[4:]) if macros["SKIP"] == "1" else (None, rest)
     slices, pixels, channels, per_block, style_count, demod_count, sum_count, unit, gain, clamp = rest
     samples = grid[2]
     shape = samples, pixels, channels
@@ -308,8 +312,9 @@ def _activation(macros: dict[str, str], grid: tuple[int, ...], *values: Any) -> 
 
     for sample, up in enumerate(whole):
         result = at(z, (samples, pixels, channels), "f2")[sample].astype(np.float32)
+        output = result if skip is None else at(skip[0], (samples, pixels, channels), "f2")[sample].astype(np.float32)
         if style_sums:
-            put(style_sums, sample, result * up)
+            put(style_sums, sample, output * up)
         if not u:
             continue
         dz = up * (at(style + 4 * sample * style_count, (channels,)) if style else 1.0)
@@ -319,8 +324,14 @@ def _activation(macros: dict[str, str], grid: tuple[int, ...], *values: Any) -> 
             t = (at(picture_gradient, (samples, 3, pixels))[sample] * rgb_unit * is_inside).T @ at(
                 rgb_weight, (3, channels)
             )
-            put(rgb_sums, sample, result * t)
+            put(rgb_sums, sample, output * t)
             dz = dz + t * at(rgb_style + 4 * sample * style_count, (channels,))
+        if skip is not None:
+            _, skip_sums, block_gradient, skip_unit = skip
+            if skip_sums:
+                dz = dz + skip_unit * at(skip_sums, shape)[sample]
+            if block_gradient:
+                at(block_gradient, shape, "f2")[sample] = dz.clip(-65504, 65504)
         slope = np.where(result > 0, gain, _SLOPE * gain)
         dv = dz * slope * (np.abs(result) < clamp)
         d = at(demod + 4 * sample * demod_count, (channels,))
@@ -418,22 +429,53 @@ def _picture(macros: dict[str, str], grid: tuple[int, ...], *values: Any) -> Non
         at(planes, (samples, 3, side, side))[sample] = y
         y = y.clip(-clamp, clamp)
         if before:
-            spread = np.zeros((side, side, 3), np.float32)
-            small = at(before, (samples, 3, side // 2, side // 2))[sample]
-            spread[::2, ::2] = small.transpose(1, 2, 0)
-            f = at(taps_at, (taps,))
-            rows = added(f[k] * _moved(spread, k - left, 0) for k in range(taps))
-            y = y + added(f[k] * _moved(rows, 0, k - left) for k in range(taps)).transpose(2, 0, 1)
+            small = at(before, (samples, 3, side // 2, side // 2))[sample].transpose(1, 2, 0)
+            y = y + _doubled(small, at(taps_at, (taps,)), left).transpose(2, 0, 1)
         at(picture, (samples, 3, side, side))[sample] = y
 
 
 def _picture_adjoint(macros: dict[str, str], grid: tuple[int, ...], source: int, taps_at: int, *values: int) -> None:
     to, side, taps, left = values
-    f = at(taps_at, (taps,))
     whole = at(source, (grid[1], side, side)).transpose(1, 2, 0)
-    rows = added(f[k] * _moved(whole, left - k, 0) for k in range(taps))
-    spread = added(f[k] * _moved(rows, 0, left - k) for k in range(taps))
-    at(to, (grid[1], side // 2, side // 2))[...] = spread[::2, ::2].transpose(2, 0, 1)
+    at(to, (grid[1], side // 2, side // 2))[...] = _halved(whole, at(taps_at, (taps,)), left).transpose(2, 0, 1)
+
+
+def _skip(macros: dict[str, str], grid: tuple[int, ...], *values: Any) -> None:
+    sums, taps_at, z, style, h, x, side, channels, left, style_count, unit = values
+    samples = grid[1]
+    assert 0 <= 128 * grid[0] - side * side * channels // 4 < 128
+    small = at(sums, (samples, side // 2, side // 2, channels))
+    f = at(taps_at, (int(macros["TAPS"]),))
+    for sample in range(samples):
+        out = floats(at(z, (samples, side, side, channels), "f2"))[sample] + unit * _doubled(small[sample], f, left)
+        at(h, (samples, side, side, channels), "f2")[sample] = out.clip(-65504, 65504)
+        if x:
+            scaled = out * at(style + 4 * sample * style_count, (channels,))
+            at(x, (samples, side, side, channels), "f2")[sample] = scaled.clip(-65504, 65504)
+
+
+def _doubled(small: Array, f: Array, left: int) -> Array:
+    """Double (side, side, channels) with turned taps."""
+    spread = np.zeros((2 * small.shape[0], 2 * small.shape[1], small.shape[2]), np.float32)
+    spread[::2, ::2] = small
+    rows = added(f[k] * _moved(spread, k - left, 0) for k in range(len(f)))
+    return added(f[k] * _moved(rows, 0, k - left) for k in range(len(f)))
+
+
+def _halved(whole: Array, f: Array, left: int) -> Array:
+    """The adjoint of `_doubled`."""
+    rows = added(f[k] * _moved(whole, left - k, 0) for k in range(len(f)))
+    return added(f[k] * _moved(rows, 0, left - k) for k in range(len(f)))[::2, ::2]
+
+
+def _skip_adjoint(macros: dict[str, str], grid: tuple[int, ...], source: int, taps_at: int, *values: int) -> None:
+    to, side, channels, left = values
+    samples, f = grid[1], at(taps_at, (int(macros["TAPS"]),))
+    assert 0 <= 128 * grid[0] - side * side * channels // 16 < 128
+    whole = floats(at(source, (samples, side, side, channels), "f2"))
+    found = at(to, (samples, side // 2, side // 2, channels), "f2")
+    for sample in range(samples):
+        found[sample] = _halved(whole[sample], f, left).clip(-65504, 65504)
 
 
 _TWINS: dict[str, Callable[..., None]] = {
@@ -452,5 +494,7 @@ _TWINS: dict[str, Callable[..., None]] = {
     "gradient_affine_adjoint": _affine_adjoint,
     "gradient_picture": _picture,
     "gradient_picture_adjoint": _picture_adjoint,
+    "gradient_skip": _skip,
+    "gradient_skip_adjoint": _skip_adjoint,
     **OBJECTIVE_TWINS,
 }

@@ -10,9 +10,13 @@ import numpy as np
 from gpu_backend.cuda.driver.arguments import Value
 from gpu_backend.gradients.gpu.kernels import (
     CONV_COLUMNS,
+    CONV_ROWS,
+    CONV_STAGES,
     PATCH_COLUMNS,
     TILE_ENDS,
+    TURING_CONV_STAGES,
     UP_COLUMNS,
+    ConvStages,
     conv_kernel,
     layer_conv_kernel,
     patch_conv_kernel,
@@ -24,7 +28,7 @@ from gpu_backend.gradients.gpu.placed import PlacedConv
 from gpu_backend.gradients.gpu.weights import activation_blocks
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 
-_ROWS, _DEPTH, _STAGES = 128, 64, 3
+_DEPTH = 64
 _THREADS, _HOPPER_THREADS = 128, 256
 _MOST_SLICES = 32
 _TILE_SIDE = 16
@@ -92,9 +96,9 @@ class ConvChoice:
         if self._is_up_conv(layer, is_backward=is_backward):
             return _up_launch(layer, samples, slices)
         geometry, columns = layer.backward if is_backward else layer.forward, _columns_of(outputs)
-        rows = -(-samples * max(geometry.pixels) // _ROWS)
+        rows = -(-samples * max(geometry.pixels) // CONV_ROWS)
         return ConvLaunch(
-            conv_kernel(columns),
+            conv_kernel(columns, self._stages),
             (rows, -(-outputs // columns), len(geometry.parities) * slices),
             _THREADS,
             slices,
@@ -109,7 +113,7 @@ class ConvChoice:
                 "slices": slices,
                 "samples": samples,
             },
-            _STAGES * (_ROWS + columns) * _DEPTH * 2,
+            self._stages.nbytes(columns),
         )
 
     def to_layer_end(self, layer: PlacedConv, samples: int) -> ConvLaunch | None:
@@ -145,7 +149,7 @@ class ConvChoice:
             blocks = samples * _up_tiles(layer.source) * -(-outputs // UP_COLUMNS)
             return max(1, min(self.multiprocessors // blocks, groups))
         geometry, columns = layer.backward if is_backward else layer.forward, _columns_of(outputs)
-        tiles = [-(-samples * pixels // _ROWS) * -(-outputs // columns) for pixels in geometry.pixels]
+        tiles = [-(-samples * pixels // CONV_ROWS) * -(-outputs // columns) for pixels in geometry.pixels]
         taps = [int(count) for count in geometry.parities[:, 0]]
         # Parities differ in their taps: as many tiles as would do the same work with the most taps.
         even = sum(count * tap for count, tap in zip(tiles, taps, strict=True)) / max(taps)
@@ -172,12 +176,18 @@ class ConvChoice:
         """Whether gradient_patch_conv or gradient_up_adjoint computes the sums."""
         _, outputs = _channels(layer, is_backward=is_backward)
         is_wide = outputs > (PATCH_COLUMNS if layer.is_up else CONV_COLUMNS)[-1] and layer.source >= _LEAST_SIDE
-        return self._is_on_hopper and is_wide and (is_backward or not layer.is_up)
+        return self._is_on_hopper and is_wide and (is_backward or not layer.is_up) and not layer.is_skip
 
     def _is_up_conv(self, layer: PlacedConv, *, is_backward: bool) -> bool:
         """Whether gradient_up_conv computes the sums."""
         is_wide = layer.outputs > CONV_COLUMNS[-1] and layer.source <= _MOST_UP_SIDE
         return self._is_on_hopper and is_wide and layer.is_up and not is_backward
+
+    @property
+    def _stages(self) -> ConvStages:
+        """The stages of the gradient_conv that this device has."""
+        is_there = conv_kernel(CONV_COLUMNS[0], CONV_STAGES) in self.kernels
+        return CONV_STAGES if is_there else TURING_CONV_STAGES
 
     @property
     def _is_on_hopper(self) -> bool:

@@ -6,6 +6,9 @@ Per layer, with the style s, x = s * z of the layer before, and T the transposed
     u = dz * slope * d,   g = T^T(filter^T(u)),   dz of the layer before = s * g            backward
     ds = sum over pixels of (z of the layer before) * g  -  s * sum_o e_o Q_o,   e = dd d^3,   dw = A^T ds
 
+A block of a resnet ends with h = z + its skip, which takes the place of z in what later layers read; dz is the gradient
+of h, to which the next block's skip adds its own (`gpu_backend.gradients.gpu.skips`).
+
 Activations and their gradients are fp16, sums and everything small fp32. Arrays of activations are
 [sample][row][column][channel], pictures [sample][3][row][column].
 """
@@ -29,6 +32,7 @@ from gpu_backend.gradients.gpu.kernels import (
 )
 from gpu_backend.gradients.gpu.memory import DeviceArrays
 from gpu_backend.gradients.gpu.placed import COLOURS, PlacedConv, PlacedNetwork, PlacedToRgb
+from gpu_backend.gradients.gpu.skips import ResnetSkips
 from gpu_backend.gradients.gpu.weights import (
     activation_blocks,
     pixels_per_block,
@@ -102,8 +106,9 @@ class GpuNetwork:
 
     def features(self, block: int) -> tuple[int, int, int]:
         """Return a block's last activations: their address, channels and channels with padding."""
-        layer = self._placed.layers[self._placed.last(block)]
-        return layer.z, layer.spec.out_channels, layer.outputs
+        last = self._placed.last(block)
+        layer = self._placed.layers[last]
+        return self._placed.output(last), layer.spec.out_channels, layer.outputs
 
     def forward(self, block: int, samples: int = 1) -> None:
         """Enqueue the layers up to a block, from the rows at `ws`, (samples, num_ws, w_dim)."""
@@ -114,46 +119,10 @@ class GpuNetwork:
         last = self._placed.last(block)
         for index, layer in enumerate(self._placed.layers[: last + 1]):
             following = self._placed.layers[index + 1] if index < last else None
-            conv = self._choice.to_layer_end(layer, samples)
-            if conv:
-                self._launch_conv(conv, layer, self._layer_end(layer, following), is_backward=False)
-                continue
-            slices = self._convolve(layer, samples, is_backward=False)
-            side, taps = layer.spec.resolution, len(self.spec.resample_filter)
-            if layer.is_up and slices > 1:
-                quads = samples * layer.forward.out_side**2 * layer.outputs // 4
-                self.launch(
-                    GradientKernel("gradient_reduce"),
-                    (-(-quads // 128), 1, 1),
-                    (128, 1, 1),
-                    {"sums": np.uint64(self._sums), "quads": quads, "slices": slices},
-                )
-            rows = self._strip_rows(layer, samples) if layer.is_up else 1
-            work = side // rows * (side // 4 if layer.is_up else side) * layer.outputs // 4
-            self.launch(
-                layer_kernel(taps if layer.is_up else 0, rows=rows),
-                (-(-work // 128), samples, 1),
-                (128, 1, 1),
-                {
-                    "sums": np.uint64(self._sums),
-                    "filter": np.uint64(self._placed.filter),
-                    "demod": self._placed.demods_at(layer.spec),
-                    "noise": np.uint64(layer.noise),
-                    "bias": np.uint64(layer.bias),
-                    "next_style": None if following is None else np.uint64(self._placed.styles_at(following.spec)),
-                    "z": np.uint64(layer.z),
-                    "x": None if following is None else np.uint64(following.x),
-                    "slices": slices,
-                    "side": side,
-                    "channels": layer.outputs,
-                    "left": up_conv_left_pad(taps),
-                    "style_count": self._placed.table.styles,
-                    "demod_count": self._placed.table.demods,
-                    "unit": layer.packed.unit,
-                    "gain": layer.act.gain,
-                    "clamp": layer.clamp,
-                },
-            )
+            has_skip = index in self._placed.skips
+            self._run_layer(layer, None if has_skip else following, samples)
+            if has_skip:
+                self._skips.forward(self.launch, index, following, samples)
 
     def backward(
         self, block: int, gradient: int, samples: int = 1, *, of_picture: bool = False, unit: float = 1.0
@@ -184,6 +153,7 @@ class GpuNetwork:
                     None if is_last else self._placed.layers[index + 1],
                     layer,
                     self._placed.rgb_after(index) if of_picture else None,
+                    self._skips.of_activation(index, last),
                     slices,
                     samples,
                 )
@@ -211,9 +181,11 @@ class GpuNetwork:
                 self._us.reverse()
             else:
                 slices = self._convolve(layer, samples, is_backward=True)
+            if index + 1 in self._placed.skips:
+                self._skips.backward(self.launch, index + 1, self._t, samples)
         if not is_activated:
             first = self._placed.layers[0]
-            self._activate(self._sums, first.packed.unit, 1.0, first, None, None, slices, samples)
+            self._activate(self._sums, first.packed.unit, 1.0, first, None, None, {}, slices, samples)
         self._style_gradients(block, samples, unit, of_picture=of_picture)
 
     def picture(self, side: int, samples: int = 1) -> int:
@@ -276,6 +248,7 @@ class GpuNetwork:
             for samples in range(1, self._placed.most_samples(layer.spec.resolution) + 1)
         )
         self._sums = arrays.empty(4 * numbers)
+        self._skips = ResnetSkips(arrays, self._placed, self._choice, len(self.spec.resample_filter))
         wide, wider = (
             max(
                 self._placed.most_samples(layer.spec.resolution) * layer.outputs * (layer.spec.resolution + margin) ** 2
@@ -293,6 +266,49 @@ class GpuNetwork:
             for of_picture in (False, True)
             for is_alone in (False, True)
         }
+
+    def _run_layer(self, layer: PlacedConv, following: PlacedConv | None, samples: int) -> None:
+        """Enqueue a layer, and the input of the following one."""
+        conv = self._choice.to_layer_end(layer, samples)
+        if conv:
+            self._launch_conv(conv, layer, self._layer_end(layer, following), is_backward=False)
+            return
+        slices = self._convolve(layer, samples, is_backward=False)
+        side, taps = layer.spec.resolution, len(self.spec.resample_filter)
+        if layer.is_up and slices > 1:
+            quads = samples * layer.forward.out_side**2 * layer.outputs // 4
+            self.launch(
+                GradientKernel("gradient_reduce"),
+                (-(-quads // 128), 1, 1),
+                (128, 1, 1),
+                {"sums": np.uint64(self._sums), "quads": quads, "slices": slices},
+            )
+        rows = self._strip_rows(layer, samples) if layer.is_up else 1
+        work = side // rows * (side // 4 if layer.is_up else side) * layer.outputs // 4
+        self.launch(
+            layer_kernel(taps if layer.is_up else 0, rows=rows),
+            (-(-work // 128), samples, 1),
+            (128, 1, 1),
+            {
+                "sums": np.uint64(self._sums),
+                "filter": np.uint64(self._placed.filter),
+                "demod": self._placed.demods_at(layer.spec),
+                "noise": np.uint64(layer.noise),
+                "bias": np.uint64(layer.bias),
+                "next_style": None if following is None else np.uint64(self._placed.styles_at(following.spec)),
+                "z": np.uint64(layer.z),
+                "x": None if following is None else np.uint64(following.x),
+                "slices": slices,
+                "side": side,
+                "channels": layer.outputs,
+                "left": up_conv_left_pad(taps),
+                "style_count": self._placed.table.styles,
+                "demod_count": self._placed.table.demods,
+                "unit": layer.packed.unit,
+                "gain": layer.act.gain,
+                "clamp": layer.clamp,
+            },
+        )
 
     def _strip_rows(self, layer: PlacedConv, samples: int) -> int:
         """Return the rows that a thread filters: many where their threads still fill the device."""
@@ -314,7 +330,9 @@ class GpuNetwork:
         return layers
 
     def _through_layer(self, index: int, samples: int, *, of_picture: bool) -> ConvLaunch | None:
-        """Return the launch of an adjoint that goes back through the layer before, unless toRGB has its part there."""
+        """Return the launch of an adjoint that goes back through the layer before, if that alone reads its output."""
+        if index + 1 in self._placed.skips:
+            return None
         if of_picture and index > 0 and self._placed.rgb_after(index - 1) is not None:
             return None
         return self._choice.through_layer(self._placed.layers[index], samples)
@@ -411,10 +429,11 @@ class GpuNetwork:
         following: PlacedConv | None,
         layer: PlacedConv | None,
         rgb: PlacedToRgb | None,
+        of_skips: Mapping[str, Value],
         slices: int,
         samples: int,
     ) -> None:
-        """Enqueue gradient_activation of a layer, None for the network's constant, with toRGB's part if it has one."""
+        """Enqueue gradient_activation of a layer, None for the constant, with the parts of toRGB and of skips."""
         first = self._placed.layers[0]
         side, channels = (first.source, first.inputs) if layer is None else (layer.spec.resolution, layer.outputs)
         pixels = side * side
@@ -430,7 +449,7 @@ class GpuNetwork:
                 "rgb_unit": rgb_unit,
             }
         self.launch(
-            activation_kernel(with_rgb=rgb is not None),
+            activation_kernel(with_rgb=rgb is not None, with_skip=bool(of_skips)),
             (activation_blocks(pixels), -(-channels // 128), samples),
             (256, 1, 1),
             {
@@ -444,6 +463,7 @@ class GpuNetwork:
                 "style_sums": None if following is None else self._placed.sums_at(following.spec, 7),
                 "demod_sums": None if layer is None else self._placed.sums_at(layer.spec, 9),
                 **of_rgb,
+                **of_skips,
                 "slices": slices,
                 "pixels": pixels,
                 "channels": channels,

@@ -178,7 +178,10 @@ def open_gpu_gradients(
 
     assert isinstance(network.spec, StyleGAN2Spec)
     architecture = gpu.compile_architecture
-    compiled = compile_kernels(kernels_of_step(len(network.spec.resample_filter), architecture), architecture)
+    recipes = kernels_of_step(
+        len(network.spec.resample_filter), architecture, with_skips=network.spec.architecture == "resnet"
+    )
+    compiled = compile_kernels(recipes, architecture)
     for error in compiled.failures.values():
         raise error
     driver = GpuDriver(gpu.index)

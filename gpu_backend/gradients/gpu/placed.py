@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -15,19 +16,41 @@ from gpu_backend.gradients.gpu.weights import (
     conv_geometry,
     pack_conv,
     padded,
+    skip_geometry,
     style_table,
     up_geometry,
 )
-from gpu_backend.model.spec import LayerSpec, StyleGAN2Spec
+from gpu_backend.model.spec import LayerKind, LayerSpec, StyleGAN2Spec
 from gpu_backend.ops.bias_act import BiasAct
 
 COLOURS = 3
 """Of a picture."""
+_GEOMETRIES: dict[LayerKind, Callable[..., ConvGeometry]] = {
+    "conv": conv_geometry,
+    "up_conv": up_geometry,
+    "skip": skip_geometry,
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlacedConv:
-    """One convolution on the device; addresses unless said otherwise."""
+    """One convolution on the device, or a resnet's skip; addresses unless said otherwise.
+
+    Attributes
+    ----------
+    packed
+        Of a skip, with its gain.
+    inputs, outputs
+        Channels, padded.
+    source
+        Side of its input.
+    noise
+        0 for none.
+    x
+        Its input, times its style; of a skip, the block's input.
+    z
+        The layer's output; of a skip, that of its block, which is the sum of the last layer's and the skip's.
+    """
 
     spec: LayerSpec
     act: BiasAct
@@ -35,7 +58,6 @@ class PlacedConv:
     inputs: int
     outputs: int
     source: int
-    """Side of its input."""
     forward_weight: int
     backward_weight: int
     bias: int
@@ -51,6 +73,11 @@ class PlacedConv:
     def is_up(self) -> bool:
         """Whether it doubles the side."""
         return self.spec.kind == "up_conv"
+
+    @property
+    def is_skip(self) -> bool:
+        """Whether it is the skip of a resnet's block."""
+        return self.spec.kind == "skip"
 
     @property
     def clamp(self) -> float:
@@ -102,6 +129,8 @@ class PlacedNetwork:
     ----------
     layers, rgbs
         Convolutions and toRGB layers in order.
+    skips
+        Place of a block's last layer in `layers` -> the skip that is added to its output.
     table
         Where each layer's numbers lie in `styles`, `demods` and `partials`.
     ws, ws_gradient
@@ -131,6 +160,11 @@ class PlacedNetwork:
         self.layers = [
             self._placed(layer, conv, noise.get(layer.name)) for layer, conv in zip(convs, packed, strict=True)
         ]
+        self.skips: dict[int, PlacedConv] = {}
+        for layer in spec.layers:
+            if layer.kind == "skip" and layer.resolution <= side:
+                # The block before has its sum already.
+                self.skips[self.last(layer.resolution)] = self._placed_skip(layer, weights)
         rgbs = [layer for layer in spec.layers if layer.kind == "to_rgb" and layer.resolution <= side]
         self.table = table = style_table(
             [layer for layer in spec.layers if layer in convs or layer in rgbs], packed, weights
@@ -155,6 +189,14 @@ class PlacedNetwork:
     def last(self, block: int) -> int:
         """Return the place of a block's last convolution."""
         return max(index for index, layer in enumerate(self.layers) if layer.spec.resolution == block)
+
+    def output(self, index: int) -> int:
+        """Return what the layers after a convolution read: its activations, or the sum with its block's skip."""
+        return self.skips[index].z if index in self.skips else self.layers[index].z
+
+    def skip_after(self, index: int) -> PlacedConv | None:
+        """Return the skip that reads a convolution's output."""
+        return self.skips.get(index + 2)
 
     def most_samples(self, block: int) -> int:
         """Return how many samples a block's arrays hold."""
@@ -202,10 +244,18 @@ class PlacedNetwork:
             gradient=arrays.empty(nbytes),
         )
 
-    def _placed(self, layer: LayerSpec, packed: PackedConv, noise: NDArray[np.float32] | None) -> PlacedConv:
+    def _placed_skip(self, layer: LayerSpec, weights: Mapping[str, NDArray[np.float32]]) -> PlacedConv:
+        weight = weights[f"synthesis.{layer.name}.weight"] * np.float32(math.sqrt(0.5 / layer.in_channels))
+        packed = pack_conv(weight, np.zeros(layer.out_channels, np.float32))
+        return self._placed(layer, packed, None, x=self.output(self.last(layer.resolution // 2)))
+
+    def _placed(
+        self, layer: LayerSpec, packed: PackedConv, noise: NDArray[np.float32] | None, *, x: int | None = None
+    ) -> PlacedConv:
+        """Place a layer; its input too, unless that is `x`."""
         arrays, samples = self._arrays, self.most_samples(layer.resolution)
-        source = layer.resolution // (2 if layer.kind == "up_conv" else 1)
-        geometry: Callable[..., ConvGeometry] = up_geometry if layer.kind == "up_conv" else conv_geometry
+        source = layer.resolution // (1 if layer.kind == "conv" else 2)
+        geometry = _GEOMETRIES[layer.kind]
         forward, backward = geometry(source, backward=False), geometry(source, backward=True)
         inputs, outputs = padded(layer.in_channels), padded(layer.out_channels)
         return PlacedConv(
@@ -223,6 +273,6 @@ class PlacedNetwork:
             forward_parities=arrays.upload(forward.parities),
             backward=backward,
             backward_parities=arrays.upload(backward.parities),
-            x=arrays.empty(2 * samples * inputs * source**2),
+            x=arrays.empty(2 * samples * inputs * source**2) if x is None else x,
             z=arrays.empty(2 * samples * outputs * layer.resolution**2),
         )

@@ -52,7 +52,7 @@ class PackedConv:
 
 
 def pack_conv(weight: NDArray[np.float32], bias: NDArray[np.float32]) -> PackedConv:
-    """Pack (out, in, 3, 3) weights and (out,) biases."""
+    """Pack (out, in, side, side) weights and (out,) biases."""
     outputs, inputs = weight.shape[:2]
     flat = weight.reshape(outputs, inputs, -1)
     largest = float(np.abs(weight).max(initial=0.0))
@@ -188,6 +188,11 @@ def conv_geometry(side: int, *, backward: bool) -> ConvGeometry:
     turn = -1 if backward else 1
     taps = [(turn * (y - 1), turn * (x - 1), 3 * y + x) for y in range(3) for x in range(3)]
     return ConvGeometry(_rows([(side, side, 0, 0, taps)]), side, 1, side, 1)
+
+
+def skip_geometry(side: int, *, backward: bool) -> ConvGeometry:
+    """Return that of a 1 x 1 convolution, or of its adjoint, which are the same."""
+    return ConvGeometry(_rows([(side, side, 0, 0, [(0, 0, 0)])]), side, 1, side, 1)
 
 
 def up_geometry(side: int, *, backward: bool) -> ConvGeometry:

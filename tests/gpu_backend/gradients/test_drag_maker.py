@@ -180,13 +180,13 @@ def test_torch_drags_a_picture_with_edits_and_the_maker_says_that_this_is_slower
 def test_the_maker_says_why_a_gpus_own_kernels_do_not_drag_a_network(monkeypatch: pytest.MonkeyPatch) -> None:
     def opened(model: Model, noise: Noise) -> DifferentiableNetwork:
         network = open_gradients(model, noise, "cpu")
-        network.kernels_refusal = "the network's architecture is resnet"
+        network.kernels_refusal = "the network's pictures have 1 channels"
         return network
 
     monkeypatch.setattr(drag_maker, "open_gradients", opened)
     maker = DragMaker(Clock(0.0))
     maker.make(MODEL, Noise(), NO_EDITS, one_row(), HANDLES, DragSettings())
-    assert maker.slower_because.endswith("than the GPU's own kernels: the network's architecture is resnet.")
+    assert maker.slower_because.endswith("than the GPU's own kernels: the network's pictures have 1 channels.")
 
 
 def test_a_drag_follows_the_picture_with_its_edits() -> None:

@@ -11,6 +11,8 @@ from gpu_backend.ops.kernels.recipe import KernelRecipe
 
 CONV_COLUMNS = (128, 64, 32)
 """Output channels of a convolution's tile."""
+CONV_ROWS = 128
+"""Pixels of it."""
 PATCH_COLUMNS = (128, 64)
 """The same of gradient_patch_conv."""
 UP_COLUMNS = 64
@@ -31,28 +33,57 @@ class GradientKernel(KernelRecipe):
         return __name__
 
 
-def kernels_of_step(taps: int, architecture: str) -> tuple[KernelRecipe, ...]:
+@dataclass(frozen=True, slots=True)
+class ConvStages:
+    """Stages of gradient_conv's pipeline.
+
+    Attributes
+    ----------
+    count
+        Stages.
+    depth
+        Input channels of one.
+    """
+
+    count: int
+    depth: int
+
+    def nbytes(self, columns: int) -> int:
+        """Return the shared memory of a block whose tile has so many channels."""
+        return self.count * (CONV_ROWS + columns) * self.depth * 2
+
+
+CONV_STAGES = ConvStages(3, 64)
+TURING_CONV_STAGES = ConvStages(2, 32)
+"""For a multiprocessor with 64 KiB of shared memory, which holds two blocks. Its copies are not asynchronous."""
+
+
+def kernels_of_step(taps: int, architecture: str, *, with_skips: bool) -> tuple[KernelRecipe, ...]:
     """Return the kernels of a network whose resampling filter has so many taps, the heaviest first.
 
     Parameters
     ----------
     architecture
         That kernels are compiled for. gradient_patch_conv is for Hopper.
+    with_skips
+        With the kernels of a resnet.
     """
+    stages = TURING_CONV_STAGES if architecture == "sm_75" else CONV_STAGES
     return (
         *(_kernels_of_hopper() if architecture == "sm_90a" else ()),
-        *(conv_kernel(columns) for columns in CONV_COLUMNS),
+        *(conv_kernel(columns, stages) for columns in CONV_COLUMNS),
         *(layer_kernel(taps, rows=rows) for rows in STRIP_ROWS),
         *(filter_kernel(taps, rows=rows) for rows in STRIP_ROWS),
         layer_kernel(0, rows=1),
-        *(activation_kernel(with_rgb=rgb) for rgb in (True, False)),
+        *(activation_kernel(with_rgb=rgb, with_skip=False) for rgb in (True, False)),
+        *(_kernels_of_skips(taps) if with_skips else ()),
         *(GradientKernel(f"gradient_{stem}") for stem in _PLAIN),
     )
 
 
-def conv_kernel(columns: int) -> GradientKernel:
+def conv_kernel(columns: int, stages: ConvStages) -> GradientKernel:
     """Return the convolution with tiles of so many channels, one of `CONV_COLUMNS`."""
-    return GradientKernel("gradient_conv", (("COLUMNS", str(columns)),))
+    return GradientKernel.of("gradient_conv", COLUMNS=columns, STAGES=stages.count, DEPTH=stages.depth)
 
 
 def patch_conv_kernel(columns: int) -> GradientKernel:
@@ -107,9 +138,27 @@ def filter_kernel(taps: int, *, rows: int) -> GradientKernel:
     return GradientKernel.of("gradient_filter", TAPS=taps, STRIP_ROWS=rows)
 
 
-def activation_kernel(*, with_rgb: bool) -> GradientKernel:
-    """Return the way back through the end of a layer, with toRGB's part or without."""
-    return GradientKernel("gradient_activation", (("RGB", str(int(with_rgb))),))
+def activation_kernel(*, with_rgb: bool, with_skip: bool) -> GradientKernel:
+    """Return the way back through the end of a layer, with toRGB's part or without, or of a resnet's block."""
+    return GradientKernel.of("gradient_activation", RGB=with_rgb, SKIP=with_skip)
+
+
+def skip_kernel(taps: int) -> GradientKernel:
+    """Return the end of a resnet's block."""
+    return GradientKernel.of("gradient_skip", TAPS=taps)
+
+
+def skip_adjoint_kernel(taps: int) -> GradientKernel:
+    """Return the adjoint of doubling a block's skip."""
+    return GradientKernel.of("gradient_skip_adjoint", TAPS=taps)
+
+
+def _kernels_of_skips(taps: int) -> tuple[GradientKernel, ...]:
+    return (
+        *(activation_kernel(with_rgb=rgb, with_skip=True) for rgb in (True, False)),
+        skip_kernel(taps),
+        skip_adjoint_kernel(taps),
+    )
 
 
 _PLAIN = (

@@ -9,6 +9,10 @@
 //
 //     toRGB's part = t * rgb_style,   rgb_sums = sum over pixels of z t;      g may be missing then
 //
+// Macro SKIP: of the last layer of a resnet's block, whose output h = z + skip the next layers read. h takes the place of z in style_sums and
+// rgb_sums; dz, the gradient of h, is also stored as `block_gradient`, if that is given, for the block's own skip. The skip of the next block adds
+// skip_unit * skip_sums, one slice, to it.
+//
 // Grid: blocks of pixels, groups of 128 channels, samples; each block of pixels has a row of its own in all sums.
 #define HALF 1
 #include "parts/types.cuh"
@@ -41,6 +45,9 @@ extern "C" __global__ void __launch_bounds__(THREADS) gradient_activation(
 #if RGB
     const float* __restrict__ picture_gradient, const float* __restrict__ planes, const float* __restrict__ rgb_weight,
     const float* __restrict__ rgb_style, float* __restrict__ rgb_sums, float rgb_clamp, float rgb_unit,
+#endif
+#if SKIP
+    const half_bits* __restrict__ h, const float* __restrict__ skip_sums, half_bits* __restrict__ block_gradient, float skip_unit,
 #endif
     int slices, int pixels, int channels, int pixels_per_block, int style_count, int demod_count, int sum_count, float unit,
     float gain, float clamp) {
@@ -83,6 +90,13 @@ extern "C" __global__ void __launch_bounds__(THREADS) gradient_activation(
 #pragma unroll
             for (int i = 0; i < 4; ++i) up[i] *= unit;
             load_many(z + place, result);
+#if SKIP
+            float output[4], skip[4] = {}, dh[4];
+            load_many(h + place, output);
+            if (skip_sums) load_many(skip_sums + place, skip);
+#else
+            const float(&output)[4] = result;
+#endif
             const float n = noise ? noise[pixel] : 0.0f;
 #if RGB
             float t[4] = {};
@@ -96,11 +110,14 @@ extern "C" __global__ void __launch_bounds__(THREADS) gradient_activation(
 #endif
 #pragma unroll
             for (int i = 0; i < 4; ++i) {
-                style_sum[i] = fmaf(result[i], up[i], style_sum[i]);
+                style_sum[i] = fmaf(output[i], up[i], style_sum[i]);
                 float dz = up[i] * s[i];
 #if RGB
-                rgb_sum[i] = fmaf(result[i], t[i], rgb_sum[i]);
+                rgb_sum[i] = fmaf(output[i], t[i], rgb_sum[i]);
                 dz = fmaf(t[i], rgb_s[i], dz);
+#endif
+#if SKIP
+                dz = dh[i] = fmaf(skip_unit, skip[i], dz);
 #endif
                 const float slope = result[i] > 0.0f ? gain : SLOPE * gain;
                 const bool is_inside = fabsf(result[i]) < clamp;
@@ -110,6 +127,9 @@ extern "C" __global__ void __launch_bounds__(THREADS) gradient_activation(
                 out[i] = dv * d[i];
             }
             if (u) store_many(u + place, out);
+#if SKIP
+            if (block_gradient) store_many(block_gradient + place, dh);
+#endif
         }
 #pragma unroll
     for (int i = 0; i < 4; ++i) demod_sum[i] /= d[i];

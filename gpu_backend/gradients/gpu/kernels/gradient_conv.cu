@@ -7,13 +7,14 @@
 // its adjoint           stride 2, nine taps
 //
 // x is [sample][in_side][in_side][cin], W [tap][cout][cin] of fp16 numbers (cin and cout multiples of 8), sums are fp32. K (taps x
-// cin) is cut into `slices`; what reads the sums adds them, so that no block waits for another. Macro COLUMNS:
-// 128, 64 or 32 output channels of a tile. Pixels of all samples are one row after another.
+// cin) is cut into `slices`; what reads the sums adds them, so that no block waits for another. Pixels of all samples are one row after another.
+//
+// Macros: COLUMNS, 128, 64 or 32 output channels of a tile; STAGES, 2 or 3 of the pipeline; DEPTH, 32 or 64 channels of a stage, of which
+// each has (128 + COLUMNS) * DEPTH fp16 numbers in shared memory.
 //
 // Row p of `parities`, 32 integers: taps, rows, columns, r, q, then dy, dx and the index into W for each tap.
 // Grid: tiles of the samples' pixels, tiles of channels, parities x slices.
 #define HALF 1
-#define DEPTH 64
 #define USE_WGMMA 0
 #define ACTIVATION 0
 #include "parts/types.cuh"
@@ -32,9 +33,9 @@
 #endif
 #define ROW_WARPS (ROWS / WARP_ROWS)
 #define THREADS (32 * ROW_WARPS * (COLUMNS / WARP_COLUMNS))
-#define STAGES 3
 #define STAGE_NBYTES ((ROWS + COLUMNS) * DEPTH * 2)
-#define LOAD_ROWS (THREADS / 8)
+#define CHUNKS (DEPTH / 8)  // of 16 bytes in a row of a stage
+#define LOAD_ROWS (THREADS / CHUNKS)
 #define LOADS (ROWS / LOAD_ROWS)
 #define WEIGHT_LOADS (COLUMNS / LOAD_ROWS)
 #define OUTSIDE 0x7fff7fff
@@ -53,7 +54,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) gradient_conv(
     const int first = steps * slice / slices, last = steps * (slice + 1) / slices;
 
     const unsigned base = shared_address(shared);
-    const int chunk = threadIdx.x & 7, load_row = threadIdx.x >> 3;
+    const int chunk = threadIdx.x % CHUNKS, load_row = threadIdx.x / CHUNKS;
     int places[LOADS], origins[LOADS];  // row and column in 16 bits each; the pixel's first channel
 #pragma unroll
     for (int i = 0; i < LOADS; ++i) {

@@ -26,10 +26,10 @@ from gpu_backend.gradients.latents import latent_statistics
 from gpu_backend.gradients.network import DifferentiableNetwork, differentiable_network
 from gpu_backend.gradients.objective import DragTerms
 from gpu_backend.gradients.opening import open_gradients
-from gpu_backend.gradients.own_kernels import OwnKernels, why_not_on
+from gpu_backend.gradients.own_kernels import OwnKernels, why_no_kernels
 from gpu_backend.model.model import Model
-from gpu_backend.model.spec import Architecture
 from tests.helpers.fake_gpu import FAKE_GPU
+from tests.helpers.gradient_gpu import loaded_kernels
 from tests.helpers.gradient_twins import TwinDriver, twin_kernels
 from tests.helpers.networks import make_stylegan2
 from tests.helpers.stylegan3 import make_stylegan3
@@ -106,7 +106,7 @@ def test_quick_steps_share_a_call_and_are_those_of_single_calls(
 
 def test_steps_that_share_a_call_end_at_a_check(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     network = differentiable_network(model)
-    network.own_kernels = SimpleNamespace(  # type: ignore[assignment]
+    network.own_kernels = SimpleNamespace(
         problem="",
         drag=lambda network, terms, radius, rate: GpuDrag(opened(network), terms, radius=radius, rate=rate),
     )
@@ -261,6 +261,16 @@ def test_the_check_finds_a_wrong_gradient(network: DifferentiableNetwork) -> Non
     assert "cosine" in gpu.check(wrong)
 
 
+def test_the_check_covers_the_skips_of_a_resnet() -> None:
+    model = make_stylegan2(architecture="resnet", channel_max=32, channel_base=512)
+    gpu = opened(differentiable_network(model))
+    assert gpu.check(differentiable_network(model)) == ""
+    assert gpu.check(differentiable_network(model), of_picture=True) == ""
+    weight = "synthesis.b8.skip.weight"
+    turned = replace(model, weights={**model.weights, weight: -model.weights[weight]})
+    assert "cosine" in gpu.check(differentiable_network(turned))
+
+
 class Opened:
     """Own kernels whose opening is scripted."""
 
@@ -324,27 +334,24 @@ def test_torch_takes_the_place_of_kernels_that_fail(
 
 
 def test_networks_that_the_kernels_do_not_know_are_named() -> None:
-    gpu = FAKE_GPU
-    assert why_not_on(make_stylegan2().spec, gpu) == ""
-    assert "resnet" in why_not_on(make_stylegan2(architecture="resnet").spec, gpu)
-    assert "1 channels" in why_not_on(make_stylegan2(img_channels=1).spec, gpu)
-    assert "relu" in why_not_on(make_stylegan2(activation="relu").spec, gpu)
-    assert "no StyleGAN2" in why_not_on(make_stylegan3().spec, gpu)
-    assert "older than Ampere" in why_not_on(make_stylegan2().spec, replace(FAKE_GPU, architecture="sm_75"))
+    assert why_no_kernels(make_stylegan2().spec) == ""
+    assert why_no_kernels(make_stylegan2(architecture="resnet").spec) == ""
+    assert "1 channels" in why_no_kernels(make_stylegan2(img_channels=1).spec)
+    assert "relu" in why_no_kernels(make_stylegan2(activation="relu").spec)
+    assert "no StyleGAN2" in why_no_kernels(make_stylegan3().spec)
 
 
 @pytest.mark.parametrize(
-    ("device", "architecture", "has_kernels"),
-    [("auto", "skip", True), ("cpu", "skip", False), ("auto", "orig", True), ("auto", "resnet", False)],
+    ("device", "img_channels", "has_kernels"), [("auto", 3, True), ("cpu", 3, False), ("auto", 1, False)]
 )
 def test_a_network_that_is_opened_beside_a_gpu_has_own_kernels(
-    monkeypatch: pytest.MonkeyPatch, device: str, architecture: Architecture, has_kernels: bool
+    monkeypatch: pytest.MonkeyPatch, device: str, img_channels: int, has_kernels: bool
 ) -> None:
     monkeypatch.setattr("gpu_backend.gradients.opening.probe", lambda: Probe((FAKE_GPU,), "", "580", "13.0"))
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
-    network = open_gradients(make_stylegan2(architecture=architecture), device=device)
+    network = open_gradients(make_stylegan2(img_channels=img_channels), device=device)
     assert (network.own_kernels is not None) == has_kernels
-    assert ("resnet" in network.kernels_refusal) == (architecture == "resnet")
+    assert ("1 channels" in network.kernels_refusal) == (img_channels == 1)
 
 
 def test_a_larger_block_than_before_opens_the_network_again(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -364,6 +371,23 @@ def test_a_drag_on_a_gpu_steps_as_its_twins_do(gpu: Gpu, model: Model) -> None:
     terms = terms_of(network)
     real = kernels.drag(network, terms, radius=1, rate=0.02)
     assert real is not None, kernels.problem
+    assert_steps_are_those_of_twins(real, network, terms)
+
+
+@pytest.mark.gpu
+def test_a_drag_by_the_kernels_for_turing_steps_as_its_twins_do(gpu: Gpu, model: Model) -> None:
+    from gpu_backend.cuda.driver.gpu_driver import GpuDriver
+
+    network = differentiable_network(model)
+    terms = terms_of(network)
+    driver = GpuDriver(gpu.index)
+    driver.enter()
+    kernels = loaded_kernels(driver, gpu, 4, of_turing=True)
+    real = GpuDrag(GpuGradients(network, driver, kernels, gpu, 16), terms, radius=1, rate=0.02)
+    assert_steps_are_those_of_twins(real, network, terms)
+
+
+def assert_steps_are_those_of_twins(real: GpuDrag, network: DifferentiableNetwork, terms: DragTerms) -> None:
     twin = GpuDrag(opened(network), terms, radius=1, rate=0.02)
     motions = [(real.motion(*points), twin.motion(*points)) for points in POINTS]
     real.choose([pair[0] for pair in motions])

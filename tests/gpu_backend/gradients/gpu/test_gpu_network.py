@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from gpu_backend.cuda.compiling.compilation import compile_kernels
+from gpu_backend.cuda.driver.arguments import PackedArguments
 from gpu_backend.cuda.driver.interface import Driver, LoadedKernel
 from gpu_backend.cuda.driver.probe import Gpu
 from gpu_backend.gradients.gpu.kernels import kernels_of_step
@@ -20,6 +20,7 @@ from gpu_backend.model.model import Model
 from gpu_backend.model.spec import Architecture, StyleGAN2Spec
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from tests.helpers.golden import CASES, Golden
+from tests.helpers.gradient_gpu import loaded_kernels
 from tests.helpers.gradient_twins import TwinDriver, twin_kernels
 from tests.helpers.networks import make_stylegan2
 
@@ -30,7 +31,9 @@ PATCHED: dict[str, Any] = {"channels": {4: 16, 8: 16, 16: 70, 32: 130, 64: 42}}
 MANY: dict[str, Any] = {"channels": {4: 520, 8: 300, 16: 264, 32: 500, 64: 72}}
 """So many that eight blocks share the only tile of 4 x 4, and four that of 8 x 8 and 16 x 16."""
 WIDER = {"64 x 64": (PATCHED, 132), "64 x 64, a small device": (PATCHED, 1), "many channels": (MANY, 132)} | {
-    "many channels, a smaller device": (MANY, 40)
+    "many channels, a smaller device": (MANY, 40),
+    "64 x 64, resnet": ({"architecture": "resnet"} | PATCHED, 132),
+    "many channels, resnet": ({"architecture": "resnet"} | MANY, 132),
 }
 """Networks, and multiprocessors: with one, K has no slices, and a thread filters four rows."""
 UGLY: dict[str, dict[str, Any]] = {
@@ -41,6 +44,10 @@ UGLY: dict[str, dict[str, Any]] = {
     "orig": {"architecture": "orig"} | WIDE,
     "no noise": {"use_noise": False} | WIDE,
     "two taps, wide w": {"fir": (1, 1), "w_dim": 40} | WIDE,
+    "resnet": {"architecture": "resnet"} | WIDE,
+    "resnet, odd channels": {"architecture": "resnet", "channels": {4: 36, 8: 28, 16: 25}, "conv_clamp": 2.0},
+    "resnet, lopsided filter": {"architecture": "resnet", "fir": (1, 2, 5, 1)} | WIDE,
+    "resnet, five taps": {"architecture": "resnet", "fir": (1, 4, 6, 4, 1)} | WIDE,
 }
 
 
@@ -165,6 +172,28 @@ def test_hoppers_convolutions_compute_the_wide_layers_without_upsampling(of_pict
 
 
 @pytest.mark.parametrize("of_picture", [False, True])
+def test_hoppers_convolutions_leave_the_ends_of_a_resnets_blocks_to_its_skips(of_picture: bool) -> None:
+    model = make_stylegan2(resolution=32, architecture="resnet", channels={4: 520, 8: 300, 16: 72, 32: 130})
+    network = differentiable_network(model, dtype=torch.float64)
+    driver = TwinDriver()
+    own = network_on(driver.as_driver(), twin_kernels(4, "sm_90a"), network, model, 32)
+    if of_picture:
+        error, (cosine, lengths) = compared_pictures(own, driver.as_driver(), network, 32, 1)
+    else:
+        error, (cosine, lengths) = compared(own, driver.as_driver(), network, 32)
+    assert error < 5e-3
+    assert cosine > 0.999
+    assert lengths < 0.05
+    runs = 1 if of_picture else 5
+    launches = [(recipe.stem, dict(recipe.defines)) for recipe in driver.recipes]
+    assert driver.launched.count("gradient_skip") == driver.launched.count("gradient_skip_adjoint") == 3 * runs
+    assert not [stem for stem, macros in launches if stem == "gradient_up_adjoint" and macros["WAY_BACK"] == "1"]
+    assert [stem for stem, macros in launches if stem == "gradient_patch_conv" and macros["WAY_BACK"] == "1"]
+    joined = sum(stem == "gradient_activation" and macros["SKIP"] == "1" for stem, macros in launches)
+    assert joined == 4 * runs, "the last layers of all blocks, of which the first has no skip of its own"
+
+
+@pytest.mark.parametrize("of_picture", [False, True])
 def test_blocks_that_share_a_small_picture_end_its_layers_on_hopper(of_picture: bool) -> None:
     model = make_stylegan2(resolution=16, channels={4: 520, 8: 264, 16: 72})
     network = differentiable_network(model, dtype=torch.float64)
@@ -184,6 +213,25 @@ def test_blocks_that_share_a_small_picture_end_its_layers_on_hopper(of_picture: 
         assert convs == (0 if samples == 2 else 4 if of_picture else 5 * 5)
 
 
+@pytest.mark.parametrize(("architecture", "most"), [("sm_75", 64 << 10), ("sm_80", 99 << 10), ("sm_90a", 227 << 10)])
+def test_no_block_takes_more_shared_memory_than_a_gpu_of_the_architecture_has(architecture: str, most: int) -> None:
+    class Counting(TwinDriver):
+        largest = 0
+
+        def launch(
+            self, kernel: LoadedKernel, grid: Any, block: Any, shared: int, arguments: PackedArguments, **order: Any
+        ) -> None:
+            self.largest = max(self.largest, shared)
+
+    model = make_stylegan2(resolution=64, **PATCHED)
+    network = differentiable_network(model)
+    driver = Counting()
+    own = network_on(driver.as_driver(), twin_kernels(4, architecture), network, model, 64)
+    own.forward(64)
+    own.backward(64, own.picture(64), of_picture=True)
+    assert 0 < driver.largest <= most
+
+
 def test_a_thread_filters_four_rows_where_that_fills_the_device() -> None:
     model = make_stylegan2(resolution=32, channels={4: 16, 8: 16, 16: 72, 32: 40})
     network = differentiable_network(model, dtype=torch.float64)
@@ -197,9 +245,9 @@ def test_a_thread_filters_four_rows_where_that_fills_the_device() -> None:
     assert filters == 5 * ["4", "4", "1"], "at 32, 16 and 8"
 
 
-@pytest.mark.parametrize("of_picture", [False, True])
-def test_kernels_may_start_early_after_another_kernel_alone(of_picture: bool) -> None:
-    model = make_stylegan2(**WIDE)
+@pytest.mark.parametrize(("architecture", "of_picture"), [("skip", False), ("skip", True), ("resnet", False)])
+def test_kernels_may_start_early_after_another_kernel_alone(architecture: Architecture, of_picture: bool) -> None:
+    model = make_stylegan2(architecture=architecture, **WIDE)
     network = differentiable_network(model, dtype=torch.float64)
     driver = TwinDriver()
     own = network_on(driver.as_driver(), twin_kernels(4), network, model, 16)
@@ -215,11 +263,12 @@ def test_kernels_may_start_early_after_another_kernel_alone(of_picture: bool) ->
 
 
 def test_every_kernel_waits_for_the_one_before_it_by_itself() -> None:
-    assert all(recipe.waits_by_itself for recipe in kernels_of_step(4, "sm_90a"))
+    assert all(recipe.waits_by_itself for recipe in kernels_of_step(4, "sm_90a", with_skips=True))
 
 
-def test_an_earlier_block_runs_the_layers_up_to_it_alone() -> None:
-    model = make_stylegan2(**WIDE)
+@pytest.mark.parametrize("architecture", ["skip", "resnet"])
+def test_an_earlier_block_runs_the_layers_up_to_it_alone(architecture: Architecture) -> None:
+    model = make_stylegan2(architecture=architecture, **WIDE)
     network = differentiable_network(model, dtype=torch.float64)
     driver = TwinDriver()
     own = network_on(driver.as_driver(), twin_kernels(4), network, model, 16)
@@ -228,9 +277,11 @@ def test_an_earlier_block_runs_the_layers_up_to_it_alone() -> None:
     assert cosine > 0.999
     assert lengths < 0.05
     assert driver.launched.count("gradient_layer") == 5 * 3
+    skips = 5 if architecture == "resnet" else 0
+    assert driver.launched.count("gradient_skip") == driver.launched.count("gradient_skip_adjoint") == skips
 
 
-@pytest.mark.parametrize("architecture", ["skip", "orig"])
+@pytest.mark.parametrize("architecture", ["skip", "orig", "resnet"])
 def test_the_twins_have_the_pictures_of_torch(architecture: Architecture) -> None:
     model = make_stylegan2(architecture=architecture)
     network = differentiable_network(model, dtype=torch.float64)
@@ -254,12 +305,9 @@ def test_the_kernels_have_the_gradient_of_torch_in_every_row(gpu: Gpu, name: str
     model = model_named(name)
     assert isinstance(model.spec, StyleGAN2Spec)
     network = differentiable_network(model, dtype=torch.float64)
-    wanted = kernels_of_step(len(model.spec.resample_filter), gpu.compile_architecture)
     driver = GpuDriver(gpu.index)
     driver.enter()
-    compiled = compile_kernels(wanted, gpu.compile_architecture)
-    assert not compiled.failures
-    kernels = {recipe: driver.load(kernel.cubin, recipe) for recipe, kernel in compiled.kernels.items()}
+    kernels = loaded_kernels(driver, gpu, len(model.spec.resample_filter))
     side = model.spec.resolution
     own = network_on(driver, kernels, network, model, side, WIDER[name][1] if name in WIDER else 132)
     error, (cosine, lengths) = compared(own, driver, network, side)
@@ -350,9 +398,7 @@ def test_the_kernels_have_the_gradient_of_torch_through_pictures(gpu: Gpu, name:
     network = differentiable_network(model, dtype=torch.float64)
     driver = GpuDriver(gpu.index)
     driver.enter()
-    wanted = kernels_of_step(len(model.spec.resample_filter), gpu.compile_architecture)
-    compiled = compile_kernels(wanted, gpu.compile_architecture)
-    kernels = {recipe: driver.load(kernel.cubin, recipe) for recipe, kernel in compiled.kernels.items()}
+    kernels = loaded_kernels(driver, gpu, len(model.spec.resample_filter))
     side = model.spec.resolution
     own = network_on(driver, kernels, network, model, side, WIDER[name][1] if name in WIDER else 132, samples=5)
     error, (cosine, lengths) = compared_pictures(own, driver, network, side, 5)
@@ -362,3 +408,28 @@ def test_the_kernels_have_the_gradient_of_torch_through_pictures(gpu: Gpu, name:
     assert error < 5e-3
     assert cosine > 0.999
     assert lengths < 0.05
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(
+    "name", ["clamp", "odd channels", "five taps", "resnet, odd channels", "64 x 64", "many channels"]
+)
+def test_the_kernels_for_turing_have_the_gradient_of_torch(gpu: Gpu, name: str) -> None:
+    from gpu_backend.cuda.driver.gpu_driver import GpuDriver
+
+    model = model_named(name)
+    assert isinstance(model.spec, StyleGAN2Spec)
+    network = differentiable_network(model, dtype=torch.float64)
+    driver = GpuDriver(gpu.index)
+    driver.enter()
+    kernels = loaded_kernels(driver, gpu, len(model.spec.resample_filter), of_turing=True)
+    side = model.spec.resolution
+    own = network_on(driver, kernels, network, model, side, 40, samples=5)
+    of_features = compared(own, driver, network, side)
+    of_pictures = compared_pictures(own, driver, network, side, 5)
+    own.close()
+    driver.close()
+    for error, (cosine, lengths) in (of_features, of_pictures):
+        assert error < 5e-3
+        assert cosine > 0.999
+        assert lengths < 0.05
