@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import torch
 from torch import Tensor
@@ -53,10 +55,22 @@ class StepGraph:
         graph = torch.cuda.CUDAGraph()
         try:
             # Other threads use the driver meanwhile, so that only this one's calls count.
-            with torch.cuda.graph(graph, capture_error_mode="thread_local"):
+            with without_collection(), torch.cuda.graph(graph, capture_error_mode="thread_local"):
                 self._result = self._function()
         except RuntimeError as error:
             _log.warning("A step of a search is not captured as a CUDA graph, so it takes longer: %s", error)
             self._result = None
         else:
             self._graph = graph
+
+
+@contextlib.contextmanager
+def without_collection() -> Iterator[None]:
+    """Let no garbage be collected: a former search that is freed on this thread would break a capture."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
