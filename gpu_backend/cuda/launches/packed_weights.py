@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpu_backend.cuda.launches.shared_work import parallel_for
-from gpu_backend.ops.kernels.e4m3 import E4M3, WEIGHT_SCALE, to_e4m3
+from gpu_backend.ops.kernels.e4m3 import weight_to_e4m3
 
 _GROUP_NBYTES = 16
 _ROWS = 16
@@ -59,11 +59,14 @@ def pack_reordered(
         The tap k ky + kx of each place; a tap may have several places.
     """
     channels = len(order)
-    whole = np.zeros((-(-len(weight) // channels) * channels, *weight.shape[1:]), np.float32)
-    whole[: len(weight)] = weight
+    numbers: NDArray[Any] = _to_fp8(weight, exponent, scale) if is_fp8 else weight
+    whole = np.zeros((-(-len(weight) // channels) * channels, *weight.shape[1:]), numbers.dtype)
+    whole[: len(weight)] = numbers
     ordered = whole.reshape(-1, channels, weight.shape[1], weight.shape[2] * weight.shape[3])[:, order][..., list(taps)]
-    pack = pack_weight_fp8 if is_fp8 else pack_weight
-    return pack(ordered.reshape(len(whole), -1, len(taps), 1), channels, depth, exponent, scale)
+    ordered = ordered.reshape(len(whole), -1, len(taps), 1)
+    if is_fp8:
+        return _packed(ordered, channels, depth, 0, 1.0, ordered.dtype)
+    return pack_weight(ordered, channels, depth, exponent, scale)
 
 
 def lane_order(channels: int, fragments: int) -> NDArray[np.int64]:
@@ -121,8 +124,21 @@ def from_bf16(bits: NDArray[np.uint16]) -> NDArray[np.float32]:
 def pack_weight_fp8(
     weight: NDArray[np.float32], channels: int, depth: int, exponent: int, scale: float = 1.0
 ) -> NDArray[np.int8]:
-    """Return the same as e4m3, times `WEIGHT_SCALE`."""
-    return _packed(weight, channels, depth, exponent, scale, np.dtype(E4M3))
+    """Return the same as e4m3, rounded by `weight_to_e4m3`."""
+    numbers = _to_fp8(weight, exponent, scale)
+    return _packed(numbers, channels, depth, 0, 1.0, numbers.dtype)
+
+
+def _to_fp8(weight: NDArray[np.float32], exponent: int, scale: float) -> NDArray[np.int8]:
+    """Round all taps of a weight together, before anything changes their order."""
+    found, factor = np.empty(weight.shape, np.int8), np.float32(scale * 2.0**-exponent)
+
+    def round_piece(number: int) -> None:
+        part = slice(number * _ROWS, (number + 1) * _ROWS)
+        found[part] = weight_to_e4m3(weight[part] * factor)
+
+    parallel_for(round_piece, -(-len(weight) // _ROWS))
+    return found
 
 
 def to_tf32(numbers: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -134,7 +150,7 @@ def to_tf32(numbers: NDArray[np.float32]) -> NDArray[np.float32]:
 def _packed(
     weight: NDArray[Any], channels: int, depth: int, exponent: int, scale: float, dtype: np.dtype[Any]
 ) -> NDArray[Any]:
-    """Pack; numbers of type uint16 as they are."""
+    """Pack; integers as they are."""
     cout, cin, height, width = weight.shape
     blocks, steps, taps = -(-cout // channels), -(-cin // depth), height * width
     packed = np.zeros((blocks, steps, taps, channels, depth), dtype)
@@ -154,13 +170,9 @@ def _packed(
         if last <= first:
             return
         count = last - first
-        scaled = stored[first:last] if scale == 1.0 else stored[first:last] * np.float32(scale)
-        numbers: NDArray[Any]
-        if dtype == np.uint16:
-            numbers = stored[first:last]
-        elif dtype == E4M3:
-            numbers = to_e4m3(scaled * (factor * np.float32(WEIGHT_SCALE)))
-        else:
+        numbers: NDArray[Any] = stored[first:last]
+        if dtype.kind == "f":
+            scaled = numbers if scale == 1.0 else numbers * np.float32(scale)
             numbers = np.empty(scaled.shape, dtype)
             np.multiply(scaled, factor, out=numbers, casting="same_kind")
         planes = np.zeros((taps, count, steps * depth), dtype)

@@ -1,5 +1,7 @@
 """Weights in the order in which blocks of a convolution read them, bit for bit."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -17,20 +19,22 @@ from gpu_backend.cuda.launches.packed_weights import (
     to_bf16,
     to_tf32,
 )
+from gpu_backend.ops.kernels.e4m3 import rounded, to_e4m3
 
 
-def packed_plainly(weight: NDArray[np.float32], channels: int, depth: int, exponent: int) -> NDArray[np.float16]:
-    """The same by the order's definition, in single steps."""
-    cout, cin, height, width = weight.shape
+def packed_plainly(numbers: NDArray[Any], channels: int, depth: int) -> NDArray[Any]:
+    """Numbers (out, in, k, k) of any type by the order's definition, in single steps."""
+    cout, cin, height, width = numbers.shape
     blocks, steps, taps = -(-cout // channels), -(-cin // depth), height * width
-    padded = np.zeros((blocks * channels, steps * depth, taps), np.float32)
-    padded[:cout, :cin] = np.ldexp(weight, -exponent).reshape(cout, cin, taps)
-    halves = padded.astype(np.float16).reshape(blocks, channels, steps, depth // 8, 8, taps)
-    packed = np.empty((blocks, steps, taps, channels, depth // 8, 8), np.float16)
+    padded = np.zeros((blocks * channels, steps * depth, taps), numbers.dtype)
+    padded[:cout, :cin] = numbers.reshape(cout, cin, taps)
+    size = 16 // numbers.itemsize
+    groups = padded.reshape(blocks, channels, steps, depth // size, size, taps)
+    packed = np.empty((blocks, steps, taps, channels, depth // size, size), numbers.dtype)
     for row in range(channels):
-        for group in range(depth // 8):
-            place = swizzle(np.array(group), np.array(row), depth // 8)
-            packed[:, :, :, row, place] = halves[:, row, :, group].transpose(0, 1, 3, 2)
+        for group in range(depth // size):
+            place = swizzle(np.array(group), np.array(row), depth // size)
+            packed[:, :, :, row, place] = groups[:, row, :, group].transpose(0, 1, 3, 2)
     return packed.reshape(blocks, steps, taps, channels, depth)
 
 
@@ -58,11 +62,23 @@ def test_weights_are_packed_bit_for_bit(
     monkeypatch.setattr(shared_work, "core_count", lambda: cores)
     weight = np.random.default_rng(0).standard_normal(shape, np.float32) * np.float32(2.0**exponent / 4)
     weight[0, 0, 0, 0] = 2.0 ** (exponent - 24)  # as small as fp16 gets
-    expected = packed_plainly(weight * np.float32(scale), channels, depth, exponent)
+    divided = np.ldexp(weight * np.float32(scale), -exponent)
+    expected = packed_plainly(divided.astype(np.float16), channels, depth)
     packed = pack_weight(weight, channels, depth, exponent, scale)
     assert packed.shape == expected.shape
     assert np.array_equal(packed.view(np.uint16), expected.view(np.uint16))
     assert np.count_nonzero(packed) > 0
+
+
+@pytest.mark.parametrize(("shape", "channels", "depth"), [((130, 70, 3, 3), 96, 64), ((20, 41, 1, 1), 16, 32)])
+def test_weights_of_e4m3_are_those_of_the_plain_kernels(
+    shape: tuple[int, int, int, int], channels: int, depth: int
+) -> None:
+    weight = np.random.default_rng(4).standard_normal(shape, np.float32)
+    packed = pack_weight_fp8(weight, channels, depth, 2, 0.3)
+    assert packed.dtype == np.int8
+    plain = rounded(weight * np.float32(0.3 / 4))
+    assert np.array_equal(packed, packed_plainly(to_e4m3(plain), channels, depth))
 
 
 @pytest.mark.parametrize(("shape", "channels", "depth"), [((130, 70, 3, 3), 96, 16), ((20, 9, 1, 1), 16, 8)])
@@ -157,11 +173,15 @@ def test_groups_lie_where_a_copy_by_the_tensor_memory_accelerator_puts_them(grou
 def test_reordered_weights_are_those_of_a_layer_whose_channels_and_taps_lie_in_that_order(*, is_fp8: bool) -> None:
     weight = np.random.default_rng(3).standard_normal((40, 16, 3, 3), np.float32)  # the second block has 8 channels
     order, taps = lane_order(32, 2), (0, 1, 3, 4, 8, 6, 7, 2, 5)
-    whole = np.concatenate((weight, np.zeros((24, 16, 3, 3), np.float32))).reshape(64, 16, 9)
+    numbers = (
+        rounded(weight / np.float32(8)) if is_fp8 else weight
+    )  # rounded before: taps together, in the layer's own order
+    whole = np.concatenate((numbers, np.zeros((24, 16, 3, 3), np.float32))).reshape(64, 16, 9)
     expected = np.stack([whole[32 * (n // 32) + order[n % 32]][:, list(taps)] for n in range(64)])
-    pack = pack_weight_fp8 if is_fp8 else pack_weight
     packed = pack_reordered(weight, order, taps, 32, 2, 0.5, is_fp8=is_fp8)
-    assert np.array_equal(packed, pack(expected.reshape(64, 16, 3, 3), 32, 32, 2, 0.5))
+    layer = expected.reshape(64, 16, 3, 3)
+    wanted = packed_plainly(to_e4m3(layer), 32, 32) if is_fp8 else pack_weight(layer, 32, 32, 2, 0.5)
+    assert np.array_equal(packed, wanted)
 
 
 @pytest.mark.parametrize("fragments", [1, 2, 4])
