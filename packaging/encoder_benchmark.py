@@ -120,7 +120,7 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("--parts", nargs="+", default=["training", "searches"], choices=("training", "searches"))
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
     parser.add_argument("--pictures", type=int, default=16, help="of each kind")
-    parser.add_argument("--steps", type=int, default=1800, help="of the training")
+    parser.add_argument("--steps", type=int, default=5600, help="of the training")
     parser.add_argument("--at", type=float, nargs="*", default=[60.0, 120.0, 180.0], metavar="S")
     parser.add_argument("--searches", type=int, nargs="+", default=[40, 100, 200, 500, 1000], metavar="STEPS")
     parser.add_argument("--out", type=Path, default=RESULTS, help="folder of the tables")
