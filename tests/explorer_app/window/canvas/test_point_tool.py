@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, count
 
 import pytest
 from PySide6.QtCore import QPoint, QPointF, QRect, Qt
@@ -306,7 +306,9 @@ def test_the_bar_sets_rows_and_features_and_fades_the_edit(hand: Hand) -> None:
     assert hand.steps[-1] == "Fade edit"
 
 
-def test_a_stroke_becomes_keys_by_a_button(hand: Hand) -> None:
+def test_a_stroke_becomes_keys_by_a_button(hand: Hand, monkeypatch: pytest.MonkeyPatch) -> None:
+    tenths = count()
+    monkeypatch.setattr(hand.controller.point_drag, "_clock", lambda: next(tenths) / 10)  # a key needs a frame
     hand.stroke((60, 80), (100, 80))
     QTest.mouseClick(hand.bar.keys, LEFT)
     track = hand.controller.editing.session.timeline.track("pinned_blend")
