@@ -235,8 +235,7 @@ class Editing(QObject):
 
         `in_full` requests no drafts during the gesture, where the next edit comes later than a full picture.
         """
-        for call in self.before_edit:
-            call(source)
+        self._announce_edit(source)
         if self._drift.is_on and not self._editor.is_gesturing(besides=_DRIFT):
             self._editor.finish(_DRIFT)  # so that undo reverts the edit, and not the drift until then
         if isinstance(edit, SetTimeline):
@@ -356,6 +355,7 @@ class Editing(QObject):
         if on == self._drift.is_on:
             return
         if on:
+            self._announce_edit(_DRIFT)
             self._drift.start(self.drift_speed)
             self.drifting_changed.emit()
         else:
@@ -394,6 +394,7 @@ class Editing(QObject):
         With `time_s` it is a project of its own, and puts the playhead there; undo brings back the former session with
         its playhead.
         """
+        self._announce_edit("")
         self._stop_drifting()
         self._editor.finish()
         number, former, former_s = self.history.next_number, self.session, self._time_s
@@ -464,6 +465,11 @@ class Editing(QObject):
         self.save_now()
 
     # -- inside -----------------------------------------------------------------------------------------------------
+
+    def _announce_edit(self, source: str) -> None:
+        """Let what edits by itself, as a drag that settles, end before another source edits the session."""
+        for call in self.before_edit:
+            call(source)
 
     @property
     def _begun(self) -> Session:
