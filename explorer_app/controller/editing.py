@@ -34,6 +34,7 @@ from gpu_backend import (
     Frame,
     ModelFacts,
     StoredLatent,
+    dataclass,
 )
 
 _DRIFT = "drift"
@@ -41,6 +42,15 @@ _DRIFT = "drift"
 
 _SNAPSHOT = "Open snapshot"
 """Label of the step that going through snapshots is."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Replaced:
+    """The session that a project replaced, where the playhead was then, and where the project put it; in seconds."""
+
+    session: Session
+    time_s: float
+    later_s: float
 
 
 class Recorder(Protocol):
@@ -123,6 +133,8 @@ class Editing(QObject):
         self.sound_of: Callable[[Session], Modulation] = lambda session: NO_MODULATION
         """What the sounds of a session move over its timeline."""
         self._time_s = 0.0
+        self._replaced: dict[int, _Replaced] = {}
+        """Number of the first step of a project -> what it replaced."""
         self._is_time_moving = False
         self._before_snapshot: FitOrigin | None = None
         """What the newest snapshot was fitted from, while one goes through a folder of them."""
@@ -223,8 +235,7 @@ class Editing(QObject):
 
         `in_full` requests no drafts during the gesture, where the next edit comes later than a full picture.
         """
-        for call in self.before_edit:
-            call(source)
+        self._announce_edit(source)
         if self._drift.is_on and not self._editor.is_gesturing(besides=_DRIFT):
             self._editor.finish(_DRIFT)  # so that undo reverts the edit, and not the drift until then
         if isinstance(edit, SetTimeline):
@@ -344,6 +355,7 @@ class Editing(QObject):
         if on == self._drift.is_on:
             return
         if on:
+            self._announce_edit(_DRIFT)
             self._drift.start(self.drift_speed)
             self.drifting_changed.emit()
         else:
@@ -369,13 +381,30 @@ class Editing(QObject):
         self.session_changed.emit()
         self._announce_history()
 
-    def restore(self, session: Session, label: str, steps: Sequence[tuple[Session, str]] = ()) -> None:
-        """Show the session of a document, which suits the model, as a step after the steps that led to it."""
+    def restore(
+        self,
+        session: Session,
+        label: str,
+        steps: Sequence[tuple[Session, str]] = (),
+        *,
+        time_s: float | None = None,
+    ) -> None:
+        """Show the session of a document, which suits the model, as a step after the steps that led to it.
+
+        With `time_s` it is a project of its own, and puts the playhead there; undo brings back the former session with
+        its playhead.
+        """
+        self._announce_edit("")
         self._stop_drifting()
         self._editor.finish()
+        number, former, former_s = self.history.next_number, self.session, self._time_s
+        if time_s is not None:
+            self.stay_at(time_s)
         self._editor.add_steps(steps)
         self._editor.set_transient(session)
         self._editor.commit(label)
+        if time_s is not None and self.history.next_number > number:
+            self._replaced[number] = _Replaced(former, former_s, time_s)
         self._follow_time()
         self._show()
 
@@ -437,6 +466,11 @@ class Editing(QObject):
 
     # -- inside -----------------------------------------------------------------------------------------------------
 
+    def _announce_edit(self, source: str) -> None:
+        """Let what edits by itself, as a drag that settles, end before another source edits the session."""
+        for call in self.before_edit:
+            call(source)
+
     @property
     def _begun(self) -> Session:
         """The session; if nothing was ever set, the first session of the bundled model."""
@@ -447,13 +481,25 @@ class Editing(QObject):
         """Undo, redo or go to a step: active gestures become steps first, so that they can be undone too."""
         self._stop_drifting()
         self._editor.finish()
+        left = self.history
         timeline = self.session.timeline
         if move():
-            self._editor.set_transient(self.adapted(self.session))
-            if self.session.timeline is not timeline:
+            replaced = self._leave_project(left)
+            self._editor.set_transient(self.adapted(replaced or self.session))
+            if replaced is None and self.session.timeline is not timeline:
                 self._follow_time()  # a step of the timeline: what it moves is shown at the playhead again
             self.stepped.emit()
         self._show()
+
+    def _leave_project(self, left: History) -> Session | None:
+        """Return the session that a project replaced, if its first step was just undone; move the playhead with it."""
+        way, before, now = self.history.position - left.position, left.current, self.history.current
+        step = before if way < 0 else now
+        replaced = None if step is None or abs(way) != 1 else self._replaced.get(step.number)
+        if replaced is None:
+            return None
+        self.stay_at(replaced.time_s if way < 0 else replaced.later_s)
+        return replace(replaced.session, model=self.session.model) if way < 0 else None
 
     def _lacks_some_of(self, step: Session, before: ModelFacts | None) -> bool:
         """Return whether the session is a step as the model that was open until now could show it."""

@@ -161,8 +161,7 @@ class Files(QObject):
         facts = self._model.facts
         if facts is not None:
             self._pending.forget()
-            self._editing.stay_at(0.0)
-            self._editing.restore(adapt(Session(), facts).session, "New session")
+            self._editing.restore(adapt(Session(), facts).session, "New session", time_s=0.0)
 
     def open_session(self, path: Path | str) -> None:
         """Restore a `.loom` file, and keep its kept sessions; opens its model as `open_picture` does."""
@@ -318,11 +317,10 @@ class Files(QObject):
             self._pending.wait_until_found(restoring)
             self._messages.warning(*difference(restoring, facts, fitted.changes))
         session = fitted.session
-        if restoring.is_project:
-            self._editing.stay_at(restoring.time_s)
-        else:
+        if not restoring.is_project:
             session = in_project_of(session, self._editing.session)
-        self._editing.restore(session, restoring.label, restoring.steps)
+        time_s = restoring.time_s if restoring.is_project else None
+        self._editing.restore(session, restoring.label, restoring.steps, time_s=time_s)
 
     @Slot()
     def _model_failed(self) -> None:

@@ -202,7 +202,10 @@ class Playback(QObject):
 
     @Slot(object)
     def keep_entries(self, numbers: Sequence[int], t: Fraction | None = None) -> None:
-        """Make keys of kept entries, two seconds apart, as one undo step; the first at `t`, or at the playhead."""
+        """Make keys of kept entries, two seconds apart, as one undo step; the first at `t`, or at the playhead.
+
+        Entries of another model are fitted to the open one.
+        """
         history, session = self._editing.history, self._editing.session
         entries = [entry for number in numbers if (entry := history.entry(number)) is not None]
         if not entries:
@@ -212,7 +215,7 @@ class Playback(QObject):
         def changed() -> Timeline:
             timeline = session.timeline
             for place, entry in enumerate(entries):
-                kept = in_project_of(entry.session, session)
+                kept = self._editing.adapted(in_project_of(entry.session, session))
                 timeline = with_state(timeline, kept, start + place * _STATE_GAP_S)
             return timeline
 

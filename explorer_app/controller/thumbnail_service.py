@@ -16,6 +16,7 @@ from explorer_app.controller.model_opener import ModelOpener
 from explorer_app.messages import MessageLog
 from explorer_app.rendering.render_events import ThumbnailFailed, ThumbnailMade
 from explorer_app.rendering.render_thread import RenderThread
+from explorer_app.rendering.tasks.thumbnail import MAX_WAITING
 from explorer_app.rendering.thumbnail_file import StoredThumbnail, ThumbnailFile, session_digest
 from explorer_app.rendering.thumbnails import ThumbnailStore, shrink
 from explorer_app.session.adapting import adapt, fit_edits
@@ -89,6 +90,7 @@ class ThumbnailService(QObject):
         self._write_later.timeout.connect(self._write)
         self._failed_keys: set[Hashable] = set()
         self._waiting: dict[Hashable, Session] = {}
+        """Sessions whose pictures are not made yet, the newest request last."""
         self._has_news = False
         """Whether pictures were stored since `changed` was emitted."""
         self.store = ThumbnailStore()
@@ -113,19 +115,26 @@ class ThumbnailService(QObject):
         if facts is None:
             return
         if isinstance(what, Session):
+            self._waiting.pop(key, None)
             self._waiting[key] = what
-            self.take_shown()
+            while len(self._waiting) > MAX_WAITING:
+                del self._waiting[next(iter(self._waiting))]  # the render thread has dropped it, too
+            self._shrink_shown((key,))
         if key not in self.store:
             self._renders.request_thumbnail(key, lambda: thumbnail_request(what, facts))
 
     @Slot()
     def take_shown(self) -> None:
         """Shrink the picture on the screen for the keys that wait for it."""
-        shown = self._shown() if self._waiting else None
+        self._shrink_shown(tuple(self._waiting))
+
+    def _shrink_shown(self, waiting: Sequence[Hashable]) -> None:
+        """Shrink the picture on the screen for those of the keys that wait for it."""
+        shown = self._shown() if waiting else None
         if shown is None:
             return
         session, frame = shown
-        keys = [key for key, what in self._waiting.items() if replace(what, model=session.model) == session]
+        keys = [key for key in waiting if replace(self._waiting[key], model=session.model) == session]
         if keys:
             small = shrink(frame)
             for key in keys:

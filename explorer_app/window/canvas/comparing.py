@@ -144,6 +144,8 @@ class Comparing(QObject):
             frame = what if isinstance(what, Frame) else self._pictures.get(what)
             if frame is not None:
                 frames.append(frame)
+            if isinstance(what, Session) and what.model.model_id not in ("", facts.model_id):
+                name = f"{name}, with {facts.name}"
             sides.append(Side(name, None if frame is None else frame_image(frame)))
         if len(sides) == 1:
             key = self._before.shortcut().toString()

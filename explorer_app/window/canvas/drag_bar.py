@@ -113,18 +113,23 @@ class DragBar(QWidget):
         self._lines = QBoxLayout(QBoxLayout.Direction.LeftToRight, self)
         self._lines.setContentsMargins(theme.MARGIN, theme.px(4), theme.px(4), theme.px(4))
         self._lines.setSpacing(theme.px(6))
-        first, second = QHBoxLayout(), QHBoxLayout()
-        for line in (first, second):
+        self._settings = QBoxLayout(QBoxLayout.Direction.LeftToRight)
+        self._choices, self._amounts, buttons = QHBoxLayout(), QHBoxLayout(), QHBoxLayout()
+        for line in (self._settings, self._choices, self._amounts, buttons):
             line.setSpacing(theme.px(8))
-            self._lines.addLayout(line)
+        self._lines.addLayout(self._settings)
+        self._lines.addLayout(buttons)
+        self._settings.addLayout(self._choices)
+        self._settings.addLayout(self._amounts, 1)
         for part in (self.modes, self.strokes, self.rows_label, self.rows, self.block):
-            first.addWidget(part)
+            self._choices.addWidget(part)
+        self._choices.addStretch(1)
         for row in (self.reconstruct, self.brush_size, self.softness):
-            first.addWidget(row, 1)
-        first.addStretch(1)
-        second.addStretch(1)
+            self._amounts.addWidget(row, 1)
+        self._amounts.addStretch(1)
+        buttons.addStretch(1)
         for button in (self.keys, self.clear, self.invert, self.clear_mask, self.close_button):
-            second.addWidget(button)
+            buttons.addWidget(button)
         self._point_parts: tuple[QWidget, ...] = (
             self.rows_label,
             self.rows,
@@ -145,11 +150,19 @@ class DragBar(QWidget):
         return QSize(theme.px(200), super().minimumSizeHint().height())
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
-        """Use two lines if one is too narrow."""
-        is_narrow = event.size().width() < theme.px(_ONE_LINE_PX)
-        ways = QBoxLayout.Direction
-        self._lines.setDirection(ways.TopToBottom if is_narrow else ways.LeftToRight)
+        """Fit the lines to the width."""
+        self._arrange()
         super().resizeEvent(event)
+
+    def _arrange(self) -> None:
+        """Use two lines if one is too narrow, and three if the settings do not fit into one of these."""
+        ways = QBoxLayout.Direction
+        is_narrow = self.width() < theme.px(_ONE_LINE_PX)
+        self._lines.setDirection(ways.TopToBottom if is_narrow else ways.LeftToRight)
+        margins = self._lines.contentsMargins()
+        room = self.width() - margins.left() - margins.right() - self._settings.spacing()
+        needed = self._choices.minimumSize().width() + self._amounts.minimumSize().width()
+        self._settings.setDirection(ways.TopToBottom if needed > room else ways.LeftToRight)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 - Qt's name
         """Offer a key that no control of the bar uses to the tool."""
@@ -207,6 +220,7 @@ class DragBar(QWidget):
             self.reconstruct.show_amount(0.0 if share is None else round(1.0 - share, 4))
         self.keys.setEnabled(drag.has_stroke)
         self.clear.setEnabled(bool(drag.points))
+        self._arrange()
 
     def _shown_rows(self) -> RowRange:
         return self._drag.rows or default_drag_rows(self._resolutions)

@@ -81,7 +81,7 @@ class BlendRow(EditRow):
         for widget in (self.switch, self.picture_button, self.mask_button):
             head.addWidget(widget, 0, centred)
         head.addWidget(self.hint, 1)
-        head.addStretch(1)
+        head.addStretch()  # takes the room while the hint is hidden
         head.addWidget(self.rows, 0, centred)
         head.addWidget(self.remove, 0, centred)
         column = QVBoxLayout(self)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, Qt, QTimer
+from PySide6.QtCore import QCoreApplication, QEvent, QObject, QPoint, QPointF, Qt, QTimer
 from PySide6.QtGui import QKeyEvent, QMouseEvent, QWindow
 from PySide6.QtWidgets import QWidget
 
@@ -95,18 +95,25 @@ class PointerPath(QObject):
             self.flush()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802 - Qt's name
-        """Absorb a move at the native window, and record it. The first one after a pause is reported at once."""
+        """Absorb a move at the native window, and record it. The first one after a pause is reported at once.
+
+        Other buttons and context menus are absorbed until the left button is released.
+        """
         if not isinstance(event, QMouseEvent):
             self._keys_may_differ = self._keys_may_differ or isinstance(event, QKeyEvent)
-            return False
+            return event.type() == QEvent.Type.ContextMenu  # its menu would take the release
         if not event.isUpdateEvent():
-            if event.isEndEvent():  # releasing a button ends the drag
-                watched.removeEventFilter(self)
-                if self._pacer is not None:
-                    self._pacer.end()
+            if event.button() != Qt.MouseButton.LeftButton:
+                return True
+            if event.isEndEvent():
+                self._end(watched)
             return False
         if self._keys_may_differ:
             self._keys_may_differ = False
+            if not event.buttons().value & LEFT:
+                self._end(watched)
+                self._release()
+                return False
             self._change_keys(event.modifiers())
         self._scene = event.scenePosition()
         self._stamp_ms = event.timestamp()
@@ -119,6 +126,25 @@ class PointerPath(QObject):
         if not self.is_ticking:
             self.flush()
         return True
+
+    def _end(self, window: QObject) -> None:
+        """Absorb nothing more: the button is released."""
+        window.removeEventFilter(self)
+        if self._pacer is not None:
+            self._pacer.end()
+
+    def _release(self) -> None:
+        """Give the widget the release that a menu, opened by a key during the drag, has taken."""
+        at, button = self._to, Qt.MouseButton.LeftButton
+        up = QMouseEvent(
+            QEvent.Type.MouseButtonRelease,
+            at,
+            self._widget.mapToGlobal(at),
+            button,
+            Qt.MouseButton.NoButton,
+            self._keys,
+        )
+        QCoreApplication.sendEvent(self._widget, up)
 
     def _end_tick(self) -> None:
         self.is_ticking = False

@@ -68,7 +68,7 @@ class LayersPanel(QWidget):
         self._facts: ModelFacts | None = None
         self._session = Session()
         self._last: Tap | None = None
-        """The last tap: display settings for the next layer, and the layer that `toggle` returns to."""
+        """The last tap, maybe of another model: settings for the next layer, and the layer that `toggle` returns to."""
         self._is_on_show = True
         self._frame: Frame | None = None
         self._drawn: Frame | None = None
@@ -141,7 +141,6 @@ class LayersPanel(QWidget):
     def show_model(self, facts: ModelFacts | None, directions: Directions | None) -> None:
         """Set the layers of a model; disable the panel without one."""
         self._facts = facts
-        self._last = fit_tap(self._last, facts) if facts is not None and self._last is not None else None
         if not self.is_made:
             return
         self.table.show_model(facts)
@@ -186,9 +185,11 @@ class LayersPanel(QWidget):
         self._draw()
 
     def toggle(self, on: bool) -> None:
-        """Request the layer that was shown last (True) or the picture (False)."""
-        if self._facts is not None:
-            self.edited.emit(SetParameter("layer", (self._last or first_tap(self._facts)) if on else None), True)
+        """Request the layer that was shown last, if the model has it, else its first one; False for the picture."""
+        facts = self._facts
+        if facts is not None:
+            last = None if self._last is None else fit_tap(self._last, facts)
+            self.edited.emit(SetParameter("layer", (last or first_tap(facts)) if on else None), True)
 
     # -- internals --------------------------------------------------------------------------------------------------
 

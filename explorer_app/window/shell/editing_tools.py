@@ -64,6 +64,8 @@ class EditingTools(QObject):
         self._messages = messages
         self.dialog: FromPictureDialog | None = None
         """The photo whose latent is searched; None while there is none."""
+        self._waiting: Photo | None = None
+        """A photo that was opened before the first picture of a model."""
         files.photo_opened.connect(self.open_photo)
         action = actions["drag-points"]
         self._editing = editing
@@ -121,17 +123,35 @@ class EditingTools(QObject):
 
     @Slot(object)
     def open_photo(self, photo: Photo) -> None:
-        """Open the dialog that finds the latent of a photo; one that is open already is closed, with its search."""
+        """Open the dialog that finds the latent of a photo; one that is open already is closed, with its search.
+
+        While a model is being opened, the dialog waits for its first picture.
+        """
         from explorer_app.window.dialogs.from_picture import FromPictureDialog
 
-        if self._engine.preview.frame is None:
-            self._messages.warning("Open a model first: the search looks for a latent of the open model.")
+        model, preview = self._engine.model, self._engine.preview
+        if preview.frame is None:
+            if model.loading is None and model.facts is None:
+                self._messages.warning("Open a model first: the search looks for a latent of the open model.")
+                return
+            if self._waiting is None:
+                preview.frame_changed.connect(self._open_waiting)
+            self._waiting = photo
             return
         if self.dialog is not None:
             self.dialog.close()
         dialog = self.dialog = FromPictureDialog(photo, self._projection, self._engine.preview, self._window())
         dialog.finished.connect(self._forget_dialog)
         dialog.show()
+
+    @Slot()
+    def _open_waiting(self) -> None:
+        """Open the dialog of a photo that waited for the first picture."""
+        photo = self._waiting
+        if photo is not None and self._engine.preview.frame is not None:
+            self._engine.preview.frame_changed.disconnect(self._open_waiting)
+            self._waiting = None
+            self.open_photo(photo)
 
     @Slot()
     def _forget_dialog(self) -> None:

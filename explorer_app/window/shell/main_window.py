@@ -16,7 +16,7 @@ from PySide6.QtGui import (
     QGuiApplication,
     QKeyEvent,
 )
-from PySide6.QtWidgets import QMainWindow
+from PySide6.QtWidgets import QApplication, QMainWindow
 
 from explorer_app.controller import Controller
 from explorer_app.messages import MessageLog
@@ -32,6 +32,7 @@ from explorer_app.window.dialogs.quit_question import QuitQuestion
 from explorer_app.window.docks.dock import Dock
 from explorer_app.window.docks.layouts import WORKSPACES
 from explorer_app.window.docks.workspace import scroll_to
+from explorer_app.window.gestures.drag_holder import undo_drag_of
 from explorer_app.window.gestures.input_age import InputAge
 from explorer_app.window.library.kept_drop import KeptDrop
 from explorer_app.window.look import theme
@@ -453,6 +454,7 @@ class MainWindow(QMainWindow):
 
     @Slot()
     def _show_model(self) -> None:
+        undo_drag_of(QApplication.focusWidget())  # of a value that this model may not have
         self._thumbnails.retry()
         self.canvas.show_model(self._engine.model.facts)
         self.canvas.show_frame(self._engine.preview.frame)

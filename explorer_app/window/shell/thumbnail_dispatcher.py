@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+MAX_PENDING = 2048
+"""Pending requests; the oldest are dropped. A seed plane that moves for hours requests more pictures than are made."""
+
+
 class ThumbnailWidget(Protocol):
     """A widget that shows thumbnails under its own keys."""
 
@@ -39,6 +43,7 @@ class ThumbnailDispatcher(QObject):
         super().__init__(parent)
         self._thumbnails = thumbnails
         self._waiting: dict[Hashable, tuple[ThumbnailWidget, object, Session | RenderRequest]] = {}
+        """Pending requests, the newest last."""
         self._on_disk: set[str] = set()
         """Names of the widgets whose pictures are kept on disk."""
         thumbnails.changed.connect(self._deliver_all)
@@ -57,7 +62,10 @@ class ThumbnailDispatcher(QObject):
         """Request the thumbnail of `what` for a widget under its own `key`; `name` identifies the widget."""
         full: Hashable = (name, key)
         if not self._deliver(full, widget, key):
+            self._waiting.pop(full, None)
             self._waiting[full] = (widget, key, what)
+            while len(self._waiting) > MAX_PENDING:
+                del self._waiting[next(iter(self._waiting))]
             self._thumbnails.request(full, what, on_disk=name in self._on_disk)
 
     def signature(self, name: str, key: object) -> NDArray[np.float16] | None:

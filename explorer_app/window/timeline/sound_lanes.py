@@ -212,6 +212,8 @@ class SoundLanes(QWidget):
 
     def mousePressEvent(self, event: QMouseEvent) -> None:  # noqa: N802
         """Take hold of a sound."""
+        if event.buttons() == event.button():
+            self.undo_drag()  # a menu that a key opened has taken its release
         sound = self._sound_at(event.position())
         if (
             event.button() == Qt.MouseButton.LeftButton
@@ -255,7 +257,9 @@ class SoundLanes(QWidget):
         event.accept()
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:  # noqa: N802
-        """Open the menu of the sound under the pointer."""
+        """Open the menu of the sound under the pointer; none while a sound is moved."""
+        if self._drag is not None:
+            return
         sound = self._sound_at(QPointF(event.pos()))
         if sound is not None:
             self.menu_requested.emit(sound.name, event.globalPos())

@@ -286,6 +286,9 @@ class TimelineView(QAbstractScrollArea):
 
     def mousePressEvent(self, event: QMouseEvent) -> None:  # noqa: N802
         """Begin a gesture: seek, move keys, draw a box, drag a handle, stretch, set the loop."""
+        if event.buttons() != event.button():
+            return  # another button is held, whose gesture goes on
+        self._end_drag(event)  # of which a menu has taken the release
         place, modifiers = event.position(), event.modifiers()
         if event.button() == Qt.MouseButton.MiddleButton:
             self._drag = PanDrag(self, place)
@@ -333,6 +336,8 @@ class TimelineView(QAbstractScrollArea):
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:  # noqa: N802
         """Go on with the gesture, or show what a press would do."""
+        if self._drag is not None and not event.buttons():
+            self._end_drag(event)  # a menu that a key opened has taken the release
         if self._drag is not None:
             self._drag.move(event.position(), event.modifiers())
             self.viewport().update()
@@ -340,7 +345,11 @@ class TimelineView(QAbstractScrollArea):
         self._show_cursor(event.position())
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:  # noqa: N802
-        """End the gesture."""
+        """End the gesture with the last button."""
+        if not event.buttons():
+            self._end_drag(event)
+
+    def _end_drag(self, event: QMouseEvent) -> None:
         drag, self._drag = self._drag, None
         if drag is not None:
             drag.end(event.position(), event.modifiers())
@@ -364,7 +373,9 @@ class TimelineView(QAbstractScrollArea):
             self.key_wanted.emit(row.track.path, snapped(self.timeline, self.axis.t(place.x())))
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:  # noqa: N802
-        """Open the menu of the key, of the track or of the ruler under the pointer."""
+        """Open the menu of the key, of the track or of the ruler under the pointer; none during a gesture."""
+        if self._drag is not None:
+            return
         place = QPointF(event.pos())
         name = self.scene.key_near(place) if place.x() >= self.axis.left else None
         row = self.scene.row_at(place)

@@ -6,6 +6,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from explorer_app.exporting.keyframes import Keyframe
 from explorer_app.exporting.picture import read_picture, write_picture
 from explorer_app.exporting.sequence import SequenceSettings
@@ -250,6 +252,47 @@ def test_a_new_session_is_one_step_with_nothing_set(open_harness: Harness) -> No
     open_harness.rest()
     editing.undo()
     assert editing.session == before
+
+
+@pytest.mark.parametrize("is_file", [False, True], ids=["new", "opened"])
+def test_undoing_another_project_brings_back_the_picture_beside_the_keys_and_the_playhead(
+    open_harness: Harness, *, is_file: bool
+) -> None:
+    harness, path = open_harness, open_harness.folder / "evening.loom"
+    editing, playback, files = harness.controller.editing, harness.controller.playback, harness.controller.files
+    change(harness)
+    files.save_session(path)
+    harness.rest()
+    editing.edit(SetTimeline(with_key(Timeline(), "truncation.psi", Fraction(0), 0.25)))
+    playback.seek(Fraction(3))
+    editing.edit(SetParameter("truncation.psi", 0.9))
+    before = editing.session
+    if is_file:
+        files.open_session(path)
+    else:
+        files.new_session()
+    harness.until(lambda: playback.time == 0)
+    other = editing.session
+    for _ in range(2):
+        while editing.session.timeline == other.timeline:
+            editing.undo()
+        assert (editing.session, playback.time) == (before, 3)
+        editing.redo()
+        assert playback.time == 0
+        while editing.history.can_redo:
+            editing.redo()
+        assert editing.session == other
+
+
+def test_a_new_session_that_changes_nothing_leaves_later_steps_alone(open_harness: Harness) -> None:
+    editing, playback = open_harness.controller.editing, open_harness.controller.playback
+    for _ in range(2):
+        open_harness.controller.files.new_session()
+    new = editing.session
+    playback.seek(Fraction(2))
+    editing.edit(SetParameter("truncation.psi", 0.9))
+    editing.undo()
+    assert (editing.session, playback.time) == (new, 2)
 
 
 def test_a_session_waits_for_its_model_although_another_one_became_ready_meanwhile(open_harness: Harness) -> None:

@@ -13,13 +13,14 @@ from explorer_app.session.adapting import adapt
 from explorer_app.session.edits import GoToSeed
 from explorer_app.session.history import KeptSession
 from explorer_app.session.resolve import resolve
-from explorer_app.session.session import Session, Source
+from explorer_app.session.session import ModelReference, Session, Source
 from gpu_backend import (
     DeviceError,
     Latent,
     Point,
     Recipe,
     RenderRequest,
+    Transform,
     read_latent,
     stored_latent,
     write_latent,
@@ -129,6 +130,23 @@ def test_kept_pictures_are_mixed_in_and_put_on_the_timeline_as_one_step_each(ope
     editing.kept.tag(numbers, "snow, night")
     editing.kept.drop(numbers[:1])
     assert [(entry.label, entry.tags) for entry in editing.history.kept] == [("seed 8", ("snow", "night"))]
+
+
+def test_kept_pictures_of_another_model_are_fitted_when_they_are_put_on_the_timeline(open_harness: Harness) -> None:
+    editing = open_harness.controller.editing
+    other = replace(
+        editing.session,
+        model=ModelReference("other.pkl", "other", "sha of other"),
+        classes=((3, 1.0),),
+        transform=Transform(0.1, 0.0, 30.0, 1.5),
+    )
+    editing.kept.add((KeptSession(other, "other"),))
+    open_harness.controller.playback.keep_entries([editing.history.kept[0].number])
+    shown = editing.session
+    assert (shown.classes, shown.transform) == ((), Transform())
+    assert editing.history.kept[0].session.transform == other.transform, "it is as it was with its own model"
+    open_harness.rest()
+    assert open_harness.said(Level.WARNING) == []
 
 
 def test_a_latent_between_recipes_is_kept_as_rows(open_harness: Harness) -> None:

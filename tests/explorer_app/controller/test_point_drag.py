@@ -110,6 +110,28 @@ def test_a_stroke_follows_the_hand_and_is_one_step_of_undo(hand: Hand) -> None:
     assert hand.drag.points == (), "the handle's content is elsewhere now"
 
 
+@pytest.mark.parametrize("what", ["new session", "drift"])
+def test_a_stroke_that_settles_ends_before_another_session_or_a_drift(hand: Hand, what: str) -> None:
+    editing, before = hand.harness.controller.editing, list(hand.steps)
+    hand.drag.begin((4.0, 4.0))
+    hand.drag.aim(30.0, 0.0)
+    hand.renders.advance()
+    hand.drag.release()
+    if what == "drift":
+        editing.set_drifting(True)
+    else:
+        hand.harness.controller.files.new_session()
+    assert hand.drag.phase == "rest"
+    assert hand.renders.drag is None
+    assert hand.steps[: len(before) + 1] == [*before, "Drag a point"]
+    if what == "new session":
+        assert editing.session.pinned_blend == ()
+        assert not editing.is_gesturing
+        editing.undo()
+        assert hand.rows == 1.0, "what the stroke had reached"
+    editing.set_drifting(False)
+
+
 def test_escape_returns_to_the_start_of_the_stroke(hand: Hand) -> None:
     hand.stroke()
     before, points, rows = list(hand.steps), hand.drag.points, hand.rows

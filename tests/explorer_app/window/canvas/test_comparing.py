@@ -111,6 +111,14 @@ def test_one_entry_is_compared_with_the_picture_as_it_is_now(walked: MainWindow,
     assert not walked.comparing.view.isVisible(), "another model has other pictures"
 
 
+def test_a_picture_of_another_model_names_the_model_that_shows_it(
+    walked: MainWindow, controller: FakeController
+) -> None:
+    controller.show_model(facts(name="Other", model_id="ef" * 32))
+    walked.history.compare_requested.emit((controller.editing.history.entries[-2].number,))
+    assert [side.name for side in walked.comparing.view.sides] == ["Go to seed, with Other", "Now"]
+
+
 def test_the_same_command_or_escape_anywhere_ends_a_comparison(walked: MainWindow, controller: FakeController) -> None:
     view, compare = walked.comparing.view, walked.actions_by_key["compare"]
     compare.trigger()

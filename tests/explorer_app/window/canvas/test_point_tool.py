@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations, count
 
 import pytest
 from PySide6.QtCore import QPoint, QPointF, QRect, Qt
 from PySide6.QtGui import QColor
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
 from explorer_app.controller.drag_points import LOST
 from explorer_app.messages import MessageLog
 from explorer_app.session.edits import AddBlend, GoToSeed, RemoveBlend
 from explorer_app.window.canvas.drag_bar import DragBar
+from explorer_app.window.canvas.mask_brush import Mode
 from explorer_app.window.canvas.point_tool import PointTool
 from explorer_app.window.look import theme
 from explorer_app.window.shell.main_window import MainWindow
@@ -116,6 +118,28 @@ def test_a_key_a_button_and_the_bar_switch_the_tool_and_no_panel_gets_narrower(
     assert not hand.tool.is_on, "one tool at a time"
     hand.key(Qt.Key.Key_D)
     assert not hand.window.canvas.transform.is_on
+
+
+@pytest.mark.parametrize("mode", ["points", "freeze"])
+@pytest.mark.parametrize("width", [390, 480, 660, 900])
+def test_the_bar_shows_every_control_in_full_beside_a_narrow_canvas(
+    hand: Hand, qtbot: QtBot, mode: Mode, width: int
+) -> None:
+    hand.window.resize(width, 600)
+    hand.window.tools.brush.set_mode(mode)
+    bar = hand.bar
+    controls: list[QWidget] = [bar.modes, bar.close_button]
+    controls += [bar.rows, bar.block, bar.reconstruct, bar.keys] if mode == "points" else [bar.brush_size, bar.softness]
+
+    def shows_all() -> None:
+        assert bar.width() <= width
+        for control in controls:
+            assert control.isVisible()
+            assert control.width() >= (control.minimumWidth() or control.minimumSizeHint().width())
+            assert bar.rect().contains(control.geometry())
+        assert not any(a.geometry().intersects(b.geometry()) for a, b in combinations(controls, 2))
+
+    qtbot.waitUntil(shows_all)
 
 
 def test_the_button_is_away_where_the_picture_has_its_place(window: MainWindow, controller: FakeController) -> None:
@@ -282,7 +306,9 @@ def test_the_bar_sets_rows_and_features_and_fades_the_edit(hand: Hand) -> None:
     assert hand.steps[-1] == "Fade edit"
 
 
-def test_a_stroke_becomes_keys_by_a_button(hand: Hand) -> None:
+def test_a_stroke_becomes_keys_by_a_button(hand: Hand, monkeypatch: pytest.MonkeyPatch) -> None:
+    tenths = count()
+    monkeypatch.setattr(hand.controller.point_drag, "_clock", lambda: next(tenths) / 10)  # a key needs a frame
     hand.stroke((60, 80), (100, 80))
     QTest.mouseClick(hand.bar.keys, LEFT)
     track = hand.controller.editing.session.timeline.track("pinned_blend")

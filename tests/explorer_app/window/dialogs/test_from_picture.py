@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from explorer_app.controller.photo_file import PhotoError, load_photo
+from explorer_app.controller.progress import Loading
 from explorer_app.controller.unfinished_search import UnfinishedSearch
 from explorer_app.messages import MessageLog
 from explorer_app.rendering.render_events import ProjectionAdvanced
@@ -51,6 +52,26 @@ def at(view: CropView, x: float, y: float) -> QPoint:
     rect = view.picture_rect()
     scale = rect.width() / 80
     return QPointF(rect.x() + x * scale, rect.y() + y * scale).toPoint()
+
+
+def test_a_photo_that_is_opened_with_the_program_waits_for_the_first_picture(
+    host: ToolsHost, controller: FakeController, messages: MessageLog, photo: Path
+) -> None:
+    frame, facts = controller.engine.preview.frame, controller.engine.model.facts
+    controller.engine.preview.frame = controller.engine.model.facts = None
+    controller.load(Loading("model.pkl", 0, 0, "Reading"))
+    for _ in range(2):
+        controller.files.photo_opened.emit(load_photo(photo))
+    controller.engine.preview.frame_changed.emit()
+    assert (host.tools.dialog, messages.messages) == (None, ())
+    controller.load(None)
+    controller.engine.preview.frame, controller.engine.model.facts = frame, facts
+    for _ in range(2):
+        controller.engine.preview.frame_changed.emit()
+    dialog = host.tools.dialog
+    assert dialog is not None
+    assert dialog.isVisible()
+    assert len(host.window().findChildren(FromPictureDialog)) == 1
 
 
 def test_a_photo_is_searched_side_by_side_and_kept(host: ToolsHost, controller: FakeController, photo: Path) -> None:

@@ -111,6 +111,17 @@ def test_the_pictures_of_a_blend_keep_their_size_once_it_is_painted(panel: Edits
     assert row.mask_button.height() == row.mask_button.width()
 
 
+@pytest.mark.parametrize("width", [310, 420])
+def test_what_to_do_with_a_mask_is_shown_in_full(panel: EditsPanel, blends: BlendList, width: int) -> None:
+    panel.resize(width, 600)
+    panel.show_session(Session(blends=(replace(SKY, mask=None),)))
+    panel.show()
+    QApplication.processEvents()
+    row = blends.rows[0]
+    assert row.hint.height() >= row.hint.heightForWidth(row.hint.width())
+    assert row.rect().contains(row.hint.geometry())
+
+
 def test_a_menu_offers_a_seed_what_is_shown_and_kept_pictures(panel: EditsPanel, blends: BlendList) -> None:
     calls: list[tuple[object, ...]] = []
     blends.seed_requested.connect(lambda *parts: calls.append(("seed", *parts)))

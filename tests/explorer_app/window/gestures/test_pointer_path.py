@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from PySide6.QtCore import QEvent, QPointF, Qt
-from PySide6.QtGui import QKeyEvent, QMouseEvent
+from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
+from PySide6.QtGui import QContextMenuEvent, QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
@@ -30,7 +30,7 @@ class Follower(QWidget):
         self.ways: list[tuple[float, int]] = []
         self.way = PointerPath(lambda dx, dy, keys: self.ways.append((dx, keys)), self)
         self.way.begin(QPointF())
-        self.moves = 0
+        self.moves = self.releases = self.menus = 0
 
     def mousePressEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
         self.way.begin(event.position())
@@ -41,6 +41,10 @@ class Follower(QWidget):
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:  # noqa: N802 - Qt's name
         self.way.flush()
+        self.releases += 1
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:  # noqa: N802 - Qt's name
+        self.menus += 1
 
 
 @pytest.fixture
@@ -88,6 +92,7 @@ def send(
     held: bool = True,
     keys: Qt.KeyboardModifier = NONE,
     stamp_ms: int = 0,
+    button: Qt.MouseButton = Qt.MouseButton.LeftButton,
 ) -> None:
     """Send an event the way that the system's take: to the native window."""
     at = QPointF(x, 20.0)
@@ -97,7 +102,7 @@ def send(
         at,
         at,
         QPointF(window.mapToGlobal(at.toPoint())),
-        none if kind == QEvent.Type.MouseMove else left,
+        none if kind == QEvent.Type.MouseMove else button,
         left if held else none,
         keys,
     )
@@ -183,3 +188,38 @@ def test_a_release_follows_the_way_up_to_it_and_later_moves_reach_the_widget(ins
     for x in (40.0, 50.0, 60.0):
         send(window, QEvent.Type.MouseMove, x, held=False)
     assert inside.moves == moves + 3
+
+
+def open_menu(window: QWidget) -> None:
+    at = QPoint(30, 20)
+    QApplication.sendEvent(
+        window.windowHandle(), QContextMenuEvent(QContextMenuEvent.Reason.Mouse, at, window.mapToGlobal(at))
+    )
+
+
+@pytest.mark.parametrize("button", [Qt.MouseButton.RightButton, Qt.MouseButton.MiddleButton], ids=["right", "middle"])
+def test_other_buttons_and_menus_wait_for_the_end_of_a_drag(inside: Follower, button: Qt.MouseButton) -> None:
+    window = inside.window()
+    send(window, QEvent.Type.MouseButtonPress, 20.0)
+    send(window, QEvent.Type.MouseMove, 21.0)
+    send(window, QEvent.Type.MouseButtonPress, 21.0, button=button)
+    open_menu(window)
+    send(window, QEvent.Type.MouseButtonRelease, 21.0, button=button)
+    send(window, QEvent.Type.MouseMove, 30.0)
+    assert (inside.releases, inside.menus, inside.moves) == (0, 0, 0)
+    send(window, QEvent.Type.MouseButtonRelease, 30.0, held=False)
+    assert (inside.releases, inside.ways) == (1, [(1.0, 0), (9.0, 0)])
+    open_menu(window)
+    assert inside.menus == 1
+
+
+def test_a_drag_whose_release_was_lost_ends_with_the_next_move(inside: Follower) -> None:
+    window = inside.window()
+    send(window, QEvent.Type.MouseButtonPress, 20.0)
+    send(window, QEvent.Type.MouseMove, 25.0)
+    send(window, QEvent.Type.MouseMove, 200.0, held=False)
+    assert (inside.releases, inside.ways) == (1, [(5.0, 0)])
+    inside.setMouseTracking(True)
+    moves = inside.moves
+    send(window, QEvent.Type.MouseMove, 210.0, held=False)
+    assert inside.moves == moves + 1

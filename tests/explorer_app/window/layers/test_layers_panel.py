@@ -139,6 +139,14 @@ def test_the_last_layer_choice_returns_after_the_picture(panel: WatchedPanel) ->
     assert panel.edits.session.tap == tap
 
 
+def test_the_last_layer_of_another_model_does_not_return(panel: WatchedPanel) -> None:
+    panel.edits.show(Session(tap=Tap("b16.conv1", (5,), 6.0)))
+    panel.show_model(replace(FACTS, layers=(LayerFacts("L0_36", 4, 36),)), None)
+    panel.edits.show(Session())
+    panel.toggle(True)
+    assert panel.edits.session.tap == Tap("L0_36")
+
+
 def test_the_first_layer_that_is_shown_lies_half_way_through_the_network(panel: WatchedPanel) -> None:
     panel.toggle(True)
     assert panel.edits.session.tap == Tap("b16.conv1")

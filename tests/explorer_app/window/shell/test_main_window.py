@@ -21,7 +21,7 @@ from explorer_app.window.gestures.plane_drag import Glide
 from explorer_app.window.look import theme
 from explorer_app.window.shell.main_window import MainWindow
 from gpu_backend import Truncation
-from tests.helpers.fake_controller import FakeController
+from tests.helpers.fake_controller import FakeController, facts
 from tests.helpers.mouse import drag, move, press, release
 from tests.helpers.windows import Make, calls, dock
 
@@ -52,6 +52,22 @@ def test_live_gestures_follow_the_refresh_rate_of_the_screen_that_it_is_on(
     controller.editing.screen_hz = 0.0
     window.windowHandle().screenChanged.emit(window.screen())
     assert controller.editing.screen_hz == window.screen().refreshRate()
+
+
+def test_another_model_ends_a_drag_in_a_panel_whose_value_it_may_not_have(
+    window: MainWindow, controller: FakeController
+) -> None:
+    slider = window.latent.cutoff.slider
+    middle = slider.rect().center()
+    slider.setFocus()
+    press(slider, middle)
+    move(slider, middle + QPoint(10, 0))
+    edits = len(calls(controller, "edit"))
+    controller.show_model(facts(name="Small", model_id="c" * 64, num_ws=6, row_resolutions=(4, 4, 8, 8, 16, 16)))
+    assert ("cancel_gesture",) in controller.calls
+    move(slider, middle + QPoint(20, 0))
+    release(slider, middle + QPoint(20, 0))
+    assert len(calls(controller, "edit")) == edits > 0
 
 
 def test_a_drag_on_the_canvas_moves_picture_panels_and_history(window: MainWindow, controller: FakeController) -> None:

@@ -12,7 +12,7 @@ from pytestqt.qtbot import QtBot
 from explorer_app.rendering.thumbnails import ThumbnailStore
 from explorer_app.session.session import Session
 from explorer_app.window.shell.main_window import MainWindow
-from explorer_app.window.shell.thumbnail_dispatcher import ThumbnailDispatcher
+from explorer_app.window.shell.thumbnail_dispatcher import MAX_PENDING, ThumbnailDispatcher
 from gpu_backend import RenderRequest
 from tests.helpers.fake_controller import FakeController, facts
 from tests.helpers.fake_engine import fake_frame
@@ -52,6 +52,16 @@ def test_pending_thumbnails_are_requested_of_the_next_model_and_finished_ones_ar
     thumbnails.requested.clear()
     dispatcher.retry()
     assert thumbnails.requested == [("list", 2)]
+
+
+def test_the_oldest_of_too_many_pending_thumbnails_are_dropped(qapp: QApplication) -> None:
+    thumbnails, widget, parent = Thumbnails(), Widget(), QObject()
+    dispatcher = ThumbnailDispatcher(thumbnails, parent)  # type: ignore[arg-type]
+    for key in (0, 1, 0, *range(2, MAX_PENDING + 1)):
+        dispatcher.request("plane", widget, key, Session())
+    thumbnails.requested.clear()
+    dispatcher.retry()
+    assert thumbnails.requested == [("plane", key) for key in (0, *range(2, MAX_PENDING + 1))]
 
 
 def test_a_session_that_comes_back_gets_its_thumbnail_when_its_model_is_open(make: Make, qtbot: QtBot) -> None:

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
+from PySide6.QtGui import QContextMenuEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QMenu
+from PySide6.QtWidgets import QApplication, QMenu
 from pytestqt.qtbot import QtBot
 
 from explorer_app.audio.analysis import Analysis
@@ -133,6 +134,22 @@ def test_dragging_a_lane_moves_the_sound_in_time(panel: TimelinePanel) -> None:
     assert cancelled
 
 
+def test_a_right_click_during_a_drag_opens_no_menu_and_the_drag_goes_on(panel: TimelinePanel) -> None:
+    said: list[object] = []
+    panel.lanes.menu_requested.disconnect()
+    panel.lanes.menu_requested.connect(lambda name, place: said.append(name))
+    panel.sound_changed.connect(lambda sound, label, final: said.append((float(sound.start), final)))
+    right, start = Qt.MouseButton.RightButton, centre(panel)
+    end = start + QPointF(round(panel.view.axis.scale), 0)
+    mouse(panel.lanes, PRESS, start, LEFT)
+    mouse(panel.lanes, PRESS, start, right, held=LEFT | right)
+    menu = QContextMenuEvent(QContextMenuEvent.Reason.Mouse, start.toPoint(), panel.lanes.mapToGlobal(start.toPoint()))
+    QApplication.sendEvent(panel.lanes, menu)
+    mouse(panel.lanes, RELEASE, start, right, held=LEFT)
+    mouse(panel.lanes, RELEASE, end, LEFT)
+    assert said == [(pytest.approx(2.0, abs=0.02), True)]
+
+
 def test_undo_puts_a_sound_back_and_after_a_press_alone_only_lets_it_go(panel: TimelinePanel) -> None:
     moved: list[Sound] = []
     panel.sound_changed.connect(lambda sound, label, final: moved.append(sound))
@@ -226,9 +243,6 @@ def test_a_right_click_names_the_sound(panel: TimelinePanel) -> None:
     calls: list[str] = []
     panel.lanes.menu_requested.disconnect()
     panel.lanes.menu_requested.connect(lambda name, place: calls.append(name))
-    from PySide6.QtGui import QContextMenuEvent
-    from PySide6.QtWidgets import QApplication
-
     place = centre(panel).toPoint()
     QApplication.sendEvent(panel.lanes, QContextMenuEvent(QContextMenuEvent.Reason.Mouse, place, QPoint(0, 0)))
     assert calls == ["drums"]

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
-from PySide6.QtGui import QImage
+from PySide6.QtGui import QContextMenuEvent, QImage
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from explorer_app.session.edits import GoToSeed
@@ -92,6 +93,31 @@ def test_escape_brings_dragged_keys_back(edits: Edits, view: TimelineView) -> No
     assert times(edits) == [0, 4, 8]
     assert edits.cancelled == 1
     assert edits.steps == []
+
+
+def test_other_buttons_and_menus_leave_a_drag_of_keys_alone(edits: Edits, view: TimelineView) -> None:
+    start, right, middle = at(view, PSI, 4), Qt.MouseButton.RightButton, Qt.MouseButton.MiddleButton
+    later = shift(view, start, 1)
+    menus: list[QPoint] = []
+    view.key_menu_requested.connect(menus.append)
+    drag(view, start, later, release=False)
+    for button in (right, middle):
+        mouse(view.viewport(), PRESS, later, button, held=LEFT | button)
+        menu = QContextMenuEvent(QContextMenuEvent.Reason.Mouse, later, view.viewport().mapToGlobal(later))
+        QApplication.sendEvent(view.viewport(), menu)
+        mouse(view.viewport(), RELEASE, later, button, held=LEFT)
+    assert (edits.steps, menus) == ([], [])
+    mouse(view.viewport(), MOVE, shift(view, start, 2), LEFT)
+    mouse(view.viewport(), RELEASE, shift(view, start, 2), LEFT)
+    assert (len(edits.steps), times(edits)) == (1, [0, 6, 8])
+
+
+def test_a_drag_of_keys_whose_release_was_lost_ends_with_the_next_move(edits: Edits, view: TimelineView) -> None:
+    start, nothing = at(view, PSI, 4), Qt.MouseButton.NoButton
+    drag(view, start, shift(view, start, 1), release=False)
+    mouse(view.viewport(), MOVE, shift(view, start, 1), held=nothing)
+    mouse(view.viewport(), MOVE, shift(view, start, 3), held=nothing)
+    assert (len(edits.steps), times(edits)) == (1, [0, 5, 8])
 
 
 def test_undo_brings_dragged_keys_back_and_after_a_press_alone_only_ends_the_drag(
