@@ -134,7 +134,7 @@ class Editing(QObject):
         """What the sounds of a session move over its timeline."""
         self._time_s = 0.0
         self._replaced: dict[int, _Replaced] = {}
-        """Number of the first step of a project -> what it replaced."""
+        """Number of the first step of a project -> what it replaced; of steps that the history has."""
         self._is_time_moving = False
         self._before_snapshot: FitOrigin | None = None
         """What the newest snapshot was fitted from, while one goes through a folder of them."""
@@ -404,6 +404,7 @@ class Editing(QObject):
         self._editor.set_transient(session)
         self._editor.commit(label)
         if time_s is not None and self.history.next_number > number:
+            self._replaced = {step: kept for step, kept in self._replaced.items() if self.history.entry(step)}
             self._replaced[number] = _Replaced(former, former_s, time_s)
         self._follow_time()
         self._show()
