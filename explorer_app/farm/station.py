@@ -274,6 +274,18 @@ class Station:
         driver = f", driver {device.driver}" if device.driver and device.id != PROCESSOR_ID else ""
         return f"{device.name}{driver}, {device.precision}, Latent Loom {__version__}"
 
+    def _renderer_of(self, job: _Job) -> RendererLike:
+        """Return the renderer of a job, whose model is opened again if another job's call came between.
+
+        Raises
+        ------
+        LoomError
+            If the model is gone, cannot be run, or the device fails.
+        """
+        if self._ready_renderer(job.recipe) is None or self._renderer is None:
+            raise FarmError("This worker has lost the job's model.")
+        return self._renderer
+
     def _model_of(self, recipe: JobRecipe) -> Model | None:
         for path in self._store.candidates(recipe.model_id, recipe.model_name, recipe.model_path):
             try:
@@ -305,10 +317,7 @@ class Station:
     ) -> None:
         try:
             started.append(time.monotonic())
-            self._ready_renderer(job.recipe)  # another job's chunk may have come between
-            renderer = self._renderer
-            if renderer is None:
-                raise FarmError("This worker has lost the job's model.")
+            renderer = self._renderer_of(job)
             waiting_indices = deque(indices)
             waiting: deque[int] = deque()
 
@@ -337,9 +346,7 @@ class Station:
                 work.end()
 
     def _sample(self, job: _Job, index: int) -> Frame:
-        self._ready_renderer(job.recipe)
-        assert self._renderer is not None
-        return self._renderer.render(job.plan.request(index), should_cancel=lambda: self._is_closing)
+        return self._renderer_of(job).render(job.plan.request(index), should_cancel=lambda: self._is_closing)
 
     def _render_to_device(self, recipe: JobRecipe, pictures: int, batch: int) -> int:
         if self._device_rate is None:
