@@ -182,9 +182,8 @@ class Station:
         def should_cancel() -> bool:
             return self._is_closing or work.is_over or chunk.job in self._cancelled
 
-        taken = None if chunk.output == "none" else work
         rendering = self._render_thread.submit(
-            self._render_frames, job, missing, taken, should_cancel, started, warnings
+            self._render_frames, job, missing, work, should_cancel, started, warnings
         )
         units: list[StoredUnit] = []
         try:
@@ -213,9 +212,6 @@ class Station:
                 files.close()
         if files is not None:
             files.check()
-        if chunk.output == "none":
-            size = job.encoder.unit_frames
-            units = [StoredUnit(index // size, 1, 0) for index in missing]
         seconds = time.monotonic() - started[0] if started else 0.0
         return ChunkReport((*found, *units), seconds, tuple(warnings), is_cancelled)
 
@@ -310,7 +306,7 @@ class Station:
         self,
         job: _Job,
         indices: list[int],
-        work: _FrameQueue | None,
+        work: _FrameQueue,
         should_cancel: Callable[[], bool],
         started: list[float],
         warnings: dict[str, None],
@@ -334,16 +330,14 @@ class Station:
                     index = waiting.popleft()
                     if should_cancel():
                         raise CancelledError("The chunk was cancelled.")
-                    if work is not None:
-                        work.add(index, frame)
+                    work.add(index, frame)
             finally:
                 pipeline.close()
         except DeviceLostError:
             self.is_broken = True
             raise
         finally:
-            if work is not None:
-                work.end()
+            work.end()
 
     def _sample(self, job: _Job, index: int) -> Frame:
         return self._renderer_of(job).render(job.plan.request(index), should_cancel=lambda: self._is_closing)
