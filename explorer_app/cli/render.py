@@ -68,7 +68,7 @@ def run(words: Sequence[str], console: Console) -> int:
         return _render_all(_settings(sources, options, form, model.facts), model, options, console)
     targets = _targets(sources, options.outdir, form.ending)
     if options.sheet is not None:
-        check_sheets(options, sources, targets)
+        check_sheets(options, sources, targets, model.facts.resolution)
     if is_for_farm(options):
         for settings in _stills(sources, targets, options, form, model.facts):
             render_on_farm(settings, model, options, console)
