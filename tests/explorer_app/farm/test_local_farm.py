@@ -1,6 +1,7 @@
 """Child processes of a farm that are kept running; the real ones are in `test_real_processes.py`."""
 
 import io
+import subprocess
 import threading
 from typing import Any
 
@@ -42,7 +43,7 @@ def test_a_child_is_started_again_although_the_system_refused_it_once(monkeypatc
             is_there_again.set()
         return started[-1]
 
-    monkeypatch.setattr(local_farm.subprocess, "Popen", popen)
+    monkeypatch.setattr(subprocess, "Popen", popen)
     monkeypatch.setattr(local_farm, "_LOOK_S", 0.001)
     monkeypatch.setattr(local_farm, "_FIRST_DELAY_S", 0.0)
     monkeypatch.setattr(local_farm, "_LAST_DELAY_S", 0.0)
