@@ -374,7 +374,19 @@ def _strength(path: str, index: str, row_text: str) -> Parameter:
     def write(session: Session, value: float) -> Session:
         return whole.write(session, with_strengths(whole.read(session), {row: value}))
 
-    return Parameter(path, "Mix", "number", 0.0, read, write, low=0.0, high=1.0, is_merged=False, is_batched=True)
+    return Parameter(
+        path,
+        "Mix",
+        "number",
+        0.0,
+        read,
+        write,
+        low=0.0,
+        high=1.0,
+        is_merged=False,
+        is_available=lambda facts: row < facts.num_ws,
+        is_batched=True,
+    )
 
 
 def with_strengths(strengths: tuple[float, ...], changes: Mapping[int, float]) -> tuple[float, ...]:
