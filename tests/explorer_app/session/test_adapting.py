@@ -2,6 +2,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from explorer_app.session.adapting import FitOrigin, adapt
+from explorer_app.session.local_edits import style_lengths
 from explorer_app.session.patches import Patch
 from explorer_app.session.resolve import resolve
 from explorer_app.session.session import ModelReference, Session, Slider, Source
@@ -177,6 +178,18 @@ def test_tracks_and_patches_of_rows_that_it_lacks_go() -> None:
     assert "tracks of parameters that it does not have were removed" in fitted.changes
     (recipe, _) = resolve(keyed_at(fitted.session, 0.0)).blend[0]
     assert len(recipe.latent.mix[0].strengths) == FACTS.num_ws
+
+
+def test_tracks_and_patches_of_style_channels_that_it_lacks_go() -> None:
+    layer, count = next(iter(style_lengths(FACTS).items()))
+    paths = [f"style/{layer}/{count - 1}", f"style/{layer}/{count}", "style/no layer/0"]
+    timeline = Timeline(tracks=tuple(Track(path, (Key(Fraction(0), 0.5),)) for path in paths))
+    patches = tuple(Patch("osc/a/0", path) for path in paths)
+    fitted = adapt(Session(model=ELSEWHERE, timeline=timeline, patches=patches), FACTS).session
+    assert [track.path for track in fitted.timeline.tracks] == paths[:1]
+    assert [patch.parameter for patch in fitted.patches] == paths[:1]
+    (offset,) = resolve(keyed_at(fitted, 0.0)).edits.style_offsets
+    assert (offset.layer, offset.channel) == (layer, count - 1)
 
 
 def test_what_a_fit_removed_comes_back_beside_what_was_edited_since() -> None:
