@@ -435,7 +435,7 @@ def _numbered(path: str) -> Parameter:
         options |= {"high": len(modes) - 1, "is_available": lambda facts: bool(facts.noise_layers)}
         read, write = (lambda session: modes.index(session.noise.mode)), modes.__getitem__
     else:
-        options |= {"high": MAX_ITEMS}
+        options |= {"high": MAX_ITEMS, "fit": lambda index, facts: min(index, facts.c_dim - 1)}
         read = lambda session: max(session.classes, key=lambda pair: pair[1], default=(0, 0.0))[0]  # noqa: E731
         write = lambda index: ((index, 1.0),)  # noqa: E731
     return Parameter(

@@ -192,6 +192,14 @@ def test_tracks_and_patches_of_style_channels_that_it_lacks_go() -> None:
     assert (offset.layer, offset.channel) == (layer, count - 1)
 
 
+def test_a_track_goes_through_no_more_classes_than_the_model_has() -> None:
+    keys = (Key(Fraction(0), 0), Key(Fraction(1), 999))
+    session = Session(timeline=Timeline(tracks=(Track("classes/number", keys),)))
+    (track,) = adapt(session, FACTS).session.timeline.tracks
+    assert [key.value for key in track.keys] == [0, FACTS.c_dim - 1]
+    assert adapt(session, replace(FACTS, c_dim=0)).session.timeline.tracks == ()
+
+
 def test_what_a_fit_removed_comes_back_beside_what_was_edited_since() -> None:
     haze, sun = Slider("world/haze", 1.0), Slider("world/sun", 2.0)
     by_haze, by_psi = Patch("osc/a/0", "slider/world/haze"), Patch("osc/b/0", "truncation.psi")
