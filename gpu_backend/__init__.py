@@ -27,7 +27,11 @@ from typing import TYPE_CHECKING
 from gpu_backend.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from gpu_backend.argument_types import names_of as names_of, whole_number as whole_number
+    from gpu_backend.argument_types import (
+        names_of as names_of,
+        number_above_0 as number_above_0,
+        whole_number as whole_number,
+    )
     from gpu_backend.bench.command import run_bench as run_bench
     from gpu_backend.bench.device_rate import DeviceRate as DeviceRate
     from gpu_backend.bench.ladder import Rung as Rung, RungResult as RungResult, gains_of as gains_of
@@ -313,7 +317,7 @@ if TYPE_CHECKING:
     )
 
 _HOMES = {
-    "argument_types": ("names_of", "whole_number"),
+    "argument_types": ("names_of", "number_above_0", "whole_number"),
     "bench.command": ("run_bench",),
     "bench.device_rate": ("DeviceRate",),
     "bench.ladder": ("RungResult", "Rung", "gains_of"),

@@ -111,6 +111,12 @@ def read_regular_file(path: Path, max_nbytes: int, what: str) -> bytes:
     return data
 
 
+def check_file_size(path: Path, data: bytes, max_nbytes: int) -> None:
+    """Raise OSError (EFBIG) if the content of a file is larger than its reader's `max_nbytes`: it would be lost."""
+    if len(data) > max_nbytes:
+        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(path))
+
+
 def read_member(archive: zipfile.ZipFile, name: str, max_nbytes: int) -> bytes:
     """Return up to `max_nbytes` of a member of a zip that is stored or deflated.
 

@@ -38,7 +38,7 @@ _MOST_UNFLUSHED = 512
 """Files that may wait to be flushed before a group pauses its writers."""
 
 _live: set[str] = set()
-"""Part files that this process is writing now."""
+"""Names of the part files that this process is writing now: unlike paths, a folder has no two spellings in them."""
 
 _swept: set[str] = set()
 """Folders that this process has cleaned already."""
@@ -147,7 +147,7 @@ def write_whole(
     _sweep_once(path.parent, disk)
     aside = path.with_name(part_name(path.name, os.getpid()))
     written = aside if isinstance(content, bytes) else aside / path.name
-    _live.add(str(aside))
+    _live.add(aside.name)
     try:
         if isinstance(content, bytes):
             disk.write(written, content)
@@ -167,7 +167,7 @@ def write_whole(
             with contextlib.suppress(OSError):
                 disk.remove(aside)
     finally:
-        _live.discard(str(aside))
+        _live.discard(aside.name)
 
 
 def write_readable(path: Path, content: bytes, read: Callable[[Path], object]) -> None:
@@ -274,7 +274,7 @@ class FileGroup:
             _sweep_once(self._folder, self._disk)
             self._is_ready = True
         reserved = [(self._folder / part_name(name, self._pid), self._folder / name) for name in names]
-        _live.update(str(aside) for aside, _ in reserved)
+        _live.update(aside.name for aside, _ in reserved)
         return reserved
 
     def put(self, files: Sequence[tuple[Path, Path]]) -> None:
@@ -312,7 +312,7 @@ class FileGroup:
                     self._disk.flush([aside for aside, _ in files])
                     for aside, target in files:
                         self._disk.move(aside, target, flushed=False)
-                        _live.discard(str(aside))
+                        _live.discard(aside.name)
                         done += 1
                     self._disk.flush_folder(self._folder)
             except BaseException as error:  # reported through `error`
@@ -340,7 +340,7 @@ class FileGroup:
             with contextlib.suppress(OSError):
                 self._disk.remove(aside)
         finally:
-            _live.discard(str(aside))
+            _live.discard(aside.name)
 
 
 def write_part(aside: Path, data: bytes, disk: Disk | None = None) -> None:
@@ -406,7 +406,7 @@ def _is_abandoned(path: Path, match: re.Match[str]) -> bool:
     if match.re is _PART and match["host"] == machine_tag():
         pid = int(match["pid"])
         if pid == os.getpid():
-            return str(path) not in _live
+            return path.name not in _live
         if not process_is_running(pid):
             return True
     return time.time() - path.lstat().st_mtime > _ABANDONED_S

@@ -109,12 +109,12 @@ class AudioInput:
     publish
         Gets source -> 0..1, on the device's thread.
     open_device
-        Returns a device; None for the system's.
+        Returns a device.
 
     Raises
     ------
     LoomError
-        If there is no device.
+        If there is no device, or it does not start.
     """
 
     def __init__(self, publish: Publish, open_device: Callable[[], InputDevice] = default_input) -> None:
@@ -124,7 +124,13 @@ class AudioInput:
         self._device = open_device()
         sink = self._sink()
         next(sink)
-        self._device.start(sink)
+        try:
+            self._device.start(sink)
+        except Exception as error:  # each library raises its own: another program may hold the device
+            self._device.close()
+            raise LoomError(
+                "The microphone or line input does not start; see which program uses it.", str(error)
+            ) from error
 
     def close(self) -> None:
         """Stop recording. May be called twice."""

@@ -129,7 +129,7 @@ class Player:
     found
         Called with a sentence, on any thread, when a device that stopped answers again.
     open_device
-        Returns a device; None for the system's.
+        Returns a device.
     clock
         Seconds from any origin.
     """
@@ -314,7 +314,11 @@ class _Run:
         next(stream)
         with self._condition:
             self._requested_at, self._has_begun = self._clock(), True
-        device.start(stream)
+        try:
+            device.start(stream)
+        except BaseException:
+            device.close()
+            raise
         return device
 
     def _mixed_on(self, mixer: Mixer) -> bool:

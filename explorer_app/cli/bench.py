@@ -23,6 +23,7 @@ from gpu_backend import (
     find_commit,
     find_versions,
     names_of,
+    number_above_0,
     random_model,
     read_model,
     run_bench,
@@ -59,7 +60,10 @@ def parser() -> Parser:
         help=f"of {', '.join(FORMATS)} (default: png,jpeg)",
     )
     farm.add_argument(
-        "--seconds", type=float, metavar="S", help=f"of each measurement (default: {_USUAL_S:g}; {_QUICK_S:g} --quick)"
+        "--seconds",
+        type=number_above_0,
+        metavar="S",
+        help=f"of each measurement (default: {_USUAL_S:g}; {_QUICK_S:g} --quick)",
     )
     farm.add_argument("--work", type=Path, metavar="DIR", help="where frames are written and deleted (default: /tmp)")
     return made

@@ -43,7 +43,9 @@ def parser() -> Parser:
         help="network file (default: the bundled model); the encoder is saved beside it as NAME.encoder.safetensors",
     )
     made.add_argument("--steps", type=_STEPS, default=3000, metavar="N", help="steps of the training (default: 3000)")
-    made.add_argument("--seed", type=int, default=0, metavar="S", help="seed of samples and weights (default: 0)")
+    made.add_argument(
+        "--seed", type=whole_number(0), default=0, metavar="S", help="seed of samples and weights (default: 0)"
+    )
     made.add_argument(
         "--device",
         choices=TORCH_DEVICES,

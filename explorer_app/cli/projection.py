@@ -88,7 +88,9 @@ def parser() -> Parser:
         metavar="N",
         help="also tune the weights to each picture in N steps (150), and save the tuned model beside the rows",
     )
-    made.add_argument("--seed", type=int, default=0, metavar="S", help="seed of the random latents (default: 0)")
+    made.add_argument(
+        "--seed", type=whole_number(0), default=0, metavar="S", help="seed of the random latents (default: 0)"
+    )
     made.add_argument(
         "--device",
         choices=TORCH_DEVICES,

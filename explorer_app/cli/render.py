@@ -68,9 +68,10 @@ def run(words: Sequence[str], console: Console) -> int:
         return _render_all(_settings(sources, options, form, model.facts), model, options, console)
     targets = _targets(sources, options.outdir, form.ending)
     if options.sheet is not None:
-        check_sheets(options, sources, targets)
+        check_sheets(options, sources, targets, model.facts.resolution)
+    files = dict(zip(targets, sources, strict=True))  # a seed that is named twice is one
     if is_for_farm(options):
-        for settings in _stills(sources, targets, options, form, model.facts):
+        for settings in _stills(list(files.values()), list(files), options, form, model.facts):
             render_on_farm(settings, model, options, console)
         if options.sheet is not None:
             write_sheets(options, targets, console)
@@ -78,7 +79,7 @@ def run(words: Sequence[str], console: Console) -> int:
     choice = chosen(options.device, options.precision)
     with contextlib.closing(start_renderer(model, choice, console)) as renderer:
         threads = options.jobs or usual_threads()
-        render_stills(sources, targets, form, options.size, threads, renderer, console)
+        render_stills(list(files.values()), list(files), form, options.size, threads, renderer, console)
     if options.sheet is not None:
         write_sheets(options, targets, console)
     return 0

@@ -10,13 +10,10 @@ from pathlib import Path
 from explorer_app.cli.arguments import UsageError
 from explorer_app.cli.console import Console
 from explorer_app.cli.source import Source
-from explorer_app.exporting.sheet import ENDINGS, write_contact_sheet
+from explorer_app.exporting.formats.picture_format import format_of_path
+from explorer_app.exporting.sheet import ENDINGS, MAX_CELLS, SheetLayout, check_sheet_size, write_contact_sheet
 
 _SIDE_PX = 128
-_ASSUMED_PX = 1024
-"""Side of a picture whose size is not known before it is rendered."""
-_MOST_PICTURES = 4096
-_MOST_PIXELS = 1 << 28
 
 
 def check_sheet_options(options: argparse.Namespace) -> None:
@@ -44,22 +41,43 @@ def sheet_paths(options: argparse.Namespace, count: int) -> list[Path]:
     return [sheet.with_name(f"{sheet.stem}_{number}{sheet.suffix}") for number in range(1, sheets + 1)]
 
 
-def check_sheets(options: argparse.Namespace, sources: Sequence[Source], targets: Sequence[Path]) -> None:
-    """Refuse sheets that would take the place of a picture, or would be too large. Raises UsageError."""
+def check_sheets(
+    options: argparse.Namespace, sources: Sequence[Source], targets: Sequence[Path], resolution: int
+) -> None:
+    """Refuse sheets that would take the place of a picture, or that cannot be written.
+
+    Parameters
+    ----------
+    resolution
+        Side of a picture of the network in pixels.
+
+    Raises
+    ------
+    UsageError, ExportError
+        With what to change.
+    """
     pictures = {path.absolute() for path in (*targets, *(source.path for source in sources))}
     for sheet in sheet_paths(options, len(targets)):
         if sheet.absolute() in pictures:
             raise UsageError(f"{sheet} would overwrite one of the pictures; choose another --sheet.")
-    if options.grid is None and len(targets) > _MOST_PICTURES:
-        raise UsageError(f"A sheet takes {_MOST_PICTURES:,} pictures, but there are {len(targets):,}.")
-    if options.grid is not None and math.prod(options.grid) * max(options.size or (_ASSUMED_PX,)) ** 2 > _MOST_PIXELS:
-        raise UsageError("A sheet of that --grid and --size has too many pixels; take fewer or smaller pictures.")
+    count = len(targets)
+    if options.grid is None and count > MAX_CELLS:
+        raise UsageError(f"A sheet takes {MAX_CELLS:,} pictures, but there are {count:,}.")
+    columns, rows = _grid_of(options, count)
+    side_px = _SIDE_PX if options.grid is None else max(options.size or (resolution,))
+    shown = min(count, columns * rows)
+    check_sheet_size(SheetLayout(columns).size_of(shown, (side_px, side_px)), shown, format_of_path(options.sheet))
+
+
+def _grid_of(options: argparse.Namespace, count: int) -> tuple[int, int]:
+    """Return columns and rows of a sheet."""
+    return options.grid or (math.ceil(math.sqrt(count)), count)
 
 
 def write_sheets(options: argparse.Namespace, targets: Sequence[Path], console: Console) -> None:
     """Lay the pictures out. Raises ExportError if a sheet cannot be written."""
     sheets = sheet_paths(options, len(targets))
-    columns, rows = options.grid or (math.ceil(math.sqrt(len(targets))), len(targets))
+    columns, rows = _grid_of(options, len(targets))
     side_px = _SIDE_PX if options.grid is None else _side_of(targets[0])
     for number, sheet in enumerate(sheets):
         shown = targets[number * columns * rows : (number + 1) * columns * rows]

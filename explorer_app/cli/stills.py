@@ -15,7 +15,7 @@ from explorer_app.exporting.formats.picture_format import PictureFormat, Size
 from explorer_app.exporting.picture_document import PictureDocument, document_to_text
 from explorer_app.rendering.pipeline import Pipeline
 from explorer_app.rendering.renderer_like import AnswersRequests
-from gpu_backend import dataclass
+from gpu_backend import LoomError, dataclass
 
 _PATIENCE_S = 0.2
 
@@ -66,7 +66,7 @@ def render_stills(
     )
     patience_s = usual_patience(threads, len(targets))
     encoders = Encoders(threads, form, size, text, targets[0].parent, changed.set, patience_s)
-    is_whole = False
+    discards = True
     try:
         for number, target in enumerate(targets, 1):
             frame = pipeline.next_frame(renderer)
@@ -80,9 +80,12 @@ def render_stills(
                 break
             encoders.accept(number - 1, target.name, frame)
             console.progress(f"{target.name} ({number} of {len(targets)})", is_last=number == len(targets))
-        is_whole = True
+        discards = False
+    except LoomError:
+        discards = False  # the pictures before it are written
+        raise
     finally:
-        encoders.close(discard=not is_whole)
+        encoders.close(discard=discards)
     if encoders.error is not None:
         raise encoders.error
     console.conclude(

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from explorer_app.exporting.errors import ExportError
-from explorer_app.exporting.formats.picture_format import MAX_SIDE_PX, PictureFormat, Size, written_as
+from explorer_app.exporting.formats.picture_format import MAX_SIDE_PX, PictureFormat, Size, check_sides, written_as
 from explorer_app.exporting.keyframes import Keyframe, KeyframePath
 from explorer_app.exporting.picture_document import PictureDocument
 from explorer_app.exporting.sheet import MAX_CELLS, SHEET_FORMATS, SheetLayout
@@ -291,6 +291,9 @@ def plan_sequence(settings: SequenceSettings) -> SequencePlan:
     check_name(settings.name)
     if settings.size is not None and not all(1 <= side <= MAX_SIDE_PX for side in settings.size):
         raise ExportError(f"A picture's sides must be 1 to {MAX_SIDE_PX:,} pixels, not {settings.size}.")
+    if settings.size is not None:
+        facts = settings.form.facts if settings.video is None else settings.video.facts
+        check_sides(facts.label, facts.max_side_px, settings.size)
     if len(settings.keys) > MAX_KEYS:
         raise ExportError(f"A path can go through {MAX_KEYS:,} keyframes, but this one has {len(settings.keys):,}.")
     if settings.frame_count > MAX_FRAMES:

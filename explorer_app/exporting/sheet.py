@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from explorer_app.exporting.errors import ExportError, PictureError
-from explorer_app.exporting.formats.picture_format import FormatName, PictureFormat, Size, format_of_path
+from explorer_app.exporting.formats.picture_format import FormatName, PictureFormat, Size, check_sides, format_of_path
 from explorer_app.exporting.output_file import write_output
 from explorer_app.exporting.picture import read_picture
 from explorer_app.exporting.picture_document import PictureDocument, document_from_text, document_to_text
@@ -216,24 +216,38 @@ def read_picture_or_sheet(path: Path) -> PictureDocument | SheetDocument:
     return read_sheet(path) or read_picture(path)
 
 
+def check_sheet_size(size: Size, count: int, form: PictureFormat) -> None:
+    """Raise ExportError if a sheet of a size with `count` pictures cannot be written."""
+    width, height = size
+    if width * height > MAX_PIXELS or count > MAX_CELLS:
+        raise ExportError(
+            f"A sheet has up to {MAX_CELLS:,} pictures and {MAX_PIXELS // 10**6} million pixels, but this one "
+            f"would have {count:,} and {width * height / 1e6:.0f} million; take fewer or smaller pictures."
+        )
+    check_sides(form.facts.label, form.facts.max_side_px, size)
+
+
 class SheetPainter:
-    """Lays pictures out on paper.
+    """Lays pictures out on paper, to be written in a format.
 
     Parameters
     ----------
     size
         Of the sheet; None for one that just holds the pictures.
+
+    Raises
+    ------
+    ExportError
+        If such a sheet cannot be written.
     """
 
-    def __init__(self, layout: SheetLayout, count: int, cell: Size, size: Size | None = None) -> None:
+    def __init__(
+        self, layout: SheetLayout, count: int, cell: Size, form: PictureFormat, size: Size | None = None
+    ) -> None:
         needed = layout.size_of(count, cell)
         width, height = size or needed
-        if width * height > MAX_PIXELS or count > MAX_CELLS:
-            raise ExportError(
-                f"A sheet has up to {MAX_CELLS:,} pictures and {MAX_PIXELS // 10**6} million pixels, but this one "
-                f"would have {count:,} and {width * height / 1e6:.0f} million; take fewer or smaller pictures."
-            )
-        self._layout = layout
+        check_sheet_size((width, height), count, form)
+        self._form = form
         at = (width - needed[0]) // 2, (height - needed[1]) // 2
         self._where = SheetDocument(layout.columns, layout.gap_px, cell, at, ())
         self._pixels = np.full((height, width, 4), 255 if layout.paper == "white" else 0, np.uint8)
@@ -245,14 +259,14 @@ class SheetPainter:
         height, width = pixels.shape[:2]
         self._pixels[top : top + height, left : left + width, :3] = pixels[..., :3]
 
-    def encode(self, form: PictureFormat, cells: Sequence[PictureDocument | None], sequence: str = "") -> bytes:
+    def encode(self, cells: Sequence[PictureDocument | None], sequence: str = "") -> bytes:
         """Return the sheet as a file with the recipes of its pictures."""
         from explorer_app.exporting.formats.codecs import encode_frame  # when the first picture is written
 
         where = self._where
         document = SheetDocument(where.columns, where.gap_px, where.cell, where.at, tuple(cells), sequence)
         frame = Frame(_NO_REQUEST, self._pixels, FrameTimings(0.0, 0.0, 0.0))
-        return encode_frame(frame, sheet_to_text(document), form)
+        return encode_frame(frame, sheet_to_text(document), self._form)
 
 
 def write_contact_sheet(
@@ -278,14 +292,14 @@ def write_contact_sheet(
     """
     from PIL import Image  # when the first sheet is made
 
-    painter = SheetPainter(SheetLayout(columns), len(pictures), (side_px, side_px))
+    painter = SheetPainter(SheetLayout(columns), len(pictures), (side_px, side_px), _form_of(path, dpi))
     cells: list[PictureDocument | None] = []
     for place, picture in enumerate(pictures):
         with Image.open(picture) as image:
             small = image.convert("RGB").resize((side_px, side_px), Image.Resampling.LANCZOS)
         painter.put(place, np.asarray(small)[..., ::-1])
         cells.append(_recipe_of(picture))
-    write_output(path, painter.encode(_form_of(path, dpi), cells))
+    write_output(path, painter.encode(cells))
 
 
 def write_grid_sheet(
@@ -298,12 +312,12 @@ def write_grid_sheet(
     from explorer_app.exporting.formats.resize import resized
 
     rows, columns = (1 + max((place[axis] for place in frames), default=0) for axis in (0, 1))
-    painter = SheetPainter(SheetLayout(columns), rows * columns, (side_px, side_px))
+    painter = SheetPainter(SheetLayout(columns), rows * columns, (side_px, side_px), _form_of(path, None))
     cells: list[PictureDocument | None] = [None] * (rows * columns)
     for (row, column), frame in frames.items():
         painter.put(row * columns + column, resized(frame.pixels, (side_px, side_px)))
         cells[row * columns + column] = PictureDocument(frame.request, model_name)
-    write_output(path, painter.encode(_form_of(path, None), cells))
+    write_output(path, painter.encode(cells))
 
 
 def _form_of(path: Path, dpi: int | None) -> PictureFormat:

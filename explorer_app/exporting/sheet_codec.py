@@ -10,7 +10,7 @@ from explorer_app.exporting.errors import PictureError
 from explorer_app.exporting.formats.picture_format import Size
 from explorer_app.exporting.formats.resize import over_background, resized
 from explorer_app.exporting.sequence import SequenceSettings, plan_sequence
-from explorer_app.exporting.sheet import SheetLayout, SheetPainter, read_sheet
+from explorer_app.exporting.sheet import SheetLayout, SheetPainter, check_sheet_size, read_sheet
 from explorer_app.exporting.video.animation import StillSegment, png_segment
 from gpu_backend import Frame, LazyModule
 
@@ -41,8 +41,12 @@ class SheetCodec:
             self._cell = side, side
 
     def converted(self, frame: Frame) -> bytes:
-        """Return a frame at the size of a cell as a PNG."""
+        """Return a frame at the size of a cell as a PNG. Raises ExportError if the sheet would be too large."""
         paper = self._settings.form.background or self._layout.paper
+        if self._cell is None:  # now, not when all pictures are there
+            settings = self._settings
+            size = self._layout.size_of(settings.frame_count, (frame.width, frame.height))
+            check_sheet_size(size, settings.frame_count, settings.form)
         pixels = over_background(frame.pixels, paper) if frame.has_alpha else frame.pixels
         return png_segment(pixels if self._cell is None else resized(pixels, self._cell))
 
@@ -58,11 +62,13 @@ class SheetCodec:
         painter: SheetPainter | None = None
         for place, segment in enumerate(segments):
             with Image.open(segment) as image:
-                painter = painter or SheetPainter(self._layout, total, image.size, self._settings.size)
+                painter = painter or SheetPainter(
+                    self._layout, total, image.size, self._settings.form, self._settings.size
+                )
                 painter.put(place, np.asarray(image.convert("RGB"))[..., ::-1])
         assert painter is not None
         cells = [plan.document(index) for index in range(total)]
-        target.write_bytes(painter.encode(self._settings.form, cells, comment))
+        target.write_bytes(painter.encode(cells, comment))
 
     def comment_of(self, path: Path) -> str | None:
         """Return the comment of a sheet."""

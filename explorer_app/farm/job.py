@@ -340,6 +340,8 @@ class FarmJob:
                     return
             except ConnectionLostError as error:
                 self._serving = None
+                if foreman.is_over:  # every frame is stored, and a comparison of workers is not worth waiting for
+                    return
                 if lost_s is None:
                     lost_s = time.monotonic()
                     self._state = "waiting for the farm"

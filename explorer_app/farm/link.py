@@ -191,13 +191,12 @@ async def _check_listens(address: FarmAddress) -> None:
 
 @contextlib.contextmanager
 def _as_connection_loss() -> Any:
-    """Raise Dask's exceptions of a lost worker or scheduler as ours."""
+    """Raise Dask's exceptions of a lost worker or scheduler as ours; those of a connection are OSErrors."""
     from distributed.client import FutureCancelledError
-    from distributed.comm.core import CommClosedError
 
     try:
         yield
     except FutureCancelledError as error:
         raise WorkerLostError("A worker left while it rendered.") from error
-    except (CommClosedError, TimeoutError) as error:
+    except OSError as error:
         raise WorkerLostError("A worker no longer answers.") from error

@@ -33,7 +33,7 @@ _END_S = 15.0
 _LOOK_S = 0.25
 _FIRST_DELAY_S, _LAST_DELAY_S = 1.0, 30.0
 _STEADY_S = 60.0
-"""A process that lived for so long starts again without delay."""
+"""A process that lived for so long starts again after the shortest delay."""
 _LOG_NBYTES = 1 << 20
 
 _log = logging.getLogger(__name__)
@@ -295,14 +295,24 @@ class LocalFarm:
                 if child.process is not None and (status := child.process.poll()) is not None:
                     if now_s - child.started_s > _STEADY_S:
                         child.delay_s = _FIRST_DELAY_S
-                    child.next_s = now_s + child.delay_s
-                    child.delay_s = min(2 * child.delay_s, _LAST_DELAY_S)
+                    _delay(child, now_s)
                     _close_pipes(child.process)
                     child.process = None
                     self._say(f"{_called(child.name)} ended ({_status_text(status)}) and is started again.")
                     _log.info("%s ended with status %d.", child.name, status)
                 elif child.process is None and now_s >= child.next_s:
-                    self._spawn(child)
+                    try:
+                        self._spawn(child)
+                    except OSError as error:  # memory, descriptors or the disk of the log may come back
+                        _delay(child, now_s)
+                        self._say(f"{_called(child.name)} could not be started again ({error.strerror}).")
+                        _log.info("%s could not be started again: %s", child.name, error)
+
+
+def _delay(child: _Child, now_s: float) -> None:
+    """Let a child start after its delay, and later the next time."""
+    child.next_s = now_s + child.delay_s
+    child.delay_s = min(2 * child.delay_s, _LAST_DELAY_S)
 
 
 def _called(name: str) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from pathlib import Path
 
+from explorer_app.farm.errors import StationError, WorkerLostError
 from explorer_app.farm.farm_model import FarmModel
 from explorer_app.farm.link import FarmLink
 from explorer_app.session.model_places import MODEL_SUFFIXES
@@ -42,7 +44,7 @@ class ModelDelivery:
         Raises
         ------
         WorkerLostError, StationError
-            If a worker that gets it at the same time left or failed.
+            If this worker left or failed; of another one that gets the model at the same time, nothing is raised.
         """
         identity: str = await link.call(address, "identity")
         self._wanting[identity] = address
@@ -54,10 +56,20 @@ class ModelDelivery:
                 del self._wanting[identity]  # the upload finished during this request
                 return
             group, self._wanting = self._wanting, {}
-            for path, model_id in self._model.files:
-                await link.bring_model(path, model_id, _kept_suffix(path), list(group.values()))
-            self.uploads += 1
-            self._brought |= dict.fromkeys(group, self.uploads)
+            try:
+                await self._upload_to(link, group)
+            except (WorkerLostError, StationError):
+                alone = {identity: address}
+                if group == alone:
+                    raise
+                await self._upload_to(link, alone)  # another worker may have failed; the rest ask again
+
+    async def _upload_to(self, link: FarmLink, group: Mapping[str, str]) -> None:
+        """Bring the model to stores: the address of a worker by the identity of its store."""
+        for path, model_id in self._model.files:
+            await link.bring_model(path, model_id, _kept_suffix(path), list(group.values()))
+        self.uploads += 1
+        self._brought |= dict.fromkeys(group, self.uploads)
 
 
 def _kept_suffix(path: Path) -> str:

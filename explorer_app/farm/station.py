@@ -182,9 +182,8 @@ class Station:
         def should_cancel() -> bool:
             return self._is_closing or work.is_over or chunk.job in self._cancelled
 
-        taken = None if chunk.output == "none" else work
         rendering = self._render_thread.submit(
-            self._render_frames, job, missing, taken, should_cancel, started, warnings
+            self._render_frames, job, missing, work, should_cancel, started, warnings
         )
         units: list[StoredUnit] = []
         try:
@@ -213,9 +212,6 @@ class Station:
                 files.close()
         if files is not None:
             files.check()
-        if chunk.output == "none":
-            size = job.encoder.unit_frames
-            units = [StoredUnit(index // size, 1, 0) for index in missing]
         seconds = time.monotonic() - started[0] if started else 0.0
         return ChunkReport((*found, *units), seconds, tuple(warnings), is_cancelled)
 
@@ -274,6 +270,18 @@ class Station:
         driver = f", driver {device.driver}" if device.driver and device.id != PROCESSOR_ID else ""
         return f"{device.name}{driver}, {device.precision}, Latent Loom {__version__}"
 
+    def _renderer_of(self, job: _Job) -> RendererLike:
+        """Return the renderer of a job, whose model is opened again if another job's call came between.
+
+        Raises
+        ------
+        LoomError
+            If the model is gone, cannot be run, or the device fails.
+        """
+        if self._ready_renderer(job.recipe) is None or self._renderer is None:
+            raise FarmError("This worker has lost the job's model.")
+        return self._renderer
+
     def _model_of(self, recipe: JobRecipe) -> Model | None:
         for path in self._store.candidates(recipe.model_id, recipe.model_name, recipe.model_path):
             try:
@@ -298,17 +306,14 @@ class Station:
         self,
         job: _Job,
         indices: list[int],
-        work: _FrameQueue | None,
+        work: _FrameQueue,
         should_cancel: Callable[[], bool],
         started: list[float],
         warnings: dict[str, None],
     ) -> None:
         try:
             started.append(time.monotonic())
-            self._ready_renderer(job.recipe)  # another job's chunk may have come between
-            renderer = self._renderer
-            if renderer is None:
-                raise FarmError("This worker has lost the job's model.")
+            renderer = self._renderer_of(job)
             waiting_indices = deque(indices)
             waiting: deque[int] = deque()
 
@@ -325,21 +330,17 @@ class Station:
                     index = waiting.popleft()
                     if should_cancel():
                         raise CancelledError("The chunk was cancelled.")
-                    if work is not None:
-                        work.add(index, frame)
+                    work.add(index, frame)
             finally:
                 pipeline.close()
         except DeviceLostError:
             self.is_broken = True
             raise
         finally:
-            if work is not None:
-                work.end()
+            work.end()
 
     def _sample(self, job: _Job, index: int) -> Frame:
-        self._ready_renderer(job.recipe)
-        assert self._renderer is not None
-        return self._renderer.render(job.plan.request(index), should_cancel=lambda: self._is_closing)
+        return self._renderer_of(job).render(job.plan.request(index), should_cancel=lambda: self._is_closing)
 
     def _render_to_device(self, recipe: JobRecipe, pictures: int, batch: int) -> int:
         if self._device_rate is None:

@@ -45,8 +45,8 @@ class JobRecipe:
     precision: Precision = "fp16"
 
 
-Output = Literal["shared", "returned", "none"]
-"""Where files of a chunk go: into the job's folder, back to the job, or nowhere (a benchmark)."""
+Output = Literal["shared", "returned"]
+"""Where files of a chunk go: into the job's folder, or back to the job."""
 
 
 @dataclass(frozen=True, slots=True)

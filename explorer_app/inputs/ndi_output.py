@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from fractions import Fraction
 from importlib import import_module
 from importlib.util import find_spec
@@ -92,12 +93,17 @@ class NdiOutput:
             try:
                 if sender is None or pixels.shape != shape:
                     if sender is not None:
-                        sender.close()
+                        former, sender = sender, None
+                        former.close()
                     sender, shape = self._make_sender(self._name, pixels.shape[1], pixels.shape[0]), pixels.shape
                 sender.send(pixels)
                 self.problem = ""
             except (OSError, RuntimeError, ValueError) as error:  # the next picture tries again
-                sender, self.problem = None, str(error) or type(error).__name__
+                self.problem = str(error) or type(error).__name__
+                if sender is not None:
+                    with suppress(OSError, RuntimeError, ValueError):  # else the name stays in the network
+                        sender.close()
+                sender = None
         if sender is not None:
             sender.close()
 

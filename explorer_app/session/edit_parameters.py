@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from explorer_app.session.local_blends import LocalBlend
-from explorer_app.session.local_edits import QUANTITIES, StyleChannel
+from explorer_app.session.local_edits import QUANTITIES, StyleChannel, style_lengths
 from explorer_app.session.parameter_row import Kind, Parameter, Value
 from explorer_app.session.session import Session
 from gpu_backend import BEND_REST
@@ -81,7 +81,16 @@ def style_field(name: str, label: str, kind: Kind, **options: Any) -> Callable[[
                 return session
             return session.with_style_channel(replace(session.style_channel(layer, int(channel)), **{name: value}))
 
-        return Parameter(path, label, kind, getattr(StyleChannel(layer, 0), name), read, write, **options)
+        return Parameter(
+            path,
+            label,
+            kind,
+            getattr(StyleChannel(layer, 0), name),
+            read,
+            write,
+            is_available=lambda facts: int(channel) < style_lengths(facts).get(layer, 0),
+            **options,
+        )
 
     return make
 

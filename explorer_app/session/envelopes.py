@@ -28,6 +28,8 @@ ENVELOPE_HZ = 100
 """Values per second."""
 
 _MAX_TAIL_S = 60.0
+_MAX_NBYTES = 256 << 20
+"""Of all envelopes of a manifest, unpacked: ten sounds and features of 35 hours. A few kilobytes unpack to a day's."""
 
 EnvelopeKey = tuple[str, str]
 """A sound's SHA-256 and a feature."""
@@ -157,7 +159,9 @@ def free_name(timeline: Timeline, stem: str) -> str:
 
 
 def envelopes_to_json(envelopes: Iterable[Envelope]) -> list[dict[str, Any]]:
-    """Return envelopes as JSON-able data: zlib in base64."""
+    """Return envelopes as JSON-able data: zlib in base64. Raises SessionFileError beyond the reader's limit."""
+    envelopes = tuple(envelopes)
+    _check_nbytes(envelopes)
     return [
         {
             "sound": item.digest,
@@ -170,7 +174,19 @@ def envelopes_to_json(envelopes: Iterable[Envelope]) -> list[dict[str, Any]]:
 
 def envelopes_from_json(data: object) -> tuple[Envelope, ...]:
     """Read what `envelopes_to_json` wrote. Raises SessionFileError."""
-    return tuple(_envelope(item) for item in read_list(data, "envelopes"))
+    found: list[Envelope] = []
+    for item in read_list(data, "envelopes"):
+        found.append(_envelope(item))
+        _check_nbytes(found)
+    return tuple(found)
+
+
+def _check_nbytes(envelopes: Sequence[Envelope]) -> None:
+    if sum(len(item.values) for item in envelopes) > _MAX_NBYTES:
+        raise SessionFileError(
+            f"The envelopes of all sounds take at most {_MAX_NBYTES >> 20} MB, but these take more; "
+            "render a shorter stretch, or switch patches off."
+        )
 
 
 def _envelope(data: object) -> Envelope:

@@ -48,7 +48,7 @@ class ModelPlaces:
         """Return where a model may be, None if that is not known.
 
         By its SHA-256 in the list, else by its name in the folder `beside` (that of a picture or session). Only
-        only reading the file shows whether it is the same model.
+        reading the file shows whether it is the same model.
         """
         known = self._read().get(model.model_id, "")
         return Path(known) if known and is_regular_file(Path(known)) else self.find_beside(model, beside)

@@ -374,7 +374,19 @@ def _strength(path: str, index: str, row_text: str) -> Parameter:
     def write(session: Session, value: float) -> Session:
         return whole.write(session, with_strengths(whole.read(session), {row: value}))
 
-    return Parameter(path, "Mix", "number", 0.0, read, write, low=0.0, high=1.0, is_merged=False, is_batched=True)
+    return Parameter(
+        path,
+        "Mix",
+        "number",
+        0.0,
+        read,
+        write,
+        low=0.0,
+        high=1.0,
+        is_merged=False,
+        is_available=lambda facts: row < facts.num_ws,
+        is_batched=True,
+    )
 
 
 def with_strengths(strengths: tuple[float, ...], changes: Mapping[int, float]) -> tuple[float, ...]:
@@ -423,7 +435,7 @@ def _numbered(path: str) -> Parameter:
         options |= {"high": len(modes) - 1, "is_available": lambda facts: bool(facts.noise_layers)}
         read, write = (lambda session: modes.index(session.noise.mode)), modes.__getitem__
     else:
-        options |= {"high": MAX_ITEMS}
+        options |= {"high": MAX_ITEMS, "fit": lambda index, facts: min(index, facts.c_dim - 1)}
         read = lambda session: max(session.classes, key=lambda pair: pair[1], default=(0, 0.0))[0]  # noqa: E731
         write = lambda index: ((index, 1.0),)  # noqa: E731
     return Parameter(

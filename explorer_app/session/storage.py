@@ -181,8 +181,8 @@ def save_session(
     if kept:
         text = _with_part(text, b'"kept":[%b]' % _kept_bytes(kept))
     if export:
-        text = _with_part(text, b'"export":' + json.dumps(dict(sorted(export.items()))).encode())
-        _export(json.loads(text))
+        choices = _export({"export": export})
+        text = _with_part(text, b'"export":' + json.dumps(dict(sorted(choices.items()))).encode())
     if time_s:
         text = _with_part(text, b'"time":' + json.dumps(_time({"time": time_s})).encode())
     if len(kept) > MAX_KEPT or len(steps) > MAX_STEPS:

@@ -24,6 +24,7 @@ from gpu_backend.bench.shapes import SHAPES, SHAPES_WITH_PEERS
 from gpu_backend.bench.stopwatch import STOPPED, Budget
 from gpu_backend.bench.suite import run_suite
 from gpu_backend.bench.table import grid, number
+from gpu_backend.device import choose_gpu
 from gpu_backend.errors import LoomError, RequestError
 from gpu_backend.plain_text import printable
 from gpu_backend.whole_file import write_whole
@@ -43,9 +44,9 @@ def measure_all_shapes(options: BenchOptions, say: Callable[[str], None]) -> tup
         If the device is not there.
     """
     budget = Budget(options.budget_s)
+    batches = options.batches or (CPU_BATCHES if choose_gpu(options.device) is None else BATCHES)
     found: list[Report] = []
     for place, name in enumerate(SHAPES_WITH_PEERS):
-        batches = options.batches or (CPU_BATCHES if options.device == "cpu" else BATCHES)
         own = replace(options, shape=SHAPES[name], batches=batches, everything=True)
         report = run_suite(own, partial(_said, say, name), budget.share(len(SHAPES_WITH_PEERS) - place))
         found.append(report)

@@ -70,7 +70,8 @@ def add_bench_options(parser: argparse.ArgumentParser) -> None:
     add(
         "--all-shapes",
         action="store_true",
-        help=f"--all of {', '.join(SHAPES_WITH_PEERS)}, batches 1 to 32; each has an equal share of the time",
+        help=f"--all of {', '.join(SHAPES_WITH_PEERS)}, batches 1 to 32, on the processor 1 and 2; "
+        "each has an equal share of the time",
     )
     add("--ladder", action="store_true", help="what each optimisation gains, from plain kernels to a batch of 32")
     add("--counters", action="store_true", help="hardware counters of the kernels too (the extra profile, permission)")

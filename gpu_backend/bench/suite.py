@@ -281,7 +281,7 @@ class _Run:
 
 
 def _device_facts(device: str) -> DeviceFacts:
-    """Return the cases that will be measured, determined with a tiny network."""
+    """Return the facts of a device, found out with a tiny network."""
     executor, facts = make_executor(random_model(shape_of("8:64:8")), device)
     executor.close()
     return facts

@@ -100,10 +100,7 @@ class Team:
         with self._at_work:
             self._is_closed = True
             # The first lane may still be at work, if Ctrl-C ended the wait for it, and needs the others until its end.
-            for tasks, thread in zip(self._tasks, self._threads, strict=False):  # starting may have failed on the way
-                tasks.put(None)
-                thread.join()
-            self._tasks, self._threads = [], []
+            self._end()
 
     def _lead(self, work: Callable[[], None]) -> None:
         """Do work as the first lane."""
@@ -134,15 +131,27 @@ class Team:
         threads = torch.get_num_threads()
         self._tasks = [queue.SimpleQueue() for _ in range(self.lanes)]
         self._results = [queue.SimpleQueue() for _ in range(self.lanes)]
-        for lane, tasks in enumerate(self._tasks):
-            thread = threading.Thread(target=self._work, args=(lane, tasks), name=f"cpu lane {lane}", daemon=True)
-            thread.start()  # may fail if memory is short; `close` joins the threads that run
-            self._threads.append(thread)
-        for tasks in self._tasks:
-            tasks.put(lambda lane: None)
-        self._wait_for(self._results)
-        # torch.set_num_threads in a thread also changes the default of later threads: restore it.
-        torch.set_num_threads(threads)
+        try:
+            for lane, tasks in enumerate(self._tasks):
+                thread = threading.Thread(target=self._work, args=(lane, tasks), name=f"cpu lane {lane}", daemon=True)
+                thread.start()
+                self._threads.append(thread)
+            for tasks in self._tasks:
+                tasks.put(lambda lane: None)
+            self._wait_for(self._results)
+        except BaseException:  # memory is short, or Ctrl-C: a later task starts all of them again
+            self._end()
+            raise
+        finally:
+            # torch.set_num_threads in a thread also changes the default of later threads: restore it.
+            torch.set_num_threads(threads)
+
+    def _end(self) -> None:
+        """End the threads that run."""
+        for tasks, thread in zip(self._tasks, self._threads, strict=False):  # starting may have failed on the way
+            tasks.put(None)
+            thread.join()
+        self._tasks, self._threads = [], []
 
     def _work(self, lane: int, tasks: queue.SimpleQueue[Task | None]) -> None:
         torch.set_num_threads(1)

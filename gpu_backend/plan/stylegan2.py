@@ -4,9 +4,9 @@ Inputs, fixed buffers whose values may change from run to run
     ``ws`` (batch, num_ws, w_dim)
         The w rows; a draft plan takes all of them too.
     ``noise_source`` (4,) uint32
-        Source of the noise of all layers: [0, 0, 0, 0] selects the model's ``noise_const``, [1, low, high, 0] the
-        generator of `gpu_backend.ops.noise` with a 64-bit seed. All samples get the same noise. A bound plan starts
-        with ``noise_const``.
+        Source of the noise of all layers: [0, 0, 0, phase] selects the model's ``noise_const``, [1, low, high, phase]
+        the generator of `gpu_backend.ops.noise` with a 64-bit seed; `gpu_backend.plan.noise_inputs` has the phase. All
+        samples get the same noise. A bound plan starts with ``noise_const`` in phase 0.
     ``noise_gain`` (noise layers,)
         Factor on each layer's ``noise_strength``. A bound plan starts with ones; mode "none" sets zeros.
 Outputs

@@ -235,6 +235,18 @@ def test_a_file_that_this_process_is_writing_is_no_leftover(tmp_path: Path) -> N
     assert (tmp_path / "file").read_bytes() == b"new"
 
 
+def test_a_file_that_this_process_is_writing_is_no_leftover_in_a_folder_with_two_paths(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real", target_is_directory=True)
+
+    def fill(path: Path) -> None:
+        path.write_bytes(b"new")
+        write_whole(tmp_path / "link" / "other", b"other")  # the first write into a folder removes leftovers
+
+    write_whole(tmp_path / "real" / "file", fill)
+    assert {path.name for path in (tmp_path / "real").iterdir()} == {"file", "other"}
+
+
 def test_a_name_of_more_than_one_line_is_found_again(tmp_path: Path) -> None:
     (tmp_path / dead_part("two\nlines")).write_bytes(b"half")
     remove_leftovers(tmp_path, lambda name: name.startswith("two"))

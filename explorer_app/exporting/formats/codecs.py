@@ -9,7 +9,7 @@ from explorer_app.exporting.errors import PictureError
 from explorer_app.exporting.formats.avif import encode_avif, scan_avif
 from explorer_app.exporting.formats.exr import SIGNATURE as EXR_SIGNATURE, encode_exr, scan_exr
 from explorer_app.exporting.formats.jpeg import SIGNATURE as JPEG_SIGNATURE, encode_jpeg, scan_jpeg
-from explorer_app.exporting.formats.picture_format import PictureFormat, Size
+from explorer_app.exporting.formats.picture_format import PictureFormat, Size, check_sides
 from explorer_app.exporting.formats.png import SIGNATURE as PNG_SIGNATURE, encode_png, scan_png
 from explorer_app.exporting.formats.resize import over_background, resized, values_over_background
 from explorer_app.exporting.formats.scan import PictureScan, Scanner, scan_file
@@ -46,7 +46,10 @@ def encode_frame(frame: Frame, text: str, form: PictureFormat, size: Size | None
     ------
     PictureError
         If the format stores more than bytes, and the frame lacks the floats.
+    ExportError
+        If a side is longer than the format can store.
     """
+    check_sides(form.facts.label, form.facts.max_side_px, size or (frame.width, frame.height))
     if form.facts.needs_values:
         values = _values(frame)
         values = values if size is None else resized(values, size)

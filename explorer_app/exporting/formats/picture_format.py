@@ -39,6 +39,8 @@ class FormatFacts:
         None if the format has no quality.
     needs_values
         It stores more than 8 bits a sample, so it takes `gpu_backend.Frame.image`.
+    max_side_px
+        Longest side that a file can have; None for more than any picture here has.
     """
 
     label: str
@@ -46,13 +48,21 @@ class FormatFacts:
     endings: tuple[str, ...]
     default_quality: int | None = None
     needs_values: bool = False
+    max_side_px: int | None = None
 
+
+MAX_WEBP_SIDE_PX = 16_383
+_MAX_JPEG_SIDE_PX = 65_500
 
 FORMATS: dict[FormatName, FormatFacts] = {
     "png": FormatFacts("PNG", "Exact, and read by every program.", (".png",)),
     "png16": FormatFacts("PNG 16 bit", "Exact, without bands after strong grading.", (".png",), needs_values=True),
-    "jpeg": FormatFacts("JPEG", "A quarter of the size of PNG at quality 95.", (".jpg", ".jpeg"), 95),
-    "webp": FormatFacts("WebP", "Smaller than JPEG; quality 100 is exact.", (".webp",), 90),
+    "jpeg": FormatFacts(
+        "JPEG", "A quarter of the size of PNG at quality 95.", (".jpg", ".jpeg"), 95, max_side_px=_MAX_JPEG_SIDE_PX
+    ),
+    "webp": FormatFacts(
+        "WebP", "Smaller than JPEG; quality 100 is exact.", (".webp",), 90, max_side_px=MAX_WEBP_SIDE_PX
+    ),
     "avif": FormatFacts("AVIF", "The smallest files, for browsers of today; slow to write.", (".avif",), 80),
     "tiff": FormatFacts("TIFF", "Exact, for print and layout programs.", (".tif", ".tiff")),
     "exr": FormatFacts("EXR", "Linear light as floats, not clamped, for compositing.", (".exr",), needs_values=True),
@@ -71,7 +81,7 @@ class PictureFormat:
     Attributes
     ----------
     quality
-        1 to 100, of JPEG and WebP; None for the format's usual one.
+        1 to 100, of JPEG, WebP and AVIF; None for the format's usual one.
     compression
         Of PNG. It changes no pixel, so one sequence may contain files of both kinds.
     dpi
@@ -119,6 +129,15 @@ class PictureFormat:
     def without_compression(self) -> PictureFormat:
         """What changes pixels: formats that agree here give equal pictures."""
         return PictureFormat(self.name, self.chosen_quality or None, dpi=self.dpi, background=self.background)
+
+
+def check_sides(label: str, max_side_px: int | None, size: Size) -> None:
+    """Raise ExportError if a side is longer than a format, by its label, can store."""
+    if max_side_px is not None and max(size) > max_side_px:
+        raise ExportError(
+            f"A {label} file has sides of up to {max_side_px:,} pixels, but this one would have "
+            f"{size[0]:,} × {size[1]:,}; choose a smaller size or another format."
+        )
 
 
 def is_background(text: str) -> bool:

@@ -104,7 +104,7 @@ class PictureFolder:
         if self._file_names:
             pass  # a picture replaces another of its name, and no other
         elif claim.replaced_total:
-            self._remove_surplus(len(plan), claim.replaced_total)
+            remove_replaced_frames(self._folder, self._name, claim.replaced_total, self._disk, self._is_written_over)
         elif not claim.is_ours:
             self._refuse_foreign_frames(len(plan))
         self._found = {name for name, _ in self._frames()}
@@ -163,11 +163,9 @@ class PictureFolder:
             if index < total and not self.is_stored(index, self._plan):
                 raise TakenError(f"The folder {self._folder} holds a {name} that is not part of this sequence")
 
-    def _remove_surplus(self, total: int, replaced_total: int) -> None:
-        """Delete frames of the replaced sequence that this one does not write over: further ones, other formats."""
-        for name, index in _frames_in(self._folder, self._name, PICTURE_ENDINGS):
-            if index < replaced_total and (index >= total or name != self.unit_path(index).name):
-                _remove_frame(self._folder / name, self._disk)
+    def _is_written_over(self, file: str, index: int) -> bool:
+        assert self._plan is not None
+        return index < len(self._plan) and file == self._file_name(index)
 
     def _frames(self) -> list[tuple[str, int]]:
         """Return name and number of the files that are called like frames."""
@@ -190,8 +188,21 @@ class PictureFolder:
         return scan.is_whole and scan.text == document_to_text(plan.document(unit))
 
 
-def remove_replaced_frames(folder: Path, name: str, total: int, disk: Disk) -> None:
-    """Delete the pictures of a sequence that a video of the same name replaces: files that carry a recipe.
+def remove_replaced_frames(
+    folder: Path,
+    name: str,
+    total: int,
+    disk: Disk,
+    stays: Callable[[str, int], bool] = lambda file, index: False,
+) -> None:
+    """Delete the pictures of a sequence that is replaced, in any format: files that carry a recipe.
+
+    Parameters
+    ----------
+    total
+        Number of its frames.
+    stays
+        Returns whether a frame is kept, given its file name and index: the new sequence writes over it.
 
     Raises
     ------
@@ -201,7 +212,7 @@ def remove_replaced_frames(folder: Path, name: str, total: int, disk: Disk) -> N
     from explorer_app.exporting.formats.codecs import scan_picture  # when the first folder is looked through
 
     for file, index in _frames_in(folder, name, PICTURE_ENDINGS):
-        if index < total:
+        if index < total and not stays(file, index):
             with contextlib.suppress(PictureError):
                 if scan_picture(folder / file, PICTURE_LIMITS.nbytes).text is not None:
                     _remove_frame(folder / file, disk)

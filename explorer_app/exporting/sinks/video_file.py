@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import threading
@@ -213,7 +214,7 @@ class VideoFile:
                     self._disk,
                     check=self._check,
                 )
-                self._disk.remove(self._folder)
+            self._remove_segments(self._folder)
         except (LoomError, OSError) as error:
             self._failure = error
         except Exception as error:
@@ -242,7 +243,12 @@ class VideoFile:
             return
         for name in names:
             if pattern.fullmatch(name) and (self._is_whole or name != self._folder.name):
-                self._disk.remove(self._path.parent / name)
+                self._remove_segments(self._path.parent / name)
+
+    def _remove_segments(self, folder: Path) -> None:
+        """Delete segments that are not needed. If the system refuses, the next export to the same file tries again."""
+        with contextlib.suppress(OSError):
+            self._disk.remove(folder)
 
     def _note(self) -> None:
         with self._condition:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from explorer_app.exporting.errors import ExportError
+from explorer_app.exporting.formats.picture_format import MAX_WEBP_SIDE_PX
 from gpu_backend import dataclass
 
 CodecName = Literal["av1", "vp9", "prores", "h264", "h265", "gif", "apng", "webp"]
@@ -55,6 +56,8 @@ class CodecFacts:
         PyAV encodes it; Pillow encodes the others.
     max_fps
         Of GIF: players slow down frames that are shorter than 20 ms.
+    max_side_px
+        Longest side of a frame that is found out only when the file is complete; None if its encoder says it at once.
     """
 
     label: str
@@ -63,6 +66,7 @@ class CodecFacts:
     default_quality: int | None
     needs_extra: bool
     max_fps: Fraction = MAX_FPS
+    max_side_px: int | None = None
 
 
 CODECS: dict[CodecName, CodecFacts] = {
@@ -73,7 +77,14 @@ CODECS: dict[CodecName, CodecFacts] = {
     "h265": CodecFacts("H.265", "Smaller than H.264, for devices that play it.", (".mp4",), 80, True),
     "gif": CodecFacts("GIF", "256 colours, for chats.", (".gif",), None, False, Fraction(50)),
     "apng": CodecFacts("APNG", "An exact animation; large files.", (".apng",), None, False),
-    "webp": CodecFacts("Animated WebP", "A small animation for web pages.", (".webp",), 80, False),
+    "webp": CodecFacts(
+        "Animated WebP",
+        "A small animation for web pages.",
+        (".webp",),
+        80,
+        False,
+        max_side_px=MAX_WEBP_SIDE_PX,
+    ),
 }
 """In the order in which they are offered; the first with an ending is what that ending means, but for ``.mp4``."""
 

@@ -109,19 +109,19 @@ def _run_nvrtc(recipe: KernelRecipe, architecture: str) -> tuple[bytes, str, str
         failure = _named(outcome)
         log = _filled(program, nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog).decode("utf-8", "replace")
         cubin = b"" if failure else _filled(program, nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN)
-        return cubin, _clean(log), failure
+        return cubin, _clean(log), failure or ("" if cubin else "NVRTC returned no machine code")
     finally:
         nvrtc.nvrtcDestroyProgram(program)
 
 
 def _filled(program: Any, size_of: Callable[[Any], tuple[Any, int]], fill: Callable[[Any, bytes], tuple[Any]]) -> bytes:
-    """Return the bytes of one of a program's outputs; empty if there is none."""
+    """Return the bytes of one of a program's outputs; empty if there is none, or NVRTC does not return it."""
     outcome, size = size_of(program)
     if int(outcome) or not size:
         return b""
     buffer = bytes(size)  # an output buffer, as cuda.bindings requires
-    fill(program, buffer)
-    return buffer
+    (outcome,) = fill(program, buffer)
+    return b"" if int(outcome) else buffer
 
 
 def _named(outcome: Any) -> str:

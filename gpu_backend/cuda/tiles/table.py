@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from gpu_backend.cuda.compiling.kernel_cache import cache_folder
-from gpu_backend.limits import LimitError, read_regular_file
+from gpu_backend.limits import LimitError, check_file_size, read_regular_file
 from gpu_backend.ops.kernels import kernel_source
 from gpu_backend.ops.kernels.conv_rules import (
     conv1x1_tile,
@@ -255,7 +255,7 @@ def save_entries(path: Path, entries: Mapping[ConvShape, Tuned], about: Mapping[
     Raises
     ------
     OSError
-        If the system refuses.
+        If the system refuses, or the table is larger than `read_entries` allows.
     """
     lines = [
         json.dumps({"shape": asdict(shape), "tile": asdict(entry.tile), "time_us": round(entry.time_us, 2)})
@@ -264,8 +264,10 @@ def save_entries(path: Path, entries: Mapping[ConvShape, Tuned], about: Mapping[
     head = [f"  {json.dumps(key)}: {json.dumps(value)}," for key, value in about.items()]
     body = ",\n".join(f"    {line}" for line in lines)
     text = "\n".join(["{", f'  "format": {FORMAT},', *head, '  "tiles": [', *([body] if body else []), "  ]", "}", ""])
+    data = text.encode()
+    check_file_size(path, data, _MAX_NBYTES)
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, text.encode())
+    write_whole(path, data)
 
 
 def _order(shape: ConvShape) -> tuple[str, int, int, str, int, int]:

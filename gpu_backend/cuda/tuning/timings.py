@@ -13,7 +13,7 @@ from dataclasses import asdict, astuple, fields
 from pathlib import Path
 
 from gpu_backend.cuda.tiles.table import checked_value
-from gpu_backend.limits import LimitError, read_regular_file
+from gpu_backend.limits import LimitError, check_file_size, read_regular_file
 from gpu_backend.ops.kernels.conv_tile import ConvShape, ConvTile
 from gpu_backend.whole_file import write_whole
 
@@ -47,13 +47,15 @@ def read_timings(path: Path) -> dict[ConvShape, dict[ConvTile, float]]:
 
 
 def save_timings(path: Path, timings: Timings) -> None:
-    """Write all of them. Raises OSError."""
+    """Write all of them. Raises OSError, also if they are more than `read_timings` allows."""
     lines = (
         json.dumps({"shape": asdict(shape), "times": [[*astuple(tile), round(us, 3)] for tile, us in times.items()]})
         for shape, times in timings.items()
     )
+    data = "".join(f"{line}\n" for line in lines).encode()
+    check_file_size(path, data, _MOST_NBYTES)
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, "".join(f"{line}\n" for line in lines).encode())
+    write_whole(path, data)
 
 
 def _tile(values: list[object]) -> ConvTile:

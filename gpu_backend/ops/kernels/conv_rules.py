@@ -132,7 +132,7 @@ def fitting_channels(cout: int, most: int = BLOCK_CHANNELS[-1]) -> tuple[int, ..
 
 
 def with_fitting_channels(shape: ConvShape, tile: ConvTile) -> ConvTile:
-    """Return a tile whose last channel block is clearly less empty; None if no tile is."""
+    """Return a tile whose last channel block is clearly less empty; the tile itself where none is."""
     if tile.mma != "wgmma" or shape.kind == "up_conv":
         return tile
     width = _fitting_width(shape.cout)

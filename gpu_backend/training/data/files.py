@@ -93,9 +93,14 @@ class FileSource:
         return np.asarray(image)
 
 
+def is_picture_name(name: str) -> bool:
+    """Say whether a file of this name is a picture. ``._1.png`` is none: macOS keeps the attributes of 1.png there."""
+    return Path(name).suffix.lower() in SUFFIXES and not name.startswith("._")
+
+
 def folder_source(folder: Path, resolution: int) -> FileSource:
     """Return the pictures of a folder and of the folders in it."""
-    found = (path for path in folder.rglob("*") if path.suffix.lower() in SUFFIXES and path.is_file())
+    found = (path for path in folder.rglob("*") if is_picture_name(path.name) and path.is_file())
     names = sorted(path.relative_to(folder).as_posix() for path in found)
     return FileSource(folder.name or str(folder), names, lambda name: folder / name, resolution)
 
@@ -110,7 +115,7 @@ class ZipSource(FileSource):
             raise DataError(f"A zip of pictures is needed, but {path.name} cannot be read as one.") from error
         self._lock = Lock()
         inside = (entry.filename for entry in self._zip.infolist() if not entry.is_dir())
-        names = sorted(name for name in inside if Path(name).suffix.lower() in SUFFIXES)
+        names = sorted(name for name in inside if is_picture_name(Path(name).name))
         try:
             super().__init__(path.name, names, self._open, resolution)
         except DataError:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gpu_backend.errors import RequestError
-from gpu_backend.training.data.files import SUFFIXES
+from gpu_backend.training.data.files import is_picture_name
 from gpu_backend.training.options import WORLD
 
 _NAME, _FINGERPRINT = "data", "data_fingerprint"
@@ -58,7 +58,7 @@ def fingerprint(path: Path) -> str:
 
 
 def _folder_lines(folder: Path) -> Iterator[str]:
-    found = [path for path in folder.rglob("*") if path.suffix.lower() in SUFFIXES and path.is_file()]
+    found = [path for path in folder.rglob("*") if is_picture_name(path.name) and path.is_file()]
     return iter(sorted(f"{path.relative_to(folder).as_posix()} {path.stat().st_size}" for path in found))
 
 

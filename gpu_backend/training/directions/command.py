@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from gpu_backend.errors import RequestError
@@ -16,6 +16,7 @@ from gpu_backend.model import (
     selected,
     write_directions,
 )
+from gpu_backend.model.named_directions import is_direction_name
 from gpu_backend.recipe import RowRange
 from gpu_backend.renderer import Renderer
 from gpu_backend.torch_import import torch_needed
@@ -23,6 +24,7 @@ from gpu_backend.training.directions.components import sefa_by_rows
 from gpu_backend.training.directions.factor_search import (
     FactorDirection,
     FactorSearch,
+    direction_name,
     find_factor_directions,
     named,
 )
@@ -136,15 +138,29 @@ def _reader(options: DirectionOptions, note: Say) -> tuple[ReadFactors, dict[str
     network, skill = read_features(options.features) if options.features is not None else (None, {})
     if options.labels is None:
         assert network is not None  # as the options request
+        _check_names(skill, options)
         return FeatureReader(network, device).factors, skill
-    if network is not None:
-        return fit_label_reader(read_labelled(options.labels, network.shape.side), FeatureReader(network, device))
     training = FeatureTraining(steps=options.steps, seed=options.seed)
-    labelled = read_labelled(options.labels, training.shape.side)
+    labelled = read_labelled(options.labels, (network or training).shape.side)
+    _check_names(labelled.names, options)
+    if network is not None:
+        return fit_label_reader(labelled, FeatureReader(network, device))
     note(f"Training a network on {len(labelled.values)} labelled pictures")
     return train_label_reader(
         labelled, training, device, lambda step, error: note(f"step {step} of {training.steps}: error {error:.3f}")
     )
+
+
+def _check_names(factors: Iterable[str], options: DirectionOptions) -> None:
+    """Refuse factors that a file cannot tell apart as directions, before hours are spent. Raises RequestError."""
+    owners: dict[str, str] = {}
+    for factor in sorted(options.factors or factors):
+        name = direction_name(options.method, factor)
+        if not is_direction_name(name):
+            raise RequestError(f"{factor!r} cannot name a direction; use letters, digits and other printable signs.")
+        if name in owners:
+            raise RequestError(f"{owners[name]!r} and {factor!r} would both be the direction {name!r}; rename one.")
+        owners[name] = factor
 
 
 def _able(

@@ -193,13 +193,18 @@ def _end(
 def named(directions: Sequence[FactorDirection], prefix: str) -> NamedDirections:
     """Return directions as they are written into a file, under names of a set: ``world/sun height``."""
     return NamedDirections(
-        names=tuple(f"{prefix}/{item.factor.replace('_', ' ').replace('/', ' ').strip()[:40]}" for item in directions),
+        names=tuple(direction_name(prefix, item.factor) for item in directions),
         vectors=np.stack([item.vector for item in directions]).astype(np.float32),
         rows=tuple(item.rows for item in directions),
         reach=tuple((item.high - item.low) / 2.0 for item in directions),
         centre=tuple((item.high + item.low) / 2.0 for item in directions),
         measures=tuple(_measures(item) for item in directions),
     )
+
+
+def direction_name(prefix: str, factor: str) -> str:
+    """Return the name of a factor's direction: ``world/sun height``."""
+    return f"{prefix}/{factor.replace('_', ' ').replace('/', ' ').strip()[:40].rstrip()}"
 
 
 def _measures(item: FactorDirection) -> dict[str, float]:

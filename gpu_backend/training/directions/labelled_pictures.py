@@ -34,7 +34,7 @@ class LabelledPictures:
     ----------
     names
         Of the factors: a column of numbers is one; each of three or more labels is one that is 0 or 1; of two labels
-        the first alone is, since the other says nothing more.
+        the first alone is, since the other says nothing more. Subfolders are labels, also those called by numbers.
     values
         (n, factors) float64.
     pictures
@@ -58,14 +58,15 @@ def read_labelled(path: Path, side: int) -> LabelledPictures:
     """
     table = path / "labels.csv" if path.is_dir() else path
     if path.is_dir() and not table.exists():
-        files, columns = _subfolders(path)
+        files, labels = _subfolders(path)
+        factors = _label_factors("", labels)
     elif table.is_file():
         files, columns = _table(table)
+        factors = [factor for name, column in columns.items() for factor in _factors(name, column)]
     else:
         raise LabelsError(f"Labelled pictures are a folder or a .csv file, but {path} is neither.")
     if len(files) < _LEAST:
         raise LabelsError(f"At least {_LEAST} labelled pictures are needed, but {path} has {len(files)}.")
-    factors = [factor for name, column in columns.items() for factor in _factors(name, column)]
     if not factors:
         raise LabelsError(f"Labels should differ from picture to picture, but those of {path} do not.")
     return LabelledPictures(
@@ -75,7 +76,8 @@ def read_labelled(path: Path, side: int) -> LabelledPictures:
     )
 
 
-def _subfolders(folder: Path) -> tuple[list[Path], dict[str, list[str]]]:
+def _subfolders(folder: Path) -> tuple[list[Path], list[str]]:
+    """Return the pictures and the label of each."""
     files, labels = [], []
     try:
         for inner in sorted(item for item in folder.iterdir() if item.is_dir()):
@@ -86,7 +88,7 @@ def _subfolders(folder: Path) -> tuple[list[Path], dict[str, list[str]]]:
         raise LabelsError(
             f"{folder} should be a folder that can be read, but the system says {error.strerror}."
         ) from error
-    return files, {"": labels}
+    return files, labels
 
 
 def _table(path: Path) -> tuple[list[Path], dict[str, list[str]]]:
@@ -95,7 +97,7 @@ def _table(path: Path) -> tuple[list[Path], dict[str, list[str]]]:
             rows = [row for row in csv.reader(file) if row]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise LabelsError(f"{path.name} should be a table as CSV, but cannot be read as one.", str(error)) from error
-    if not rows or len(rows[0]) < 2 or len(set(rows[0])) != len(rows[0]):
+    if not rows or len(rows[0]) < 2 or len(set(rows[0])) != len(rows[0]) or not all(rows[0][1:]):
         raise LabelsError(f"{path.name} should begin with the names of two columns or more, each another one.")
     if any(len(row) != len(rows[0]) for row in rows):
         raise LabelsError(f"Every line of {path.name} should have {len(rows[0])} fields, but one has not.")
@@ -108,18 +110,22 @@ def _factors(name: str, column: Sequence[str]) -> list[tuple[str, NDArray[np.flo
     try:
         numbers = np.array([float(text) for text in column])
     except ValueError:
-        labels = sorted(set(column))
-        if len(labels) > _MOST_LABELS:
-            raise LabelsError(
-                f"A column of labels has at most {_MOST_LABELS} different ones, but {name or 'the folder'} has "
-                f"{len(labels)}."
-            ) from None
-        told = labels[:1] if len(labels) == 2 else labels if len(labels) > 2 else []
-        prefix = f"{name} " if name else ""
-        return [(f"{prefix}{label}", np.array([float(text == label) for text in column])) for label in told]
+        return _label_factors(f"{name} ", column)
     if not all(math.isfinite(number) for number in numbers):
         raise LabelsError(f"Numbers of {name} should be finite, but one is not.")
     return [(name, numbers)] if float(np.ptp(numbers)) > 0.0 else []
+
+
+def _label_factors(prefix: str, column: Sequence[str]) -> list[tuple[str, NDArray[np.float64]]]:
+    """Return the factors of labels, without constant ones; their names begin with the prefix."""
+    labels = sorted(set(column))
+    if len(labels) > _MOST_LABELS:
+        raise LabelsError(
+            f"A column of labels has at most {_MOST_LABELS} different ones, but {prefix.strip() or 'the folder'} has "
+            f"{len(labels)}."
+        )
+    told = labels[:1] if len(labels) == 2 else labels if len(labels) > 2 else []
+    return [(f"{prefix}{label}", np.array([float(text == label) for text in column])) for label in told]
 
 
 def _picture(path: Path, side: int) -> NDArray[np.uint8]:

@@ -94,3 +94,14 @@ def test_without_a_device_the_error_says_what_to_do() -> None:
 
     with pytest.raises(LoomError, match="plug one in"):
         AudioInput(lambda values: None, none)
+
+
+def test_a_device_that_does_not_start_is_closed_and_the_error_says_what_to_do() -> None:
+    class BusyDevice(HandDevice):
+        def start(self, sink: Sink) -> None:
+            raise ValueError("failed to start audio device")
+
+    device = BusyDevice()
+    with pytest.raises(LoomError, match="see which program uses it"):
+        AudioInput(lambda values: None, lambda: device)
+    assert device.is_closed

@@ -199,6 +199,20 @@ def test_without_a_device_a_sentence_reports_it_and_nothing_is_heard(tmp_path: P
     assert bench.said == ["No sound device was found."]
 
 
+def test_a_device_that_does_not_start_is_closed(tmp_path: Path) -> None:
+    class BusyDevice(HandDevice):
+        def start(self, stream: Stream) -> None:
+            raise ValueError("failed to start audio device")
+
+    device = BusyDevice()
+    bench = Bench(tmp_path, lambda: device)
+    bench.player.start(bench.timeline(), bench.paths, Fraction(0))
+    assert bench.has_said.wait(30)
+    bench.player.stop()
+    assert bench.said == ["The sound device failed."]
+    assert device.is_closed
+
+
 def test_muted_and_missing_sounds_open_no_device(bench: Bench) -> None:
     bench.player.start(bench.timeline(), {}, Fraction(0))
     assert bench.player.elapsed_s() is None

@@ -47,3 +47,10 @@ def test_a_slip_is_one_sentence(command: Command, calls: list[BenchOptions]) -> 
         assert outcome.err.startswith("latentloom bench: ")
         assert outcome.err.count("\n") == 1
     assert calls == []
+
+
+@pytest.mark.parametrize("seconds", ["nan", "inf", "0", "-1"])
+def test_a_farm_is_measured_for_a_time_above_0(command: Command, calls: list[BenchOptions], seconds: str) -> None:
+    sentence = command("bench", "--cpu-workers", "1", f"--seconds={seconds}").sentence
+    assert "expected a number above 0" in sentence
+    assert calls == []

@@ -157,3 +157,19 @@ def test_directions_that_were_found_in_another_model_are_not_added_to(command: C
     command("directions", model, "--method", "sefa")
     write_safetensors(make_stylegan2(resolution=8, seed=5), model)
     assert "found in another one" in command("directions", model, "--method", "pca", "--add").sentence
+
+
+def test_labels_that_cannot_be_told_apart_as_directions_are_refused_before_the_search(
+    command: Command, model: Path, tmp_path: Path
+) -> None:
+    words = ("directions", model, "--method", "labels", "--labels", tmp_path / "labelled", "--steps", 2, *FEW)
+    for index in range(30):
+        label = ("a_b", "a b", "c")[index % 3]
+        path = tmp_path / "labelled" / label / f"{index}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (8, 8), (index, index, index)).save(path)
+    outcome = command(*words)
+    assert "'a b' and 'a_b' would both be the direction 'labels/a b'" in outcome.sentence
+    assert "Training" not in outcome.err
+    (tmp_path / "labelled" / "a_b").rename(tmp_path / "labelled" / "_")
+    assert "'_' cannot name a direction" in command(*words).sentence

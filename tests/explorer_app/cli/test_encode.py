@@ -56,6 +56,7 @@ def test_an_encoder_is_kept_beside_the_model_and_projections_begin_with_it(comma
     assert encoder.encode(torch.zeros(1, 3, 16, 16)).shape == (1, facts.w_dim)
     assert "already exists" in command("encode", "--network", model).sentence
     assert "was trained for 2 steps already" in command("encode", "--network", model, "--steps", 1, "--resume").sentence
+    assert "from 0 up" in command("encode", "--network", model, "--seed", -1, "--overwrite").sentence
     assert command("encode", "--network", model, "--steps", 3, "--device", "cpu", "--resume").status == 0
     assert 2 <= read_encoder(encoder_path(model), facts.model_id, facts.w_dim).steps <= 3
 

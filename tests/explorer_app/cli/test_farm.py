@@ -160,9 +160,9 @@ def test_single_pictures_go_to_a_farm_under_the_names_of_their_files(
 ) -> None:
     calls: list[SequenceSettings] = []
     monkeypatch.setattr("explorer_app.cli.render.render_on_farm", lambda settings, *_: calls.append(settings))
-    command("render", "--seeds", "1-3", "--outdir", str(tmp_path), "--gpus", "all")
+    assert command("render", "--seeds", "1-3,2", "--outdir", str(tmp_path), "--gpus", "all").status == 0
     (settings,) = calls
-    assert settings.file_names == ("seed0001", "seed0002", "seed0003")
+    assert settings.file_names == ("seed0001", "seed0002", "seed0003"), "a seed that is named twice is one file"
     assert (settings.frame_count, settings.overwrite) == (3, True)
 
 

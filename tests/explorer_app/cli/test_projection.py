@@ -181,3 +181,4 @@ def test_a_model_or_picture_that_cannot_be_projected_is_refused_with_a_sentence(
     (folder / "empty").mkdir()
     assert "holds no pictures" in command("project", folder / "empty", "--out", out).sentence
     assert "from 1 to 100,000" in command("project", photo, "--out", out, "--steps", 0).sentence
+    assert "from 0 up" in command("project", photo, "--out", out, "--seed", -1).sentence

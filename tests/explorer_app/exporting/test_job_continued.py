@@ -161,6 +161,17 @@ def test_replacing_takes_the_surplus_of_a_longer_sequence_away(wanted: SequenceS
     assert content(wanted.folder) == {**undisturbed, "walk_00077.png": b"not of that sequence"}
 
 
+def test_replacing_deletes_frames_of_another_format_and_no_picture_of_another_program(
+    wanted: SequenceSettings, undisturbed: Folder
+) -> None:
+    export(replace(wanted, frames_per_step=5, kind="w-linear", form=PictureFormat("jpeg")))
+    foreign = {"walk_00001.webp": b"a photograph", "walk_00010.png": b"another"}
+    for name, data in foreign.items():
+        (wanted.folder / name).write_bytes(data)
+    export(replace(wanted, overwrite=True))
+    assert content(wanted.folder) == {**undisturbed, **foreign}
+
+
 @pytest.mark.parametrize("operation", range(0, 24, 2))
 def test_a_replacement_killed_at_any_operation_is_finished_by_the_next(
     wanted: SequenceSettings, undisturbed: Folder, operation: int

@@ -1,12 +1,15 @@
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from explorer_app.exporting.claim import place_objection
 from explorer_app.exporting.errors import ExportError
+from explorer_app.exporting.formats.picture_format import PictureFormat
 from explorer_app.exporting.keyframes import Keyframe
 from explorer_app.exporting.sequence import SequenceSettings, plan_sequence
+from explorer_app.exporting.video.video_format import VideoFormat
 from explorer_app.session.session import ModelReference
 from gpu_backend import Latent, Noise, PathKind, Point, Recipe, RequestError, Transform, Truncation
 
@@ -64,6 +67,16 @@ def test_a_sequence_too_long_to_number_is_refused_before_it_is_planned() -> None
         ExportError, match=r"^A sequence can have 100,000 frames, but this one would have 2,000,000,001;"
     ):
         plan_sequence(replace(SETTINGS, frames_per_step=10**9))
+
+
+@pytest.mark.parametrize("format_of", [{"form": PictureFormat("webp")}, {"video": VideoFormat("webp")}])
+def test_a_size_that_the_format_cannot_store_is_refused_before_the_first_frame(
+    format_of: dict[str, Any],
+) -> None:
+    plan_sequence(replace(SETTINGS, size=(16_383, 8), **format_of))
+    with pytest.raises(ExportError, match="has sides of up to 16,383 pixels, but this one would have 16,384 × 8"):
+        plan_sequence(replace(SETTINGS, size=(16_384, 8), **format_of))
+    plan_sequence(replace(SETTINGS, size=(16_384, 8)))
 
 
 def test_too_many_keys_are_refused() -> None:

@@ -165,6 +165,7 @@ def test_a_stopped_sheet_goes_on_and_gets_the_same_bytes(tmp_path: Path) -> None
         ({"form": PictureFormat("exr")}, "A sheet is one of png"),
         ({"size": (16, 4)}, "do not fit"),
         ({"frames_per_step": 2000}, "takes 4,096 pictures"),
+        ({"form": PictureFormat("webp"), "size": (16_384, 64)}, "A WebP file has sides of up to 16,383 pixels"),
     ],
 )
 def test_a_sheet_that_cannot_be_is_refused_with_a_sentence(
@@ -172,6 +173,13 @@ def test_a_sheet_that_cannot_be_is_refused_with_a_sentence(
 ) -> None:
     with pytest.raises(ExportError, match=problem):
         plan_sequence(sheet_settings(tmp_path, **fields))
+
+
+def test_a_sheet_whose_format_takes_no_side_so_long_is_refused_at_its_first_picture(tmp_path: Path) -> None:
+    settings = sheet_settings(tmp_path, form=PictureFormat("jpeg"), sheet=SheetLayout(columns=1, gap_px=1000))
+    with pytest.raises(ExportError, match="A JPEG file has sides of up to 65,500 pixels"):
+        export(replace(settings, frames_per_step=16))
+    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["walk.manifest.json"]
 
 
 def test_a_sheet_is_no_picture_and_a_picture_no_sheet(tmp_path: Path) -> None:

@@ -11,6 +11,14 @@ def test_a_worker_that_sees_the_folder_answers_and_nothing_stays(tmp_path: Path)
     assert not list(tmp_path.iterdir())
 
 
+def test_an_answer_that_cannot_be_removed_does_not_end_the_job(tmp_path: Path) -> None:
+    probe = FolderProbe(tmp_path, "a1")
+    with probe.placed():
+        kept = Path(f"{probe_path(tmp_path, 'a1')}-1-ab")
+        kept.mkdir()
+    assert list(tmp_path.iterdir()) == [kept]
+
+
 def test_another_folder_gives_no_answer(tmp_path: Path) -> None:
     here, there = tmp_path / "here", tmp_path / "there"
     here.mkdir()

@@ -367,6 +367,27 @@ def test_a_job_goes_on_when_the_scheduler_was_started_again(
     assert job.take_messages() == ["The farm no longer answers; waiting for it.", "The farm answers again."]
 
 
+def test_a_job_whose_frames_are_all_stored_does_not_wait_for_a_scheduler_that_is_gone(
+    farm: FakeFarm,
+    settings: SequenceSettings,
+    model: tuple[ModelFacts, FarmModel],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def gone(link: object, foreman: object) -> None:
+        farm.is_gone = True
+        await farm.exchange(None)
+
+    farm.add("one", station(tmp_path / "one"))
+    job = farm.job(settings, model[1])
+    monkeypatch.setattr(job, "_check_spots", gone)
+    with running(job):
+        assert job.wait(PATIENCE_S)
+    check_whole(settings, tmp_path / "alone", model[0])
+    assert farm.connections == 1
+    assert job.take_messages() == []
+
+
 def test_a_farm_that_does_not_answer_at_first_ends_the_job(
     farm: FakeFarm, settings: SequenceSettings, model: tuple[ModelFacts, FarmModel]
 ) -> None:

@@ -4,7 +4,7 @@ import asyncio
 import logging
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -156,6 +156,16 @@ async def _check_strangers(address: FarmAddress, folder: Path) -> None:
 
 def test_a_link_carries_calls_failures_models_orders_and_refuses_strangers(tmp_path: Path) -> None:
     run_alone("tests.explorer_app.farm.test_link:speak", str(tmp_path))
+
+
+def test_giving_chunks_up_passes_over_a_scheduler_that_is_gone() -> None:
+    async def run(*arguments: object, **options: object) -> None:
+        raise OSError("Timed out trying to connect")
+
+    farm = DaskLink(cast("Any", SimpleNamespace(run=run)))
+    asyncio.run(farm.cancel(["tcp://0"], "ab"))
+    with pytest.raises(WorkerLostError):
+        asyncio.run(farm.log("tcp://0"))
 
 
 def test_the_board_forgets_jobs_that_are_silent() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from explorer_app.farm import model_delivery
+from explorer_app.farm.errors import WorkerLostError
 from explorer_app.farm.farm_model import FarmModel
 from explorer_app.farm.model_delivery import ModelDelivery
 from explorer_app.farm.model_store import ModelStore
@@ -62,6 +63,50 @@ def test_a_worker_that_asks_while_its_machine_gets_the_model_does_not_get_it_aga
 
 def test_a_model_that_a_machine_has_lost_is_brought_again() -> None:
     assert asyncio.run(_two_requests(is_later=True)) == [["one"], ["two"]]
+
+
+class FailingLink:
+    """Workers with a store each; `lost` dies when a model comes."""
+
+    def __init__(self, lost: str) -> None:
+        self.lost = lost
+        self.whole: list[str] = []
+
+    async def call(self, worker: str, method: str) -> str:
+        return f"store of {worker}"
+
+    async def bring_model(self, path: Path, model_id: str, suffix: str, workers: list[str]) -> None:
+        if self.lost in workers:
+            raise WorkerLostError("A worker ended while it rendered.", has_died=True)
+        self.whole += workers
+
+
+def test_a_worker_gets_the_model_although_another_one_dies_meanwhile() -> None:
+    async def bring(lost: str) -> tuple[list[str], list[object]]:
+        delivery, link = ModelDelivery(MODEL), FailingLink(lost)
+        farm: Any = link
+        tasks = [asyncio.create_task(delivery.bring(farm, worker, since=0)) for worker in ("one", "two")]
+        ends: list[object] = list(await asyncio.gather(*tasks, return_exceptions=True))
+        return link.whole, ends
+
+    assert asyncio.run(bring("two")) == (["one"], [None, None])
+    whole, ends = asyncio.run(bring("one"))
+    assert isinstance(ends[0], WorkerLostError), "a worker's own death is not hidden"
+    assert (whole, ends[1]) == ([], None), "it asks again"
+
+
+def test_a_worker_gets_the_model_although_another_one_of_its_machine_dies() -> None:
+    class SharedStore(FailingLink):
+        async def call(self, worker: str, method: str) -> str:
+            return "machine"
+
+    async def bring() -> list[str]:
+        delivery, link = ModelDelivery(MODEL), SharedStore("two")
+        farm: Any = link
+        await asyncio.gather(*(delivery.bring(farm, worker, since=0) for worker in ("one", "two")))
+        return link.whole
+
+    assert asyncio.run(bring()) == ["one"]
 
 
 @pytest.mark.parametrize(("name", "suffix"), [("cats.PT", ".pt"), ("cats.ckpt", ".pkl"), ("cats", ".pkl")])

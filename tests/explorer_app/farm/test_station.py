@@ -1,6 +1,8 @@
 import errno
+import shutil
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -10,13 +12,14 @@ from explorer_app.exporting.manifest import manifest_bytes
 from explorer_app.exporting.sequence import SequenceSettings
 from explorer_app.exporting.video.video_format import VideoFormat
 from explorer_app.farm.errors import FarmError
-from explorer_app.farm.farm_model import FarmModel
+from explorer_app.farm.farm_model import FarmModel, farm_model
 from explorer_app.farm.folder_probe import probe_path
 from explorer_app.farm.station import Station
 from explorer_app.farm.work import Chunk, ChunkReport, JobRecipe
-from gpu_backend import Disk, Frame, LoomError, ModelFacts, RenderRequest
+from gpu_backend import Disk, Frame, LoomError, ModelFacts, RenderRequest, read_model, write_safetensors
 from tests.helpers.fake_engine import fake_frame
 from tests.helpers.farm import exported, farm_settings, files_of, small_model, station
+from tests.helpers.networks import make_stylegan2
 
 JOB = "ab" * 12
 
@@ -179,6 +182,24 @@ def test_another_file_at_the_model_s_path_is_not_taken_for_it(
 ) -> None:
     (tmp_path / "other.safetensors").write_bytes(b"something else")
     assert not one.open(recipe(settings, model[1], tmp_path / "other.safetensors")).has_model
+
+
+def test_a_job_whose_model_is_gone_is_not_rendered_with_that_of_another_job(
+    one: Station, settings: SequenceSettings, model: tuple[ModelFacts, FarmModel], tmp_path: Path
+) -> None:
+    shutil.copy(model[1].path, tmp_path / "first.safetensors")
+    one.open(recipe(settings, model[1], tmp_path / "first.safetensors"))
+    write_safetensors(make_stylegan2(seed=48), tmp_path / "second.safetensors")
+    facts = read_model(tmp_path / "second.safetensors").facts
+    other = farm_model(facts, None)
+    second = replace(recipe(farm_settings(tmp_path / "other", facts, frames=9), other), job="cd" * 12)
+    assert one.open(second).has_model
+    (tmp_path / "first.safetensors").unlink()
+    with pytest.raises(FarmError, match="lost the job's model"):
+        one.render(Chunk(JOB, 0, 4, "returned"))
+    with pytest.raises(FarmError, match="lost the job's model"):
+        one.sample(JOB, 0)
+    assert one.render(Chunk("cd" * 12, 0, 4, "returned")).units
 
 
 @pytest.mark.parametrize("model_id", ["../../etc/passwd", "AB" * 32, ""])

@@ -73,7 +73,7 @@ def test_a_library_that_refuses_is_called_again_with_the_next_picture() -> None:
     senders.fails = False
     senders.may_send.release()
     ndi.close()
-    assert senders.done[-2:] == [8, "closed"]
+    assert senders.done == [("Loom", 8, 8), "closed", ("Loom", 8, 8), 8, "closed"]
     assert ndi.problem == ""
 
 

@@ -2,8 +2,11 @@ from dataclasses import replace
 from fractions import Fraction
 
 from explorer_app.session.adapting import FitOrigin, adapt
+from explorer_app.session.local_edits import style_lengths
 from explorer_app.session.patches import Patch
+from explorer_app.session.resolve import resolve
 from explorer_app.session.session import ModelReference, Session, Slider, Source
+from explorer_app.session.timeline.evaluation import keyed_at
 from explorer_app.session.tracks import Key, Timeline, Track
 from gpu_backend import DirectionAmount, Latent, MixSource, Noise, Recipe, RowRange, Tap, Transform, Truncation
 from tests.helpers.networks import make_stylegan2
@@ -162,6 +165,39 @@ def test_a_controller_goes_through_no_more_classes_than_the_model_has() -> None:
     patch = Patch("midi/knobs/cc/1/21", "classes/number", 0.0, 999.0)
     assert adapt(Session(patches=(patch,)), FACTS).session.patches == (replace(patch, high=1.0),)
     assert adapt(Session(patches=(patch,)), replace(FACTS, c_dim=0)).session.patches == ()
+
+
+def test_tracks_and_patches_of_rows_that_it_lacks_go() -> None:
+    paths = [f"mix/0/strength/{row}" for row in (FACTS.num_ws - 1, FACTS.num_ws)]
+    timeline = Timeline(tracks=tuple(Track(path, (Key(Fraction(0), 0.5),)) for path in paths))
+    patches = tuple(Patch("osc/a/0", path) for path in paths)
+    mix = (Source(Latent(), (1.0,) * (FACTS.num_ws + 4), "seed 0"),)
+    fitted = adapt(Session(model=ELSEWHERE, mix=mix, timeline=timeline, patches=patches), FACTS)
+    assert [track.path for track in fitted.session.timeline.tracks] == paths[:1]
+    assert [patch.parameter for patch in fitted.session.patches] == paths[:1]
+    assert "tracks of parameters that it does not have were removed" in fitted.changes
+    (recipe, _) = resolve(keyed_at(fitted.session, 0.0)).blend[0]
+    assert len(recipe.latent.mix[0].strengths) == FACTS.num_ws
+
+
+def test_tracks_and_patches_of_style_channels_that_it_lacks_go() -> None:
+    layer, count = next(iter(style_lengths(FACTS).items()))
+    paths = [f"style/{layer}/{count - 1}", f"style/{layer}/{count}", "style/no layer/0"]
+    timeline = Timeline(tracks=tuple(Track(path, (Key(Fraction(0), 0.5),)) for path in paths))
+    patches = tuple(Patch("osc/a/0", path) for path in paths)
+    fitted = adapt(Session(model=ELSEWHERE, timeline=timeline, patches=patches), FACTS).session
+    assert [track.path for track in fitted.timeline.tracks] == paths[:1]
+    assert [patch.parameter for patch in fitted.patches] == paths[:1]
+    (offset,) = resolve(keyed_at(fitted, 0.0)).edits.style_offsets
+    assert (offset.layer, offset.channel) == (layer, count - 1)
+
+
+def test_a_track_goes_through_no_more_classes_than_the_model_has() -> None:
+    keys = (Key(Fraction(0), 0), Key(Fraction(1), 999))
+    session = Session(timeline=Timeline(tracks=(Track("classes/number", keys),)))
+    (track,) = adapt(session, FACTS).session.timeline.tracks
+    assert [key.value for key in track.keys] == [0, FACTS.c_dim - 1]
+    assert adapt(session, replace(FACTS, c_dim=0)).session.timeline.tracks == ()
 
 
 def test_what_a_fit_removed_comes_back_beside_what_was_edited_since() -> None:

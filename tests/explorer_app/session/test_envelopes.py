@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from explorer_app.session import envelopes
 from explorer_app.session.envelopes import (
     Envelope,
     cut_envelopes,
@@ -167,6 +168,16 @@ def test_damaged_envelopes_are_refused(change: dict[str, Any]) -> None:
     (data,) = envelopes_to_json([RAMP])
     with pytest.raises(SessionFileError):
         envelopes_from_json([{**data, **change}])
+
+
+def test_envelopes_are_neither_written_nor_read_beyond_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = envelopes_to_json([RAMP])
+    monkeypatch.setattr(envelopes, "_MAX_NBYTES", 5 * len(RAMP.values))
+    assert len(envelopes_from_json(data * 5)) == 5
+    assert envelopes_to_json([RAMP] * 5) == data * 5
+    for refused in (lambda: envelopes_from_json(data * 6), lambda: envelopes_to_json([RAMP] * 6)):
+        with pytest.raises(SessionFileError, match="render a shorter stretch"):
+            refused()
 
 
 def test_an_export_holds_no_more_of_an_envelope_than_it_needs() -> None:

@@ -17,6 +17,7 @@ from gpu_backend.bench.options import BenchOptions
 from gpu_backend.bench.report import OURS, Report, to_json
 from gpu_backend.bench.shapes import SHAPES, SHAPES_WITH_PEERS, Shape
 from gpu_backend.bench.stopwatch import Budget
+from gpu_backend.cuda.driver.probe import Probe
 from tests.gpu_backend.bench.made_up import made_up_report
 
 TINY = {name: Shape(name, side, 128, 8) for name, side in (("tiny16", 16), ("tiny8", 8))}
@@ -62,6 +63,24 @@ def test_each_shape_has_an_equal_share_of_the_time_that_is_left(monkeypatch: pyt
     monkeypatch.setattr(all_shapes, "run_suite", spend)
     all_shapes.measure_all_shapes(BenchOptions(device="cpu", budget_s=30.0), lambda _: None)
     assert ends == [15.0, 30.0]
+
+
+@pytest.mark.parametrize("device", ["cpu", "auto"])
+def test_the_processor_gets_its_own_batches_also_where_it_is_not_named(
+    monkeypatch: pytest.MonkeyPatch, device: str
+) -> None:
+    batches = []
+
+    def note(options: BenchOptions, say: Any, budget: Budget) -> Report:
+        batches.append(options.batches)
+        return made_up_report()
+
+    monkeypatch.setattr(all_shapes, "SHAPES_WITH_PEERS", ("cifar32",))
+    monkeypatch.setattr(all_shapes, "run_suite", note)
+    monkeypatch.setattr("gpu_backend.device._probe", lambda: Probe((), "There is no GPU.", "", ""))
+    all_shapes.measure_all_shapes(BenchOptions(device=device), lambda _: None)
+    all_shapes.measure_all_shapes(BenchOptions(device=device, batches=(4,)), lambda _: None)
+    assert batches == [all_shapes.CPU_BATCHES, (4,)]
 
 
 def test_the_summary_holds_ours_against_the_fastest_peer_of_each_precision() -> None:

@@ -148,6 +148,30 @@ def test_a_team_whose_threads_cannot_start_reports_it_and_closes(monkeypatch: py
     team.close()
 
 
+def test_a_team_works_after_a_start_that_failed_on_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    start = threading.Thread.start
+    started: list[threading.Thread] = []
+
+    def refuse_the_second(thread: threading.Thread) -> None:
+        if len(started) == 1:
+            raise RuntimeError("can't start new thread")
+        started.append(thread)
+        start(thread)
+
+    team = Team(2)
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", refuse_the_second)
+        with pytest.raises(RuntimeError, match="can't start new thread"):
+            team.run(lambda lane: None)
+    assert not started[0].is_alive()
+    lanes: list[int] = []
+    working = threading.Thread(target=team.run, args=(lanes.append,), daemon=True)
+    working.start()
+    working.join(10.0)
+    assert sorted(lanes) == [0, 1]
+    team.close()
+
+
 class Interrupted:
     """Stands for the queue of a lane's results: the next wait ends with Ctrl-C."""
 

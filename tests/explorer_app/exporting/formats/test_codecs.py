@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from explorer_app.exporting.errors import PictureError
+from explorer_app.exporting.errors import ExportError, PictureError
 from explorer_app.exporting.formats import deflate
 from explorer_app.exporting.formats.codecs import encode_frame, scan_picture
 from explorer_app.exporting.formats.picture_format import FORMATS, FormatName, PictureFormat
@@ -61,6 +61,19 @@ def test_a_file_that_lost_its_end_or_got_more_is_not_whole(tmp_path: Path, name:
     for damaged in (data[:-1], data[: len(data) // 2], data[:20], data + b"\0"):
         (tmp_path / "a").write_bytes(damaged)
         assert not scan_picture(tmp_path / "a", LIMIT).is_whole
+
+
+@pytest.mark.parametrize("name", ["jpeg", "webp"])
+def test_a_side_that_a_format_cannot_store_is_refused_in_a_sentence(tmp_path: Path, name: FormatName) -> None:
+    limit = FORMATS[name].max_side_px
+    assert limit is not None
+    frame = fake_frame(REQUEST)
+    (tmp_path / "a").write_bytes(
+        encode_frame(replace(frame, pixels=np.zeros((8, limit, 4), np.uint8)), TEXT, PictureFormat(name))
+    )
+    assert scan_picture(tmp_path / "a", LIMIT).width == limit
+    with pytest.raises(ExportError, match="choose a smaller size or another format"):
+        encode_frame(replace(frame, pixels=np.zeros((limit + 1, 8, 4), np.uint8)), TEXT, PictureFormat(name))
 
 
 @pytest.mark.parametrize("name", NAMES)

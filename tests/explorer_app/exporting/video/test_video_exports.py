@@ -386,6 +386,21 @@ def test_another_sequence_does_not_take_segments_over(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == []
 
 
+def test_a_whole_video_whose_segments_cannot_be_removed_is_no_failure(tmp_path: Path) -> None:
+    class LockedFolders(Disk):
+        def remove(self, path: Path) -> None:
+            if path.name.endswith(".segments"):
+                raise PermissionError(13, "Permission denied", str(path))
+            super().remove(path)
+
+    settings = settings_for(tmp_path, "gif")
+    for frames in (list(range(9)), []):
+        assert export(settings, disk=LockedFolders()) == frames
+        assert read_manifest(settings.manifest_path).state == "complete"
+    export(settings)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["walk.gif", "walk.manifest.json"]
+
+
 def test_a_manifest_brings_the_video_back(tmp_path: Path) -> None:
     settings = replace(
         settings_for(tmp_path, "av1", size=(640, 360)), video=VideoFormat("av1", ".mp4", Fraction(24000, 1001), 55)

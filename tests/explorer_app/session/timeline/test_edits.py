@@ -10,6 +10,7 @@ import pytest
 from explorer_app.session.edits import GoToSeed
 from explorer_app.session.parameters import SetParameter
 from explorer_app.session.session import Session, Slider
+from explorer_app.session.timeline import baking
 from explorer_app.session.timeline.baking import baked_walk
 from explorer_app.session.timeline.easing import as_bezier, eased
 from explorer_app.session.timeline.edits import (
@@ -318,6 +319,16 @@ def test_a_baked_walk_shows_nearly_the_same_and_closes_too() -> None:
         first, second = dict(session_at(session, t).pinned_blend), dict(session_at(baked, t).pinned_blend)
         assert max(abs(first.get(recipe, 0.0) - second.get(recipe, 0.0)) for recipe in {**first, **second}) < 0.01
     assert seam(baked, 0.0, 8.0).velocity_meets
+
+
+def test_a_walk_of_too_many_keys_is_refused_before_they_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    def made(session: Session, t: float) -> Session:
+        pytest.fail(f"a key was made at {t} s")
+
+    monkeypatch.setattr(baking, "session_at", made)
+    walk = Timeline((Track(WALK, period=Fraction(1, 100), radius=0.5),), end=Fraction(3600))
+    with pytest.raises(TimelineError, match="slow it down"):
+        baked_walk(replace(GoToSeed(2).apply(Session()), timeline=walk))
 
 
 def test_setting_a_parameter_leaves_the_timeline_alone() -> None:

@@ -47,6 +47,16 @@ def test_a_kernel_is_machine_code_of_every_architecture(architecture: str) -> No
     assert kernel.spill_nbytes == 0
 
 
+def test_a_compilation_without_machine_code_is_a_failure_that_no_cache_keeps(monkeypatch: pytest.MonkeyPatch) -> None:
+    import cuda.bindings.nvrtc as nvrtc
+
+    outcome = nvrtc.nvrtcResult.NVRTC_ERROR_OUT_OF_MEMORY
+    monkeypatch.setattr(nvrtc, "nvrtcGetCUBIN", lambda program, buffer: (outcome,))
+    with pytest.raises(KernelError, match="does not compile") as refused:
+        compile_kernel(hand_kernel("staged", _STAGED), "sm_80")
+    assert "no machine code" in refused.value.details
+
+
 def test_spilled_registers_are_counted() -> None:
     kernel = compile_kernel(hand_kernel("spilling", _SPILLING), "sm_80")
     assert kernel.registers == 64

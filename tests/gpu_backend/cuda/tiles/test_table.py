@@ -339,6 +339,16 @@ def test_a_file_that_is_missing_or_too_large_is_empty(tmp_path: Path) -> None:
     assert read_entries(large) == {}
 
 
+def test_a_table_that_would_be_too_large_to_read_replaces_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "tiles.json"
+    few = {SHAPE: Tuned(TILE, 12.5)}
+    save_entries(path, few, {})
+    monkeypatch.setattr(tiles, "_MAX_NBYTES", 2 * path.stat().st_size)
+    with pytest.raises(OSError, match="too large"):
+        save_entries(path, few | {replace(SHAPE, side=side): Tuned(TILE, 4.0) for side in range(8, 16)}, {})
+    assert read_entries(path) == few
+
+
 SHARED_OF = {"sm_75": 65536, "sm_80": 166912, "sm_86": 101376, "sm_89": 101376, "sm_120": 101376}
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gpu_backend.cuda.tuning import timings
 from gpu_backend.cuda.tuning.prediction import Prediction, PredictionQuality
 from gpu_backend.cuda.tuning.timings import read_timings, save_timings, timings_path
 from gpu_backend.ops.kernels.conv_candidates import candidates
@@ -122,3 +123,13 @@ def test_times_of_fp8_are_learned_too() -> None:
     assert all(tile.mma == "wgmma" for tile in listed)
     quality = Prediction({shape: {tile: 10.0 + place for place, tile in enumerate(listed)}}, 132).quality
     assert quality.timings == 40
+
+
+def test_timings_that_would_be_too_many_to_read_replace_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "tiles.timings.jsonl"
+    kept = {SHAPES[0]: dict.fromkeys(tiles(SHAPES[0])[:3], 1.25)}
+    save_timings(path, kept)
+    monkeypatch.setattr(timings, "_MOST_NBYTES", 2 * path.stat().st_size)
+    with pytest.raises(OSError, match="too large"):
+        save_timings(path, {shape: dict.fromkeys(tiles(shape)[:3], 1.25) for shape in SHAPES})
+    assert read_timings(path) == kept

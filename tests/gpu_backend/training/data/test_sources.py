@@ -16,6 +16,7 @@ from PIL import Image
 from gpu_backend.errors import RequestError
 from gpu_backend.training.data import open_source
 from gpu_backend.training.data.prefetch import Prefetch
+from gpu_backend.training.data.reference import fingerprint
 from gpu_backend.training.data.source import DataError, shuffled
 
 CPU = torch.device("cpu")
@@ -65,6 +66,22 @@ def test_files_come_in_one_order_that_goes_on_at_any_position(kind: str, request
         other = [number for batch in islice(source.batches(3, 6, 0), 7) for number in numbers(batch)]
         assert other != whole
         assert f"{PICTURES} pictures" in source.name
+
+
+@pytest.mark.parametrize("kind", ["folder", "archive"])
+def test_what_a_mac_puts_beside_every_file_is_no_picture(kind: str, request: pytest.FixtureRequest) -> None:
+    place: Path = request.getfixturevalue(kind)
+    before = fingerprint(place)
+    if kind == "folder":
+        (place / "._0.png").write_bytes(b"attributes")
+        assert fingerprint(place) == before, "the pictures are the same"
+    else:
+        with zipfile.ZipFile(place, "a") as file:
+            file.writestr("__MACOSX/in/._0.png", b"attributes")
+    with contextlib.closing(open_source(str(place), 8, CPU)) as source:
+        assert source.name.endswith(f"{PICTURES} pictures")
+        (batch,) = islice(source.batches(PICTURES, 5, 0), 1)
+        assert sorted(numbers(batch)) == list(range(PICTURES))
 
 
 def test_pictures_are_cropped_to_their_middle(tmp_path: Path) -> None:

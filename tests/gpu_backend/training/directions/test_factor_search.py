@@ -3,8 +3,15 @@
 import numpy as np
 import pytest
 
+from gpu_backend.model.named_directions import is_direction_name
 from gpu_backend.recipe import RowRange
-from gpu_backend.training.directions.factor_search import FactorDirection, FactorSearch, find_factor_directions, named
+from gpu_backend.training.directions.factor_search import (
+    FactorDirection,
+    FactorSearch,
+    direction_name,
+    find_factor_directions,
+    named,
+)
 from gpu_backend.training.directions.probe import Probe, effect_of, pushed
 from gpu_backend.training.directions.row_ranges import candidate_ranges, row_groups
 from tests.helpers.linear_model import LinearModel, read_factors
@@ -111,3 +118,9 @@ def test_groups_of_rows_are_coarse_middle_and_fine() -> None:
     sides = (4, 8, 8, 16, 16, 32, 32, 64, 64, 128, 128, 256, 256, 256)
     assert row_groups(sides) == {"coarse": RowRange(0, 4), "middle": RowRange(5, 8), "fine": RowRange(9, 13)}
     assert row_groups((4, 8, 8)) == {"coarse": RowRange(0, 2)}
+
+
+def test_a_name_that_is_cut_at_a_space_may_name_a_direction() -> None:
+    name = direction_name("labels", "a" * 39 + " and so on")
+    assert name == "labels/" + "a" * 39
+    assert is_direction_name(name)

@@ -38,6 +38,17 @@ def test_of_two_subfolders_the_first_is_the_factor(folder: Path) -> None:
     assert np.array_equal(labelled.values[:, 0], bright.numpy().astype(float))
 
 
+@pytest.mark.parametrize(("labels", "factors"), [("01", ("0",)), ("012", ("0", "1", "2"))])
+def test_subfolders_that_are_called_by_numbers_are_labels_too(
+    tmp_path: Path, labels: str, factors: tuple[str, ...]
+) -> None:
+    for index in range(30):
+        picture(tmp_path / labels[index % len(labels)] / f"{index}.png", index)
+    labelled = read_labelled(tmp_path, 8)
+    assert labelled.names == factors
+    assert labelled.values.sum() == (15 if len(labels) == 2 else 30)
+
+
 def test_a_table_may_hold_numbers_and_labels(folder: Path) -> None:
     lines = ["file,age,kind,same"]
     for index in range(30):
@@ -57,6 +68,7 @@ def test_a_table_may_hold_numbers_and_labels(folder: Path) -> None:
         ("", "two columns"),
         ("file\na.png", "two columns"),
         ("file,a,a\n", "two columns"),
+        ("file,\n", "two columns"),
         ("file,a\nx.png\n", "2 fields"),
         ("file,a\n" + "x.png,1\n" * 5, "At least 20"),
         ("file,a\n" + "x.png,1\n" * 30, "should differ"),
