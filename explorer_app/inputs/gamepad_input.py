@@ -16,6 +16,8 @@ POLL_S = 0.008
 """SDL is polled for changes twice a frame."""
 
 _MAX_PADS = 8
+_END_S = 2.0
+"""Patience with SDL, in seconds: it may wait for ever when it looks for gamepads again."""
 _DEAD_ZONE = 0.03
 """Share of its way by which a stick trembles at rest."""
 
@@ -88,9 +90,9 @@ class GamepadInput:
         return tuple(pad.name for pad in self._slots if pad is not None)
 
     def close(self) -> None:
-        """Stop. May be called twice."""
+        """Stop. May be called twice. SDL that does not return from a call is left alone: the program is to end."""
         self._stopped.set()
-        self._thread.join()
+        self._thread.join(_END_S)
 
     def look(self, pads: Pads) -> None:
         """Write what has changed since the last look. Called on this input's thread."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import importlib
 import queue
+import threading
 import warnings
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from explorer_app.inputs import gamepad_input
 from explorer_app.inputs.gamepad_input import GamepadInput, PadState, SdlPads
 from explorer_app.inputs.midi_input import PortEvent
 from tests.helpers.live_inputs import PATIENCE_S, HeardBoard, ScriptedPads
@@ -65,6 +67,22 @@ def test_a_gamepad_that_is_plugged_in_again_has_its_old_number(
 
 def test_closing_lets_go_of_the_gamepads(pad: GamepadInput, pads: ScriptedPads) -> None:
     assert pads.is_closed
+
+
+def test_closing_does_not_wait_for_a_library_that_never_returns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gamepad_input, "_END_S", 0.05)
+    begun, returns = threading.Event(), threading.Event()
+
+    def make_pads() -> ScriptedPads:
+        begun.set()
+        returns.wait()
+        return ScriptedPads(REST)
+
+    pads = GamepadInput(HeardBoard(), make_pads=make_pads, poll_s=0.001)
+    assert begun.wait(10.0)
+    pads.close()
+    returns.set()
+    pads._thread.join()
 
 
 def test_a_system_without_gamepads_is_reported(events: queue.Queue[PortEvent]) -> None:
