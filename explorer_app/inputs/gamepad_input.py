@@ -17,7 +17,7 @@ POLL_S = 0.008
 
 _MAX_PADS = 8
 _END_S = 2.0
-"""Patience with SDL, in seconds: it may wait for ever when it looks for gamepads again."""
+"""Patience with SDL, in seconds: where there is no D-Bus it starts one first, and waits for that, maybe for ever."""
 _DEAD_ZONE = 0.03
 """Share of its way by which a stick trembles at rest."""
 
