@@ -45,6 +45,8 @@ class TapControls(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._tap = Tap("")
+        self._is_there = False
+        """Whether a layer is shown that the model has."""
         self._count = 0
         self.mode = SegmentedControl(_MODES, "Channels")
         self.normalised = Switch("Normalise")
@@ -133,7 +135,8 @@ class TapControls(QWidget):
 
     def show_tap(self, tap: Tap | None, layer: LayerFacts | None, reason: str) -> None:
         """Show a layer's display settings; without a layer, disable them and show `reason` in the tooltip."""
-        is_there = tap is not None and layer is not None
+        # Before a field is disabled, which takes what was typed into it for another layer.
+        self._is_there = is_there = tap is not None and layer is not None
         self.setEnabled(is_there)
         self.setToolTip("" if is_there else reason)
         for control in (self.mode, self.normalised, self.channels, self.gain):
@@ -177,5 +180,7 @@ class TapControls(QWidget):
         self._set(replace(self._tap, channels=tuple(channels)), final)
 
     def _set(self, tap: Tap, final: bool) -> None:
+        if not self._is_there:
+            return
         self._tap = tap
         self.edited.emit(SetParameter("layer", tap), final)

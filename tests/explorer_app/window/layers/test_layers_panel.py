@@ -207,6 +207,23 @@ def test_gain_and_normalisation_are_set(panel: WatchedPanel) -> None:
     assert panel.edits.session.tap == replace(LAYER, gain_db=12.5, is_normalized=False)
 
 
+@pytest.mark.parametrize("is_of_another_model", [False, True])
+def test_a_number_that_was_being_typed_for_a_layer_that_is_gone_is_dropped(
+    panel: WatchedPanel, is_of_another_model: bool
+) -> None:
+    panel.show_session(replace(Session(), tap=LAYER))
+    field = panel.controls.gain.field
+    field.setFocus()
+    field.selectAll()
+    QTest.keyClicks(field, "7")
+    if is_of_another_model:
+        panel.show_model(model_facts(8), None)
+    panel.show_session(Session())
+    QTest.keyClick(field, Qt.Key.Key_Return)
+    field.clearFocus()
+    assert not panel.edits.all
+
+
 def test_showing_a_session_asks_for_nothing(panel: WatchedPanel) -> None:
     for tap in (LAYER, Tap("b4.conv1", (0, 1, 2), -3.0, is_normalized=False), None):
         panel.edits.show(Session(tap=tap))
