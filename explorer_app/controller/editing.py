@@ -19,7 +19,7 @@ from explorer_app.controller.live_updates import LiveUpdates
 from explorer_app.controller.model_opener import ModelOpener
 from explorer_app.controller.preview import Preview
 from explorer_app.messages import MessageLog
-from explorer_app.session.adapting import FitOrigin, adapt
+from explorer_app.session.adapting import FitOrigin, adapt, fit_edit
 from explorer_app.session.edits import PLACE, Edit, GoToSeed
 from explorer_app.session.history import History
 from explorer_app.session.parameters import SetParameter
@@ -238,9 +238,10 @@ class Editing(QObject):
         self._announce_edit(source)
         if self._drift.is_on and not self._editor.is_gesturing(besides=_DRIFT):
             self._editor.finish(_DRIFT)  # so that undo reverts the edit, and not the drift until then
-        if isinstance(edit, SetTimeline):
-            edit = self._fitted_timeline(edit)
-        recorder = self.recorder
+        fitted = self._fitted(edit)
+        if fitted is None:
+            return
+        edit, recorder = fitted, self.recorder
         if recorder is not None and recorder.takes(edit):
             edit = self._recorded(edit, final, source, recorder)
         self._editor.edit(edit, final, self._clock(), source)
@@ -248,12 +249,14 @@ class Editing(QObject):
             self._follow_time()
         self._show(live=(self._editor.is_gesturing() and not in_full) or self._is_time_moving)
 
-    def _fitted_timeline(self, edit: SetTimeline) -> SetTimeline:
-        """Return an edit of the timeline for the open model."""
+    def _fitted(self, edit: Edit) -> Edit | None:
+        """Return an edit for the open model; None if it sets what this model does not have."""
         facts = self._model.facts
-        if facts is None or edit.timeline.z_dim == facts.z_dim:
+        if facts is None:
             return edit
-        return replace(edit, timeline=replace(edit.timeline, z_dim=facts.z_dim))
+        if isinstance(edit, SetTimeline) and edit.timeline.z_dim != facts.z_dim:
+            return replace(edit, timeline=replace(edit.timeline, z_dim=facts.z_dim))
+        return fit_edit(edit, facts) if isinstance(edit, SetParameter) else edit
 
     def _recorded(self, edit: Edit, final: bool, source: str, recorder: Recorder) -> Edit:
         """Record what an edit sets; return the edit to make: at the end of a gesture, that of the timeline."""

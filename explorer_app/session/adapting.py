@@ -15,7 +15,14 @@ from explorer_app.session.local_edits import (
     resolve_edits,
     style_channels_of,
 )
-from explorer_app.session.parameters import fit_cutoff, fit_rows, fixed_parameters, own_parameters, parameter
+from explorer_app.session.parameters import (
+    SetParameter,
+    fit_cutoff,
+    fit_rows,
+    fixed_parameters,
+    own_parameters,
+    parameter,
+)
 from explorer_app.session.patches import Patch
 from explorer_app.session.session import SLIDER_COUNT, ModelReference, Session, Slider
 from explorer_app.session.tracks import STATE, WALK, Timeline, Track
@@ -190,6 +197,18 @@ def fit_edits(edits: LocalEdits, facts: ModelFacts) -> LocalEdits:
 def _fit_blends(blends: tuple[LocalBlend, ...], facts: ModelFacts) -> tuple[LocalBlend, ...]:
     """Return the blends with latents that a model has; their rows are fitted as parameters."""
     return tuple(replace(item, latent=_fit_latent(item.latent, facts)) for item in blends if _takes(item.latent, facts))
+
+
+def fit_edit(edit: SetParameter, facts: ModelFacts) -> SetParameter | None:
+    """Return an edit with a value that the model can have; None if the model has no such parameter.
+
+    It may have been made for another model: a field takes what was typed into it when it loses the focus.
+    """
+    row, value = parameter(edit.path), edit.value
+    if not row.is_available(facts):
+        return None
+    fitted = _fit_classes(value, facts, is_other=False) if edit.path == "classes" else row.fit(value, facts)
+    return edit if fitted is value or fitted == value else replace(edit, value=fitted)
 
 
 def fit_timeline(timeline: Timeline, facts: ModelFacts) -> Timeline:

@@ -240,3 +240,21 @@ def test_a_star_keeps_a_step_that_the_history_forgets(open_harness: Harness) -> 
     assert (harness.x, harness.labels[-1]) == (1.0, "Kept")
     harness.controller.editing.kept.star(number, False)
     assert harness.controller.editing.history.kept == ()
+
+
+def test_an_edit_that_was_made_for_another_model_sets_nothing_that_the_open_one_lacks(open_harness: Harness) -> None:
+    editing, facts = open_harness.controller.editing, open_harness.controller.engine.model.facts
+    assert facts is not None
+    assert facts.c_dim == 0
+    before = editing.session
+    for edit in (
+        SetParameter("classes", ((0, 1.0),)),
+        SetParameter("transform.x", 0.1),
+        SetParameter("noise.layer/99", 0.5),
+        SetParameter("layer", Tap("L2_52_6", (1,))),
+    ):
+        editing.edit(edit)
+        assert editing.session == before, edit.path
+    slide(open_harness, 0.5)
+    assert editing.session != before
+    open_harness.rest()

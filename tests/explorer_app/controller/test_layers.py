@@ -107,7 +107,7 @@ def test_a_saved_picture_is_what_the_canvas_shows_and_brings_the_layer_back(open
 def test_a_layer_that_the_next_model_lacks_is_replaced_by_its_picture(open_harness: Harness) -> None:
     harness = open_harness
     harness.library.options["dogs"] = {"resolution": 16}
-    harness.controller.editing.edit(SetParameter("layer", Tap("b128.conv1")))
+    harness.controller.editing.edit(SetParameter("layer", Tap("b64.conv1")))
     harness.rest()
     harness.open("dogs")
     harness.until(lambda: harness.controller.editing.session.model.name == "dogs")
