@@ -344,6 +344,7 @@ def test_a_recorded_knob_that_rests_lets_the_track_play(stage: Stage) -> None:
 
 def test_only_armed_parameters_are_recorded(stage: Stage) -> None:
     mapped(stage)
+    stage.harness.controller.playback.animate("noise.gain")
     stage.harness.controller.playback.set_armed("noise.gain", True)
     recorded(stage, 0, 64, 127)
     stage.harness.controller.playback.set_recording(False)
