@@ -199,6 +199,23 @@ def test_a_panel_keeps_its_margin_whatever_its_scroll_bar_did(window: MainWindow
     assert panel.width() - panel.plane.geometry().right() - 1 == theme.MARGIN
 
 
+def test_a_tab_that_is_dragged_while_the_panels_are_hidden_is_let_go(window: MainWindow) -> None:
+    window.actions_by_key["workspace-animate"].trigger()
+    wait_for_layout(window, 1500, 950)
+    for index in range(3):
+        bar = next(bar for bar in window.workspace.findChildren(QTabBar) if bar.isVisible() and bar.count() > 2)
+        at = bar.tabRect(index).center()
+        press(bar, at)
+        move(bar, at + QPoint(24, 0))
+        window.workspace.set_panels_shown(False)
+        for x in range(30, 260, 10):
+            move(bar, at + QPoint(x, 0))  # crashed
+            move(bar, at - QPoint(x, 0))
+        release(bar, at)
+        window.workspace.set_panels_shown(True)
+        QApplication.processEvents()
+
+
 def test_tab_goes_through_the_left_panels_in_their_order(window: MainWindow) -> None:
     assert window.sliders.directions.rows
     QApplication.processEvents()  # rows that were made just now are shown
