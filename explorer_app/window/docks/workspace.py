@@ -181,7 +181,7 @@ class Workspace(QMainWindow):
             kept.state = self.saveState(LAYOUT_VERSION)
 
     def _show_layout(self) -> None:
-        self._end_tab_drag()
+        self._end_drag()
         kept = self._own.get(self._name)
         if kept is not None:
             with self._arranging():
@@ -208,7 +208,7 @@ class Workspace(QMainWindow):
         """Hide all docks, or show the hidden ones again."""
         if shown == self.are_panels_shown:
             return
-        self._end_tab_drag()
+        self._end_drag()
         with self._arranging():
             if shown:
                 state, self._hidden = self._hidden, None
@@ -235,25 +235,29 @@ class Workspace(QMainWindow):
                 self._share_titles()  # immediately, or the title shows twice for a moment
             self._moved_timer.start()
 
-    def _end_tab_drag(self) -> None:
-        """Let go of a tab that is dragged before another layout: Qt would move it in a layout that it has deleted."""
-        for bar in self._tab_bars():
-            at, left = QPointF(bar.mapFromGlobal(QCursor.pos())), Qt.MouseButton.LeftButton
+    def _end_drag(self) -> None:
+        """Let go of a tab or a panel that is dragged before another layout: Qt would go on in one that it has deleted.
+
+        A panel that is dragged by its header grabs the mouse.
+        """
+        grabber = QWidget.mouseGrabber()
+        for widget in (*self._tab_bars(), *(dock for dock in self.docks if dock is grabber)):
+            at, left = QPointF(widget.mapFromGlobal(QCursor.pos())), Qt.MouseButton.LeftButton
             up = QMouseEvent(
                 QEvent.Type.MouseButtonRelease,
                 at,
-                bar.mapToGlobal(at),
+                widget.mapToGlobal(at),
                 left,
                 Qt.MouseButton.NoButton,
                 Qt.KeyboardModifier.NoModifier,
             )
-            QApplication.sendEvent(bar, up)
+            QApplication.sendEvent(widget, up)
 
     def _tab_bars(self) -> list[QTabBar]:
         return self.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly)
 
     def _arrange(self, layout: Layout) -> None:
-        self._end_tab_drag()
+        self._end_drag()
         self._arranged = layout
         with self._arranging():
             # A custom layout keeps its own corner: Qt saves corners with the places of docks.
