@@ -37,12 +37,12 @@ from explorer_app import logs, start_times
 from explorer_app.assets import BUNDLED_SEED, bundled_model
 from explorer_app.collector import Collector, without_collections
 from explorer_app.exporting.formats.picture_format import PICTURE_ENDINGS
-from explorer_app.interrupts import ImmediateExit
+from explorer_app.interrupts import STOP_SIGNALS, ImmediateExit, handle_stops, restore, stop_status
 from explorer_app.messages import MessageBridge, MessageLog, describe, write_to_log
 from explorer_app.qt_import import import_qt
 from explorer_app.settings import Settings
 from explorer_app.version import __version__
-from gpu_backend import LoomError, dataclass, printable, printable_lines
+from gpu_backend import PHOTO_SUFFIXES, LoomError, dataclass, printable, printable_lines
 
 if TYPE_CHECKING:
     from PySide6.QtCore import QMessageLogContext, QtMsgType
@@ -60,7 +60,7 @@ _LATEST_BEGIN_MS = 400
 _SAVE_EVERY_MS = 10_000
 """Time between two looks at whether preferences are to be written."""
 
-_DOCUMENTS = (*PICTURE_ENDINGS, ".loom", ".npz", ".npy", ".manifest.json")
+_DOCUMENTS = (*PICTURE_ENDINGS, *PHOTO_SUFFIXES, ".loom", ".npz", ".npy", ".manifest.json")
 
 _UNSEEN_PLATFORMS = ("offscreen", "minimal", "vnc")
 """Qt platforms without a display: a dialog would block forever."""
@@ -144,7 +144,7 @@ def _open_window(file: Path | None, *, device: str, precision: str, time_start: 
         qt = QApplication(sys.argv[:1])
     start_times.mark(start_times.APPLICATION)
     qt_messages.is_open = True
-    interrupt = Interrupt(lambda number: qt.exit(128 + number))  # the shell's exit status for a signal
+    interrupt = Interrupt(lambda number: qt.exit(stop_status(number)))
     app: App | None = None
     try:
         try:
@@ -417,13 +417,11 @@ class QtMessageHandler:
 
 
 class Interrupt:
-    """Calls a function with the signal's number on SIGINT (Ctrl-C) and SIGTERM.
+    """Calls a function with the signal's number on SIGINT (Ctrl-C) and SIGTERM, unless the parent process ignores it.
 
     Python handles signals between two bytecode instructions, and none runs while Qt waits: each signal writes
     its number into a socket that Qt watches, so a signal that arrives before Qt waits is handled too.
     """
-
-    _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
     def __init__(self, call: Callable[[int], object]) -> None:
         from PySide6.QtCore import QSocketNotifier
@@ -435,14 +433,13 @@ class Interrupt:
         self._notifier = QSocketNotifier(self._reader.fileno(), QSocketNotifier.Type.Read)
         self._notifier.activated.connect(self._hear)
         self._former_fd = signal.set_wakeup_fd(self._writer.fileno(), warn_on_full_buffer=False)
-        self._former = {number: signal.signal(number, self._leave_to_qt) for number in self._SIGNALS}
+        self._former = handle_stops(self._leave_to_qt)
 
     def close(self) -> None:
         """Restore the former signal handlers. May be called twice."""
         if self._reader.fileno() < 0:
             return
-        for number, former in self._former.items():
-            signal.signal(number, former)
+        restore(self._former)
         signal.set_wakeup_fd(self._former_fd)
         self._notifier.setEnabled(False)
         self._notifier.deleteLater()
@@ -458,7 +455,7 @@ class Interrupt:
             numbers = self._reader.recv(64)
         except OSError:
             return
-        number = next((number for number in self._SIGNALS if number in numbers), None)
+        number = next((number for number in STOP_SIGNALS if number in numbers), None)
         if number is not None:
             self._call(number)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import time
@@ -68,10 +69,10 @@ class FileLock:
 
 
 class HeldLock:
-    """Holds a `FileLock` for a `with` block. After `timeout_s` the block runs without the lock.
+    """Holds a `FileLock` for a `with` block. After `timeout_s`, or where there are no locks, the block runs without it.
 
-    A program that stopped while it held the lock must not keep others from saving: the write itself is atomic, and
-    only a merge may then miss what the other program wrote meanwhile.
+    A program that stopped while it held the lock, or a network drive without locks, must not keep others from saving:
+    the write itself is atomic, and only a merge may then miss what the other program wrote meanwhile.
     """
 
     def __init__(self, path: Path, timeout_s: float = 2.0) -> None:
@@ -79,7 +80,8 @@ class HeldLock:
         self._timeout_s = timeout_s
 
     def __enter__(self) -> None:
-        self._lock.acquire(self._timeout_s)
+        with contextlib.suppress(OSError):
+            self._lock.acquire(self._timeout_s)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -230,7 +230,11 @@ class _LogFile(RotatingFileHandler):
             super().rotate(source, dest)
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - logging's name
-        self.stream = None  # opened again by the next record
+        stream, self.stream = self.stream, None  # opened again by the next record
+        if stream is not None:
+            # Otherwise Python would report, when it frees the file, that the rest cannot be written: one more record.
+            with contextlib.suppress(OSError):
+                stream.close()
 
 
 def _setter(call: Callable[[int], None], value: int) -> Callable[[], None]:

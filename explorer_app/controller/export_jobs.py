@@ -119,8 +119,11 @@ class ExportJobs(QObject):
                 return store.settings(record)
             except LoomError as error:
                 return error
+            except OSError as error:  # an answer all the same: the list waits for one
+                why = f"The settings of the export “{record.name}” could not be read ({error.strerror or error})."
+                return LoomError(why, str(error))
 
-        self._worker.fetch(read, take, failed=f"The export “{record.name}” could not be read")
+        self._worker.fetch(read, take)
 
     def close(self) -> None:
         """Release the jobs: the next start, or another window, offers to continue them."""

@@ -24,7 +24,7 @@ from explorer_app.session.number_paths import number_path
 from explorer_app.session.parameter_names import name_in_text
 from explorer_app.session.parameters import Parameter, SetParameter, parameter
 from explorer_app.session.patch_file import load_patches, save_patches
-from explorer_app.session.patch_table import ADJUST, Patches, SetPatches, checked, with_patch
+from explorer_app.session.patch_table import Patches, SetPatches, checked, with_patch
 from explorer_app.session.patches import Patch
 from explorer_app.session.resolve import Modulation
 from explorer_app.session.session import Session
@@ -173,18 +173,6 @@ class LiveControl(QObject):
 
     # -- the table --------------------------------------------------------------------------------------------------
 
-    def change(self, index: int, patch: Patch) -> None:
-        """Replace a patch of the session; several changes in a row are one step of undo."""
-        patches = self.patches
-        if 0 <= index < len(patches) and patches[index] != patch:
-            self._set((*patches[:index], patch, *patches[index + 1 :]), ADJUST)
-
-    def remove(self, index: int) -> None:
-        """Remove a patch of the session."""
-        patches = self.patches
-        if 0 <= index < len(patches):
-            self._set((*patches[:index], *patches[index + 1 :]), "Remove patch")
-
     @Slot()
     def take_values(self) -> None:
         """Put the values that controllers give into the session, as one step of undo. Knobs let go until they move."""
@@ -222,18 +210,15 @@ class LiveControl(QObject):
         if left_out:
             what = "One patch was" if left_out == 1 else f"{left_out} patches were"
             self._messages.info(f"{what} left out of the preset: this model has no such parameter.")
-        self._set((*sounds, *fitted), "Open preset")
+        try:
+            self._editing.edit(SetPatches(checked((*sounds, *fitted)), "Open preset"))
+        except LoomError as error:
+            self._messages.warning(error.sentence)
 
     @Slot(str)
     def refuse(self, sentence: str) -> None:
         """Say why an edit of the table is impossible."""
         self._messages.warning(sentence)
-
-    def _set(self, patches: Patches, label: str) -> None:
-        try:
-            self._editing.edit(SetPatches(checked(patches), label))
-        except LoomError as error:
-            self._messages.warning(error.sentence)
 
     # -- once per frame ---------------------------------------------------------------------------------------------
 

@@ -19,6 +19,8 @@ from explorer_app.session.session import ModelReference
 from explorer_app.settings import RecentModel, Settings
 from gpu_backend import ModelFacts, is_regular_file
 
+_PREPARING = "Preparing"
+
 
 class ModelOpener(QObject):
     """Knows the open model and the model that is being opened.
@@ -205,8 +207,10 @@ class ModelOpener(QObject):
             self._show(None)
 
     def take_refused(self, event: ModelRefused) -> None:
-        """Show why no renderer could be made; keep the open model."""
-        self._refuse(Path(event.path), event.error)
+        """Show why no renderer could be made; keep the open model. Ignored if another model was requested since."""
+        loading = self._loading
+        if loading is not None and loading.stage == _PREPARING and Path(loading.path) == Path(event.path):
+            self._refuse(Path(event.path), event.error)
 
     @Slot()
     def _take_reading(self) -> None:
@@ -217,7 +221,7 @@ class ModelOpener(QObject):
             self._show(Loading(self._loading.path, event.done, event.total, "Reading"))
         elif isinstance(event, ReadingEnded) and event.model is not None:
             total = event.model.facts.nbytes
-            self._show(Loading(self._loading.path, total, total, "Preparing"))
+            self._show(Loading(self._loading.path, total, total, _PREPARING))
             self._renders.open(event.model)
         elif isinstance(event, ReadingEnded) and event.error is not None:
             self._refuse(event.path, event.error)

@@ -109,7 +109,7 @@ class Playback(QObject):
 
     @property
     def armed(self) -> frozenset[str]:
-        """Paths of the parameters that are recorded; if empty, every parameter that a gesture moves."""
+        """Paths of the parameters that are recorded; if none of them has a track, every one that a gesture moves."""
         return self._armed
 
     @property
@@ -302,7 +302,8 @@ class Playback(QObject):
     # -- inside -----------------------------------------------------------------------------------------------------
 
     def _wants(self, paths: tuple[str, ...]) -> bool:
-        return not self._armed or bool(self._armed.intersection(paths))
+        armed = self._armed.intersection(track.path for track in self.timeline.tracks)
+        return not armed or bool(armed.intersection(paths))
 
     def _begin(self, start: Fraction) -> None:
         """Play from a time on, with sound."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 from PySide6.QtCore import QCoreApplication, QEvent, qInfo, qWarning
 from PySide6.QtWidgets import QApplication
 
@@ -24,6 +25,7 @@ from explorer_app.session.edits import GoToSeed
 from explorer_app.session.resolve import resolve
 from explorer_app.session.session import Position
 from explorer_app.session.storage import load_session
+from explorer_app.window.dialogs.from_picture import FromPictureDialog
 from tests.helpers.fake_renderer import GPU, OTHER_GPU, Engine, Library
 from tests.helpers.own_process import run_python
 from tests.helpers.patience import PATIENCE_MS
@@ -93,6 +95,14 @@ def test_no_frame_is_marked_once_the_first_full_picture_was(program: Program, mo
 def test_a_file_on_the_command_line_is_opened(program: Program) -> None:
     program.start(program.folder / "dogs.pkl")
     assert "dogs" in program.app.window.windowTitle()
+
+
+def test_a_photo_on_the_command_line_opens_the_search_for_its_latent(program: Program) -> None:
+    photo = program.folder / "Me.BMP"
+    Image.new("RGB", (64, 64)).save(photo)
+    program.start(photo)
+    program.until(lambda: program.app.window.findChildren(FromPictureDialog))
+    assert [message for message in program.messages.messages if message.level > Level.NOTE] == []
 
 
 def test_preferences_and_the_session_are_written_at_the_end(program: Program) -> None:
@@ -194,6 +204,17 @@ def test_signals_reach_the_program_while_qt_waits(qapp: QApplication, qtbot: Any
     interrupt.close()
     interrupt.close()
     assert signal.getsignal(number) is before
+
+
+def test_a_signal_that_the_parent_process_ignores_stays_ignored(qapp: QApplication) -> None:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        interrupt = Interrupt(lambda number: None)
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+        interrupt.close()
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_with_its_kernels_in_the_cache_a_gpu_renders_and_torch_is_never_imported(tmp_path: Path) -> None:

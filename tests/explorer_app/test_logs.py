@@ -157,3 +157,14 @@ def test_only_a_stream_that_a_person_can_find_again_takes_a_crash(tmp_path: Path
 
 def test_the_file_is_where_the_system_keeps_logs(own_folders: Path) -> None:
     assert own_folders in log_path().parents
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_a_full_disk_costs_records_and_no_more() -> None:
+    file = logs._LogFile(Path("/dev/full"))
+    file.handle(logging.makeLogRecord({"msg": "first", "levelno": logging.ERROR}))
+    stream = file.stream = file._open()
+    file.handle(logging.makeLogRecord({"msg": "second", "levelno": logging.ERROR}))
+    assert file.stream is None
+    assert stream.closed, "Python reports a file that it cannot close itself, which would be the next record"
+    file.close()

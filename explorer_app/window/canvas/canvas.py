@@ -12,6 +12,7 @@ from typing import ClassVar
 from PySide6.QtCore import QElapsedTimer, QPointF, QRect, QRectF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import (
     QColor,
+    QContextMenuEvent,
     QFocusEvent,
     QGuiApplication,
     QImage,
@@ -24,7 +25,7 @@ from PySide6.QtGui import (
     QResizeEvent,
     QWheelEvent,
 )
-from PySide6.QtWidgets import QSizePolicy, QWidget
+from PySide6.QtWidgets import QMenu, QSizePolicy, QWidget
 
 from explorer_app.controller import Preview
 from explorer_app.session.edits import PLACE
@@ -80,7 +81,6 @@ class Canvas(PictureStage):
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)  # otherwise Qt repaints widgets below each frame
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
-        self.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
         self.glides = False
         self._session = Session()
         self._image: QImage | None = None
@@ -247,6 +247,17 @@ class Canvas(PictureStage):
                 self._glide.start(drag.position, speed)
             else:
                 self.edited.emit(SetParameter(PLACE, drag.position), True)
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:  # noqa: N802 - Qt's name
+        """Open a menu of the canvas's actions.
+
+        That of `Qt.ActionsContextMenu` is on the stack of an event loop inside this event: a canvas that is deleted
+        meanwhile would free it there, which aborts the process.
+        """
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.addActions(self.actions())
+        menu.popup(event.globalPos())
 
     def wheelEvent(self, event: QWheelEvent) -> None:  # noqa: N802 - Qt's name
         """Zoom at the pointer."""

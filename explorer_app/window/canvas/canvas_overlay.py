@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QLabel, QPushButt
 
 from explorer_app.window.canvas.picture_stage import PictureStage
 from explorer_app.window.controls.elided_label import ElidedLabel
+from explorer_app.window.controls.plain_tip import plain_tip
 from explorer_app.window.controls.share_bar import ShareBar
 from explorer_app.window.look import fonts, theme
 from explorer_app.window.look.icons import icon
@@ -127,7 +128,7 @@ class CanvasOverlay(QFrame):
         self._mark_name = mark
         self._paint_mark()
         self.title.setText(title)
-        self.title.setToolTip(title)
+        self.title.setToolTip(plain_tip(title))
         self.sentence.setText(sentence)
         self.bar.setVisible(bar)
         self.open_button.setVisible(open_button)

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QWidget
 from explorer_app.inputs.sampler import Level
 from explorer_app.inputs.sources import source_label
 from explorer_app.session.patches import Patch
+from explorer_app.window.controls.plain_tip import plain_tip
 from explorer_app.window.look import theme
 
 _HEIGHT_PX = 40
@@ -51,8 +52,9 @@ class PatchRow(QAbstractButton):
         source = source_label(patch.source)
         verb = "adds to" if patch.mode == "add" else "moves"
         state = "" if patch.is_on else ", off"
-        self.setAccessibleName(f"{source} {verb} {target}, {range_text(patch)}{state}")
-        self.setToolTip(f"{source} {verb} {target}, {range_text(patch)}{state}. A click edits it, Delete removes it.")
+        words = f"{source} {verb} {target}, {range_text(patch)}{state}"
+        self.setAccessibleName(words)
+        self.setToolTip(plain_tip(f"{words}. A click edits it, Delete removes it."))
         self.update()
 
     def show_level(self, level: Level) -> None:

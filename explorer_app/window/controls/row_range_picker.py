@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QAbstractButton, QHBoxLayout, QLabel, QSizePolicy,
 
 from explorer_app.session.row_groups import held_rows, range_name, range_text, row_groups, same_rows
 from explorer_app.window.controls.number_field import NumberField
+from explorer_app.window.controls.plain_tip import plain_tip
 from explorer_app.window.controls.popup import Popup
 from explorer_app.window.controls.segmented import SegmentedControl
 from explorer_app.window.look import theme
@@ -46,7 +47,7 @@ class RowRangeButton(QAbstractButton):
         if self._resolutions:
             known = range_name(rows, resolutions)
             words = range_text(rows, resolutions) + (f" ({known})" if known else "")
-            self.setToolTip(f"{name} acts on {words} of 0–{len(resolutions) - 1}: click to choose others.")
+            self.setToolTip(plain_tip(f"{name} acts on {words} of 0–{len(resolutions) - 1}: click to choose others."))
             self.setAccessibleName(f"Rows of {name}")
             self.setAccessibleDescription(words)
         self.update()

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QSizePolicy, QVBox
 
 from explorer_app.window.controls.number_field import NumberField
 from explorer_app.window.controls.parameter_menu import open_parameter_menu
+from explorer_app.window.controls.plain_tip import plain_tip
 from explorer_app.window.controls.value_slider import ValueSlider
 from explorer_app.window.look import theme
 
@@ -222,10 +223,9 @@ class SliderRow(QWidget):
             f"{self.label.full_text}, {low} to {high}: {tip} " if tip else f"{self.label.full_text}, {low} to {high}. "
         )
         text = f"{sentence}Shift moves finely, Ctrl snaps, a double-click sets {reset}."
-        self.label.setToolTip(text)
-        self.slider.setToolTip(text)
+        for part in (self.label, self.slider, self.field):
+            part.setToolTip(plain_tip(text))
         self.slider.setAccessibleDescription(text)
-        self.field.setToolTip(text)
 
     def show_amount(self, amount: float) -> None:
         """Show a value without emitting."""

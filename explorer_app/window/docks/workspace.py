@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from PySide6.QtCore import QByteArray, QChildEvent, QEvent, QSize, Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QAction, QKeySequence, QResizeEvent
+from PySide6.QtCore import QByteArray, QChildEvent, QEvent, QPointF, QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QAction, QCursor, QKeySequence, QMouseEvent, QResizeEvent
 from PySide6.QtWidgets import QApplication, QMainWindow, QScrollArea, QTabBar, QTabWidget, QWidget
 
 from explorer_app.window.docks.dock import Dock, is_uncovered
@@ -181,6 +181,7 @@ class Workspace(QMainWindow):
             kept.state = self.saveState(LAYOUT_VERSION)
 
     def _show_layout(self) -> None:
+        self._end_drag()
         kept = self._own.get(self._name)
         if kept is not None:
             with self._arranging():
@@ -207,6 +208,7 @@ class Workspace(QMainWindow):
         """Hide all docks, or show the hidden ones again."""
         if shown == self.are_panels_shown:
             return
+        self._end_drag()
         with self._arranging():
             if shown:
                 state, self._hidden = self._hidden, None
@@ -233,7 +235,29 @@ class Workspace(QMainWindow):
                 self._share_titles()  # immediately, or the title shows twice for a moment
             self._moved_timer.start()
 
+    def _end_drag(self) -> None:
+        """Let go of a tab or a panel that is dragged before another layout: Qt would go on in one that it has deleted.
+
+        A panel that is dragged by its header grabs the mouse.
+        """
+        grabber = QWidget.mouseGrabber()
+        for widget in (*self._tab_bars(), *(dock for dock in self.docks if dock is grabber)):
+            at, left = QPointF(widget.mapFromGlobal(QCursor.pos())), Qt.MouseButton.LeftButton
+            up = QMouseEvent(
+                QEvent.Type.MouseButtonRelease,
+                at,
+                widget.mapToGlobal(at),
+                left,
+                Qt.MouseButton.NoButton,
+                Qt.KeyboardModifier.NoModifier,
+            )
+            QApplication.sendEvent(widget, up)
+
+    def _tab_bars(self) -> list[QTabBar]:
+        return self.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly)
+
     def _arrange(self, layout: Layout) -> None:
+        self._end_drag()
         self._arranged = layout
         with self._arranging():
             # A custom layout keeps its own corner: Qt saves corners with the places of docks.
@@ -393,7 +417,7 @@ class Workspace(QMainWindow):
     def _docks_moved(self) -> None:
         """Hide the titles of tabbed docks, and make sure that their tab bars are visible."""
         self._share_titles()
-        for bar in self.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly):
+        for bar in self._tab_bars():
             if bar.count() > 1 and bar.isHidden():
                 bar.show()  # Qt omits this if the layout changes again before it is applied
 

@@ -18,6 +18,7 @@ from explorer_app.session.parameters import SetParameter
 from explorer_app.session.session import Session
 from explorer_app.window.controls.ask_popup import AskPopup
 from explorer_app.window.controls.menu_text import menu_text
+from explorer_app.window.controls.plain_tip import plain_tip
 from explorer_app.window.controls.row_range_picker import RowRangeButton, RowRangePicker
 from explorer_app.window.controls.slider_row import SliderRow, below
 from explorer_app.window.controls.switch import Switch
@@ -119,7 +120,7 @@ class BlendRow(EditRow):
         self.switch.setAccessibleName(f"{name} acts")
         self.picture_button.setAccessibleName(f"Picture of {name}")
         self.mask_button.setAccessibleName(f"Mask of {name}")
-        self.remove.setToolTip(f"Remove {name}.")
+        self.remove.setToolTip(plain_tip(f"Remove {name}."))
         self.remove.setAccessibleName(f"Remove {name}")
         if self.sliders[0].label.full_text != name:
             self.sliders[0].describe(name)

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QToolButton, QVBoxLayout
 from explorer_app.session.edits import RemoveBend, RemoveStyleChannel
 from explorer_app.session.local_edits import QUANTITIES, LayerBend, StyleChannel
 from explorer_app.session.parameters import SetParameter
+from explorer_app.window.controls.plain_tip import plain_tip
 from explorer_app.window.controls.slider_row import SliderRow
 from explorer_app.window.controls.switch import Switch
 from explorer_app.window.look import icons, theme
@@ -121,7 +122,7 @@ class BendRow(EditRow):
         """Show its values without emitting."""
         self.switch.setChecked(bend.is_on)
         self.switch.setAccessibleName(f"{bend.name} acts")
-        self.remove.setToolTip(f"Remove {bend.name}.")
+        self.remove.setToolTip(plain_tip(f"Remove {bend.name}."))
         self.remove.setAccessibleName(f"Remove {bend.name}")
         names = [bend.name, *(f"    {name}" for name in bend.quantities[1:])]
         for slider, name, quantity in zip(self.sliders, names, bend.quantities, strict=True):
@@ -184,7 +185,7 @@ class StyleRow(EditRow):
 
     def show_channel(self, channel: StyleChannel) -> None:
         """Show its values without emitting."""
-        self.remove.setToolTip(f"Remove {channel.name}.")
+        self.remove.setToolTip(plain_tip(f"Remove {channel.name}."))
         self.remove.setAccessibleName(f"Remove {channel.name}")
         slider = self.sliders[0]
         if slider.label.full_text != channel.name:

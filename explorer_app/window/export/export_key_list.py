@@ -8,6 +8,7 @@ from PySide6.QtCore import QSignalBlocker, QSize, Qt, Signal
 from PySide6.QtGui import QIcon, QImage, QKeyEvent, QPixmap
 from PySide6.QtWidgets import QAbstractItemView, QListWidget, QListWidgetItem, QWidget
 
+from explorer_app.window.controls.plain_tip import plain_tip
 from explorer_app.window.export.export_keys import ExportKey
 from explorer_app.window.look import theme
 
@@ -60,7 +61,7 @@ class ExportKeyList(QListWidget):
         for key in keys:
             item = QListWidgetItem(QIcon(blank), key.label)
             item.setData(_KEY_ROLE, key)
-            item.setToolTip(key.label)
+            item.setToolTip(plain_tip(key.label))
             item.setSizeHint(QSize(1, theme.px(_SIDE_PX + 4)))  # as wide as the list, so that long names are elided
             self.addItem(item)
         for key in keys:

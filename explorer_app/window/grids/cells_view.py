@@ -25,6 +25,7 @@ from PySide6.QtWidgets import QMenu, QSizePolicy, QToolTip, QWidget
 from explorer_app.session.variations import Cell
 from explorer_app.window.canvas.canvas_view import is_smooth
 from explorer_app.window.canvas.frame_image import frame_image
+from explorer_app.window.controls.plain_tip import plain_tip
 from explorer_app.window.look import fonts, icons, theme
 from gpu_backend import Frame, dataclass
 
@@ -282,7 +283,7 @@ class CellsView(QWidget):
             return True
         if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
             cell = self.cell_at(QPointF(event.pos()))
-            QToolTip.showText(event.globalPos(), self._tip(cell), self)
+            QToolTip.showText(event.globalPos(), plain_tip(self._tip(cell)), self)
             return True
         return super().event(event)
 

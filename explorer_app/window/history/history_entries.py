@@ -30,6 +30,7 @@ from PySide6.QtWidgets import (
 )
 
 from explorer_app.session.history import HistoryEntry
+from explorer_app.window.controls.plain_tip import plain_tip
 from explorer_app.window.layers.layer_text import channels_text
 from explorer_app.window.look import fonts, icons, ink, theme
 
@@ -66,7 +67,8 @@ class EntryModel(QAbstractListModel):
             tap = entry.session.tap
             layer = "" if tap is None else f", showing {tap.layer}, {channels_text(tap)}"
             words = f"{entry.label}{layer}{star}{here}"
-            return words if role == Qt.ItemDataRole.AccessibleTextRole else f"{words}: Enter goes there, S keeps it."
+            is_tip = role == Qt.ItemDataRole.ToolTipRole
+            return plain_tip(f"{words}: Enter goes there, S keeps it.") if is_tip else words
         return None
 
     def show_entries(self, entries: tuple[HistoryEntry, ...], kept: frozenset[int], current: int) -> None:

@@ -10,6 +10,7 @@ from PySide6.QtGui import QPixmap
 from PySide6.QtWidgets import QWidget
 
 from explorer_app.session.class_names import class_text, classes_like
+from explorer_app.window.controls.plain_tip import plain_tip
 
 Classes = tuple[tuple[int, float], ...]
 """(class, weight) pairs."""
@@ -50,7 +51,7 @@ class ClassListModel(QAbstractListModel):
         if role == NAME:
             return self._names[number] if 0 <= number < len(self._names) else ""
         if role == Qt.ItemDataRole.ToolTipRole and self._names and number >= 0:
-            return class_text(number, self._names)
+            return plain_tip(class_text(number, self._names))
         if role == CLASS:
             return number
         if role == COLUMN:

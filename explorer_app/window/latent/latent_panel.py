@@ -25,6 +25,7 @@ from explorer_app.session.session import Position, Session
 from explorer_app.window.controls.hint_label import HintLabel
 from explorer_app.window.controls.number_field import NumberField, PanelNumberField
 from explorer_app.window.controls.parameter_menu import open_parameter_menu
+from explorer_app.window.controls.plain_tip import plain_tip
 from explorer_app.window.controls.slider_row import SliderRow, below
 from explorer_app.window.docks.session_views import SessionViews
 from explorer_app.window.latent.class_picker import NAMES_TIP, ClassPicker, classes_label
@@ -266,7 +267,7 @@ class LatentPanel(QWidget):
         cut = self.class_button.fontMetrics().elidedText(words, Qt.TextElideMode.ElideRight, theme.px(_CLASS_WIDTH))
         self.class_button.setText(f"{cut.replace('&', '&&')} ▾")
         is_named = len(session.classes) == 1 and bool(self._class_names)
-        self.class_button.setToolTip(f"{words}. {self._class_tip}" if is_named else self._class_tip)
+        self.class_button.setToolTip(plain_tip(f"{words}. {self._class_tip}") if is_named else self._class_tip)
 
     def show_drift(self, speed: float) -> None:
         """Show the drift speed in seeds per second."""

@@ -140,6 +140,8 @@ class LibraryGrid(EntryView):
     def show_entries(self, entries: tuple[HistoryEntry, ...], current: int, empty: str) -> None:
         """Show entries; `current` is the row of the picture on the screen, -1 for none."""
         self._empty = empty
+        if [entry.number for entry in entries] != [entry.number for entry in self.entries.entries]:
+            self._pressed = -1  # another entry may be in that row now, or none
         self.entries.show_entries(entries, frozenset(), current)
         self._request_timer.start()
         self.viewport().update()

@@ -8,6 +8,7 @@ from functools import cache
 
 from PySide6.QtCore import QPoint, QRect, QSize, Qt
 from PySide6.QtGui import QColor, QIcon, QIconEngine, QPainter, QPainterPath, QPixmap
+from shiboken6 import isValid
 
 from explorer_app.assets import icon_outlines
 from explorer_app.window.look import theme
@@ -124,7 +125,14 @@ class _TokenIcon(QIconEngine):
 
     def clone(self) -> QIconEngine:
         """Return a copy; Qt calls this when a shared icon is modified."""
-        return _TokenIcon(self._glyph, self._token)
+        copy = _TokenIcon(self._glyph, self._token)
+        # Qt owns the copy and deletes it with its icon, but the binding would delete it with its last reference.
+        _clones[:] = [*filter(isValid, _clones), copy]
+        return copy
+
+
+_clones: list[_TokenIcon] = []
+"""Engines that `_TokenIcon.clone` made, until Qt has deleted them."""
 
 
 @cache

@@ -10,6 +10,7 @@ from PySide6.QtGui import QDesktopServices, QDrag, QGuiApplication, QImageReader
 from PySide6.QtWidgets import QApplication, QHBoxLayout, QLabel, QPushButton, QWidget
 
 from explorer_app.window.controls.elided_label import ElidedLabel
+from explorer_app.window.controls.plain_tip import plain_tip
 from explorer_app.window.look import theme
 from explorer_app.window.look.icons import icon
 
@@ -40,16 +41,18 @@ class FileActions(QWidget):
         self._picture = picture or path
         is_folder = picture is not None or path.is_dir()
         self.place = ElidedLabel(str(path.parent), self, mode=Qt.TextElideMode.ElideMiddle)
-        self.place.setToolTip(str(path))
+        self.place.setToolTip(plain_tip(str(path)))
         self.place.setAccessibleName("Folder")
         self.place.setVisible(shows_path)
         theme.set_role(self.place, "dim")
         self.handle = FileHandle(path, self)
         self.reveal_button = QPushButton("Show in folder", self)
-        self.reveal_button.setToolTip(f"Open {path if is_folder else path.parent} in the file manager.")
+        self.reveal_button.setToolTip(plain_tip(f"Open {path if is_folder else path.parent} in the file manager."))
         self.reveal_button.clicked.connect(self._reveal)
         self.copy_button = QPushButton("Copy picture" if picture is None else "Copy last frame", self)
-        self.copy_button.setToolTip(f"Copy {self._picture.name} to the clipboard, as a picture and as a file.")
+        self.copy_button.setToolTip(
+            plain_tip(f"Copy {self._picture.name} to the clipboard, as a picture and as a file.")
+        )
         self.copy_button.clicked.connect(self._copy)
         self.copy_button.setVisible(self._picture.suffix.lower() in _SHOWN)
         for button in (self.reveal_button, self.copy_button):
@@ -88,7 +91,7 @@ class FileHandle(QLabel):
         self._pressed: QPoint | None = None
         self.setPixmap(icon("open" if path.is_dir() else "picture", "dim").pixmap(theme.px(18), theme.px(18)))
         self.setCursor(Qt.CursorShape.OpenHandCursor)
-        self.setToolTip(f"Drag {path.name} into another program.")
+        self.setToolTip(plain_tip(f"Drag {path.name} into another program."))
         self.setAccessibleName("Drag the file")
 
     def drag(self) -> QDrag:

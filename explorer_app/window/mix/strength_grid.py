@@ -21,6 +21,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
+from explorer_app.window.controls.plain_tip import plain_tip
 from explorer_app.window.controls.value_slider import COMMIT_MS
 from explorer_app.window.look import fonts, theme
 from explorer_app.window.mix.mix_cells import GridShape, cell_colour, paint_picture, source_colour
@@ -374,7 +375,7 @@ class StrengthGrid(QWidget):
                     f"{self._names[source]}, row {cell[1]}, {px} px: {self._strengths[source][cell[1]]:.2f} of 0 to 1; "
                     "drag to paint, the wheel sets the amount, Shift finely."
                 )
-            QToolTip.showText(event.globalPos(), words, self)
+            QToolTip.showText(event.globalPos(), plain_tip(words), self)
             return True
         return super().event(event)
 

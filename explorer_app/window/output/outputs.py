@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
 from PySide6.QtCore import QObject, Signal, Slot
@@ -13,6 +13,7 @@ from explorer_app.controller import Preview
 from explorer_app.inputs.ndi_output import NdiOutput, has_ndi
 from explorer_app.messages import MessageLog
 from explorer_app.settings import Settings
+from explorer_app.window.controls.menu_text import menu_text
 from explorer_app.window.output.output_window import Borders, OutputWindow, Scaling
 
 _NDI_NAME = "Latent Loom"
@@ -135,15 +136,16 @@ class Outputs(QObject):
         """Return the menu of screens and looks; it is filled before each opening."""
         menu = QMenu("&Output", parent)
         menu.setToolTipsVisible(True)
-        menu.aboutToShow.connect(lambda: self._fill(menu))
-        self._fill(menu)  # a menu without entries cannot be opened on some systems
+        groups = {kind: QActionGroup(menu) for kind in ("scaling", "borders")}
+        menu.aboutToShow.connect(lambda: self._fill(menu, groups))
+        self._fill(menu, groups)  # a menu without entries cannot be opened on some systems
         return menu
 
-    def _fill(self, menu: QMenu) -> None:
+    def _fill(self, menu: QMenu, groups: Mapping[str, QActionGroup]) -> None:
         menu.clear()
         for number, screen in enumerate(self._screens(), 1):
             name, size = screen.name(), screen.geometry().size() * screen.devicePixelRatio()
-            text = f"Output on screen &{number}: {name}, {size.width()} × {size.height()}"
+            text = f"Output on screen &{number}: {menu_text(name)}, {size.width()} × {size.height()}"
             tip = "Show the picture alone on this screen; Escape there closes it."
             action = _checkable(menu, text, tip, name in self.windows)
             action.triggered.connect(lambda on, name=name: self._set_on_named(name, on))
@@ -154,10 +156,9 @@ class Outputs(QObject):
             action.triggered.connect(self.set_ndi)
         for kind, chosen, choices in (("scaling", self.scaling, _SCALINGS), ("borders", self.borders, _BORDERS)):
             menu.addSeparator()
-            group = QActionGroup(menu)
             for value, text, tip in choices:
                 action = _checkable(menu, text, tip, value == chosen)
-                group.addAction(action)
+                groups[kind].addAction(action)
                 action.triggered.connect(lambda _on, kind=kind, value=value: self.choose(kind, value))
 
     # -- inside -----------------------------------------------------------------------------------------------------

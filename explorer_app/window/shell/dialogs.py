@@ -34,6 +34,7 @@ class Dialogs:
         """Open a dialog; if one of its kind is already open, raise that one instead."""
         for other in self.window.findChildren(type(dialog)):
             if other is not dialog and other.isVisible():
+                dialog.reject()  # `finished` ends what was connected for as long as the dialog is open
                 dialog.deleteLater()
                 other.raise_()
                 other.activateWindow()

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QFrame, QScrollArea, QToolButton, QVBoxLayout, QWi
 from explorer_app.session.direction_names import default_name, is_named, shown_directions
 from explorer_app.session.parameters import SetParameter
 from explorer_app.session.session import Session, Slider
+from explorer_app.window.controls.plain_tip import plain_tip
 from explorer_app.window.controls.row_range_picker import RowRangeButton
 from explorer_app.window.controls.slider_row import SliderRow
 from explorer_app.window.look import icons, theme
@@ -135,7 +136,7 @@ class DirectionRow(SliderRow):
                 if slider.starred
                 else f"Star {self.name}: starred ones come first."
             )
-            self.star.setToolTip(words)
+            self.star.setToolTip(plain_tip(words))
 
     def _move(self, amount: float, final: bool) -> None:
         self.edited.emit(SetParameter(self.path, amount, self.name), final)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from dataclasses import replace
+
+import pytest
 
 from explorer_app.controller import ExportQueueController
 from explorer_app.exporting.export_list import HERE, ExportRecord
+from explorer_app.exporting.export_store import ExportStore
 from explorer_app.exporting.keyframes import Keyframe
 from explorer_app.exporting.manifest import read_manifest
 from explorer_app.exporting.sequence import SequenceSettings
@@ -269,6 +274,25 @@ def test_settings_that_are_gone_fail_their_job_with_a_sentence(open_harness: Har
     again.until(lambda: states(again) == {"one": "failed"})
     assert "resume it by the manifest" in job(again, "one").error
     assert again.controller.export.progress is None
+
+
+def test_settings_that_the_disk_does_not_give_fail_their_job_and_the_next_one_runs(
+    open_harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin(open_harness, "one")
+    open_harness.close()
+
+    def refuse(store: ExportStore, record: ExportRecord) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(ExportStore, "settings", refuse)
+    again = open_harness.reopened()
+    again.start()
+    again.until(lambda: states(again) == {"one": "paused"})
+    again.controller.export.resume_job(job(again, "one").job_id)
+    again.controller.export.start(walk(again, "two"))
+    again.until(lambda: states(again) == {"one": "failed", "two": "done"})
+    assert "could not be read" in job(again, "one").error
 
 
 def test_settings_of_jobs_that_are_done_or_removed_are_deleted(open_harness: Harness) -> None:

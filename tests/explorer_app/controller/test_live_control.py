@@ -17,7 +17,7 @@ from explorer_app.inputs.osc_input import OscInput
 from explorer_app.messages import Level
 from explorer_app.session.parameters import SetParameter
 from explorer_app.session.patch_file import save_patches
-from explorer_app.session.patch_table import SetPatches
+from explorer_app.session.patch_table import ADJUST, SetPatches, with_changed
 from explorer_app.session.patches import Patch
 from explorer_app.session.tracks import Timeline
 from tests.helpers.controller_harness import Harness
@@ -344,6 +344,7 @@ def test_a_recorded_knob_that_rests_lets_the_track_play(stage: Stage) -> None:
 
 def test_only_armed_parameters_are_recorded(stage: Stage) -> None:
     mapped(stage)
+    stage.harness.controller.playback.animate("noise.gain")
     stage.harness.controller.playback.set_armed("noise.gain", True)
     recorded(stage, 0, 64, 127)
     stage.harness.controller.playback.set_recording(False)
@@ -394,7 +395,7 @@ def test_changes_of_a_patch_in_a_row_are_one_step(stage: Stage) -> None:
     mapped(stage)
     steps = len(stage.harness.labels)
     for low in (0.1, 0.2, 0.3):
-        stage.live.change(0, replace(PATCH, low=low))
+        patches = with_changed(stage.live.patches, 0, replace(PATCH, low=low))
+        stage.editing.edit(SetPatches(patches, ADJUST))
     assert len(stage.harness.labels) == steps + 1
-    stage.live.remove(0)
-    assert stage.live.patches == ()
+    assert [patch.low for patch in stage.live.patches] == [0.3]

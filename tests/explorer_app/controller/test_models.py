@@ -6,6 +6,7 @@ import pytest
 
 from explorer_app.messages import Level
 from explorer_app.rendering.device_choice import DeviceChoice
+from explorer_app.rendering.render_events import ModelRefused
 from explorer_app.session.edits import AddSources, set_truncation
 from explorer_app.session.parameters import SetParameter
 from explorer_app.session.session import ModelReference, Position, Source
@@ -119,6 +120,22 @@ def test_a_model_that_the_device_refuses_leaves_the_open_one_alone(open_harness:
     assert harness.controller.engine.model.loading is None
     harness.drag(1.0)
     harness.rest()
+
+
+def test_a_refusal_of_a_model_that_is_opened_no_longer_leaves_the_next_one_alone(open_harness: Harness) -> None:
+    harness, model = open_harness, open_harness.controller.engine.model
+    late = ModelRefused(str(harness.path("birds")), DeviceError("There is not enough memory for birds."))
+    harness.library.gate.shut()
+    harness.controller.files.open_model(harness.path("dogs"))
+    model.take_refused(late)
+    assert model.loading is not None
+    harness.library.gate.open()
+    harness.until(lambda: model.facts and model.facts.name == "dogs")
+    harness.until(lambda: model.loading is None)
+    harness.controller.files.open_model(harness.path("birds"))
+    harness.controller.files.cancel_loading()
+    model.take_refused(late)
+    assert harness.said(Level.ERROR) == []
 
 
 def test_the_open_model_answers_while_another_one_is_read(open_harness: Harness) -> None:

@@ -227,6 +227,15 @@ def test_only_armed_parameters_are_recorded(ramp: Harness) -> None:
     assert editing.session.noise.gain == 0.3
 
 
+def test_a_parameter_that_was_armed_on_a_track_which_is_gone_mutes_no_other(ramp: Harness) -> None:
+    playback, editing = ramp.controller.playback, ramp.controller.editing
+    playback.set_armed(PSI, True)
+    editing.edit(SetTimeline(replace(editing.session.timeline, tracks=())))
+    playback.set_recording(True)
+    record(ramp, 0.1, 0.2, 0.3)
+    assert editing.session.timeline.track("noise.gain") is not None
+
+
 def test_a_cancelled_gesture_records_nothing(ramp: Harness) -> None:
     ramp.controller.playback.set_recording(True)
     record(ramp, 0.1, 0.2, 0.3, cancelled=True)

@@ -9,9 +9,10 @@ from typing import cast
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QObject, QPoint, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QImage, QPainter
+from PySide6.QtCore import QObject, QPoint, QRectF, QSize, Qt, QTimer, Signal
+from PySide6.QtGui import QAction, QContextMenuEvent, QImage, QPainter
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QMenu
 from pytestqt.qtbot import QtBot
 
 from explorer_app.controller import Preview
@@ -458,3 +459,18 @@ def test_a_large_picture_is_shrunk_by_averaging(canvas: Canvas) -> None:
 def test_the_canvas_has_a_name_and_can_be_reached_by_tab(canvas: Canvas) -> None:
     assert canvas.accessibleName() == "Picture"
     assert canvas.focusPolicy() & Qt.FocusPolicy.TabFocus
+
+
+def test_the_canvas_can_be_deleted_while_its_menu_is_open(canvas: Canvas) -> None:
+    canvas.addAction(QAction("Keep", canvas))
+    QTimer.singleShot(0, canvas, lambda: [menu.close() for menu in canvas.findChildren(QMenu)])
+    at = canvas.mapToGlobal(MIDDLE_POINT)
+    QApplication.sendEvent(canvas, QContextMenuEvent(QContextMenuEvent.Reason.Mouse, MIDDLE_POINT, at))
+    (menu,) = canvas.findChildren(QMenu)
+    assert menu.isVisible(), "the event waits for no end of the menu, which would then be freed twice"
+    assert [action.text() for action in menu.actions()] == ["Keep"]
+    gone: list[bool] = []
+    menu.destroyed.connect(lambda: gone.append(True))
+    menu.close()
+    QApplication.sendPostedEvents(menu, 0)
+    assert gone == [True]

@@ -199,6 +199,49 @@ def test_a_panel_keeps_its_margin_whatever_its_scroll_bar_did(window: MainWindow
     assert panel.width() - panel.plane.geometry().right() - 1 == theme.MARGIN
 
 
+def test_a_tab_that_is_dragged_while_the_panels_are_hidden_is_let_go(window: MainWindow) -> None:
+    window.actions_by_key["workspace-animate"].trigger()
+    wait_for_layout(window, 1500, 950)
+    for index in range(3):
+        bar = next(bar for bar in window.workspace.findChildren(QTabBar) if bar.isVisible() and bar.count() > 2)
+        at = bar.tabRect(index).center()
+        press(bar, at)
+        move(bar, at + QPoint(24, 0))
+        window.workspace.set_panels_shown(False)
+        for x in range(30, 260, 10):
+            move(bar, at + QPoint(x, 0))  # crashed
+            move(bar, at - QPoint(x, 0))
+        release(bar, at)
+        window.workspace.set_panels_shown(True)
+        QApplication.processEvents()
+
+
+def test_a_panel_that_is_dragged_by_its_header_is_let_go_before_another_workspace(window: MainWindow) -> None:
+    lay_out(window, 1500, 950)
+    for key in ("latent", "performance", "history", "mix") * 2:
+        window.actions_by_key["workspace-explore"].trigger()
+        window.workspace.reset()
+        QApplication.processEvents()
+        header = dock(window, key).header
+        at = QPoint(header.width() // 2, 8)
+        press(header, at)
+        for way in range(8, 400, 40):
+            move(header, at + QPoint(way, way))
+            QApplication.processEvents()
+        assert QWidget.mouseGrabber() is dock(window, key)
+        window.actions_by_key["workspace-animate"].trigger()
+        QApplication.processEvents()
+        for way in range(400, -300, -20):
+            move(header, at + QPoint(way, way))
+            QApplication.processEvents()
+        release(header, at)
+        QApplication.processEvents()
+        for name in ("workspace-measure", "workspace-explore", "panels", "panels", "workspace-animate"):
+            window.actions_by_key[name].trigger()  # crashed
+            QApplication.processEvents()
+        window.workspace.set_panels_shown(True)
+
+
 def test_tab_goes_through_the_left_panels_in_their_order(window: MainWindow) -> None:
     assert window.sliders.directions.rows
     QApplication.processEvents()  # rows that were made just now are shown

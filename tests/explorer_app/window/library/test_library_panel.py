@@ -66,6 +66,16 @@ def heard(signal: Any) -> list[tuple[Any, ...]]:
     return calls
 
 
+def test_a_press_on_an_entry_that_goes_meanwhile_drags_and_chooses_nothing(panel: LibraryPanel) -> None:
+    chosen = heard(panel.kept_requested)
+    place = centre(panel, 3)
+    QTest.mousePress(panel.grid.viewport(), LEFT, Qt.KeyboardModifier.NoModifier, place)
+    panel.show_history(kept(2))
+    mouse(panel.grid.viewport(), QEvent.Type.MouseMove, place + QPoint(0, -60))
+    QTest.mouseRelease(panel.grid.viewport(), LEFT, Qt.KeyboardModifier.NoModifier, place)
+    assert chosen == []
+
+
 def test_names_and_tags_are_found_and_the_orders_sort(panel: LibraryPanel) -> None:
     assert labels(panel) == ["dusk", "Alps", "fog", "birch"]
     panel.filter.setText("SNO al")

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from PySide6.QtCore import QRectF, QSize, Qt
-from PySide6.QtGui import QAction, QColor, QGuiApplication
+from PySide6.QtGui import QAction, QActionGroup, QColor, QGuiApplication, QScreen
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
@@ -222,3 +222,18 @@ def test_an_ndi_source_gets_the_frames_where_its_library_is_installed(stage: Sta
     frame = stage.engine.preview.frame
     assert frame is not None
     assert (made[0].name, len(made[0].sent), made[0].is_closed) == ("Latent Loom", 2, True)
+
+
+def test_the_menu_shows_the_names_of_screens_and_grows_by_nothing(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    window = QWidget()
+    menu = stage.outputs.make_menu(window)
+    monkeypatch.setattr(QScreen, "name", lambda screen: "R&B")
+    for _ in range(3):
+        menu.aboutToShow.emit()
+    assert "R&&B" in menu.actions()[0].text()
+    assert len(menu.findChildren(QActionGroup)) == 2
+    smooth, whole = (action for action in menu.actions() if action.text() in ("Smooth scaling", "Whole pixels"))
+    whole.trigger()
+    assert (smooth.isChecked(), whole.isChecked()) == (False, True)

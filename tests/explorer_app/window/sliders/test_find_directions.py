@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QCoreApplication, QEvent, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton
 
@@ -83,3 +83,16 @@ def test_progress_is_shown_and_a_search_is_cancelled(window: MainWindow, control
     assert calls(controller, "take_directions_back")
     dialog.close()
     controller.directions.changed.emit()
+
+
+def test_a_second_dialog_gives_way_to_the_open_one_and_hears_no_more(
+    window: MainWindow, controller: FakeController
+) -> None:
+    dialog = opened(window, controller)
+    window.actions_by_key["find-directions"].trigger()
+    QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+    controller.directions.state = DirectionsState(0.5)
+    controller.directions.changed.emit()
+    assert dialog.bar.isVisible()
+    assert window.findChildren(FindDirections) == [dialog]
+    dialog.close()
