@@ -35,7 +35,7 @@ def paint_points(
     place_of
         Maps pixels of the picture to px of the widget.
     shows_distance
-        Write how many pixels a handle has to go, unless it is frozen.
+        Write how many pixels a handle has to go, if the picture can follow it.
     """
     for point in points:
         if not point.is_pin:
@@ -52,7 +52,7 @@ def paint_points(
             _paint_disc(painter, target, is_weak=not point.pulls)
         if index == selected:
             _paint_ring(painter, place if point.is_pin else target, ink.light(), theme.px(_RADIUS_PX + 5), theme.px(1))
-        if shows_distance and not point.is_pin and not point.is_lost:
+        if shows_distance and not point.is_pin and point.pulls:
             _paint_distance(painter, place, target, point.left)
 
 

@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QImage, QPainter
@@ -16,8 +18,9 @@ def painted(point: DragPoint, *, shows_distance: bool) -> QImage:
     return picture
 
 
-@pytest.mark.parametrize("is_lost", [False, True])
-def test_the_way_of_a_handle_has_its_length_written_beside_it_unless_it_is_frozen(is_lost: bool, qtbot: QtBot) -> None:
-    point = DragPoint((20.0, 30.0), (90.0, 30.0), is_lost=is_lost, found=(20.0, 30.0))
+@pytest.mark.parametrize("why", ["", "is_lost", "is_weak", "is_covered"])
+def test_the_way_of_a_handle_that_pulls_has_its_length_written_beside_it(why: str, qtbot: QtBot) -> None:
+    reasons: dict[str, Any] = {why: True} if why else {}
+    point = DragPoint((20.0, 30.0), (90.0, 30.0), found=(20.0, 30.0), **reasons)
     with_distance, without = (painted(point, shows_distance=shows) for shows in (True, False))
-    assert (with_distance == without) is is_lost
+    assert (with_distance == without) is bool(why)
