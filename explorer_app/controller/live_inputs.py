@@ -294,7 +294,7 @@ def parsed_address(text: str) -> tuple[str, int]:
         If it is neither.
     """
     host, _, port = text.strip().rpartition(":")
-    if not (port.isascii() and port.isdecimal() and 0 < int(port[:6]) < 65_536):
+    if not (port.isascii() and port.isdecimal() and len(port) <= 5 and 0 < int(port) < 65_536):
         raise InputError(
             f"An OSC address is a host and a port between 1 and 65535, as {DEFAULT_ADDRESS}, not {text!r}."
         )

@@ -274,7 +274,7 @@ def test_an_address_is_a_host_and_a_port(text: str, address: tuple[str, int]) ->
     assert parsed_address(text) == address
 
 
-@pytest.mark.parametrize("text", ["", "host", "host:0", "host:99999", "host:9000x"])
+@pytest.mark.parametrize("text", ["", "host", "host:0", "host:99999", "host:9000x", "host:0000801234567"])
 def test_a_malformed_address_is_refused_with_a_sentence(text: str) -> None:
     with pytest.raises(InputError, match="An OSC address is a host and a port"):
         parsed_address(text)
