@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from gpu_backend.gradients.gpu.kernels import (
     TURING_CONV_STAGES,
     UP_COLUMNS,
     ConvStages,
+    GradientKernel,
     conv_kernel,
     layer_conv_kernel,
     patch_conv_kernel,
@@ -51,6 +53,24 @@ _OF_TILE_ENDS = ("style", "demod", "noise", "bias", "z", "to", "style_sums", "de
 """What a convolution on Hopper takes besides its sums where it goes on with them."""
 
 
+_REDUCE_THREADS = 128
+
+
+class Launch(Protocol):
+    """`GpuNetwork.launch`."""
+
+    def __call__(
+        self,
+        recipe: KernelRecipe,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
+        arguments: Mapping[str, Value],
+        shared_nbytes: int = 0,
+    ) -> None:
+        """Enqueue a kernel."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ConvLaunch:
     """A launch of a convolution without its arrays.
@@ -69,6 +89,23 @@ class ConvLaunch:
     slices: int
     arguments: Mapping[str, Value]
     shared_nbytes: int
+
+    def enqueue(self, launch: Launch, x: int, weight: int, sums: int, end: Mapping[str, Value] | None = None) -> None:
+        """Enqueue it with the addresses of its arrays, and with what becomes of its sums elsewhere."""
+        arrays = {"x": np.uint64(x), "weight": np.uint64(weight), "sums": np.uint64(sums)}
+        arguments = {**arrays, **self.arguments, **(end or {})}
+        launch(self.kernel, self.grid, (self.threads, 1, 1), arguments, shared_nbytes=self.shared_nbytes)
+
+
+def add_slices(launch: Launch, sums: int, numbers: int, slices: int) -> None:
+    """Enqueue the sum of slices of so many numbers, a multiple of four, into the first."""
+    quads = numbers // 4
+    launch(
+        GradientKernel("gradient_reduce"),
+        (-(-quads // _REDUCE_THREADS), 1, 1),
+        (_REDUCE_THREADS, 1, 1),
+        {"sums": np.uint64(sums), "quads": quads, "slices": slices},
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -132,7 +169,15 @@ class ConvChoice:
         kernel = way_back_kernel(*end, is_up=layer.is_up)
         return _tile_launch(kernel, layer, samples, end[1], is_backward=True)
 
-    def sums(self, layer: PlacedConv, samples: int, *, is_backward: bool) -> int:
+    def most_sums(self, layer: PlacedConv, samples: int) -> int:
+        """Return the most numbers that `to_sums` leaves of a convolution or its adjoint, for up to so many samples."""
+        return max(
+            self._sums(layer, count, is_backward=is_backward)
+            for is_backward in (False, True)
+            for count in range(1, samples + 1)
+        )
+
+    def _sums(self, layer: PlacedConv, samples: int, *, is_backward: bool) -> int:
         """Return how many numbers `to_sums` leaves."""
         geometry = layer.backward if is_backward else layer.forward
         slices = self._slices(layer, samples, is_backward=is_backward)

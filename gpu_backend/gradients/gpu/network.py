@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from gpu_backend.cuda.driver.arguments import PackedArguments, Value
 from gpu_backend.cuda.driver.interface import Driver, LoadedKernel
-from gpu_backend.gradients.gpu.conv_choice import ConvChoice, ConvLaunch, tiles_of
+from gpu_backend.gradients.gpu.conv_choice import ConvChoice, ConvLaunch, add_slices, tiles_of
 from gpu_backend.gradients.gpu.kernels import (
     STRIP_ROWS,
     GradientKernel,
@@ -242,10 +242,7 @@ class GpuNetwork:
         """Allocate what lies between kernels, and upload the tables of the ways back."""
         arrays, layers = self._arrays, self._placed.layers
         numbers = max(
-            self._choice.sums(layer, samples, is_backward=is_backward)
-            for layer in layers
-            for is_backward in (False, True)
-            for samples in range(1, self._placed.most_samples(layer.spec.resolution) + 1)
+            self._choice.most_sums(layer, self._placed.most_samples(layer.spec.resolution)) for layer in layers
         )
         self._sums = arrays.empty(4 * numbers)
         self._skips = ResnetSkips(arrays, self._placed, self._choice, len(self.spec.resample_filter))
@@ -276,13 +273,7 @@ class GpuNetwork:
         slices = self._convolve(layer, samples, is_backward=False)
         side, taps = layer.spec.resolution, len(self.spec.resample_filter)
         if layer.is_up and slices > 1:
-            quads = samples * layer.forward.out_side**2 * layer.outputs // 4
-            self.launch(
-                GradientKernel("gradient_reduce"),
-                (-(-quads // 128), 1, 1),
-                (128, 1, 1),
-                {"sums": np.uint64(self._sums), "quads": quads, "slices": slices},
-            )
+            add_slices(self.launch, self._sums, samples * layer.forward.out_side**2 * layer.outputs, slices)
         rows = self._strip_rows(layer, samples) if layer.is_up else 1
         work = side // rows * (side // 4 if layer.is_up else side) * layer.outputs // 4
         self.launch(
@@ -386,18 +377,8 @@ class GpuNetwork:
     def _launch_conv(self, conv: ConvLaunch, layer: PlacedConv, end: Mapping[str, Value], *, is_backward: bool) -> None:
         """Enqueue a convolution or its adjoint, and what becomes of its sums."""
         source = (self._t if layer.is_up else self._us[0]) if is_backward else layer.x
-        self.launch(
-            conv.kernel,
-            conv.grid,
-            (conv.threads, 1, 1),
-            {
-                "x": np.uint64(source),
-                "weight": np.uint64(layer.backward_weight if is_backward else layer.forward_weight),
-                "sums": np.uint64(self._sums),
-                **conv.arguments,
-                **end,
-            },
-            shared_nbytes=conv.shared_nbytes,
+        conv.enqueue(
+            self.launch, source, layer.backward_weight if is_backward else layer.forward_weight, self._sums, end
         )
 
     def _picture_gradients(self, side: int, gradient: int, samples: int) -> None:

@@ -7,35 +7,16 @@ With S the 1 x 1 convolution, U the doubling and h the output of the block befor
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Protocol
-
 import numpy as np
 
 from gpu_backend.cuda.driver.arguments import Value
-from gpu_backend.gradients.gpu.conv_choice import ConvChoice
-from gpu_backend.gradients.gpu.kernels import GradientKernel, skip_adjoint_kernel, skip_kernel
+from gpu_backend.gradients.gpu.conv_choice import ConvChoice, Launch, add_slices
+from gpu_backend.gradients.gpu.kernels import skip_adjoint_kernel, skip_kernel
 from gpu_backend.gradients.gpu.memory import DeviceArrays
 from gpu_backend.gradients.gpu.placed import PlacedConv, PlacedNetwork
-from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.ops.upfirdn import doubling_left_pad
 
 _THREADS = 128
-
-
-class Launch(Protocol):
-    """`GpuNetwork.launch`."""
-
-    def __call__(
-        self,
-        recipe: KernelRecipe,
-        grid: tuple[int, int, int],
-        block: tuple[int, int, int],
-        arguments: Mapping[str, Value],
-        shared_nbytes: int = 0,
-    ) -> None:
-        """Enqueue a kernel."""
-        ...
 
 
 class ResnetSkips:
@@ -52,12 +33,7 @@ class ResnetSkips:
     def __init__(self, arrays: DeviceArrays, placed: PlacedNetwork, choice: ConvChoice, taps: int) -> None:
         self._placed, self._choice, self._taps = placed, choice, taps
         most = {skip: placed.most_samples(skip.spec.resolution) for skip in placed.skips.values()}
-        numbers = (
-            choice.sums(skip, samples, is_backward=is_backward)
-            for skip in most
-            for is_backward in (False, True)
-            for samples in range(1, most[skip] + 1)
-        )
+        numbers = (choice.most_sums(skip, samples) for skip, samples in most.items())
         outputs = (samples * skip.outputs * skip.spec.resolution**2 for skip, samples in most.items())
         self._sums = arrays.empty(4 * max(numbers)) if most else 0
         self._gradient = arrays.empty(2 * max(outputs)) if most else 0
@@ -128,23 +104,7 @@ class ResnetSkips:
     def _multiply(self, launch: Launch, skip: PlacedConv, source: int, samples: int, *, is_backward: bool) -> None:
         """Enqueue the 1 x 1 products, or their adjoint, of what is at `source` into one slice of sums."""
         conv = self._choice.to_sums(skip, samples, is_backward=is_backward)
-        launch(
-            conv.kernel,
-            conv.grid,
-            (conv.threads, 1, 1),
-            {
-                "x": np.uint64(source),
-                "weight": np.uint64(skip.backward_weight if is_backward else skip.forward_weight),
-                "sums": np.uint64(self._sums),
-                **conv.arguments,
-            },
-            shared_nbytes=conv.shared_nbytes,
-        )
+        conv.enqueue(launch, source, skip.backward_weight if is_backward else skip.forward_weight, self._sums)
         if conv.slices > 1:
-            quads = samples * skip.source**2 * (skip.inputs if is_backward else skip.outputs) // 4
-            launch(
-                GradientKernel("gradient_reduce"),
-                (-(-quads // _THREADS), 1, 1),
-                (_THREADS, 1, 1),
-                {"sums": np.uint64(self._sums), "quads": quads, "slices": conv.slices},
-            )
+            channels = skip.inputs if is_backward else skip.outputs
+            add_slices(launch, self._sums, samples * skip.source**2 * channels, conv.slices)
