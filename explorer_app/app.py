@@ -35,14 +35,14 @@ import platformdirs
 import gpu_backend
 from explorer_app import logs, start_times
 from explorer_app.assets import BUNDLED_SEED, bundled_model
-from explorer_app.collector import Collector, without_collections
+from explorer_app.collector import Collector
 from explorer_app.exporting.formats.picture_format import PICTURE_ENDINGS
 from explorer_app.interrupts import STOP_SIGNALS, ImmediateExit, handle_stops, restore, stop_status
 from explorer_app.messages import MessageBridge, MessageLog, describe, write_to_log
 from explorer_app.qt_import import import_qt
 from explorer_app.settings import Settings
 from explorer_app.version import __version__
-from gpu_backend import PHOTO_SUFFIXES, LoomError, dataclass, printable, printable_lines
+from gpu_backend import PHOTO_SUFFIXES, LoomError, dataclass, printable, printable_lines, without_collections
 
 if TYPE_CHECKING:
     from PySide6.QtCore import QMessageLogContext, QtMsgType

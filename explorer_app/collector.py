@@ -10,26 +10,12 @@ take a fifth of the start's CPU time and free next to nothing.
 
 from __future__ import annotations
 
-import contextlib
 import gc
-from collections.abc import Iterator
 
 _BEAT_MS = 500
 
 _LONGEST_START_BEATS = 30
 """A start without a picture, because there is no model or device, counts as over after this many beats."""
-
-
-@contextlib.contextmanager
-def without_collections() -> Iterator[None]:
-    """Switch Python's own collections off within this block."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 class Collector:

@@ -88,6 +88,7 @@ if TYPE_CHECKING:
         TappedLayer as TappedLayer,
         ValueStatistics as ValueStatistics,
     )
+    from gpu_backend.garbage import without_collections as without_collections
     from gpu_backend.gradients.drag import DragOptimizer as DragOptimizer
     from gpu_backend.gradients.drag_maker import DragMaker as DragMaker
     from gpu_backend.gradients.drag_settings import (
@@ -346,6 +347,7 @@ _HOMES = {
         "UnsupportedModelError",
     ),
     "frame": ("Frame", "FrameTimings", "KernelCounters", "KernelFacts", "StepTime", "TappedLayer", "ValueStatistics"),
+    "garbage": ("without_collections",),
     "latent.combining": ("combined_latent",),
     "gradients.drag": ("DragOptimizer",),
     "gradients.drag_maker": ("DragMaker",),

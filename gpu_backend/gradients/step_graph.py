@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-import gc
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
+
+from gpu_backend.garbage import without_collections
 
 _WARM_UP, _WARM_UP_MEASURED = 1, 3
 """Calls before the capture: libraries allocate their workspaces, and cuDNN measures its algorithms."""
@@ -54,23 +54,12 @@ class StepGraph:
         """Capture the function; after a failure the calls go on one kernel at a time."""
         graph = torch.cuda.CUDAGraph()
         try:
-            # Other threads use the driver meanwhile, so that only this one's calls count.
-            with without_collection(), torch.cuda.graph(graph, capture_error_mode="thread_local"):
+            # Other threads use the driver meanwhile, so that only this one's calls count. A former search that garbage
+            # collection freed on this thread would break the capture.
+            with without_collections(), torch.cuda.graph(graph, capture_error_mode="thread_local"):
                 self._result = self._function()
         except RuntimeError as error:
             _log.warning("A step of a search is not captured as a CUDA graph, so it takes longer: %s", error)
             self._result = None
         else:
             self._graph = graph
-
-
-@contextlib.contextmanager
-def without_collection() -> Iterator[None]:
-    """Let no garbage be collected: a former search that is freed on this thread would break a capture."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()

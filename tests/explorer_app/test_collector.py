@@ -11,7 +11,7 @@ from PySide6.QtCore import QObject
 from pytestqt.qtbot import QtBot
 
 from explorer_app import collector
-from explorer_app.collector import Collector, collect_due, without_collections
+from explorer_app.collector import Collector, collect_due
 
 
 class Ring(QObject):
@@ -111,13 +111,3 @@ def test_a_start_without_a_picture_counts_as_over_after_a_while(qtbot: QtBot, mo
         assert done[:2] == ["frozen", "collected"]
     finally:
         collects.close()
-
-
-def test_python_s_own_collections_are_switched_on_again_where_they_were(qtbot: QtBot) -> None:
-    gc.enable()
-    with without_collections():
-        assert not gc.isenabled()
-        with without_collections():
-            pass
-        assert not gc.isenabled()
-    assert gc.isenabled()
