@@ -149,20 +149,33 @@ def test_the_twins_have_the_features_and_the_gradient_of_torch(name: str) -> Non
     assert not driver.memory, "everything is freed"
 
 
+def checked_runs(
+    own: GpuNetwork,
+    driver: TwinDriver,
+    network: DifferentiableNetwork,
+    side: int,
+    samples: int = 1,
+    *,
+    of_picture: bool,
+) -> int:
+    """Compare twins with torch, through a block or a picture; return how often they ran."""
+    if of_picture:
+        error, (cosine, lengths) = compared_pictures(own, driver.as_driver(), network, side, samples)
+    else:
+        error, (cosine, lengths) = compared(own, driver.as_driver(), network, side)
+    assert error < 5e-3
+    assert cosine > 0.999
+    assert lengths < 0.05
+    return 1 if of_picture else 5
+
+
 @pytest.mark.parametrize("of_picture", [False, True])
 def test_hoppers_convolutions_compute_the_wide_layers_without_upsampling(of_picture: bool) -> None:
     model = make_stylegan2(resolution=64, **PATCHED)
     network = differentiable_network(model, dtype=torch.float64)
     driver = TwinDriver()
     own = network_on(driver.as_driver(), twin_kernels(4, "sm_90a"), network, model, 64)
-    if of_picture:
-        error, (cosine, lengths) = compared_pictures(own, driver.as_driver(), network, 64, 1)
-    else:
-        error, (cosine, lengths) = compared(own, driver.as_driver(), network, 64)
-    assert error < 5e-3
-    assert cosine > 0.999
-    assert lengths < 0.05
-    runs = 1 if of_picture else 5
+    runs = checked_runs(own, driver, network, 64, of_picture=of_picture)
     assert driver.launched.count("gradient_patch_conv") == 2 * 2 * runs, "at 32 and 64, forward and backward"
     assert driver.launched.count("gradient_up_adjoint") == runs, "from 64 to 32"
     assert driver.launched.count("gradient_up_conv") == 3 * runs, "from 8 to 16, 32 and 64"
@@ -177,14 +190,7 @@ def test_hoppers_convolutions_leave_the_ends_of_a_resnets_blocks_to_its_skips(of
     network = differentiable_network(model, dtype=torch.float64)
     driver = TwinDriver()
     own = network_on(driver.as_driver(), twin_kernels(4, "sm_90a"), network, model, 32)
-    if of_picture:
-        error, (cosine, lengths) = compared_pictures(own, driver.as_driver(), network, 32, 1)
-    else:
-        error, (cosine, lengths) = compared(own, driver.as_driver(), network, 32)
-    assert error < 5e-3
-    assert cosine > 0.999
-    assert lengths < 0.05
-    runs = 1 if of_picture else 5
+    runs = checked_runs(own, driver, network, 32, of_picture=of_picture)
     launches = [(recipe.stem, dict(recipe.defines)) for recipe in driver.recipes]
     assert driver.launched.count("gradient_skip") == driver.launched.count("gradient_skip_adjoint") == 3 * runs
     assert not [stem for stem, macros in launches if stem == "gradient_up_adjoint" and macros["WAY_BACK"] == "1"]
@@ -201,13 +207,7 @@ def test_blocks_that_share_a_small_picture_end_its_layers_on_hopper(of_picture: 
     own = network_on(driver.as_driver(), twin_kernels(4, "sm_90a"), network, model, 16, samples=2)
     for samples in (2, 1) if of_picture else (1,):
         driver.launched.clear()
-        if of_picture:
-            error, (cosine, lengths) = compared_pictures(own, driver.as_driver(), network, 16, samples)
-        else:
-            error, (cosine, lengths) = compared(own, driver.as_driver(), network, 16)
-        assert error < 5e-3
-        assert cosine > 0.999
-        assert lengths < 0.05
+        checked_runs(own, driver, network, 16, samples, of_picture=of_picture)
         convs = sum(entry in ("gradient_patch_conv", "gradient_up_adjoint") for entry in driver.launched)
         # Forward two, backward three: 72 channels are too few slices. One of them would go back through toRGB, too.
         assert convs == (0 if samples == 2 else 4 if of_picture else 5 * 5)
