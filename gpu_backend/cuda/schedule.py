@@ -72,6 +72,8 @@ class TensorMap:
         The box has columns in pairs, and gives the even ones before the odd ones; the extents' columns are even.
     itemsize
         Bytes of a number: 1 for e4m3, 2 for fp16, 4 for fp32.
+    step
+        Columns and rows of a picture from one of the box to the next.
     window
         Side of a convolution's kernel and zeros around the picture: a copy has the inputs of successive outputs at one
         tap, as many as the box has rows. (0, 0) for copies of boxes.
@@ -82,6 +84,7 @@ class TensorMap:
     box: tuple[int, int, int]
     splits_columns: bool = False
     itemsize: int = 2
+    step: int = 1
     window: tuple[int, int] = (0, 0)
 
 

@@ -16,7 +16,9 @@ import numpy as np
 
 from gpu_backend.cuda.driver.arguments import PackedArguments
 from gpu_backend.cuda.driver.interface import Driver, Event, Graph, LoadedKernel
+from gpu_backend.cuda.schedule import TensorMap
 from gpu_backend.gradients.gpu.kernels import kernels_of_step
+from gpu_backend.ops.kernels.parameters import MAP_NBYTES
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from tests.helpers.host_arrays import Array, added, at, floats
 from tests.helpers.objective_twins import OBJECTIVE_TWINS
@@ -124,6 +126,11 @@ class TwinDriver:
         self._do(run)
         self._after_kernel = True
 
+    def tensor_map(self, address: int, described: TensorMap) -> bytes:
+        """Say where the array is, and what is copied of it."""
+        numbers = np.array([address, *described.extents, *described.box, described.step], np.int64)
+        return numbers.tobytes().ljust(MAP_NBYTES, b"\0")
+
     def capture(self, work: Callable[[], None]) -> Graph:
         """Keep what `work` does."""
         self._captured, self._after_kernel = [], False
@@ -193,9 +200,18 @@ def _conv(
         to[:, :, r : r + out_stride * rows : out_stride, q : q + out_stride * columns : out_stride] = found / slices
 
 
-def _patch_conv(macros: dict[str, str], grid: tuple[int, ...], x: int, weight: int, *values: Any) -> None:
+def _mapped(written: bytes, extents: tuple[int, ...], box: tuple[int, ...], step: int = 1) -> int:
+    """The address of a tensor map, which must be of such an array and such boxes."""
+    address, *numbers = np.frombuffer(written, np.int64).tolist()
+    assert numbers[:8] == [*extents, *box, step]
+    return int(address)
+
+
+def _patch_conv(macros: dict[str, str], grid: tuple[int, ...], x_map: bytes, weight_map: bytes, *values: Any) -> None:
     *end, side, cin, cout, _, is_adjoint = values
     samples = grid[0] // (-(-side // 16)) ** 2
+    x = _mapped(x_map, (cin, side, side, samples), (64, 18, 18))
+    weight = _mapped(weight_map, (cin, cout, 9, 1), (64, int(macros["COLUMNS"]), 1))
     source = np.pad(floats(at(x, (samples, side, side, cin), "f2")), ((0, 0), (1, 1), (1, 1), (0, 0)))
     kernels = floats(at(weight, (9, cout, cin), "f2"))[:: -1 if is_adjoint else 1]
     found = np.zeros((samples, side, side, cout), np.float32)
@@ -205,9 +221,11 @@ def _patch_conv(macros: dict[str, str], grid: tuple[int, ...], x: int, weight: i
     _tile_end(macros, grid, found, *end)
 
 
-def _up_adjoint(macros: dict[str, str], grid: tuple[int, ...], x: int, weight: int, *values: Any) -> None:
+def _up_adjoint(macros: dict[str, str], grid: tuple[int, ...], x_map: bytes, weight_map: bytes, *values: Any) -> None:
     *end, side, cin, cout, _ = values
     samples, whole = grid[0] // (-(-side // 16)) ** 2, 2 * side + 1
+    x = _mapped(x_map, (cin, whole, whole, samples), (64, 17, 17), 2)
+    weight = _mapped(weight_map, (cin, cout, 9, 1), (64, int(macros["COLUMNS"]), 1))
     source = floats(at(x, (samples, whole, whole, cin), "f2"))
     found = np.zeros((samples, side, side, cout), np.float32)
     for tap, kernel in enumerate(floats(at(weight, (9, cout, cin), "f2"))):
@@ -216,8 +234,11 @@ def _up_adjoint(macros: dict[str, str], grid: tuple[int, ...], x: int, weight: i
     _tile_end(macros, grid, found, *end)
 
 
-def _up_conv(macros: dict[str, str], grid: tuple[int, ...], x: int, weight: int, sums: int, *sizes: int) -> None:
+def _up_conv(
+    macros: dict[str, str], grid: tuple[int, ...], x: int, weight: int, weight_map: bytes, sums: int, *sizes: int
+) -> None:
     side, cin, cout, slices, tiles, pixels = sizes
+    assert _mapped(weight_map, (cin, cout, 9, 1), (64, int(macros["COLUMNS"]), 1)) == weight
     samples, whole = grid[0] // tiles, 2 * side + 1
     assert 128 * tiles + 1 >= (side + 1) ** 2, "the last block does one position more"
     assert pixels % 32 == 0
@@ -244,7 +265,7 @@ def _tile_end(macros: dict[str, str], grid: tuple[int, ...], found: Array, *valu
     whole = np.ascontiguousarray(found)
     if macros["LAYER_END"] == "1":
         layer = {"TAPS": "0", "STRIP_ROWS": "1"}
-        blocks = -(-side * side * channels // 4 // 128)
+        blocks = -(-side * side * channels // 4 // 256)
         ends = demod, noise, bias, style, z, to, 1, side, channels, 0
         _layer(layer, (blocks, samples), whole.ctypes.data, 0, *ends, *counts, unit, gain, clamp)
         return
@@ -265,7 +286,10 @@ def _layer(macros: dict[str, str], grid: tuple[int, ...], *values: Any) -> None:
     sums, taps_at, demod, noise, bias, style, z, x, slices, side, channels, left, *rest = values
     style_count, demod_count, unit, gain, clamp = rest
     taps, samples = int(macros["TAPS"]), grid[1]
-    _check_threads(128 * grid[0], macros, side, 4 if taps else 1, channels)
+    if taps:
+        _check_strips(grid[0], macros, side, channels)
+    else:
+        assert 0 <= 256 * grid[0] - side * side * channels // 4 < 256
     whole = at(sums, (1 if taps else slices, samples, side + bool(taps), side + bool(taps), channels)).sum(0)
     for sample, t in enumerate(whole):
         v = _filtered(t, at(taps_at, (taps,)), side, left) if taps else t
@@ -280,10 +304,10 @@ def _layer(macros: dict[str, str], grid: tuple[int, ...], *values: Any) -> None:
             at(x, (samples, side, side, channels), "f2")[sample] = scaled
 
 
-def _check_threads(threads: int, macros: dict[str, str], side: int, columns: int, channels: int) -> None:
-    """Check that there is a thread for each strip of STRIP_ROWS rows and so many columns of four channels."""
-    strips = -(-side // int(macros["STRIP_ROWS"])) * -(-side // columns)
-    assert 0 <= threads - strips * channels // 4 < 256
+def _check_strips(blocks: int, macros: dict[str, str], side: int, channels: int) -> None:
+    """Check that there is a thread for four channels of each strip of STRIP_ROWS rows, and no idle block."""
+    rows, columns = 4 * int(macros["STRIP_ROWS"]), 4 * 4
+    assert blocks == -(-side // rows) * -(-side // columns) * -(-channels // 64)
 
 
 def _filtered(t: Array, f: Array, side: int, left: int) -> Array:
@@ -343,7 +367,7 @@ def _activation(macros: dict[str, str], grid: tuple[int, ...], *values: Any) -> 
 def _filter(macros: dict[str, str], grid: tuple[int, ...], u: int, taps_at: int, t: int, *sizes: int) -> None:
     side, channels, left = sizes
     taps, samples = int(macros["TAPS"]), grid[1]
-    _check_threads(256 * grid[0], macros, side + 1, 4, channels)
+    _check_strips(grid[0], macros, side + 1, channels)
     f, sources = at(taps_at, (taps,)), floats(at(u, (samples, side, side, channels), "f2"))
     for source, to in zip(sources, at(t, (samples, side + 1, side + 1, channels), "f2"), strict=True):
         wide = np.zeros((side + 1, side + 1, channels), np.float32)

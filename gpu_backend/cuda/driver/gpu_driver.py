@@ -200,11 +200,13 @@ class GpuDriver:
         row, picture = pixel * columns, pixel * columns * rows
         extents: tuple[int, ...] = described.extents
         strides: tuple[int, ...] = (pixel, row, picture)
-        box: tuple[int, ...] = (*described.box, 1)
+        steps: tuple[int, ...] = (1, described.step, described.step, 1)
+        box: tuple[int, ...] = (described.box[0], *(described.step * (size - 1) + 1 for size in described.box[1:]), 1)
         if described.splits_columns:
             extents = channels, columns // 2, 2, rows, pictures
             strides = 2 * pixel, pixel, row, picture
             box = described.box[0], described.box[1], 2, described.box[2], 1
+            steps = (1,) * len(box)
         kernel, padding = described.window
         first, last = [-padding] * 2, [padding + 1 - kernel] * 2  # corners of windows, from the picture's corners
         encode, sizes = (
@@ -219,7 +221,7 @@ class GpuDriver:
             [cuda.cuuint64_t(extent) for extent in extents],
             [cuda.cuuint64_t(stride) for stride in strides],
             *sizes,
-            [cuda.cuuint32_t(1) for _ in box],
+            [cuda.cuuint32_t(step) for step in steps],
             cuda.CUtensorMapInterleave.CU_TENSOR_MAP_INTERLEAVE_NONE,
             _SWIZZLES[described.itemsize * described.box[0]],
             cuda.CUtensorMapL2promotion.CU_TENSOR_MAP_L2_PROMOTION_L2_128B,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
 
-from gpu_backend.cuda.driver.arguments import Value
+from gpu_backend.cuda.driver.arguments import EncodeMap, Value
+from gpu_backend.cuda.schedule import Address, TensorMap
 from gpu_backend.gradients.gpu.kernels import (
     CONV_COLUMNS,
     CONV_ROWS,
@@ -17,6 +18,7 @@ from gpu_backend.gradients.gpu.kernels import (
     TILE_ENDS,
     TURING_CONV_STAGES,
     UP_COLUMNS,
+    UP_TILE_ENDS,
     ConvStages,
     GradientKernel,
     conv_kernel,
@@ -31,15 +33,20 @@ from gpu_backend.gradients.gpu.weights import activation_blocks
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 
 _DEPTH = 64
+_ROW_NBYTES = 2 * _DEPTH
 _THREADS, _HOPPER_THREADS = 128, 256
 _MOST_SLICES = 32
 _TILE_SIDE = 16
-_PATCH_NBYTES = 1024 + 2 * 6 * 512 * 16
-"""Two patches, and what aligns them."""
-_UP_ADJOINT_NBYTES = 1024 + 36 * 512 * 8
-"""Four planes, and what aligns them."""
-_RING_NBYTES = 5 * 128 * 128
-"""Of the stages of weights: five, or more of narrower tiles."""
+_ALIGNMENT = 1024
+"""Of boxes that TMA swizzles."""
+_PATCH_SIDE, _PLANE_SIDE = _TILE_SIDE + 2, _TILE_SIDE + 1
+"""Of the pixels that a tile of gradient_patch_conv and one of gradient_up_adjoint need."""
+_PATCHES, _PLANES = 2, 3
+"""In shared memory at once."""
+_PATCH_TAPS = {128: 3 * 3, 64: 4 * 3, 32: 6 * 3}
+"""Taps whose weights gradient_patch_conv holds at once, by the channels of its tile."""
+_UP_ADJOINT_TAPS = 7
+"""The same of gradient_up_adjoint."""
 _UP_POSITIONS, _UP_PIECE = 128, 32
 _UP_RING_NBYTES = 1024 + 4 * 3 * UP_COLUMNS * 128
 """Of the weights of three taps, and what aligns them."""
@@ -48,7 +55,8 @@ _MOST_UP_SIDE = 256
 _LEAST_SIDE = 32
 """Smaller layers are one tile, which blocks of a cluster share."""
 _MOST_PAIRED = 3
-"""Slices that two blocks take instead, so that they end the tile; more go to memory."""
+"""Slices that two blocks take, so that they end the tile; where more would fit, two blocks end narrower ones."""
+_NARROW_COLUMNS = 32
 _OF_TILE_ENDS = ("style", "demod", "noise", "bias", "z", "to", "style_sums", "demod_sums")
 """What a convolution on Hopper takes besides its sums where it goes on with them."""
 
@@ -81,6 +89,10 @@ class ConvLaunch:
         Parts of K.
     arguments
         All but x, weight, sums, and what becomes of the sums elsewhere.
+    maps
+        Parameter -> what TMA copies of the array that the map's address names, "x" or "weight".
+    encode
+        Makes these; `Driver.tensor_map`.
     """
 
     kernel: KernelRecipe
@@ -89,11 +101,16 @@ class ConvLaunch:
     slices: int
     arguments: Mapping[str, Value]
     shared_nbytes: int
+    encode: EncodeMap
+    maps: Mapping[str, TensorMap] = field(default_factory=dict)
 
     def enqueue(self, launch: Launch, x: int, weight: int, sums: int, end: Mapping[str, Value] | None = None) -> None:
         """Enqueue it with the addresses of its arrays, and with what becomes of its sums elsewhere."""
-        arrays = {"x": np.uint64(x), "weight": np.uint64(weight), "sums": np.uint64(sums)}
-        arguments = {**arrays, **self.arguments, **(end or {})}
+        arrays = {"x": x, "weight": weight, "sums": sums}
+        maps = {key: np.void(self.encode(arrays[made.address.name], made)) for key, made in self.maps.items()}
+        taken = self.kernel.parameters.names or ()
+        places = {name: np.uint64(address) for name, address in arrays.items() if name in taken}
+        arguments: dict[str, Value] = {**maps, **places, **self.arguments, **(end or {})}
         launch(self.kernel, self.grid, (self.threads, 1, 1), arguments, shared_nbytes=self.shared_nbytes)
 
 
@@ -118,10 +135,13 @@ class ConvChoice:
         Those of `kernels_of_step`.
     multiprocessors
         Of the device.
+    encode
+        `Driver.tensor_map`.
     """
 
     kernels: Container[KernelRecipe]
     multiprocessors: int
+    encode: EncodeMap
 
     def to_sums(self, layer: PlacedConv, samples: int, *, is_backward: bool) -> ConvLaunch:
         """Return the launch of a convolution, or of its adjoint, that leaves slices of sums."""
@@ -129,9 +149,9 @@ class ConvChoice:
         slices = self._slices(layer, samples, is_backward=is_backward)
         if self._is_tiled(layer, is_backward=is_backward):
             kernel = up_adjoint_kernel() if layer.is_up else patch_conv_kernel(_columns_of(outputs, PATCH_COLUMNS))
-            return _tile_launch(kernel, layer, samples, slices, is_backward=is_backward)
+            return self._tile_launch(kernel, layer, samples, slices, is_backward=is_backward)
         if self._is_up_conv(layer, is_backward=is_backward):
-            return _up_launch(layer, samples, slices)
+            return self._up_launch(layer, samples, slices)
         geometry, columns = layer.backward if is_backward else layer.forward, _columns_of(outputs)
         rows = -(-samples * max(geometry.pixels) // CONV_ROWS)
         return ConvLaunch(
@@ -151,12 +171,13 @@ class ConvChoice:
                 "samples": samples,
             },
             self._stages.nbytes(columns),
+            self.encode,
         )
 
     def to_layer_end(self, layer: PlacedConv, samples: int) -> ConvLaunch | None:
         """Return the launch of a convolution that ends its layer, if there is one."""
         end = self._tile_end(layer, samples, is_backward=False)
-        return end and _tile_launch(layer_conv_kernel(*end), layer, samples, end[1], is_backward=False)
+        return end and self._tile_launch(layer_conv_kernel(*end), layer, samples, end[1], is_backward=False)
 
     def through_layer(self, layer: PlacedConv, samples: int) -> ConvLaunch | None:
         """Return the launch of an adjoint that goes back through the layer before, if there is one.
@@ -167,7 +188,7 @@ class ConvChoice:
         if end is None:
             return None
         kernel = way_back_kernel(*end, is_up=layer.is_up)
-        return _tile_launch(kernel, layer, samples, end[1], is_backward=True)
+        return self._tile_launch(kernel, layer, samples, end[1], is_backward=True)
 
     def most_sums(self, layer: PlacedConv, samples: int) -> int:
         """Return the most numbers that `to_sums` leaves of a convolution or its adjoint, for up to so many samples."""
@@ -188,11 +209,10 @@ class ConvChoice:
         inputs, outputs = _channels(layer, is_backward=is_backward)
         groups = -(-inputs // _DEPTH)
         if self._is_tiled(layer, is_backward=is_backward):
-            blocks = samples * tiles_of(layer.source) * -(-outputs // _columns_of(outputs, PATCH_COLUMNS))
-            return max(1, min(self.multiprocessors // blocks, groups))
+            columns = _columns_of(outputs, PATCH_COLUMNS)
+            return self._most_slices(samples * tiles_of(layer.source), outputs, columns, groups)
         if self._is_up_conv(layer, is_backward=is_backward):
-            blocks = samples * _up_tiles(layer.source) * -(-outputs // UP_COLUMNS)
-            return max(1, min(self.multiprocessors // blocks, groups))
+            return self._most_slices(samples * _up_tiles(layer.source), outputs, UP_COLUMNS, groups)
         geometry, columns = layer.backward if is_backward else layer.forward, _columns_of(outputs)
         tiles = [-(-samples * pixels // CONV_ROWS) * -(-outputs // columns) for pixels in geometry.pixels]
         taps = [int(count) for count in geometry.parities[:, 0]]
@@ -205,6 +225,7 @@ class ConvChoice:
         inputs, outputs = _channels(layer, is_backward=is_backward)
         if outputs <= PATCH_COLUMNS[-1] or not self._is_on_hopper or (layer.is_up and not is_backward):
             return None
+        ends = UP_TILE_ENDS if layer.is_up else TILE_ENDS
         tiles, groups = tiles_of(layer.source), -(-inputs // _DEPTH)
         if layer.source < _LEAST_SIDE:
             # Several samples would need more blocks than find room at once.
@@ -212,10 +233,17 @@ class ConvChoice:
         else:
             # A block fills a multiprocessor, and clusters of more than two do not fill the device.
             columns = PATCH_COLUMNS[0]
-            most = max(1, min(self.multiprocessors // (tiles * -(-outputs // columns)), groups))
+            most = self._most_slices(tiles, outputs, columns, groups)
+            if most > _MOST_PAIRED and samples == 1 and not layer.is_up:
+                columns = _NARROW_COLUMNS
+                most = min(_MOST_PAIRED, self._most_slices(tiles, outputs, columns, groups))
             if most > _MOST_PAIRED or tiles * most > activation_blocks(layer.source**2):
                 return None
-        return next(((width, slices) for width, slices in TILE_ENDS if width == columns and slices <= most), None)
+        return next(((width, slices) for width, slices in ends if width == columns and slices <= most), None)
+
+    def _most_slices(self, tiles: int, outputs: int, columns: int, groups: int) -> int:
+        """Return into how many parts K may be cut so that each block finds a multiprocessor."""
+        return max(1, min(self.multiprocessors // (tiles * -(-outputs // columns)), groups))
 
     def _is_tiled(self, layer: PlacedConv, *, is_backward: bool) -> bool:
         """Whether gradient_patch_conv or gradient_up_adjoint computes the sums."""
@@ -227,6 +255,61 @@ class ConvChoice:
         """Whether gradient_up_conv computes the sums."""
         is_wide = layer.outputs > CONV_COLUMNS[-1] and layer.source <= _MOST_UP_SIDE
         return self._is_on_hopper and is_wide and layer.is_up and not is_backward
+
+    def _tile_launch(
+        self, kernel: KernelRecipe, layer: PlacedConv, samples: int, slices: int, *, is_backward: bool
+    ) -> ConvLaunch:
+        inputs, outputs = _channels(layer, is_backward=is_backward)
+        columns = int(dict(kernel.defines)["COLUMNS"])
+        own: dict[str, Value] = {} if layer.is_up else {"is_adjoint": int(is_backward)}
+        side = 2 * layer.source + 1 if layer.is_up else layer.source
+        box, step = (_PLANE_SIDE, 2) if layer.is_up else (_PATCH_SIDE, 1)
+        pixels = TensorMap(Address("x", "region"), (inputs, side, side, samples), (_DEPTH, box, box), step=step)
+        weights = _weight_map(layer, inputs, outputs, columns)
+        boxes, taps = (_PLANES, _UP_ADJOINT_TAPS) if layer.is_up else (_PATCHES, _PATCH_TAPS[columns])
+        space = -(-(box**2) * _ROW_NBYTES // _ALIGNMENT) * _ALIGNMENT
+        return ConvLaunch(
+            kernel,
+            (samples * tiles_of(layer.source), -(-outputs // columns), slices),
+            _HOPPER_THREADS,
+            slices,
+            {
+                **dict.fromkeys(_OF_TILE_ENDS),
+                **dict.fromkeys(("style_count", "demod_count", "sum_count"), 0),
+                "unit": 1.0,
+                "gain": 1.0,
+                "clamp": np.inf,
+                "side": layer.source,
+                "cin": inputs,
+                "cout": outputs,
+                "slices": slices,
+                **own,
+            },
+            _ALIGNMENT + taps * columns * _ROW_NBYTES + (boxes - 1) * space + box**2 * _ROW_NBYTES,
+            self.encode,
+            {"x_map": pixels, "weight_map": weights},
+        )
+
+    def _up_launch(self, layer: PlacedConv, samples: int, slices: int) -> ConvLaunch:
+        tiles = _up_tiles(layer.source)
+        pixels = -(-(_UP_POSITIONS + layer.source + 2) // _UP_PIECE) * _UP_PIECE
+        return ConvLaunch(
+            up_conv_kernel(),
+            (samples * tiles, -(-layer.outputs // UP_COLUMNS), slices),
+            _HOPPER_THREADS,
+            slices,
+            {
+                "side": layer.source,
+                "cin": layer.inputs,
+                "cout": layer.outputs,
+                "slices": slices,
+                "tiles": tiles,
+                "pixels": pixels,
+            },
+            _UP_RING_NBYTES + 2 * pixels * _ROW_NBYTES,
+            self.encode,
+            {"weight_map": _weight_map(layer, layer.inputs, layer.outputs, UP_COLUMNS)},
+        )
 
     @property
     def _stages(self) -> ConvStages:
@@ -244,51 +327,9 @@ def tiles_of(side: int) -> int:
     return (-(-side // _TILE_SIDE)) ** 2
 
 
-def _tile_launch(
-    kernel: KernelRecipe, layer: PlacedConv, samples: int, slices: int, *, is_backward: bool
-) -> ConvLaunch:
-    inputs, outputs = _channels(layer, is_backward=is_backward)
-    columns = int(dict(kernel.defines)["COLUMNS"])
-    own: dict[str, Value] = {} if layer.is_up else {"is_adjoint": int(is_backward)}
-    return ConvLaunch(
-        kernel,
-        (samples * tiles_of(layer.source), -(-outputs // columns), slices),
-        _HOPPER_THREADS,
-        slices,
-        {
-            **dict.fromkeys(_OF_TILE_ENDS),
-            **dict.fromkeys(("style_count", "demod_count", "sum_count"), 0),
-            "unit": 1.0,
-            "gain": 1.0,
-            "clamp": np.inf,
-            "side": layer.source,
-            "cin": inputs,
-            "cout": outputs,
-            "slices": slices,
-            **own,
-        },
-        (_UP_ADJOINT_NBYTES if layer.is_up else _PATCH_NBYTES) + _RING_NBYTES,
-    )
-
-
-def _up_launch(layer: PlacedConv, samples: int, slices: int) -> ConvLaunch:
-    tiles = _up_tiles(layer.source)
-    pixels = -(-(_UP_POSITIONS + layer.source + 2) // _UP_PIECE) * _UP_PIECE
-    return ConvLaunch(
-        up_conv_kernel(),
-        (samples * tiles, -(-layer.outputs // UP_COLUMNS), slices),
-        _HOPPER_THREADS,
-        slices,
-        {
-            "side": layer.source,
-            "cin": layer.inputs,
-            "cout": layer.outputs,
-            "slices": slices,
-            "tiles": tiles,
-            "pixels": pixels,
-        },
-        _UP_RING_NBYTES + 2 * pixels * 2 * _DEPTH,
-    )
+def _weight_map(layer: PlacedConv, inputs: int, outputs: int, columns: int) -> TensorMap:
+    """Return how TMA copies the weights of one tap of a tile of so many channels."""
+    return TensorMap(Address("weight", "region"), (inputs, outputs, len(layer.packed.forward), 1), (_DEPTH, columns, 1))
 
 
 def _channels(layer: PlacedConv, *, is_backward: bool) -> tuple[int, int]:

@@ -43,6 +43,8 @@ from gpu_backend.ops.upfirdn import doubling_left_pad, up_conv_left_pad
 
 _BUSY_THREADS = 256
 """Of a multiprocessor, that wait for memory often enough to keep it busy."""
+_STRIP_THREADS = 256
+"""Of a block that filters, as parts/gradient_strips.cuh divides it: 64 channels of 4 x 4 strips."""
 
 
 class GpuNetwork:
@@ -81,7 +83,7 @@ class GpuNetwork:
     ) -> None:
         self._driver, self._kernels, self.spec = driver, kernels, spec
         self._multiprocessors = multiprocessors
-        self._choice = ConvChoice(kernels, multiprocessors)
+        self._choice = ConvChoice(kernels, multiprocessors, driver.tensor_map)
         self._arrays = DeviceArrays(driver)
         self._follows_kernel = False
         """Whether nothing was enqueued since the last launch, so that the next kernel may start early."""
@@ -159,11 +161,10 @@ class GpuNetwork:
                 )
             if layer.is_up:
                 rows = self._strip_rows(layer, samples)
-                work = -(-(side + 1) // rows) * -(-(side + 1) // 4) * layer.outputs // 4
                 self.launch(
                     filter_kernel(len(self.spec.resample_filter), rows=rows),
-                    (-(-work // 256), samples, 1),
-                    (256, 1, 1),
+                    (_strip_blocks(side + 1, rows, layer.outputs), samples, 1),
+                    (_STRIP_THREADS, 1, 1),
                     {
                         "u": np.uint64(self._us[0]),
                         "filter": np.uint64(self._placed.filter),
@@ -275,11 +276,12 @@ class GpuNetwork:
         if layer.is_up and slices > 1:
             add_slices(self.launch, self._sums, samples * layer.forward.out_side**2 * layer.outputs, slices)
         rows = self._strip_rows(layer, samples) if layer.is_up else 1
-        work = side // rows * (side // 4 if layer.is_up else side) * layer.outputs // 4
+        pixel_blocks = -(-side * side * layer.outputs // 4 // _STRIP_THREADS)
+        blocks = _strip_blocks(side, rows, layer.outputs) if layer.is_up else pixel_blocks
         self.launch(
             layer_kernel(taps if layer.is_up else 0, rows=rows),
-            (-(-work // 128), samples, 1),
-            (128, 1, 1),
+            (blocks, samples, 1),
+            (_STRIP_THREADS, 1, 1),
             {
                 "sums": np.uint64(self._sums),
                 "filter": np.uint64(self._placed.filter),
@@ -515,7 +517,7 @@ class GpuNetwork:
         self.launch(
             GradientKernel("gradient_demod_adjoint"),
             (-(-widest // 32), layers, samples),
-            (32, 16, 1),
+            (32, 32, 1),
             {
                 "styles": np.uint64(self._placed.styles),
                 "squares": np.uint64(self._placed.squares),
@@ -528,7 +530,7 @@ class GpuNetwork:
         self.launch(
             GradientKernel("gradient_affine_adjoint"),
             (-(-w_dim // 32), self.spec.num_ws, samples),
-            (32, 16, 1),
+            (32, 32, 1),
             {
                 "style_gradients": np.uint64(self._placed.style_gradients),
                 "affine": np.uint64(self._placed.affine),
@@ -541,3 +543,9 @@ class GpuNetwork:
                 "unit": unit,
             },
         )
+
+
+def _strip_blocks(side: int, rows: int, channels: int) -> int:
+    """Return the blocks whose threads filter four channels of so many rows of four pixels each."""
+    groups = -(-channels // 64)
+    return groups * -(-side // (4 * 4)) * -(-side // (4 * rows))

@@ -17,10 +17,12 @@ PATCH_COLUMNS = (128, 64)
 """The same of gradient_patch_conv."""
 UP_COLUMNS = 64
 """The same of gradient_up_conv."""
-TILE_ENDS = ((128, 2), (128, 1), (64, 8), (64, 4))
+TILE_ENDS = ((128, 2), (128, 1), (64, 8), (64, 4), (32, 2))
 """Output channels of a tile and slices of split-K of convolutions on Hopper that end a layer or go back through one."""
-STRIP_ROWS = (4, 1)
-"""Rows that a thread filters: four read less, one fills the device where a layer is small."""
+UP_TILE_ENDS = TILE_ENDS[:-1]
+"""The same of the adjoint of a transposed convolution, of which narrower tiles gain nothing."""
+STRIP_ROWS = (2, 1)
+"""Rows that a thread filters: two read less, one fills the device where a layer is small."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +122,8 @@ def _tile_kernel(
 
 def _kernels_of_hopper() -> tuple[GradientKernel, ...]:
     return (
-        *(way_back_kernel(*end, is_up=is_up) for end in TILE_ENDS[::-1] for is_up in (False, True)),
+        *(way_back_kernel(*end, is_up=False) for end in TILE_ENDS[::-1]),
+        *(way_back_kernel(*end, is_up=True) for end in UP_TILE_ENDS[::-1]),
         *(layer_conv_kernel(*end) for end in TILE_ENDS[::-1]),
         *(patch_conv_kernel(columns) for columns in PATCH_COLUMNS),
         up_adjoint_kernel(),

@@ -15,11 +15,13 @@
 //
 // Grid: blocks of pixels, groups of 128 channels, samples; each block of pixels has a row of its own in all sums.
 #define HALF 1
+#include "parts/registers.cuh"
 #include "parts/types.cuh"
 #include "parts/previous_kernel.cuh"
 
 #define THREADS 256
 #define MOST_LANES 32
+#define AT_ONCE 3  // pixels of a thread
 #define SLOPE 0.2f
 #define COLOURS 3
 
@@ -70,26 +72,44 @@ extern "C" __global__ void __launch_bounds__(THREADS) gradient_activation(
         for (int k = 0; k < COLOURS; ++k) load_many(rgb_weight + k * channels + channel, w[k]);
     }
 #endif
+    // Opaque: of a choice of two inverses the compiler makes the inverse of a choice, a division for each number.
+    const float up_inverse = opaque(1.0f / gain), down_inverse = opaque(1.0f / (SLOPE * gain));
     const size_t step = (size_t)gridDim.z * pixels * channels;
     const int end = min(pixels, ((int)blockIdx.x + 1) * pixels_per_block);
-    if (is_mine)
-        for (int pixel = blockIdx.x * pixels_per_block + row; pixel < end; pixel += rows) {
+    for (int pixel_of_batch = blockIdx.x * pixels_per_block + row; is_mine && pixel_of_batch < end; pixel_of_batch += AT_ONCE * rows) {
+        // Of several pixels, so that many loads are under way together.
+        float ups[AT_ONCE][4], noises[AT_ONCE];
+        uint2 words[AT_ONCE];
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; ++i) {
+            const int pixel = pixel_of_batch + i * rows;
             const size_t place = ((size_t)sample * pixels + pixel) * channels + channel;
-            float up[4] = {}, result[4], out[4];
+            if (pixel >= end) continue;
+            words[i] = *reinterpret_cast<const uint2*>(z + place);
+            noises[i] = noise ? noise[pixel] : 0.0f;
+#pragma unroll
+            for (int j = 0; j < 4; ++j) ups[i][j] = 0.0f;
 #if RGB
             if (g)
 #endif
-                load_many(g + place, up);
+                load_many(g + place, ups[i]);
 #pragma unroll 8
             for (int slice = 1; slice < slices; ++slice) {
                 float q[4];
                 load_many(g + slice * step + place, q);
 #pragma unroll
-                for (int i = 0; i < 4; ++i) up[i] += q[i];
+                for (int j = 0; j < 4; ++j) ups[i][j] += q[j];
             }
+        }
+#pragma unroll
+        for (int turn = 0; turn < AT_ONCE; ++turn) {
+            const int pixel = pixel_of_batch + turn * rows;
+            if (pixel >= end) break;
+            const size_t place = ((size_t)sample * pixels + pixel) * channels + channel;
+            float(&up)[4] = ups[turn], result[4], out[4];
+            from_half2(words[turn].x, result[0], result[1]), from_half2(words[turn].y, result[2], result[3]);
 #pragma unroll
             for (int i = 0; i < 4; ++i) up[i] *= unit;
-            load_many(z + place, result);
 #if SKIP
             float output[4], skip[4] = {}, dh[4];
             load_many(h + place, output);
@@ -97,7 +117,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) gradient_activation(
 #else
             const float(&output)[4] = result;
 #endif
-            const float n = noise ? noise[pixel] : 0.0f;
+            const float n = noises[turn];
 #if RGB
             float t[4] = {};
 #pragma unroll
@@ -119,11 +139,10 @@ extern "C" __global__ void __launch_bounds__(THREADS) gradient_activation(
 #if SKIP
                 dz = dh[i] = fmaf(skip_unit, skip[i], dz);
 #endif
-                const float slope = result[i] > 0.0f ? gain : SLOPE * gain;
-                const bool is_inside = fabsf(result[i]) < clamp;
-                const float dv = is_inside ? dz * slope : 0.0f;
-                const float product = is_inside ? result[i] / slope - n - b[i] : 0.0f;
-                demod_sum[i] = fmaf(dv, product, demod_sum[i]);
+                const bool is_up = result[i] > 0.0f;
+                const float dv = fabsf(result[i]) < clamp ? dz * (is_up ? gain : SLOPE * gain) : 0.0f;
+                // Stored results are finite, so that the second factor is, beyond the clamp too.
+                demod_sum[i] = fmaf(dv, fmaf(result[i], is_up ? up_inverse : down_inverse, -n - b[i]), demod_sum[i]);
                 out[i] = dv * d[i];
             }
             if (u) store_many(u + place, out);
@@ -131,6 +150,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) gradient_activation(
             if (block_gradient) store_many(block_gradient + place, dh);
 #endif
         }
+    }
 #pragma unroll
     for (int i = 0; i < 4; ++i) demod_sum[i] /= d[i];
     const size_t own = (size_t)sample * sum_count + (size_t)blockIdx.x * channels + channel;

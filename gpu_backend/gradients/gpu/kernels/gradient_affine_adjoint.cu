@@ -1,10 +1,10 @@
 // The gradient of every row of w: sum over the row's layers of A^T (gradient of style), times `unit`; toRGB's only where
 // it has one.
-// Grid: groups of 32 dimensions of w, rows of w, samples; block 32 x 16.
+// Grid: groups of 32 dimensions of w, rows of w, samples; block 32 x 32.
 #include "parts/gradient_table.cuh"
 #include "parts/previous_kernel.cuh"
 
-#define SHARES 16
+#define SHARES 32
 
 extern "C" __global__ void __launch_bounds__(32 * SHARES) gradient_affine_adjoint(
     const float* __restrict__ style_gradients, const float* __restrict__ affine, const int* __restrict__ table,

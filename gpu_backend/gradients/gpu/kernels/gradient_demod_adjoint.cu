@@ -1,9 +1,9 @@
 // The share of every style's gradient that goes through the demodulation: gradient_i -= style_i sum_o e_o Q[o, i].
-// Grid: groups of 32 channels, layers, samples; block 32 x 16.
+// Grid: groups of 32 channels, layers, samples; block 32 x 32.
 #include "parts/gradient_table.cuh"
 #include "parts/previous_kernel.cuh"
 
-#define SHARES 16
+#define SHARES 32
 
 extern "C" __global__ void __launch_bounds__(32 * SHARES) gradient_demod_adjoint(
     const float* __restrict__ styles, const float* __restrict__ squares, const float* __restrict__ demod_gradients,

@@ -4,29 +4,37 @@
 //
 // z is stored for the way back (its sign is that of v), x is the next convolution's input; both fp16, [sample][side][side][channels].
 // Macros: TAPS: 0, or the taps of the filter that follows a transposed convolution, whose sums are one slice of side + 1 rows.
-// STRIP_ROWS: with a filter, a thread does four channels of so many rows of four pixels, otherwise of one pixel. Grid: threads, samples.
+// STRIP_ROWS: with a filter, a thread does four channels of so many rows of four pixels (parts/gradient_strips.cuh), otherwise of one pixel. Grid:
+// blocks, samples.
 #define HALF 1
 #include "parts/types.cuh"
 #include "parts/previous_kernel.cuh"
 
-#define THREADS 128
+#define THREADS 256
 #define SLOPE 0.2f
-#define STRIP (TAPS ? 4 : 1)
-#define ROWS (TAPS ? STRIP_ROWS : 1)
+#if TAPS
+#include "parts/gradient_strips.cuh"
+#else
+#define STRIP 1
+#endif
 
 extern "C" __global__ void __launch_bounds__(THREADS) gradient_layer(
     const float* __restrict__ sums, const float* __restrict__ filter, const float* __restrict__ demod,
     const float* __restrict__ noise, const float* __restrict__ bias, const float* __restrict__ next_style,
     half_bits* __restrict__ z, half_bits* __restrict__ x, int slices, int side, int channels, int left, int style_count, int demod_count,
     float unit, float gain, float clamp) {
-    const int quads = channels >> 2, strips = side / STRIP;
-    const int index = blockIdx.x * THREADS + threadIdx.x;
-    if (index >= side / ROWS * strips * quads) return;
-    const int channel = 4 * (index % quads), strip = index / quads;
-    const int row = strip / strips * ROWS, column = strip % strips * STRIP;
+#if TAPS
+    const Strip strip = own_strip(side, channels);
+    if (!strip.is_there) return;
+    const int channel = strip.channel, row = strip.row, column = strip.column;
+#else
+    const int quads = channels >> 2, index = blockIdx.x * THREADS + threadIdx.x;
+    if (index >= side * side * quads) return;
+    const int channel = 4 * (index % quads), row = index / quads / side, column = index / quads % side;
+#endif
     const int sample = blockIdx.y;
     const size_t first = (size_t)sample * side * side * channels;
-    float v[ROWS][STRIP][4] = {};
+    float v[STRIP_ROWS][STRIP][4] = {};
     wait_for_previous_kernel();
 #if TAPS
     const int in_side = side + 1;
@@ -34,33 +42,34 @@ extern "C" __global__ void __launch_bounds__(THREADS) gradient_layer(
 #pragma unroll
     for (int k = 0; k < TAPS; ++k) f[k] = filter[k];
     const float* from = sums + (size_t)sample * in_side * in_side * channels + channel;
+    // Along columns first: a thread has fewer rows than columns.
 #pragma unroll
-    for (int r = 0; r < ROWS + TAPS - 1; ++r) {
-        const int in_row = row + r - left, safe_row = min(max(in_row, 0), side);
-        const bool is_row = (unsigned)in_row < (unsigned)in_side;
-        float along[STRIP][4] = {};  // filtered along the row
+    for (int j = 0; j < STRIP + TAPS - 1; ++j) {
+        const int in_column = column + j - left, safe_column = min(max(in_column, 0), side);
+        const bool is_column = (unsigned)in_column < (unsigned)in_side;
+        float along[STRIP_ROWS][4] = {};
 #pragma unroll
-        for (int j = 0; j < STRIP + TAPS - 1; ++j) {
+        for (int r = 0; r < STRIP_ROWS + TAPS - 1; ++r) {
             // No branch around the load, so that many are under way together.
-            const int in_column = column + j - left, safe_column = min(max(in_column, 0), side);
-            const bool is_inside = is_row && (unsigned)in_column < (unsigned)in_side;
+            const int in_row = row + r - left, safe_row = min(max(in_row, 0), side);
+            const bool is_inside = is_column && (unsigned)in_row < (unsigned)in_side;
             float q[4];
             load_many(from + (safe_row * in_side + safe_column) * channels, q);
 #pragma unroll
             for (int i = 0; i < 4; ++i) q[i] = is_inside ? q[i] : 0.0f;
 #pragma unroll
-            for (int s = 0; s < STRIP; ++s)
-                if (j - s >= 0 && j - s < TAPS)
+            for (int k = 0; k < STRIP_ROWS; ++k)
+                if (r - k >= 0 && r - k < TAPS)
 #pragma unroll
-                    for (int i = 0; i < 4; ++i) along[s][i] = fmaf(f[j - s], q[i], along[s][i]);
+                    for (int i = 0; i < 4; ++i) along[k][i] = fmaf(f[r - k], q[i], along[k][i]);
         }
 #pragma unroll
-        for (int k = 0; k < ROWS; ++k)
-            if (r - k >= 0 && r - k < TAPS)
+        for (int s = 0; s < STRIP; ++s)
+            if (j - s >= 0 && j - s < TAPS)
 #pragma unroll
-                for (int s = 0; s < STRIP; ++s)
+                for (int k = 0; k < STRIP_ROWS; ++k)
 #pragma unroll
-                    for (int i = 0; i < 4; ++i) v[k][s][i] = fmaf(f[r - k], along[s][i], v[k][s][i]);
+                    for (int i = 0; i < 4; ++i) v[k][s][i] = fmaf(f[j - s], along[k][i], v[k][s][i]);
     }
 #else
     const float* from = sums + first + (size_t)(row * side + column) * channels + channel;
@@ -78,7 +87,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) gradient_layer(
     load_many(bias + channel, b);
     if (x) load_many(next_style + (size_t)sample * style_count + channel, style);
 #pragma unroll
-    for (int k = 0; k < ROWS; ++k)
+    for (int k = 0; k < STRIP_ROWS; ++k)
 #pragma unroll
         for (int s = 0; s < STRIP; ++s) {
             const int pixel = (row + k) * side + column + s;

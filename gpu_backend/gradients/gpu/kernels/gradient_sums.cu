@@ -4,12 +4,18 @@
 #include "parts/previous_kernel.cuh"
 
 #define SHARES 32
+#define AT_ONCE 12
 
-// This thread's share of a column of numbers.
+// This thread's share of a column of numbers. Loads beyond the last row are left out without a branch, so that AT_ONCE are under way together.
 __device__ __forceinline__ float share_of_column(const float* from, int rows, int width) {
     float sum = 0.0f;
-#pragma unroll 12
-    for (int i = threadIdx.y; i < rows; i += SHARES) sum += from[(size_t)i * width];
+    for (int first = threadIdx.y; first < rows; first += AT_ONCE * SHARES) {
+        float v[AT_ONCE];
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; ++i) v[i] = first + i * SHARES < rows ? from[(size_t)(first + i * SHARES) * width] : 0.0f;
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; ++i) sum += v[i];
+    }
     return sum;
 }
 

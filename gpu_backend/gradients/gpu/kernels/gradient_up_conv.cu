@@ -10,6 +10,11 @@
 // memory once and serve all nine taps; the weights of three taps are a stage of a ring. K is cut into `slices` between groups of channels. Where
 // the last position alone would need another block, the last one adds its single product.
 //
+//     | weights, STAGES of 3 taps x COLUMNS x 64 channels | positions of even groups | positions of odd groups |
+//
+//     copies    | weights of step s + STAGES - 1 by TMA, once all warps have left step s - 1; positions of the next group by all threads, in its first step
+//     products  | step s: 2 x (one or two fragments of two products -> registers, 6 wgmma)
+//
 // Macro COLUMNS: 64. Grid: tiles of all samples, tiles of channels, slices. `pixels`, what a block copies of a group, of 32.
 #define HALF 1
 #define DEPTH 64
@@ -18,6 +23,7 @@
 #include "parts/types.cuh"
 #include "parts/registers.cuh"
 #include "parts/wgmma.cuh"
+#include "parts/tma.cuh"
 #include "parts/previous_kernel.cuh"
 
 enum : int {
@@ -26,10 +32,10 @@ enum : int {
     PARITIES = 4,   // of result rows and columns: both even, columns odd, rows odd, both odd
     STEPS = 3,      // of a group of channels, three taps each
     STAGES = 4,
-    AHEAD = STAGES - 2,  // steps; the products of one step may still read its stage while the next one begins
-    TAP_NBYTES = COLUMNS * DEPTH * 2,
+    TAP_NBYTES = COLUMNS * ROW_NBYTES,
     STAGE_NBYTES = 3 * TAP_NBYTES,
     PIECE_PIXELS = THREADS / 8,  // what all threads copy at once
+    TOGETHER = 2,  // products that are committed together
 };
 
 // Taps in the order in which they are multiplied, those of a place of x after each other: weights, parity of the result, and which of a step's
@@ -40,87 +46,120 @@ __device__ constexpr int fragment_of(int tap) { return tap == 4 || tap == 5 || t
 __device__ constexpr int fragments_of(int step) { return step == 0 ? 1 : 2; }
 __device__ constexpr int place_of(int step, int fragment) { return step == 2 ? 2 + fragment : fragment; }
 
+__shared__ __align__(8) unsigned long long weight_barriers[STAGES], free_barriers[STAGES], patch_barriers[2];
+
+// Arrives once this thread's copies so far have come.
+__device__ __forceinline__ void arrive_with_copies(unsigned barrier) {
+    asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
+}
+
 extern "C" __global__ void __launch_bounds__(THREADS, 1) gradient_up_conv(
-    const half_bits* __restrict__ x, const half_bits* __restrict__ weight, float* __restrict__ sums, int side, int cin, int cout,
-    int slices, int tiles, int pixels) {
+    const half_bits* __restrict__ x, const half_bits* __restrict__ weight, const __grid_constant__ TensorMap weight_map,
+    float* __restrict__ sums, int side, int cin, int cout, int slices, int tiles, int pixels) {
     extern __shared__ unsigned char unaligned[];
     const unsigned ring = opaque((shared_address(unaligned) + 1023u) & ~1023u), patches = ring + STAGES * STAGE_NBYTES;
     const int tile = blockIdx.x % tiles, sample = blockIdx.x / tiles, first_channel = blockIdx.y * COLUMNS;
     const int groups = (cin + DEPTH - 1) / DEPTH, slice = blockIdx.z, pitch = side + 1, whole = 2 * side + 1;
     const int first = groups * slice / slices, last = groups * (slice + 1) / slices, first_position = tile * POSITIONS;
+    const int count = last - first, steps = count * STEPS;
     const int patch_nbytes = pixels * ROW_NBYTES;
     const float inverse = 1.0f / (float)pitch;
     x += (size_t)sample * side * side * cin;
 
     const int chunk = threadIdx.x & 7, load_row = threadIdx.x >> 3;
-    auto load_patch = [&](int group, int from, int by) {
-        const int k = group * DEPTH + chunk * 8;
-        for (int place = from * PIECE_PIXELS + load_row; place < pixels; place += by * PIECE_PIXELS) {
+    auto load_patch = [&](int group) {
+        const int k = (first + group) * DEPTH + chunk * 8;
+        for (int place = load_row; place < pixels; place += PIECE_PIXELS) {
             const int position = first_position + place + pitch - 1;  // two rows more, so that none is negative
             const int row = (int)(((float)position + 0.5f) * inverse), column = position - row * pitch, y = row - 2;
-            const bool is_inside = group < last && k < cin && (unsigned)y < (unsigned)side && column < side;
+            const bool is_inside = k < cin && (unsigned)y < (unsigned)side && column < side;
             copy_async(
                 patches + (group & 1) * patch_nbytes + place * ROW_NBYTES + swizzle(chunk, place) * 16,
                 is_inside ? x + ((y * side + column) * cin + k) : x, is_inside);
         }
+        arrive_with_copies(shared_address(patch_barriers + (group & 1)));
     };
-    auto load_weights = [&](int group, int step, int stage) {
-        const int k = group * DEPTH + chunk * 8;
+    auto load_weights = [&](int step, int stage) {  // by the first thread
+        const unsigned barrier = shared_address(weight_barriers + stage);
+        expect_bytes(barrier, STAGE_NBYTES);
 #pragma unroll
-        for (int tap = 0; tap < 3; ++tap)
-#pragma unroll
-            for (int row = load_row; row < load_row + COLUMNS; row += THREADS / 8) {
-                const int channel = first_channel + row;
-                const bool is_weight = group < last && k < cin && channel < cout;
-                copy_async(
-                    ring + stage * STAGE_NBYTES + tap * TAP_NBYTES + row * ROW_NBYTES + swizzle(chunk, row) * 16,
-                    is_weight ? weight + ((weight_of(3 * step + tap) * cout + channel) * cin + k) : weight, is_weight);
-            }
+        for (int tap = 0; tap < 3; ++tap) {
+            const int which = 3 * (step % STEPS) + tap;
+            tma_load(
+                ring + stage * STAGE_NBYTES + tap * TAP_NBYTES, &weight_map, (first + step / STEPS) * DEPTH, first_channel,
+                weight_of(which), 0, barrier);
+        }
     };
 
-    float sum[PARITIES][COLUMNS / 2] = {};
-    // Weights, which no kernel writes, are under way before the kernel before has ended. They and the patch are one group of copies.
+    if (threadIdx.x == 0) {
 #pragma unroll
-    for (int step = 0; step < AHEAD; ++step) load_weights(first, step, step);
+        for (int i = 0; i < STAGES; ++i) {
+            init_barrier(shared_address(weight_barriers + i), 1);
+            init_barrier(shared_address(free_barriers + i), THREADS / 32);
+        }
+#pragma unroll
+        for (int i = 0; i < 2; ++i) init_barrier(shared_address(patch_barriers + i), THREADS);
+        fence_barrier_init();
+        // Weights, which no kernel writes, are under way before the kernel before has ended.
+#pragma unroll
+        for (int i = 0; i < STAGES; ++i)
+            if (i < steps) load_weights(i, i);
+    }
+    __syncthreads();  // the barriers are there
     wait_for_previous_kernel();
-    load_patch(first, 0, 1);
-#pragma unroll
-    for (int step = 0; step < AHEAD; ++step) commit_copies();
+    load_patch(0);
+    if (count > 1) load_patch(1);
+
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     const int corner = warp * 16 + (lane & 15) + pitch + 1;
-    unsigned a[2][2][4];
-    int stage = 0;
-    for (int group = first; group < last; ++group) {
+    float sum[PARITIES][COLUMNS / 2] = {};
+#pragma unroll
+    for (int parity = 0; parity < PARITIES; ++parity) wgmma_fence_sums(sum[parity]);  // zeros are written here, and not between products
+    unsigned a[2][TOGETHER][2][4];
+    int stage = 0, before = STAGES - 1;  // the stages of this step and of the one before
+    unsigned phase = 0, phase_before = 1;
+    for (int group = 0; group < count; ++group) {
         const unsigned patch = patches + (group & 1) * patch_nbytes;
 #pragma unroll
         for (int step = 0; step < STEPS; ++step) {
-            wait_copies<AHEAD - 1>();
-            asm volatile("fence.proxy.async.shared::cta;\n" ::: "memory");  // wgmma reads what cp.async wrote
-            __syncthreads();
-            const int later = step + AHEAD;
+            const int number = group * STEPS + step;
+            if (step == 0) wait_barrier(shared_address(patch_barriers + (group & 1)), group >> 1 & 1);
+            wait_barrier(shared_address(weight_barriers + stage), phase);
+            __syncwarp();
             const unsigned matrix = matrix_descriptor(ring + stage * STAGE_NBYTES);
 #pragma unroll
-            for (int k = 0; k < PRODUCTS; ++k) {
-                const int turn = k & 1;
+            for (int half = 0; half < PRODUCTS / TOGETHER; ++half) {
 #pragma unroll
-                for (int m = 0; m < fragments_of(step); ++m) {
-                    const int pixel = corner - (place_of(step, m) & 1) - (place_of(step, m) >> 1) * pitch;
-                    ldmatrix_x4(a[turn][m], patch + pixel * ROW_NBYTES + swizzle(2 * k + (lane >> 4), pixel) * 16);
-                }
+                for (int i = 0; i < TOGETHER; ++i)
+#pragma unroll
+                    for (int m = 0; m < fragments_of(step); ++m) {
+                        const int pixel = corner - (place_of(step, m) & 1) - (place_of(step, m) >> 1) * pitch;
+                        ldmatrix_x4(a[half][i][m], patch + pixel * ROW_NBYTES + swizzle(2 * (half * TOGETHER + i) + (lane >> 4), pixel) * 16);
+                    }
                 wgmma_fence();
 #pragma unroll
-                for (int tap = 0; tap < 3; ++tap) {
-                    const int which = 3 * step + tap;
-                    wgmma<COLUMNS>(sum[parity_of(which)], a[turn][fragment_of(which)], matrix + tap * (TAP_NBYTES >> 4) + 2 * k);
-                }
+                for (int i = 0; i < TOGETHER; ++i)
+#pragma unroll
+                    for (int tap = 0; tap < 3; ++tap) {
+                        const int which = 3 * step + tap;
+                        wgmma<COLUMNS>(
+                            sum[parity_of(which)], a[half][i][fragment_of(which)],
+                            matrix + tap * (TAP_NBYTES >> 4) + 2 * (half * TOGETHER + i));
+                    }
                 wgmma_commit();
-                // Copies are issued while products run. The next patch is complete when its first step begins.
-                if (k == 0) load_weights(group + later / STEPS, later % STEPS, (stage + AHEAD) % STAGES);
-                if (k == 1 && step < STEPS - AHEAD + 1) load_patch(group + 1, step, STEPS - AHEAD + 1);
-                if (k == 2) commit_copies();
                 wgmma_wait<1>();
+                if (half == 0 && number > 0 && lane == 0) arrive(shared_address(free_barriers + before));  // this warp has left the step before
             }
-            stage = (stage + 1) % STAGES;
+            // Copies are issued while products run.
+            if (number > 0) {
+                const bool has_weights = number - 1 + STAGES < steps, has_patch = step == 0 && group + 1 < count;
+                if (has_patch || (has_weights && threadIdx.x == 0)) wait_barrier(shared_address(free_barriers + before), phase_before);
+                if (has_weights && threadIdx.x == 0) load_weights(number - 1 + STAGES, before);
+                __syncwarp();
+                if (has_patch) load_patch(group + 1);
+            }
+            before = stage, phase_before = phase;
+            if (++stage == STAGES) stage = 0, phase ^= 1;
         }
     }
     wgmma_wait<0>();

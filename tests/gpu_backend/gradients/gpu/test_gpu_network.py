@@ -35,7 +35,7 @@ WIDER = {"64 x 64": (PATCHED, 132), "64 x 64, a small device": (PATCHED, 1), "ma
     "64 x 64, resnet": ({"architecture": "resnet"} | PATCHED, 132),
     "many channels, resnet": ({"architecture": "resnet"} | MANY, 132),
 }
-"""Networks, and multiprocessors: with one, K has no slices, and a thread filters four rows."""
+"""Networks, and multiprocessors: with one, K has no slices, and a thread filters two rows."""
 UGLY: dict[str, dict[str, Any]] = {
     "odd channels": {"channels": {4: 36, 8: 28, 16: 25}},
     "clamp": {"conv_clamp": 2.0} | WIDE,
@@ -213,6 +213,17 @@ def test_blocks_that_share_a_small_picture_end_its_layers_on_hopper(of_picture: 
         assert convs == (0 if samples == 2 else 4 if of_picture else 5 * 5)
 
 
+def test_two_blocks_end_a_narrow_tile_where_wide_ones_would_leave_multiprocessors_idle() -> None:
+    model = make_stylegan2(resolution=32, channels={4: 16, 8: 16, 16: 16, 32: 280})
+    network = differentiable_network(model, dtype=torch.float64)
+    driver = TwinDriver()
+    own = network_on(driver.as_driver(), twin_kernels(4, "sm_90a"), network, model, 32, multiprocessors=72)
+    runs = checked_runs(own, driver, network, 32, of_picture=False)
+    tiles = [dict(recipe.defines) for recipe in driver.recipes if recipe.stem == "gradient_patch_conv"]
+    assert len(tiles) == 2 * runs, "forward and backward"
+    assert {(macros["COLUMNS"], macros["CLUSTER"]) for macros in tiles} == {("32", "2")}
+
+
 @pytest.mark.parametrize(("architecture", "most"), [("sm_75", 64 << 10), ("sm_80", 99 << 10), ("sm_90a", 227 << 10)])
 def test_no_block_takes_more_shared_memory_than_a_gpu_of_the_architecture_has(architecture: str, most: int) -> None:
     class Counting(TwinDriver):
@@ -232,7 +243,7 @@ def test_no_block_takes_more_shared_memory_than_a_gpu_of_the_architecture_has(ar
     assert 0 < driver.largest <= most
 
 
-def test_a_thread_filters_four_rows_where_that_fills_the_device() -> None:
+def test_a_thread_filters_two_rows_where_that_fills_the_device() -> None:
     model = make_stylegan2(resolution=32, channels={4: 16, 8: 16, 16: 72, 32: 40})
     network = differentiable_network(model, dtype=torch.float64)
     driver = TwinDriver()
@@ -242,7 +253,7 @@ def test_a_thread_filters_four_rows_where_that_fills_the_device() -> None:
     assert cosine > 0.999
     assert lengths < 0.05
     filters = [dict(recipe.defines)["STRIP_ROWS"] for recipe in driver.recipes if recipe.stem == "gradient_filter"]
-    assert filters == 5 * ["4", "4", "1"], "at 32, 16 and 8"
+    assert filters == 5 * ["2", "2", "1"], "at 32, 16 and 8"
 
 
 @pytest.mark.parametrize(("architecture", "of_picture"), [("skip", False), ("skip", True), ("resnet", False)])
