@@ -29,7 +29,7 @@ from gpu_backend.gradients.gpu.kernels import (
     way_back_kernel,
 )
 from gpu_backend.gradients.gpu.placed import PlacedConv
-from gpu_backend.gradients.gpu.weights import activation_blocks
+from gpu_backend.gradients.gpu.weights import sum_rows
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 
 _DEPTH = 64
@@ -237,7 +237,7 @@ class ConvChoice:
             if most > _MOST_PAIRED and samples == 1 and not layer.is_up:
                 columns = _NARROW_COLUMNS
                 most = min(_MOST_PAIRED, self._most_slices(tiles, outputs, columns, groups))
-            if most > _MOST_PAIRED or tiles * most > activation_blocks(layer.source**2):
+            if most > _MOST_PAIRED or tiles * most > sum_rows(layer.source**2):
                 return None
         return next(((width, slices) for width, slices in ends if width == columns and slices <= most), None)
 

@@ -433,7 +433,7 @@ class GpuNetwork:
             }
         self.launch(
             activation_kernel(with_rgb=rgb is not None, with_skip=bool(of_skips)),
-            (activation_blocks(pixels), -(-channels // 128), samples),
+            (activation_blocks(pixels, channels), -(-channels // 128), samples),
             (256, 1, 1),
             {
                 "g": None if gradient is None else np.uint64(gradient),
@@ -450,7 +450,7 @@ class GpuNetwork:
                 "slices": slices,
                 "pixels": pixels,
                 "channels": channels,
-                "pixels_per_block": pixels_per_block(pixels),
+                "pixels_per_block": pixels_per_block(pixels, channels),
                 "style_count": self._placed.table.styles,
                 "demod_count": self._placed.table.demods,
                 "sum_count": self._placed.table.sums,

@@ -17,8 +17,10 @@ from numpy.typing import NDArray
 from gpu_backend.model.spec import LayerSpec
 
 _PARITY_INTS = 32
-LEAST_SUM_ROWS = 8
-"""Rows for which every layer's partial sums have room: as many blocks may share the smallest picture."""
+_LEAST_SUM_ROWS, _MOST_SUM_ROWS = 8, 768
+"""Rows for which a layer's partial sums have room: as many blocks may share the smallest picture."""
+_CHANNELS_OF_BLOCK, _MOST_BLOCKS = 128, 384
+"""Of gradient_activation."""
 
 
 def padded(channels: int) -> int:
@@ -110,14 +112,19 @@ class StyleTable:
     sums: int
 
 
-def pixels_per_block(pixels: int) -> int:
-    """Return how many pixels a block of gradient_activation adds up: at most 768 blocks."""
-    return max(8, -(-pixels // 768))
+def pixels_per_block(pixels: int, channels: int) -> int:
+    """Return how many pixels a block of gradient_activation adds up, so that blocks fill a large GPU about once."""
+    return max(8, -(-pixels * -(-channels // _CHANNELS_OF_BLOCK) // _MOST_BLOCKS))
 
 
-def activation_blocks(pixels: int) -> int:
+def activation_blocks(pixels: int, channels: int) -> int:
     """Return the blocks of gradient_activation along the pixels."""
-    return -(-pixels // pixels_per_block(pixels))
+    return -(-pixels // pixels_per_block(pixels, channels))
+
+
+def sum_rows(pixels: int) -> int:
+    """Return for how many blocks a layer's partial sums have room."""
+    return max(_LEAST_SUM_ROWS, min(_MOST_SUM_ROWS, -(-pixels // 8)))
 
 
 def style_table(
@@ -137,14 +144,14 @@ def style_table(
         inputs = len(bias)
         outputs = padded(layer.out_channels) if is_conv else 0
         source = layer.resolution // (2 if layer.kind == "up_conv" else 1)
-        style_blocks = activation_blocks(source**2)
-        demod_blocks = activation_blocks(layer.resolution**2) if is_conv else 0
-        style_sums, demod_sums = sums, sums + max(style_blocks, LEAST_SUM_ROWS) * inputs
+        style_blocks = activation_blocks(source**2, inputs)
+        demod_blocks = activation_blocks(layer.resolution**2, outputs) if is_conv else 0
+        style_sums, demod_sums = sums, sums + sum_rows(source**2) * inputs
         row = [inputs, outputs, styles, demods, styles, squares, layer.w_index, style_sums, style_blocks, demod_sums]
         rows.append([*row, demod_blocks, 0])
         styles, demods = styles + inputs, demods + outputs
         squares += inputs * outputs
-        sums = demod_sums + max(demod_blocks, LEAST_SUM_ROWS) * outputs
+        sums = demod_sums + sum_rows(layer.resolution**2) * outputs
         affines.append(matrix)
         biases.append(bias)
     return StyleTable(
