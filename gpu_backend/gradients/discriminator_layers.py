@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,7 @@ _LARGEST = 256.0
 _LEAST = 1e-30
 _MOST = 16000.0
 """Largest feature for fp16, a quarter of its largest number."""
+TOO_LARGE = "Features of the discriminator are too large for fp16, so they are computed in fp32."
 
 _log = logging.getLogger(__name__)
 
@@ -56,7 +57,7 @@ class DiscriminatorLayers:
     like
         A tensor of the precision and on the device of pictures and maps.
     in_half
-        Compute in fp16; by default fp32 on a GPU.
+        Compute in fp16; by default on a GPU, for pictures in fp32.
     folded
         Make filters part of the weights; by default on a GPU.
     """
@@ -87,9 +88,9 @@ class DiscriminatorLayers:
     @torch.no_grad()
     def prepare(self, pictures: Tensor) -> None:
         """Go on in fp32 if features of pictures are too large for fp16. Reads a number back."""
-        if self._is_half and not all(bool((x.abs() < _MOST).all()) for x in self(pictures)):
+        if self._is_half and not fit_in_half(self(pictures)):
             self._is_half = False
-            _log.info("Features of the discriminator are too large for fp16, so they are computed in fp32.")
+            _log.info(TOO_LARGE)
 
     def _maps(self, x: Tensor, tensors: Mapping[str, Tensor]) -> list[Tensor]:
         first = f"b{self._sides[0]}.fromrgb"
@@ -130,6 +131,11 @@ class DiscriminatorLayers:
             name: tensor.to(like).contiguous(memory_format=self._order) if tensor.ndim == 4 else tensor.to(like)
             for name, tensor in tensors.items()
         }
+
+
+def fit_in_half(maps: Sequence[Tensor]) -> bool:
+    """Whether maps leave room in fp16 for those of other pictures. Reads numbers back."""
+    return all(bool((x.abs() < _MOST).all()) for x in maps)
 
 
 def _activated(x: Tensor) -> Tensor:

@@ -32,12 +32,17 @@ class PictureFeatures:
         Pictures (batch, img_channels, side, side) in -1..1 to feature maps (batch, channels, height, width).
     prepare
         Is called with pictures that others will be compared with.
+    discriminator
+        The network, if it is one.
     """
 
     def __init__(
-        self, layers: Callable[[Tensor], Sequence[Tensor]], prepare: Callable[[Tensor], None] | None = None
+        self,
+        layers: Callable[[Tensor], Sequence[Tensor]],
+        prepare: Callable[[Tensor], None] | None = None,
+        discriminator: DiscriminatorWeights | None = None,
     ) -> None:
-        self._layers, self._prepare = layers, prepare
+        self.layers, self._prepare, self.discriminator = layers, prepare, discriminator
 
     @classmethod
     def of_encoder(cls, encoder: PictureEncoder) -> PictureFeatures:
@@ -68,13 +73,13 @@ class PictureFeatures:
     def of_discriminator(cls, stored: DiscriminatorWeights, like: Tensor) -> PictureFeatures:
         """Return those of a discriminator's blocks, of the precision and on the device of `like`."""
         layers = DiscriminatorLayers(stored, like)
-        return cls(layers, layers.prepare)
+        return cls(layers, layers.prepare, stored)
 
     def maps(self, pictures: Tensor) -> list[Tensor]:
         """Return the feature maps of pictures (batch, img_channels, side, side), of unit length at each place."""
         if self._prepare is not None:
             self._prepare(pictures)
-        return [x * (x.square().sum(1, keepdim=True) + _LEAST_SQUARE).rsqrt() for x in self._layers(pictures)]
+        return [x * (x.square().sum(1, keepdim=True) + _LEAST_SQUARE).rsqrt() for x in self.layers(pictures)]
 
     def distance(self, found: Tensor, wanted: Sequence[Tensor], terms: PictureTerms | None = None) -> Tensor:
         """Return the mean squared distance, 0..4, of pictures (batch, ...) from `maps` of one or as many: (batch,).
@@ -85,7 +90,7 @@ class PictureFeatures:
             Compares the maps instead of torch.
         """
         if terms is not None:
-            layers = zip(self._layers(found), wanted, strict=True)
+            layers = zip(self.layers(found), wanted, strict=True)
             return torch.stack([terms.map(x, y, _LEAST_SQUARE) for x, y in layers]).mean(0)
         squares = [(x - y).square().sum(1).mean((1, 2)) for x, y in zip(self.maps(found), wanted, strict=True)]
         return torch.stack(squares).mean(0)

@@ -18,6 +18,7 @@ from gpu_backend.cuda.driver.arguments import PackedArguments
 from gpu_backend.cuda.driver.interface import Driver, Event, Graph, LoadedKernel
 from gpu_backend.gradients.gpu.kernels import kernels_of_step
 from gpu_backend.ops.kernels.recipe import KernelRecipe
+from tests.helpers.discriminator_twins import DISCRIMINATOR_TWINS, end_channels
 from tests.helpers.host_arrays import Array, added, at, floats
 from tests.helpers.objective_twins import OBJECTIVE_TWINS
 
@@ -191,6 +192,16 @@ def _conv(
             found += picked @ kernels[index].T
         # K is cut anywhere: here into equal parts of the whole.
         to[:, :, r : r + out_stride * rows : out_stride, q : q + out_stride * columns : out_stride] = found / slices
+
+
+def _ended_conv(macros: dict[str, str], grid: tuple[int, ...], x: int, weight: int, *values: Any) -> None:
+    *end, parities, in_side, cin, cout, in_stride, out_stride, out_side, samples = values
+    found = np.zeros((samples, out_side, out_side, cout), np.float32)
+    sizes = in_side, cin, cout, in_stride, out_stride, out_side, 1, samples
+    _conv(macros, grid, x, weight, found.ctypes.data, parities, *sizes)
+    columns = int(macros["COLUMNS"])
+    assert 0 <= grid[1] * columns - cout < columns
+    end_channels(found, *end)
 
 
 def _patch_conv(macros: dict[str, str], grid: tuple[int, ...], x: int, weight: int, *values: Any) -> None:
@@ -496,5 +507,7 @@ _TWINS: dict[str, Callable[..., None]] = {
     "gradient_picture_adjoint": _picture_adjoint,
     "gradient_skip": _skip,
     "gradient_skip_adjoint": _skip_adjoint,
+    "discriminator_conv": _ended_conv,
+    **DISCRIMINATOR_TWINS,
     **OBJECTIVE_TWINS,
 }

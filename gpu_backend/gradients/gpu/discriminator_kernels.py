@@ -1,0 +1,86 @@
+"""Recipes of the CUDA kernels of a discriminator's features, forward and back to the picture."""
+
+from __future__ import annotations
+
+from gpu_backend.gradients.gpu.kernels import (
+    CONV_COLUMNS,
+    CONV_STAGES,
+    STRIP_ROWS,
+    TURING_CONV_STAGES,
+    ConvStages,
+    GradientKernel,
+    filter_kernel,
+    kernels_of_step,
+    skip_adjoint_kernel,
+)
+from gpu_backend.ops.kernels.recipe import KernelRecipe
+
+_NARROW = ConvStages(3, 32)
+"""For so few input channels that a deeper stage would be half empty."""
+_SHARED = ("gradient_conv", "gradient_patch_conv", "gradient_up_adjoint", "gradient_up_conv", "gradient_reduce")
+"""Stems of kernels of a generator's step that `ConvChoice` launches."""
+
+
+def kernels_of_discriminator(taps: int, colours: int, architecture: str) -> tuple[KernelRecipe, ...]:
+    """Return the kernels of a discriminator whose filter has so many taps, and pictures so many colours.
+
+    Parameters
+    ----------
+    architecture
+        That kernels are compiled for.
+    """
+    return (
+        *own_kernels_of_discriminator(taps, colours, architecture),
+        *(filter_kernel(taps, rows=rows) for rows in STRIP_ROWS),
+        skip_adjoint_kernel(taps),
+        *(recipe for recipe in kernels_of_step(taps, architecture, with_skips=False) if recipe.stem in _SHARED),
+    )
+
+
+def own_kernels_of_discriminator(taps: int, colours: int, architecture: str) -> tuple[KernelRecipe, ...]:
+    """Return those that nothing else uses, the heaviest first."""
+    is_turing = architecture == "sm_75"
+    return (
+        *(
+            ended_conv_kernel(columns, stages)
+            for columns in CONV_COLUMNS
+            for stages in ((TURING_CONV_STAGES,) if is_turing else (CONV_STAGES, _NARROW))
+        ),
+        *(filter_adjoint_kernel(taps, rows=rows) for rows in STRIP_ROWS),
+        join_kernel(taps),
+        rgb_kernel(colours),
+        rgb_adjoint_kernel(colours),
+        GradientKernel("discriminator_end"),
+    )
+
+
+def stages_of(inputs: int, *, is_turing: bool) -> ConvStages:
+    """Return the stages of discriminator_conv for so many input channels."""
+    if is_turing:
+        return TURING_CONV_STAGES
+    return _NARROW if inputs <= _NARROW.depth else CONV_STAGES
+
+
+def ended_conv_kernel(columns: int, stages: ConvStages) -> GradientKernel:
+    """Return the convolution with its end, with tiles of so many channels, one of `CONV_COLUMNS`."""
+    return GradientKernel.of("discriminator_conv", COLUMNS=columns, STAGES=stages.count, DEPTH=stages.depth)
+
+
+def filter_adjoint_kernel(taps: int, *, rows: int) -> GradientKernel:
+    """Return the adjoint of the filter before a convolution with stride 2; a thread does so many rows."""
+    return GradientKernel.of("discriminator_filter_adjoint", TAPS=taps, STRIP_ROWS=rows)
+
+
+def join_kernel(taps: int) -> GradientKernel:
+    """Return what adds the gradients of a skip and of a map."""
+    return GradientKernel.of("discriminator_join", TAPS=taps)
+
+
+def rgb_kernel(colours: int) -> GradientKernel:
+    """Return the first layer."""
+    return GradientKernel.of("discriminator_rgb", COLOURS=colours)
+
+
+def rgb_adjoint_kernel(colours: int) -> GradientKernel:
+    """Return the adjoint of the first layer."""
+    return GradientKernel.of("discriminator_rgb_adjoint", COLOURS=colours)

@@ -1,0 +1,68 @@
+// What is added to the gradient of a block's input besides that of its convolutions: the adjoint of the filter with stride 2 before its skip,
+// and the gradient of the input as a map of the loss.
+//
+//     v[y, x] = sum_ij f[i] f[j] from[(y + i - left) / 2, (x + j - left) / 2] where both are whole  +  level * scale[sample] * map[y, x]
+//
+// v -> `out`, v * (1 where signs > 0, else 0.2) -> `u`. `from` is [sample][side / 2][side / 2][channels] fp16, `map` [sample][side][side][used]
+// fp32, others are [sample][side][side][channels] fp16. Null: `from`, `map`, and `signs` with `u`. Macro TAPS: of the filter. A thread does eight channels
+// of a pixel. Grid: threads, samples.
+#define HALF 1
+#include "parts/types.cuh"
+#include "parts/previous_kernel.cuh"
+
+enum : int { THREADS = 128, MOST_PAIRS = (TAPS + 1) / 2 };  // pairs of a tap and a sample along an axis
+#define SLOPE 0.2f
+
+extern "C" __global__ void __launch_bounds__(THREADS) discriminator_join(
+    const half_bits* __restrict__ from, const float* __restrict__ filter, const float* __restrict__ map, const float* __restrict__ scale,
+    half_bits* __restrict__ out, const half_bits* __restrict__ signs, half_bits* __restrict__ u, int side, int channels, int used, int left,
+    float level) {
+    const int groups = channels >> 3, half_side = side / 2, sample = blockIdx.y;
+    const int index = blockIdx.x * THREADS + threadIdx.x;
+    if (index >= side * side * groups) return;
+    const int channel = 8 * (index % groups), pixel = index / groups;
+    const size_t at = (size_t)sample * side * side + pixel, place = at * channels + channel;
+    wait_for_previous_kernel();
+    float v[8] = {};
+    if (from) {
+        const int row = pixel / side - left, column = pixel % side - left;
+        const int first_row = row & 1, first_column = column & 1;  // the first tap that meets a sample
+        const half_bits* whole = from + (size_t)sample * half_side * half_side * channels + channel;
+#pragma unroll
+        for (int i = 0; i < MOST_PAIRS; ++i) {
+            const int tap_row = first_row + 2 * i, in_row = (row + tap_row) >> 1, safe_row = min(max(in_row, 0), half_side - 1);
+            const float row_share = tap_row < TAPS && in_row == safe_row ? filter[tap_row] : 0.0f;
+#pragma unroll
+            for (int j = 0; j < MOST_PAIRS; ++j) {
+                // No branch around the load, so that many are under way together.
+                const int tap = first_column + 2 * j, in_column = (column + tap) >> 1, safe_column = min(max(in_column, 0), half_side - 1);
+                const float share = tap < TAPS && in_column == safe_column ? row_share * filter[tap] : 0.0f;
+                float q[8];
+                load_many(whole + (size_t)(safe_row * half_side + safe_column) * channels, q);
+#pragma unroll
+                for (int k = 0; k < 8; ++k) v[k] = fmaf(share, q[k], v[k]);
+            }
+        }
+    }
+    if (map) {
+        const float factor = level * scale[sample];
+        const float* own = map + at * used + channel;
+        if (used == channels) {
+            float q[8];
+            load_many(own, q);
+#pragma unroll
+            for (int k = 0; k < 8; ++k) v[k] = fmaf(factor, q[k], v[k]);
+        } else {
+#pragma unroll
+            for (int k = 0; k < 8; ++k)
+                if (channel + k < used) v[k] = fmaf(factor, own[k], v[k]);
+        }
+    }
+    store_many(out + place, v);
+    if (!u) return;
+    float q[8];
+    load_many(signs + place, q);
+#pragma unroll
+    for (int k = 0; k < 8; ++k) v[k] *= q[k] > 0.0f ? 1.0f : SLOPE;
+    store_many(u + place, v);
+}

@@ -1,0 +1,105 @@
+"""Plain twins of the kernels that a discriminator's features have for themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tests.helpers.host_arrays import Array, added, at, floats
+
+_SLOPE = np.float32(0.2)
+
+
+def _halves(v: Array) -> Array:
+    """Numbers of fp16 that are stored."""
+    return v.clip(-65504, 65504)
+
+
+def end_channels(found: Array, bias: int, z: int, add: int, out: int, signs: int, u: int, *rest: float) -> None:
+    """What becomes of sums (..., channels)."""
+    unit, slope = rest
+    shape = found.shape
+    v = unit * found + (at(bias, shape[-1:]) if bias else 0.0)
+    v = np.where(v > 0, v, slope * v)
+    if z:
+        at(z, shape, "f2")[...] = _halves(v)
+    if add:
+        v = v + at(add, shape, "f2")
+    if out:
+        at(out, shape, "f2")[...] = _halves(v)
+    if u:
+        at(u, shape, "f2")[...] = _halves(v * np.where(at(signs, shape, "f2") > 0, 1, _SLOPE))
+
+
+def _end(macros: dict[str, str], grid: tuple[int, ...], sums: int, *values: Any) -> None:
+    *end, slices, groups, channels = values
+    assert 0 <= 128 * grid[0] - groups < 128
+    end_channels(at(sums, (slices, groups * 8 // channels, channels)).sum(0), *end)
+
+
+def _filter_adjoint(macros: dict[str, str], grid: tuple[int, ...], *values: int) -> None:
+    t, taps_at, z, u, side, channels, left = values
+    taps, samples, rows = int(macros["TAPS"]), grid[1], int(macros["STRIP_ROWS"])
+    assert 0 <= 128 * grid[0] - side // rows * (side // 4) * channels // 4 < 128
+    f = at(taps_at, (taps,))
+    wide = np.pad(
+        floats(at(t, (samples, side + 1, side + 1, channels), "f2")), ((0, 0), (taps, taps), (taps, taps), (0, 0))
+    )
+    first = taps - left
+    lines = added(f[k] * wide[:, first + k : first + k + side] for k in range(taps))
+    v = added(f[k] * lines[:, :, first + k : first + k + side] for k in range(taps))
+    shape = v.shape
+    at(u, shape, "f2")[...] = _halves(v * np.where(at(z, shape, "f2") > 0, 1, _SLOPE))
+
+
+def _join(macros: dict[str, str], grid: tuple[int, ...], *values: Any) -> None:
+    source, taps_at, map_at, scale, out, signs, u, side, channels, used, left, level = values
+    taps, samples = int(macros["TAPS"]), grid[1]
+    assert 0 <= 128 * grid[0] - side * side * channels // 8 < 128
+    shape = samples, side, side, channels
+    v = np.zeros(shape, np.float32)
+    if source:
+        f = at(taps_at, (taps,))
+        spread = np.zeros((samples, side + 2 * taps, side + 2 * taps, channels), np.float32)
+        spread[:, taps : taps + side : 2, taps : taps + side : 2] = at(
+            source, (samples, side // 2, side // 2, channels), "f2"
+        )
+        first = taps - left
+        lines = added(f[k] * spread[:, first + k : first + k + side] for k in range(taps))
+        v += added(f[k] * lines[:, :, first + k : first + k + side] for k in range(taps))
+    if map_at:
+        factor = level * at(scale, (samples, 1, 1, 1))
+        v[..., :used] += factor * at(map_at, (samples, side, side, used))
+    at(out, shape, "f2")[...] = _halves(v)
+    if u:
+        at(u, shape, "f2")[...] = _halves(v * np.where(at(signs, shape, "f2") > 0, 1, _SLOPE))
+
+
+def _rgb(macros: dict[str, str], grid: tuple[int, ...], *values: int) -> None:
+    picture, weight, bias, out, pixels, channels = values
+    colours, samples = int(macros["COLOURS"]), grid[1]
+    assert 0 <= 256 * grid[0] - pixels * channels // 8 < 256
+    v = np.einsum("skp,kc->spc", at(picture, (samples, colours, pixels)), at(weight, (colours, channels)))
+    v = v + at(bias, (channels,))
+    at(out, (samples, pixels, channels), "f2")[...] = _halves(np.where(v > 0, v, _SLOPE * v))
+
+
+def _rgb_adjoint(macros: dict[str, str], grid: tuple[int, ...], *values: Any) -> None:
+    u, weight, scale, to, pixels, channels, level = values
+    colours, samples = int(macros["COLOURS"]), grid[1]
+    assert 0 <= 64 * grid[0] - pixels < 64
+    v = floats(at(u, (samples, pixels, channels), "f2"))
+    found = np.einsum("spc,kc->skp", v, at(weight, (colours, channels)))
+    at(to, (samples, colours, pixels))[...] = found / (level * at(scale, (samples, 1, 1)))
+
+
+DISCRIMINATOR_TWINS: dict[str, Callable[..., None]] = {
+    "discriminator_end": _end,
+    "discriminator_filter_adjoint": _filter_adjoint,
+    "discriminator_join": _join,
+    "discriminator_rgb": _rgb,
+    "discriminator_rgb_adjoint": _rgb_adjoint,
+}
+"""By the names of their kernels, but for the convolution, which is that of a step with another end."""
