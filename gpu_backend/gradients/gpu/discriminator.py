@@ -270,6 +270,8 @@ class GpuDiscriminator:
 
     def _place(self) -> None:
         arrays, samples, packed = self._arrays, self.samples, self._packed
+        widest = max(map(padded, packed.channels.values()))
+        self._ones = arrays.upload(np.ones(widest, np.float32))
         self._taps = arrays.upload(np.array(packed.taps, np.float32))
         self._rgb_weight, self._rgb_bias = arrays.upload(packed.rgb_weight), arrays.upload(packed.rgb_bias)
         self._blocks: list[_Block] = []
@@ -366,6 +368,10 @@ class GpuDiscriminator:
         weight = conv.backward_weight if is_backward else conv.forward_weight
         outputs = conv.inputs if is_backward else conv.outputs
         geometry = conv.backward if is_backward else conv.forward
+        whole = None if is_backward or conv.is_skip or conv.is_up else self._choice.to_layer_end(conv, samples)
+        if whole:
+            whole.enqueue(self._launch, source, weight, self._sums, self._layer_end(conv, out))
+            return
         if self._is_ended(conv, samples, is_backward=is_backward):
             inputs = conv.outputs if is_backward else conv.inputs
             stages, columns = stages_of(inputs, is_turing=self._is_turing), _columns_of(outputs)
@@ -398,6 +404,15 @@ class GpuDiscriminator:
             (128, 1, 1),
             {"sums": np.uint64(self._sums), **end, "slices": cut.slices, "groups": groups, "channels": outputs},
         )
+
+    def _layer_end(self, conv: PlacedConv, out: int) -> dict[str, Value]:
+        """Return what a convolution on Hopper needs to end the layer of a block's first one."""
+        return {
+            "demod": np.uint64(self._ones),
+            "bias": np.uint64(conv.bias),
+            "z": np.uint64(out),
+            "unit": conv.packed.unit,
+        }
 
     def _filter(self, block: _Block, samples: int) -> None:
         """Enqueue the filter of the activations of a block's first convolution, to `_t`."""

@@ -17,7 +17,7 @@ from gpu_backend.ops.kernels.recipe import KernelRecipe
 
 _NARROW = ConvStages(3, 32)
 """For so few input channels that a deeper stage would be half empty."""
-_SHARED = ("gradient_conv", "gradient_patch_conv", "gradient_up_adjoint", "gradient_up_conv", "gradient_reduce")
+_SHARED = ("gradient_conv", "gradient_patch_conv", "gradient_up_adjoint", "gradient_up_conv")
 """Stems of kernels of a generator's step that `ConvChoice` launches."""
 
 
@@ -33,7 +33,11 @@ def kernels_of_discriminator(taps: int, colours: int, architecture: str) -> tupl
         *own_kernels_of_discriminator(taps, colours, architecture),
         *(filter_kernel(taps, rows=rows) for rows in STRIP_ROWS),
         skip_adjoint_kernel(taps),
-        *(recipe for recipe in kernels_of_step(taps, architecture, with_skips=False) if recipe.stem in _SHARED),
+        *(
+            recipe
+            for recipe in kernels_of_step(taps, architecture, with_skips=False)
+            if recipe.stem in _SHARED and dict(recipe.defines).get("WAY_BACK") != "1"
+        ),
     )
 
 

@@ -25,7 +25,7 @@ from tests.helpers.twin_features import twin_features
 
 CHANNELS = {32: 16, 16: 24, 8: 40, 4: 32}
 ODD = {16: 9, 8: 13, 4: 18}
-WIDE = {32: 40, 16: 136, 8: 72, 4: 136}
+WIDE = {32: 88, 16: 136, 8: 72, 4: 136}
 
 
 def pictures(count: int, side: int, channels: int = 3, seed: int = 0) -> torch.Tensor:
@@ -63,6 +63,9 @@ def test_torch_differentiates_features_of_own_kernels(
     features = twin_features(stored, driver, architecture=architecture, multiprocessors=multiprocessors)
     for count in (2, 1):
         assert_features_are_those_of(stored, features, pictures(count, max(channels)))
+    if architecture == "sm_90a" and channels is WIDE:
+        ends = {dict(recipe.defines).get("LAYER_END") for recipe in driver.recipes}
+        assert "1" in ends, "a convolution for Hopper ends its layer"
     assert "discriminator_end" in driver.launched, "there are few blocks at 4 x 4"
     assert ("discriminator_conv" in driver.launched) == (multiprocessors < 132)
 
