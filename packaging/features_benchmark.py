@@ -60,7 +60,7 @@ def step_of(
     features: PictureFeatures, terms: PictureTerms | None, picture: Tensor, wanted: Tensor
 ) -> Callable[[], Tensor]:
     """Return what computes the gradient of a picture."""
-    maps = features.maps(wanted)
+    maps = features.wanted(wanted)
 
     def gradient() -> Tensor:
         free = picture.detach().requires_grad_()

@@ -112,11 +112,12 @@ class OwnKernels:
         with self._lock:
             if self._features:
                 return features
-            exact = None if self._features_are_checked else DiscriminatorLayers(stored, network.mean_w, in_half=False)
+            exact = None
+            if not self._features_are_checked:
+                exact = PictureFeatures(DiscriminatorLayers(stored, network.mean_w, in_half=False, folded=False))
             try:
-                opened = open_gpu_features(
-                    self._packed_discriminator(stored), self._gpu, samples, network.device, features.layers, exact
-                )
+                packed = self._packed_discriminator(stored)
+                opened = open_gpu_features(packed, self._gpu, samples, network.device, features, exact)
             except DeviceMemoryError as error:
                 _logger.info("Features of this search use torch: %s", error.sentence)
                 return features
@@ -125,7 +126,7 @@ class OwnKernels:
                 _logger.info("Features of searches use torch: %s", error.sentence)
                 return features
             self._features_are_checked = True
-            return PictureFeatures(opened, opened.prepare, stored)
+            return opened
 
     def _packed_discriminator(self, stored: DiscriminatorWeights) -> PackedDiscriminator:
         from gpu_backend.gradients.gpu.discriminator import pack_discriminator

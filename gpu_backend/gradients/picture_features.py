@@ -19,7 +19,7 @@ from gpu_backend.gradients.encoder import PictureEncoder, colours, convolved, po
 from gpu_backend.gradients.picture_terms import PictureTerms
 from gpu_backend.model.discriminator_file import DiscriminatorWeights
 
-_LEAST_SQUARE = 1e-3
+LEAST_SQUARE = 1e-3
 """Added to the square of a length: where nothing is active, noise does not become a feature."""
 
 
@@ -42,7 +42,7 @@ class PictureFeatures:
         prepare: Callable[[Tensor], None] | None = None,
         discriminator: DiscriminatorWeights | None = None,
     ) -> None:
-        self.layers, self._prepare, self.discriminator = layers, prepare, discriminator
+        self.layers, self.prepare, self.discriminator = layers, prepare, discriminator
 
     @classmethod
     def of_encoder(cls, encoder: PictureEncoder) -> PictureFeatures:
@@ -77,12 +77,16 @@ class PictureFeatures:
 
     def maps(self, pictures: Tensor) -> list[Tensor]:
         """Return the feature maps of pictures (batch, img_channels, side, side), of unit length at each place."""
-        if self._prepare is not None:
-            self._prepare(pictures)
-        return [x * (x.square().sum(1, keepdim=True) + _LEAST_SQUARE).rsqrt() for x in self.layers(pictures)]
+        if self.prepare is not None:
+            self.prepare(pictures)
+        return [x * (x.square().sum(1, keepdim=True) + LEAST_SQUARE).rsqrt() for x in self.layers(pictures)]
+
+    def wanted(self, pictures: Tensor) -> Sequence[Tensor]:
+        """Return what `distance` compares with, of pictures (batch, img_channels, side, side)."""
+        return self.maps(pictures)
 
     def distance(self, found: Tensor, wanted: Sequence[Tensor], terms: PictureTerms | None = None) -> Tensor:
-        """Return the mean squared distance, 0..4, of pictures (batch, ...) from `maps` of one or as many: (batch,).
+        """Return the mean squared distance, 0..4, of pictures (batch, ...) from `wanted` of one or as many: (batch,).
 
         Parameters
         ----------
@@ -91,7 +95,7 @@ class PictureFeatures:
         """
         if terms is not None:
             layers = zip(self.layers(found), wanted, strict=True)
-            return torch.stack([terms.map(x, y, _LEAST_SQUARE) for x, y in layers]).mean(0)
+            return torch.stack([terms.map(x, y, LEAST_SQUARE) for x, y in layers]).mean(0)
         squares = [(x - y).square().sum(1).mean((1, 2)) for x, y in zip(self.maps(found), wanted, strict=True)]
         return torch.stack(squares).mean(0)
 

@@ -55,7 +55,7 @@ def _filter_adjoint(macros: dict[str, str], grid: tuple[int, ...], *values: int)
 
 
 def _join(macros: dict[str, str], grid: tuple[int, ...], *values: Any) -> None:
-    source, taps_at, map_at, scale, out, signs, u, side, channels, used, left, level = values
+    source, taps_at, map_at, wanted, numbers, scale, out, signs, u, side, channels, left, level = values
     taps, samples = int(macros["TAPS"]), grid[1]
     assert 0 <= 128 * grid[0] - side * side * channels // 8 < 128
     shape = samples, side, side, channels
@@ -70,11 +70,26 @@ def _join(macros: dict[str, str], grid: tuple[int, ...], *values: Any) -> None:
         lines = added(f[k] * spread[:, first + k : first + k + side] for k in range(taps))
         v += added(f[k] * lines[:, :, first + k : first + k + side] for k in range(taps))
     if map_at:
-        factor = level * at(scale, (samples, 1, 1, 1))
-        v[..., :used] += factor * at(map_at, (samples, side, side, used))
+        factor = level * at(scale, (samples, 1, 1))[..., None] * at(numbers, (samples, side, side, 2))
+        v += factor[..., :1] * at(map_at, shape, "f2") + factor[..., 1:] * at(wanted, shape, "f2")
     at(out, shape, "f2")[...] = _halves(v)
     if u:
         at(u, shape, "f2")[...] = _halves(v * np.where(at(signs, shape, "f2") > 0, 1, _SLOPE))
+
+
+def _distance(macros: dict[str, str], grid: tuple[int, ...], *values: Any) -> None:
+    x_at, wanted, numbers, parts, most, channels, places, first, blocks, least, weight, level = values
+    samples = grid[1]
+    assert 0 <= 32 * grid[0] - places < 32
+    x, w = (floats(at(address, (samples, places, channels), "f2")) for address in (x_at, wanted))
+    r, s = (1.0 / np.sqrt((v * v).sum(2, keepdims=True) + least) for v in (x, w))
+    n, cosine = (x * x).sum(2, keepdims=True), (x * w).sum(2, keepdims=True) * r * s
+    along, across = 2 * r * r * (1 - n * r * r + cosine), -2 * r * s
+    at(numbers, (samples, places, 2))[...] = weight * np.concatenate([along, across], 2)
+    sums, lengths = (at(address, (samples, blocks))[:, first : first + grid[0]] for address in (parts, most))
+    sums[...] = lengths[...] = 0.0
+    sums[:, 0] = weight * ((x * r - w * s) ** 2).sum((1, 2))
+    lengths[:, 0] = weight * level * np.linalg.norm(along * x + across * w, axis=2).max(1)
 
 
 def _rgb(macros: dict[str, str], grid: tuple[int, ...], *values: int) -> None:
@@ -98,6 +113,7 @@ def _rgb_adjoint(macros: dict[str, str], grid: tuple[int, ...], *values: Any) ->
 DISCRIMINATOR_TWINS: dict[str, Callable[..., None]] = {
     "discriminator_end": _end,
     "discriminator_filter_adjoint": _filter_adjoint,
+    "discriminator_distance": _distance,
     "discriminator_join": _join,
     "discriminator_rgb": _rgb,
     "discriminator_rgb_adjoint": _rgb_adjoint,

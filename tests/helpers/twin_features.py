@@ -7,10 +7,11 @@ from dataclasses import replace
 import torch
 
 from gpu_backend.cuda.driver.interface import LoadedKernel
-from gpu_backend.gradients.discriminator_layers import DiscriminatorLayers, scaled_weights
+from gpu_backend.gradients.discriminator_layers import scaled_weights
 from gpu_backend.gradients.gpu.discriminator import pack_discriminator
 from gpu_backend.gradients.gpu.discriminator_kernels import kernels_of_discriminator
 from gpu_backend.gradients.gpu.features import GpuFeatures
+from gpu_backend.gradients.picture_features import PictureFeatures
 from gpu_backend.model.discriminator_file import DiscriminatorWeights
 from tests.helpers.fake_gpu import FAKE_GPU
 from tests.helpers.gradient_twins import TwinDriver
@@ -30,5 +31,5 @@ def twin_features(
     gpu = replace(FAKE_GPU, multiprocessors=multiprocessors)
     driver = driver or TwinDriver()
     packed = pack_discriminator(stored, scaled_weights(stored))
-    in_torch = DiscriminatorLayers(stored, torch.zeros(1))
+    in_torch = PictureFeatures.of_discriminator(stored, torch.zeros(1))
     return GpuFeatures(driver.as_driver(), kernels, packed, gpu, samples, torch.device("cpu"), in_torch)

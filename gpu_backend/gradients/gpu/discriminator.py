@@ -177,9 +177,10 @@ class GpuDiscriminator:
         channels = self._packed.channels
         return [(block.output, block.side // 2, channels[block.side // 2], block.outputs) for block in self._blocks]
 
-    def level(self, side: int) -> float:
-        """Return what gradients at a side are multiplied by, besides the samples' scales."""
-        return _GAIN ** (side.bit_length() - (self.side >> len(self._blocks)).bit_length())
+    @property
+    def distance_blocks(self) -> int:
+        """How many parts `distances` leaves of each sample."""
+        return sum(_distance_blocks(side) for _, side, *_ in self.maps)
 
     def forward(self, picture: int, samples: int) -> None:
         """Enqueue the maps of pictures at an address, (samples, colours, side, side) fp32."""
@@ -219,13 +220,51 @@ class GpuDiscriminator:
             ends = {"z": block.z1, "add": self._d_output, "out": block.output}
             self._convolve(block.conv1, self._t, samples, is_backward=True, slope=SLOPE, **ends)
 
-    def backward(self, gradients: Sequence[int], scale: int, to: int, samples: int) -> None:
-        """Enqueue the way back of the last run.
+    def distances(self, wanted: Sequence[int], least: float, parts: int, most: int, samples: int) -> None:
+        """Enqueue the mean squared distance of the last run's maps from wanted ones, all of unit length at each place.
 
         Parameters
         ----------
-        gradients
-            Addresses of the maps' gradients, (samples, side, side, channels) fp32, without padding.
+        wanted
+            Addresses of maps like `maps`, before they get their length.
+        least
+            Added to the square of a length.
+        parts, most
+            Addresses of (samples, blocks) fp32: the sum of the parts is the mean of the maps' distances; the most is
+            the largest length of a gradient at a place, times the level of its side.
+        """
+        self.break_sequence()
+        first = 0
+        for (address, side, _, channels), place, other in zip(self.maps, self._numbers, wanted, strict=True):
+            blocks = _distance_blocks(side)
+            self._launch(
+                GradientKernel("discriminator_distance"),
+                (blocks, samples, 1),
+                (256, 1, 1),
+                {
+                    "x": np.uint64(address),
+                    "wanted": np.uint64(other),
+                    "numbers": np.uint64(place),
+                    "parts": np.uint64(parts),
+                    "most": np.uint64(most),
+                    "channels": channels,
+                    "places": side**2,
+                    "first": first,
+                    "blocks": self.distance_blocks,
+                    "least": least,
+                    "weight": 1.0 / (side**2 * len(self._blocks)),
+                    "level": self._level(side),
+                },
+            )
+            first += blocks
+
+    def backward(self, wanted: Sequence[int], scale: int, to: int, samples: int) -> None:
+        """Enqueue the way back of the last `distances` to pictures.
+
+        Parameters
+        ----------
+        wanted
+            As there.
         scale
             Address of (samples,) fp32: what the gradients of each sample are multiplied by while they are fp16.
         to
@@ -233,16 +272,13 @@ class GpuDiscriminator:
         """
         self.break_sequence()
         last = self._blocks[-1]
-        self._join(
-            last.side // 2, last.outputs, gradients[-1], scale, samples, out=self._d_output, signs=last.z1, u=self._u1
-        )
+        self._join(len(self._blocks), wanted, scale, samples, out=self._d_output, signs=last.z1, u=self._u1)
         for index in range(len(self._blocks) - 1, -1, -1):
             block = self._blocks[index]
             self._convolve(block.conv1, self._u1, samples, is_backward=False, gain=_GAIN, out=self._t)
             self._filter_adjoint(block, samples)
             self._convolve(block.skip, self._d_output, samples, is_backward=True, gain=_GAIN, out=self._halved)
-            map_gradient = gradients[index - 1] if index else 0
-            self._join(block.side, block.inputs, map_gradient, scale, samples, out=self._d_input, halved=self._halved)
+            self._join(index, wanted, scale, samples, out=self._d_input, halved=self._halved)
             own = {"out": self._d_output, "signs": self._blocks[index - 1].z1, "u": self._u1}
             # Of the picture's activations only the gradient before the first layer's activation is wanted.
             own = own if index else {"out": 0, "signs": block.x, "u": self._t}
@@ -259,7 +295,7 @@ class GpuDiscriminator:
                 "to": np.uint64(to),
                 "pixels": first.side**2,
                 "channels": first.inputs,
-                "level": self.level(first.side),
+                "level": self._level(first.side),
             },
             4 * self.colours * first.inputs,
         )
@@ -295,6 +331,7 @@ class GpuDiscriminator:
             arrays.empty(2 * samples * max((block.side // 2) ** 2 * block.outputs for block in blocks))
             for _ in range(2)
         )
+        self._numbers = [arrays.empty(8 * samples * side**2) for _, side, *_ in self.maps]
         convs = [conv for block in blocks for conv in (block.conv0, block.conv1, block.skip)]
         self._sums = arrays.empty(4 * max(map(self._most_sums, convs)))
 
@@ -327,6 +364,10 @@ class GpuDiscriminator:
             x=0,
             z=0,
         )
+
+    def _level(self, side: int) -> float:
+        """Return what gradients at a side are multiplied by, besides the samples' scales."""
+        return _GAIN ** (side.bit_length() - (self.side >> len(self._blocks)).bit_length())
 
     def _most_sums(self, conv: PlacedConv) -> int:
         """Return the most numbers that a convolution leaves in `_sums`."""
@@ -453,9 +494,8 @@ class GpuDiscriminator:
 
     def _join(
         self,
-        side: int,
-        channels: int,
-        map_gradient: int,
+        index: int,
+        wanted: Sequence[int],
         scale: int,
         samples: int,
         *,
@@ -464,7 +504,9 @@ class GpuDiscriminator:
         signs: int = 0,
         u: int = 0,
     ) -> None:
-        """Enqueue discriminator_join at a side."""
+        """Enqueue discriminator_join at the input of the block at `index`, which is a map but for the first."""
+        first = self._blocks[0]
+        x, side, _, channels = self.maps[index - 1] if index else (0, first.side, 0, first.inputs)
         self._launch(
             join_kernel(TAPS),
             (-(-(side**2) * channels // 8 // 128), samples, 1),
@@ -472,16 +514,17 @@ class GpuDiscriminator:
             {
                 "from": _pointer(halved),
                 "filter": np.uint64(self._taps),
-                "map": _pointer(map_gradient),
+                "map": _pointer(x),
+                "wanted": _pointer(wanted[index - 1] if index else 0),
+                "numbers": _pointer(self._numbers[index - 1] if index else 0),
                 "scale": np.uint64(scale),
                 "out": np.uint64(out),
                 "signs": _pointer(signs),
                 "u": _pointer(u),
                 "side": side,
                 "channels": channels,
-                "used": self._packed.channels[side],
                 "left": TAPS - 2,
-                "level": self.level(side),
+                "level": self._level(side),
             },
         )
 
@@ -512,6 +555,10 @@ def _grid(conv: PlacedConv, samples: int, *, is_backward: bool) -> tuple[int, in
     geometry, outputs = (conv.backward, conv.inputs) if is_backward else (conv.forward, conv.outputs)
     rows = -(-samples * max(geometry.pixels) // CONV_ROWS)
     return rows, -(-outputs // _columns_of(outputs)), len(geometry.parities)
+
+
+def _distance_blocks(side: int) -> int:
+    return -(-(side**2) // 32)
 
 
 def _columns_of(outputs: int) -> int:

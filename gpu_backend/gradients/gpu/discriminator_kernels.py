@@ -54,7 +54,7 @@ def own_kernels_of_discriminator(taps: int, colours: int, architecture: str) -> 
         join_kernel(taps),
         rgb_kernel(colours),
         rgb_adjoint_kernel(colours),
-        GradientKernel("discriminator_end"),
+        *(GradientKernel(f"discriminator_{stem}") for stem in ("end", "distance")),
     )
 
 

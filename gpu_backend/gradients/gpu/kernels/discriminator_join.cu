@@ -1,11 +1,12 @@
 // What is added to the gradient of a block's input besides that of its convolutions: the adjoint of the filter with stride 2 before its skip,
 // and the gradient of the input as a map of the loss.
 //
-//     v[y, x] = sum_ij f[i] f[j] from[(y + i - left) / 2, (x + j - left) / 2] where both are whole  +  level * scale[sample] * map[y, x]
+//     v[y, x] = sum_ij f[i] f[j] from[(y + i - left) / 2, (x + j - left) / 2] where both are whole
+//             + level * scale[sample] * (along map[y, x] + across wanted[y, x])
 //
-// v -> `out`, v * (1 where signs > 0, else 0.2) -> `u`. `from` is [sample][side / 2][side / 2][channels] fp16, `map` [sample][side][side][used]
-// fp32, others are [sample][side][side][channels] fp16. Null: `from`, `map`, and `signs` with `u`. Macro TAPS: of the filter. A thread does eight channels
-// of a pixel. Grid: threads, samples.
+// v -> `out`, v * (1 where signs > 0, else 0.2) -> `u`. `from` is [sample][side / 2][side / 2][channels], `numbers` along and across of each place as
+// discriminator_distance leaves them, others are [sample][side][side][channels]; all but numbers are fp16. Null: `from`, `map`, and `signs` with `u`.
+// Macro TAPS: of the filter. A thread does eight channels of a pixel. Grid: threads, samples.
 #define HALF 1
 #include "parts/types.cuh"
 #include "parts/previous_kernel.cuh"
@@ -14,9 +15,9 @@ enum : int { THREADS = 128, MOST_PAIRS = (TAPS + 1) / 2 };  // pairs of a tap an
 #define SLOPE 0.2f
 
 extern "C" __global__ void __launch_bounds__(THREADS) discriminator_join(
-    const half_bits* __restrict__ from, const float* __restrict__ filter, const float* __restrict__ map, const float* __restrict__ scale,
-    half_bits* __restrict__ out, const half_bits* __restrict__ signs, half_bits* __restrict__ u, int side, int channels, int used, int left,
-    float level) {
+    const half_bits* __restrict__ from, const float* __restrict__ filter, const half_bits* __restrict__ map,
+    const half_bits* __restrict__ wanted, const float* __restrict__ numbers, const float* __restrict__ scale, half_bits* __restrict__ out,
+    const half_bits* __restrict__ signs, half_bits* __restrict__ u, int side, int channels, int left, float level) {
     const int groups = channels >> 3, half_side = side / 2, sample = blockIdx.y;
     const int index = blockIdx.x * THREADS + threadIdx.x;
     if (index >= side * side * groups) return;
@@ -45,18 +46,12 @@ extern "C" __global__ void __launch_bounds__(THREADS) discriminator_join(
         }
     }
     if (map) {
-        const float factor = level * scale[sample];
-        const float* own = map + at * used + channel;
-        if (used == channels) {
-            float q[8];
-            load_many(own, q);
+        const float factor = level * scale[sample], along = factor * numbers[2 * at], across = factor * numbers[2 * at + 1];
+        float q[8], w[8];
+        load_many(map + place, q);
+        load_many(wanted + place, w);
 #pragma unroll
-            for (int k = 0; k < 8; ++k) v[k] = fmaf(factor, q[k], v[k]);
-        } else {
-#pragma unroll
-            for (int k = 0; k < 8; ++k)
-                if (channel + k < used) v[k] = fmaf(factor, own[k], v[k]);
-        }
+        for (int k = 0; k < 8; ++k) v[k] += fmaf(along, q[k], across * w[k]);
     }
     store_many(out + place, v);
     if (!u) return;

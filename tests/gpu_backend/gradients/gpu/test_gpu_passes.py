@@ -154,8 +154,7 @@ class Scripted:
 
     def features(self, network: DifferentiableNetwork, features: PictureFeatures, samples: int) -> PictureFeatures:
         assert features.discriminator is not None
-        opened = twin_features(features.discriminator, self.driver, samples)
-        return PictureFeatures(opened, opened.prepare, features.discriminator)
+        return twin_features(features.discriminator, self.driver, samples)
 
 
 def gains(projection: Projection) -> np.ndarray[Any, Any]:
@@ -191,7 +190,7 @@ def test_a_search_by_features_of_own_kernels_finds_what_torch_finds(model: Model
     by_torch = gains(Projection(network, targets, settings, None, features))
     network.own_kernels = kernels = Scripted()  # type: ignore[assignment]
     assert (gains(Projection(network, targets, settings, None, features)) > 0.5 * by_torch).all()
-    assert {"discriminator_rgb_adjoint", "gradient_map"} <= set(kernels.driver.launched)
+    assert {"discriminator_rgb_adjoint", "discriminator_distance"} <= set(kernels.driver.launched)
 
 
 def test_torch_searches_where_kernels_fail(
@@ -297,7 +296,7 @@ def test_features_that_passed_their_check_are_not_checked_again(monkeypatch: pyt
     monkeypatch.setattr("gpu_backend.gradients.gpu.features.open_gpu_features", opened)
     kernels = OwnKernels(FAKE_GPU)
     for _ in range(2):
-        assert isinstance(kernels.features(on_gpu, features, 2).layers, GpuFeatures)
+        assert isinstance(kernels.features(on_gpu, features, 2), GpuFeatures)
     assert [is_checked for _, is_checked in seen] == [True, False]
     assert seen[0][0] is seen[1][0], "weights are packed once"
 
