@@ -13,9 +13,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from torch.autograd import Function
 from torch.nn import functional
@@ -34,19 +32,12 @@ TOO_LARGE = "Features of the discriminator are too large for fp16, so they are c
 _log = logging.getLogger(__name__)
 
 
-def scaled_weights(stored: DiscriminatorWeights) -> dict[str, NDArray[np.float64]]:
-    """Return all weights and biases by their names, with the scales and gains of their layers in them."""
-    tensors = {name: np.asarray(array, np.float64) for name, array in stored.tensors.items()}
-    scaled = {}
-    for name, array in tensors.items():
-        layer, kind = name.rsplit(".", 1)
-        # Both branches of a block times sqrt(0.5), so that their sum keeps its variance.
-        gain = {"fromrgb": math.sqrt(2.0), "conv0": math.sqrt(2.0), "conv1": 1.0, "skip": math.sqrt(0.5)}[
-            layer.rsplit(".", 1)[1]
-        ]
-        fan_in = math.prod(array.shape[1:]) if kind == "weight" else 1
-        scaled[name] = array * (gain / math.sqrt(fan_in))
-    return scaled
+def gain_of(name: str, shape: Sequence[int]) -> float:
+    """Return what a stored tensor is multiplied by: the scale of its weights' fan-in, and the gain of its layer."""
+    layer, kind = name.split(".")[-2:]
+    # Both branches of a block times sqrt(0.5), so that their sum keeps its variance.
+    gain = {"fromrgb": math.sqrt(2.0), "conv0": math.sqrt(2.0), "conv1": 1.0, "skip": math.sqrt(0.5)}[layer]
+    return gain / math.sqrt(math.prod(shape[1:])) if kind == "weight" else gain
 
 
 class DiscriminatorLayers:
@@ -66,23 +57,24 @@ class DiscriminatorLayers:
         self, stored: DiscriminatorWeights, like: Tensor, *, in_half: bool | None = None, folded: bool | None = None
     ) -> None:
         is_fast = like.device.type == "cuda" and like.dtype == torch.float32
-        self._sides = stored.sides
+        self._stored, self._like, self._sides = stored, like[:0], stored.sides
         self._is_half = is_fast if in_half is None else in_half
         self._is_folded = is_fast if folded is None else folded
         self._order = torch.channels_last if is_fast else torch.contiguous_format
         taps = torch.tensor(stored.taps, dtype=torch.float64)
-        self._filter = torch.outer(taps, taps).flip(0, 1)
-        self._exact = self._prepared(scaled_weights(stored), like)
-        self._halves = {name: tensor.half() for name, tensor in self._exact.items()} if self._is_half else {}
-        self._filter = self._filter.to(like)
+        self._filter = torch.outer(taps, taps).flip(0, 1).to(like)
+        self._tensors: dict[str, Tensor] = {}
+        """Prepared at the first use: where own kernels compute features, there is none."""
 
     def __call__(self, pictures: Tensor) -> list[Tensor]:
         """Return the maps, of the pictures' precision."""
+        if not self._tensors:
+            self._tensors = self._prepared()
         if not self._is_half:
-            return self._maps(pictures.contiguous(memory_format=self._order), self._exact)
+            return self._maps(pictures.contiguous(memory_format=self._order), self._tensors)
         unit = _Unit()
         halves: Tensor = _ToHalf.apply(pictures, unit)  # type: ignore[no-untyped-call]
-        maps = self._maps(halves.contiguous(memory_format=self._order), self._halves)
+        maps = self._maps(halves.contiguous(memory_format=self._order), self._tensors)
         return list(_ToFloat.apply(unit, *maps))  # type: ignore[no-untyped-call]
 
     @torch.no_grad()
@@ -90,6 +82,7 @@ class DiscriminatorLayers:
         """Go on in fp32 if features of pictures are too large for fp16. Reads a number back."""
         if self._is_half and not fit_in_half(self(pictures)):
             self._is_half = False
+            self._tensors = {}
             _log.info(TOO_LARGE)
 
     def _maps(self, x: Tensor, tensors: Mapping[str, Tensor]) -> list[Tensor]:
@@ -116,21 +109,26 @@ class DiscriminatorLayers:
         x = functional.conv2d(x, kernel, padding=padding, stride=filter_stride, groups=x.shape[1])
         return functional.conv2d(x, weight, bias, stride=2 // filter_stride)
 
-    def _prepared(self, scaled: Mapping[str, NDArray[np.float64]], like: Tensor) -> dict[str, Tensor]:
-        tensors = {name: torch.from_numpy(array) for name, array in scaled.items()}
-        if self._is_folded:
-            # A correlation with the filter, then with the weights, is one with their full convolution.
-            taps = len(self._filter)
-            turned = self._filter.flip(0, 1)[None, None]
-            for name, tensor in tensors.items():
-                if name.endswith((".conv1.weight", ".skip.weight")):
-                    flat = tensor.reshape(-1, 1, *tensor.shape[2:])
-                    whole = functional.conv2d(flat, turned, padding=taps - 1)
-                    tensors[name] = whole.reshape(*tensor.shape[:2], *whole.shape[2:])
-        return {
-            name: tensor.to(like).contiguous(memory_format=self._order) if tensor.ndim == 4 else tensor.to(like)
-            for name, tensor in tensors.items()
-        }
+    def _prepared(self) -> dict[str, Tensor]:
+        """Return weights and biases by their names."""
+        prepared = {}
+        for name, array in self._stored.tensors.items():
+            tensor = torch.from_numpy(array).to(self._like) * gain_of(name, array.shape)
+            if self._is_folded and name.endswith((".conv1.weight", ".skip.weight")):
+                tensor = self._with_filter(tensor)
+            if self._is_half:
+                tensor = tensor.half()
+            prepared[name] = tensor.contiguous(memory_format=self._order) if tensor.ndim == 4 else tensor
+        return prepared
+
+    def _with_filter(self, weight: Tensor) -> Tensor:
+        """Return weights whose correlation is that with the filter and then with weights: their full convolution."""
+        taps, (height, width) = len(self._filter), weight.shape[2:]
+        whole = weight.new_zeros(*weight.shape[:2], height + taps - 1, width + taps - 1)
+        for row in range(taps):
+            for column in range(taps):
+                whole[..., row : row + height, column : column + width] += self._filter[row, column] * weight
+        return whole
 
 
 def fit_in_half(maps: Sequence[Tensor]) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from gpu_backend.cuda.driver.probe import Gpu
 from gpu_backend.errors import DeviceError, DeviceMemoryError
-from gpu_backend.gradients.discriminator_layers import DiscriminatorLayers, scaled_weights
+from gpu_backend.gradients.discriminator_layers import DiscriminatorLayers
 from gpu_backend.gradients.network import DifferentiableNetwork
 from gpu_backend.gradients.objective import DragTerms
 from gpu_backend.gradients.picture_features import PictureFeatures
@@ -132,7 +132,7 @@ class OwnKernels:
         from gpu_backend.gradients.gpu.discriminator import pack_discriminator
 
         if self._packed is None or self._packed[0] is not stored:
-            self._packed = stored, pack_discriminator(stored, scaled_weights(stored))
+            self._packed = stored, pack_discriminator(stored)
         return self._packed[1]
 
     def _open(self, network: DifferentiableNetwork, block: int) -> GpuGradients | None:

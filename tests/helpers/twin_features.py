@@ -7,7 +7,6 @@ from dataclasses import replace
 import torch
 
 from gpu_backend.cuda.driver.interface import LoadedKernel
-from gpu_backend.gradients.discriminator_layers import scaled_weights
 from gpu_backend.gradients.gpu.discriminator import pack_discriminator
 from gpu_backend.gradients.gpu.discriminator_kernels import kernels_of_discriminator
 from gpu_backend.gradients.gpu.features import GpuFeatures
@@ -30,6 +29,6 @@ def twin_features(
     kernels = {recipe: LoadedKernel(recipe, None, recipe.stem, 0, 0, 0) for recipe in recipes}
     gpu = replace(FAKE_GPU, multiprocessors=multiprocessors)
     driver = driver or TwinDriver()
-    packed = pack_discriminator(stored, scaled_weights(stored))
+    packed = pack_discriminator(stored)
     in_torch = PictureFeatures.of_discriminator(stored, torch.zeros(1))
     return GpuFeatures(driver.as_driver(), kernels, packed, gpu, samples, torch.device("cpu"), in_torch)

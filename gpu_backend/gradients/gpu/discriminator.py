@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from gpu_backend.cuda.driver.arguments import PackedArguments, Value
 from gpu_backend.cuda.driver.interface import Driver, LoadedKernel
+from gpu_backend.gradients.discriminator_layers import SLOPE, gain_of
 from gpu_backend.gradients.gpu.conv_choice import ConvChoice
 from gpu_backend.gradients.gpu.discriminator_kernels import (
     ended_conv_kernel,
@@ -56,7 +57,6 @@ from gpu_backend.ops.kernels.recipe import KernelRecipe
 
 TAPS = 4
 """Of the filter, for which the paddings are right."""
-SLOPE = 0.2
 _GAIN = 2.0
 """Of gradients where the side doubles."""
 _BUSY_THREADS = 256
@@ -90,9 +90,9 @@ class PackedDiscriminator:
     channels: Mapping[int, int]
 
 
-def pack_discriminator(stored: DiscriminatorWeights, scaled: Mapping[str, NDArray[np.float64]]) -> PackedDiscriminator:
-    """Pack the weights, `scaled` as `gpu_backend.gradients.discriminator_layers.scaled_weights` does."""
-    weights = {name: array.astype(np.float32) for name, array in scaled.items()}
+def pack_discriminator(stored: DiscriminatorWeights) -> PackedDiscriminator:
+    """Pack the weights, with the scales and gains of their layers in them."""
+    weights = {name: array * np.float32(gain_of(name, array.shape)) for name, array in stored.tensors.items()}
     channels, convs = {}, {}
     for side in stored.sides:
         channels[side] = weights[f"b{side}.conv0.weight"].shape[1]
