@@ -17,9 +17,9 @@ def _halves(v: Array) -> Array:
     return v.clip(-65504, 65504)
 
 
-def end_channels(found: Array, bias: int, z: int, add: int, out: int, signs: int, u: int, *rest: float) -> None:
-    """What becomes of sums (..., channels)."""
-    unit, slope = rest
+def end_channels(macros: dict[str, str], found: Array, *values: Any) -> None:
+    """What becomes of sums (samples, side, side, channels)."""
+    bias, z, add, out, signs, u, unit, slope, *joined = values
     shape = found.shape
     v = unit * found + (at(bias, shape[-1:]) if bias else 0.0)
     v = np.where(v > 0, v, slope * v)
@@ -27,16 +27,39 @@ def end_channels(found: Array, bias: int, z: int, add: int, out: int, signs: int
         at(z, shape, "f2")[...] = _halves(v)
     if add:
         v = v + at(add, shape, "f2")
+    if (taps := int(macros["TAPS"])) > 0:
+        v = v + _joined(taps, shape, *joined)
     if out:
         at(out, shape, "f2")[...] = _halves(v)
     if u:
         at(u, shape, "f2")[...] = _halves(v * np.where(at(signs, shape, "f2") > 0, 1, _SLOPE))
 
 
+def _joined(taps: int, shape: tuple[int, ...], *values: Any) -> Array:
+    """What is added to the gradient of a block's input."""
+    source, taps_at, map_at, wanted, numbers, scale, left, level = values
+    samples, side, _, channels = shape
+    v = np.zeros(shape, np.float32)
+    if source:
+        f = at(taps_at, (taps,))
+        spread = np.zeros((samples, side + 2 * taps, side + 2 * taps, channels), np.float32)
+        spread[:, taps : taps + side : 2, taps : taps + side : 2] = at(
+            source, (samples, side // 2, side // 2, channels), "f2"
+        )
+        first = taps - left
+        lines = added(f[k] * spread[:, first + k : first + k + side] for k in range(taps))
+        v += added(f[k] * lines[:, :, first + k : first + k + side] for k in range(taps))
+    if map_at:
+        factor = level * at(scale, (samples, 1, 1))[..., None] * at(numbers, (samples, side, side, 2))
+        v += factor[..., :1] * at(map_at, shape, "f2") + factor[..., 1:] * at(wanted, shape, "f2")
+    return v
+
+
 def _end(macros: dict[str, str], grid: tuple[int, ...], sums: int, *values: Any) -> None:
-    *end, slices, groups, channels = values
+    *end, slices, groups, side, channels = values
     assert 0 <= 128 * grid[0] - groups < 128
-    end_channels(at(sums, (slices, groups * 8 // channels, channels)).sum(0), *end)
+    shape = groups * 8 // channels // side**2, side, side, channels
+    end_channels(macros, at(sums, (slices, *shape)).sum(0) if slices else np.zeros(shape, np.float32), *end)
 
 
 def _filter_adjoint(macros: dict[str, str], grid: tuple[int, ...], *values: int) -> None:
@@ -52,29 +75,6 @@ def _filter_adjoint(macros: dict[str, str], grid: tuple[int, ...], *values: int)
     v = added(f[k] * lines[:, :, first + k : first + k + side] for k in range(taps))
     shape = v.shape
     at(u, shape, "f2")[...] = _halves(v * np.where(at(z, shape, "f2") > 0, 1, _SLOPE))
-
-
-def _join(macros: dict[str, str], grid: tuple[int, ...], *values: Any) -> None:
-    source, taps_at, map_at, wanted, numbers, scale, out, signs, u, side, channels, left, level = values
-    taps, samples = int(macros["TAPS"]), grid[1]
-    assert 0 <= 128 * grid[0] - side * side * channels // 8 < 128
-    shape = samples, side, side, channels
-    v = np.zeros(shape, np.float32)
-    if source:
-        f = at(taps_at, (taps,))
-        spread = np.zeros((samples, side + 2 * taps, side + 2 * taps, channels), np.float32)
-        spread[:, taps : taps + side : 2, taps : taps + side : 2] = at(
-            source, (samples, side // 2, side // 2, channels), "f2"
-        )
-        first = taps - left
-        lines = added(f[k] * spread[:, first + k : first + k + side] for k in range(taps))
-        v += added(f[k] * lines[:, :, first + k : first + k + side] for k in range(taps))
-    if map_at:
-        factor = level * at(scale, (samples, 1, 1))[..., None] * at(numbers, (samples, side, side, 2))
-        v += factor[..., :1] * at(map_at, shape, "f2") + factor[..., 1:] * at(wanted, shape, "f2")
-    at(out, shape, "f2")[...] = _halves(v)
-    if u:
-        at(u, shape, "f2")[...] = _halves(v * np.where(at(signs, shape, "f2") > 0, 1, _SLOPE))
 
 
 def _distance(macros: dict[str, str], grid: tuple[int, ...], *values: Any) -> None:
@@ -114,7 +114,6 @@ DISCRIMINATOR_TWINS: dict[str, Callable[..., None]] = {
     "discriminator_end": _end,
     "discriminator_filter_adjoint": _filter_adjoint,
     "discriminator_distance": _distance,
-    "discriminator_join": _join,
     "discriminator_rgb": _rgb,
     "discriminator_rgb_adjoint": _rgb_adjoint,
 }

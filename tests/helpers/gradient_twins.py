@@ -201,7 +201,7 @@ def _ended_conv(macros: dict[str, str], grid: tuple[int, ...], x: int, weight: i
     _conv(macros, grid, x, weight, found.ctypes.data, parities, *sizes)
     columns = int(macros["COLUMNS"])
     assert 0 <= grid[1] * columns - cout < columns
-    end_channels(found, *end)
+    end_channels(macros, found, *end)
 
 
 def _patch_conv(macros: dict[str, str], grid: tuple[int, ...], x: int, weight: int, *values: Any) -> None:

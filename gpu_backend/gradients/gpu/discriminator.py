@@ -24,9 +24,9 @@ from gpu_backend.cuda.driver.interface import Driver, LoadedKernel
 from gpu_backend.gradients.discriminator_layers import SLOPE, gain_of
 from gpu_backend.gradients.gpu.conv_choice import ConvChoice
 from gpu_backend.gradients.gpu.discriminator_kernels import (
+    end_kernel,
     ended_conv_kernel,
     filter_adjoint_kernel,
-    join_kernel,
     rgb_adjoint_kernel,
     rgb_kernel,
     stages_of,
@@ -156,7 +156,7 @@ class GpuDiscriminator:
         self._driver, self._kernels = driver, kernels
         self._multiprocessors = multiprocessors
         self._choice = ConvChoice(kernels, multiprocessors)
-        self._is_turing = ended_conv_kernel(CONV_COLUMNS[0], TURING_CONV_STAGES) in kernels
+        self._is_turing = ended_conv_kernel(CONV_COLUMNS[0], TURING_CONV_STAGES, taps=0) in kernels
         self._arrays = DeviceArrays(driver)
         self._follows_kernel = False
         self._packed, self.samples = packed, samples
@@ -200,7 +200,7 @@ class GpuDiscriminator:
             },
         )
         for block in self._blocks:
-            self._convolve(block.conv0, block.x, samples, is_backward=False, slope=SLOPE, out=block.z0)
+            self._convolve(block.conv0, block.x, {"out": block.z0}, samples, is_backward=False, slope=SLOPE)
             self._filter(block, samples)
             self._launch(
                 skip_adjoint_kernel(TAPS),
@@ -215,10 +215,10 @@ class GpuDiscriminator:
                     "left": TAPS - 2,
                 },
             )
-            self._convolve(block.skip, self._halved, samples, is_backward=False, out=self._d_output)
+            self._convolve(block.skip, self._halved, {"out": self._d_output}, samples, is_backward=False)
             # The adjoint of a transposed convolution, as which it is placed, is the convolution.
             ends = {"z": block.z1, "add": self._d_output, "out": block.output}
-            self._convolve(block.conv1, self._t, samples, is_backward=True, slope=SLOPE, **ends)
+            self._convolve(block.conv1, self._t, ends, samples, is_backward=True, slope=SLOPE)
 
     def distances(self, wanted: Sequence[int], least: float, parts: int, most: int, samples: int) -> None:
         """Enqueue the mean squared distance of the last run's maps from wanted ones, all of unit length at each place.
@@ -272,17 +272,25 @@ class GpuDiscriminator:
         """
         self.break_sequence()
         last = self._blocks[-1]
-        self._join(len(self._blocks), wanted, scale, samples, out=self._d_output, signs=last.z1, u=self._u1)
+        self._end(
+            0,
+            _end_arguments({"out": self._d_output, "signs": last.z1, "u": self._u1}),
+            samples,
+            last.side // 2,
+            last.outputs,
+            self._joined(len(self._blocks), wanted, scale, halved=0),
+        )
         for index in range(len(self._blocks) - 1, -1, -1):
             block = self._blocks[index]
-            self._convolve(block.conv1, self._u1, samples, is_backward=False, gain=_GAIN, out=self._t)
+            self._convolve(block.conv1, self._u1, {"out": self._t}, samples, is_backward=False, gain=_GAIN)
             self._filter_adjoint(block, samples)
-            self._convolve(block.skip, self._d_output, samples, is_backward=True, gain=_GAIN, out=self._halved)
-            self._join(index, wanted, scale, samples, out=self._d_input, halved=self._halved)
-            own = {"out": self._d_output, "signs": self._blocks[index - 1].z1, "u": self._u1}
-            # Of the picture's activations only the gradient before the first layer's activation is wanted.
-            own = own if index else {"out": 0, "signs": block.x, "u": self._t}
-            self._convolve(block.conv0, self._u0, samples, is_backward=True, add=self._d_input, **own)
+            self._convolve(block.skip, self._d_output, {"out": self._halved}, samples, is_backward=True, gain=_GAIN)
+            ends = {"out": self._d_output, "signs": self._blocks[index - 1].z1, "u": self._u1}
+            if index == 0:
+                # Of the first layer's activations the gradient before leaky ReLU alone is wanted.
+                ends = {"signs": block.x, "u": self._t}
+            joined = self._joined(index, wanted, scale, halved=self._halved)
+            self._convolve(block.conv0, self._u0, ends, samples, is_backward=True, joined=joined)
         first = self._blocks[0]
         self._launch(
             rgb_adjoint_kernel(self.colours),
@@ -323,9 +331,7 @@ class GpuDiscriminator:
             x = output
         blocks = self._blocks
         self._t = arrays.empty(2 * samples * max((block.side + 1) ** 2 * block.inputs for block in blocks))
-        self._u0, self._d_input = (
-            arrays.empty(2 * samples * max(block.side**2 * block.inputs for block in blocks)) for _ in range(2)
-        )
+        self._u0 = arrays.empty(2 * samples * max(block.side**2 * block.inputs for block in blocks))
         self._halved = arrays.empty(2 * samples * max((block.side // 2) ** 2 * block.inputs for block in blocks))
         self._u1, self._d_output = (
             arrays.empty(2 * samples * max((block.side // 2) ** 2 * block.outputs for block in blocks))
@@ -387,43 +393,48 @@ class GpuDiscriminator:
         self,
         conv: PlacedConv,
         source: int,
+        ends: Mapping[str, int],
         samples: int,
         *,
         is_backward: bool,
         gain: float = 1.0,
         slope: float = 1.0,
-        z: int = 0,
-        add: int = 0,
-        out: int = 0,
-        signs: int = 0,
-        u: int = 0,
+        joined: Mapping[str, Value] | None = None,
     ) -> None:
-        """Enqueue a convolution of the device, or its adjoint, and its end: addresses of discriminator_end.cuh or 0."""
-        is_activated = slope != 1.0
-        end: dict[str, Value] = {
-            "bias": _pointer(conv.bias if is_activated else 0),
-            **{name: _pointer(at) for name, at in (("z", z), ("add", add), ("out", out), ("signs", signs), ("u", u))},
-            "unit": conv.packed.unit * gain,
-            "slope": slope,
-        }
+        """Enqueue a convolution of the device, or its adjoint, and its end.
+
+        Parameters
+        ----------
+        ends
+            Addresses of arrays of parts/discriminator_end.cuh.
+        gain
+            Of the sums, besides the weights' unit.
+        slope
+            1 leaves out the bias and the activation.
+        joined
+            Arguments of parts/discriminator_join.cuh.
+        """
+        bias = conv.bias if slope != 1.0 else 0
+        end = _end_arguments(ends, bias=bias, unit=conv.packed.unit * gain, slope=slope)
         weight = conv.backward_weight if is_backward else conv.forward_weight
         outputs = conv.inputs if is_backward else conv.outputs
         geometry = conv.backward if is_backward else conv.forward
         whole = None if is_backward or conv.is_skip or conv.is_up else self._choice.to_layer_end(conv, samples)
         if whole:
-            whole.enqueue(self._launch, source, weight, self._sums, self._layer_end(conv, out))
+            whole.enqueue(self._launch, source, weight, self._sums, self._layer_end(conv, ends["out"]))
             return
         if self._is_ended(conv, samples, is_backward=is_backward):
             inputs = conv.outputs if is_backward else conv.inputs
             stages, columns = stages_of(inputs, is_turing=self._is_turing), _columns_of(outputs)
             self._launch(
-                ended_conv_kernel(columns, stages),
+                ended_conv_kernel(columns, stages, taps=TAPS if joined else 0),
                 _grid(conv, samples, is_backward=is_backward),
                 (128, 1, 1),
                 {
                     "x": np.uint64(source),
                     "weight": np.uint64(weight),
                     **end,
+                    **(joined or {}),
                     "parities": np.uint64(conv.backward_parities if is_backward else conv.forward_parities),
                     "in_side": geometry.in_side,
                     "cin": inputs,
@@ -438,13 +449,50 @@ class GpuDiscriminator:
             return
         cut = self._choice.to_sums(conv, samples, is_backward=is_backward)
         cut.enqueue(self._launch, source, weight, self._sums)
-        groups = samples * geometry.out_side**2 * outputs // 8
+        self._end(cut.slices, end, samples, geometry.out_side, outputs, joined)
+
+    def _end(
+        self,
+        slices: int,
+        end: Mapping[str, Value],
+        samples: int,
+        side: int,
+        channels: int,
+        joined: Mapping[str, Value] | None,
+    ) -> None:
+        """Enqueue the end of the sums."""
+        groups = samples * side**2 * channels // 8
         self._launch(
-            GradientKernel("discriminator_end"),
+            end_kernel(TAPS if joined else 0),
             (-(-groups // 128), 1, 1),
             (128, 1, 1),
-            {"sums": np.uint64(self._sums), **end, "slices": cut.slices, "groups": groups, "channels": outputs},
+            {
+                "sums": np.uint64(self._sums),
+                **end,
+                **(joined or {}),
+                "slices": slices,
+                "groups": groups,
+                "side": side,
+                "channels": channels,
+            },
         )
+
+    def _joined(self, index: int, wanted: Sequence[int], scale: int, *, halved: int) -> dict[str, Value]:
+        """Return arguments of parts/discriminator_join.cuh for the input of the block at `index`, or the last output.
+
+        It is a map but for the first block's. `halved` is the address of the gradient of the filtered input, or 0.
+        """
+        x, side = self.maps[index - 1][:2] if index else (0, self.side)
+        return {
+            "from": _pointer(halved),
+            "filter": np.uint64(self._taps),
+            "map": _pointer(x),
+            "wanted": _pointer(wanted[index - 1] if index else 0),
+            "numbers": _pointer(self._numbers[index - 1] if index else 0),
+            "scale": np.uint64(scale),
+            "left": TAPS - 2,
+            "level": self._level(side),
+        }
 
     def _layer_end(self, conv: PlacedConv, out: int) -> dict[str, Value]:
         """Return what a convolution on Hopper needs to end the layer of a block's first one."""
@@ -492,42 +540,6 @@ class GpuDiscriminator:
             },
         )
 
-    def _join(
-        self,
-        index: int,
-        wanted: Sequence[int],
-        scale: int,
-        samples: int,
-        *,
-        out: int,
-        halved: int = 0,
-        signs: int = 0,
-        u: int = 0,
-    ) -> None:
-        """Enqueue discriminator_join at the input of the block at `index`, which is a map but for the first."""
-        first = self._blocks[0]
-        x, side, _, channels = self.maps[index - 1] if index else (0, first.side, 0, first.inputs)
-        self._launch(
-            join_kernel(TAPS),
-            (-(-(side**2) * channels // 8 // 128), samples, 1),
-            (128, 1, 1),
-            {
-                "from": _pointer(halved),
-                "filter": np.uint64(self._taps),
-                "map": _pointer(x),
-                "wanted": _pointer(wanted[index - 1] if index else 0),
-                "numbers": _pointer(self._numbers[index - 1] if index else 0),
-                "scale": np.uint64(scale),
-                "out": np.uint64(out),
-                "signs": _pointer(signs),
-                "u": _pointer(u),
-                "side": side,
-                "channels": channels,
-                "left": TAPS - 2,
-                "level": self._level(side),
-            },
-        )
-
     def _strip_rows(self, block: _Block, samples: int) -> int:
         """Return the rows that a thread filters: many where their threads still fill the device."""
         most, least = STRIP_ROWS
@@ -564,6 +576,14 @@ def _distance_blocks(side: int) -> int:
 def _columns_of(outputs: int) -> int:
     """Return the channels of the narrowest tile that holds all of them, or of the widest tile."""
     return min((columns for columns in CONV_COLUMNS if columns >= outputs), default=max(CONV_COLUMNS))
+
+
+def _end_arguments(
+    arrays: Mapping[str, int], *, bias: int = 0, unit: float = 1.0, slope: float = 1.0
+) -> dict[str, Value]:
+    """Return arguments of parts/discriminator_end.cuh; arrays that are left out are null."""
+    pointers = {name: _pointer(arrays.get(name, 0)) for name in ("z", "add", "out", "signs", "u")}
+    return {"bias": _pointer(bias), **pointers, "unit": unit, "slope": slope}
 
 
 def _pointer(address: int) -> np.uint64 | None:

@@ -46,15 +46,16 @@ def own_kernels_of_discriminator(taps: int, colours: int, architecture: str) -> 
     is_turing = architecture == "sm_75"
     return (
         *(
-            ended_conv_kernel(columns, stages)
+            ended_conv_kernel(columns, stages, taps=joined)
+            for joined in (taps, 0)
             for columns in CONV_COLUMNS
             for stages in ((TURING_CONV_STAGES,) if is_turing else (CONV_STAGES, _NARROW))
         ),
         *(filter_adjoint_kernel(taps, rows=rows) for rows in STRIP_ROWS),
-        join_kernel(taps),
+        *(end_kernel(joined) for joined in (taps, 0)),
         rgb_kernel(colours),
         rgb_adjoint_kernel(colours),
-        *(GradientKernel(f"discriminator_{stem}") for stem in ("end", "distance")),
+        GradientKernel("discriminator_distance"),
     )
 
 
@@ -65,9 +66,10 @@ def stages_of(inputs: int, *, is_turing: bool) -> ConvStages:
     return _NARROW if inputs <= _NARROW.depth else CONV_STAGES
 
 
-def ended_conv_kernel(columns: int, stages: ConvStages) -> GradientKernel:
-    """Return the convolution with its end, with tiles of so many channels, one of `CONV_COLUMNS`."""
-    return GradientKernel.of("discriminator_conv", COLUMNS=columns, STAGES=stages.count, DEPTH=stages.depth)
+def ended_conv_kernel(columns: int, stages: ConvStages, *, taps: int) -> GradientKernel:
+    """Return the convolution with its end, with tiles of so many channels, one of `CONV_COLUMNS`; taps as below."""
+    macros = {"COLUMNS": columns, "STAGES": stages.count, "DEPTH": stages.depth, "TAPS": taps}
+    return GradientKernel.of("discriminator_conv", **macros)
 
 
 def filter_adjoint_kernel(taps: int, *, rows: int) -> GradientKernel:
@@ -75,9 +77,9 @@ def filter_adjoint_kernel(taps: int, *, rows: int) -> GradientKernel:
     return GradientKernel.of("discriminator_filter_adjoint", TAPS=taps, STRIP_ROWS=rows)
 
 
-def join_kernel(taps: int) -> GradientKernel:
-    """Return what adds the gradients of a skip and of a map."""
-    return GradientKernel.of("discriminator_join", TAPS=taps)
+def end_kernel(taps: int) -> GradientKernel:
+    """Return the end of a convolution, which adds gradients of a skip and of a map where the filter has taps."""
+    return GradientKernel.of("discriminator_end", TAPS=taps)
 
 
 def rgb_kernel(colours: int) -> GradientKernel:

@@ -7,7 +7,7 @@
 // of few channels would otherwise come from the L2 cache nine times and take longer than the products.
 //
 // Macros: COLUMNS, 128, 64 or 32 output channels of a tile; STAGES of the pipeline; DEPTH, 32 or 64 channels of a stage, of which
-// each has (128 + COLUMNS) * DEPTH fp16 numbers in shared memory.
+// each has (128 + COLUMNS) * DEPTH fp16 numbers in shared memory; TAPS, see parts/discriminator_end.cuh.
 //
 // Grid: tiles of the samples' pixels, tiles of channels, parities.
 #define HALF 1
@@ -50,6 +50,9 @@ __device__ __forceinline__ void copy_cached(unsigned target, const void* source,
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) discriminator_conv(
     const half_bits* __restrict__ x, const half_bits* __restrict__ weight, DISCRIMINATOR_END_PARAMETERS,
+#if TAPS
+    DISCRIMINATOR_JOIN_PARAMETERS,
+#endif
     const int* __restrict__ parities, int in_side, int cin, int cout, int in_stride, int out_stride, int out_side, int samples) {
     extern __shared__ uint4 shared[];
     const int* parity = parities + blockIdx.z * 32;
@@ -151,8 +154,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) discriminator_conv
             const int y = pixel / columns * out_stride + parity[3], column = pixel % columns * out_stride + parity[4];
             float v[8];
             load_many(ends + row * END_PITCH + group * 8, v);
-            const size_t place = (((size_t)sample * out_side + y) * out_side + column) * cout + channel;
-            end_channels(v, channel, place, DISCRIMINATOR_END_ARGUMENTS);
+            end_channels(v, sample, y, column, out_side, channel, cout, DISCRIMINATOR_END_ARGUMENTS);
         }
     }
 }

@@ -74,6 +74,11 @@ def test_torch_differentiates_features_of_own_kernels(
     assert ("discriminator_conv" in driver.launched) == (multiprocessors < 132)
 
 
+def test_one_block_is_enough() -> None:
+    stored = random_discriminator({8: 8, 4: 16})
+    assert_features_are_those_of(stored, twin_features(stored), pictures(2, 8))
+
+
 @pytest.mark.parametrize("colours", [1, 4])
 def test_pictures_of_other_colours_have_features(colours: int) -> None:
     stored = random_discriminator(ODD, img_channels=colours)

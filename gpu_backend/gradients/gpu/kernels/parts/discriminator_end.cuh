@@ -4,17 +4,33 @@
 //     v = v + add                                                 -> `out`
 //     v * (1 where signs > 0, else 0.2)                           -> `u`
 //
-// Arrays are fp16 but for the bias. Those that are null are left out; a slope of 1 is no activation.
+// Arrays are fp16 but for the bias, [sample][side][side][channels]. Those that are null are left out; a slope of 1 is no activation.
+// Macro TAPS: 0, or those of the filter where the sums are the gradient of a block's input, to which the rest of it is added before `out`
+// (parts/discriminator_join.cuh).
 #pragma once
+#if TAPS
+#include "parts/discriminator_join.cuh"
+#endif
 
 #define DISCRIMINATOR_END_PARAMETERS                                                                             \
     const float* __restrict__ bias, half_bits* __restrict__ z, const half_bits* __restrict__ add,                \
         half_bits* __restrict__ out, const half_bits* __restrict__ signs, half_bits* __restrict__ u, float unit, \
         float slope
+#if TAPS
+#define DISCRIMINATOR_END_ARGUMENTS bias, z, add, out, signs, u, unit, slope, DISCRIMINATOR_JOIN_ARGUMENTS
+#else
 #define DISCRIMINATOR_END_ARGUMENTS bias, z, add, out, signs, u, unit, slope
+#endif
 #define ACTIVATION_SLOPE 0.2f
 
-__device__ __forceinline__ void end_channels(float (&v)[8], int channel, size_t place, DISCRIMINATOR_END_PARAMETERS) {
+__device__ __forceinline__ void end_channels(
+    float (&v)[8], int sample, int y, int x, int side, int channel, int channels,
+#if TAPS
+    DISCRIMINATOR_END_PARAMETERS, DISCRIMINATOR_JOIN_PARAMETERS) {
+#else
+    DISCRIMINATOR_END_PARAMETERS) {
+#endif
+    const size_t place = (((size_t)sample * side + y) * side + x) * channels + channel;
     float b[8] = {}, q[8];
     if (bias) load_many(bias + channel, b);
 #pragma unroll
@@ -28,6 +44,9 @@ __device__ __forceinline__ void end_channels(float (&v)[8], int channel, size_t 
 #pragma unroll
         for (int i = 0; i < 8; ++i) v[i] += q[i];
     }
+#if TAPS
+    join(v, sample, y, x, side, channel, channels, DISCRIMINATOR_JOIN_ARGUMENTS);
+#endif
     if (out) store_many(out + place, v);
     if (!u) return;
     load_many(signs + place, q);
