@@ -19,12 +19,12 @@ def _halves(v: Array) -> Array:
 
 def end_channels(macros: dict[str, str], found: Array, *values: Any) -> None:
     """What becomes of sums (samples, side, side, channels)."""
-    bias, z, add, out, signs, u, unit, slope, *joined = values
+    bias, mask, add, out, signs, u, unit, slope, *joined = values
     shape = found.shape
     v = unit * found + (at(bias, shape[-1:]) if bias else 0.0)
     v = np.where(v > 0, v, slope * v)
-    if z:
-        at(z, shape, "f2")[...] = _halves(v)
+    if mask:
+        _put_signs(mask, v)
     if add:
         v = v + at(add, shape, "f2")
     if (taps := int(macros["TAPS"])) > 0:
@@ -32,7 +32,17 @@ def end_channels(macros: dict[str, str], found: Array, *values: Any) -> None:
     if out:
         at(out, shape, "f2")[...] = _halves(v)
     if u:
-        at(u, shape, "f2")[...] = _halves(v * np.where(at(signs, shape, "f2") > 0, 1, _SLOPE))
+        at(u, shape, "f2")[...] = _halves(v * np.where(_signs(signs, shape), 1, _SLOPE))
+
+
+def _put_signs(mask: int, v: Array) -> None:
+    """Write where numbers (..., channels) are positive, a byte for eight channels."""
+    at(mask, (v.size // 8,), "u1")[...] = np.packbits((v > 0).reshape(-1), bitorder="little")
+
+
+def _signs(mask: int, shape: tuple[int, ...]) -> Array:
+    bits = np.unpackbits(at(mask, (int(np.prod(shape)) // 8,), "u1"), bitorder="little")
+    return bits.reshape(shape) > 0
 
 
 def _joined(taps: int, shape: tuple[int, ...], *values: Any) -> Array:
@@ -93,12 +103,13 @@ def _distance(macros: dict[str, str], grid: tuple[int, ...], *values: Any) -> No
 
 
 def _rgb(macros: dict[str, str], grid: tuple[int, ...], *values: int) -> None:
-    picture, weight, bias, out, pixels, channels = values
+    picture, weight, bias, out, mask, pixels, channels = values
     colours, samples = int(macros["COLOURS"]), grid[1]
     assert 0 <= 256 * grid[0] - pixels * channels // 8 < 256
     v = np.einsum("skp,kc->spc", at(picture, (samples, colours, pixels)), at(weight, (colours, channels)))
     v = v + at(bias, (channels,))
     at(out, (samples, pixels, channels), "f2")[...] = _halves(np.where(v > 0, v, _SLOPE * v))
+    _put_signs(mask, v)
 
 
 def _rgb_adjoint(macros: dict[str, str], grid: tuple[int, ...], *values: Any) -> None:

@@ -117,7 +117,7 @@ def pack_discriminator(stored: DiscriminatorWeights) -> PackedDiscriminator:
 class _Block:
     """A block on the device; addresses but for the side and channels, which are padded.
 
-    `z0`, `z1` and `output` are what its layers leave for the way back and for the next block.
+    `z0`, `signs` of z1, and `output` are what its layers leave for the way back and for the next block.
     """
 
     side: int
@@ -128,7 +128,7 @@ class _Block:
     skip: PlacedConv
     x: int
     z0: int
-    z1: int
+    signs: int
     output: int
 
 
@@ -195,6 +195,7 @@ class GpuDiscriminator:
                 "weight": np.uint64(self._rgb_weight),
                 "bias": np.uint64(self._rgb_bias),
                 "out": np.uint64(first.x),
+                "mask": np.uint64(self._first_signs),
                 "pixels": first.side**2,
                 "channels": first.inputs,
             },
@@ -217,7 +218,7 @@ class GpuDiscriminator:
             )
             self._convolve(block.skip, self._halved, {"out": self._d_output}, samples, is_backward=False)
             # The adjoint of a transposed convolution, as which it is placed, is the convolution.
-            ends = {"z": block.z1, "add": self._d_output, "out": block.output}
+            ends = {"mask": block.signs, "add": self._d_output, "out": block.output}
             self._convolve(block.conv1, self._t, ends, samples, is_backward=True, slope=SLOPE)
 
     def distances(self, wanted: Sequence[int], least: float, parts: int, most: int, samples: int) -> None:
@@ -274,7 +275,7 @@ class GpuDiscriminator:
         last = self._blocks[-1]
         self._end(
             0,
-            _end_arguments({"out": self._d_output, "signs": last.z1, "u": self._u1}),
+            _end_arguments({"out": self._d_output, "signs": last.signs, "u": self._u1}),
             samples,
             last.side // 2,
             last.outputs,
@@ -285,10 +286,10 @@ class GpuDiscriminator:
             self._convolve(block.conv1, self._u1, {"out": self._t}, samples, is_backward=False, gain=_GAIN)
             self._filter_adjoint(block, samples)
             self._convolve(block.skip, self._d_output, {"out": self._halved}, samples, is_backward=True, gain=_GAIN)
-            ends = {"out": self._d_output, "signs": self._blocks[index - 1].z1, "u": self._u1}
+            ends = {"out": self._d_output, "signs": self._blocks[index - 1].signs, "u": self._u1}
             if index == 0:
                 # Of the first layer's activations the gradient before leaky ReLU alone is wanted.
-                ends = {"signs": block.x, "u": self._t}
+                ends = {"signs": self._first_signs, "u": self._t}
             joined = self._joined(index, wanted, scale, halved=self._halved)
             self._convolve(block.conv0, self._u0, ends, samples, is_backward=True, joined=joined)
         first = self._blocks[0]
@@ -319,15 +320,17 @@ class GpuDiscriminator:
         self._taps = arrays.upload(np.array(packed.taps, np.float32))
         self._rgb_weight, self._rgb_bias = arrays.upload(packed.rgb_weight), arrays.upload(packed.rgb_bias)
         self._blocks: list[_Block] = []
-        x = arrays.empty(2 * samples * padded(packed.channels[self.side]) * self.side**2)
+        numbers = samples * padded(packed.channels[self.side]) * self.side**2
+        x, self._first_signs = arrays.empty(2 * numbers), arrays.empty(numbers // 8)
         for side in packed.sides:
             half, inputs, outputs = side // 2, padded(packed.channels[side]), padded(packed.channels[side // 2])
             z0 = arrays.empty(2 * samples * side**2 * inputs)
-            z1, output = (arrays.empty(2 * samples * half**2 * outputs) for _ in range(2))
+            output = arrays.empty(2 * samples * half**2 * outputs)
+            signs = arrays.empty(samples * half**2 * outputs // 8)
             conv0 = self._placed(f"b{side}.conv0", "conv", side)
             conv1 = self._placed(f"b{side}.conv1", "up_conv", half)
             skip = self._placed(f"b{side}.skip", "skip", half)
-            self._blocks.append(_Block(side, inputs, outputs, conv0, conv1, skip, x, z0, z1, output))
+            self._blocks.append(_Block(side, inputs, outputs, conv0, conv1, skip, x, z0, signs, output))
             x = output
         blocks = self._blocks
         self._t = arrays.empty(2 * samples * max((block.side + 1) ** 2 * block.inputs for block in blocks))
@@ -582,7 +585,7 @@ def _end_arguments(
     arrays: Mapping[str, int], *, bias: int = 0, unit: float = 1.0, slope: float = 1.0
 ) -> dict[str, Value]:
     """Return arguments of parts/discriminator_end.cuh; arrays that are left out are null."""
-    pointers = {name: _pointer(arrays.get(name, 0)) for name in ("z", "add", "out", "signs", "u")}
+    pointers = {name: _pointer(arrays.get(name, 0)) for name in ("mask", "add", "out", "signs", "u")}
     return {"bias": _pointer(bias), **pointers, "unit": unit, "slope": slope}
 
 

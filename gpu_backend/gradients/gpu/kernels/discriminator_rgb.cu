@@ -1,17 +1,17 @@
 // The first layer of a discriminator: out[c] = lrelu(sum_k W[k, c] picture[k] + bias[c]).
 //
-// The picture is [sample][COLOURS][side][side] fp32, W fp32, out [sample][side][side][channels] fp16. Macro COLOURS. A thread does eight
+// The picture is [sample][COLOURS][side][side] fp32, W fp32, out [sample][side][side][channels] fp16, mask has its signs. Macro COLOURS. A thread does eight
 // channels of a pixel. Grid: threads, samples.
 #define HALF 1
 #include "parts/types.cuh"
 #include "parts/previous_kernel.cuh"
+#include "parts/discriminator_signs.cuh"
 
 enum : int { THREADS = 256 };
-#define SLOPE 0.2f
 
 extern "C" __global__ void __launch_bounds__(THREADS) discriminator_rgb(
     const float* __restrict__ picture, const float* __restrict__ weight, const float* __restrict__ bias, half_bits* __restrict__ out,
-    int pixels, int channels) {
+    signs_byte* __restrict__ mask, int pixels, int channels) {
     const int groups = channels >> 3, index = blockIdx.x * THREADS + threadIdx.x;
     if (index >= pixels * groups) return;
     const int channel = 8 * (index % groups), pixel = index / groups;
@@ -26,6 +26,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) discriminator_rgb(
         for (int i = 0; i < 8; ++i) v[i] = fmaf(w[i], colour, v[i]);
     }
 #pragma unroll
-    for (int i = 0; i < 8; ++i) v[i] = v[i] > 0.0f ? v[i] : SLOPE * v[i];
-    store_many(out + ((size_t)blockIdx.y * pixels + pixel) * channels + channel, v);
+    for (int i = 0; i < 8; ++i) v[i] = v[i] > 0.0f ? v[i] : ACTIVATION_SLOPE * v[i];
+    const size_t place = ((size_t)blockIdx.y * pixels + pixel) * channels + channel;
+    store_many(out + place, v);
+    mask[place / 8] = signs_of(v);
 }

@@ -1,27 +1,27 @@
 // What becomes of eight neighbouring channels of a convolution's sums in a discriminator, or of an adjoint's:
 //
-//     v = unit * sum + bias,   v = v where v > 0, else slope * v   -> `z`
-//     v = v + add                                                 -> `out`
-//     v * (1 where signs > 0, else 0.2)                           -> `u`
+//     v = unit * sum + bias,   v where v > 0, else slope * v   its sign -> `mask`
+//     v = v + add                                             -> `out`
+//     v * (1 where `signs` has a bit, else 0.2)               -> `u`
 //
-// Arrays are fp16 but for the bias, [sample][side][side][channels]. Those that are null are left out; a slope of 1 is no activation.
+// Arrays are fp16, [sample][side][side][channels], but for the bias, and for masks, a byte for eight channels (parts/discriminator_signs.cuh). Those that are null are left out; a slope of 1 is no activation.
 // Macro TAPS: 0, or those of the filter where the sums are the gradient of a block's input, to which the rest of it is added before `out`
 // (parts/discriminator_join.cuh).
 #pragma once
+#include "parts/discriminator_signs.cuh"
 #if TAPS
 #include "parts/discriminator_join.cuh"
 #endif
 
 #define DISCRIMINATOR_END_PARAMETERS                                                                             \
-    const float* __restrict__ bias, half_bits* __restrict__ z, const half_bits* __restrict__ add,                \
-        half_bits* __restrict__ out, const half_bits* __restrict__ signs, half_bits* __restrict__ u, float unit, \
-        float slope
+    const float* __restrict__ bias, signs_byte* __restrict__ mask, const half_bits* __restrict__ add,            \
+        half_bits* __restrict__ out, const signs_byte* __restrict__ signs, half_bits* __restrict__ u,             \
+        float unit, float slope
 #if TAPS
-#define DISCRIMINATOR_END_ARGUMENTS bias, z, add, out, signs, u, unit, slope, DISCRIMINATOR_JOIN_ARGUMENTS
+#define DISCRIMINATOR_END_ARGUMENTS bias, mask, add, out, signs, u, unit, slope, DISCRIMINATOR_JOIN_ARGUMENTS
 #else
-#define DISCRIMINATOR_END_ARGUMENTS bias, z, add, out, signs, u, unit, slope
+#define DISCRIMINATOR_END_ARGUMENTS bias, mask, add, out, signs, u, unit, slope
 #endif
-#define ACTIVATION_SLOPE 0.2f
 
 __device__ __forceinline__ void end_channels(
     float (&v)[8], int sample, int y, int x, int side, int channel, int channels,
@@ -38,7 +38,7 @@ __device__ __forceinline__ void end_channels(
         v[i] = fmaf(unit, v[i], b[i]);
         v[i] = v[i] > 0.0f ? v[i] : slope * v[i];
     }
-    if (z) store_many(z + place, v);
+    if (mask) mask[place / 8] = signs_of(v);
     if (add) {
         load_many(add + place, q);
 #pragma unroll
@@ -49,8 +49,6 @@ __device__ __forceinline__ void end_channels(
 #endif
     if (out) store_many(out + place, v);
     if (!u) return;
-    load_many(signs + place, q);
-#pragma unroll
-    for (int i = 0; i < 8; ++i) v[i] *= q[i] > 0.0f ? 1.0f : ACTIVATION_SLOPE;
+    through_activation(v, signs[place / 8]);
     store_many(u + place, v);
 }
