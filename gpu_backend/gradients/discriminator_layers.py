@@ -60,7 +60,7 @@ class DiscriminatorLayers:
         self._stored, self._like, self._sides = stored, like[:0], stored.sides
         self._is_half = is_fast if in_half is None else in_half
         self._is_folded = is_fast if folded is None else folded
-        self._order = torch.channels_last if is_fast else torch.contiguous_format
+        self._order = torch.channels_last if is_fast and self._is_folded else torch.contiguous_format
         taps = torch.tensor(stored.taps, dtype=torch.float64)
         self._filter = torch.outer(taps, taps).flip(0, 1).to(like)
         self._tensors: dict[str, Tensor] = {}
