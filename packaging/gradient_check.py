@@ -118,9 +118,12 @@ def by_own_kernels(model: Model) -> Way:
     network = open_gradients(model, device="cuda")
     own = network.own_kernels
     passes = None if own is None else own.passes(network, 1, draft_side=0, draft_samples=1)
-    if passes is None:
+    if own is None or passes is None:
         raise SystemExit(f"Own kernels do not run here: {network.kernels_refusal or 'the log says why'}.")
-    return Way(f"own kernels, {torch.cuda.get_device_name()}", network, passes, features_of(model, network))
+    features = features_of(model, network)
+    if features is not None:
+        features = own.features(network, features, 1)
+    return Way(f"own kernels, {torch.cuda.get_device_name()}", network, passes, features)
 
 
 def features_of(model: Model, network: DifferentiableNetwork) -> PictureFeatures | None:

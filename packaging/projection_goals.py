@@ -1,7 +1,8 @@
 """Measure searches against what is expected of them: ``python packaging/projection_goals.py --device cuda``.
 
-``sizes``     seconds of whole searches, one picture after another: networks of public sizes with random weights, and
-              the bundled model with and without its encoder
+``sizes``     seconds of whole searches, one picture after another: networks of public sizes with random weights,
+              without features and with those of a discriminator of random weights, and the bundled model with and
+              without its encoder
 ``starts``    PSNR of pictures of the bundled model (known) and of drawings (unseen), 16 that are searched together,
               after few steps from random latents and from the encoder
 ``drawings``  PSNR of drawings after w, after rows of w, and with weights that are tuned to them
@@ -38,6 +39,7 @@ from gpu_backend import (
     random_model,
     read_model,
 )
+from gpu_backend.bench.random_discriminator import discriminator_of
 from gpu_backend.bench.shapes import SHAPES
 from gpu_backend.gradients.picture_features import PictureFeatures
 
@@ -51,13 +53,14 @@ def whole_searches(
     features: PictureFeatures | None,
     settings: ProjectionSettings,
     count: int,
+    features_of: str = "none",
 ) -> list[dict[str, Any]]:
     """Return a row for each of `count` pictures of the network: the first holds what only a process's first needs."""
     table = []
     for number, target in enumerate(known_pictures(network, count)):
         (found,) = project(network, encoder, target[None], features, settings)
         row: dict[str, Any] = {"network": name, "side": network.spec.resolution, "encoder": encoder is not None}
-        row |= {"features": features is not None, "number": number, "steps": settings.steps}
+        row |= {"features": features_of, "number": number, "steps": settings.steps}
         table.append(row | {key: found[key] for key in ("psnr_db", "wall_s", "ms_a_step")})
     return table
 
@@ -67,19 +70,29 @@ def time_sizes(names: Sequence[str], device: str, settings: ProjectionSettings, 
     table: list[dict[str, Any]] = []
     for name in names:
         network = open_gradients(random_model(SHAPES[name]), device=device)
-        table += whole_searches(name, network, None, None, settings, count)
-        write_table(table, folder, "whole_searches")
+        for with_discriminator in (False, True):
+            features, features_of = None, "none"
+            if with_discriminator:
+                stored = discriminator_of(SHAPES[name])
+                features, features_of = PictureFeatures.of_discriminator(stored, network.mean_w), "discriminator"
+            table += whole_searches(name, network, None, features, settings, count, features_of)
+            write_table(table, folder, "whole_searches")
         del network
     model = read_model(bundled_model())
     network = open_gradients(model, device=device)
     shipped = open_encoder(model, network)
     features = open_features(model, network, shipped)
+    # The bundled file has no discriminator.
+    features_of = "none" if features is None else "encoder"
     for encoder in (None, shipped) if shipped is not None else (None,):
-        table += whole_searches("bundled", network, encoder, features, settings, count)
+        table += whole_searches("bundled", network, encoder, features, settings, count, features_of)
         write_table(table, folder, "whole_searches")
-    for key in dict.fromkeys((row["network"], row["encoder"]) for row in table):
-        first, *later = (row["wall_s"] for row in table if (row["network"], row["encoder"]) == key)
+    columns = ("network", "encoder", "features")
+    for key in dict.fromkeys(tuple(row[column] for column in columns) for row in table):
+        first, *later = (row["wall_s"] for row in table if tuple(row[column] for column in columns) == key)
         start = "from the encoder" if key[1] else "from random latents"
+        if key[2] == "discriminator":
+            start += " with a discriminator's features"
         median = f", later ones {statistics.median(later):.2f} s" if later else ""
         say(f"{key[0]}, {settings.steps} steps {start}: the first {first:.2f} s{median}")
 

@@ -148,6 +148,10 @@ class GradientKernels(Protocol):
         """Return passes of up to `samples`, to blocks of at most `draft_side` of `draft_samples`; None as above."""
         ...
 
+    def features(self, network: DifferentiableNetwork, features: Any, samples: int) -> Any:
+        """Return `PictureFeatures` that compute others faster, for up to `samples`; the same if torch has to do it."""
+        ...
+
 
 class DifferentiableNetwork(ABC):
     """A model's synthesis and mapping networks in torch.

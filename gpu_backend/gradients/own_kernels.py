@@ -8,14 +8,18 @@ from typing import TYPE_CHECKING
 
 from gpu_backend.cuda.driver.probe import Gpu
 from gpu_backend.errors import DeviceError, DeviceMemoryError
+from gpu_backend.gradients.discriminator_layers import DiscriminatorLayers
 from gpu_backend.gradients.network import DifferentiableNetwork
 from gpu_backend.gradients.objective import DragTerms
+from gpu_backend.gradients.picture_features import PictureFeatures
 from gpu_backend.model.spec import NetworkSpec, StyleGAN2Spec
 
 if TYPE_CHECKING:
+    from gpu_backend.gradients.gpu.discriminator import PackedDiscriminator
     from gpu_backend.gradients.gpu.drag import GpuDrag
     from gpu_backend.gradients.gpu.open_network import GpuGradients
     from gpu_backend.gradients.gpu.passes import GpuPasses
+    from gpu_backend.model.discriminator_file import DiscriminatorWeights
 
 _MOST_TAPS = 8
 
@@ -34,6 +38,11 @@ class OwnKernels:
         self._searches = ""
         """Why searches use torch."""
         self._searches_are_checked = False
+        self._features = ""
+        """Why features of a discriminator use torch."""
+        self._features_are_checked = False
+        self._packed: tuple[DiscriminatorWeights, PackedDiscriminator] | None = None
+        """The discriminator of the newest search, since packing takes as long as many steps."""
 
     @property
     def problem(self) -> str:
@@ -92,6 +101,39 @@ class OwnKernels:
                 self._searches = error.sentence
                 _logger.info("Searches use torch: %s", error.sentence)
             return None
+
+    def features(self, network: DifferentiableNetwork, features: PictureFeatures, samples: int) -> PictureFeatures:
+        """Return features by own kernels for so many pictures at once; the same if torch has to do it (logged)."""
+        stored = features.discriminator
+        if stored is None or network.device.type != "cuda":
+            return features
+        from gpu_backend.gradients.gpu.features import open_gpu_features
+
+        with self._lock:
+            if self._features:
+                return features
+            exact = None
+            if not self._features_are_checked:
+                exact = PictureFeatures(DiscriminatorLayers(stored, network.mean_w, in_half=False, folded=False))
+            try:
+                packed = self._packed_discriminator(stored)
+                opened = open_gpu_features(packed, self._gpu, samples, network.device, features, exact)
+            except DeviceMemoryError as error:
+                _logger.info("Features of this search use torch: %s", error.sentence)
+                return features
+            except DeviceError as error:
+                self._features = error.sentence
+                _logger.info("Features of searches use torch: %s", error.sentence)
+                return features
+            self._features_are_checked = True
+            return opened
+
+    def _packed_discriminator(self, stored: DiscriminatorWeights) -> PackedDiscriminator:
+        from gpu_backend.gradients.gpu.discriminator import pack_discriminator
+
+        if self._packed is None or self._packed[0] is not stored:
+            self._packed = stored, pack_discriminator(stored)
+        return self._packed[1]
 
     def _open(self, network: DifferentiableNetwork, block: int) -> GpuGradients | None:
         """Return the network on the GPU up to a block, and as far as handles are tracked; None after a failure."""

@@ -14,11 +14,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from gpu_backend.gradients.discriminator_layers import DiscriminatorLayers
 from gpu_backend.gradients.encoder import PictureEncoder, colours, convolved, pooled
 from gpu_backend.gradients.picture_terms import PictureTerms
 from gpu_backend.model.discriminator_file import DiscriminatorWeights
 
-_LEAST_SQUARE = 1e-3
+LEAST_SQUARE = 1e-3
 """Added to the square of a length: where nothing is active, noise does not become a feature."""
 
 
@@ -29,10 +30,19 @@ class PictureFeatures:
     ----------
     layers
         Pictures (batch, img_channels, side, side) in -1..1 to feature maps (batch, channels, height, width).
+    prepare
+        Is called with pictures that others will be compared with.
+    discriminator
+        The network, if it is one.
     """
 
-    def __init__(self, layers: Callable[[Tensor], Sequence[Tensor]]) -> None:
-        self._layers = layers
+    def __init__(
+        self,
+        layers: Callable[[Tensor], Sequence[Tensor]],
+        prepare: Callable[[Tensor], None] | None = None,
+        discriminator: DiscriminatorWeights | None = None,
+    ) -> None:
+        self.layers, self.prepare, self.discriminator = layers, prepare, discriminator
 
     @classmethod
     def of_encoder(cls, encoder: PictureEncoder) -> PictureFeatures:
@@ -62,16 +72,21 @@ class PictureFeatures:
     @classmethod
     def of_discriminator(cls, stored: DiscriminatorWeights, like: Tensor) -> PictureFeatures:
         """Return those of a discriminator's blocks, of the precision and on the device of `like`."""
-        tensors = {name: torch.from_numpy(array).to(like) for name, array in stored.tensors.items()}
-        taps = torch.tensor(stored.taps).to(like)
-        return cls(_Discriminator(tensors, taps, stored.sides))
+        layers = DiscriminatorLayers(stored, like)
+        return cls(layers, layers.prepare, stored)
 
     def maps(self, pictures: Tensor) -> list[Tensor]:
         """Return the feature maps of pictures (batch, img_channels, side, side), of unit length at each place."""
-        return [x * (x.square().sum(1, keepdim=True) + _LEAST_SQUARE).rsqrt() for x in self._layers(pictures)]
+        if self.prepare is not None:
+            self.prepare(pictures)
+        return [x * (x.square().sum(1, keepdim=True) + LEAST_SQUARE).rsqrt() for x in self.layers(pictures)]
+
+    def wanted(self, pictures: Tensor) -> Sequence[Tensor]:
+        """Return what `distance` compares with, of pictures (batch, img_channels, side, side)."""
+        return self.maps(pictures)
 
     def distance(self, found: Tensor, wanted: Sequence[Tensor], terms: PictureTerms | None = None) -> Tensor:
-        """Return the mean squared distance, 0..4, of pictures (batch, ...) from `maps` of one or as many: (batch,).
+        """Return the mean squared distance, 0..4, of pictures (batch, ...) from `wanted` of one or as many: (batch,).
 
         Parameters
         ----------
@@ -79,8 +94,8 @@ class PictureFeatures:
             Compares the maps instead of torch.
         """
         if terms is not None:
-            layers = zip(self._layers(found), wanted, strict=True)
-            return torch.stack([terms.map(x, y, _LEAST_SQUARE) for x, y in layers]).mean(0)
+            layers = zip(self.layers(found), wanted, strict=True)
+            return torch.stack([terms.map(x, y, LEAST_SQUARE) for x, y in layers]).mean(0)
         squares = [(x - y).square().sum(1).mean((1, 2)) for x, y in zip(self.maps(found), wanted, strict=True)]
         return torch.stack(squares).mean(0)
 
@@ -105,36 +120,3 @@ def _layers_of(encoder: PictureEncoder) -> Callable[[Tensor], list[Tensor]]:
         return convolved(x, tensors, lambda y: functional.leaky_relu(y, 0.2))
 
     return layers
-
-
-class _Discriminator:
-    """The residual blocks of a StyleGAN2 discriminator (Karras et al. 2020b, section 4.1), without its last layers."""
-
-    def __init__(self, tensors: dict[str, Tensor], taps: Tensor, sides: tuple[int, ...]) -> None:
-        self._tensors, self._sides = tensors, sides
-        self._filter = torch.outer(taps, taps).flip(0, 1)
-
-    def __call__(self, pictures: Tensor) -> list[Tensor]:
-        x = self._conv(pictures, f"b{self._sides[0]}.fromrgb", math.sqrt(2.0))
-        maps = []
-        for side in self._sides:
-            straight = functional.conv2d(self._filtered(x, 1, stride=2), self._weight(f"b{side}.skip"))
-            bent = self._conv(x, f"b{side}.conv0", math.sqrt(2.0), padding=1)
-            # Both branches times sqrt(0.5), so that their sum keeps its variance.
-            x = straight * math.sqrt(0.5) + self._conv(self._filtered(bent, 2), f"b{side}.conv1", 1.0, stride=2)
-            maps.append(x)
-        return maps
-
-    def _weight(self, name: str) -> Tensor:
-        weight = self._tensors[f"{name}.weight"]
-        return weight / math.sqrt(math.prod(weight.shape[1:]))
-
-    def _conv(self, x: Tensor, name: str, gain: float, *, stride: int = 1, padding: int = 0) -> Tensor:
-        """Convolve, add the bias, and apply leaky ReLU times a gain."""
-        x = functional.conv2d(x, self._weight(name), self._tensors[f"{name}.bias"], stride=stride, padding=padding)
-        return functional.leaky_relu(x, 0.2) * gain
-
-    def _filtered(self, x: Tensor, padding: int, *, stride: int = 1) -> Tensor:
-        """Filter each channel by itself."""
-        kernel = self._filter.expand(x.shape[1], 1, -1, -1)
-        return functional.conv2d(x, kernel, padding=padding, stride=stride, groups=x.shape[1])

@@ -40,7 +40,7 @@ class PictureLoss:
         self._wanted, self._features, self._terms = wanted, features, terms
         self._structure = _Structure(wanted)
         with torch.no_grad():
-            self._maps = [] if features is None else features.maps(wanted)
+            self._maps = [] if features is None else features.wanted(wanted)
 
     def __call__(self, found: Tensor) -> Tensor:
         """Return one number for each picture (batch, channels, side, side)."""

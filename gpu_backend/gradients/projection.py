@@ -140,6 +140,7 @@ class Projection:
         self._drafts = MatchedDrafts(network, tuple({self._random_side, *self._draft_sides}))
         count = len(targets)
         self._passes = self._opened_passes(count)
+        self._features = self._opened_features(count)
         self._searched_drafts = self._drafts.through(self._passes)
         self._best = network.mean_w.expand(count, spec.num_ws, -1).clone()
         self._best_losses = self._targets.new_full((count,), math.inf)
@@ -329,6 +330,14 @@ class Projection:
         branches = _STARTS.get(network.device.type, 1) * count
         side = max(self._draft_sides, default=0)
         return network.own_kernels.passes(network, count, draft_side=side, draft_samples=branches) or network
+
+    def _opened_features(self, count: int) -> PictureFeatures | None:
+        """Return what computes features at the full resolution: own kernels where they compute the steps."""
+        features, own = self._features, self._network.own_kernels
+        if features is None or own is None or self._passes is self._network:
+            return features
+        found: PictureFeatures = own.features(self._network, features, count)
+        return found
 
     def _guesses(self) -> Tensor:
         """Return the encoder's answers, (count, w_dim), or the mean of w, (1, w_dim)."""

@@ -20,6 +20,7 @@ from gpu_backend.cuda.schedule import TensorMap
 from gpu_backend.gradients.gpu.kernels import kernels_of_step
 from gpu_backend.ops.kernels.parameters import MAP_NBYTES
 from gpu_backend.ops.kernels.recipe import KernelRecipe
+from tests.helpers.discriminator_twins import DISCRIMINATOR_TWINS, check_strips, end_channels
 from tests.helpers.host_arrays import Array, added, at, floats
 from tests.helpers.objective_twins import OBJECTIVE_TWINS
 
@@ -207,6 +208,16 @@ def _mapped(written: bytes, extents: tuple[int, ...], box: tuple[int, ...], step
     return int(address)
 
 
+def _ended_conv(macros: dict[str, str], grid: tuple[int, ...], x: int, weight: int, *values: Any) -> None:
+    *end, parities, in_side, cin, cout, in_stride, out_stride, out_side, samples = values
+    found = np.zeros((samples, out_side, out_side, cout), np.float32)
+    sizes = in_side, cin, cout, in_stride, out_stride, out_side, 1, samples
+    _conv(macros, grid, x, weight, found.ctypes.data, parities, *sizes)
+    columns = int(macros["COLUMNS"])
+    assert 0 <= grid[1] * columns - cout < columns
+    end_channels(macros, found, *end)
+
+
 def _patch_conv(macros: dict[str, str], grid: tuple[int, ...], x_map: bytes, weight_map: bytes, *values: Any) -> None:
     *end, side, cin, cout, _, is_adjoint = values
     samples = grid[0] // (-(-side // 16)) ** 2
@@ -287,7 +298,7 @@ def _layer(macros: dict[str, str], grid: tuple[int, ...], *values: Any) -> None:
     style_count, demod_count, unit, gain, clamp = rest
     taps, samples = int(macros["TAPS"]), grid[1]
     if taps:
-        _check_strips(grid[0], macros, side, channels)
+        check_strips(grid[0], macros, side, channels)
     else:
         assert 0 <= 256 * grid[0] - side * side * channels // 4 < 256
     whole = at(sums, (1 if taps else slices, samples, side + bool(taps), side + bool(taps), channels)).sum(0)
@@ -302,12 +313,6 @@ def _layer(macros: dict[str, str], grid: tuple[int, ...], *values: Any) -> None:
         if x:
             scaled = v * at(style + 4 * sample * style_count, (channels,))
             at(x, (samples, side, side, channels), "f2")[sample] = scaled
-
-
-def _check_strips(blocks: int, macros: dict[str, str], side: int, channels: int) -> None:
-    """Check that there is a thread for four channels of each strip of STRIP_ROWS rows, and no idle block."""
-    rows, columns = 4 * int(macros["STRIP_ROWS"]), 4 * 4
-    assert blocks == -(-side // rows) * -(-side // columns) * -(-channels // 64)
 
 
 def _filtered(t: Array, f: Array, side: int, left: int) -> Array:
@@ -367,7 +372,7 @@ def _activation(macros: dict[str, str], grid: tuple[int, ...], *values: Any) -> 
 def _filter(macros: dict[str, str], grid: tuple[int, ...], u: int, taps_at: int, t: int, *sizes: int) -> None:
     side, channels, left = sizes
     taps, samples = int(macros["TAPS"]), grid[1]
-    _check_strips(grid[0], macros, side + 1, channels)
+    check_strips(grid[0], macros, side + 1, channels)
     f, sources = at(taps_at, (taps,)), floats(at(u, (samples, side, side, channels), "f2"))
     for source, to in zip(sources, at(t, (samples, side + 1, side + 1, channels), "f2"), strict=True):
         wide = np.zeros((side + 1, side + 1, channels), np.float32)
@@ -520,5 +525,7 @@ _TWINS: dict[str, Callable[..., None]] = {
     "gradient_picture_adjoint": _picture_adjoint,
     "gradient_skip": _skip,
     "gradient_skip_adjoint": _skip_adjoint,
+    "discriminator_conv": _ended_conv,
+    **DISCRIMINATOR_TWINS,
     **OBJECTIVE_TWINS,
 }

@@ -20,6 +20,7 @@ from tests.helpers.golden import CASES
 from tests.helpers.gradient_twins import TwinDriver, twin_kernels
 from tests.helpers.one_thread import one_thread_of_torch
 from tests.helpers.packaging_script import ROOT, packaging_script
+from tests.helpers.twin_features import twin_features
 
 
 @pytest.fixture
@@ -42,7 +43,10 @@ def way_of_twins(check: ModuleType, model: Model) -> Any:
     )
     network.own_kernels = kernels
     passes = GpuPasses(opened(), network.device)
-    return check.Way("twins", network, passes, check.features_of(model, network))
+    features = check.features_of(model, network)
+    if features is not None and features.discriminator is not None:
+        features = twin_features(features.discriminator, samples=1)
+    return check.Way("twins", network, passes, features)
 
 
 def test_each_row_of_a_golden_file_has_its_cosines(

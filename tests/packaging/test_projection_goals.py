@@ -40,9 +40,14 @@ def test_each_part_writes_its_table(
     with one_thread_of_torch():
         goals.main([*few, *drawn, "--shapes", "ffhq256", "--out", str(tmp_path / "out")])
     whole = rows_of(tmp_path / "out" / "whole_searches.csv")
-    assert [(row["network"], row["encoder"], row["number"]) for row in whole] == [
-        (name, encoder, number)
-        for name, encoder in (("ffhq256", "False"), ("bundled", "False"), ("bundled", "True"))
+    assert [(row["network"], row["encoder"], row["features"], row["number"]) for row in whole] == [
+        (*searches, number)
+        for searches in (
+            ("ffhq256", "False", "none"),
+            ("ffhq256", "False", "discriminator"),
+            ("bundled", "False", "encoder"),
+            ("bundled", "True", "encoder"),
+        )
         for number in "01"
     ]
     assert all(float(row["wall_s"]) > 0 and row["steps"] == "4" for row in whole)
@@ -57,4 +62,5 @@ def test_each_part_writes_its_table(
     assert all(float(drawing[key]) > 0 for key in ("psnr_db", "tuned_db", "tuning_s"))
     printed = capsys.readouterr().out
     assert "bundled, 4 steps from the encoder: the first " in printed
+    assert "ffhq256, 4 steps from random latents with a discriminator's features: the first " in printed
     assert "drawings, medians: rows of w " in printed

@@ -24,7 +24,6 @@ from gpu_backend.cuda.driver.arguments import PackedArguments, Value
 from gpu_backend.cuda.driver.interface import Driver, LoadedKernel
 from gpu_backend.gradients.gpu.conv_choice import ConvChoice, ConvLaunch, add_slices, tiles_of
 from gpu_backend.gradients.gpu.kernels import (
-    STRIP_ROWS,
     GradientKernel,
     activation_kernel,
     filter_kernel,
@@ -33,6 +32,7 @@ from gpu_backend.gradients.gpu.kernels import (
 from gpu_backend.gradients.gpu.memory import DeviceArrays
 from gpu_backend.gradients.gpu.placed import COLOURS, PlacedConv, PlacedNetwork, PlacedToRgb
 from gpu_backend.gradients.gpu.skips import ResnetSkips
+from gpu_backend.gradients.gpu.strips import STRIP_THREADS, strip_blocks, strip_rows
 from gpu_backend.gradients.gpu.weights import (
     activation_blocks,
     pixels_per_block,
@@ -40,11 +40,6 @@ from gpu_backend.gradients.gpu.weights import (
 from gpu_backend.model.spec import StyleGAN2Spec
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.ops.upfirdn import doubling_left_pad, up_conv_left_pad
-
-_BUSY_THREADS = 256
-"""Of a multiprocessor, that wait for memory often enough to keep it busy."""
-_STRIP_THREADS = 256
-"""Of a block that filters, as parts/gradient_strips.cuh divides it: 64 channels of 4 x 4 strips."""
 
 
 class GpuNetwork:
@@ -160,11 +155,11 @@ class GpuNetwork:
                     samples,
                 )
             if layer.is_up:
-                rows = self._strip_rows(layer, samples)
+                rows = strip_rows(side, layer.outputs, samples, self._multiprocessors)
                 self.launch(
                     filter_kernel(len(self.spec.resample_filter), rows=rows),
-                    (_strip_blocks(side + 1, rows, layer.outputs), samples, 1),
-                    (_STRIP_THREADS, 1, 1),
+                    (strip_blocks(side + 1, rows, layer.outputs), samples, 1),
+                    (STRIP_THREADS, 1, 1),
                     {
                         "u": np.uint64(self._us[0]),
                         "filter": np.uint64(self._placed.filter),
@@ -275,13 +270,13 @@ class GpuNetwork:
         side, taps = layer.spec.resolution, len(self.spec.resample_filter)
         if layer.is_up and slices > 1:
             add_slices(self.launch, self._sums, samples * layer.forward.out_side**2 * layer.outputs, slices)
-        rows = self._strip_rows(layer, samples) if layer.is_up else 1
-        pixel_blocks = -(-side * side * layer.outputs // 4 // _STRIP_THREADS)
-        blocks = _strip_blocks(side, rows, layer.outputs) if layer.is_up else pixel_blocks
+        rows = strip_rows(side, layer.outputs, samples, self._multiprocessors) if layer.is_up else 1
+        pixel_blocks = -(-side * side * layer.outputs // 4 // STRIP_THREADS)
+        blocks = strip_blocks(side, rows, layer.outputs) if layer.is_up else pixel_blocks
         self.launch(
             layer_kernel(taps if layer.is_up else 0, rows=rows),
             (blocks, samples, 1),
-            (_STRIP_THREADS, 1, 1),
+            (STRIP_THREADS, 1, 1),
             {
                 "sums": np.uint64(self._sums),
                 "filter": np.uint64(self._placed.filter),
@@ -302,12 +297,6 @@ class GpuNetwork:
                 "clamp": layer.clamp,
             },
         )
-
-    def _strip_rows(self, layer: PlacedConv, samples: int) -> int:
-        """Return the rows that a thread filters: many where their threads still fill the device."""
-        most, least = STRIP_ROWS
-        threads = samples * layer.spec.resolution**2 * layer.outputs // (4 * 4 * most)
-        return most if threads >= _BUSY_THREADS * self._multiprocessors else least
 
     def _back_table(self, block: int, samples: int, *, of_picture: bool) -> NDArray[np.int32]:
         """Return the table for the sums of a way back: adjoints that go back through layers have a row a block."""
@@ -543,9 +532,3 @@ class GpuNetwork:
                 "unit": unit,
             },
         )
-
-
-def _strip_blocks(side: int, rows: int, channels: int) -> int:
-    """Return the blocks whose threads filter four channels of so many rows of four pixels each."""
-    groups = -(-channels // 64)
-    return groups * -(-side // (4 * 4)) * -(-side // (4 * rows))

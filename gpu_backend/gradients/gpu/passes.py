@@ -7,7 +7,6 @@ to its way back; torch sees the rows of w, features, pictures and their gradient
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import math
 from collections.abc import Iterator
 from typing import Any
@@ -20,6 +19,7 @@ from torch.nn import functional
 
 from gpu_backend.cuda.driver.interface import Driver
 from gpu_backend.gradients.gpu.open_network import GpuGradients
+from gpu_backend.gradients.gpu.tensors import DeviceTensors
 from gpu_backend.gradients.gpu.terms import GpuTerms
 
 _LARGEST = 64.0
@@ -43,7 +43,7 @@ class GpuPasses:
     def __init__(self, gpu: GpuGradients, device: torch.device) -> None:
         self._gpu, self._device = gpu, device
         self._runs = 0
-        self._views: dict[tuple[int, tuple[int, ...]], Tensor] = {}
+        self._memory = DeviceTensors(device)
         with gpu.work(self, begins=True) as driver:
             # Memory was cleared on the driver's own stream.
             driver.record(gpu.done)
@@ -77,8 +77,8 @@ class GpuPasses:
                 address = network.picture(side, samples)
         self._runs += 1
         if of_picture:
-            return self._view(address, (samples, 3, side, side)).clone(), self._runs
-        found = self._view(address, (samples, side, side, channels), np.float16)
+            return self._memory.view(address, (samples, 3, side, side)).clone(), self._runs
+        found = self._memory.view(address, (samples, side, side, channels), np.float16)
         return found[..., :used].float().contiguous(), self._runs
 
     def backward(self, gradient: Tensor, side: int, run: int, *, of_picture: bool) -> Tensor:
@@ -94,7 +94,7 @@ class GpuPasses:
         gradient = (gradient / largest).contiguous()
         with self._launching():
             network.backward(side, gradient.data_ptr(), samples, of_picture=of_picture, unit=1.0 / _LARGEST)
-        found = self._view(network.ws_gradient, (samples, network.spec.num_ws, network.spec.w_dim))
+        found = self._memory.view(network.ws_gradient, (samples, network.spec.num_ws, network.spec.w_dim))
         rows: Tensor = found * largest[:, :, 0]
         return rows
 
@@ -106,31 +106,6 @@ class GpuPasses:
         with self._gpu.work(self) as driver, driver.on_stream(stream):
             self._gpu.network.break_sequence()
             yield driver
-
-    def _view(self, address: int, shape: tuple[int, ...], dtype: type = np.float32) -> Tensor:
-        """Return a tensor over memory of the device, made before a graph is captured."""
-        key = address, shape
-        if key not in self._views:
-            if self._device.type == "cuda":
-                made = torch.as_tensor(_DeviceArray(address, shape, np.dtype(dtype)), device=self._device)
-            else:
-                nbytes = int(np.prod(shape)) * np.dtype(dtype).itemsize
-                memory = (ctypes.c_char * nbytes).from_address(address)
-                made = torch.from_numpy(np.frombuffer(memoryview(memory), dtype).reshape(shape))
-            self._views[key] = made
-        return self._views[key]
-
-
-class _DeviceArray:
-    """Memory of the device as libraries exchange it."""
-
-    def __init__(self, address: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
-        self.__cuda_array_interface__ = {
-            "shape": shape,
-            "typestr": dtype.str,
-            "data": (address, False),
-            "version": 3,
-        }
 
 
 class _Pass(Function):

@@ -76,7 +76,7 @@ def test_the_blocks_of_a_discriminator_are_those_that_training_runs() -> None:
     x = pictures(2, 16)
     features = PictureFeatures.of_discriminator(DiscriminatorWeights((16, 8), tensors, (0.125, 0.375, 0.375, 0.125)), x)
     y = twin.from_rgb(x, torch.float32)
-    for name, found in zip(twin.names, features._layers(x), strict=True):
+    for name, found in zip(twin.names, features.layers(x), strict=True):
         y = twin.get_submodule(name)(y, torch.float32)
         torch.testing.assert_close(found, y, rtol=1e-4, atol=1e-4)
 

@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 import torch
 
+from gpu_backend.bench.random_discriminator import random_discriminator
 from gpu_backend.cuda.driver.probe import Gpu
 from gpu_backend.errors import DeviceError, DeviceMemoryError
 from gpu_backend.gradients.encoder import PictureEncoder
+from gpu_backend.gradients.gpu.features import GpuFeatures
 from gpu_backend.gradients.gpu.open_network import GpuGradients
 from gpu_backend.gradients.gpu.passes import GpuPasses
 from gpu_backend.gradients.network import DifferentiableNetwork, differentiable_network
@@ -24,6 +26,7 @@ from gpu_backend.model.model import Model
 from tests.helpers.fake_gpu import FAKE_GPU
 from tests.helpers.gradient_twins import TwinDriver, twin_kernels
 from tests.helpers.networks import make_stylegan2
+from tests.helpers.twin_features import twin_features
 
 
 @pytest.fixture(scope="module")
@@ -149,6 +152,10 @@ class Scripted:
         self.opened.append((samples, draft_side, draft_samples))
         return twin_passes(network, self.driver, samples)
 
+    def features(self, network: DifferentiableNetwork, features: PictureFeatures, samples: int) -> PictureFeatures:
+        assert features.discriminator is not None
+        return twin_features(features.discriminator, self.driver, samples)
+
 
 def gains(projection: Projection) -> np.ndarray[Any, Any]:
     """Return how many dB nearer each picture is at the end than the best random latent."""
@@ -170,6 +177,20 @@ def test_a_search_by_own_kernels_finds_what_torch_finds(model: Model) -> None:
     assert (gains(Projection(network, targets, settings)) > 0.5 * by_torch).all()
     assert kernels.opened == [(2, 0, 2)]
     assert {"gradient_picture_adjoint", "gradient_pixels"} <= set(kernels.driver.launched)
+
+
+def test_a_search_by_features_of_own_kernels_finds_what_torch_finds(model: Model) -> None:
+    network = differentiable_network(model)
+    with torch.no_grad():
+        targets = network.picture(rows_of(network)).clamp(-1, 1).numpy()
+
+    settings = ProjectionSettings(steps=40, candidates=8)
+    stored = random_discriminator({16: 12, 8: 20, 4: 24})
+    features = PictureFeatures.of_discriminator(stored, network.mean_w)
+    by_torch = gains(Projection(network, targets, settings, None, features))
+    network.own_kernels = kernels = Scripted()  # type: ignore[assignment]
+    assert (gains(Projection(network, targets, settings, None, features)) > 0.5 * by_torch).all()
+    assert {"discriminator_rgb_adjoint", "discriminator_distance"} <= set(kernels.driver.launched)
 
 
 def test_torch_searches_where_kernels_fail(
@@ -232,6 +253,52 @@ def test_passes_and_losses_on_a_gpu_are_those_of_torch(gpu: Gpu) -> None:
     assert_passes_are_those_of(network, passes)
     for side in (4, 16, 45, 64):
         assert_loss_is_that_of_torch(network, passes, side)
+
+
+@pytest.mark.parametrize("is_fatal", [True, False])
+def test_torch_computes_features_where_kernels_fail(
+    is_fatal: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    on_gpu = differentiable_network(make_stylegan2())
+    stored = random_discriminator({16: 8, 8: 8, 4: 8})
+    features = PictureFeatures.of_discriminator(stored, on_gpu.mean_w)
+    checked: list[bool] = []
+
+    def fail(*arguments: object) -> GpuFeatures:
+        checked.append(arguments[-1] is not None)
+        raise (DeviceError if is_fatal else DeviceMemoryError)("It computes other features.")
+
+    monkeypatch.setattr("gpu_backend.gradients.gpu.features.open_gpu_features", fail)
+    kernels = OwnKernels(FAKE_GPU)
+    assert kernels.features(on_gpu, features, 1) is features
+    assert not checked, "torch is on the processor"
+    on_gpu.device = torch.device("cuda")
+    with caplog.at_level(logging.INFO):
+        for _ in range(2):
+            assert kernels.features(on_gpu, features, 1) is features
+    assert checked == [True] * (1 if is_fatal else 2), "memory may be free later; wrong features stay wrong"
+    assert "It computes other features." in caplog.text
+    encoder = features_of(on_gpu)
+    assert kernels.features(on_gpu, encoder, 1) is encoder
+
+
+def test_features_that_passed_their_check_are_not_checked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    on_gpu = differentiable_network(make_stylegan2())
+    on_gpu.device = torch.device("cuda")
+    stored = random_discriminator({16: 8, 8: 8, 4: 8})
+    features = PictureFeatures.of_discriminator(stored, on_gpu.mean_w)
+    seen: list[tuple[object, bool]] = []
+
+    def opened(*arguments: object) -> GpuFeatures:
+        seen.append((arguments[0], arguments[-1] is not None))
+        return twin_features(stored)
+
+    monkeypatch.setattr("gpu_backend.gradients.gpu.features.open_gpu_features", opened)
+    kernels = OwnKernels(FAKE_GPU)
+    for _ in range(2):
+        assert isinstance(kernels.features(on_gpu, features, 2), GpuFeatures)
+    assert [is_checked for _, is_checked in seen] == [True, False]
+    assert seen[0][0] is seen[1][0], "weights are packed once"
 
 
 @pytest.mark.gpu

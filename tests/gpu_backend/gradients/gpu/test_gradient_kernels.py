@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from gpu_backend.gradients.gpu.discriminator_kernels import kernels_of_discriminator
 from gpu_backend.gradients.gpu.kernels import kernels_of_step
 from tests.helpers.kernel_checks import ARCHITECTURES, assert_compiles, dealt
 
@@ -37,7 +38,7 @@ def test_kernels_compile_and_spill_nothing(architecture: str) -> None:
 
 
 def test_every_source_and_every_part_is_used() -> None:
-    recipes = kernels_of_step(4, "sm_90a", with_skips=True)
+    recipes = {*kernels_of_step(4, "sm_90a", with_skips=True), *kernels_of_discriminator(4, 3, "sm_90a")}
     assert {recipe.stem for recipe in recipes} == {path.stem for path in KERNELS.glob("*.cu")}
     included = {name for recipe in recipes for name in recipe.headers}
     assert included >= {f"parts/{path.name}" for path in KERNELS.glob("parts/*.cuh")}

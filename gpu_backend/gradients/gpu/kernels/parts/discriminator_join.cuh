@@ -1,0 +1,51 @@
+// The gradient of a block's input besides that of its first convolution: the adjoint of the filter with stride 2 before its skip, and the
+// gradient of the input as a map of the loss.
+//
+//     v[y, x] += sum_ij f[i] f[j] from[(y + i - left) / 2, (x + j - left) / 2] where both are whole
+//              + level * scale[sample] * (along map[y, x] + across wanted[y, x])
+//
+// `from` is [sample][side / 2][side / 2][channels], `numbers` along and across of each place as discriminator_distance leaves them, map and
+// wanted are [sample][side][side][channels]; all but numbers are fp16. `from` and `map` may be null. Macro TAPS: of the filter.
+#pragma once
+
+#define DISCRIMINATOR_JOIN_PARAMETERS                                                                               \
+    const half_bits* __restrict__ from, const float* __restrict__ filter, const half_bits* __restrict__ map,        \
+        const half_bits* __restrict__ wanted, const float* __restrict__ numbers, const float* __restrict__ scale,   \
+        int left, float level
+#define DISCRIMINATOR_JOIN_ARGUMENTS from, filter, map, wanted, numbers, scale, left, level
+
+enum : int { MOST_PAIRS = (TAPS + 1) / 2 };  // of a tap and a sample along an axis
+
+// Of eight channels of a pixel.
+__device__ __forceinline__ void join(
+    float (&v)[8], int sample, int y, int x, int side, int channel, int channels, DISCRIMINATOR_JOIN_PARAMETERS) {
+    if (from) {
+        const int row = y - left, column = x - left, half_side = side / 2;
+        const int first_row = row & 1, first_column = column & 1;  // the first tap that meets a sample
+        const half_bits* whole = from + (size_t)sample * half_side * half_side * channels + channel;
+#pragma unroll
+        for (int i = 0; i < MOST_PAIRS; ++i) {
+            const int tap_row = first_row + 2 * i, in_row = (row + tap_row) >> 1, safe_row = min(max(in_row, 0), half_side - 1);
+            const float row_share = tap_row < TAPS && in_row == safe_row ? filter[tap_row] : 0.0f;
+#pragma unroll
+            for (int j = 0; j < MOST_PAIRS; ++j) {
+                // No branch around the load, so that many are under way together.
+                const int tap = first_column + 2 * j, in_column = (column + tap) >> 1, safe_column = min(max(in_column, 0), half_side - 1);
+                const float share = tap < TAPS && in_column == safe_column ? row_share * filter[tap] : 0.0f;
+                float q[8];
+                load_many(whole + (size_t)(safe_row * half_side + safe_column) * channels, q);
+#pragma unroll
+                for (int k = 0; k < 8; ++k) v[k] = fmaf(share, q[k], v[k]);
+            }
+        }
+    }
+    if (map) {
+        const size_t at = ((size_t)sample * side + y) * side + x, place = at * channels + channel;
+        const float factor = level * scale[sample], along = factor * numbers[2 * at], across = factor * numbers[2 * at + 1];
+        float q[8], w[8];
+        load_many(map + place, q);
+        load_many(wanted + place, w);
+#pragma unroll
+        for (int k = 0; k < 8; ++k) v[k] += fmaf(along, q[k], across * w[k]);
+    }
+}
