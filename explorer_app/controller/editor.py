@@ -160,8 +160,8 @@ class Editor:
         """Replace the session of the current step: it was fitted to the model, not edited."""
         self.finish()
         if session != self._session:
-            self._committed = self._session = session
             self._history = self._history.amended(session)
+        self._committed = self._session = session  # with what equal sessions may differ in: what is known of the model
 
     def begin(self, session: Session) -> None:
         """Start a new history with a session; kept sessions stay."""

@@ -120,7 +120,7 @@ def _fit_fields(session: Session, facts: ModelFacts, usual_cutoff: int | None) -
     is_other = session.model.model_id != facts.model_id
     return replace(
         session,
-        model=ModelReference(path=facts.path, name=facts.name, model_id=facts.model_id),
+        model=ModelReference(facts.path, facts.name, facts.model_id, facts.c_dim or None),
         pinned_blend=tuple(
             (_fit_recipe(recipe, facts), weight)
             for recipe, weight in session.pinned_blend

@@ -4,10 +4,10 @@ from fractions import Fraction
 from explorer_app.session.adapting import FitOrigin, adapt
 from explorer_app.session.local_edits import style_lengths
 from explorer_app.session.patches import Patch
-from explorer_app.session.resolve import resolve
+from explorer_app.session.resolve import Modulation, Modulator, evaluate, resolve
 from explorer_app.session.session import ModelReference, Session, Slider, Source
-from explorer_app.session.timeline.evaluation import keyed_at
-from explorer_app.session.tracks import Key, Timeline, Track
+from explorer_app.session.timeline.evaluation import keyed_at, session_at
+from explorer_app.session.tracks import Easing, Key, Timeline, Track
 from gpu_backend import DirectionAmount, Latent, MixSource, Noise, Recipe, RowRange, Tap, Transform, Truncation
 from tests.helpers.networks import make_stylegan2
 from tests.helpers.stylegan1 import make_stylegan1
@@ -198,6 +198,21 @@ def test_a_track_goes_through_no_more_classes_than_the_model_has() -> None:
     (track,) = adapt(session, FACTS).session.timeline.tracks
     assert [key.value for key in track.keys] == [0, FACTS.c_dim - 1]
     assert adapt(session, replace(FACTS, c_dim=0)).session.timeline.tracks == ()
+
+
+def test_what_sound_adds_and_handles_that_overshoot_end_at_the_last_class_of_the_model() -> None:
+    class Five:
+        def at(self, t: float) -> int:
+            return 5
+
+    overshoot = Easing("bezier", (0.2, 2.0, 0.8, 2.0))
+    track = Track("classes/number", (Key(Fraction(0), 0, overshoot), Key(Fraction(1), FACTS.c_dim - 1)))
+    fitted = adapt(Session(model=ELSEWHERE, timeline=Timeline(tracks=(track,))), FACTS).session
+    last = ((FACTS.c_dim - 1, 1.0),)
+    assert {keyed_at(fitted, t / 20).classes[0][0] for t in range(21)} == set(range(FACTS.c_dim))
+    added = Modulation((Modulator("classes/number", Five(), "add"),))
+    assert evaluate(adapt(Session(model=ELSEWHERE), FACTS).session, added).classes == last
+    assert session_at(fitted, 1.0, added).classes == last
 
 
 def test_what_a_fit_removed_comes_back_beside_what_was_edited_since() -> None:
