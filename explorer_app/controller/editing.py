@@ -240,6 +240,7 @@ class Editing(QObject):
             self._editor.finish(_DRIFT)  # so that undo reverts the edit, and not the drift until then
         fitted = self._fitted(edit)
         if fitted is None:
+            self.refresh()  # the panel may show the value that it asked for
             return
         edit, recorder = fitted, self.recorder
         if recorder is not None and recorder.takes(edit):

@@ -258,3 +258,13 @@ def test_an_edit_that_was_made_for_another_model_sets_nothing_that_the_open_one_
     slide(open_harness, 0.5)
     assert editing.session != before
     open_harness.rest()
+
+
+def test_panels_are_told_when_an_edit_was_refused_so_that_they_show_the_session_again(open_harness: Harness) -> None:
+    editing = open_harness.controller.editing
+    told: list[int] = []
+    editing.session_changed.connect(lambda: told.append(1))
+    editing.edit(SetParameter("classes", ((3, 1.0),)))
+    assert told == [1]
+    assert open_harness.labels == ["Start"]
+    open_harness.rest()
