@@ -284,6 +284,7 @@ class Controller(QObject):
         self._is_closed = True
         self.point_drag.close()
         self.photo_projection.close()
+        self.learning.close()
         self.local_editing.close()
         self.playback.close()
         self.sounds.close()
