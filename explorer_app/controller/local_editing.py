@@ -30,6 +30,7 @@ from gpu_backend import (
     RecipeBudget,
     RequestError,
     StoredLatent,
+    Transform,
     flat_latent,
     spend_latent,
 )
@@ -171,6 +172,12 @@ class LocalEditing(QObject):
         if mask is None:
             self._messages.info(NO_MASK)
             return
+        if self._editing.session.transform != Transform():
+            self._messages.warning(
+                "The region is painted on a transformed picture, but style channels are searched in the picture "
+                "without it; reset the transform first."
+            )
+            return
         if model is None or rows is None:
             self._messages.warning("Style channels can be searched once the picture is rendered; wait a moment.")
             return
@@ -212,6 +219,12 @@ class LocalEditing(QObject):
         self._messages.exception(event.error)
         sentence = event.error.sentence if isinstance(event.error, LoomError) else str(event.error)
         self.maps_failed.emit(sentence)
+
+    def forget(self) -> None:
+        """Another model is open: end a search in the former one."""
+        if self.is_searching:
+            self._messages.info("The search for style channels ended, since another model was opened.")
+            self.stop_search()
 
     def close(self) -> None:
         """End the search and its thread. May be called twice."""

@@ -35,6 +35,7 @@ from gpu_backend import (
     StoredLatent,
     StyleOffset,
     TorchError,
+    Transform,
 )
 from tests.helpers.controller_harness import Harness
 from tests.helpers.fake_controller import facts
@@ -168,6 +169,38 @@ def test_a_search_that_fails_or_is_stopped_leaves_the_session(
     editing.shown_latent = None
     local.find_style_channels()
     assert "wait a moment" in messages.messages[-1].sentence
+
+
+def test_another_model_ends_a_search(searching: tuple[LocalEditing, FakeEditing, MessageLog], qtbot: QtBot) -> None:
+    local, editing, messages = searching
+    local.forget()
+    assert not messages.messages
+    gate = threading.Event()
+
+    def waits(*parts: object) -> ScriptedSearch:
+        gate.wait()
+        return ScriptedSearch()
+
+    local.make_search = waits
+    local.find_style_channels()
+    local.forget()
+    gate.set()
+    assert not local.is_searching
+    assert "another model" in messages.messages[-1].sentence
+    local.make_search = lambda *parts: ScriptedSearch()
+    local.find_style_channels()
+    qtbot.waitUntil(lambda: not local.is_searching)
+    assert len(editing.session.style_channels) == 1, "the new search, and not the former one"
+
+
+def test_a_region_of_a_transformed_picture_is_not_searched(
+    searching: tuple[LocalEditing, FakeEditing, MessageLog],
+) -> None:
+    local, editing, messages = searching
+    editing.session = replace(editing.session, transform=Transform(degrees=20.0))
+    local.find_style_channels()
+    assert not local.is_searching
+    assert "reset the transform first" in messages.messages[-1].sentence
 
 
 @pytest.mark.parametrize(
