@@ -271,10 +271,12 @@ class Editing(QObject):
     @Slot()
     def cancel_gesture(self, source: str | None = None) -> None:
         """Revert the newest gesture of a source, None for any; without one nothing happens."""
+        timeline = self.session.timeline
         if self._editor.cancel(source):
             if self.recorder is not None:
                 self.recorder.drop()
-            self._follow_time()
+            if self.session.timeline is not timeline:  # else what was set by hand before the gesture stays
+                self._follow_time()
             self._show(live=self._editor.is_gesturing() or self._is_time_moving)
 
     # -- time -------------------------------------------------------------------------------------------------------

@@ -66,6 +66,17 @@ def test_scrubbing_goes_on_while_a_model_is_read(ramp: Harness) -> None:
     assert at(ramp) == pytest.approx(0.5), "the playhead stays where it was"
 
 
+def test_a_gesture_that_is_cancelled_leaves_what_was_set_by_hand_before_it(ramp: Harness) -> None:
+    editing = ramp.controller.editing
+    editing.edit(SetParameter(PSI, 0.7))
+    before = editing.session
+    editing.edit(SetParameter("slider/sefa/0", 1.0), False, "Sliders")
+    editing.cancel_gesture("Sliders")
+    assert editing.session == before
+    assert at(ramp) == 0.7, "and not what the keys say, until the playhead moves"
+    ramp.rest()
+
+
 def test_playing_keeps_time_however_late_it_is_polled(ramp: Harness) -> None:
     playback = ramp.controller.playback
     playback.set_playing(True)
