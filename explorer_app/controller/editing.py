@@ -27,7 +27,8 @@ from explorer_app.session.resolve import NO_MODULATION, Modulation, evaluate, re
 from explorer_app.session.session import Position, Session
 from explorer_app.session.storage import SessionFile
 from explorer_app.session.timeline.edits import TIMELINE, SetTimeline
-from explorer_app.session.timeline.evaluation import keyed_at, moves_something, with_walk
+from explorer_app.session.timeline.evaluation import changed_tracks, keyed_at, moves_something, with_walk
+from explorer_app.session.tracks import Timeline
 from explorer_app.settings import Settings
 from gpu_backend import (
     SEED_COUNT,
@@ -242,12 +243,12 @@ class Editing(QObject):
         if fitted is None:
             self.refresh()  # the panel may show the value that it asked for
             return
-        edit, recorder = fitted, self.recorder
+        edit, recorder, timeline = fitted, self.recorder, self.session.timeline
         if recorder is not None and recorder.takes(edit):
             edit = self._recorded(edit, final, source, recorder)
         self._editor.edit(edit, final, self._clock(), source)
         if edit.target == TIMELINE:
-            self._follow_time()
+            self._follow_time(timeline)
         self._show(live=(self._editor.is_gesturing() and not in_full) or self._is_time_moving)
 
     def _fitted(self, edit: Edit) -> Edit | None:
@@ -301,11 +302,17 @@ class Editing(QObject):
         self._time_s = time_s
         self.time_restored.emit(time_s)
 
-    def _follow_time(self) -> None:
-        """Evaluate the timeline at the playhead."""
-        if moves_something(self.session.timeline):
-            t = self._time_s
-            self._editor.advance(lambda session: keyed_at(session, t))
+    def _follow_time(self, before: Timeline | None = None) -> None:
+        """Evaluate the timeline at the playhead; after an edit of `before`, the tracks that it changed.
+
+        What else was set by hand stays until the playhead moves.
+        """
+        timeline, t = self.session.timeline, self._time_s
+        changed = timeline if before is None else changed_tracks(before, timeline)
+        if moves_something(changed):
+            self._editor.advance(
+                lambda session: replace(keyed_at(replace(session, timeline=changed), t), timeline=session.timeline)
+            )
 
     @Slot()
     def random_seed(self) -> None:

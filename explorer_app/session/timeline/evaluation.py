@@ -104,6 +104,19 @@ def moves_something(timeline: Timeline) -> bool:
     return any(_acts(track) for track in timeline.tracks)
 
 
+def changed_tracks(before: Timeline, timeline: Timeline) -> Timeline:
+    """Return a timeline without the tracks whose values an edit of `before` left as they were.
+
+    A change of what sets more than one parameter leaves all tracks, since others move what it sets.
+    """
+    if (before.grid, before.z_dim) != (timeline.grid, timeline.z_dim):
+        return timeline
+    changed = tuple(track for track in timeline.tracks if track not in before.tracks)
+    if any(track.path in (STATE, _LATENT) for track in changed):
+        return timeline
+    return replace(timeline, tracks=changed)
+
+
 def is_piece(session: Session) -> bool:
     """Return whether there is something to play and to export: tracks that act, or sounds."""
     return bool(session.timeline.sounds) or moves_something(session.timeline)

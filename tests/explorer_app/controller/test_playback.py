@@ -77,6 +77,18 @@ def test_a_gesture_that_is_cancelled_leaves_what_was_set_by_hand_before_it(ramp:
     ramp.rest()
 
 
+def test_an_edit_of_the_timeline_leaves_what_was_set_by_hand_in_other_tracks(ramp: Harness) -> None:
+    editing = ramp.controller.editing
+    editing.edit(SetParameter(PSI, 0.7))
+    editing.edit(SetTimeline(with_key(editing.session.timeline, "noise.gain", Fraction(0), 0.5)))
+    assert (at(ramp), editing.session.noise.gain) == (0.7, 0.5)
+    editing.edit(SetTimeline(replace(editing.session.timeline, end=Fraction(20))))
+    assert at(ramp) == 0.7
+    editing.edit(SetTimeline(with_key(editing.session.timeline, PSI, Fraction(0), 0.2)))
+    assert at(ramp) == 0.2
+    ramp.rest()
+
+
 def test_playing_keeps_time_however_late_it_is_polled(ramp: Harness) -> None:
     playback = ramp.controller.playback
     playback.set_playing(True)
