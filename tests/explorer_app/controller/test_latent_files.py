@@ -36,6 +36,19 @@ def rows_for(harness: Harness, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).standard_normal((facts.num_ws, facts.w_dim)).astype(np.float32)
 
 
+def test_a_file_of_torch_that_is_dropped_is_a_latent_or_a_model(open_harness: Harness) -> None:
+    harness = open_harness
+    stored = stored_latent(rows_for(harness))
+    write_latent(harness.folder / "face.pt", stored)
+    harness.controller.files.open(harness.folder / "face.pt")
+    harness.until(lambda: harness.controller.editing.session.pinned_blend)
+    assert harness.labels == ["Start", "Import latent"]
+    (harness.folder / "dogs.pt").write_bytes(b"a model")
+    harness.controller.files.open(harness.folder / "dogs.pt")
+    harness.until(lambda: (facts := harness.controller.engine.model.facts) and facts.name == "dogs")
+    harness.rest()
+
+
 def test_an_imported_latent_is_shown_saved_and_taken_back(open_harness: Harness) -> None:
     harness, before = open_harness, open_harness.controller.editing.session
     stored = stored_latent(rows_for(harness))
