@@ -19,8 +19,8 @@ from explorer_app.controller.live_updates import LiveUpdates
 from explorer_app.controller.model_opener import ModelOpener
 from explorer_app.controller.preview import Preview
 from explorer_app.messages import MessageLog
-from explorer_app.session.adapting import FitOrigin, adapt, fit_edit
-from explorer_app.session.edits import PLACE, Edit, GoToSeed
+from explorer_app.session.adapting import FitOrigin, adapt, fit_edit, fit_parameters
+from explorer_app.session.edits import PLACE, Edit, GoToSeed, SetParameters
 from explorer_app.session.history import History
 from explorer_app.session.parameters import SetParameter
 from explorer_app.session.resolve import NO_MODULATION, Modulation, evaluate, resolve, unobserved
@@ -258,6 +258,8 @@ class Editing(QObject):
             return edit
         if isinstance(edit, SetTimeline) and edit.timeline.z_dim != facts.z_dim:
             return replace(edit, timeline=replace(edit.timeline, z_dim=facts.z_dim))
+        if isinstance(edit, SetParameters):
+            return fit_parameters(edit, facts)
         return fit_edit(edit, facts) if isinstance(edit, SetParameter) else edit
 
     def _recorded(self, edit: Edit, final: bool, source: str, recorder: Recorder) -> Edit:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import fields, replace
 from typing import Any
 
+from explorer_app.session.edits import SetParameters
 from explorer_app.session.local_blends import LocalBlend
 from explorer_app.session.local_edits import (
     StyleChannel,
@@ -199,13 +200,22 @@ def _fit_blends(blends: tuple[LocalBlend, ...], facts: ModelFacts) -> tuple[Loca
     return tuple(replace(item, latent=_fit_latent(item.latent, facts)) for item in blends if _takes(item.latent, facts))
 
 
+def fit_parameters(edit: SetParameters, facts: ModelFacts) -> SetParameters | None:
+    """Return an edit without the parameters that the model does not have; None if it has none, or not the moved one."""
+    fitted = {item.path: fit_edit(item, facts) for item in edit.edits}
+    kept = tuple(item for item in fitted.values() if item is not None)
+    if not kept or (edit.moves and fitted[edit.moves] is None):
+        return None
+    return edit if kept == edit.edits else replace(edit, edits=kept)
+
+
 def fit_edit(edit: SetParameter, facts: ModelFacts) -> SetParameter | None:
     """Return an edit with a value that the model can have; None if the model has no such parameter.
 
     It may have been made for another model: a field takes what was typed into it when it loses the focus.
     """
     row, value = parameter(edit.path), edit.value
-    if not row.is_available(facts):
+    if not _has_parameter(edit.path, facts):
         return None
     fitted = _fit_classes(value, facts, is_other=False) if edit.path == "classes" else row.fit(value, facts)
     return edit if fitted is value or fitted == value else replace(edit, value=fitted)
