@@ -421,7 +421,8 @@ class Editing(QObject):
         if time_s is not None and self.history.next_number > number:
             self._replaced = {step: kept for step, kept in self._replaced.items() if self.history.entry(step)}
             self._replaced[number] = _Replaced(former, former_s, time_s)
-        self._follow_time()
+        if session.timeline is not former.timeline:  # else a picture or a latent, which is to be seen
+            self._follow_time()
         self._show()
 
     def add_step(self, label: str) -> int:
