@@ -136,6 +136,8 @@ class Editing(QObject):
         self._time_s = 0.0
         self._replaced: dict[int, _Replaced] = {}
         """Number of the first step of a project -> what it replaced; of steps that the history has."""
+        self._step_times: dict[int, float] = {}
+        """Number of a step of this run -> where the playhead was at its session, in seconds."""
         self._is_time_moving = False
         self._before_snapshot: FitOrigin | None = None
         """What the newest snapshot was fitted from, while one goes through a folder of them."""
@@ -246,10 +248,24 @@ class Editing(QObject):
         edit, recorder, timeline = fitted, self.recorder, self.session.timeline
         if recorder is not None and recorder.takes(edit):
             edit = self._recorded(edit, final, source, recorder)
+        number = self.history.next_number
         self._editor.edit(edit, final, self._clock(), source)
+        is_step = self.history.next_number > number
         if edit.target == TIMELINE:
             self._follow_time(timeline)
+            if is_step:
+                self._editor.amend_step()  # so that the step is what is shown
+        if is_step:
+            self._note_step()
         self._show(live=(self._editor.is_gesturing() and not in_full) or self._is_time_moving)
+
+    def _note_step(self) -> None:
+        """Remember where the playhead is at the step that was just made."""
+        current = self.history.current
+        if current is not None:
+            there = {entry.number for entry in self.history.entries}
+            self._step_times = {number: t for number, t in self._step_times.items() if number in there}
+            self._step_times[current.number] = self._time_s
 
     def _fitted(self, edit: Edit) -> Edit | None:
         """Return an edit for the open model; None if it sets what this model does not have."""
@@ -503,7 +519,9 @@ class Editing(QObject):
         if move():
             replaced = self._leave_project(left)
             self._editor.set_transient(self.adapted(replaced or self.session))
-            if replaced is None and self.session.timeline is not timeline:
+            step = self.history.current
+            is_here = step is not None and self._step_times.get(step.number) == self._time_s
+            if replaced is None and self.session.timeline is not timeline and not is_here:
                 self._follow_time()  # a step of the timeline: what it moves is shown at the playhead again
             self.stepped.emit()
         self._show()

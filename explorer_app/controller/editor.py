@@ -163,6 +163,12 @@ class Editor:
             self._history = self._history.amended(session)
         self._committed = self._session = session  # with what equal sessions may differ in: what is known of the model
 
+    def amend_step(self) -> None:
+        """Store the committed session in the current step: time has moved it since the step was made."""
+        current = self._history.current
+        if current is not None and current.session != self._committed:
+            self._history = self._history.amended(self._committed)
+
     def begin(self, session: Session) -> None:
         """Start a new history with a session; kept sessions stay."""
         fresh = replace(self._history, entries=(), position=-1)

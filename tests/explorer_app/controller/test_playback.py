@@ -174,6 +174,20 @@ def test_undo_of_a_key_shows_the_picture_that_was_there_at_the_playhead(ramp: Ha
     assert at(ramp) == pytest.approx(0.5)
 
 
+def test_undo_of_a_key_brings_back_what_was_set_by_hand_before_it(ramp: Harness) -> None:
+    editing = ramp.controller.editing
+    editing.edit(SetParameter(PSI, 0.7))
+    editing.edit(SetTimeline(with_key(editing.session.timeline, PSI, Fraction(0), 0.2)))
+    assert at(ramp) == 0.2
+    editing.undo()
+    assert at(ramp) == 0.7
+    editing.redo()
+    assert at(ramp) == 0.2
+    ramp.controller.playback.seek(Fraction(10))
+    editing.undo()
+    assert at(ramp) == 1.0, "the playhead is elsewhere now"
+
+
 def test_a_walk_moves_the_picture_and_leaves_the_session_where_it_is(harness: Harness) -> None:
     harness.start()
     editing = harness.controller.editing
