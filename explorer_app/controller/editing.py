@@ -69,8 +69,8 @@ class Recorder(Protocol):
         """Return the edit of the timeline that holds the gesture that ends with an edit."""
         ...
 
-    def drop(self) -> None:
-        """Forget the gesture that was cancelled."""
+    def drop(self, edit: Edit) -> None:
+        """Forget the gesture that was cancelled; `edit` is its newest one."""
         ...
 
 
@@ -291,9 +291,10 @@ class Editing(QObject):
     def cancel_gesture(self, source: str | None = None) -> None:
         """Revert the newest gesture of a source, None for any; without one nothing happens."""
         timeline = self.session.timeline
-        if self._editor.cancel(source):
+        cancelled = self._editor.cancel(source)
+        if cancelled is not None:
             if self.recorder is not None:
-                self.recorder.drop()
+                self.recorder.drop(cancelled)
             if self.session.timeline is not timeline:  # else what was set by hand before the gesture stays
                 self._follow_time()
             self._show(live=self._editor.is_gesturing() or self._is_time_moving)

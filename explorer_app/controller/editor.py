@@ -109,14 +109,14 @@ class Editor:
             self._commit(self._gestures.pop(key))
         self._session = self._with_gestures()
 
-    def cancel(self, source: str | None = None) -> bool:
-        """Revert the newest gesture of a source, or of all sources; return whether there was one."""
+    def cancel(self, source: str | None = None) -> Edit | None:
+        """Revert the newest gesture of a source, or of all sources; return its newest edit, None without a gesture."""
         key = next((key for key in reversed(self._gestures) if source in (None, key[0])), None)
         if key is None:
-            return False
-        del self._gestures[key]
+            return None
+        cancelled = self._gestures.pop(key)
         self._session = self._with_gestures()
-        return True
+        return cancelled.edit
 
     def cancel_gesture_of(self, source: str, target: Hashable) -> None:
         """Revert the gesture of a source and a target, if there is one."""

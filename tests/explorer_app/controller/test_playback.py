@@ -280,6 +280,22 @@ def test_a_cancelled_gesture_records_nothing(ramp: Harness) -> None:
     assert ramp.controller.editing.session.noise.gain == 1.0
 
 
+def test_a_cancelled_gesture_leaves_what_another_one_has_recorded(ramp: Harness) -> None:
+    editing = ramp.controller.editing
+    ramp.controller.playback.set_recording(True)
+    for value in (0.2, 0.9, 0.4):
+        wind(ramp, 0.1)
+        editing.edit(SetParameter("noise.gain", value), False, "Knob")
+    editing.edit(SetParameter("slider/sefa/0", 1.0), False, "Sliders")
+    editing.cancel_gesture("Sliders")
+    wind(ramp, 0.1)
+    editing.edit(SetParameter("noise.gain", 0.4), True, "Knob")
+    track = editing.session.timeline.track("noise.gain")
+    assert track is not None
+    assert max(key.value for key in track.keys) == 0.9
+    assert editing.session.timeline.track("slider/sefa/0") is None
+
+
 def test_the_timeline_is_saved_a_second_after_a_change_and_comes_back(ramp: Harness) -> None:
     ramp.until(lambda: (ramp.state / "1" / "session.loom").exists() or list(ramp.state.rglob("session.loom")))
     (path,) = ramp.state.rglob("session.loom")
