@@ -319,3 +319,7 @@ def test_an_edit_changes_one_track_but_tempo_and_whole_pictures_all() -> None:
     assert changed_tracks(before, replace(before, tracks=(gain,), end=Fraction(3))).tracks == ()
     for after in (replace(before, tracks=(state, psi, gain)), replace(before, grid=BeatGrid(Fraction(90)))):
         assert changed_tracks(before, after) is after
+    covered = replace(before, tracks=(state, psi, gain))
+    for tracks in ((state, psi), (state, psi, muted)):
+        assert changed_tracks(covered, after := replace(covered, tracks=tracks)) is after, "the picture's gain shows"
+    assert changed_tracks(covered, replace(covered, end=Fraction(3))).tracks == ()
