@@ -131,7 +131,10 @@ class LocalEditing(QObject):
     @Slot(int)
     def blend_with_shown(self, number: int = 0) -> None:
         """Make what is shown the second latent of a blend; 0 adds a blend."""
-        self._blend_with(kept_latent(self._editing.session), "", number)
+        session = self._editing.session
+        # A blend of several recipes is not a recipe, so its rows are stored.
+        stored = self._editing.shown_latent if len(session.pinned_blend) > 1 else None
+        self._blend_with(kept_latent(session) if stored is None else Latent(stored), "", number)
 
     @Slot(int, int)
     def blend_with_kept(self, kept: int, number: int = 0) -> None:

@@ -253,3 +253,17 @@ def test_seeds_kept_pictures_and_what_is_shown_become_second_latents(harness: Ha
     assert len(editing.session.blends) == MAX_BLENDS == 3
     assert "at most 3 blends" in harness.messages.messages[-1].sentence
     assert needed == [1, 3], "nothing is frozen any more when the third one is added"
+
+
+def test_a_picture_between_two_latents_becomes_a_second_latent_as_it_is_shown(harness: Harness) -> None:
+    harness.engine.gives_rows = True
+    harness.start()
+    editing = harness.controller.editing
+    first, second = (resolve(GoToSeed(seed).apply(editing.session)).blend[0][0] for seed in (3, 4))
+    editing.edit(SetParameter("pinned_blend", ((first, 0.5), (second, 0.5))))
+    harness.rest()
+    shown = editing.shown_latent
+    assert shown is not None
+    harness.controller.local_editing.blend_with_shown(0)
+    assert editing.session.blends[0].latent.point == shown
+    harness.rest()
