@@ -122,11 +122,7 @@ def _fit_fields(session: Session, facts: ModelFacts, usual_cutoff: int | None) -
     return replace(
         session,
         model=ModelReference(facts.path, facts.name, facts.model_id, facts.c_dim or None),
-        pinned_blend=tuple(
-            (_fit_recipe(recipe, facts), weight)
-            for recipe, weight in session.pinned_blend
-            if _takes(recipe.latent, facts)
-        ),
+        pinned_blend=_fit_pinned(session.pinned_blend, facts),
         classes=_fit_classes(session.classes, facts, is_other),
         truncation=_with_usual_cutoff(session.truncation, facts, is_other, usual_cutoff),
         noise=replace(session.noise, layer_gains=session.noise.layer_gains[: len(facts.noise_layers)]),
@@ -148,7 +144,7 @@ def _changes(before: Session, fitted: Session, facts: ModelFacts) -> Iterator[st
     """Yield a phrase for each change that a user notices."""
     had_model = bool(before.model.model_id)
     is_lowered = before.truncation.cutoff is not None and before.truncation.cutoff > facts.num_ws
-    if had_model and fitted.classes != before.classes:
+    if had_model and before.classes and fitted.classes != before.classes:
         yield "the class was reset"
     if is_lowered:
         yield "the cutoff was lowered"
@@ -271,6 +267,20 @@ def _has_parameter(path: str, facts: ModelFacts) -> bool:
     """Return whether a model has a parameter, and its direction if it is one of a slider."""
     direction = path.partition("/")[2] if path.startswith(("slider/", "rows/")) else ""
     return parameter(path).is_available(facts) and (not direction or _has_direction(Slider(direction), facts))
+
+
+def _fit_pinned(blend: tuple[tuple[Recipe, float], ...], facts: ModelFacts) -> tuple[tuple[Recipe, float], ...]:
+    """Return the recipes of a pinned blend that suit the model, with the whole weight.
+
+    Without the rows that an edit led to, the picture before it is left, which has no weight while the edit is shown.
+    """
+    kept = [(_fit_recipe(recipe, facts), weight) for recipe, weight in blend if _takes(recipe.latent, facts)]
+    total = sum(weight for _, weight in kept)
+    if len(kept) == len(blend):
+        return tuple(kept)
+    if total > 0.0:
+        return tuple((recipe, weight / total) for recipe, weight in kept)
+    return tuple((recipe, 1.0 / len(kept)) for recipe, _ in kept)
 
 
 def _fit_blend(blend: tuple[tuple[Recipe, float], ...], facts: ModelFacts) -> tuple[tuple[Recipe, float], ...]:

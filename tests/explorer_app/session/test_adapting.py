@@ -2,13 +2,26 @@ from dataclasses import replace
 from fractions import Fraction
 
 from explorer_app.session.adapting import FitOrigin, adapt
+from explorer_app.session.edited_latent import FadeEdit, TakeEditedRows
 from explorer_app.session.local_edits import style_lengths
 from explorer_app.session.patches import Patch
 from explorer_app.session.resolve import Modulation, Modulator, evaluate, resolve
 from explorer_app.session.session import ModelReference, Session, Slider, Source
 from explorer_app.session.timeline.evaluation import keyed_at, session_at
 from explorer_app.session.tracks import Easing, Key, Timeline, Track
-from gpu_backend import DirectionAmount, Latent, MixSource, Noise, Recipe, RowRange, Tap, Transform, Truncation
+from gpu_backend import (
+    DirectionAmount,
+    Latent,
+    MixSource,
+    Noise,
+    Point,
+    Recipe,
+    RowRange,
+    StoredLatent,
+    Tap,
+    Transform,
+    Truncation,
+)
 from tests.helpers.networks import make_stylegan2
 from tests.helpers.stylegan1 import make_stylegan1
 from tests.helpers.stylegan3 import make_stylegan3
@@ -88,7 +101,7 @@ def test_cutoff_and_noise_end_where_the_layers_do() -> None:
     fitted = adapt(session, FACTS)
     assert fitted.session.truncation == Truncation(0.5, FACTS.num_ws)
     assert len(fitted.session.noise.layer_gains) == len(FACTS.noise_layers)
-    assert len(fitted.changes) == 3
+    assert len(fitted.changes) == 2
 
 
 def test_the_usual_cutoff_of_a_model_comes_and_goes_with_it_and_a_chosen_one_stays() -> None:
@@ -159,6 +172,22 @@ def test_a_model_that_looks_classes_up_is_never_without_one() -> None:
     facts = replace(FACTS, looks_classes_up=True)
     assert adapt(Session(model=HERE), facts).session.classes == ((0, 1.0),)
     assert adapt(Session(model=HERE, classes=((1, 1.0),)), facts).session.classes == ((1, 1.0),)
+
+
+def test_an_edit_to_rows_of_another_shape_leaves_the_picture_before_it() -> None:
+    rows = StoredLatent(bytes(4 * 3 * 5), 3, 5)
+    session = TakeEditedRows(Recipe(Latent(Point(((7, 1.0),)))), rows).apply(Session(model=ELSEWHERE))
+    for share in (1.0, 0.25):
+        fitted = adapt(FadeEdit(share).apply(session), FACTS)
+        ((recipe, weight),) = fitted.session.pinned_blend
+        assert (recipe.latent.point, weight) == (Point(((7, 1.0),)), 1.0)
+        assert "stored latents of another shape were removed" in fitted.changes
+    assert adapt(replace(session, pinned_blend=session.pinned_blend[1:]), FACTS).session.pinned_blend == ()
+
+
+def test_a_first_class_after_a_model_without_classes_is_no_reset() -> None:
+    assert adapt(Session(model=ELSEWHERE), FACTS).changes == ()
+    assert adapt(Session(model=ELSEWHERE, classes=((9, 1.0),)), FACTS).changes == ("the class was reset",)
 
 
 def test_a_controller_goes_through_no_more_classes_than_the_model_has() -> None:
